@@ -1,5 +1,5 @@
 //! The programs of the published experiments, written anew after their descriptions (`published/` of this crate), as they were published and
-//! with each correction: which variants there are, and what their figures say. Who executes them hands what they print to [`Measured::of`].
+//! with each correction: which variants there are, and what their figures say. Who executes them hands what they print to [`Measured::new`].
 
 mod text;
 
@@ -233,7 +233,7 @@ impl Measured {
     }
 
     /// What executions say: those of each variant, in the order of the rounds.
-    pub fn of(program: &Program, compiler: String, command: String, executions: &[Vec<Execution>]) -> Self {
+    pub fn new(program: &Program, compiler: String, command: String, executions: &[Vec<Execution>]) -> Self {
         let variants: Vec<Variant> = program
             .variants()
             .zip(executions)
@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_attributed_to_the_correction_that_makes_most_of_it() {
-        let measured = Measured::of(
+        let measured = Measured::new(
             &program(),
             "cc".into(),
             "cc p.c".into(),
@@ -431,7 +431,7 @@ mod tests {
     #[test]
     fn a_variant_that_fails_has_no_figure_and_says_why() {
         let failed = vec![Err("killed by SIGABRT".to_owned()); ROUNDS];
-        let measured = Measured::of(
+        let measured = Measured::new(
             &program(),
             "cc".into(),
             "cc p.c".into(),
@@ -441,14 +441,14 @@ mod tests {
         assert_eq!(measured.sentences[0], "As published: no figure, since it ends with: killed by SIGABRT");
         let mut some = rounds(10.0, 2.0);
         some[3] = Err("it was too slow".to_owned());
-        let measured = Measured::of(&program(), String::new(), String::new(), &[some]);
+        let measured = Measured::new(&program(), String::new(), String::new(), &[some]);
         assert!(measured.variants[0].figures.is_empty(), "one that fails now and then has none either");
     }
 
     #[test]
     fn words_and_figures_that_are_not_above_zero_make_no_step() {
         let words = vec![Ok(printed("t EINVAL\nu 2")); ROUNDS];
-        let measured = Measured::of(
+        let measured = Measured::new(
             &program(),
             String::new(),
             String::new(),

@@ -105,7 +105,7 @@ pub struct ClaimsDocument {
 
 impl ClaimsDocument {
     /// All of the experiments with what is at hand.
-    pub fn of(experiments: &[Experiment], known: &Known) -> Self {
+    pub fn new(experiments: &[Experiment], known: &Known) -> Self {
         let runs = known.runs.iter().map(|summary| summary.run.id.to_string()).collect();
         Self { runs, experiments: experiments.iter().map(|experiment| told(experiment, known)).collect() }
     }

@@ -48,7 +48,8 @@ pub struct Judged {
 
 /// Judges a claim: it does not hold where one condition does not, and cannot be told where one cannot.
 pub fn judged(claim: &Claim, known: &Known) -> Judged {
-    let each: Vec<(Verdict, String)> = claim.holds.iter().map(|condition| of(condition, known)).collect();
+    let each: Vec<(Verdict, String)> =
+        claim.holds.iter().map(|condition| verdict_of(condition, known)).collect();
     let has = |verdict| each.iter().any(|(one, _)| *one == verdict);
     let verdict = match () {
         () if each.is_empty() || has(Verdict::CannotBeTold) && !has(Verdict::DoesNotHold) => {
@@ -68,7 +69,7 @@ pub fn judged(claim: &Claim, known: &Known) -> Judged {
     Judged { verdict, because }
 }
 
-fn of(condition: &Condition, known: &Known) -> (Verdict, String) {
+fn verdict_of(condition: &Condition, known: &Known) -> (Verdict, String) {
     let what = &condition.what;
     let (answer, at) = match condition.of.evaluate(known) {
         Err(missing) => return (Verdict::CannotBeTold, format!("{what}: {}", missing.why)),

@@ -276,7 +276,7 @@ fn text_and_json_tell_the_same_of_all_of_them() {
     let experiments = all();
     let (text, document) = with(&run, &cases(), |known| {
         let text = anstream::adapter::strip_str(&screen(&experiments, known, 80)).to_string();
-        (text, serde_json::to_value(ClaimsDocument::of(&experiments, known)).expect("JSON"))
+        (text, serde_json::to_value(ClaimsDocument::new(&experiments, known)).expect("JSON"))
     });
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!(document["runs"][0], run[0].id.to_string());

@@ -36,7 +36,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
         "idtr" => table(sink, TableRegister::Idt, rest),
         "MSR_FS_BASE" => base(sink, Msr::FsBase, rest),
         "MSR_GS_BASE" => base(sink, Msr::GsBase, rest),
-        _ => match SegmentRegister::of(name) {
+        _ => match SegmentRegister::by_name(name) {
             Some(register) => segment(sink, register, rest),
             None => general(sink, text),
         },
@@ -85,13 +85,13 @@ fn control(sink: &mut Sink, name: &str, rest: &str) -> bool {
     let end = rest.find([':', ' ']).unwrap_or(rest.len());
     let Some(value) = prefixed(&rest[..end]) else { return false };
     let register = |register| What::Register { register, value: value.value };
-    sink.push(FORMAT, Register::of(name).map_or(What::msr(Msr::Efer, value.value), register))
+    sink.push(FORMAT, Register::by_name(name).map_or(What::msr(Msr::Efer, value.value), register))
 }
 
 /// `rax: 00000000_00071000 rcx: 00000000_0000003c`, `r8 : ...`, or `eip: 0xc00018fd`.
 fn general(sink: &mut Sink, text: &str) -> bool {
     let one = |(name, value): (&str, &str)| {
-        let register = Register::of(name).filter(|_| name.len() <= 8)?;
+        let register = Register::by_name(name).filter(|_| name.len() <= 8)?;
         let value = number(value).filter(|hex| hex.digits >= 8)?.value;
         Some(What::Register { register, value })
     };

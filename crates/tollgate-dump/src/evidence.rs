@@ -17,7 +17,7 @@ fn is_large(address: u64) -> bool {
 }
 
 /// The evidence of a piece for a form.
-pub(crate) fn of(piece: &Piece) -> Option<Sign> {
+pub(crate) fn sign_of(piece: &Piece) -> Option<Sign> {
     match &piece.what {
         What::Form(form) => Some(of_form(*form)),
         What::Bytes { address: Some(address), .. } => is_large(*address).then_some(LARGE),
@@ -26,7 +26,7 @@ pub(crate) fn of(piece: &Piece) -> Option<Sign> {
             of_segment(*register, hidden.base, hidden.rights)
         }
         What::Register { register, value } => of_register(*register, *value),
-        What::Msr { number, value } => of_msr(Msr::of(*number)?, *value),
+        What::Msr { number, value } => of_msr(Msr::by_number(*number)?, *value),
         What::Gate(gate) => gate.offset.is_some_and(is_large).then_some(LARGE),
         // L is reserved outside long mode, but a table may be made before the mode is entered.
         What::Descriptor(printed) => {

@@ -90,7 +90,7 @@ impl Format {
     }
 
     /// The format of this name.
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn by_name(name: &str) -> Option<Self> {
         FORMATS.iter().find(|spec| spec.name == name).map(|spec| spec.format)
     }
 }

@@ -74,10 +74,10 @@ pub(crate) fn read_registers(sink: &mut Sink, line: &Line<'_>) -> bool {
     };
     let what = if let Some(msr) = msr {
         What::msr(msr, value.value)
-    } else if let Some(register) = Register::of(name) {
+    } else if let Some(register) = Register::by_name(name) {
         What::Register { register, value: value.value }
     } else {
-        match (SegmentRegister::of(name), u16::try_from(value.value)) {
+        match (SegmentRegister::by_name(name), u16::try_from(value.value)) {
             (Some(register), Ok(selector)) => What::selector(register, selector),
             _ => return false,
         }

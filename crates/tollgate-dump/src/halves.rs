@@ -22,7 +22,7 @@ enum Entry {
 }
 
 impl Entry {
-    fn of(bytes: &[u8]) -> Self {
+    fn from_bytes(bytes: &[u8]) -> Self {
         let Ok(bytes) = <[u8; 8]>::try_from(bytes) else { return Self::Other };
         let gate = Gate::decode(bytes);
         let kind = gate.gate_kind(Width::Legacy).map(|(kind, _)| kind);
@@ -35,7 +35,7 @@ impl Entry {
 
     fn printed(gate: &PrintedGate) -> Self {
         match gate.raw {
-            Some(raw) => Self::of(&raw),
+            Some(raw) => Self::from_bytes(&raw),
             None if gate.offset.is_some() => Self::Gate,
             None => Self::Other,
         }
@@ -47,7 +47,11 @@ impl Joined {
     pub(crate) fn note_gates(&mut self) {
         let known = self.idt(Width::Legacy);
         let in_memory = known.iter().filter_map(|entry| {
-            Some((u16::from(entry.vector), Entry::of(&entry.bytes.value), *entry.bytes.lines.first()?))
+            Some((
+                u16::from(entry.vector),
+                Entry::from_bytes(&entry.bytes.value),
+                *entry.bytes.lines.first()?,
+            ))
         });
         let printed = self
             .gate_slots

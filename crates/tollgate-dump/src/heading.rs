@@ -9,7 +9,7 @@ const OPENINGS: &str = "on |os: |os |system: |target: |guest: |host: |microsoft 
 
 /// What the line names, if it begins with it: `Windows XP Kernel Version 2600 (Service Pack 2) UP Free x86 compatible`,
 /// `## Windows 2000 SP4`, `Linux version 6.1.0`, `CPU#1`.
-pub(crate) fn of(line: &Line<'_>) -> Option<Named> {
+pub(crate) fn read(line: &Line<'_>) -> Option<Named> {
     let text = line.text.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
     // Before the name only a list's number or a mark may stand; a heading is no sentence.
     if line.is_command || is_sentence(line.text) || line.text.len() - text.len() > 24 {
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn named(text: &str) -> Option<Named> {
-        of(&line(text))
+        read(&line(text))
     }
 
     fn line(text: &str) -> Line<'_> {

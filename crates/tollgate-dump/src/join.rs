@@ -178,7 +178,7 @@ impl State {
     }
 
     fn has_other_form(&self, pieces: &[Piece], least: Weight) -> bool {
-        let [legacy, long] = evidence::strongest(pieces.iter().filter_map(evidence::of), least);
+        let [legacy, long] = evidence::strongest(pieces.iter().filter_map(evidence::sign_of), least);
         let mine =
             self.joined.width.reasons.iter().map(|reason| -> Sign { (reason.width, reason.weight, "") });
         let [my_legacy, my_long] = evidence::strongest(mine, least);
@@ -235,7 +235,7 @@ impl State {
         if !joined.formats.contains(&piece.format) {
             joined.formats.push(piece.format);
         }
-        if let Some(sign) = evidence::of(piece) {
+        if let Some(sign) = evidence::sign_of(piece) {
             joined.width.note(Some(piece.line), sign);
         }
         joined.take(piece, is_next);

@@ -29,14 +29,14 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
 fn is_register(name: &str) -> bool {
     !name.bytes().any(|byte| byte.is_ascii_uppercase())
         && (matches!(name, "idtr" | "idtl" | "gdtr" | "gdtl")
-            || Register::of(name).is_some()
-            || SegmentRegister::of(name).is_some())
+            || Register::by_name(name).is_some()
+            || SegmentRegister::by_name(name).is_some())
 }
 
 fn register(sink: &mut Sink, name: &str, Hex { value, digits }: Hex) {
     const FORMAT: Format = Format::KdRegisters;
     let small = u16::try_from(value);
-    let what = match (name, Register::of(name), SegmentRegister::of(name), small) {
+    let what = match (name, Register::by_name(name), SegmentRegister::by_name(name), small) {
         ("idtr" | "gdtr", ..) => {
             sink.form(FORMAT, if digits > 8 { Form::DebuggerWide } else { Form::NarrowTableRegister });
             What::base(table(name), value)

@@ -143,7 +143,7 @@ fn read_line(sink: &mut Sink, readers: &[Reader], line: &Line<'_>) {
     if readers.iter().any(|read| read(sink, line)) {
         return sink.understood();
     }
-    match heading::of(line) {
+    match heading::read(line) {
         Some(of) => sink.heading(line, of),
         None if heading::style(line).is_some() => sink.section(line),
         None => sink.foreign(line),

@@ -47,13 +47,13 @@ fn register(sink: &mut Sink, name: &str, value: &str) -> bool {
         "DR0" | "DR1" | "DR2" | "DR3" | "PKRU" | "ORIG_RAX" => return plain(value).is_some(),
         _ => {}
     }
-    if let Some(register) = SegmentRegister::of(name).filter(|_| name.len() == 2) {
+    if let Some(register) = SegmentRegister::by_name(name).filter(|_| name.len() == 2) {
         let Some(selector) = plain(value).filter(|hex| hex.digits == 4) else { return false };
         sink.push(FORMAT, What::selector(register, selector.value as u16));
         return true;
     }
     let is_upper = !name.bytes().any(|byte| byte.is_ascii_lowercase());
-    let register = Register::of(name).filter(|_| is_upper);
+    let register = Register::by_name(name).filter(|_| is_upper);
     let Some((register, value)) = register.zip(plain(value).filter(|hex| matches!(hex.digits, 8 | 16)))
     else {
         return false;
@@ -70,7 +70,7 @@ fn base(sink: &mut Sink, name: &str, value: &str) -> bool {
     let (base, selector) = value.split_once('(').unwrap_or((value, ""));
     let Some(base) = plain(base) else { return false };
     if base.digits == 4 && name != "knlGS" {
-        return SegmentRegister::of(name).is_some_and(|register| {
+        return SegmentRegister::by_name(name).is_some_and(|register| {
             let selector = Selector(base.value as u16);
             sink.push(FORMAT, What::Segment { register, selector, hidden: None })
         });

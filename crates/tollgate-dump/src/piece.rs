@@ -198,7 +198,7 @@ impl Register {
     pub const CPL: Self = Self("cpl");
 
     /// The register of this name, of either width and in any case: `rip`, `eip`, `EFL`, `eflags`.
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn by_name(name: &str) -> Option<Self> {
         if name.len() > 6 {
             return None;
         }
@@ -219,7 +219,7 @@ impl Register {
 
 impl SegmentRegister {
     /// The register of this name, in any case; `ldt` is QEMU's name of LDTR.
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn by_name(name: &str) -> Option<Self> {
         if name.eq_ignore_ascii_case("ldt") {
             return Some(Self::Ldtr);
         }

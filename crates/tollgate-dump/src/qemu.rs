@@ -25,7 +25,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     match name {
         "GDT" => table(sink, TableRegister::Gdt, rest),
         "IDT" => table(sink, TableRegister::Idt, rest),
-        _ => match SegmentRegister::of(name) {
+        _ => match SegmentRegister::by_name(name) {
             Some(register) => segment(sink, register, rest),
             None => others(sink, name, text),
         },
@@ -88,7 +88,7 @@ fn others(sink: &mut Sink, first: &str, text: &str) -> bool {
     if is_passed_over(first) {
         return true;
     }
-    let of_interest = |name: &str| name == "EFER" || name == "CPL" || Register::of(name).is_some();
+    let of_interest = |name: &str| name == "EFER" || name == "CPL" || Register::by_name(name).is_some();
     let is_upper = !first.bytes().any(|byte| byte.is_ascii_lowercase());
     let value_of = |name: &str, value: &str| plain(value).filter(|hex| hex.digits >= 8 || name == "CPL");
     let begins = assignments(text).next().is_some_and(|(_, value)| value_of("", value).is_some());
@@ -116,7 +116,7 @@ fn is_extended(name: &str) -> bool {
 fn register(sink: &mut Sink, name: &str, value: Hex) {
     if name == "EFER" {
         sink.push(FORMAT, What::msr(Msr::Efer, value.value));
-    } else if let Some(register) = Register::of(name) {
+    } else if let Some(register) = Register::by_name(name) {
         sink.push(FORMAT, What::Register { register, value: value.value });
     }
 }

@@ -340,7 +340,7 @@ fn the_caller_s_word_counts_most() {
 #[test]
 fn names_are_one_to_one_and_examples_are_read_as_what_they_are() {
     for spec in FORMATS {
-        assert_eq!(Format::of(spec.name), Some(spec.format));
+        assert_eq!(Format::by_name(spec.name), Some(spec.format));
         assert_eq!(spec.format.spec().name, spec.name);
         for hint in [Some(spec.format), None] {
             let dump = read(spec.example.as_bytes(), hint);

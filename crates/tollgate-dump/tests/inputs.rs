@@ -38,7 +38,7 @@ impl Numbers {
         (self.next() % end as u64) as usize
     }
 
-    fn of<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
+    fn choose<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
         all[self.below(all.len())]
     }
 }
@@ -68,7 +68,7 @@ fn input(numbers: &mut Numbers, lines: &[&str], text: &mut Vec<u8>) {
         }
         _ => {
             for _ in 0..=numbers.below(4) {
-                text.extend_from_slice(numbers.of(lines).as_bytes());
+                text.extend_from_slice(numbers.choose(lines).as_bytes());
                 text.push(b'\n');
             }
         }
@@ -89,7 +89,7 @@ fn spoil(numbers: &mut Numbers, lines: &[&str], text: &mut Vec<u8>) {
         3 if at < text.len() => text[at] ^= 1 << numbers.below(8),
         4 if at < text.len() => text[at] = b"0123456789abcdef"[numbers.below(16)],
         5 => {
-            let other = numbers.of(lines).as_bytes();
+            let other = numbers.choose(lines).as_bytes();
             let part = &other[numbers.below(other.len() + 1)..];
             text.splice(at..at, part.iter().copied());
         }
@@ -121,7 +121,7 @@ fn many_lines(length: usize) -> Vec<u8> {
     let mut numbers = Numbers(1);
     let mut text = Vec::with_capacity(length + 100);
     while text.len() < length {
-        for &byte in numbers.of(&lines).as_bytes() {
+        for &byte in numbers.choose(&lines).as_bytes() {
             let is_turned = byte.is_ascii_digit() && numbers.below(8) == 0;
             text.push(if is_turned { b'0' + numbers.below(10) as u8 } else { byte });
         }

@@ -46,7 +46,7 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    pub(crate) fn of(plan: &Plan, deadline: Instant, seed: u64) -> Self {
+    pub(crate) fn new(plan: &Plan, deadline: Instant, seed: u64) -> Self {
         let most = plan.processes.unwrap_or(plan.most_processes);
         Self { deadline, least: plan.least_processes, precision: plan.precision, most, seed }
     }

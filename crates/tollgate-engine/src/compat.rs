@@ -67,7 +67,7 @@ pub enum Entry {
 impl Entry {
     /// Reads the first bytes of `__kernel_vsyscall` (arch/x86/entry/vdso/vdso32/system_call.S): some
     /// pushes and moves, then the entry instruction.
-    fn of(code: &[u8]) -> Self {
+    fn from_code(code: &[u8]) -> Self {
         let first = |pattern: [u8; 2]| code.windows(2).position(|pair| pair == pattern);
         let found = [
             (first([0x0f, 0x34]), Self::Sysenter),
@@ -138,7 +138,7 @@ impl Program {
         if program.answers.read_exact(&mut hello).is_err() {
             return Err(program.died());
         }
-        program.entry = Entry::of(&hello[4..]);
+        program.entry = Entry::from_code(&hello[4..]);
         Ok(program)
     }
 
@@ -242,10 +242,10 @@ mod tests {
         // push ecx, push edx, push ebp, mov ebp, esp, then the entry, then int 80h for restarts.
         let code =
             |entry: [u8; 2]| [0x51, 0x52, 0x55, 0x89, 0xe5, entry[0], entry[1], 0xcd, 0x80, 0x5d, 0x5a];
-        assert_eq!(Entry::of(&code([0x0f, 0x34])), Entry::Sysenter);
-        assert_eq!(Entry::of(&code([0x0f, 0x05])), Entry::Syscall);
-        assert_eq!(Entry::of(&code([0x90, 0x90])), Entry::Int80);
-        assert_eq!(Entry::of(&[0; 32]), Entry::Unknown);
+        assert_eq!(Entry::from_code(&code([0x0f, 0x34])), Entry::Sysenter);
+        assert_eq!(Entry::from_code(&code([0x0f, 0x05])), Entry::Syscall);
+        assert_eq!(Entry::from_code(&code([0x90, 0x90])), Entry::Int80);
+        assert_eq!(Entry::from_code(&[0; 32]), Entry::Unknown);
     }
 
     #[test]

@@ -640,7 +640,7 @@ mod tests {
         // SAFETY: both loops only add to a word that lives as long as the instance.
         let mut contended =
             unsafe { Contended::new(&mut Context::here(), count_too, vec![partner], contender) };
-        let order = Order::of(500);
+        let order = Order::new(500);
         let batches: Vec<Batch> = (0..20).map(|_| contended.batch(clock, order).expect("a batch")).collect();
         // The sum has every addition of both threads exactly once.
         assert!(batches.iter().all(|batch| matches!(batch.counted, None | Some(0))), "{batches:?}");

@@ -76,7 +76,7 @@ impl Context {
 
     /// What its processors share. Read on first use; a quota of processor time is not known to a pinned thread.
     pub fn topology(&mut self) -> Rc<Topology> {
-        self.shared("topology", |context| Rc::new(Topology::of(context.processors.clone())))
+        self.shared("topology", |context| Rc::new(Topology::read(context.processors.clone())))
     }
 
     /// The fixture of this type and key, made on first use. It stays until the process ends.

@@ -88,14 +88,14 @@ mod tests {
         let mut shared = || Shared::once(&mut context, "counts", |_| Ok(Counts(0))).expect("made");
         let (mut first, mut second) = (shared().question(0), shared().question(1));
         let ask = |instance: &mut Instance, iterations| {
-            instance.runner.batch(Clock::Kernel, Order::of(iterations)).expect("answers").work
+            instance.runner.batch(Clock::Kernel, Order::new(iterations)).expect("answers").work
         };
         assert_eq!((ask(&mut first, 1), ask(&mut second, 1)), (1, 1));
         assert_eq!((ask(&mut second, 1), ask(&mut first, 1)), (2, 2));
         assert_eq!((ask(&mut first, 1), ask(&mut first, 1), ask(&mut second, 1)), (3, 4, 4));
         // Another number of iterations needs another run.
         assert_eq!((ask(&mut first, 1), ask(&mut second, 7)), (5, 6));
-        let order = Order::of(1);
+        let order = Order::new(1);
         assert!(shared().question(2).runner.batch(Clock::Kernel, order).is_err());
     }
 }

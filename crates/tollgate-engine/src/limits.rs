@@ -99,7 +99,7 @@ impl Quota {
                 "{call} is refused: {}; RLIMIT_NPROC, pids.max of a cgroup or kernel.threads-max leaves no more",
                 plainly(error)
             ),
-            _ => Refusal::of(&format!("{call} is refused"), error),
+            _ => Refusal::new(&format!("{call} is refused"), error),
         }
     }
 }

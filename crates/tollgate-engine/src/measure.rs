@@ -78,7 +78,7 @@ pub fn measure(
         let deadline = Instant::now() + left / (whole.len() - at) as u32;
         let suite = Place { number: rounds.len() + at + 1, of: selection.groups.len() };
         let mut here = Local::new(plan, began, suite, watch);
-        let found = commands::measure(group, &mut [&mut here], &Terms::of(plan, deadline, seed));
+        let found = commands::measure(group, &mut [&mut here], &Terms::new(plan, deadline, seed));
         if here.has_prepared() {
             group::end_strays(&inherited);
         }

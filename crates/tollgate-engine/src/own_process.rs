@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn ask(own: &OwnProcess, iterations: u64) -> Answer {
-        own.experiment(0).run(Clock::Kernel, Order::of(iterations))
+        own.experiment(0).run(Clock::Kernel, Order::new(iterations))
     }
 
     #[test]
@@ -193,10 +193,10 @@ mod tests {
         assert_eq!(batches[0].work, u64::try_from(own.0.borrow().child.pid()).expect("a number"));
         let mut runner = own.experiment(0);
         // Other work may have had its processor in one of the two.
-        let of_runner = runner.batch(Clock::Kernel, Order::of(1)).expect("an answer");
+        let of_runner = runner.batch(Clock::Kernel, Order::new(1)).expect("an answer");
         assert_eq!((of_runner.work, of_runner.counted), (batches[0].work, batches[0].counted));
         assert_eq!(
-            runner.batch(Clock::Kernel, Order::of(0)),
+            runner.batch(Clock::Kernel, Order::new(0)),
             Err(fail!("its own process returned no batch"))
         );
         assert_eq!(ask(&own, 2), Err(skip!("not twice")));

@@ -265,10 +265,10 @@ mod tests {
             for tasks in 1..=all.len().min(2) {
                 let case = |words| Case { tasks, operation: &COUNTS, words };
                 let mut instance = |words| instance(&mut context, kind, case(words)).expect("participants");
-                let batch = instance([0, 9, 0, 0]).batch(Clock::Kernel, Order::of(1)).expect("a batch");
+                let batch = instance([0, 9, 0, 0]).batch(Clock::Kernel, Order::new(1)).expect("a batch");
                 assert!(batch.work > 0, "{kind:?} {tasks}");
                 let last = tasks as u64 - 1;
-                let failed = instance([libc::ENOSPC as u64, last, 0, 0]).batch(Clock::Kernel, Order::of(1));
+                let failed = instance([libc::ENOSPC as u64, last, 0, 0]).batch(Clock::Kernel, Order::new(1));
                 let why = failed.expect_err("one fails");
                 assert!(why.why().starts_with(&format!("{} {last} of {tasks}: ", kind.one())), "{why:?}");
             }

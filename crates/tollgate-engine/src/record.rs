@@ -48,9 +48,10 @@ pub(super) struct InstanceRecord {
 
 impl ProcessRecord {
     /// Of the shared results of a process that has ended, or that writes nothing for now.
-    pub fn of(shared: &SharedResults, instances: usize) -> Self {
+    pub fn read(shared: &SharedResults, instances: usize) -> Self {
         let rounds = shared.rounds_recorded();
-        let instances = (0..instances).map(|instance| InstanceRecord::of(shared, instance, rounds)).collect();
+        let instances =
+            (0..instances).map(|instance| InstanceRecord::read(shared, instance, rounds)).collect();
         let mut record =
             Self { rounds, current: shared.current_instance(), report: shared.report(), instances };
         record.instances.iter_mut().for_each(InstanceRecord::settle);
@@ -97,7 +98,7 @@ impl InstanceRecord {
         matches!(self.state, Some(Err(_))) || self.ran.as_ref().is_none_or(|ran| !ran.is_empty())
     }
 
-    fn of(shared: &SharedResults, instance: usize, rounds: usize) -> Self {
+    fn read(shared: &SharedResults, instance: usize, rounds: usize) -> Self {
         let (mut ran, mut discarded, mut ticks) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..rounds {
             match shared.slot(round, instance) {

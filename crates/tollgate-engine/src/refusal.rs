@@ -23,7 +23,7 @@ pub type Result<T, E = Refusal> = std::result::Result<T, E>;
 
 impl Refusal {
     /// Maps an error to a skip, or to a failure if only a resource has run short.
-    pub fn of(what: &str, error: &std::io::Error) -> Self {
+    pub fn new(what: &str, error: &std::io::Error) -> Self {
         let sentence = format!("{what}: {}", said_by(what, error));
         match error.raw_os_error() {
             Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN | libc::ENOSPC) => {
@@ -40,7 +40,7 @@ impl Refusal {
 
     /// The same for the calling thread's last error.
     pub fn last(what: &str) -> Self {
-        Self::of(what, &std::io::Error::last_os_error())
+        Self::new(what, &std::io::Error::last_os_error())
     }
 
     /// The outcome of a case that was refused.
@@ -76,13 +76,13 @@ impl Refusal {
 
 /// Errors of the operating system as refusals.
 pub trait OrRefused<T> {
-    /// Maps an error as [`Refusal::of`].
+    /// Maps an error as [`Refusal::new`].
     fn or_refused(self, what: &str) -> Result<T>;
 }
 
 impl<T> OrRefused<T> for std::io::Result<T> {
     fn or_refused(self, what: &str) -> Result<T> {
-        self.map_err(|error| Refusal::of(what, &error))
+        self.map_err(|error| Refusal::new(what, &error))
     }
 }
 

@@ -21,7 +21,7 @@ pub struct Order {
 
 impl Order {
     /// So many iterations of both loops.
-    pub fn of(iterations: u64) -> Self {
+    pub fn new(iterations: u64) -> Self {
         Self { iterations, extra: 0 }
     }
 

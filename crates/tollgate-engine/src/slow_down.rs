@@ -17,7 +17,7 @@ impl SlowDown {
     /// The order of this process's environment, `TOLLGATE_TEST_SLOW=benchmark=factor[,benchmark=factor]`. `*` is every benchmark,
     /// and the A/A control is slowed like its baseline.
     #[cfg(debug_assertions)]
-    pub fn of(benchmark: &Benchmark, iterations: u64) -> Self {
+    pub fn new(benchmark: &Benchmark, iterations: u64) -> Self {
         let orders = std::env::var("TOLLGATE_TEST_SLOW").unwrap_or_default();
         let slowed = if benchmark.suite() == "bench" { benchmark.comparison() } else { benchmark.name };
         let mut factors = orders.split(',').filter_map(|order| order.split_once('='));
@@ -30,7 +30,7 @@ impl SlowDown {
 
     /// Nothing in a release.
     #[cfg(not(debug_assertions))]
-    pub fn of(_benchmark: &Benchmark, _iterations: u64) -> Self {
+    pub fn new(_benchmark: &Benchmark, _iterations: u64) -> Self {
         Self { extra: 0, stretch: 1.0 }
     }
 
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn without_an_order_nothing_is_slowed() {
-        assert_eq!(SlowDown::of(&PLAIN, 10), SlowDown { extra: 0, stretch: 1.0 });
-        assert_eq!(SlowDown::of(&PLAIN, 10).net(-7), -7);
+        assert_eq!(SlowDown::new(&PLAIN, 10), SlowDown { extra: 0, stretch: 1.0 });
+        assert_eq!(SlowDown::new(&PLAIN, 10).net(-7), -7);
     }
 }

@@ -127,7 +127,7 @@ impl Worker {
 
     /// What it has left so far, of so many instances.
     pub fn record(&self, instances: usize) -> ProcessRecord {
-        ProcessRecord::of(&self.shared, instances)
+        ProcessRecord::read(&self.shared, instances)
     }
 
     /// A descriptor that is readable when the process has ended, where the kernel has such descriptors.

@@ -71,7 +71,7 @@ impl Node {
 
 impl Topology {
     /// This machine, for a process that may use these processors.
-    pub fn of(processors: Vec<usize>) -> Self {
+    pub fn read(processors: Vec<usize>) -> Self {
         let read = Self::below(Path::new("/"), processors);
         let is_unknown = read.caches().is_empty();
         Self { by_cpuid: if is_unknown { caches_by_cpuid() } else { Vec::new() }, ..read }
@@ -79,7 +79,7 @@ impl Topology {
 
     /// This machine, for this process.
     pub fn here() -> Self {
-        let read = Self::of(cpu::allowed());
+        let read = Self::read(cpu::allowed());
         let usable = thread::available_parallelism().map_or(1, usize::from);
         Self { quota: Some(usable).filter(|&usable| usable < read.processors.len()), ..read }
     }

@@ -302,7 +302,7 @@ impl Bench<'_> {
                 }
                 let entry = instance.ready.entry.or_else(|| loop_address(&(benchmark.timed)(&order.params)));
                 let state = Readiness { entry, ..instance.ready.clone() };
-                let slow_down = SlowDown::of(benchmark, order.iterations);
+                let slow_down = SlowDown::new(benchmark, order.iterations);
                 instances.push(Ready { index, benchmark, instance, slow_down });
                 Ok(state)
             });
@@ -332,7 +332,7 @@ fn try_out(
     let mut takes = |iterations: u64| {
         shared.beat();
         let began = clock::monotonic();
-        let batch = run_batch(benchmark, &mut instance, clock, Order::of(iterations))?;
+        let batch = run_batch(benchmark, &mut instance, clock, Order::new(iterations))?;
         let timed = clock.nanoseconds(batch.work as f64) as u64;
         Ok((timed, clock::monotonic() - began))
     };

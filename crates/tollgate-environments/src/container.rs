@@ -77,7 +77,7 @@ pub(crate) struct Paths<'a> {
 
 impl<'a> Paths<'a> {
     /// Those of directories that other programs may be given.
-    pub fn of(private: &'a PrivateDirectory, work: Option<&'a PrivateDirectory>) -> Self {
+    pub fn new(private: &'a PrivateDirectory, work: Option<&'a PrivateDirectory>) -> Self {
         Self { private: private.path(), work: work.map(PrivateDirectory::path) }
     }
 
@@ -123,7 +123,7 @@ pub(crate) fn prepare(
         None => first(agent, paths, cleanup, stop)?,
     };
     let program = agent_file(agent, paths.private)?;
-    let order = Order::of(&program, agent.arguments(), paths, runtime.name(), &spec.seccomp);
+    let order = Order::new(&program, agent.arguments(), paths, runtime.name(), &spec.seccomp);
     let prepared = runtime.prepare(&order).map_err(|why| unusable!("{runtime}: {why}"))?;
     Ok(Prepared { runtime: Some(runtime.name()), ..prepared })
 }
@@ -140,7 +140,7 @@ pub(crate) fn prepare_shell(
 ) -> Result<Prepared, EnvironmentError> {
     let program = agent_file(agent, paths.private)?;
     let name = format!("{runtime}-shell");
-    let order = Order::of(&program, &[], paths, &name, seccomp).with_shell();
+    let order = Order::new(&program, &[], paths, &name, seccomp).with_shell();
     runtime.prepare(&order).map_err(|why| unusable!("{runtime}: {why}"))
 }
 
@@ -176,7 +176,7 @@ pub(crate) fn try_out(
     let program = agent_file(agent, paths.private)?;
     let arguments = [TRIED.into()];
     let name = format!("{runtime}-tried");
-    let prepared = runtime.prepare(&Order::of(&program, &arguments, paths, &name, &Seccomp::Default))?;
+    let prepared = runtime.prepare(&Order::new(&program, &arguments, paths, &name, &Seccomp::Default))?;
     run(&prepared, cleanup, stop)
 }
 
@@ -234,7 +234,7 @@ pub(crate) fn agent_file(agent: &Agent, private: &Path) -> Result<PathBuf, Envir
 
 impl<'a> Order<'a> {
     /// One whose names are those of the private directory and `name`.
-    pub fn of(
+    pub fn new(
         program: &'a Path,
         arguments: &[OsString],
         paths: Paths<'a>,
@@ -323,7 +323,7 @@ impl Runtime {
 pub(crate) struct Words(Vec<OsString>);
 
 impl Words {
-    pub fn of(program: &Path) -> Self {
+    pub fn new(program: &Path) -> Self {
         Self(vec![program.into()])
     }
 

@@ -235,7 +235,7 @@ impl LoadedMarks {
     }
 
     /// The notes of a private directory.
-    pub(crate) fn of(home: &PrivateDirectory) -> impl Iterator<Item = Self> {
+    pub(crate) fn read_all(home: &PrivateDirectory) -> impl Iterator<Item = Self> {
         KINDS.into_iter().filter_map(|kind| Self::parse(kind, &read_note(home, kind.name)?))
     }
 

@@ -45,14 +45,14 @@ impl Private {
         let own = Temporary::make(&parent.fd, PREFIX, parent.user())
             .map_err(|error| unmade(under, error, parent.identity))?;
         let made =
-            Self::of(own, &parent).map_err(|error| unusable!("{}: {}", under.display(), plainly(error)))?;
+            Self::new(own, &parent).map_err(|error| unusable!("{}: {}", under.display(), plainly(error)))?;
         // Other processes find it by its path.
         made.workdir.open().map_err(|error| EnvironmentError::Unusable(error.to_string()))?;
         Ok(made)
     }
 
-    fn of(own: Temporary, parent: &Parent) -> std::io::Result<Self> {
-        let workdir = Workdir::of(parent.whole.join(own.name()), &own, parent.identity)?;
+    fn new(own: Temporary, parent: &Parent) -> std::io::Result<Self> {
+        let workdir = Workdir::new(parent.whole.join(own.name()), &own, parent.identity)?;
         let fd = own.as_fd().try_clone_to_owned()?;
         Ok(Self { own: Some(own), fd, workdir })
     }
@@ -99,7 +99,7 @@ const WHERE_UNSTATED: u64 = 1 << 30;
 /// Where the file system does not say what is free.
 pub(crate) fn writable(directory: impl AsFd, shown: &Path) -> Result<(u64, String), EnvironmentError> {
     let stat = rustix::fs::fstatvfs(directory)
-        .map_err(|error| EnvironmentError::of(format_args!("{}: fstatvfs(3)", shown.display()), error))?;
+        .map_err(|error| EnvironmentError::new(format_args!("{}: fstatvfs(3)", shown.display()), error))?;
     Ok(match tollgate_os::space::free(&stat) {
         Some(free) => (free / 10, format!("a tenth of the {} that are free there (statvfs(3))", bytes(free))),
         None => (WHERE_UNSTATED, "the most where a file system states no size (statvfs(3))".to_owned()),

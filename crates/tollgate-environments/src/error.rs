@@ -26,7 +26,7 @@ macro_rules! unusable {
 pub(crate) use unusable;
 
 impl EnvironmentError {
-    pub(crate) fn of(what: impl std::fmt::Display, error: Errno) -> Self {
+    pub(crate) fn new(what: impl std::fmt::Display, error: Errno) -> Self {
         Self::Unusable(format!("{what}: {}", plainly(error)))
     }
 }
@@ -55,6 +55,6 @@ mod tests {
 
     #[test]
     fn an_error_loses_its_number() {
-        assert_eq!(EnvironmentError::of("/x", Errno::NOSPC).to_string(), "/x: No space left on device");
+        assert_eq!(EnvironmentError::new("/x", Errno::NOSPC).to_string(), "/x: No space left on device");
     }
 }

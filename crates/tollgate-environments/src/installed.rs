@@ -21,7 +21,7 @@ pub struct Installed {
 
 impl Installed {
     /// What brought a file; None where the file is not there.
-    pub(crate) fn of(file: &Path) -> Option<Self> {
+    pub(crate) fn find(file: &Path) -> Option<Self> {
         let file = file.canonicalize().ok()?;
         let bytes = file.metadata().ok()?.len();
         let alone = || Self { name: file.display().to_string(), is_package: false, bytes };
@@ -81,16 +81,16 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         std::fs::write(&file, [0; 1234]).unwrap();
-        let found = Installed::of(&file).unwrap();
+        let found = Installed::find(&file).unwrap();
         assert_eq!((found.bytes, found.is_package), (1234, false));
-        assert_eq!(Installed::of(&directory.path().join("none")), None);
+        assert_eq!(Installed::find(&directory.path().join("none")), None);
     }
 
     #[test]
     fn a_program_of_a_package_has_the_package_s_size() {
         let Some(dpkg) = commands::find("dpkg-query") else { return println!("skipped: there is no dpkg") };
         let begun = Instant::now();
-        let found = Installed::of(&dpkg).unwrap();
+        let found = Installed::find(&dpkg).unwrap();
         if !found.is_package && begun.elapsed() > MOST {
             return println!("skipped: dpkg answers after more than {MOST:?}");
         }

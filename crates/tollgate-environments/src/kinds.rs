@@ -33,12 +33,12 @@ use trial::Candidate;
 
 /// All kinds, in the order in which they are listed. The first is this machine.
 const KINDS: &[Entry] = &[
-    Entry::of::<host::Host>(),
-    Entry::of::<crate::container::Container>(),
-    Entry::of::<gvisor::Gvisor>(),
-    Entry::of::<crate::vm::Vm>(),
-    Entry::of::<ssh::Ssh>(),
-    Entry::of::<exec::Exec>(),
+    Entry::for_kind::<host::Host>(),
+    Entry::for_kind::<crate::container::Container>(),
+    Entry::for_kind::<gvisor::Gvisor>(),
+    Entry::for_kind::<crate::vm::Vm>(),
+    Entry::for_kind::<ssh::Ssh>(),
+    Entry::for_kind::<exec::Exec>(),
 ];
 
 const ALL: Kinds<'static> = Kinds(KINDS);
@@ -148,7 +148,7 @@ pub(crate) struct Description {
 
 impl Description {
     /// One on the kernel of this machine.
-    pub const fn of(name: &'static str, keys: &'static [Key]) -> Self {
+    pub const fn new(name: &'static str, keys: &'static [Key]) -> Self {
         Self { name, operand: None, keys, seen_as: None, starts: 1, has_kernel: false, is_guest: false }
     }
 
@@ -167,9 +167,9 @@ struct Entry {
 }
 
 impl Entry {
-    const fn of<K: EnvironmentKind>() -> Self {
+    const fn for_kind<K: EnvironmentKind>() -> Self {
         fn read<K: EnvironmentKind>(rest: Option<&str>) -> Result<Spec, String> {
-            K::read(rest).map(Spec::of)
+            K::read(rest).map(Spec::new)
         }
         Self { description: K::description, read: read::<K>, candidates: K::candidates }
     }
@@ -188,7 +188,7 @@ impl Kinds<'_> {
     }
 
     fn read(&self, given: &str) -> Result<Spec, SpecError> {
-        let wrong = |why: String| SpecError::of(given, &why);
+        let wrong = |why: String| SpecError::new(given, &why);
         if given.chars().any(char::is_control) {
             return Err(wrong("a name of an environment has no control characters".to_owned()));
         }
@@ -281,7 +281,7 @@ impl FromStr for Spec {
 /// This machine, without a setting.
 impl Default for Spec {
     fn default() -> Self {
-        Self::of(host::Host::default())
+        Self::new(host::Host::default())
     }
 }
 

@@ -71,7 +71,7 @@ impl KnobSetting {
         }
         let path = file_of(name).map_err(&wrong)?;
         // The value before a change of this session's, and not of another one's.
-        let claim = Claim::of(&path).map_err(&wrong)?;
+        let claim = Claim::take(&path).map_err(&wrong)?;
         let was = present(&path).map_err(&wrong)?;
         if let Some(words) = &was.words
             && !words.iter().any(|word| word == value)

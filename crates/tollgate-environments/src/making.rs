@@ -56,6 +56,6 @@ impl Making {
 
     /// The paths of its directories.
     pub fn paths(&self) -> Result<Paths<'_>, EnvironmentError> {
-        Ok(Paths::of(self.own()?, self.files.as_ref()))
+        Ok(Paths::new(self.own()?, self.files.as_ref()))
     }
 }

@@ -8,7 +8,7 @@ use tollgate_model::text::{excerpt, listed};
 pub struct SpecError(String);
 
 impl SpecError {
-    pub(crate) fn of(given: &str, why: &str) -> Self {
+    pub(crate) fn new(given: &str, why: &str) -> Self {
         match given {
             "" => Self(why.to_owned()),
             _ => Self(format!("{}: {why}", excerpt(given))),
@@ -172,7 +172,7 @@ macro_rules! words {
             }
 
             /// The one with this word.
-            pub fn of(key: &str, value: &str) -> Result<Self, String> {
+            pub fn parse(key: &str, value: &str) -> Result<Self, String> {
                 let known = Self::ALL.into_iter().find(|one| one.name() == value);
                 known.ok_or_else(|| $crate::pairs::one_of(key, value, Self::WORDS))
             }

@@ -308,7 +308,7 @@ impl RamDisk {
         let disk = Disk::make(&Ask { contents, driver, size, bound: half }, &new_name()?, stop)?;
         let path = disk.path().join(WORKDIR);
         let fault =
-            |error: Errno| EnvironmentError::of(format_args!("{} cannot be opened", path.display()), error);
+            |error: Errno| EnvironmentError::new(format_args!("{} cannot be opened", path.display()), error);
         let Some(mounted) = &disk.mounted else { return Err(fault(Errno::NODEV)) };
         let root = mounted.open()?;
         make_directory(&root, WORKDIR, &path)?;
@@ -316,7 +316,7 @@ impl RamDisk {
         let own = rustix::fs::openat(&root, WORKDIR, flags, Mode::empty()).map_err(fault)?;
         let limit = smaller_limit(directory::writable(&own, &path)?, half, &memory.by);
         let directory =
-            Workdir::of(path.clone(), &own, None).map_err(|error| fault(directory::code(&error)))?;
+            Workdir::new(path.clone(), &own, None).map_err(|error| fault(directory::code(&error)))?;
         disk.sync();
         let before = disk.taken().0;
         Ok(Self { disk, directory, file_system: kind.clone(), size, limit, before })

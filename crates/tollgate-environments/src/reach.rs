@@ -94,7 +94,7 @@ pub(crate) struct Reached {
 
 impl Reached {
     /// One to which no way is known. `is_paired` as [`Ready`] has it.
-    pub fn of(reach: Reach, is_paired: bool) -> Result<Self, EnvironmentError> {
+    pub fn new(reach: Reach, is_paired: bool) -> Result<Self, EnvironmentError> {
         Ok(Self { reach, known: None, agent: Agent::with(&[])?, is_paired })
     }
 }

@@ -88,7 +88,7 @@ impl Filter {
     ///
     /// # Errors
     /// A sentence: the profile's file cannot be read, is no profile, or asks for what this program does not filter by.
-    pub fn of(asked: &Seccomp) -> Result<Option<Self>, EnvironmentError> {
+    pub fn read(asked: &Seccomp) -> Result<Option<Self>, EnvironmentError> {
         match asked {
             Seccomp::None => Ok(None),
             Seccomp::Default => Profile::of_containers().program("the default filter"),

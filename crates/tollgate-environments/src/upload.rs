@@ -64,7 +64,7 @@ pub(crate) fn directories_here(name: &str) -> Vec<PathBuf> {
 
 /// A name that no other program chooses. It is none of a private directory: the next run would take this for one that was left.
 pub(crate) fn name() -> Result<String, EnvironmentError> {
-    new_name(".tollgate-copy-").map_err(|error| EnvironmentError::of("getrandom(2)", error))
+    new_name(".tollgate-copy-").map_err(|error| EnvironmentError::new("getrandom(2)", error))
 }
 
 /// Writes the program to the command. Returns early where the command answers, ends, or has given no sign of life for so long since
@@ -78,9 +78,10 @@ pub(crate) fn write(
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<Seen>, EnvironmentError> {
     let (mut file, _) = agent.open()?;
-    let fault = |error: io::Error| EnvironmentError::of("pipe", errno(&error));
-    let before = rustix::fs::fcntl_getfl(to).map_err(|error| EnvironmentError::of("pipe", error))?;
-    let set = |flags| rustix::fs::fcntl_setfl(to, flags).map_err(|error| EnvironmentError::of("pipe", error));
+    let fault = |error: io::Error| EnvironmentError::new("pipe", errno(&error));
+    let before = rustix::fs::fcntl_getfl(to).map_err(|error| EnvironmentError::new("pipe", error))?;
+    let set =
+        |flags| rustix::fs::fcntl_setfl(to, flags).map_err(|error| EnvironmentError::new("pipe", error));
     set(before | OFlags::NONBLOCK)?;
     let written = pump(&mut file, to, from, heard, patience, stop).map_err(fault);
     set(before)?;

@@ -115,15 +115,15 @@ impl Guest {
         let qemu = Qemu::find()?;
         let kernel = Kernel::find(spec.kernel.as_deref())?;
         let kvm::Chosen { accel, remark } = kvm::choose(spec)?;
-        let mut modules = Modules::of(&kernel);
-        let channel = Channel::of(&modules, spec.vmm)?;
+        let mut modules = Modules::read(&kernel);
+        let channel = Channel::choose(&modules, spec.vmm)?;
         for name in channel.modules(spec.vmm) {
             modules.choose(name).map_err(|why| unusable!("vm: {kernel}: {why}"))?;
         }
         let on = spec.on.as_ref();
         let ram = on.map(|on| on_ram::prepare(on, &kernel, &mut modules, private, stop)).transpose()?;
         let devices = Devices::prepare(spec, accel, &kernel, &mut modules, paths)?;
-        let machine = Machine::of(spec, accel, channel);
+        let machine = Machine::new(spec, accel, channel);
         let agent = Agent::with(&["--dir".into(), layout::WORK.into()])?;
         let (initramfs, contents) = root(&agent, &kernel, &modules, &machine, &devices, on.zip(ram))?;
         let console = RefCell::default();
@@ -303,7 +303,7 @@ impl Ready for Guest {
                 self.machine.cpus
             ));
         }
-        let tree = Tree::of(wanted, since)?;
+        let tree = Tree::read(wanted, since)?;
         self.machine.hold(tree.bytes())?;
         let fault = |error: std::io::Error| unusable!("vm: the initramfs: {}", plainly(error));
         let orders = serde_json::to_vec(rounds).map_err(|error| fault(error.into()))?;

@@ -64,7 +64,7 @@ pub fn capture(directory: &Path, target: &Path, stop: &dyn Fn() -> bool) -> Resu
     registry::storage(&machine, directory);
     for_questions(&machine);
     let recording = recorder.recording();
-    let record = CapturedRecord::of(&recording, machine.leaves().ok(), directory);
+    let record = CapturedRecord::new(&recording, machine.leaves().ok(), directory);
     let staged = Staged::begin(&vacant)?;
     let captured = staged.fill(&recording, &record, stop)?;
     staged.publish(&vacant.name)?;
@@ -138,7 +138,7 @@ impl Staged {
         let owner = rustix::process::geteuid().as_raw();
         drop(Temporary::left(&vacant.parent, PREFIX, owner));
         let own = Temporary::make(&vacant.parent, PREFIX, owner)?;
-        let root = Directory::of(&own, Path::new(own.name())).map_err(io::Error::from)?;
+        let root = Directory::new(&own, Path::new(own.name())).map_err(io::Error::from)?;
         Ok(Self { own, root })
     }
 

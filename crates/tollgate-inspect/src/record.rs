@@ -80,7 +80,7 @@ fn plainly(error: &io::Error) -> String {
 
 impl CapturedRecord {
     /// Makes one of what was recorded.
-    pub fn of(recording: &Recording, leaves: Option<&Leaves>, directory: &Path) -> Self {
+    pub fn new(recording: &Recording, leaves: Option<&Leaves>, directory: &Path) -> Self {
         let cpuid = leaves.map(|leaves| {
             let leaf = |((leaf, subleaf), registers)| Leaf { leaf, subleaf, registers };
             leaves.all().map(leaf).collect()

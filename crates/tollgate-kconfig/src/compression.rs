@@ -37,7 +37,7 @@ const MAGICS: [(&[u8], Compression); 8] = [
 
 impl Compression {
     /// By the first bytes.
-    pub(crate) fn of(head: &[u8]) -> Option<Self> {
+    pub(crate) fn from_head(head: &[u8]) -> Option<Self> {
         let (_, compression) = MAGICS.iter().find(|(magic, _)| head.starts_with(magic))?;
         Some(*compression)
     }

@@ -100,7 +100,7 @@ struct Seen {
 fn within<'a>(mut source: Box<dyn Read + 'a>, seen: &mut Seen) -> Result<Configuration, ConfigError> {
     let mut head = Vec::new();
     source.by_ref().take(image::HEAD as u64).read_to_end(&mut head).map_err(io_error)?;
-    if let Some(compression) = Compression::of(&head) {
+    if let Some(compression) = Compression::from_head(&head) {
         if seen.compressions.len() >= usize::from(MAX_DEPTH) {
             return Err(ConfigError::Nested(MAX_DEPTH));
         }

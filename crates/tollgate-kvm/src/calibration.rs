@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::alarm::Alarm;
 use crate::state::long;
 use crate::vm::Vm;
-use crate::{Kvm, KvmError, of, run, statistics};
+use crate::{Kvm, KvmError, failed, run, statistics};
 
 const ITERATIONS: u32 = 1000;
 /// An iteration: dec, jnz.
@@ -129,7 +129,7 @@ fn sample(vm: &mut Vm, alarm: &Alarm) -> Result<Calibration, KvmError> {
         if let Some(why) = run::run(vm, alarm, &mut Vec::new()) {
             return Ok(Calibration::Failed { why });
         }
-        ticks = ticks.min(vm.vcpu.get_regs().map_err(of("KVM_GET_REGS"))?.rax);
+        ticks = ticks.min(vm.vcpu.get_regs().map_err(failed("KVM_GET_REGS"))?.rax);
     }
     let counted = before.zip(statistics::read(&vm.vcpu)).map(|(before, after)| Counted {
         instructions: u64::from(SAMPLES) * (u64::from(ITERATIONS) * INSTRUCTIONS_AN_ITERATION + AROUND),

@@ -99,7 +99,8 @@ impl Kvm {
                 return Err(unavailable(format!("it does not offer {name}")));
             }
         }
-        let cpuid = kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES).map_err(of("KVM_GET_SUPPORTED_CPUID"))?;
+        let cpuid =
+            kvm.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES).map_err(failed("KVM_GET_SUPPORTED_CPUID"))?;
         Ok(Self { kvm, cpuid, calibration: OnceLock::new() })
     }
 
@@ -138,10 +139,10 @@ impl Kvm {
                 let alarm = Alarm::after(patience)
                     .map_err(|error| unavailable(format!("no timer: {}", plainly(&error))))?;
                 let mut vm = Vm::new(&self.kvm, &self.cpuid, memory)?;
-                alarm.reaches(&vm.vcpu).map_err(of_io("KVM_SET_SIGNAL_MASK"))?;
+                alarm.reaches(&vm.vcpu).map_err(failed_io("KVM_SET_SIGNAL_MASK"))?;
                 work(&mut vm, &alarm)
             });
-            let thread = thread.map_err(of_io("no thread"))?;
+            let thread = thread.map_err(failed_io("no thread"))?;
             thread.join().unwrap_or_else(|_| Err(unavailable("its thread has died".to_owned())))
         })
     }
@@ -152,11 +153,11 @@ fn unavailable(why: String) -> KvmError {
 }
 
 /// Makes an error of a request that KVM refused.
-fn of(request: &'static str) -> impl Fn(kvm_ioctls::Error) -> KvmError {
+fn failed(request: &'static str) -> impl Fn(kvm_ioctls::Error) -> KvmError {
     move |error| unavailable(format!("{request}: {}", plainly(&io::Error::from_raw_os_error(error.errno()))))
 }
 
-fn of_io(what: &'static str) -> impl Fn(io::Error) -> KvmError {
+fn failed_io(what: &'static str) -> impl Fn(io::Error) -> KvmError {
     move |error| unavailable(format!("{what}: {}", plainly(&error)))
 }
 

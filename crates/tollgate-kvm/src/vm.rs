@@ -7,7 +7,7 @@ use kvm_ioctls::{VcpuFd, VmFd};
 
 use crate::memory::Memory;
 use crate::state::registers;
-use crate::{KvmError, of, of_io, unavailable};
+use crate::{KvmError, failed, failed_io, unavailable};
 
 /// Above it, below 4 GiB, are the pages that KVM itself may take and the local APIC's.
 const MAX_MEMORY: usize = 3 << 30;
@@ -32,10 +32,10 @@ impl Vm {
         if bytes > MAX_MEMORY {
             return Err(unavailable(format!("more than 3 GiB of memory are asked for: {bytes} bytes")));
         }
-        let memory = Memory::new(bytes).map_err(of_io("no memory for the guest"))?;
-        let vm = kvm.create_vm().map_err(of("KVM_CREATE_VM"))?;
-        vm.set_identity_map_address(IDENTITY_MAP_ADDRESS).map_err(of("KVM_SET_IDENTITY_MAP_ADDR"))?;
-        vm.set_tss_address(TSS_ADDRESS).map_err(of("KVM_SET_TSS_ADDR"))?;
+        let memory = Memory::new(bytes).map_err(failed_io("no memory for the guest"))?;
+        let vm = kvm.create_vm().map_err(failed("KVM_CREATE_VM"))?;
+        vm.set_identity_map_address(IDENTITY_MAP_ADDRESS).map_err(failed("KVM_SET_IDENTITY_MAP_ADDR"))?;
+        vm.set_tss_address(TSS_ADDRESS).map_err(failed("KVM_SET_TSS_ADDR"))?;
         let region = kvm_userspace_memory_region {
             slot: 0,
             flags: 0,
@@ -45,9 +45,9 @@ impl Vm {
         };
         // SAFETY: the mapping is as long as is said. No reference into it exists, so the guest may write to it, and
         // it outlives the machine: it is dropped after both of its descriptors, and no other process has them.
-        unsafe { vm.set_user_memory_region(region) }.map_err(of("KVM_SET_USER_MEMORY_REGION"))?;
-        let vcpu = vm.create_vcpu(0).map_err(of("KVM_CREATE_VCPU"))?;
-        vcpu.set_cpuid2(cpuid).map_err(of("KVM_SET_CPUID2"))?;
+        unsafe { vm.set_user_memory_region(region) }.map_err(failed("KVM_SET_USER_MEMORY_REGION"))?;
+        let vcpu = vm.create_vcpu(0).map_err(failed("KVM_CREATE_VCPU"))?;
+        vcpu.set_cpuid2(cpuid).map_err(failed("KVM_SET_CPUID2"))?;
         Ok(Self { vcpu, _vm: vm, memory })
     }
 
@@ -60,9 +60,9 @@ impl Vm {
 
     /// The processor is to begin at `entry`, in the state that `set` gives it.
     pub fn enter(&mut self, entry: u64, set: impl Fn(&mut kvm_sregs)) -> Result<(), KvmError> {
-        let mut sregs = self.vcpu.get_sregs().map_err(of("KVM_GET_SREGS"))?;
+        let mut sregs = self.vcpu.get_sregs().map_err(failed("KVM_GET_SREGS"))?;
         set(&mut sregs);
-        self.vcpu.set_sregs(&sregs).map_err(of("KVM_SET_SREGS"))?;
-        self.vcpu.set_regs(&registers(entry)).map_err(of("KVM_SET_REGS"))
+        self.vcpu.set_sregs(&sregs).map_err(failed("KVM_SET_SREGS"))?;
+        self.vcpu.set_regs(&registers(entry)).map_err(failed("KVM_SET_REGS"))
     }
 }

@@ -43,7 +43,7 @@ impl Budget {
     }
 
     /// The machine with no more patience than is left; none when nothing is left.
-    pub(crate) fn of(&self, machine: Machine) -> Option<Machine> {
+    pub(crate) fn limit(&self, machine: Machine) -> Option<Machine> {
         let left = self.left();
         (!left.is_zero()).then(|| Machine { patience: machine.patience.min(left), ..machine })
     }
@@ -70,10 +70,10 @@ mod tests {
     #[test]
     fn a_budget_is_shared() {
         let budget = Budget::new(Duration::from_secs(100));
-        assert_eq!(budget.of(machine(1)).unwrap().patience, Duration::from_secs(1));
+        assert_eq!(budget.limit(machine(1)).unwrap().patience, Duration::from_secs(1));
         let spent = Budget::new(Duration::from_millis(1));
         std::thread::sleep(Duration::from_millis(2));
-        assert_eq!((spent.left(), spent.of(machine(1))), (Duration::ZERO, None));
+        assert_eq!((spent.left(), spent.limit(machine(1))), (Duration::ZERO, None));
     }
 
     proptest! {

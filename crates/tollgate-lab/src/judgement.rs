@@ -91,10 +91,12 @@ pub(crate) fn judge(
             let is_lacking = |feature: &Feature| features & feature.bit() != 0;
             Status::Lacks(Feature::ALL.into_iter().filter(is_lacking).map(Feature::name).collect())
         }
-        Outcome::Fault { fault, .. } if is_emulated && expected != of(*fault) => {
+        Outcome::Fault { fault, .. } if is_emulated && expected != expected_of(*fault) => {
             Status::NotHere(Obstacle::Emulator(*fault))
         }
-        Outcome::Fault { fault, .. } => Status::Refused { fault: *fault, is_right: expected == of(*fault) },
+        Outcome::Fault { fault, .. } => {
+            Status::Refused { fault: *fault, is_right: expected == expected_of(*fault) }
+        }
         Outcome::Stopped(_) => Status::NotHere(stopped()),
     }
 }
@@ -108,14 +110,14 @@ fn defect_of_qemu(experiment: &Experiment, vendor: Vendor, outcome: &Outcome) ->
         "ud-lock-mov" | "ud-lock-mov-ring0" if is_done => Some(Defect::LockedMove),
         "compat-syscall" if is_done && vendor == Vendor::Intel => Some(Defect::CompatSyscall),
         "compat-sysenter" if vendor == Vendor::Amd && !matches!(outcome, Outcome::Lacks(_)) => {
-            (fault.map_or(Expected::Done, of) != expected).then_some(Defect::CompatSysenter)
+            (fault.map_or(Expected::Done, expected_of) != expected).then_some(Defect::CompatSysenter)
         }
         // `do_interrupt64` before it was corrected: entries of 16 bytes are counted in the error code as well.
         "wrong-gate-dpl" | "wrong-gate-absent" | "wrong-idt-limit" => {
             fault.filter(|fault| fault.error == GATE * 16 + 2).map(|_| Defect::ErrorCode)
         }
         "wrong-return" | "wrong-iret" => {
-            let is_late = |fault: &Fault| fault.ring() == 3 && expected != of(*fault);
+            let is_late = |fault: &Fault| fault.ring() == 3 && expected != expected_of(*fault);
             fault.filter(is_late).map(|_| Defect::NonCanonicalReturn)
         }
         _ => None,
@@ -123,7 +125,7 @@ fn defect_of_qemu(experiment: &Experiment, vendor: Vendor, outcome: &Outcome) ->
 }
 
 /// A fault, as it is expected.
-fn of(fault: Fault) -> Expected {
+fn expected_of(fault: Fault) -> Expected {
     Expected::Fault { vector: fault.vector, error: fault.error, ring: fault.ring() }
 }
 
@@ -146,7 +148,7 @@ mod tests {
         Round { iterations: 10, ticks_one: 100, ticks_two: 200, count_one: 10, count_two: 20, value: 0 };
 
     fn status(name: &str, provenance: &Provenance, outcome: &Outcome) -> Status {
-        let experiment = Experiment::of(name).expect(name);
+        let experiment = Experiment::by_name(name).expect(name);
         judge(experiment, Some(provenance), Vendor::Intel, outcome, || Obstacle::Ended)
     }
 

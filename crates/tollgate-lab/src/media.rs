@@ -37,7 +37,7 @@ pub enum Form {
 
 impl Form {
     /// By the end of a file's name: `.img`, `.iso` and `.elf`; any other is [`Form::Multiboot`].
-    pub fn of(path: &Path) -> Self {
+    pub fn from_path(path: &Path) -> Self {
         let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
         match extension.as_ref().and_then(|extension| extension.to_str()) {
             Some("elf") => Self::Elf,

@@ -110,13 +110,13 @@ impl Engine for Qemu {
         fits(image, base, machine)?;
         image::check(image, base, entry).map_err(unavailable)?;
         // In memory: there is no file that could be left behind.
-        let mut file = memfd::create("tollgate-guest").map_err(of)?;
-        file.write_all(image).map_err(of)?;
+        let mut file = memfd::create("tollgate-guest").map_err(failed)?;
+        file.write_all(image).map_err(failed)?;
         let mut process =
-            Process::start(&self.program, &self.arguments(machine), Some(file.into())).map_err(of)?;
+            Process::start(&self.program, &self.arguments(machine), Some(file.into())).map_err(failed)?;
         let deadline = started.checked_add(machine.patience);
         let mut serial = Vec::new();
-        let end = process.listen(deadline, |bytes| written(&mut serial, bytes)).map_err(of)?;
+        let end = process.listen(deadline, |bytes| written(&mut serial, bytes)).map_err(failed)?;
         let cut_short = match end {
             End::Refused(why) => Some(why),
             End::TimeIsOver => Some(out_of_patience(machine.patience)),
@@ -153,10 +153,10 @@ fn outcome(status: ExitStatus, complaint: Option<String>) -> Result<Option<Strin
 
 /// Whether a program prints QEMU's version: `QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)`.
 fn is_qemu(program: &Path) -> Result<(), LabError> {
-    let mut process = Process::start(program, &["--version".to_owned()], None).map_err(of)?;
+    let mut process = Process::start(program, &["--version".to_owned()], None).map_err(failed)?;
     let mut said = Vec::new();
     let deadline = Instant::now().checked_add(PATIENCE_FOR_VERSION);
-    process.listen(deadline, |bytes| written(&mut said, bytes)).map_err(of)?;
+    process.listen(deadline, |bytes| written(&mut said, bytes)).map_err(failed)?;
     let said = String::from_utf8_lossy(&said);
     let number = said.split_once("QEMU emulator version ").map(|(_, number)| number);
     if number.is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit())) {
@@ -170,6 +170,6 @@ fn unavailable(why: String) -> LabError {
     LabError::Unavailable { engine: "QEMU", why }
 }
 
-fn of(error: std::io::Error) -> LabError {
+fn failed(error: std::io::Error) -> LabError {
     unavailable(plainly(error))
 }

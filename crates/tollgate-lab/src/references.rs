@@ -48,7 +48,7 @@ mod tests {
     use crate::engines::machine;
 
     fn of(name: &str) -> References {
-        references(Experiment::of(name).expect(name), machine(None)).expect("it ends")
+        references(Experiment::by_name(name).expect(name), machine(None)).expect("it ends")
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl Schedule<'_> {
             if let Some(signal) = (self.interrupted)() {
                 return Err(LabError::Interrupted { signal });
             }
-            let Some(machine) = self.budget.of(self.machine) else {
+            let Some(machine) = self.budget.limit(self.machine) else {
                 results.rows.extend(rest.drain(..).map(|experiment| EntryRow {
                     experiment,
                     status: Status::NotHere(Obstacle::NoTime),
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     fn chosen() -> Vec<&'static Experiment> {
-        ["syscall", "int", "wrong-return"].map(|name| Experiment::of(name).expect(name)).to_vec()
+        ["syscall", "int", "wrong-return"].map(|name| Experiment::by_name(name).expect(name)).to_vec()
     }
 
     #[test]

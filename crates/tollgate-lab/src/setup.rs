@@ -102,14 +102,14 @@ pub fn setup(vendor: Option<Vendor>) -> Result<Setup, LabError> {
 /// The same, with the state of the machine then.
 fn gather(vendor: Option<Vendor>) -> Result<(Setup, Output), LabError> {
     // The experiment whose program needs nothing but what every one needs.
-    let chosen = Experiment::of("int").into_iter().collect();
+    let chosen = Experiment::by_name("int").into_iter().collect();
     let image = Image::new(&Parameters { operations: 1, rounds: 1, chosen, ..Parameters::default() });
     let machine = engines::machine(vendor);
     let mut steps = Vec::new();
     let mut arrived = false;
     let mut note = |moment: &Moment| {
         arrived = (moment.before.cpl, moment.after.cpl) == (0, 3);
-        steps.extend(Step::of(moment, arrived));
+        steps.extend(Step::new(moment, arrived));
         if arrived { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let window = Window { from: None, after: 0, until: None, at_most: u64::MAX };
@@ -121,7 +121,7 @@ fn gather(vendor: Option<Vendor>) -> Result<(Setup, Output), LabError> {
     let mut memory = vec![0; machine.memory];
     let begin = BASE as usize;
     memory[begin..begin + image.bytes().len()].copy_from_slice(image.bytes());
-    let places = Places::of(&steps, &memory);
+    let places = Places::new(&steps, &memory);
     let mut told = Teller {
         places,
         memory,
@@ -145,7 +145,7 @@ struct Step {
 
 impl Step {
     /// None of an instruction that writes nothing.
-    fn of(moment: &Moment, enters: bool) -> Option<Self> {
+    fn new(moment: &Moment, enters: bool) -> Option<Self> {
         let after = &moment.after;
         let [cs, ss, ..] = after.selectors;
         let entered = enters.then_some(Item::Return {

@@ -226,7 +226,7 @@ fn two_runs_are_the_same_to_the_byte() {
 
 #[test]
 fn only_what_was_chosen_is_done() {
-    let chosen: Chosen = ["cr3", "int"].iter().filter_map(|name| Experiment::of(name)).collect();
+    let chosen: Chosen = ["cr3", "int"].iter().filter_map(|name| Experiment::by_name(name)).collect();
     let parameters = Parameters { operations: 0, rounds: 0, chosen, ..Parameters::default() };
     let Some(outcomes) = outcomes(&parameters, "max") else { return };
     let numbers: Vec<u8> = outcomes.experiments.iter().map(|(number, _)| *number).collect();

@@ -1,7 +1,7 @@
 //! Verdicts: round by round within a run; turn by turn between two environments that were alternated; unpaired between any two
 //! runs; and of counts of instructions, which have no noise.
 //!
-//! Every kind of comparison of times ends in an interval of the ratio and a noise threshold. [`Verdict::of`] joins them where no turns
+//! Every kind of comparison of times ends in an interval of the ratio and a noise threshold. [`Verdict::from_interval`] joins them where no turns
 //! alternated.
 
 mod alternated;

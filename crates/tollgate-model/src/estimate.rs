@@ -56,7 +56,7 @@ pub struct Estimate {
 impl Estimate {
     /// None without samples, or where no process has taken them.
     pub fn of(measured: &Measured) -> Option<Self> {
-        let Level { median, interval, process_medians, .. } = Level::of(measured)?;
+        let Level { median, interval, process_medians, .. } = Level::from_measured(measured)?;
         let sorted = stats::sorted(&measured.samples);
         let middle = stats::median(&process_medians)?;
         let width = Interval::range(&process_medians)?;
@@ -104,7 +104,7 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    pub(crate) fn of(measured: &Measured) -> Option<Self> {
+    pub(crate) fn from_measured(measured: &Measured) -> Option<Self> {
         let process_medians: Vec<f64> = measured.by_process().filter_map(stats::median).collect();
         if process_medians.len() >= ENOUGH_PROCESSES {
             let by_time = || stats::series_interval(&process_medians, paces(measured.span_ns), CONFIDENCE);
@@ -209,7 +209,7 @@ pub fn reading(measured: &Measured, run: &Run) -> Option<Reading> {
     }
     let is_null = |(case, null): &(&Case, &Measured)| is_empty_loop(case) && null.group == measured.group;
     let bound = match run.measured().find(is_null) {
-        Some((_, null)) => Level::of(measured)?.bound(detection_limit(null, measured)),
+        Some((_, null)) => Level::from_measured(measured)?.bound(detection_limit(null, measured)),
         None => None,
     };
     match bound {

@@ -124,7 +124,9 @@ fn assert_verdict(verdict: Verdict, interval: Option<Interval>, threshold: f64, 
     match interval {
         Some(interval) => {
             assert!(interval.low <= interval.high);
-            assert!(verdict == Verdict::Inconclusive || verdict == Verdict::of(interval, threshold));
+            assert!(
+                verdict == Verdict::Inconclusive || verdict == Verdict::from_interval(interval, threshold)
+            );
         }
         None => assert_eq!(verdict, Verdict::Inconclusive),
     }

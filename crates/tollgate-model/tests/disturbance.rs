@@ -24,7 +24,7 @@ fn run_with(cases: &[(&str, &[f64])]) -> Run {
     run_of(cases.iter().map(outcome).collect())
 }
 
-fn of<'a>(run: &'a Run, benchmark: &str) -> &'a Measured {
+fn measured_in<'a>(run: &'a Run, benchmark: &str) -> &'a Measured {
     run.measured().find(|(case, _)| case.benchmark == benchmark).unwrap().1
 }
 
@@ -42,8 +42,8 @@ fn a_figure_is_of_the_processes_whose_canary_was_quiet() {
     let disturbance = Disturbance::of(&run);
     assert_eq!(disturbance.share(), Share { disturbed: 6, of: 14 });
     assert_eq!((disturbance.share_of("entry").disturbed, disturbance.share_of("other").disturbed), (6, 0));
-    let whole = Estimate::of(of(&run, "entry/a")).unwrap();
-    let quiet = Estimate::of(&disturbance.without(of(&run, "entry/a"))).unwrap();
+    let whole = Estimate::of(measured_in(&run, "entry/a")).unwrap();
+    let quiet = Estimate::of(&disturbance.without(measured_in(&run, "entry/a"))).unwrap();
     assert!(quiet.median < 164.0 && quiet.interval.unwrap().high < 165.0, "{quiet:?}");
     assert!(whole.interval.unwrap().high > 180.0, "{whole:?}");
     assert_eq!((quiet.samples, quiet.process_medians.len()), (8 * 20, 8));
@@ -53,7 +53,8 @@ fn a_figure_is_of_the_processes_whose_canary_was_quiet() {
 fn processes_keep_their_numbers_so_that_neighbours_in_time_stay_neighbours() {
     let run = run_with(&[("entry/a", &slowed(2.0)), (CANARY, &CANARIES)]);
     let kept = Disturbance::of(&run).left_out(&run).into_owned();
-    let processes = |run: &Run| -> Vec<usize> { of(run, "entry/a").by_process().map(<[f64]>::len).collect() };
+    let processes =
+        |run: &Run| -> Vec<usize> { measured_in(run, "entry/a").by_process().map(<[f64]>::len).collect() };
     let expected: Vec<usize> = CANARIES.iter().map(|&canary| if canary < 83.0 { 20 } else { 0 }).collect();
     assert_eq!((processes(&run), processes(&kept)), (vec![20; 14], expected));
     // Nothing more is left out of what was left.
@@ -67,8 +68,8 @@ fn a_case_keeps_the_six_quietest_processes_where_fewer_were_quiet() {
     let run = run_with(&[("entry/a", &busy), (CANARY, &busy)]);
     let disturbance = Disturbance::of(&run);
     assert_eq!(disturbance.share().disturbed, 10);
-    let estimate = Estimate::of(&disturbance.without(of(&run, "entry/a"))).unwrap();
-    let whole = Estimate::of(of(&run, "entry/a")).unwrap();
+    let estimate = Estimate::of(&disturbance.without(measured_in(&run, "entry/a"))).unwrap();
+    let whole = Estimate::of(measured_in(&run, "entry/a")).unwrap();
     let interval = estimate.interval.unwrap();
     // The two that are no quieter than they are belong to what is not known of the figure.
     assert!(estimate.median < 81.0 && interval.low < 81.0 && interval.high > 99.0, "{estimate:?}");
@@ -81,7 +82,7 @@ fn a_case_keeps_all_processes_where_there_are_no_more_than_six_and_where_there_i
     let run = run_with(&[("entry/a", &busy), (CANARY, &busy)]);
     let disturbance = Disturbance::of(&run);
     assert_eq!(disturbance.share().disturbed, 4);
-    assert_eq!(*disturbance.without(of(&run, "entry/a")), *of(&run, "entry/a"));
+    assert_eq!(*disturbance.without(measured_in(&run, "entry/a")), *measured_in(&run, "entry/a"));
     let blind = run_with(&[("entry/a", &busy)]);
     assert_eq!(Disturbance::of(&blind).share(), Share::default());
     assert_eq!(*Disturbance::of(&blind).left_out(&blind), blind);

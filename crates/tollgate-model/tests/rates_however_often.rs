@@ -30,7 +30,7 @@ struct Rates {
 }
 
 impl Rates {
-    fn of(kind: &Noise, ratio: f64, replicas: u64) -> Self {
+    fn new(kind: &Noise, ratio: f64, replicas: u64) -> Self {
         let mut rates = Self::default();
         (1..=replicas).for_each(|seed| rates.compare(kind, seed, ratio));
         rates
@@ -120,7 +120,7 @@ fn what_ends_a_measurement_is_seldom_wrong() {
     let replicas = 60;
     let mut all = [0; 3];
     for kind in &KINDS {
-        let mut rates = Rates::of(kind, 1.0, replicas);
+        let mut rates = Rates::new(kind, 1.0, replicas);
         rates.cover(kind, replicas);
         println!("{}: {rates:?}", kind.name);
         if kind.kept[1] == 0.0 {
@@ -136,13 +136,13 @@ fn what_ends_a_measurement_is_seldom_wrong() {
 
 #[test]
 fn differences_are_found_all_the_same() {
-    let [half, one, three] = [1.005, 1.01, 1.03].map(|ratio| Rates::of(&KINDS[0], ratio, 40));
+    let [half, one, three] = [1.005, 1.01, 1.03].map(|ratio| Rates::new(&KINDS[0], ratio, 40));
     // Both are true: it is slower, and by less than a hundredth.
     assert!(half.beyond == 0 && half.same >= 10 && half.same + half.different == 40, "{half:?}");
     assert!(one.different == 40 && one.beyond <= 1, "{one:?}");
     assert!(three.beyond == 40, "{three:?}");
     // What is plain ends at once: the interval of the sleep of 10 ms against one of 50 need not be that of 1 %.
-    let five = Rates::of(&KINDS[0], 5.0, 40);
+    let five = Rates::new(&KINDS[0], 5.0, 40);
     assert!(five.beyond == 40 && five.rounds <= 40 * 40, "{five:?}");
 }
 
@@ -185,10 +185,10 @@ fn table() {
         "| noise | 95 % of a command missed | 95 % of the ratio missed | called different | at some look | same | +0.5 %: same, somewhat slower, slower | +1 % | +3 % | rounds |"
     );
     for kind in &KINDS {
-        let mut equal = Rates::of(kind, 1.0, REPLICAS);
+        let mut equal = Rates::new(kind, 1.0, REPLICAS);
         equal.cover(kind, REPLICAS);
         let power = [1.005, 1.01, 1.03].map(|ratio| {
-            let rates = Rates::of(kind, ratio, REPLICAS / 10);
+            let rates = Rates::new(kind, ratio, REPLICAS / 10);
             let [same, somewhat, slower] =
                 [rates.same, rates.different - rates.beyond, rates.beyond].map(|number| rates.share(number));
             format!("{same:.0}, {somewhat:.0}, {slower:.0}")

@@ -105,7 +105,7 @@ impl Directory {
     ///
     /// # Errors
     /// Where no descriptor is to be had.
-    pub fn of(fd: impl AsFd, path: &Path) -> Result<Self, PathError> {
+    pub fn new(fd: impl AsFd, path: &Path) -> Result<Self, PathError> {
         let fd = open_at(fd, OsStr::new("."), OFlags::DIRECTORY)?;
         Ok(Self { fd, path: path.to_owned() })
     }

@@ -134,7 +134,7 @@ impl PrivateDirectory {
     /// # Errors
     /// As [`Temporary::named`]; `STALE` where its path does not lead to it, as behind a later mount.
     pub fn named(place: &Place, name: String) -> Result<Self, Errno> {
-        let made = Self::of(place, Temporary::named(place, name, own_user())?);
+        let made = Self::new(place, Temporary::named(place, name, own_user())?);
         let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
         let found = rustix::fs::statat(CWD, &made.path, AtFlags::SYMLINK_NOFOLLOW)?;
         if id(found) == id(rustix::fs::fstat(&made)?) { Ok(made) } else { Err(Errno::STALE) }
@@ -143,10 +143,10 @@ impl PrivateDirectory {
     /// Those in a place that killed programs of this user left, now this process's own.
     pub fn left(place: &Place, prefix: &str) -> Vec<Self> {
         let left = Temporary::left(place, prefix, own_user());
-        left.into_iter().map(|own| Self::of(place, own)).collect()
+        left.into_iter().map(|own| Self::new(place, own)).collect()
     }
 
-    fn of(place: &Place, own: Temporary) -> Self {
+    fn new(place: &Place, own: Temporary) -> Self {
         Self { path: place.path.join(own.name()), own }
     }
 

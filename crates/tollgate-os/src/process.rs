@@ -297,7 +297,7 @@ pub enum Status {
 }
 
 impl Status {
-    fn of(status: libc::c_int) -> Self {
+    fn from_raw(status: libc::c_int) -> Self {
         if libc::WIFSTOPPED(status) {
             Self::Stopped { signal: libc::WSTOPSIG(status), event: status >> 16 }
         } else if libc::WIFSIGNALED(status) {
@@ -332,7 +332,7 @@ pub fn wait4(pid: libc::pid_t, flags: libc::c_int) -> io::Result<Option<Wait>> {
     match unsafe { libc::wait4(pid, &raw mut status, libc::__WALL | flags, &raw mut usage) } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(None),
-        pid => Ok(Some(Wait { pid, status: Status::of(status), usage: Usage::of(&usage) })),
+        pid => Ok(Some(Wait { pid, status: Status::from_raw(status), usage: Usage::from_raw(&usage) })),
     }
 }
 

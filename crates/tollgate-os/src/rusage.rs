@@ -59,10 +59,10 @@ impl Usage {
         let mut usage: libc::rusage = unsafe { mem::zeroed() };
         // SAFETY: the kernel writes to `usage`; on failure it stays zero.
         unsafe { libc::getrusage(who, &raw mut usage) };
-        Self::of(&usage)
+        Self::from_raw(&usage)
     }
 
-    pub(crate) fn of(usage: &libc::rusage) -> Self {
+    pub(crate) fn from_raw(usage: &libc::rusage) -> Self {
         let ns = |time: libc::timeval| {
             (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_usec as u64 * 1000)
         };

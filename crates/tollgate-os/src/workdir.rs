@@ -39,7 +39,7 @@ impl Workdir {
     ///
     /// # Errors
     /// The error of fstat(2).
-    pub fn of(path: PathBuf, fd: impl AsFd, identity: Option<Identity>) -> io::Result<Self> {
+    pub fn new(path: PathBuf, fd: impl AsFd, identity: Option<Identity>) -> io::Result<Self> {
         let stat = rustix::fs::fstat(fd)?;
         Ok(Self { path, device: stat.st_dev, inode: stat.st_ino, identity })
     }
@@ -50,7 +50,7 @@ impl Workdir {
     /// The error of open(2).
     pub fn find(path: &Path) -> io::Result<Self> {
         let fd = open(path)?;
-        Self::of(path.to_owned(), fd, None)
+        Self::new(path.to_owned(), fd, None)
     }
 
     /// From the root.

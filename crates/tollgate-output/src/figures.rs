@@ -13,7 +13,7 @@ pub fn estimate(value: f64, unit: Unit) -> String {
         let plural = if value == 1.0 { "" } else { "s" };
         return format!("{} instruction{plural}", instructions(value));
     }
-    let scale = Scale::of(value, unit);
+    let scale = Scale::new(value, unit);
     format!("{} {}", significant(value / scale.divisor, DIGITS), scale.name)
 }
 
@@ -62,7 +62,7 @@ pub fn range(low: f64, high: f64, estimate: f64, unit: Unit) -> String {
     if unit == Unit::Instructions {
         return format!("{}–{}", instructions(low), instructions(high));
     }
-    let scale = Scale::of(estimate, unit);
+    let scale = Scale::new(estimate, unit);
     span(low / scale.divisor, high / scale.divisor)
 }
 
@@ -206,7 +206,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(value: f64, unit: Unit) -> Self {
+    fn new(value: f64, unit: Unit) -> Self {
         const KIB: f64 = 1024.0;
         let steps: &[(f64, &str)] = match unit {
             Unit::Nanoseconds => &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")],

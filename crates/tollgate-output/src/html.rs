@@ -26,7 +26,11 @@ impl Table {
     }
 
     /// A folded table of rows.
-    pub fn of<R>(caption: impl Into<Text>, columns: &Columns<R>, rows: impl IntoIterator<Item = R>) -> Self {
+    pub fn from_rows<R>(
+        caption: impl Into<Text>,
+        columns: &Columns<R>,
+        rows: impl IntoIterator<Item = R>,
+    ) -> Self {
         let cells = |row: R| columns.values(&row).iter().map(|value| Text::label(value.words())).collect();
         let rows = rows.into_iter().map(cells).collect();
         Self { rows, ..Self::new(caption, columns.iter().map(|column| &*column.head)) }

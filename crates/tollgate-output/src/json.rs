@@ -12,7 +12,7 @@ pub struct Record(Vec<(String, Raw)>);
 
 impl Record {
     /// The fields of a row.
-    pub fn of<R>(columns: &Columns<R>, row: &R) -> Self {
+    pub fn from_row<R>(columns: &Columns<R>, row: &R) -> Self {
         Self::with(columns, row, |field, raw, _| (field.to_owned(), raw))
     }
 
@@ -81,7 +81,7 @@ macro_rules! described {
     };
 }
 
-/// The JSON Schema of [`Record::of`] with these columns.
+/// The JSON Schema of [`Record::from_row`] with these columns.
 #[cfg(feature = "schema")]
 pub fn schema<R>(columns: &Columns<R>) -> schemars::Schema {
     described(columns, |field, _| vec![field.to_owned()])

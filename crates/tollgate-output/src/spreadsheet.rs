@@ -27,7 +27,7 @@ impl From<Option<f64>> for Cell {
 }
 
 impl Cell {
-    fn of(raw: Raw, reader: Reader) -> Self {
+    fn new(raw: Raw, reader: Reader) -> Self {
         match raw {
             Raw::Number(number) if number.is_f64() => number.as_f64().into(),
             Raw::Null | Raw::Bool(_) | Raw::Number(_) => Self(plain(&raw)),
@@ -68,12 +68,12 @@ pub enum Reader {
 }
 
 /// Rows, with the names of their fields as a header.
-pub fn of<R>(columns: &Columns<R>, data: impl IntoIterator<Item = R>, reader: Reader) -> String {
+pub fn from_rows<R>(columns: &Columns<R>, data: impl IntoIterator<Item = R>, reader: Reader) -> String {
     let header = columns.iter().flat_map(|column| column.fields()).map(|field| (*field).to_owned());
     let record = |row: R| {
         let cells = columns.iter().flat_map(|column| {
             let value = column.value(&row);
-            (0..column.fields().len()).map(|at| Cell::of(value.raw(at), reader)).collect::<Vec<_>>()
+            (0..column.fields().len()).map(|at| Cell::new(value.raw(at), reader)).collect::<Vec<_>>()
         });
         cells.collect()
     };
@@ -108,7 +108,7 @@ mod tests {
     fn line(values: &[Raw], reader: Reader) -> String {
         let columns =
             Columns::new([Column::new("v", "", "", |value: &Raw| Some(Value::new([value.clone()], "")))]);
-        let lines = of(&columns, values.to_vec(), reader);
+        let lines = from_rows(&columns, values.to_vec(), reader);
         lines.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default()
     }
 

@@ -86,7 +86,7 @@ impl Table {
     }
 
     /// A table of rows, each with what is remarked of it. The look of a row is that of its first value that has a tone.
-    pub fn of<R>(columns: &Columns<R>, rows: impl IntoIterator<Item = (R, Option<String>)>) -> Self {
+    pub fn from_rows<R>(columns: &Columns<R>, rows: impl IntoIterator<Item = (R, Option<String>)>) -> Self {
         let words = columns.iter().filter(|column| column.is_words);
         let mut table = Self::of_columns(heads(columns.iter())).with_words_in(heads(words));
         for (row, remark) in rows {
@@ -505,7 +505,7 @@ mod tests {
             Column::new("name", "benchmark", "", name),
             Column::new("figure", "median", "", |_| Some(Value::figure(1.0, |_| "1.02 ns".to_owned()))),
         ]);
-        let table = Table::of(&columns, [("entry/call", None), ("entry/x{instructions=3}", None)]);
+        let table = Table::from_rows(&columns, [("entry/call", None), ("entry/x{instructions=3}", None)]);
         let lines = |width| plain(&table.lines(Some(width), false));
         assert!(lines(40).contains("entry/x{instructions=3}  1.02 ns"), "{}", lines(40));
         assert!(lines(24).contains("entry/call  1.02 ns\nentry/x{3}  1.02 ns"), "{}", lines(24));

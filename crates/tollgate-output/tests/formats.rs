@@ -42,16 +42,16 @@ fn tabs<R>(columns: &Columns<R>, rows: impl IntoIterator<Item = R>) -> String {
 }
 
 fn text(columns: &Columns<Row>) -> String {
-    let table = Table::of(columns, ROWS.map(|row| (row, None)));
+    let table = Table::from_rows(columns, ROWS.map(|row| (row, None)));
     anstream::adapter::strip_str(&table.render(80)).to_string()
 }
 
 fn csv(columns: &Columns<Row>) -> String {
-    spreadsheet::of(columns, ROWS, Reader::Terminal)
+    spreadsheet::from_rows(columns, ROWS, Reader::Terminal)
 }
 
 fn json(columns: &Columns<Row>) -> String {
-    serde_json::to_string(&ROWS.map(|row| Record::of(columns, &row))).expect("JSON")
+    serde_json::to_string(&ROWS.map(|row| Record::from_row(columns, &row))).expect("JSON")
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_figure_that_is_added_to_the_list_is_in_every_format() {
     let formats: [fn(&Columns<Row>) -> String; 6] = [
         text,
         |columns| markdown::table(columns, ROWS),
-        |columns| html::Table::of("all", columns, ROWS).render(),
+        |columns| html::Table::from_rows("all", columns, ROWS).render(),
         csv,
         json,
         |columns| tabs(columns, ROWS),
@@ -82,7 +82,7 @@ fn people_read_the_same_digits_everywhere_and_programs_all_of_them() {
         markdown::table(&columns, ROWS),
         "| benchmark | ratio | verdict |\n|---|--:|---|\n| entry&#124;call | 1.500 | **slower** |\n| entry/none | – | – |\n\n"
     );
-    let page = html::Table::of("all", &columns, ROWS).render();
+    let page = html::Table::from_rows("all", &columns, ROWS).render();
     assert!(page.contains("<tr><th>entry|call<td>1.500<td>slower"), "{page}");
     assert_eq!(csv(&columns), "name,ratio,verdict\nentry|call,1.50049,slower\nentry/none,,\n");
     assert_eq!(
@@ -103,9 +103,9 @@ fn an_interval_is_two_fields_and_one_column() {
             .with_fields(&[]),
     ]);
     let row = ("entry/call", Some(3.0));
-    assert_eq!(spreadsheet::of(&columns, [row], Reader::Terminal), "low,high\n2,4\n");
+    assert_eq!(spreadsheet::from_rows(&columns, [row], Reader::Terminal), "low,high\n2,4\n");
     assert_eq!(
-        serde_json::to_string(&Record::of(&columns, &row)).expect("JSON"),
+        serde_json::to_string(&Record::from_row(&columns, &row)).expect("JSON"),
         r#"{"low":2.0,"high":4.0}"#
     );
     let seconds = serde_json::to_string(&Record::in_seconds(&columns, &row)).expect("JSON");

@@ -36,7 +36,7 @@ impl Ends {
     /// things in random order are fair coins about 0 whatever both have in common.
     ///
     /// Values that resemble their neighbours count as fewer, see `cautious_number` of the series. None where these are less than six.
-    pub fn of(series: &[f64], confidence: f64) -> Option<Self> {
+    pub fn new(series: &[f64], confidence: f64) -> Option<Self> {
         let number = series.len();
         if number < FEWEST || !series.iter().all(|value| value.is_finite()) {
             return None;
@@ -82,17 +82,17 @@ impl Ends {
 /// The confidence interval of the median of a series in the order of time that is looked at again and again. None with too few values
 /// that are independent of their neighbours.
 pub fn anytime_interval(series: &[f64], confidence: f64) -> Option<Interval> {
-    Ends::of(series, confidence)?.interval(series)
+    Ends::new(series, confidence)?.interval(series)
 }
 
 /// The same, where a series may end because of it.
 pub fn settled_interval(series: &[f64], confidence: f64) -> Option<Interval> {
-    Ends::of(series, confidence).filter(|ends| ends.is_settled())?.interval(series)
+    Ends::new(series, confidence).filter(|ends| ends.is_settled())?.interval(series)
 }
 
 /// The same by ranks alone, so that its ends are values of the series.
 pub fn ranked_interval(series: &[f64], confidence: f64) -> Option<Interval> {
-    Ends::of(series, confidence).filter(|ends| matches!(ends, Ends::Rank { .. }))?.interval(series)
+    Ends::new(series, confidence).filter(|ends| matches!(ends, Ends::Rank { .. }))?.interval(series)
 }
 
 /// So many widths of the range beyond all of few differences the centre lies at most once in 4,000 where the differences are normal,
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn ends_serve_other_values_of_the_same_order() {
         let logs: Vec<f64> = (0..60).map(|at| 0.02 + f64::from(at * 7919 % 61 - 30) / 1000.0).collect();
-        let ends = Ends::of(&logs, 0.999).unwrap();
+        let ends = Ends::new(&logs, 0.999).unwrap();
         let adds: Vec<f64> = logs.iter().map(|log| 1e6 * log.exp_m1()).collect();
         let [one, other] = [&logs, &adds].map(|values| ends.interval(values).unwrap());
         assert_eq!(one.low > 0.0, other.low > 0.0);

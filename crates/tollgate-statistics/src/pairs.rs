@@ -49,10 +49,10 @@ pub fn neighbours(
         return None;
     }
     let ratio = median(&logs)?.exp();
-    let ends = Ends::of(&logs, confidence_of_each(rows));
+    let ends = Ends::new(&logs, confidence_of_each(rows));
     let interval = interval_of(&logs, ends);
     let margins = Margins { margin: margin(asked), controls: 0.0 };
-    let total = is_whole.then(|| Total::of(base, other)).flatten();
+    let total = is_whole.then(|| Total::new(base, other)).flatten();
     let (verdict, _) = margins.verdict(interval, logs.len(), total.as_ref());
     Some(Neighbours { ratio, interval, verdict, is_settled: ends.is_some_and(Ends::is_settled) })
 }

@@ -21,7 +21,7 @@ pub struct Total {
 
 impl Total {
     /// Of executions of which those of one number were neighbours. None without times above zero.
-    pub fn of(base: &[f64], other: &[f64]) -> Option<Self> {
+    pub fn new(base: &[f64], other: &[f64]) -> Option<Self> {
         let (ratio, interval) = ratio_of_totals(base, other, CONFIDENCE_OF_TOTAL)?;
         Some(Self { ratio, interval, modes: modes(base, other) })
     }

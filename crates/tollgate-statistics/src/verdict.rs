@@ -34,7 +34,7 @@ impl Verdict {
     /// The verdict by an interval of the ratio other / base: slower if all of it is above 1 + `threshold`, faster
     /// if all of it is below 1 / (1 + `threshold`). Same if all of it is between the two, boundaries included, and
     /// no further from 1 than [`MOST_SAME`]: noise that hides 50 % does not make two runs the same.
-    pub fn of(interval: Interval, threshold: f64) -> Self {
+    pub fn from_interval(interval: Interval, threshold: f64) -> Self {
         Self::by(interval, threshold, MOST_SAME)
     }
 
@@ -54,7 +54,7 @@ impl Verdict {
         }
     }
 
-    /// As [`Verdict::of`], with another limit in the place of [`MOST_SAME`].
+    /// As [`Verdict::from_interval`], with another limit in the place of [`MOST_SAME`].
     pub fn by(interval: Interval, threshold: f64, most_same: f64) -> Self {
         let within =
             |threshold: f64| interval.low >= 1.0 / (1.0 + threshold) && interval.high <= 1.0 + threshold;

@@ -106,14 +106,14 @@ pub(crate) fn entries(directory: &Path) -> Result<Vec<Entry>, FindError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(FindError::Unreadable(directory.to_owned(), error)),
     };
-    let mut kept: Vec<Entry> = entries.filter_map(|entry| Entry::of(&entry.ok()?.path())).collect();
+    let mut kept: Vec<Entry> = entries.filter_map(|entry| Entry::read(&entry.ok()?.path())).collect();
     kept.order_by(|a, b| a.moment().cmp(&b.moment()));
     Ok(kept)
 }
 
 impl Entry {
     /// Other files are skipped, such as those that a killed program left half-written.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
+    pub(crate) fn read(path: &Path) -> Option<Self> {
         if path.extension()? != EXTENSION {
             return None;
         }
@@ -174,13 +174,13 @@ mod tests {
         let entry = |name: &str| {
             let path = directory.path().join(name);
             fs::write(&path, "{}").expect("written");
-            Entry::of(&path).is_some()
+            Entry::read(&path).is_some()
         };
         assert!(entry("20261121-015427-3f2a.json"));
         assert!(!entry(".20261121-015427-3f2a.json.00c0ffee.tmp"));
         assert!(!entry("notes.txt"));
         assert!(!entry(".hidden.json"));
         fs::create_dir(directory.path().join("directory.json")).expect("made");
-        assert!(Entry::of(&directory.path().join("directory.json")).is_none());
+        assert!(Entry::read(&directory.path().join("directory.json")).is_none());
     }
 }

@@ -147,7 +147,7 @@ mod tests {
             let path = directory.join(format!("{id}.json"));
             fs::write(&path, format!(r#"{{"id":"{id}","label":"{label}",{rest}"started":"x"}}"#))
                 .expect("written");
-            Entry::of(&path).expect("a run")
+            Entry::read(&path).expect("a run")
         };
         vec![
             head("20260101-000000-aaaa", "alone", ""),

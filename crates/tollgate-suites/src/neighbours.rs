@@ -99,13 +99,13 @@ fn sized(clock: Clock, mut instance: Instance) -> Result<(Instance, Order)> {
     let most = instance.limits().1.min(1 << 14);
     let mut iterations = 1;
     while iterations < most {
-        let batch = instance.batch(clock, Order::of(iterations))?;
+        let batch = instance.batch(clock, Order::new(iterations))?;
         if clock.nanoseconds(batch.work as f64) >= BATCH {
             break;
         }
         iterations = (iterations * 2).min(most);
     }
-    Ok((instance, Order::of(iterations)))
+    Ok((instance, Order::new(iterations)))
 }
 
 /// The medians of the controls in a process of their own.
@@ -115,7 +115,7 @@ fn in_a_process(clock: Clock, neighbour: Option<Subject>, directory: &Directory)
         Ok(vec![Box::new(beside) as Box<dyn Experiment>])
     };
     let own = OwnProcess::start(&Quota::default(), prepare)?;
-    let batches = own.experiment(0).run(clock, Order::of(ROUNDS))?;
+    let batches = own.experiment(0).run(clock, Order::new(ROUNDS))?;
     Ok(batches.into_iter().map(|batch| batch.work as f64).collect())
 }
 

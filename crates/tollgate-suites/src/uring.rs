@@ -31,7 +31,7 @@ pub(crate) fn refused(error: &io::Error) -> Refusal {
         Some(libc::EPERM | libc::EACCES) => {
             skip!("io_uring is disabled or forbidden (kernel.io_uring_disabled, seccomp)")
         }
-        _ => Refusal::of("io_uring cannot be set up", error),
+        _ => Refusal::new("io_uring cannot be set up", error),
     }
 }
 

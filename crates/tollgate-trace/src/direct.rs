@@ -38,7 +38,7 @@ pub(crate) struct Need {
 
 impl Need {
     /// Of the file at a path, on the device with these numbers. A file that has been removed by now has that of the device.
-    pub fn of(path: &Path, device: Option<(u32, u32)>) -> Self {
+    pub fn new(path: &Path, device: Option<(u32, u32)>) -> Self {
         let why = match Declared::at(path) {
             Ok(Declared::Bytes { memory, offset }) => {
                 return Self {
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_gone_has_a_reason() {
-        let need = Need::of(Path::new("/nonexistent/file"), None);
+        let need = Need::new(Path::new("/nonexistent/file"), None);
         assert!(need.needs.is_none() && need.by.contains("No such file"), "{need:?}");
     }
 }

@@ -133,7 +133,7 @@ impl Reader<'_> {
             _ => {}
         }
         let resumes = matches!(line.body, Body::Resumed { .. });
-        let at = self.threads.of(line.thread, line.comm, resumes, now_ns);
+        let at = self.threads.index_of(line.thread, line.comm, resumes, now_ns);
         match line.body {
             Body::Call { name, arguments, returned } => {
                 self.calls += 1;

@@ -59,7 +59,7 @@ const OPERATIONS: &[(Option<&str>, Names, &str)] = &[
 
 impl Operation {
     /// The operation of the call of this name. None where it has no file.
-    pub fn of(call: &'static str) -> Option<Self> {
+    pub fn by_call(call: &'static str) -> Option<Self> {
         Self::all().find(|(name, _)| *name == call).map(|(_, operation)| operation)
     }
 
@@ -91,7 +91,8 @@ mod tests {
 
     #[test]
     fn operations_have_the_names_of_the_model() {
-        let of = |call: &'static str| Operation::of(call).map(|operation| (operation.name, operation.moves));
+        let of =
+            |call: &'static str| Operation::by_call(call).map(|operation| (operation.name, operation.moves));
         assert_eq!(of("pread64"), Some(("read", true)));
         assert_eq!(of("renameat"), Some(("renameat", false)));
         assert_eq!(of("getpid"), None);

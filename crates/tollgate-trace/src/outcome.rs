@@ -184,7 +184,7 @@ pub(crate) struct Operations(Vec<FileOperation>);
 
 impl Operations {
     /// The sums of one, which are zero at first.
-    pub fn of(&mut self, name: &str) -> &mut FileOperation {
+    pub fn by_name(&mut self, name: &str) -> &mut FileOperation {
         let at = self.0.iter().position(|known| known.operation == name).unwrap_or(self.0.len());
         if at == self.0.len() {
             let parts = Parts::default();

@@ -121,7 +121,7 @@ impl Tracer {
     fn end(&mut self) -> Report {
         while self.interval() {}
         assert!(self.process.wait().expect("its end").success());
-        Report::of(&self.directory.path().join("out"))
+        Report::read(&self.directory.path().join("out"))
     }
 }
 

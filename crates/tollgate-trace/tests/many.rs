@@ -79,7 +79,7 @@ fn another_user_is_traced_too() {
             Err(error) => return println!("skipped: setpriv: {error}"),
             Ok(output) => assert_eq!(output.status.code(), Some(0), "{output:?}"),
         }
-        let report = common::Report::of(&out);
+        let report = common::Report::read(&out);
         assert_eq!(report.head["backend"], "Ptrace", "{report:?}");
         assert!(report.has_note("BPF cannot trace here"), "{report:?}");
         assert_eq!(report.call("getppid", "count"), 9);

@@ -193,7 +193,7 @@ fn daemon(backend: &str, linger: &str, seconds: &str) -> Option<(Duration, Repor
     let status =
         tracing.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it starts");
     assert_eq!(status.code(), Some(0));
-    Some((began.elapsed(), Report::of(&directory.path().join("out"))))
+    Some((began.elapsed(), Report::read(&directory.path().join("out"))))
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn what_is_let_go_goes_on_alone() {
     };
     let status = tracing.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it starts");
     assert_eq!(status.code(), Some(0));
-    assert!(Report::of(&out.path().join("out")).has_note("still running"));
+    assert!(Report::read(&out.path().join("out")).has_note("still running"));
     assert!(!done.exists());
     fs::write(done.with_extension("go"), "").expect("a file");
     eventually("the end of what was let go", || done.exists());
@@ -255,7 +255,7 @@ fn where_no_backend_works_the_command_runs_and_its_times_are_known() {
             continue;
         }
         assert_eq!(output.status.code(), Some(6), "{error}");
-        let report = Report::of(&directory.path().join("out"));
+        let report = Report::read(&directory.path().join("out"));
         assert_eq!((report.head["backend"].as_str(), report.number("processes")), ("Rusage", 0));
         assert!(
             report.calls.is_empty() && report.number("user") > 0 && report.number("wall") > 0,
@@ -327,7 +327,7 @@ fn a_program_without_its_owners_rights_is_noted() {
         refused => return println!("skipped: that user may not do this here: {refused:?}"),
     };
     assert!(output.status.success(), "{output:?}");
-    let report = Report::of(&directory.path().join("out"));
+    let report = Report::read(&directory.path().join("out"));
     let file_system = rustix::fs::statvfs(&program).expect("a file system");
     let expected = !file_system.f_flag.contains(rustix::fs::StatVfsMountFlags::NOSUID);
     assert_eq!(report.has_note("is set-user-ID"), expected, "{report:?}");

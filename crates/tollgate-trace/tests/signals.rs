@@ -269,7 +269,7 @@ fn children_that_were_there_before_are_left_alone() {
             send(pid, libc::SIGKILL);
             assert_eq!(status.code(), Some(3), "{backend}");
             assert!(matches!(lives, 'S' | 'R' | 'D'), "{backend}: {lives}");
-            let report = Report::of(&directory.path().join("out"));
+            let report = Report::read(&directory.path().join("out"));
             assert!(!report.has_note("still running"), "{report:?}");
             // The shell, three of its kind, and three sleeps at the least.
             assert!(report.head["backend"] == "Rusage" || report.number("processes") >= 5, "{report:?}");

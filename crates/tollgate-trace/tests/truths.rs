@@ -98,7 +98,7 @@ fn without_proc(how: &[&str], puppet_does: &[&str]) -> Option<common::Report> {
         });
     }
     assert!(command.status().expect("it starts").success());
-    Some(common::Report::of(&directory.path().join("out")))
+    Some(common::Report::read(&directory.path().join("out")))
 }
 
 #[test]

@@ -30,7 +30,7 @@ enum What<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn of(name: String, what: What<'a>) -> Self {
+    fn new(name: String, what: What<'a>) -> Self {
         Self { name, figures: Vec::new(), what }
     }
 
@@ -42,7 +42,7 @@ impl<'a> Side<'a> {
             }
             began.elapsed()
         };
-        Self::of(name, What::Closure(Box::new(batch)))
+        Self::new(name, What::Closure(Box::new(batch)))
     }
 
     pub(crate) fn with_inputs<I, T>(
@@ -63,12 +63,12 @@ impl<'a> Side<'a> {
             let whole = (0..iterations / INPUTS).map(|_| some(INPUTS)).sum::<Duration>();
             whole + some(iterations % INPUTS)
         };
-        Self::of(name, What::Closure(Box::new(batch)))
+        Self::new(name, What::Closure(Box::new(batch)))
     }
 
     pub(crate) fn command(name: String, mut command: Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        Self::of(name, What::Command(command))
+        Self::new(name, What::Command(command))
     }
 
     pub(crate) fn is_command(&self) -> bool {

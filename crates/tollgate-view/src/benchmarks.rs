@@ -53,10 +53,10 @@ struct BenchmarkRecord {
 
 impl List {
     /// The chosen benchmarks with their cases on a machine, in the order of the registry.
-    pub fn of(machine: &Topology, is_chosen: impl Fn(&Benchmark) -> bool) -> Self {
+    pub fn new(machine: &Topology, is_chosen: impl Fn(&Benchmark) -> bool) -> Self {
         let chosen =
             SUITES.iter().flat_map(|suite| suite.benchmarks).filter(|benchmark| is_chosen(benchmark));
-        Self { benchmarks: chosen.map(|benchmark| BenchmarkRecord::of(benchmark, machine)).collect() }
+        Self { benchmarks: chosen.map(|benchmark| BenchmarkRecord::new(benchmark, machine)).collect() }
     }
 }
 
@@ -173,7 +173,7 @@ fn each_once(
 }
 
 impl BenchmarkRecord {
-    fn of(benchmark: &'static Benchmark, machine: &Topology) -> Self {
+    fn new(benchmark: &'static Benchmark, machine: &Topology) -> Self {
         Self {
             name: benchmark.name,
             suite: benchmark.suite(),

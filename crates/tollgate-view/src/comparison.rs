@@ -158,7 +158,7 @@ impl<'a> Comparison<'a> {
         let is_counted = !rows.is_empty() && rows.iter().all(ComparedRow::is_count);
         let proven = match is_counted {
             true => Proven::of_counts(base, other, &facts),
-            false => Proven::of(base, other, &facts).filter(|_| is_alternated),
+            false => Proven::new(base, other, &facts).filter(|_| is_alternated),
         };
         Self {
             base,

@@ -42,7 +42,7 @@ fn names<S: Serializer>(cases: &[Case], serializer: S) -> Result<S::Ok, S::Error
 }
 
 /// The expensive things, the most expensive first, behind the system call that all is compared with.
-pub fn of(summary: &Summary) -> Vec<Expense> {
+pub fn expenses(summary: &Summary) -> Vec<Expense> {
     let mut all = rules::all(summary);
     all.order_by(|one, other| other.rank.total_cmp(&one.rank));
     all

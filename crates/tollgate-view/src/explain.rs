@@ -148,7 +148,7 @@ fn measured(
         None => RowKind::Level,
     };
     let row = summary.row(case);
-    let words = row.iter().flat_map(|row| figures_in_words(kind, &Shown::of(summary, row)));
+    let words = row.iter().flat_map(|row| figures_in_words(kind, &Shown::new(summary, row)));
     let words: Vec<String> = words.collect();
     let here = format!("{}; run {}{label}", words.join(", "), run.id);
     let name = if rows.len() > 1 { format!("{case}: ") } else { String::new() };
@@ -191,7 +191,7 @@ fn cases(summary: &Summary, rows: &[(&Case, &Figures)], kind: RowKind, width: us
         let dispensable = kind.keys().len().saturating_sub(2);
         let mut table = Table::of_columns(names.collect()).with_dispensable(dispensable);
         for row in &rows {
-            let values = columns.values(&Shown::of(summary, row));
+            let values = columns.values(&Shown::new(summary, row));
             let cells = values.iter().map(|value| value.words().to_owned());
             let cells: Vec<String> = std::iter::once(name(row.case)).chain(cells).collect();
             table.row(Look::Plain, &cells, &[]);

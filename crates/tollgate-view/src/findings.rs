@@ -15,11 +15,11 @@ pub(crate) use memory::{THRASH, sharing_rows};
 
 /// The findings of a run.
 pub fn of(summary: &Summary) -> Vec<Finding> {
-    let mut findings = traps::of(summary);
-    findings.extend(memory::of(summary));
-    findings.extend(locks::of(summary));
-    findings.extend(processes::of(summary));
-    findings.extend(files::of(summary));
-    findings.extend(workloads::of(summary));
+    let mut findings = traps::findings(summary);
+    findings.extend(memory::findings(summary));
+    findings.extend(locks::findings(summary));
+    findings.extend(processes::findings(summary));
+    findings.extend(files::findings(summary));
+    findings.extend(workloads::findings(summary));
     findings
 }

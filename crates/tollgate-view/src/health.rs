@@ -151,7 +151,12 @@ fn good_unless(is_so: bool, state: State, found: String, remedy: &str) -> Judged
 }
 
 /// Judges a known value; an unknown one is passed on with its reason.
-fn of(facts: &Facts, name: &'static str, fact: &str, judge: impl FnOnce(&FactValue) -> Judged) -> Check {
+fn check_of(
+    facts: &Facts,
+    name: &'static str,
+    fact: &str,
+    judge: impl FnOnce(&FactValue) -> Judged,
+) -> Check {
     let judged = match facts.get(fact) {
         None => Judged::new(State::Unreadable, format!("{fact} was not recorded")),
         Some(Fact::Known { value, .. }) => judge(value),
@@ -166,7 +171,7 @@ fn of(facts: &Facts, name: &'static str, fact: &str, judge: impl FnOnce(&FactVal
 
 /// [`of`] a number.
 fn of_number(facts: &Facts, name: &'static str, fact: &str, judge: impl FnOnce(f64) -> Judged) -> Check {
-    of(facts, name, fact, |value| match value.as_f64() {
+    check_of(facts, name, fact, |value| match value.as_f64() {
         Some(number) => judge(number),
         None => Judged::new(State::Unreadable, format!("{fact} is not a number")),
     })
@@ -213,7 +218,7 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
                 good_unless(stolen > STOLEN, State::Poor, found, remedy)
             }
         }),
-        of(facts, "clock", facts::CLOCK, |_| {
+        check_of(facts, "clock", facts::CLOCK, |_| {
             let source = facts::source(facts, facts::CLOCK).unwrap_or_default();
             match facts::clock_is_tsc(facts) {
                 false => poor(format!("the kernel's clock; {source}"))
@@ -269,7 +274,7 @@ fn of_environment(summary: &Summary) -> Vec<Check> {
         _ => None,
     };
     vec![
-        of(facts, "clocksource", "clocksource.current", |source| {
+        check_of(facts, "clocksource", "clocksource.current", |source| {
             match source.as_text().is_some_and(|source| IN_USER_MODE.contains(&source)) {
                 true => good(source.to_string()),
                 false => fair(format!("{source}: every clock reading enters the kernel"))
@@ -279,7 +284,7 @@ fn of_environment(summary: &Summary) -> Vec<Check> {
         }),
         of_host(
             run,
-            of(facts, "governor", "power.governor", |governor| match governor.as_text() {
+            check_of(facts, "governor", "power.governor", |governor| match governor.as_text() {
                 Some("performance") => good("performance"),
                 _ => fair(format!("{governor}: the frequency follows the load"))
                     .remedy("Use the governor performance.")
@@ -288,27 +293,27 @@ fn of_environment(summary: &Summary) -> Vec<Check> {
         ),
         of_host(
             run,
-            of(facts, "turbo", "power.boost", |boost| match boost.as_flag() {
+            check_of(facts, "turbo", "power.boost", |boost| match boost.as_flag() {
                 Some(false) => good("off"),
                 _ => fair("on: the frequency depends on heat and on the other cores")
                     .remedy("Switch it off while comparing.")
                     .fix(without_turbo(run)),
             }),
         ),
-        of(facts, "smt", "cpu.smt_active", |active| match active.as_flag() {
+        check_of(facts, "smt", "cpu.smt_active", |active| match active.as_flag() {
             Some(false) => good("no processors share a core"),
             _ => fair("processors share cores: a busy sibling slows what is measured")
                 .remedy("Keep the sibling of the processor that is measured idle; cpu.siblings names it.")
                 .fix(without_smt(run)),
         }),
-        of(facts, "isolation", "cpu.isolated", |isolated| match isolated.as_text() {
+        check_of(facts, "isolation", "cpu.isolated", |isolated| match isolated.as_text() {
             Some("" | "none") | None => fair("no processor is isolated from the scheduler")
                 .remedy("Start the kernel with isolcpus=N nohz_full=N and measure with --cpu N.")
                 .root("Root can change the kernel's command line."),
             Some(list) => good(format!("processors {list} are isolated: measure there with --cpu")),
         }),
         hypervisor(facts),
-        of(facts, "nesting", "hypervisor.nesting", |hints| match hints {
+        check_of(facts, "nesting", "hypervisor.nesting", |hints| match hints {
             FactValue::List(hints) if hints.is_empty() => {
                 good("no hint of a hypervisor in a virtual machine")
             }
@@ -318,7 +323,7 @@ fn of_environment(summary: &Summary) -> Vec<Check> {
         }),
         Check { name: "traps", judged: traps(summary) },
         Check { name: "exits", judged: exits(summary) },
-        of(facts, "seccomp", "seccomp.mode", |mode| match mode.as_text() {
+        check_of(facts, "seccomp", "seccomp.mode", |mode| match mode.as_text() {
             Some("disabled") => good("system calls are not filtered"),
             _ => {
                 let filters = facts.get("seccomp.filters").and_then(Fact::value);
@@ -367,7 +372,7 @@ fn hypervisor(facts: &Facts) -> Check {
             judged: judged.remedy("Measure under KVM or on the machine itself.").given(),
         };
     }
-    of(facts, NAME, "hypervisor.layers", |layers| match layers {
+    check_of(facts, NAME, "hypervisor.layers", |layers| match layers {
         FactValue::List(layers) if layers.is_empty() => good("none visible"),
         layers => fair(format!("{layers}: intercepted instructions cause a VM exit"))
             .remedy("It is part of every latency here; compare with a run made outside.")

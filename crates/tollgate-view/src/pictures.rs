@@ -14,17 +14,17 @@ use crate::summary::Summary;
 const NARROW: usize = 40;
 
 /// Every picture of a run, each with a heading and an empty line after it.
-pub fn of(summary: &Summary, width: usize) -> String {
+pub fn all(summary: &Summary, width: usize) -> String {
     if width < NARROW {
         return String::new();
     }
     let pictures = [
-        curve::of(summary, width),
-        matrix::of(summary, width),
-        trade::of(summary, width),
-        features::of(summary, width),
-        bill::of(summary, width),
-        commands::of(summary, width),
+        curve::picture(summary, width),
+        matrix::picture(summary, width),
+        trade::picture(summary, width),
+        features::picture(summary, width),
+        bill::picture(summary, width),
+        commands::picture(summary, width),
     ];
     pictures.into_iter().flatten().map(|picture| format!("{picture}\n")).collect()
 }

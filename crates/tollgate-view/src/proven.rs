@@ -34,7 +34,7 @@ impl fmt::Display for Proven {
 impl Proven {
     /// The one setting by which two runs of a session differ; None where they differ by none, by several, or by more than settings.
     /// `facts` are those that differ between the runs.
-    pub fn of(base: &Run, other: &Run, facts: &[FactDifference]) -> Option<Self> {
+    pub fn new(base: &Run, other: &Run, facts: &[FactDifference]) -> Option<Self> {
         let (base, other) = parts(base, other).filter(|(base, other)| base.paired && other.paired)?;
         Self::by_knob(base, other, facts).or_else(|| Self::by_key(base, other, facts))
     }

@@ -60,7 +60,7 @@ pub struct Records<'a> {
 
 impl Way {
     /// The run that was made on it, or why it cannot be had.
-    pub fn of(name: &str, made: &Result<Run, String>) -> Self {
+    pub fn new(name: &str, made: &Result<Run, String>) -> Self {
         let run = match made {
             Ok(run) => run,
             Err(why) => {
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_had_has_its_reason_beneath_the_table() {
-        let missing = |name: &str| Way::of(name, &Err(format!("there is no {name} here")));
+        let missing = |name: &str| Way::new(name, &Err(format!("there is no {name} here")));
         let ways = [missing("brd, ext4"), missing("null_blk, ext4"), missing("loop, ext4"), missing("tmpfs")];
         let text = text(&ways, 80);
         assert!(text.contains("brd, ext4: there is no brd, ext4 here"), "{text}");

@@ -42,7 +42,7 @@ pub type About = fn(&str) -> Option<&'static str>;
 pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
     let subjects = Subject::all(runs);
     let comparisons = differences::all(&subjects, spread, 0.0);
-    let (kernels, title_of_kernels) = kernels::of(&subjects).unzip();
+    let (kernels, title_of_kernels) = kernels::figure(&subjects).unzip();
     let mut facts = known::of(&subjects, &comparisons);
     // The table of the kernels has all counts, and what each of them changes.
     let (turns, sections) = match kernels {
@@ -61,7 +61,7 @@ pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
             _ => Vec::new(),
         },
         counts: if kernels.is_some() { Vec::new() } else { differences::counts(&subjects, &comparisons) },
-        ratios: kernels.or_else(|| ratios::of(&subjects, &comparisons)),
+        ratios: kernels.or_else(|| ratios::figure(&subjects, &comparisons)),
         differences: differences::sentences(&subjects, &comparisons),
         differing: [
             turns,
@@ -69,7 +69,7 @@ pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
             differences::facts(&subjects, &comparisons),
         ]
         .concat(),
-        ruler: ruler::of(&subjects),
+        ruler: ruler::figure(&subjects),
         sections,
         facts: facts.by_suite.into_values().chain(facts.others).collect(),
     }

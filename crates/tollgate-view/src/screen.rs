@@ -48,7 +48,7 @@ pub fn text(summary: &Summary, width: usize) -> String {
     let room = LINES.saturating_sub(text.lines().count() + 3);
     let mut rows = rows::Rows::headlines(summary, width);
     let lines = room.saturating_sub(rows.lines()).clamp(LEAST_EXPENSE_LINES, EXPENSE_LINES);
-    let expenses = Expenses::of(summary, width, lines);
+    let expenses = Expenses::new(summary, width, lines);
     rows.fill(summary, room - expenses.lines());
     let legend = if rows.is_any_wide() { LEGEND } else { "" };
     let quality = format!("Quality: {}", quality::of(summary));
@@ -109,9 +109,9 @@ struct Expenses {
 }
 
 impl Expenses {
-    fn of(summary: &Summary, width: usize, mut room: usize) -> Self {
+    fn new(summary: &Summary, width: usize, mut room: usize) -> Self {
         let (mut shown, mut lines) = (Vec::new(), Vec::new());
-        for expense in expensive::of(summary).into_iter().take(MOST_EXPENSES) {
+        for expense in expensive::expenses(summary).into_iter().take(MOST_EXPENSES) {
             let own = wrapped(&expense.sentence(), width);
             if own.len() <= room {
                 room -= own.len();

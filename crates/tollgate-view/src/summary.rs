@@ -56,7 +56,7 @@ impl<'a> Summary<'a> {
         let rows = run.measurements.iter().map(|measurement| {
             let case = &measurement.case;
             let state = match &measurement.outcome {
-                Outcome::Measured(measured) => match Figures::of(measured, run, &disturbance) {
+                Outcome::Measured(measured) => match Figures::new(measured, run, &disturbance) {
                     None => State::Without(Status::Failed, "it has no samples"),
                     Some(mut figures) => {
                         figures.paired = paired.remove(case);
@@ -172,7 +172,7 @@ impl<'a> CaseRow<'a> {
     pub(crate) fn notes(&self) -> Vec<Note<'_>> {
         match &self.state {
             State::Without(_, why) => vec![Note::Said(why)],
-            State::Measured(figures) => note::of(self.case, figures),
+            State::Measured(figures) => note::notes_of(self.case, figures),
         }
     }
 }
@@ -188,7 +188,7 @@ pub fn latency(run: &Run, benchmark: &str) -> Option<f64> {
 fn level(run: &Run, benchmark: &str, disturbance: &Disturbance) -> Option<(f64, Unit)> {
     let measurement = run.measurements.iter().find(|measurement| measurement.case.benchmark == benchmark)?;
     let Outcome::Measured(measured) = &measurement.outcome else { return None };
-    let figures = Figures::of(measured, run, disturbance).filter(|figures| figures.below.is_none())?;
+    let figures = Figures::new(measured, run, disturbance).filter(|figures| figures.below.is_none())?;
     let is_level = figures.measured.unit == Unit::Nanoseconds || figures.is_count();
     let level = (figures.estimate.median, figures.measured.unit);
     Some(level).filter(|(median, _)| is_level && *median > 0.0)

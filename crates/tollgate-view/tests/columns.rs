@@ -51,12 +51,12 @@ fn assert_row(document: &impl serde::Serialize, fields: &[&str]) {
 fn the_rows_of_every_document_have_all_fields_in_the_order_of_the_list() {
     let runs = sessions::runs(&[host(), filtered()], &CASES);
     let comparisons = [Comparison::of(&runs[0], &runs[1])];
-    assert_row(&compare::json::CompareDocument::of(&runs[0], &comparisons, &[]), &fields());
+    assert_row(&compare::json::CompareDocument::new(&runs[0], &comparisons, &[]), &fields());
     let session = Session::of(&runs).expect("a session");
-    assert_row(&session::json::SessionDocument::of(&session, &[]), &fields());
+    assert_row(&session::json::SessionDocument::new(&session, &[]), &fields());
     let of_commands = commands::runs(&[commands::side("a", 28.0), commands::side("b", 29.0)]);
     let session = Session::of(&of_commands).expect("a session");
-    let document = serde_json::to_value(versus::json::VersusDocument::of(&session, &[])).expect("JSON");
+    let document = serde_json::to_value(versus::json::VersusDocument::new(&session, &[])).expect("JSON");
     let row = &document["comparison"]["rows"][0];
     let of_case = ["benchmark", "params", "unit"];
     for field in fields().into_iter().filter(|field| !of_case.contains(field)) {
@@ -79,7 +79,7 @@ fn a_case_has_the_same_fields_in_both_csvs_and_in_json() {
     let mut of_runs = header(&export::csv::csv(&runs)).expect("a header");
     of_runs.retain(|field| of_run.contains(field));
     assert_eq!(of_runs, of_run);
-    let document = serde_json::to_value(show::json::ShowDocument::of(&summary, None)).expect("JSON");
+    let document = serde_json::to_value(show::json::ShowDocument::new(&summary, None)).expect("JSON");
     let row = &document["measurements"][0];
     // In an object the comparison with the baseline is one too.
     for field in of_run.iter().filter(|field| !["ratio", "adds", "verdict"].contains(&field.as_str())) {
@@ -117,23 +117,24 @@ fn a_figure_that_is_added_to_the_list_is_in_every_format() {
         Column::new("percent", "in percent", "a figure that there is not", value).with_fields(&["percent"])
     }
     fn rows<'a>(comparison: &'a Comparison<'a>) -> impl Iterator<Item = Compared<'a>> {
-        comparison.rows.iter().map(move |row| Compared::of(comparison, row))
+        comparison.rows.iter().map(move |row| Compared::new(comparison, row))
     }
     let runs = sessions::runs(&[host(), filtered()], &CASES);
     let comparison = Comparison::of(&runs[0], &runs[1]);
     let columns: Columns<Compared> = columns().with(percent());
     let shown = columns.pick(&["case", "percent"]);
     for people in [
-        plain(&Table::of(&shown, rows(&comparison).map(|row| (row, None))).render(80)),
+        plain(&Table::from_rows(&shown, rows(&comparison).map(|row| (row, None))).render(80)),
         markdown::table(&shown, rows(&comparison)),
-        html::Table::of("all", &shown, rows(&comparison)).render(),
+        html::Table::from_rows("all", &shown, rows(&comparison)).render(),
     ] {
         assert!(people.contains("in percent") && people.contains("1.560 of 100"), "{people}");
     }
-    let csv = spreadsheet::of(&columns, rows(&comparison), Reader::System);
+    let csv = spreadsheet::from_rows(&columns, rows(&comparison), Reader::System);
     assert!(csv.lines().next().is_some_and(|header| header.ends_with(",more_time,percent")), "{csv}");
-    let json =
-        serde_json::to_string(&rows(&comparison).map(|row| Record::of(&columns, &row)).collect::<Vec<_>>());
+    let json = serde_json::to_string(
+        &rows(&comparison).map(|row| Record::from_row(&columns, &row)).collect::<Vec<_>>(),
+    );
     assert!(json.is_ok_and(|json| json.contains("\"percent\":null")));
 }
 
@@ -148,7 +149,7 @@ fn a_ratio_has_the_same_digits_wherever_people_read_it() {
     let explained =
         explain::text(benchmark, &Topology::default(), Some(&summary), Some(&session), &runs[0].facts, 80);
     let row = comparisons[0].row(&Case::plain("entry/syscall")).expect("a row");
-    let words = |key: &str| Compared::of(&comparisons[0], row).words(key).expect("known");
+    let words = |key: &str| Compared::new(&comparisons[0], row).words(key).expect("known");
     for text in [
         compare::text::text(&comparisons, false, 100),
         session::text(&session, false, 80),

@@ -247,7 +247,7 @@ fn two_command_lines_differ_by_what_they_set_and_nothing_else() {
     assert!(!text.contains("inconclusive"), "{text}");
     insta::assert_snapshot!("the_screen_of_two_command_lines", text);
     insta::assert_snapshot!("all_rows_of_two_command_lines", plain(&session::text(&session, true, 80)));
-    let json = serde_json::to_value(session::json::SessionDocument::of(&session, &[])).expect("JSON");
+    let json = serde_json::to_value(session::json::SessionDocument::new(&session, &[])).expect("JSON");
     let rows = json["comparison"]["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), COUNTS.len());
     let syscall = &rows[0];
@@ -288,7 +288,7 @@ fn compare_shows_counts_without_a_word_of_turns() {
     assert_untimed(&text.replace("0 inconclusive", ""));
     assert!(!text.contains("In turns"), "{text}");
     insta::assert_snapshot!("two_counted_runs_compared", text);
-    let json = serde_json::to_value(json::CompareDocument::of(&runs[0], &comparisons, &[])).expect("JSON");
+    let json = serde_json::to_value(json::CompareDocument::new(&runs[0], &comparisons, &[])).expect("JSON");
     assert_eq!(json["not_compared"], serde_json::json!([]));
 }
 
@@ -305,7 +305,7 @@ fn times_and_counts_stand_beside_each_other() {
         text.contains("9 rows are not compared: nanoseconds in host, instructions in vm:exact."),
         "{text}"
     );
-    let json = serde_json::to_value(json::CompareDocument::of(&runs[0], &comparisons, &[])).expect("JSON");
+    let json = serde_json::to_value(json::CompareDocument::new(&runs[0], &comparisons, &[])).expect("JSON");
     let apart = json["not_compared"].as_array().expect("a list");
     assert_eq!(apart.len(), COUNTS.len());
     assert_eq!((&apart[0]["benchmark"], &apart[0]["base_unit"]), (&"entry/syscall".into(), &"ns".into()));
@@ -351,7 +351,7 @@ fn other_systems_get_instructions() {
         (exact("entry/syscall,").as_deref(), exact("traps/signal-self").as_deref()),
         (Some("true"), Some("false"))
     );
-    let json = serde_json::to_value(run_json::ShowDocument::of(&summary, None)).expect("JSON");
+    let json = serde_json::to_value(run_json::ShowDocument::new(&summary, None)).expect("JSON");
     let syscall = &json["measurements"][0];
     assert_eq!(
         (&syscall["exact"], &syscall["noisy"], &syscall["median"]),

@@ -166,7 +166,7 @@ fn every_benchmark_is_listed_with_its_cases_there() {
             let text = benchmarks::text(&machine.topology, |_| true, width);
             expect_within(width, machine.name, &text);
         }
-        let list = serde_json::to_value(benchmarks::List::of(&machine.topology, |_| true)).expect("JSON");
+        let list = serde_json::to_value(benchmarks::List::new(&machine.topology, |_| true)).expect("JSON");
         let records = list["benchmarks"].as_array().expect("benchmarks");
         assert_eq!(records.len(), registered().count());
         for (record, benchmark) in records.iter().zip(registered()) {

@@ -81,7 +81,7 @@ fn a_benchmark_is_in_every_list_page_and_export() {
     let summary = Summary::of(&run);
     let machine = Topology::default();
     let list = benchmarks::text(&machine, |_| true, WIDE);
-    let json = serde_json::to_string(&benchmarks::List::of(&machine, |_| true)).expect("JSON");
+    let json = serde_json::to_string(&benchmarks::List::new(&machine, |_| true)).expect("JSON");
     let page =
         report::page_of(std::slice::from_ref(&run), |_| None, &Spread::default()).render().expect("a page");
     let rows = row::ndjson(&run).expect("JSON");

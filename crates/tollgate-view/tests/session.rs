@@ -123,7 +123,7 @@ fn its_json_has_the_runs_and_the_comparison() {
     let runs = runs(&sides, &CASES);
     let mut session = Session::of(&runs).expect("a session");
     decide(&mut session, &sides);
-    let json = serde_json::to_value(session::json::SessionDocument::of(&session, &[])).expect("JSON");
+    let json = serde_json::to_value(session::json::SessionDocument::new(&session, &[])).expect("JSON");
     assert_eq!(json["session"], sessions::ID);
     assert_eq!(json["runs"][1]["environment"], "container");
     assert_eq!(json["runs"][0]["measurements"].as_array().map(Vec::len), Some(CASES.len()));

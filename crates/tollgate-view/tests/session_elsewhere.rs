@@ -40,7 +40,7 @@ fn compare_shows_the_pairing() {
     assert!(table.contains("possible causes: seccomp.filters, seccomp.mode, container.layers"), "{table}");
     let traces = json::traces(&comparisons);
     let document =
-        serde_json::to_value(json::CompareDocument::of(&runs[0], &comparisons, &traces)).expect("JSON");
+        serde_json::to_value(json::CompareDocument::new(&runs[0], &comparisons, &traces)).expect("JSON");
     assert_eq!((&document["paired"], &document["alternating"]), (&true.into(), &serde_json::Value::Null));
     assert_eq!(document["others"][0]["session"]["environment"], "container");
     let row = &document["rows"][0];

@@ -117,7 +117,7 @@ fn its_json_has_the_commands_and_the_comparison() {
     let sides = [side("git checkout -q a", 28.0), Side { unlinks: 400, ..side("git checkout -q b", 29.0) }];
     let runs = runs(&sides);
     let session = Session::of(&runs).expect("a session");
-    let document = serde_json::to_value(json::VersusDocument::of(&session, &["/a".into()])).expect("JSON");
+    let document = serde_json::to_value(json::VersusDocument::new(&session, &["/a".into()])).expect("JSON");
     let commands = document["commands"].as_array().expect("commands");
     assert_eq!(commands[0]["command"], "git checkout -q a");
     assert_eq!(commands[0]["file"], "/a");
@@ -146,7 +146,7 @@ fn parts_and_calls_sum_to_the_difference_that_was_timed() {
     let sides = [side("a", 28.0), Side { unlinks: 400, ..side("b", 29.0) }];
     let runs = runs(&sides);
     let session = Session::of(&runs).expect("a session");
-    let document = serde_json::to_value(json::VersusDocument::of(&session, &[])).expect("JSON");
+    let document = serde_json::to_value(json::VersusDocument::new(&session, &[])).expect("JSON");
     let row = &document["comparison"]["rows"][0];
     let split = &row["split"];
     let number = |value: &Value| value.as_f64().expect("a number");
@@ -261,7 +261,7 @@ fn kept_comparisons_are_compared_reported_and_exported_by_command() {
     assert!(text.starts_with("make -j2 in container compared with make -j1"), "{text}");
     assert!(text.contains("versus/real") && text.contains("unlink") && text.contains("100 → 400"), "{text}");
     let traces = compare::json::traces(&comparisons);
-    let document = compare::json::CompareDocument::of(&runs[0], &comparisons, &traces);
+    let document = compare::json::CompareDocument::new(&runs[0], &comparisons, &traces);
     let document = serde_json::to_value(document).expect("JSON");
     assert!(document["splits"][0]["split"]["calls"].as_array().is_some_and(|calls| !calls.is_empty()));
     let page = tollgate_view::report::page_of(&runs, |_| None, &Spread::default()).render().expect("a page");

@@ -81,7 +81,7 @@ fn what_images_differ_by_is_no_difference_and_one_instruction_of_the_program_is(
 fn a_document_has_the_counts_and_no_times() {
     let runs = counted(-700_000.0, 0.0);
     let session = Session::of(&runs).expect("a session");
-    let document: Value = serde_json::to_value(json::VersusDocument::of(&session, &[])).expect("JSON");
+    let document: Value = serde_json::to_value(json::VersusDocument::new(&session, &[])).expect("JSON");
     let command = &document["commands"][0];
     assert_eq!(command["executions"], 3);
     assert_eq!(command["median_s"], Value::Null);

@@ -100,7 +100,7 @@ impl Descriptor {
         let (accessed, second, third) =
             (self.kind & 1 == 1, self.kind >> 1 & 1 == 1, self.kind >> 2 & 1 == 1);
         match (self.s, self.kind >> 3 & 1 == 1) {
-            (false, _) => DescriptorKind::System(SystemKind::of(self.kind)),
+            (false, _) => DescriptorKind::System(SystemKind::from_type(self.kind)),
             (true, true) => DescriptorKind::Code { readable: second, conforming: third, accessed },
             (true, false) => DescriptorKind::Data { writable: second, expand_down: third, accessed },
         }
@@ -170,7 +170,7 @@ pub enum SystemKind {
 
 impl SystemKind {
     /// The kind of a type, of which the low 4 bits count.
-    pub const fn of(kind: u8) -> Self {
+    pub const fn from_type(kind: u8) -> Self {
         match kind & 0xf {
             0x1 => Self::Tss16 { busy: false },
             0x2 => Self::Ldt,
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn long_mode_keeps_six_kinds() {
         let kept: std::vec::Vec<u8> =
-            (0..16).filter(|&kind| SystemKind::of(kind).is_in(Width::Long)).collect();
+            (0..16).filter(|&kind| SystemKind::from_type(kind).is_in(Width::Long)).collect();
         assert_eq!(kept, [0x2, 0x9, 0xb, 0xc, 0xe, 0xf]);
     }
 }

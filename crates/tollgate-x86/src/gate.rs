@@ -78,7 +78,7 @@ impl Gate {
     /// Its kind, and whether its stack slots are 2 bytes wide instead of 4 or 8. None where the type is no gate's, or
     /// where the width of the table has no such gate.
     pub const fn gate_kind(&self, width: Width) -> Option<(GateKind, bool)> {
-        let kind = SystemKind::of(self.kind);
+        let kind = SystemKind::from_type(self.kind);
         if self.s || !kind.is_in(width) {
             return None;
         }

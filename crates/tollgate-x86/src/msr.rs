@@ -72,7 +72,7 @@ impl Msr {
     }
 
     /// The register of this number.
-    pub fn of(number: u32) -> Option<Self> {
+    pub fn by_number(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|msr| msr.number() == number)
     }
 
@@ -221,9 +221,9 @@ mod tests {
     #[test]
     fn numbers_and_registers_are_one_to_one() {
         for msr in Msr::ALL {
-            assert_eq!(Msr::of(msr.number()), Some(msr));
+            assert_eq!(Msr::by_number(msr.number()), Some(msr));
         }
-        assert_eq!(Msr::of(0x10), None);
+        assert_eq!(Msr::by_number(0x10), None);
         assert!(Msr::ALL.is_sorted_by_key(|msr| msr.number()));
     }
 }

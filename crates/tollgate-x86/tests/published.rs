@@ -155,7 +155,7 @@ fn same_names(mut left: Vec<String>, mut right: Vec<String>, id: &str) {
 
 fn register(vector: &Vector) {
     let value = number(&Value::String(vector.value.clone()));
-    let msr = Msr::of(u32::from_str_radix(&vector.msr, 16).unwrap()).unwrap();
+    let msr = Msr::by_number(u32::from_str_radix(&vector.msr, 16).unwrap()).unwrap();
     match msr {
         Msr::Star => {
             let star = Star(value);

@@ -42,7 +42,7 @@ impl ClaimsArgs {
         }
         let known = hand.known(&experiments);
         match self.format {
-            Format::Json => out::print_json(&ClaimsDocument::of(&experiments, &known)),
+            Format::Json => out::print_json(&ClaimsDocument::new(&experiments, &known)),
             Format::Table => out::page(&screen(&experiments, &known, out::width())),
         }
     }

@@ -38,7 +38,7 @@ fn compare(args: &CompareArgs) -> Result<(), Failure> {
         ShowFormat::Table => out::print(&text::text(&comparisons, args.all, out::width()))?,
         ShowFormat::Json => {
             let traces = json::traces(&comparisons);
-            out::print_json(&json::CompareDocument::of(base, &comparisons, &traces))?;
+            out::print_json(&json::CompareDocument::new(base, &comparisons, &traces))?;
         }
     }
     check(&args.fail_on, asked, &comparisons)

@@ -50,7 +50,7 @@ impl DecodeArgs {
             Some(InputKind::Reader(reader)) => text(&read(Some(reader)), self),
             None => {
                 let dump = read(None);
-                match Readings::of(&dump, self.mode) {
+                match Readings::new(&dump, self.mode) {
                     Some(found) => readings(&found, &dump, self),
                     None => text(&dump, self),
                 }
@@ -119,7 +119,7 @@ fn text(dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
     let session = dump::join(dump, args.mode);
     let options = options(args, None);
     match args.format {
-        Format::Json => out::print_json(&DecodedText::of(dump, &session, &options)),
+        Format::Json => out::print_json(&DecodedText::new(dump, &session, &options)),
         Format::Table => out::print(&render(dump, &session, &options, out::width())),
     }
 }
@@ -143,7 +143,7 @@ fn show_live(args: &DecodeArgs) -> Result<(), Failure> {
     let session = dump::join(&own, Some(Width::Long));
     let options = options(args, vendor());
     if args.format == Format::Json {
-        return out::print_json(&LiveTables::of(&live, DecodedText::of(&own, &session, &options)));
+        return out::print_json(&LiveTables::new(&live, DecodedText::new(&own, &session, &options)));
     }
     let width = out::width();
     let mut text = live.render(args.explain, width);

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 ///
 /// # Errors
 /// When there is no id to be had for it.
-pub fn of(
+pub fn ended_run(
     began: SystemTime,
     label: Option<Label>,
     facts: Facts,

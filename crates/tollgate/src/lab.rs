@@ -146,14 +146,14 @@ fn show(results: &Results, shares: Vec<String>, args: &LabArgs) -> Result<(), Fa
     let mut remarks: Vec<String> = results.notes.iter().map(view::note).collect();
     remarks.extend(shares);
     match args.format {
-        Format::Json => out::print_json(&view::LabDocument::of(results, &remarks)),
+        Format::Json => out::print_json(&view::LabDocument::new(results, &remarks)),
         Format::Table => out::print(&view::page(results, &remarks, out::width())),
     }
 }
 
 /// The image with a sentence that says how it is started.
 fn write_image(path: &Path, parameters: &Parameters) -> Result<(), Failure> {
-    let form = Form::of(path);
+    let form = Form::from_path(path);
     let file = form.file(&Image::with_screen(parameters))?;
     write_whole(path, &file, Existing::Replace)
         .map_err(|error| Failure::input(format!("--image: {}: {}", path.display(), plainly(&error))))?;

@@ -25,7 +25,7 @@ impl ListArgs {
         let chosen: HashSet<String> = selection.cases().map(|case| case.benchmark).collect();
         let is_chosen = |benchmark: &Benchmark| chosen.contains(benchmark.name);
         match self.format {
-            Format::Json => out::print_json(&benchmarks::List::of(&machine, is_chosen)),
+            Format::Json => out::print_json(&benchmarks::List::new(&machine, is_chosen)),
             Format::Table => out::print(&benchmarks::text(&machine, is_chosen, out::width())),
         }
     }

@@ -163,7 +163,7 @@ pub fn make(selection: &Selection, plan: &Plan, label: Option<Label>, visible: b
     };
     facts.extend(tollgate_inspect::strain(&machine, "after"));
     facts.extend(findings.facts);
-    document::of(began, label, facts, findings.measurements)
+    document::ended_run(began, label, facts, findings.measurements)
 }
 
 /// The limits of this environment, for the engine.

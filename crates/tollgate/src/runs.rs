@@ -84,7 +84,7 @@ struct Tally {
 
 impl Tally {
     /// Of the newest sessions, by what is known of each entry.
-    fn of(entries: &[Entry], records: &[KeptRun]) -> Self {
+    fn new(entries: &[Entry], records: &[KeptRun]) -> Self {
         /// More are not read: their samples are.
         const MOST: usize = 40;
         let is_base =
@@ -193,7 +193,7 @@ impl KeptRun {
 fn list(format: Format) -> Result<(), Failure> {
     let entries = kept()?;
     let runs: Vec<KeptRun> = entries.iter().map(KeptRun::of).collect();
-    let a_a = Tally::of(&entries, &runs);
+    let a_a = Tally::new(&entries, &runs);
     match format {
         Format::Json => out::print_json(&Runs { runs, a_a }),
         Format::Table if runs.is_empty() => {

@@ -19,7 +19,7 @@ struct Described {
 }
 
 /// A document, which is of this type.
-fn of<T: JsonSchema>(name: &'static str) -> Described {
+fn described<T: JsonSchema>(name: &'static str) -> Described {
     // As documents are written: what is null is there.
     let generator = SchemaGenerator::new(SchemaSettings::draft2020_12().for_serialize());
     let mut schema = generator.into_root_schema_for::<T>();
@@ -93,42 +93,42 @@ fn written(value: &Value, indent: usize) -> String {
 /// Every document that a verb prints or keeps.
 fn all() -> Vec<Described> {
     vec![
-        of::<tollgate_model::Run>("run-document"),
-        of::<show::json::ShowDocument>("show"),
-        of::<session::json::SessionDocument>("session"),
-        of::<compare::json::CompareDocument>("compare"),
-        of::<benchmarks::List>("list"),
-        of::<versus::json::VersusDocument>("versus"),
-        of::<crate::runs::Runs>("runs"),
-        of::<tollgate_schedules::output::SchedulesDocument>("schedules"),
-        of::<tollgate_view::inspect::facts::FactsDocument>("inspect"),
-        of::<crate::inspect::CapturedTree>("inspect-capture"),
-        of::<tollgate_inspect::output::aslr::AslrDocument>("inspect-aslr"),
-        of::<tollgate_inspect::output::aslr::MovedRegions>("inspect-aslr-processes"),
-        of::<tollgate_inspect::output::kernel::KernelDocument>("inspect-kernel"),
-        of::<tollgate_kconfig::output::ConfigDocument>("inspect-config"),
-        of::<tollgate_dump::output::ItemRecord>("decode-item"),
-        of::<tollgate_dump::output::DecodedBytes>("decode-bytes"),
-        of::<tollgate_dump::output::DecodedText>("decode-text"),
-        of::<tollgate_dump::output::LiveTables>("decode-live"),
-        of::<tollgate_lab::output::LabDocument>("lab"),
-        of::<Vec<crate::lab::Page>>("lab-explain"),
-        of::<tollgate_lab::output::Programs>("lab-program"),
-        of::<tollgate_lab::output::Locks>("lab-locks"),
-        of::<tollgate_lab::output::Orders>("lab-prove"),
-        of::<crate::trace::TraceDocument>("trace"),
-        of::<crate::trace::Part>("trace-interval"),
-        of::<tollgate_trace::output::calibration::CalibrationRecord>("trace-calibrate"),
-        of::<tollgate_trace::output::keys::KeysRecord>("trace-keys"),
-        of::<ram::Records>("ram"),
-        of::<tollgate_store::fleet::Listed>("store-list"),
-        of::<tollgate_store::fleet::Checked>("store-check"),
-        of::<tollgate_store::fleet::Pruned>("store-prune"),
-        of::<doctor::Diagnosis>("doctor"),
-        of::<tollgate_claims::ClaimsDocument>("claims"),
-        of::<tollgate_claims::published::AsPublished>("claims-as-published"),
-        of::<crate::environments::Environments>("environments"),
-        of::<crate::config::Shown>("config"),
+        described::<tollgate_model::Run>("run-document"),
+        described::<show::json::ShowDocument>("show"),
+        described::<session::json::SessionDocument>("session"),
+        described::<compare::json::CompareDocument>("compare"),
+        described::<benchmarks::List>("list"),
+        described::<versus::json::VersusDocument>("versus"),
+        described::<crate::runs::Runs>("runs"),
+        described::<tollgate_schedules::output::SchedulesDocument>("schedules"),
+        described::<tollgate_view::inspect::facts::FactsDocument>("inspect"),
+        described::<crate::inspect::CapturedTree>("inspect-capture"),
+        described::<tollgate_inspect::output::aslr::AslrDocument>("inspect-aslr"),
+        described::<tollgate_inspect::output::aslr::MovedRegions>("inspect-aslr-processes"),
+        described::<tollgate_inspect::output::kernel::KernelDocument>("inspect-kernel"),
+        described::<tollgate_kconfig::output::ConfigDocument>("inspect-config"),
+        described::<tollgate_dump::output::ItemRecord>("decode-item"),
+        described::<tollgate_dump::output::DecodedBytes>("decode-bytes"),
+        described::<tollgate_dump::output::DecodedText>("decode-text"),
+        described::<tollgate_dump::output::LiveTables>("decode-live"),
+        described::<tollgate_lab::output::LabDocument>("lab"),
+        described::<Vec<crate::lab::Page>>("lab-explain"),
+        described::<tollgate_lab::output::Programs>("lab-program"),
+        described::<tollgate_lab::output::Locks>("lab-locks"),
+        described::<tollgate_lab::output::Orders>("lab-prove"),
+        described::<crate::trace::TraceDocument>("trace"),
+        described::<crate::trace::Part>("trace-interval"),
+        described::<tollgate_trace::output::calibration::CalibrationRecord>("trace-calibrate"),
+        described::<tollgate_trace::output::keys::KeysRecord>("trace-keys"),
+        described::<ram::Records>("ram"),
+        described::<tollgate_store::fleet::Listed>("store-list"),
+        described::<tollgate_store::fleet::Checked>("store-check"),
+        described::<tollgate_store::fleet::Pruned>("store-prune"),
+        described::<doctor::Diagnosis>("doctor"),
+        described::<tollgate_claims::ClaimsDocument>("claims"),
+        described::<tollgate_claims::published::AsPublished>("claims-as-published"),
+        described::<crate::environments::Environments>("environments"),
+        described::<crate::config::Shown>("config"),
     ]
 }
 
@@ -234,11 +234,11 @@ fn a_field_that_is_added_or_undescribed_is_found() {
         first: Option<u8>,
         second: f64,
     }
-    let small = of::<Small>("small");
+    let small = described::<Small>("small");
     assert_eq!(small.schema["additionalProperties"], json!(false));
     assert_eq!(small.schema["required"], json!(["second"]));
     let filled = std::panic::catch_unwind(|| {
-        page::filled("# A\n<!-- fields: small Small -->\n<!-- end -->\n", &[of::<Small>("small")])
+        page::filled("# A\n<!-- fields: small Small -->\n<!-- end -->\n", &[described::<Small>("small")])
     });
     let said = filled.expect_err("no sentence for it").downcast::<String>().expect("a text");
     assert!(said.contains("second"), "{said}");

@@ -93,14 +93,14 @@ fn show_session(args: &ShowArgs, runs: &[Run], patterns: &[String]) -> Result<()
             if args.all { out::page(&text) } else { out::print(&text) }
         }
         ShowFormat::Json if session.is_of_commands() => {
-            out::print_json(&versus::json::VersusDocument::of(&session, &[]))
+            out::print_json(&versus::json::VersusDocument::new(&session, &[]))
         }
         ShowFormat::Table if args.all || !patterns.is_empty() => {
             let width = args.rows.width.map_or_else(out::width, usize::from);
             out::page(&session::text(&session, true, width))
         }
         ShowFormat::Table => out::print(&session::text(&session, false, out::width())),
-        ShowFormat::Json => out::print_json(&session::json::SessionDocument::of(&session, &[])),
+        ShowFormat::Json => out::print_json(&session::json::SessionDocument::new(&session, &[])),
         ShowFormat::Csv => print_csv(session.compared()),
         ShowFormat::Md | ShowFormat::Svg if !patterns.is_empty() => Err(whole(args.format)),
         ShowFormat::Md => print_markdown(runs, &Spread::default(), 0.0),
@@ -223,5 +223,5 @@ pub fn print_screen(summary: &Summary) -> Result<(), Failure> {
 /// # Errors
 /// When standard output is closed or full.
 pub fn print_json(summary: &Summary, kept: Option<&Path>) -> Result<(), Failure> {
-    out::print_json(&json::ShowDocument::of(summary, kept))
+    out::print_json(&json::ShowDocument::new(summary, kept))
 }

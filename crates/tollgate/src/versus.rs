@@ -205,7 +205,7 @@ fn runs(
         });
         let mut all = facts.clone();
         all.extend(of_comparison.iter().cloned());
-        let run = document::of(began, args.result.label.clone(), all, measurements.collect())?;
+        let run = document::ended_run(began, args.result.label.clone(), all, measurements.collect())?;
         let command = Command { is_corrected, failed, cold, ..command.clone() };
         let id = id.clone().unwrap_or_else(|| part.id.clone());
         let part = Part { id, place, of, command: Some(Box::new(command)), ..part.clone() };
@@ -262,10 +262,10 @@ fn finish(
         ShowFormat::Table if args.bench.bench => out::print(&session::text(&session, all, width)),
         ShowFormat::Table => out::print(&screen(&session, functions, all)),
         ShowFormat::Json if args.bench.bench => {
-            out::print_json(&session::json::SessionDocument::of(&session, named))
+            out::print_json(&session::json::SessionDocument::new(&session, named))
         }
         ShowFormat::Json => {
-            out::print_json(&json::VersusDocument::of(&session, named).with_functions(functions))
+            out::print_json(&json::VersusDocument::new(&session, named).with_functions(functions))
         }
     };
     let exported = export(args, &session, stacks);

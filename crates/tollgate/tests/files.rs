@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 /// A run of the suite in a directory.
 fn measured_in(directory: &Path, processes: u32) -> Rows {
-    let mut marked = Marked::of(Command::new(program()), &["files"], processes);
+    let mut marked = Marked::start(Command::new(program()), &["files"], processes);
     marked.command.arg("--dir").arg(directory);
     marked.rows()
 }
@@ -96,7 +96,7 @@ fn in_memory_there_is_nothing_to_read_from_beneath() {
 #[test]
 fn interrupted_it_leaves_no_file() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
-    let mut marked = Marked::of(Command::new(program()), &["files"], 100);
+    let mut marked = Marked::start(Command::new(program()), &["files"], 100);
     // Standard error has no reader, so the interrupted run must not wait for one.
     marked.command.arg("--dir").arg(directory.path()).stdout(Stdio::null()).stderr(Stdio::null());
     for after in [300, 1500] {

@@ -152,7 +152,7 @@ impl<'ast> Visit<'ast> for Paths {
 }
 
 impl House {
-    fn of(source: &Path) -> Self {
+    fn read(source: &Path) -> Self {
         let mut house = Self::default();
         let root = ["lib.rs", "main.rs"].map(|name| source.join(name)).into_iter().find(|root| root.exists());
         house.file(&root.expect("a root"), source, &[], false);
@@ -316,7 +316,7 @@ fn files_do_not_import_each_other_in_a_circle() {
     let (mut seen, mut edges, mut found) = (0, 0, Vec::new());
     for name in &FLOORS {
         let source = crates().join(name).join("src");
-        let house = House::of(&source);
+        let house = House::read(&source);
         let mut all = BTreeSet::new();
         files(&source, &mut all);
         assert_eq!(house.read, all, "{name}: files that belong to no module");
@@ -338,7 +338,7 @@ fn files_do_not_import_each_other_in_a_circle() {
 #[test]
 fn a_benchmark_is_named_in_its_suite_alone() {
     let source = crates().join("tollgate-suites/src");
-    let house = House::of(&source);
+    let house = House::read(&source);
     let mut named: BTreeMap<&Path, Vec<&Path>> = BTreeMap::new();
     for module in house.modules.values() {
         if module.items.contains("BENCHMARK") {
@@ -377,7 +377,7 @@ fn made_up(files: &[(&str, &str)]) -> (tempfile::TempDir, House) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let house = House::of(directory.path());
+    let house = House::read(directory.path());
     (directory, house)
 }
 

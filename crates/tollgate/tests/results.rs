@@ -94,7 +94,7 @@ fn sorted(names: &[&'static str]) -> Vec<&'static str> {
 }
 
 /// The measurement of a benchmark.
-fn of<'a>(document: &'a Value, benchmark: &str) -> &'a Value {
+fn measurement<'a>(document: &'a Value, benchmark: &str) -> &'a Value {
     let all = document["measurements"].as_array().expect("measurements");
     all.iter()
         .find(|measurement| measurement["benchmark"] == benchmark)
@@ -114,7 +114,7 @@ fn a_run_measures_keeps_and_can_be_shown_again() {
     {
         assert_eq!(keys(measurement), sorted(&MEASUREMENT));
     }
-    let syscall = of(&ran, "entry/syscall");
+    let syscall = measurement(&ran, "entry/syscall");
     let figure = |name: &str| syscall[name].as_f64().unwrap_or_else(|| panic!("{name} of {syscall}"));
     assert!(figure("ci_low") <= figure("median") && figure("median") <= figure("ci_high"));
     assert!(figure("min") > 0.0 && figure("min") <= figure("median"));
@@ -155,11 +155,11 @@ fn every_measurement_has_the_same_fields() {
     for measurement in shown["measurements"].as_array().expect("rows") {
         assert_eq!(keys(measurement), sorted(&MEASUREMENT));
     }
-    let (skipped, failed) = (of(&shown, "entry/int80"), of(&shown, "entry/seccomp"));
+    let (skipped, failed) = (measurement(&shown, "entry/int80"), measurement(&shown, "entry/seccomp"));
     assert_eq!((&skipped["status"], &skipped["why"]), (&"skipped".into(), &"no IA-32 emulation".into()));
     assert_eq!((&failed["status"], &failed["error"]), (&"failed".into(), &"it hung".into()));
     assert_eq!(skipped["median"], Value::Null);
-    let syscall = of(&shown, "entry/syscall");
+    let syscall = measurement(&shown, "entry/syscall");
     assert_eq!((syscall["samples"].as_u64(), syscall["discarded"].as_u64()), (Some(480), Some(8)));
     let (median, cycles) = (syscall["median"].as_f64().expect("a figure"), &syscall["median_cycles"]);
     assert!((median / 80.2 - 1.0).abs() < 0.01, "{median}");
@@ -167,7 +167,7 @@ fn every_measurement_has_the_same_fields() {
         (cycles.as_f64().expect("a figure") / median - 2.0).abs() < 1e-9,
         "2 GHz: two cycles a nanosecond"
     );
-    let baseline = &of(&shown, "entry/user-dispatch")["baseline"];
+    let baseline = &measurement(&shown, "entry/user-dispatch")["baseline"];
     assert_eq!(baseline["benchmark"], "entry/syscall");
     assert_eq!(baseline["verdict"], "slower");
     assert!((baseline["ratio"].as_f64().expect("a figure") - 1.25).abs() < 0.01, "{baseline}");
@@ -180,7 +180,7 @@ fn without_the_tsc_there_are_no_cycles() {
     document["facts"]["run.clock"]["value"] = "CLOCK_MONOTONIC_RAW".into();
     home.keep(&document);
     let shown = home.json(["show", "last", "--format=json"]);
-    assert_eq!(of(&shown, "entry/syscall")["median_cycles"], Value::Null);
+    assert_eq!(measurement(&shown, "entry/syscall")["median_cycles"], Value::Null);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_noisy_row_is_marked_with_the_reason() {
             "~ entry/syscall                   80.2 ns  80.2–80.3  80.0 ns      ×1.00  noisy: 14 % of samples discarded (preempted)"
         ]
     );
-    assert_eq!(of(&home.json(["show", "last", "--format=json"]), "entry/syscall")["noisy"], true);
+    assert_eq!(measurement(&home.json(["show", "last", "--format=json"]), "entry/syscall")["noisy"], true);
 }
 
 /// A run with the rows of suites whose cases have several parameters.

@@ -38,11 +38,11 @@ struct Session {
 
 impl Session {
     fn begin(number: usize, words: &[&str]) -> Self {
-        Self::of(&OF_CALLS, number, words)
+        Self::start(&OF_CALLS, number, words)
     }
 
     /// One of these benchmarks.
-    fn of(benchmarks: &[&str], number: usize, words: &[&str]) -> Self {
+    fn start(benchmarks: &[&str], number: usize, words: &[&str]) -> Self {
         Self::heard(benchmarks, number, &[words, &["--quiet"]].concat(), Stdio::null())
     }
 
@@ -155,7 +155,7 @@ fn kill(benchmarks: &[&str], numbers: std::ops::Range<usize>, names: &[String]) 
     let _alone = alone();
     for at in numbers {
         let name = &names[at % names.len()];
-        let mut session = Session::of(benchmarks, at, &["--in", "host", "--in", name]);
+        let mut session = Session::start(benchmarks, at, &["--in", "host", "--in", name]);
         if at % 3 != 0 {
             session.wait_for_agents(1);
         }

@@ -50,7 +50,7 @@ struct ReadingRecord {
 
 impl Readings {
     /// The readings of an input that has only digits: they have no address and no meaning of their own.
-    pub fn of(dump: &Dump, mode: Option<Width>) -> Option<Self> {
+    pub fn new(dump: &Dump, mode: Option<Width>) -> Option<Self> {
         let all = loose(dump)?;
         let numbers: Vec<Vec<u8>> = all.iter().filter_map(|bytes| as_numbers(bytes)).collect();
         let is_told = mode.is_none() && all.iter().chain(&numbers).any(|bytes| has_64_bit_code(bytes));

@@ -191,7 +191,7 @@ fn register(number: &str, value: &str) -> Result<Item, Unfit> {
     let value = number_of(value, 16).ok_or_else(|| {
         Unfit::new(format!("msr: {value:?} is no value of 64 bits, such as 0023001000000000"))
     })?;
-    let msr = u32::try_from(number_of_it).ok().and_then(Msr::of);
+    let msr = u32::try_from(number_of_it).ok().and_then(Msr::by_number);
     let msr = msr.ok_or_else(|| {
         let known: Vec<String> = Msr::ALL.iter().map(|msr| format!("{:x}", msr.number())).collect();
         Unfit::new(format!(

@@ -203,10 +203,10 @@ struct Finding {
 
 impl DecodedText {
     /// All of it.
-    pub fn of(dump: &Dump, session: &Session, options: &Options) -> Self {
+    pub fn new(dump: &Dump, session: &Session, options: &Options) -> Self {
         Self {
             kind: "session",
-            systems: session.states.iter().map(|state| System::of(state, options)).collect(),
+            systems: session.states.iter().map(|state| System::new(state, options)).collect(),
             complaints: complaints(dump),
             more_complaints: dump.more_complaints,
             cut_at_line: dump.cut,
@@ -231,7 +231,7 @@ pub(crate) fn complaints(dump: &Dump) -> Vec<Complaint> {
 }
 
 impl System {
-    fn of(state: &Joined, options: &Options) -> Self {
+    fn new(state: &Joined, options: &Options) -> Self {
         let shown = |value: u64, lines: &[usize]| Value { value: hex(value), lines: lines.to_vec() };
         let bounds = |table: &Table| Bounds {
             base: table.base.as_ref().map(|it| shown(it.value, &it.lines)),
@@ -246,7 +246,7 @@ impl System {
             };
             (register.name(), segment)
         });
-        let others = state.msrs.iter().filter(|(number, _)| tollgate_x86::Msr::of(**number).is_none());
+        let others = state.msrs.iter().filter(|(number, _)| tollgate_x86::Msr::by_number(**number).is_none());
         Self {
             heading: state.heading.as_ref().map(|heading| heading.text.clone()),
             apart: state.apart.map(reason),
@@ -274,7 +274,7 @@ impl System {
                 .collect(),
             readings: state::widths(state)
                 .into_iter()
-                .map(|width| Reading::of(state, width, options))
+                .map(|width| Reading::new(state, width, options))
                 .collect(),
             contradictions: state
                 .contradictions
@@ -291,7 +291,7 @@ impl System {
 }
 
 impl Reading {
-    fn of(state: &Joined, width: Width, options: &Options) -> Self {
+    fn new(state: &Joined, width: Width, options: &Options) -> Self {
         let items = state::items(state, width);
         Self {
             mode: mode(width),

@@ -32,7 +32,7 @@ impl FromStr for InputKind {
             return Ok(Self::Session);
         }
         let item = KINDS.iter().find(|(name, _)| *name == text).map(|(name, _)| Self::Item(name));
-        item.or_else(|| Format::of(text).map(Self::Reader)).ok_or(NoSuchKind)
+        item.or_else(|| Format::by_name(text).map(Self::Reader)).ok_or(NoSuchKind)
     }
 }
 

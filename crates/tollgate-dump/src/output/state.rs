@@ -28,8 +28,10 @@ pub(crate) fn widths(state: &Joined) -> Vec<Width> {
 /// Everything in a state that is decoded, read in one width.
 pub(crate) fn items(state: &Joined, width: Width) -> Vec<Item> {
     let mut items = entries(state, width);
-    let msrs =
-        state.msrs.iter().filter_map(|(number, value)| Some(Item::Msr(Msr::of(*number)?, value.value)));
+    let msrs = state
+        .msrs
+        .iter()
+        .filter_map(|(number, value)| Some(Item::Msr(Msr::by_number(*number)?, value.value)));
     items.extend(msrs);
     items
 }

@@ -72,7 +72,7 @@ fn system(kind: SystemKind, width: Width) -> String {
 pub(crate) fn gate(gate: &Gate, width: Width) -> String {
     let kind = match gate.s {
         true => "no gate: a code or data segment".to_owned(),
-        false => match SystemKind::of(gate.kind) {
+        false => match SystemKind::from_type(gate.kind) {
             kind if kind.is_gate() && kind.is_in(width) => system(kind, width),
             _ => "no gate: a reserved type".to_owned(),
         },

@@ -154,7 +154,8 @@ impl Machine for WalkState<'_> {
             return *value;
         }
         let of = |name: &str| {
-            let value = crate::Register::of(name).and_then(|register| self.text.registers.get(&register));
+            let value =
+                crate::Register::by_name(name).and_then(|register| self.text.registers.get(&register));
             value.map(|value| value.value)
         };
         let at_this_moment = |name: &str| of(name).filter(|_| self.is_the_moment());

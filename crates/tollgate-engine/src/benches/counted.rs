@@ -103,7 +103,7 @@ impl Builds {
             let of_build = |build: usize| {
                 let Some(iterations) = bench.of_build(build) else { return Ok(None) };
                 let before = benches[..at].iter().filter(|other| other.of_build(build).is_some());
-                let counts = Counts::of(&counted[build], before.count(), iterations, within);
+                let counts = Counts::new(&counted[build], before.count(), iterations, within);
                 counts.map(Some).map_err(|why| Outcome::Failed { error: self.inside(&why, build) })
             };
             let name = format!("{}/{}", self.harness().name(), bench.bench.name);
@@ -134,7 +134,7 @@ struct Counts {
 
 impl Counts {
     /// Of the bench that has this place among those of the build; why there are none: the predicate of a sentence.
-    fn of(counted: &Counted, place: usize, iterations: u64, within: Duration) -> Result<Self, String> {
+    fn new(counted: &Counted, place: usize, iterations: u64, within: Duration) -> Result<Self, String> {
         let all = counted.executions.chunks(counted.inside.len());
         let pairs: Vec<_> = all.filter_map(|round| round.chunks(COMMANDS).nth(place)).collect();
         let is_bad = |execution: &&Execution| !matches!(execution.end, End::Ended(Ended::Exit(0)));
@@ -226,7 +226,7 @@ mod tests {
 
     fn rows_of(counted: &[&Counted]) -> Vec<Vec<(String, Vec<f64>)>> {
         let counts: Vec<_> =
-            counted.iter().map(|counted| Counts::of(counted, 0, 100, PATIENCE).ok()).collect();
+            counted.iter().map(|counted| Counts::new(counted, 0, 100, PATIENCE).ok()).collect();
         let row = |row: &Measurement| {
             let samples = row.outcome.measured().map(|measured| measured.samples.clone());
             (row.case.to_string(), samples.unwrap_or_default())
@@ -257,7 +257,7 @@ mod tests {
         let mut bad = counted(300, 0);
         bad.executions[3] =
             Execution { said: "no file\n".to_owned(), ..Execution::ended(End::Ended(Ended::Exit(2))) };
-        let of = |bad: &Counted| Counts::of(bad, 0, 100, Duration::from_secs(5));
+        let of = |bad: &Counted| Counts::new(bad, 0, 100, Duration::from_secs(5));
         assert_eq!(of(&bad), Err("ended with exit status 2: no file".to_owned()));
         bad.executions[3] = Execution::ended(End::OutOfTime);
         assert!(of(&bad).is_err_and(|why| why.contains("5.0 s")));

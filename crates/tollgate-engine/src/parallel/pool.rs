@@ -55,7 +55,7 @@ impl Pool {
         let mut processors = vec![context.home()?];
         processors.extend(cpu::others(&context.processors));
         let board = Board::new(processors.len());
-        let board = board.map_err(|error| crate::Refusal::of("mmap(2) is refused", &error))?;
+        let board = board.map_err(|error| crate::Refusal::new("mmap(2) is refused", &error))?;
         Ok(Self {
             kind,
             board: Arc::new(board),

@@ -163,7 +163,7 @@ impl Session<'_, '_, '_> {
             self.rounds(deadline)?;
         }
         let last = self.teller.began + self.plan.budget.mul_f64((1.0 - of_starts).max(0.0) * END_SHARE);
-        let terms = Terms::of(self.plan, last, self.random.next_u64());
+        let terms = Terms::new(self.plan, last, self.random.next_u64());
         self.commands.measure(&mut self.sides, &terms, &mut self.teller)?;
         self.each(|session, at| session.sides[at].read_facts(Moment::After))
     }

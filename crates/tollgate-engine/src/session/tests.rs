@@ -146,7 +146,7 @@ pub(super) fn side(name: &str, start: impl FnMut() -> Result<Link, String> + 'st
     }
 }
 
-pub(super) fn of(find: Find) -> Side<'static> {
+pub(super) fn side_of(find: Find) -> Side<'static> {
     side("host", move || Ok(link(child(move || agent(find)))))
 }
 
@@ -183,7 +183,7 @@ fn measured<'a>(found: &'a EnvironmentFindings, name: &str) -> &'a Measured {
 fn turns_of_two_environments_stand_at_the_same_place_in_both() {
     let samples = |found: &SessionFindings, name| measured(&found.found[0], name).samples.len();
     let is_seldom = |found: &SessionFindings| samples(found, "some/sound") > 2 * samples(found, "some/long");
-    let found = session_where(8, || vec![of(find), of(find)], is_seldom);
+    let found = session_where(8, || vec![side_of(find), side_of(find)], is_seldom);
     let [one, other] = found.found.as_slice() else { panic!("two sides") };
     assert_eq!((&one.lost, &other.lost), (&None, &None));
     for name in ["some/sound", "some/long"] {
@@ -210,16 +210,16 @@ fn turns_of_two_environments_stand_at_the_same_place_in_both() {
 
 #[test]
 fn one_environment_is_measured_in_whole_processes() {
-    let found = session(vec![of(find)], 3).expect("measured");
+    let found = session(vec![side_of(find)], 3).expect("measured");
     assert!(measured(&found.found[0], "some/sound").processes.len() > 2);
     assert!(!found.facts.iter().any(|(name, _)| name == "run.pairs"));
 }
 
 #[test]
 fn an_environment_without_pairs_alternates_in_whole_processes_and_one_is_started_several_times() {
-    let far = Side { is_paired: false, ..of(find) };
-    let often = Side { starts: 3, ..of(find) };
-    let found = session(vec![of(find), often, far], 6).expect("measured");
+    let far = Side { is_paired: false, ..side_of(find) };
+    let often = Side { starts: 3, ..side_of(find) };
+    let found = session(vec![side_of(find), often, far], 6).expect("measured");
     assert!(found.found.iter().all(|found| !measured(found, "some/sound").samples.is_empty()));
     let starts = |found: &EnvironmentFindings| {
         found.findings.facts.iter().find(|(name, _)| name == "run.starts").map(|(_, fact)| fact.clone())
@@ -231,8 +231,8 @@ fn an_environment_without_pairs_alternates_in_whole_processes_and_one_is_started
 
 #[test]
 fn an_agent_that_dies_keeps_what_it_gave_and_the_others_go_on() {
-    let dies = || of(find_other!(Then(30, kill_agent)));
-    let found = session_where(12, || vec![of(find), dies()], |found| found.found[1].lost.is_some());
+    let dies = || side_of(find_other!(Then(30, kill_agent)));
+    let found = session_where(12, || vec![side_of(find), dies()], |found| found.found[1].lost.is_some());
     assert_eq!(found.found[1].lost.as_deref(), Some("its agent ended"));
     assert_eq!(found.found[0].lost, None);
     let base = measured(&found.found[0], "some/sound").processes.len();
@@ -254,7 +254,7 @@ fn a_case_that_fails_in_one_environment_stays_measured_in_the_other() {
     ];
     for (other, expected) in others {
         let has_failed = |found: &SessionFindings| outcome(&found.found[1], "some/sound").why().is_some();
-        let found = session_where(4, || vec![of(find), of(other)], has_failed);
+        let found = session_where(4, || vec![side_of(find), side_of(other)], has_failed);
         measured(&found.found[0], "some/sound");
         measured(&found.found[1], "some/long");
         let outcome = outcome(&found.found[1], "some/sound");
@@ -276,13 +276,13 @@ impl Runner for Steps {
 }
 
 fn counting(find: Find) -> Side<'static> {
-    Side { is_paired: false, is_counting: true, ..of(find) }
+    Side { is_paired: false, is_counting: true, ..side_of(find) }
 }
 
 #[test]
 fn a_counting_environment_keeps_the_batches_that_agree_and_the_others_are_timed_after_it() {
     let steps = find_other!(Steps { every: 13, batches: 0 });
-    let found = session(vec![of(find), counting(steps)], 1).expect("measured");
+    let found = session(vec![side_of(find), counting(steps)], 1).expect("measured");
     let [timed, counted] = found.found.as_slice() else { panic!("two sides") };
     assert_eq!((&timed.lost, &counted.lost), (&None, &None));
     let of_timed = measured(timed, "some/sound");
@@ -425,7 +425,7 @@ fn a_program_that_is_no_agent_is_named_by_what_it_did_and_the_other_environment_
         (garbage(1), false, "it printed"),
         (garbage(300_000), true, "it printed"),
     ] {
-        let found = session(vec![of(find), impostor(bytes, stays)], 1).expect("measured");
+        let found = session(vec![side_of(find), impostor(bytes, stays)], 1).expect("measured");
         let why = found.found[1].lost.clone().unwrap_or_default();
         assert!(why.contains(expected), "{why:?}, not {expected:?}");
         assert!(!measured(&found.found[0], "some/sound").samples.is_empty());
@@ -453,8 +453,8 @@ fn a_setting_that_cannot_be_changed_ends_the_session_with_what_there_is() {
         left -= 1;
         if left > 0 { Ok(()) } else { Err("/proc/sys/x cannot be written".to_owned()) }
     };
-    let awake = Side { wake: Some(Box::new(wake)), ..of(find) };
-    let found = session(vec![of(find), awake], 100).expect("measured");
+    let awake = Side { wake: Some(Box::new(wake)), ..side_of(find) };
+    let found = session(vec![side_of(find), awake], 100).expect("measured");
     assert_eq!(found.found[1].lost.as_deref(), Some("/proc/sys/x cannot be written"));
     measured(&found.found[0], "some/sound");
 }

@@ -89,7 +89,7 @@ pub struct Order {
 }
 
 impl Order {
-    pub fn of(sides: Vec<usize>) -> Self {
+    pub fn new(sides: Vec<usize>) -> Self {
         Self { order: sides, is_to_reverse: false }
     }
 
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn orders_are_reversed_in_every_second_turn() {
-        let (mut order, mut random) = (Order::of(vec![0, 1]), Random::new(7));
+        let (mut order, mut random) = (Order::new(vec![0, 1]), Random::new(7));
         let mut firsts = [0; 2];
         for _ in 0..200 {
             let (one, other) = (order.next(&mut random), order.next(&mut random));

@@ -98,7 +98,7 @@ impl TurnTrack {
             joint::units(joint, &schedules, &batch_order.indices, |case| self.pairs[group].rest(case));
         let (turns, time) = self.length(group, &units, time.min(left));
         let until = began + time;
-        let mut order = Order::of(here.clone());
+        let mut order = Order::new(here.clone());
         let mut pair = Pair { group, there: Vec::new(), deadline };
         for at in order.next(&mut session.random) {
             pair.prepare(session, at, &batch_order.indices)?;

@@ -92,7 +92,7 @@ fn execute_behind(order: &Order, a_tick: bool) -> Execution {
     let said = memfd::create("said");
     let done = said.and_then(|mut said| {
         let ended =
-            Prepared::of(order, &said).and_then(|prepared| prepared.run(order, a_tick, &mut execution));
+            Prepared::new(order, &said).and_then(|prepared| prepared.run(order, a_tick, &mut execution));
         execution.said = end_of(&mut said)?;
         Ok(ended)
     });
@@ -147,7 +147,7 @@ struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    fn of(order: &'a Order, said: &File) -> Result<Self, String> {
+    fn new(order: &'a Order, said: &File) -> Result<Self, String> {
         let value = |wanted: &str| {
             let found = order.variables.iter().find(|(name, _)| name == wanted);
             found.map(|(_, value)| value.as_str())

@@ -59,7 +59,7 @@ struct Plan {
 
 impl Plan {
     /// For an iteration that takes so many instructions, in a batch that takes so many with its untimed parts.
-    fn of(ready: &Readiness, unit: Unit, cost: u64, whole: u64) -> Self {
+    fn new(ready: &Readiness, unit: Unit, cost: u64, whole: u64) -> Self {
         // An amount is in bytes, which say nothing of instructions.
         let is_one = unit == Unit::Bytes || cost >= LONG;
         let fits = |&iterations: &u64| iterations == 1 || iterations.saturating_mul(cost) <= SHORT;
@@ -116,7 +116,7 @@ fn count(
     mut instance: Instance,
 ) -> Result<Readiness> {
     let (cost, whole) = try_out(shared, clock, benchmark, &mut instance)?;
-    let plan = Plan::of(&instance.ready, benchmark.unit, cost, whole);
+    let plan = Plan::new(&instance.ready, benchmark.unit, cost, whole);
     let mut take = || sample(shared, clock, benchmark, &mut instance, plan);
     // Where an iteration is long, its tries have warmed up all that there is.
     if plan.samples > SAMPLES[SAMPLES.len() - 1] {
@@ -150,7 +150,7 @@ fn try_out(
     for _ in 0..TRIES {
         shared.beat();
         let began = clock.moment();
-        let batch = run_batch(benchmark, instance, clock, Order::of(1))?;
+        let batch = run_batch(benchmark, instance, clock, Order::new(1))?;
         let took = clock.moment().saturating_sub(began);
         (cost, whole) = (cost.min(batch.work.saturating_sub(batch.empty)), whole.min(took));
         spent = spent.saturating_add(took);
@@ -171,7 +171,7 @@ fn sample(
     let mut batch = |iterations| {
         shared.beat();
         std::thread::sleep(PAUSE);
-        let batch = run_batch(benchmark, instance, clock, Order::of(iterations))?;
+        let batch = run_batch(benchmark, instance, clock, Order::new(iterations))?;
         let ticks = (batch.work as i64).wrapping_sub(batch.empty as i64);
         Ok::<_, Refusal>(Sample { ticks, events: events_of(&batch), undisturbed: batch.undisturbed })
     };
@@ -281,7 +281,7 @@ mod tests {
     fn a_batch_is_short_and_a_long_operation_has_few_samples() {
         let ready = |ops, most| Readiness { ops, most, ..Readiness::default() };
         let plan =
-            |ready: &Readiness, cost| Plan::of(ready, Unit::Nanoseconds, cost, cost.saturating_add(2_000));
+            |ready: &Readiness, cost| Plan::new(ready, Unit::Nanoseconds, cost, cost.saturating_add(2_000));
         let of = |iterations, is_difference, samples| Plan { iterations, is_difference, samples };
         assert_eq!(plan(&ready(1, u64::MAX), 209), of(100, true, 25));
         assert_eq!(plan(&ready(8, u64::MAX), 8 * 209), of(14, true, 25));
@@ -294,7 +294,7 @@ mod tests {
         // No room for twice the iterations, and an amount of memory.
         assert_eq!(plan(&ready(1, 1), 209), of(1, false, 25));
         assert_eq!(plan(&ready(1, 64), 209), of(32, true, 25));
-        assert_eq!(Plan::of(&ready(1, u64::MAX), Unit::Bytes, 40, 2_000), of(1, false, 25));
+        assert_eq!(Plan::new(&ready(1, u64::MAX), Unit::Bytes, 40, 2_000), of(1, false, 25));
         assert_eq!(plan(&ready(1, u64::MAX), u64::MAX), of(1, false, 7));
     }
 }

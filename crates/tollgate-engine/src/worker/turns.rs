@@ -131,7 +131,7 @@ impl TurnRunner<'_> {
         let iterations = self.orders[*index].iterations;
         let order = match round {
             Some(_) => Order { iterations, extra: slow_down.extra },
-            None => Order::of((iterations / WARM_UP_PART).max(1)),
+            None => Order::new((iterations / WARM_UP_PART).max(1)),
         };
         let batch = run_batch(benchmark, instance, self.clock, order)?;
         let Some(round) = round else { return Ok(()) };
@@ -151,7 +151,7 @@ impl TurnRunner<'_> {
         let iterations = self.orders[*index].iterations;
         let is_difference = iterations.saturating_mul(2) <= instance.ready.most;
         let mut net = |iterations| {
-            let batch = run_batch(benchmark, instance, self.clock, Order::of(iterations))?;
+            let batch = run_batch(benchmark, instance, self.clock, Order::new(iterations))?;
             Ok::<_, Refusal>((batch.work as i64).wrapping_sub(batch.empty as i64))
         };
         let once = net(iterations)?;

@@ -15,7 +15,7 @@ const FILTER: &str = "9";
 
 pub(super) fn prepare(bwrap: &Path, order: &Order<'_>) -> Result<Prepared, EnvironmentError> {
     let work = order.work()?;
-    let filter = Filter::of(order.seccomp)?;
+    let filter = Filter::read(order.seccomp)?;
     let mut words = Words(Vec::new());
     if let Some(filter) = &filter {
         let file = order.directory("bwrap")?.join("filter");

@@ -61,7 +61,7 @@ pub(super) fn prepare(docker: &Path, order: &Order<'_>) -> Result<Prepared, Envi
     ];
     // In one command, so that the image is promised to be removed before it is made.
     let shell = commands::find("sh").ok_or_else(|| unusable!("there is no shell (sh)"))?;
-    let mut command = Words::of(&shell);
+    let mut command = Words::new(&shell);
     command.add(["-c", IMPORT_AND_RUN]).add(&of_daemon);
     command.add([archive.as_os_str(), OsStr::new(&image)]).add(run.done());
     Ok(Prepared { command: command.done(), undo, ..Prepared::default() })
@@ -79,7 +79,7 @@ fn daemon(docker: &Path) -> Result<Vec<std::ffi::OsString>, EnvironmentError> {
         }
         _ => unusable!("{}: {}", socket.display(), plainly(error)),
     })?;
-    let mut words = Words::of(docker);
+    let mut words = Words::new(docker);
     words.option("--host", joined(&[OsStr::new("unix://"), socket.as_os_str()]));
     Ok(words.done())
 }

@@ -28,7 +28,7 @@ pub(super) fn prepare(nspawn: &Path, order: &Order<'_>) -> Result<Prepared, Envi
     // It moves itself and the container to cgroups below its own, which other containers share: so it gets one for itself.
     let cgroups = cgroups::below_own(&order.id);
     let shell = commands::find("sh").ok_or_else(|| unusable!("there is no shell (sh)"))?;
-    let mut words = Words::of(&shell);
+    let mut words = Words::new(&shell);
     words.add(["-c", ENTER, "sh"]).add(&cgroups).add(["--"]).add([nspawn]);
     words.add(["--quiet", "--settings=no", "--register=no", "--keep-unit", "--as-pid2", "--pipe"]);
     words.add(["--private-network", "--link-journal=no", "--resolv-conf=off", "--timezone=off"]);

@@ -15,7 +15,7 @@ pub(super) fn prepare(runtime: &Path, order: &Order<'_>) -> Result<Prepared, Env
     let place = if is_root { Place::OfRoot } else { Place::OfUser };
     bundle.write(&config(order, &bundle, place, profile.as_ref())?)?;
     let of_state = || {
-        let mut words = Words::of(runtime);
+        let mut words = Words::new(runtime);
         words.option("--root", &bundle.state);
         words
     };

@@ -59,7 +59,7 @@ fn prepared(name: &str, private: &Path, seccomp: &Seccomp) -> Result<(Prepared, 
     let arguments =
         ["--exact", "container::tests::inside", "--nocapture", "--skip", &marker].map(OsString::from);
     let paths = Paths { private, work: None };
-    let order = Order::of(agent.program(), &arguments, paths, name, seccomp);
+    let order = Order::new(agent.program(), &arguments, paths, name, seccomp);
     let runtime = Runtime::ALL.into_iter().find(|runtime| runtime.name() == name);
     let prepared = match runtime {
         Some(runtime) => runtime.prepare(&order),
@@ -122,7 +122,7 @@ struct Started {
 }
 
 impl Started {
-    fn of(prepared: &Prepared) -> Result<Self, String> {
+    fn start(prepared: &Prepared) -> Result<Self, String> {
         let mut command = Command::new(&prepared.command[0]);
         command.args(&prepared.command[1..]).envs(prepared.variables.iter().cloned());
         let begun = Instant::now();
@@ -175,7 +175,7 @@ fn each_speaks_with_what_it_starts_and_leaves_nothing() {
         for (seccomp, mode) in [(Seccomp::Default, "2"), (Seccomp::None, "0")] {
             let (prepared, marker) = prepared(name, &path, &seccomp).unwrap();
             let undone = cleanup.promise(&prepared.undo).unwrap();
-            let mut started = Started::of(&prepared).unwrap();
+            let mut started = Started::start(&prepared).unwrap();
             println!("{name}");
             let mode = if name == "gvisor" { "0" } else { mode };
             let expected = format!("seccomp={mode} devices=0 files=2 entries=few");
@@ -203,7 +203,7 @@ fn whichever_process_is_killed_nothing_is_left() {
             }
             let (prepared, marker) = prepared(name, &path, &Seccomp::Default).unwrap();
             let undone = cleanup.promise(&prepared.undo).unwrap();
-            let mut started = Started::of(&prepared).unwrap();
+            let mut started = Started::start(&prepared).unwrap();
             match victim {
                 "the runtime" => started.child.kill().unwrap(),
                 _ => kill_agent(&marker),
@@ -246,7 +246,7 @@ fn commander() {
     let _directory = cleanup.promise(&[removed]).unwrap();
     let (prepared, marker) = prepared(&name, &path, &Seccomp::Default).unwrap();
     let _undone = cleanup.promise(&prepared.undo).unwrap();
-    let _started = Started::of(&prepared).unwrap();
+    let _started = Started::start(&prepared).unwrap();
     println!("commander {marker} {}", path.display());
     loop {
         std::thread::park();

@@ -73,7 +73,7 @@ impl Loop {
             let opened = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path);
             opened.map_err(|error| {
                 let code = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
-                EnvironmentError::of(path.display(), code)
+                EnvironmentError::new(path.display(), code)
             })
         };
         let known = numbers();
@@ -82,7 +82,7 @@ impl Loop {
             // SAFETY: this request takes no argument.
             let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
             answered(number)
-                .map_err(|error| EnvironmentError::of("no loop device is free: LOOP_CTL_GET_FREE", error))?;
+                .map_err(|error| EnvironmentError::new("no loop device is free: LOOP_CTL_GET_FREE", error))?;
             let path = path_of(number);
             let is_added = !known.contains(&number);
             if let (true, Some(boot)) = (is_added, boot()) {
@@ -101,7 +101,7 @@ impl Loop {
                 Err(Errno::BUSY) => {}
                 Err(error) => {
                     let what = format!("{}: LOOP_CONFIGURE (Linux 5.8)", own.path.display());
-                    return Err(EnvironmentError::of(what, error));
+                    return Err(EnvironmentError::new(what, error));
                 }
             }
         }

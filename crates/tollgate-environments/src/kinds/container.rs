@@ -19,7 +19,7 @@ use crate::shell;
 const KEYS: &[Key] = &[Key::one_of("runtime", Runtime::WORDS), Seccomp::KEY];
 
 static DESCRIPTION: Description =
-    Description { seen_as: Some(Environment::Container), ..Description::of("container", KEYS) };
+    Description { seen_as: Some(Environment::Container), ..Description::new("container", KEYS) };
 
 impl EnvironmentKind for Container {
     fn description() -> &'static Description {
@@ -30,7 +30,7 @@ impl EnvironmentKind for Container {
         let mut made = Self::default();
         for (key, value) in pairs(DESCRIPTION.name, KEYS, rest)? {
             match key {
-                "runtime" => made.runtime = Some(Runtime::of(key, value)?),
+                "runtime" => made.runtime = Some(Runtime::parse(key, value)?),
                 _ => made.seccomp = Seccomp::read(value)?,
             }
         }
@@ -39,7 +39,7 @@ impl EnvironmentKind for Container {
 
     fn candidates() -> Vec<Candidate> {
         let of = |runtime| {
-            let spec = Spec::of(Self { runtime: Some(runtime), ..Self::default() });
+            let spec = Spec::new(Self { runtime: Some(runtime), ..Self::default() });
             Candidate::named(spec.to_string(), move |tools| try_out(runtime, tools))
         };
         Runtime::ALL.map(of).into()

@@ -11,7 +11,7 @@ use crate::prepared::Prepared;
 use crate::reach::{Reach, Reached};
 use crate::ready::Ready;
 
-static DESCRIPTION: Description = Description { operand: Some("PREFIX"), ..Description::of("exec", &[]) };
+static DESCRIPTION: Description = Description { operand: Some("PREFIX"), ..Description::new("exec", &[]) };
 
 /// Programs that run what stands behind them on another machine.
 const AFAR: [&str; 4] = ["ssh", "kubectl", "oc", "mosh"];
@@ -51,7 +51,7 @@ impl EnvironmentKind for Exec {
     fn prepare(&self, _: &mut Making, _: Stop<'_>) -> Result<Box<dyn Ready>, EnvironmentError> {
         let name = self.words.first().map(Path::new).and_then(Path::file_name);
         let is_afar = name.is_some_and(|name| AFAR.iter().any(|afar| name == *afar));
-        Ok(Box::new(Reached::of(self.reach(), !is_afar)?))
+        Ok(Box::new(Reached::new(self.reach(), !is_afar)?))
     }
 
     fn shell(&self, _: Option<&str>, _: &Making) -> Result<Prepared, EnvironmentError> {

@@ -36,7 +36,7 @@ static DESCRIPTION: Description = Description {
     starts: 2,
     seen_as: Some(Environment::Sandbox),
     has_kernel: true,
-    ..Description::of("gvisor", KEYS)
+    ..Description::new("gvisor", KEYS)
 };
 
 /// Its platform; None for the sandbox's own default.
@@ -73,7 +73,7 @@ impl EnvironmentKind for Gvisor {
         let agent = Agent::with(&["--dir".into(), WORK.into()])?;
         let paths = making.paths()?;
         let program = agent_file(&agent, paths.private())?;
-        let order = Order::of(&program, agent.arguments(), paths, DESCRIPTION.name, &Seccomp::None);
+        let order = Order::new(&program, agent.arguments(), paths, DESCRIPTION.name, &Seccomp::None);
         let prepared = of_order(self, &order).map_err(named)?;
         making.promise(&prepared.undo)?;
         Ok(Box::new(Command { prepared, is_bound: false }))
@@ -83,7 +83,7 @@ impl EnvironmentKind for Gvisor {
         shell::expect_here()?;
         let paths = making.paths()?;
         let program = agent_file(&Agent::with(&[])?, paths.private())?;
-        let order = Order::of(&program, &[], paths, "gvisor-shell", &Seccomp::None).with_shell();
+        let order = Order::new(&program, &[], paths, "gvisor-shell", &Seccomp::None).with_shell();
         of_order(self, &order).map_err(named)
     }
 
@@ -141,7 +141,7 @@ pub(crate) fn try_out(
     let program = agent_file(agent, paths.private())?;
     let arguments = [container::TRIED.into()];
     let name = format!("gvisor-{}-tried", spec.0.as_deref().unwrap_or("default"));
-    let order = Order::of(&program, &arguments, paths, &name, &Seccomp::None);
+    let order = Order::new(&program, &arguments, paths, &name, &Seccomp::None);
     container::run(&of_order(spec, &order)?, cleanup, stop)
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn of_order(spec: &Gvisor, order: &Order<'_>) -> Result<Prepared, Env
     let bundle = Bundle::make(order)?;
     bundle.write(&container::config(order, &bundle, Place::Sandbox, None)?)?;
     let of_state = || {
-        let mut words = Words::of(&runsc);
+        let mut words = Words::new(&runsc);
         words.option("--root", &bundle.state).add(["--network=none", "--ignore-cgroups"]);
         if !rustix::process::geteuid().is_root() {
             words.add(["--rootless"]);

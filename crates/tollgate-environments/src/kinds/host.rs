@@ -23,7 +23,7 @@ mod settings;
 use settings::{KEYS, Setting, setting};
 
 static DESCRIPTION: Description =
-    Description { seen_as: Some(Environment::Host), ..Description::of("host", KEYS) };
+    Description { seen_as: Some(Environment::Host), ..Description::new("host", KEYS) };
 
 /// Its settings, in the order in which they were given. No key but `env.` is there twice.
 #[derive(Debug, Clone, Default)]
@@ -100,7 +100,7 @@ impl EnvironmentKind for Host {
 
 impl Host {
     fn name(&self) -> String {
-        Spec::of(self.clone()).to_string()
+        Spec::new(self.clone()).to_string()
     }
 
     /// The directory in which files are measured, where one is named.

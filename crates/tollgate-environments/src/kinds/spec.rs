@@ -18,7 +18,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    pub(crate) fn of<K: EnvironmentKind>(kind: K) -> Self {
+    pub(crate) fn new<K: EnvironmentKind>(kind: K) -> Self {
         Self { description: K::description(), kind: Arc::new(kind) }
     }
 
@@ -40,7 +40,7 @@ impl Spec {
 
     /// What was installed to make it, without what that depends on. It takes some tens of milliseconds.
     pub fn installed(&self, runtime: Option<&str>) -> Vec<Installed> {
-        self.kind.files(runtime).iter().filter_map(|file| Installed::of(file)).collect()
+        self.kind.files(runtime).iter().filter_map(|file| Installed::find(file)).collect()
     }
 
     /// The same with this directory for files; None where its kind takes none, or its name has one.

@@ -9,7 +9,7 @@ use crate::prepared::Prepared;
 use crate::reach::{Reach, Reached};
 use crate::ready::Ready;
 
-static DESCRIPTION: Description = Description { operand: Some("HOST"), ..Description::of("ssh", &[]) };
+static DESCRIPTION: Description = Description { operand: Some("HOST"), ..Description::new("ssh", &[]) };
 
 /// As ssh(1) takes it: `HOST`, `USER@HOST` or a name of ssh_config(5).
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl EnvironmentKind for Ssh {
     }
 
     fn prepare(&self, _: &mut Making, _: Stop<'_>) -> Result<Box<dyn Ready>, EnvironmentError> {
-        Ok(Box::new(Reached::of(self.reach(), false)?))
+        Ok(Box::new(Reached::new(self.reach(), false)?))
     }
 
     fn shell(&self, _: Option<&str>, _: &Making) -> Result<Prepared, EnvironmentError> {

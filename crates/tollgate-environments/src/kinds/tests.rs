@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::container::Runtime;
 
-fn of(given: &str) -> Spec {
+fn spec(given: &str) -> Spec {
     given.parse().unwrap()
 }
 
@@ -31,23 +31,25 @@ fn names_are_read_and_shown_as_they_were_given() {
         "exec:docker run -i --rm image",
         "exec: sh -c 'exec \"$0\" \"$@\"', ",
     ] {
-        assert_eq!(of(given).to_string(), given);
+        assert_eq!(spec(given).to_string(), given);
     }
 }
 
 #[test]
 fn a_filter_that_is_the_default_is_not_shown() {
-    assert_eq!(of("container:seccomp=default").to_string(), "container");
+    assert_eq!(spec("container:seccomp=default").to_string(), "container");
 }
 
 #[test]
 fn a_guest_takes_a_file_system_where_its_name_has_none() {
-    let on_ram = |given| of(given).on_ram(&"ram:xfs".parse().expect("a device")).map(|spec| spec.to_string());
+    let on_ram =
+        |given| spec(given).on_ram(&"ram:xfs".parse().expect("a device")).map(|spec| spec.to_string());
     assert_eq!(on_ram("vm").as_deref(), Some("vm:on=ram:xfs"));
     assert_eq!(on_ram("vm:on=ram").as_deref(), Some("vm:on=ram:ext4"));
     assert_eq!(on_ram("host"), None);
     assert!(
-        of("vm").in_directory("/x".as_ref()).is_none() && of("host").in_directory("/x".as_ref()).is_some()
+        spec("vm").in_directory("/x".as_ref()).is_none()
+            && spec("host").in_directory("/x".as_ref()).is_some()
     );
 }
 
@@ -91,7 +93,7 @@ fn a_survey_has_each_kind_and_runtime_once_with_its_version_or_the_reason() {
         println!("{one:?}");
         let said = one.found.as_ref().unwrap_or_else(|why| why);
         assert!(!said.is_empty() && !said.contains('\n'), "{one:?}");
-        one.names.iter().for_each(|name| drop(of(name)));
+        one.names.iter().for_each(|name| drop(spec(name)));
     }
     for (runtime, one) in Runtime::ALL.into_iter().zip(&found[1..]) {
         if runtime.find().is_err() {

@@ -21,7 +21,7 @@ use crate::shell::SHELL;
 
 const KEYS: &[Key] = &[Key::own("program", "FILE"), Key::own("says", "WORD")];
 
-static DESCRIPTION: Description = Description { starts: 3, ..Description::of("through", KEYS) };
+static DESCRIPTION: Description = Description { starts: 3, ..Description::new("through", KEYS) };
 
 #[derive(Debug)]
 struct Through {
@@ -86,7 +86,7 @@ fn said(link: Link) -> String {
 
 #[test]
 fn a_kind_is_a_file_and_a_line_of_the_registry() {
-    let entries = [KINDS, &[Entry::of::<Through>()]].concat();
+    let entries = [KINDS, &[Entry::for_kind::<Through>()]].concat();
     let kinds = Kinds(&entries);
     // It is listed.
     assert_eq!(kinds.forms("or"), ALL.forms(",").replace(" ,", ",") + " or through");

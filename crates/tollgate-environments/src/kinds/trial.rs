@@ -65,7 +65,7 @@ impl Tools {
         let cleanup = self.cleanup.as_ref().map_err(Clone::clone)?;
         let agent = self.agent.as_ref().map_err(Clone::clone)?;
         let (private, _promises) = known_directory::temporary(cleanup, Place::can_execute)?;
-        run(agent, Paths::of(&private, None), cleanup)
+        run(agent, Paths::new(&private, None), cleanup)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::ready::Ready;
 use crate::vm::{self, Accel, Guest, KEYS, Vm, Vmm};
 
 static DESCRIPTION: Description =
-    Description { has_kernel: true, is_guest: true, ..Description::of("vm", KEYS) };
+    Description { has_kernel: true, is_guest: true, ..Description::new("vm", KEYS) };
 
 impl EnvironmentKind for Vm {
     fn description() -> &'static Description {
@@ -30,7 +30,7 @@ impl EnvironmentKind for Vm {
 
     /// A guest on each type of machine, which are there together.
     fn candidates() -> Vec<Candidate> {
-        let on = |vmm| Spec::of(Self { vmm, ..Self::default() }).to_string();
+        let on = |vmm| Spec::new(Self { vmm, ..Self::default() }).to_string();
         let tried = Candidate::named(DESCRIPTION.form(), |_| vm::survey(&until()));
         vec![tried.with_names(Vmm::ALL.map(on).into())]
     }
@@ -63,11 +63,11 @@ impl EnvironmentKind for Vm {
     fn on_ram(&self, on: &OnRam) -> Option<Spec> {
         let mut vm = self.clone();
         vm.on.get_or_insert_with(|| on.clone());
-        Some(Spec::of(vm))
+        Some(Spec::new(vm))
     }
 
     fn with_kernel(&self, file: &Path) -> Option<Spec> {
         let kernel = Some(file.to_owned());
-        self.kernel.is_none().then(|| Spec::of(Self { kernel, ..self.clone() }))
+        self.kernel.is_none().then(|| Spec::new(Self { kernel, ..self.clone() }))
     }
 }

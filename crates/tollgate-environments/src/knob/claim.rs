@@ -20,7 +20,7 @@ pub(super) struct Claim(File);
 
 impl Claim {
     /// Takes it, or says which process has it.
-    pub(super) fn of(path: &Path) -> Result<Self, String> {
+    pub(super) fn take(path: &Path) -> Result<Self, String> {
         let file = File::options().write(true).open(path).map_err(|error| super::unwritable(&error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from) {
             Ok(()) => Ok(Self(file)),

@@ -45,7 +45,7 @@ pub fn clean() {
                 let _ = unmount(home.path().join(name), UnmountFlags::NOFOLLOW);
             }
             let removed = Loop::remove_noted(&home);
-            let unloaded = LoadedMarks::of(&home).try_for_each(|record| record.unload());
+            let unloaded = LoadedMarks::read_all(&home).try_for_each(|record| record.unload());
             if removed.and(unloaded).is_err() {
                 home.leave();
             }
@@ -55,7 +55,7 @@ pub fn clean() {
 
 /// A name for a private directory, which no other has, also where another PID namespace has the same number.
 pub(crate) fn new_name() -> Result<String, EnvironmentError> {
-    temporary::new_name(PREFIX).map_err(|error| EnvironmentError::of("getrandom(2)", error))
+    temporary::new_name(PREFIX).map_err(|error| EnvironmentError::new("getrandom(2)", error))
 }
 
 /// Removes the private directory of this name that this program left, once it has ended: one that is being killed closes its files one

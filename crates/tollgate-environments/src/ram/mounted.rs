@@ -23,7 +23,7 @@ impl Mounted {
             Errno::PERM | Errno::ACCESS => {
                 EnvironmentError::NeedsRoot(format!("mounting {kind} is refused here: {}", plainly(error)))
             }
-            _ => EnvironmentError::of(format_args!("{kind} cannot be mounted"), error),
+            _ => EnvironmentError::new(format_args!("{kind} cannot be mounted"), error),
         };
         let data = CString::new(data).map_err(|_| fault(Errno::INVAL))?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
@@ -35,7 +35,7 @@ impl Mounted {
     pub fn open(&self) -> Result<OwnedFd, EnvironmentError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         rustix::fs::openat(CWD, &self.0, flags, Mode::empty()).map_err(|error| {
-            EnvironmentError::of(format_args!("{} cannot be opened", self.0.display()), error)
+            EnvironmentError::new(format_args!("{} cannot be opened", self.0.display()), error)
         })
     }
 
@@ -73,5 +73,5 @@ pub(super) fn subdirectory(home: &PrivateDirectory, name: &str) -> Result<PathBu
 
 pub(super) fn make_directory(parent: impl AsFd, name: &str, path: &Path) -> Result<(), EnvironmentError> {
     rustix::fs::mkdirat(parent, name, Mode::RWXU)
-        .map_err(|error| EnvironmentError::of(format_args!("{} cannot be made", path.display()), error))
+        .map_err(|error| EnvironmentError::new(format_args!("{} cannot be made", path.display()), error))
 }

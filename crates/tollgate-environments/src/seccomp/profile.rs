@@ -63,7 +63,7 @@ impl Arch {
         [(Self::X86_64, "SCMP_ARCH_X86_64"), (Self::X86, "SCMP_ARCH_X86"), (Self::X32, "SCMP_ARCH_X32")];
 
     /// None for those of other machines.
-    fn of(name: &str) -> Option<Self> {
+    fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(arch, _)| arch)
     }
 
@@ -85,7 +85,7 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    fn of(name: &str, errno: Option<u32>) -> Result<Self, String> {
+    fn by_name(name: &str, errno: Option<u32>) -> Result<Self, String> {
         Ok(match name {
             "SCMP_ACT_ALLOW" => Self::Allow,
             "SCMP_ACT_ERRNO" => {
@@ -180,7 +180,7 @@ impl Profile {
     /// The end of a sentence that begins with its file.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
         let document = document(text)?;
-        let other = Action::of(&document.default_action, document.default_errno_ret)?;
+        let other = Action::by_name(&document.default_action, document.default_errno_ret)?;
         let mapped = document.arch_map.map(|maps| {
             let ours = maps.into_iter().filter(|map| map.architecture == Arch::X86_64.name());
             ours.flat_map(|map| map.sub_architectures.into_iter().flatten().chain([map.architecture]))
@@ -189,7 +189,7 @@ impl Profile {
         let listed: Option<Vec<String>> =
             document.architectures.filter(|listed| !listed.is_empty()).or(mapped);
         let architectures =
-            listed.map(|listed| listed.iter().filter_map(|name| Arch::of(name)).collect::<Vec<_>>());
+            listed.map(|listed| listed.iter().filter_map(|name| Arch::by_name(name)).collect::<Vec<_>>());
         let mut rules = Vec::new();
         let mut count = 0;
         for entry in document.syscalls.unwrap_or_default() {
@@ -211,7 +211,7 @@ impl Profile {
                     "the rule for {first} holds for some containers only (includes, excludes), which podman and docker alone know"
                 ));
             }
-            let action = Action::of(&entry.action, entry.errno_ret)?;
+            let action = Action::by_name(&entry.action, entry.errno_ret)?;
             rules.push(Rule { names: entry.names, action, conditions: entry.args.unwrap_or_default() });
         }
         Ok(Self { other, architectures, flags: document.flags.unwrap_or_default(), rules })

@@ -37,7 +37,7 @@ fn the_default_refuses_what_docker_lists_and_nothing_else() {
         numbers.iter().filter(|(_, numbers)| numbers.x86_64.is_none()).map(|(name, _)| *name).collect();
     assert_eq!(short_only, ["stime", "umount", "vm86", "vm86old"]);
     assert_eq!(numbers.len(), 49);
-    let filter = Filter::of(&Seccomp::Default).unwrap().unwrap();
+    let filter = Filter::read(&Seccomp::Default).unwrap().unwrap();
     // Allowed they would fail otherwise: no such policy, no such id, a bad address.
     for (name, expected) in [
         ("get_mempolicy", libc::EPERM),
@@ -51,7 +51,7 @@ fn the_default_refuses_what_docker_lists_and_nothing_else() {
         let number = calls::number(name).unwrap().x86_64.unwrap();
         assert_eq!(under(&filter, number.into(), [u64::MAX, 0]), expected, "{name}");
     }
-    assert!(Filter::of(&Seccomp::None).unwrap().is_none());
+    assert!(Filter::read(&Seccomp::None).unwrap().is_none());
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn what_is_no_profile_is_refused_with_a_sentence() {
 fn a_file_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("profile.json");
-    let said = |file: &Path| Filter::of(&Seccomp::File(file.to_owned())).unwrap_err().to_string();
+    let said = |file: &Path| Filter::read(&Seccomp::File(file.to_owned())).unwrap_err().to_string();
     assert!(said(&file).ends_with("profile.json: No such file or directory"));
     std::fs::write(&file, vec![b' '; (1 << 20) + 1]).unwrap();
     assert!(said(&file).contains("profile.json: it is longer than a seccomp profile"));

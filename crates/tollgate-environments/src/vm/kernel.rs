@@ -41,10 +41,10 @@ impl Kernel {
     /// A sentence: it cannot be read, or is no kernel; there is none.
     pub fn find(given: Option<&Path>) -> Result<Self, EnvironmentError> {
         if let Some(file) = given {
-            return Self::of(file).map_err(|why| unusable!("vm: kernel={}: {why}", file.display()));
+            return Self::read(file).map_err(|why| unusable!("vm: kernel={}: {why}", file.display()));
         }
         let own = own();
-        let why_not_own = match Self::of(&own) {
+        let why_not_own = match Self::read(&own) {
             Ok(kernel) => return Ok(kernel),
             Err(why) => format!("{}: {why}", own.display()),
         };
@@ -62,7 +62,7 @@ impl Kernel {
         })
     }
 
-    fn of(file: &Path) -> Result<Self, String> {
+    fn read(file: &Path) -> Result<Self, String> {
         let file = std::path::absolute(file).map_err(plainly)?;
         let release = release(&file)?;
         let parent = file.parent().unwrap_or(Path::new("/"));
@@ -136,7 +136,7 @@ impl Kernels {
         fs::read_dir(directory).map_err(plainly)?;
         let (mut found, mut left_out) = (Vec::new(), Vec::new());
         for file in files(directory) {
-            match Kernel::of(&file) {
+            match Kernel::read(&file) {
                 Ok(kernel) if kernel.modules().is_some() => found.push(kernel),
                 Ok(Kernel { release, .. }) => left_out.push(format!(
                     "{}: no lib/modules/{release} beside it; unpack the whole package",
@@ -153,7 +153,7 @@ impl Kernels {
 
 /// The newest kernel in a directory, in `boot/` of it, or one level below.
 fn newest(directory: &Path) -> Option<Kernel> {
-    files(directory).filter_map(|file| Kernel::of(&file).ok()).max_by(Kernel::by_age)
+    files(directory).filter_map(|file| Kernel::read(&file).ok()).max_by(Kernel::by_age)
 }
 
 /// What has the name of a kernel: packages are unpacked into one place or each into its own.
@@ -318,12 +318,12 @@ mod tests {
         };
         fs::write(place("vmlinuz"), bzimage("9.9")).unwrap();
         fifo("config-9.9");
-        assert_eq!(Kernel::of(&place("vmlinuz")).unwrap().facts(), []);
+        assert_eq!(Kernel::read(&place("vmlinuz")).unwrap().facts(), []);
         fs::remove_file(place("config-9.9")).unwrap();
         fs::write(place("config-9.9"), "CONFIG_X86=y\n").unwrap();
-        assert_eq!(Kernel::of(&place("vmlinuz")).unwrap().facts().len(), 1);
+        assert_eq!(Kernel::read(&place("vmlinuz")).unwrap().facts().len(), 1);
         fifo("vmlinuz-fifo");
-        assert!(Kernel::of(&place("vmlinuz-fifo")).unwrap_err().contains("is a FIFO"));
+        assert!(Kernel::read(&place("vmlinuz-fifo")).unwrap_err().contains("is a FIFO"));
     }
 
     #[test]

@@ -21,10 +21,10 @@ pub(super) struct Chosen {
 /// # Errors
 /// A sentence: KVM was asked for and cannot be used.
 pub(super) fn choose(spec: &Vm) -> Result<Chosen, EnvironmentError> {
-    of(spec, refusal)
+    choose_unless(spec, refusal)
 }
 
-fn of(spec: &Vm, refusal: impl Fn() -> Option<&'static str>) -> Result<Chosen, EnvironmentError> {
+fn choose_unless(spec: &Vm, refusal: impl Fn() -> Option<&'static str>) -> Result<Chosen, EnvironmentError> {
     let plain = |accel| Ok(Chosen { accel, remark: None });
     match spec.accel {
         _ if spec.exact => plain(Accel::Tcg),
@@ -68,7 +68,7 @@ mod tests {
 
     fn chosen(name: &str, refusal: Option<&'static str>) -> Result<Chosen, String> {
         let spec = Vm::read(name.strip_prefix("vm:")).unwrap();
-        of(&spec, || refusal).map_err(|error| error.to_string())
+        choose_unless(&spec, || refusal).map_err(|error| error.to_string())
     }
 
     #[test]

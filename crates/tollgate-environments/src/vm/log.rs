@@ -206,7 +206,7 @@ impl Executed {
     }
 
     fn add(&mut self, line: &[u8]) {
-        let entry = Entry::of(line);
+        let entry = Entry::parse(line);
         if let Some(between) = &mut self.between {
             return entry.into_iter().for_each(|entry| between.add(entry));
         }
@@ -315,7 +315,7 @@ enum Entry {
 impl Entry {
     /// None of another line. `    7: v=0e e=0006 i=0 cpl=3 IP=0033:address pc=address SP=…` of an exception; `Trace 0: 0x7f3a… [cs_base/address/flags/cflags] symbol`;
     /// `Stopped execution of TB chain before 0x7f3a… [address] symbol`; `cpu_io_recompile: rewound execution of TB to address`.
-    fn of(line: &[u8]) -> Option<Self> {
+    fn parse(line: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(line).ok()?;
         let bracket = || line.split_once('[')?.1.split_once(']').map(|(inside, _)| inside);
         if line.starts_with("Trace ") {

@@ -41,7 +41,7 @@ pub(crate) fn build(
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>, EnvironmentError> {
     let make = commands::find("make").ok_or_else(|| unusable!("make is missing (package make)"))?;
-    let roots = Roots::of(kernel_image)?;
+    let roots = Roots::find(kernel_image)?;
     let headers = Headers::find(&roots, kernel_image, release)?;
     let compiler = compiler(&headers)?;
     let own = private.path().join("module");

@@ -41,7 +41,7 @@ pub(super) enum Has {
 
 impl Modules {
     /// Those of a kernel; none are chosen yet.
-    pub fn of(kernel: &Kernel) -> Self {
+    pub fn read(kernel: &Kernel) -> Self {
         let Some(directory) = kernel.modules() else { return Self::default() };
         let mut files = BTreeMap::new();
         collect(&directory, DEEPEST, &mut files);
@@ -164,7 +164,7 @@ mod tests {
         fs::write(root.join("lib/modules/6.1/modules.builtin"), "kernel/drivers/tty/serial/8250/8250.ko\n")
             .unwrap();
         let kernel = Kernel { file: root.join("vmlinuz"), release: "6.1".to_owned(), root: root.to_owned() };
-        let modules = Modules::of(&kernel);
+        let modules = Modules::read(&kernel);
         (directory, modules)
     }
 
@@ -193,7 +193,7 @@ mod tests {
         fs::remove_file(&list).unwrap();
         rustix::fs::mknodat(CWD, &list, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         let kernel = Kernel { file: root.join("vmlinuz"), release: "6.1".to_owned(), root: root.to_owned() };
-        let modules = Modules::of(&kernel);
+        let modules = Modules::read(&kernel);
         assert_eq!((modules.has("base"), modules.has("8250")), (Has::Module, Has::No));
     }
 

@@ -54,7 +54,7 @@ pub(super) type Monitored = Rc<RefCell<Option<Monitor>>>;
 pub(super) struct GuestLog(pub Monitored);
 
 impl GuestLog {
-    fn of<T>(&self, what: impl FnOnce(&mut Monitor) -> Result<T, EnvironmentError>) -> Result<T, String> {
+    fn ask<T>(&self, what: impl FnOnce(&mut Monitor) -> Result<T, EnvironmentError>) -> Result<T, String> {
         let mut running = self.0.borrow_mut();
         let done = running.as_mut().ok_or_else(|| unusable!("vm: no guest runs")).and_then(what);
         done.map_err(|error| error.to_string())
@@ -63,18 +63,18 @@ impl GuestLog {
 
 impl InstructionLog for GuestLog {
     fn begin(&mut self) -> Result<(), String> {
-        self.of(|monitor| monitor.log.begin(&mut monitor.qmp))
+        self.ask(|monitor| monitor.log.begin(&mut monitor.qmp))
     }
 
     fn end(&mut self) -> Result<Vec<u64>, String> {
-        self.of(|monitor| monitor.log.end(&mut monitor.qmp))
+        self.ask(|monitor| monitor.log.end(&mut monitor.qmp))
     }
 
     fn begin_sums(&mut self, stacks: Option<Stacks>) -> Result<(), String> {
-        self.of(|monitor| monitor.log.begin_sums(stacks, &mut monitor.qmp))
+        self.ask(|monitor| monitor.log.begin_sums(stacks, &mut monitor.qmp))
     }
 
     fn end_sums(&mut self) -> Result<Sums, String> {
-        self.of(|monitor| monitor.log.end_sums(&mut monitor.qmp))
+        self.ask(|monitor| monitor.log.end_sums(&mut monitor.qmp))
     }
 }

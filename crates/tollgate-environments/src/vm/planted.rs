@@ -64,10 +64,10 @@ struct Planted<'a> {
 impl<'a> Planted<'a> {
     fn all(list: &'a [u8]) -> impl Iterator<Item = Self> {
         let mut texts = list.split(|byte| *byte == 0);
-        std::iter::from_fn(move || Self::of(texts.next()?, texts.next()?))
+        std::iter::from_fn(move || Self::parse(texts.next()?, texts.next()?))
     }
 
-    fn of(line: &'a [u8], to: &'a [u8]) -> Option<Self> {
+    fn parse(line: &'a [u8], to: &'a [u8]) -> Option<Self> {
         let mut words = line.splitn(8, |byte| *byte == b' ');
         let mut word = || std::str::from_utf8(words.next()?).ok();
         let kind = word()?.chars().next()?;

@@ -121,7 +121,7 @@ impl Messages<'_> {
 
 impl Channel {
     /// The best that the kernel has.
-    pub fn of(modules: &Modules, vmm: Vmm) -> Result<Self, EnvironmentError> {
+    pub fn choose(modules: &Modules, vmm: Vmm) -> Result<Self, EnvironmentError> {
         let bus = if vmm == Vmm::Microvm { "virtio_mmio" } else { "virtio_pci" };
         let has = |name| modules.has(name) != Has::No;
         match (has("virtio_console") && has(bus), vmm) {
@@ -153,7 +153,7 @@ impl Channel {
 }
 
 impl Machine {
-    pub fn of(spec: &Vm, accel: Accel, channel: Channel) -> Self {
+    pub fn new(spec: &Vm, accel: Accel, channel: Channel) -> Self {
         // One processor for what is measured, and one for the agent. Only one can be counted.
         let usual = if accel == Accel::Kvm { 2 } else { 1 };
         Self {
@@ -291,7 +291,7 @@ mod tests {
 
     fn machine(name: &str, accel: Accel) -> Machine {
         let spec = Vm::read(name.strip_prefix("vm:")).unwrap();
-        Machine::of(&spec, accel, Channel::Port)
+        Machine::new(&spec, accel, Channel::Port)
     }
 
     #[test]

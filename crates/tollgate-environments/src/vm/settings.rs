@@ -110,12 +110,12 @@ impl Vm {
                 })?);
             }
             "memory" => self.memory = Some(memory(value)?),
-            "accel" => self.accel = Some(Accel::of(key, value)?),
-            "cache" => self.cache = Some(Cache::of(key, value)?),
+            "accel" => self.accel = Some(Accel::parse(key, value)?),
+            "cache" => self.cache = Some(Cache::parse(key, value)?),
             "on" => {
                 self.on = Some(value.parse().map_err(|why| format!("on is `{}`: {why}", excerpt(value)))?)
             }
-            _ => self.vmm = Vmm::of(key, value)?,
+            _ => self.vmm = Vmm::parse(key, value)?,
         }
         Ok(())
     }

@@ -60,7 +60,7 @@ impl Tree {
     ///
     /// # Errors
     /// A sentence: it is too much; a directory cannot be read.
-    pub fn of(wanted: &[Wanted], since: SystemTime) -> Result<Self, EnvironmentError> {
+    pub fn read(wanted: &[Wanted], since: SystemTime) -> Result<Self, EnvironmentError> {
         let mut tree = Self { since: Some(since), ..Self::default() };
         // Paths begin with them that programs have built in, such as /lib and /bin.
         let roots = fs::read_dir("/").into_iter().flatten().flatten();
@@ -319,7 +319,7 @@ mod tests {
             wanted(&root.join("link"), What::Names),
             wanted(&root.join("nothing"), What::Content),
         ];
-        let tree = Tree::of(&all, since).unwrap();
+        let tree = Tree::read(&all, since).unwrap();
         assert_eq!(has(&tree, &root.join("real/inner/file")), Some(true));
         assert_eq!(has(&tree, &root.join("real/other")), Some(false));
         assert_eq!(has(&tree, &root.join("far")), Some(false));
@@ -339,16 +339,16 @@ mod tests {
         let root = directory.path().canonicalize().unwrap();
         let long_ago = SystemTime::UNIX_EPOCH;
         fs::write(root.join("made"), "text").unwrap();
-        let tree = Tree::of(&[wanted(&root.join("made"), What::Content)], long_ago).unwrap();
+        let tree = Tree::read(&[wanted(&root.join("made"), What::Content)], long_ago).unwrap();
         assert_eq!(has(&tree, &root.join("made")), None);
-        let tree = Tree::of(&[wanted(&root, What::All)], long_ago).unwrap();
+        let tree = Tree::read(&[wanted(&root, What::All)], long_ago).unwrap();
         assert_eq!(has(&tree, &root.join("made")), Some(true));
     }
 
     #[test]
     fn a_program_brings_what_loads_it() {
         let later = SystemTime::now() + std::time::Duration::from_secs(60);
-        let tree = Tree::of(&[wanted(Path::new("/bin/sh"), What::Content)], later).unwrap();
+        let tree = Tree::read(&[wanted(Path::new("/bin/sh"), What::Content)], later).unwrap();
         let loader = fs::canonicalize("/lib64/ld-linux-x86-64.so.2").unwrap();
         assert_eq!(has(&tree, &loader), Some(true), "{:?}", tree.entries.keys());
     }
@@ -358,7 +358,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         fs::File::create(root.join("large")).unwrap().set_len(MOST_BYTES + 1).unwrap();
-        let error = Tree::of(&[wanted(&root, What::All)], SystemTime::UNIX_EPOCH).unwrap_err().to_string();
+        let error = Tree::read(&[wanted(&root, What::All)], SystemTime::UNIX_EPOCH).unwrap_err().to_string();
         assert!(error.contains("large") && error.contains("300"), "{error}");
     }
 }

@@ -1,5 +1,5 @@
 //! The most random bits that each region can have under the kernel's settings, by the code that places it. Pure but
-//! for [`Settings::of`].
+//! for [`Settings::read`].
 
 use super::{Elf, ElfKind, Region, own};
 use crate::uname::{release_numbers, release_text};
@@ -47,7 +47,7 @@ pub struct Allowed {
 
 impl Settings {
     /// Those of this machine.
-    pub fn of(machine: &Machine) -> Self {
+    pub fn read(machine: &Machine) -> Self {
         let number = |name: &str| machine.number(&format!("/proc/sys/{name}")).ok().map(|found| found.value);
         Self {
             randomize_va_space: number("kernel/randomize_va_space"),

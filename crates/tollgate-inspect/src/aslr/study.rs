@@ -163,7 +163,7 @@ pub fn study(
     progress: &mut dyn FnMut(u32),
     stop: &dyn Fn() -> bool,
 ) -> Result<Study, NoStudy> {
-    let settings = Settings::of(machine);
+    let settings = Settings::read(machine);
     match traced(&subject, starts, progress, stop) {
         Ok((sightings, library)) => Ok(put_together(subject, How::Traced, &sightings, library, settings)),
         Err(NoStart::Stopped) => Err(NoStudy::Stopped),

@@ -111,7 +111,7 @@ pub(super) fn symbol(machine: &Machine, map: &Answer<String>) -> Answer<Symbol> 
             break;
         }
     }
-    Err(why.unwrap_or(NoSymbol::None).of(&map.source))
+    Err(why.unwrap_or(NoSymbol::None).in_map(&map.source))
 }
 
 /// Why two lists show nothing.
@@ -128,7 +128,7 @@ enum NoSymbol {
 }
 
 impl NoSymbol {
-    fn of(self, map: &str) -> Unknown {
+    fn in_map(self, map: &str) -> Unknown {
         match self {
             Self::None => Unknown::Absent(format!("{SYMBOLS} has none of the symbols of {map}")),
             Self::Hidden => Unknown::Refused(format!("{SYMBOLS} shows zeros")),

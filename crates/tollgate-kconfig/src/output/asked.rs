@@ -21,7 +21,7 @@ impl Asked {
     ///
     /// # Errors
     /// An unknown area.
-    pub fn of(areas: &[String], all: bool, explain: bool) -> Result<Self, NoSuchArea> {
+    pub fn new(areas: &[String], all: bool, explain: bool) -> Result<Self, NoSuchArea> {
         if let Some(unknown) = areas.iter().find(|name| AREAS.iter().all(|area| area.name != **name)) {
             return Err(NoSuchArea(unknown.clone()));
         }

@@ -131,18 +131,22 @@ struct Differs<'a> {
 
 impl<'a> ConfigDocument<'a> {
     /// The chosen ones of these.
-    pub fn of(chosen: &'a [Chosen], asked: &Asked) -> Self {
+    pub fn new(chosen: &'a [Chosen], asked: &Asked) -> Self {
         let configurations: Vec<&Configuration> = chosen.iter().map(|it| &it.reading.configuration).collect();
         let differences = compare(&configurations);
         Self {
-            configurations: chosen.iter().map(|it| ConfigurationRecord::of(it, asked)).collect(),
-            differences: differences.iter().filter(|it| asked.has(it.area)).map(Differs::of).collect(),
+            configurations: chosen.iter().map(|it| ConfigurationRecord::new(it, asked)).collect(),
+            differences: differences
+                .iter()
+                .filter(|it| asked.has(it.area))
+                .map(Differs::from_difference)
+                .collect(),
         }
     }
 }
 
 impl<'a> ConfigurationRecord<'a> {
-    fn of(chosen: &'a Chosen, asked: &Asked) -> Self {
+    fn new(chosen: &'a Chosen, asked: &Asked) -> Self {
         let reading = &chosen.reading;
         let configuration = &reading.configuration;
         let given = chosen.command_line.as_deref().map(overridden).unwrap_or_default();
@@ -196,7 +200,7 @@ fn affecting<'a>(configuration: &'a Configuration, asked: &Asked) -> Vec<Affecti
                 area: area.name,
                 value,
                 without: entry.without,
-                affects: Affects::of(Some(entry)),
+                affects: Affects::from_entry(Some(entry)),
             });
         }
     }
@@ -204,7 +208,7 @@ fn affecting<'a>(configuration: &'a Configuration, asked: &Asked) -> Vec<Affecti
 }
 
 impl Affects {
-    fn of(entry: Option<&Entry>) -> Option<Self> {
+    fn from_entry(entry: Option<&Entry>) -> Option<Self> {
         let affects = entry?.affects?;
         let effect = affects.effect;
         Some(Self { boundaries: effect.reach.to_string(), why: effect.how, source: affects.source })
@@ -212,7 +216,7 @@ impl Affects {
 }
 
 impl<'a> Differs<'a> {
-    fn of(difference: &Difference<'a>) -> Self {
+    fn from_difference(difference: &Difference<'a>) -> Self {
         Self {
             option: difference.name,
             area: difference.area.name,
@@ -223,7 +227,7 @@ impl<'a> Differs<'a> {
             values: difference.values.iter().map(|value| value.map(ToString::to_string)).collect(),
             formerly: difference.formerly.clone(),
             without: difference.entry.and_then(|entry| entry.without),
-            affects: Affects::of(difference.entry),
+            affects: Affects::from_entry(difference.entry),
         }
     }
 }

@@ -117,7 +117,7 @@ pub struct Experiment {
 
 impl Experiment {
     /// The experiment of this name.
-    pub fn of(name: &str) -> Option<&'static Self> {
+    pub fn by_name(name: &str) -> Option<&'static Self> {
         EXPERIMENTS.iter().find(|experiment| experiment.name == name)
     }
 
@@ -148,7 +148,7 @@ mod tests {
     fn numbers_and_names_are_one_to_one_and_in_order() {
         assert!(EXPERIMENTS.windows(2).all(|pair| pair[0].number < pair[1].number));
         for experiment in EXPERIMENTS {
-            assert_eq!(Experiment::of(experiment.name), Some(experiment));
+            assert_eq!(Experiment::by_name(experiment.name), Some(experiment));
             assert_eq!(Experiment::numbered(experiment.number), Some(experiment));
             assert_eq!(experiment.is_measured(), experiment.number < 0x40, "{}", experiment.name);
             assert!(experiment.about.ends_with('.'), "{}", experiment.name);

@@ -90,7 +90,7 @@ impl Columns {
     ];
 
     /// The first of them that is enough; the last one where none is: those at the end are not shown then.
-    fn of(chosen: &[&Experiment]) -> Self {
+    fn new(chosen: &[&Experiment]) -> Self {
         let is_enough = |columns: &Self| places(chosen, columns).iter().all(|(at, ..)| *at < columns.count);
         Self::ALL.into_iter().find(is_enough).unwrap_or(Self::ALL[2])
     }
@@ -133,7 +133,7 @@ impl Screen {
     }
 
     fn table(&mut self, chosen: &[&Experiment]) {
-        let columns = Columns::of(chosen);
+        let columns = Columns::new(chosen);
         for column in 0..columns.count {
             self.head(&columns, column);
         }
@@ -186,7 +186,7 @@ impl Screen {
                 let minimum = if columns.has_minimum { FIGURE } else { 0 };
                 let end = line * WIDTH + begin + width - minimum;
                 if let Some(row) = self.rows.get_mut(usize::from(experiment.number)) {
-                    *row = Row::of(experiment, end as u16, columns.has_minimum);
+                    *row = Row::new(experiment, end as u16, columns.has_minimum);
                 }
             }
         }
@@ -220,7 +220,7 @@ impl Screen {
 }
 
 impl Row {
-    fn of(experiment: &Experiment, end: u16, has_minimum: bool) -> Self {
+    fn new(experiment: &Experiment, end: u16, has_minimum: bool) -> Self {
         let value = experiment.value.and_then(|value| u32::try_from(value).ok());
         let flags = [(experiment.counted, COUNTED), (value.is_some(), HAS_VALUE), (has_minimum, HAS_MINIMUM)];
         let flags = flags.into_iter().filter(|(is_so, _)| *is_so).map(|(_, flag)| flag).sum();

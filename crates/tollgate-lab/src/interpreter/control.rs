@@ -108,7 +108,7 @@ impl Processor {
     /// RDMSR. #GP where there is no such register.
     pub(super) fn read_msr(&self, number: u32) -> Done<u64> {
         self.in_ring_0()?;
-        match (number, Msr::of(number)) {
+        match (number, Msr::by_number(number)) {
             (_, Some(msr)) => Ok(self.msr(msr)),
             (TSC, _) => Ok(self.now()),
             (SPEC_CTRL, _) => Ok(self.spec_ctrl),
@@ -119,7 +119,7 @@ impl Processor {
     /// WRMSR. #GP where there is no such register, or the value is not allowed.
     pub(super) fn write_msr(&mut self, number: u32, value: u64) -> Done {
         self.in_ring_0()?;
-        let Some(msr) = Msr::of(number) else {
+        let Some(msr) = Msr::by_number(number) else {
             return match number {
                 SPEC_CTRL if value & !SPEC_CTRL_BITS == 0 => {
                     self.spec_ctrl = value;

@@ -301,10 +301,10 @@ fn tables(machine: &mut Processor) {
         machine.memory.write(IDT + 16 * u64::from(TIMER) + 8 * at, 8, half);
     }
     machine.idtr = Place { base: IDT, limit: 0x20f };
-    machine.load_segment(SegmentRegister::Tr, Segment::of(Selector(TASK), task));
-    machine.load_segment(SegmentRegister::Ss, Segment::of(Selector(USER_DATA), Descriptor::flat_data(3)));
+    machine.load_segment(SegmentRegister::Tr, Segment::new(Selector(TASK), task));
+    machine.load_segment(SegmentRegister::Ss, Segment::new(Selector(USER_DATA), Descriptor::flat_data(3)));
     machine
-        .load_segment(SegmentRegister::Cs, Segment::of(Selector(USER_CODE), Descriptor::flat_code(3, true)));
+        .load_segment(SegmentRegister::Cs, Segment::new(Selector(USER_CODE), Descriptor::flat_code(3, true)));
 }
 
 /// The first runs, and the second has the frame that the timer leaves.

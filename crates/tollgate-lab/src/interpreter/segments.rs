@@ -43,7 +43,7 @@ impl Processor {
             self.set_access(selector.table(), selector.offset(), descriptor.encode()[5])
                 .map_err(|miss| self.missed(miss))?;
         }
-        self.load_segment(register, Segment::of(selector, descriptor));
+        self.load_segment(register, Segment::new(selector, descriptor));
         self.shadow |= is_stack;
         Ok(())
     }

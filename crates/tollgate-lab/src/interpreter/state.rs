@@ -95,7 +95,7 @@ pub(super) struct Place {
 impl Processor {
     /// In flat 32-bit protected mode, as multiboot leaves it. Multiboot specification 0.6.96, "Machine state".
     pub(super) fn new(vendor: Vendor, memory: Vec<u8>, entry: u64) -> Self {
-        let data = Segment::of(Selector(0x10), Descriptor::flat_data(0));
+        let data = Segment::new(Selector(0x10), Descriptor::flat_data(0));
         let task = Descriptor { kind: 0xb, p: true, limit: 0xffff, ..Descriptor::default() };
         let mut processor = Self {
             vendor,
@@ -126,11 +126,11 @@ impl Processor {
             record: None,
         };
         use SegmentRegister as Is;
-        processor.load_segment(Is::Cs, Segment::of(Selector(0x8), Descriptor::flat_code(0, false)));
+        processor.load_segment(Is::Cs, Segment::new(Selector(0x8), Descriptor::flat_code(0, false)));
         for register in [Is::Ss, Is::Ds, Is::Es, Is::Fs, Is::Gs] {
             processor.load_segment(register, data);
         }
-        processor.load_segment(Is::Tr, Segment::of(Selector(0), task));
+        processor.load_segment(Is::Tr, Segment::new(Selector(0), task));
         processor.general[usize::from(RAX)] = 0x2bad_b002;
         processor
     }

@@ -131,7 +131,7 @@ impl Runs<'_> {
         let image = work.image()?;
         let output = self.engine.run(image.bytes(), BASE, image.entry(), self.machine)?;
         let programs: Vec<Program> = work.list()?;
-        let ran = Ran::of(&programs, &output, Vec::new());
+        let ran = Ran::new(&programs, &output, Vec::new());
         let ticks = (0..programs.len()).map(|at| ticks_of(&ran, at)).collect();
         self.ran = Some((ran.provenance, ran.maker));
         Ok(ticks)

@@ -24,7 +24,7 @@ fn a_form_is_chosen_by_the_end_of_a_name() {
         (".iso", Form::Multiboot),
     ];
     for (name, form) in forms {
-        assert_eq!(Form::of(Path::new(name)), form, "{name}");
+        assert_eq!(Form::from_path(Path::new(name)), form, "{name}");
     }
 }
 

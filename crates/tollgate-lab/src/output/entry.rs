@@ -76,7 +76,7 @@ mod tests {
     }
 
     fn results() -> Results {
-        let experiment = Experiment::of("syscall").expect("an experiment");
+        let experiment = Experiment::by_name("syscall").expect("an experiment");
         let round = Round {
             iterations: 100,
             ticks_one: 1000,

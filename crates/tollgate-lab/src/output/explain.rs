@@ -87,7 +87,7 @@ fn ended(fault: &Fault, expected: Expected, vendor: Vendor) -> String {
 
 impl Instruction {
     /// From the states before and after it.
-    pub fn of(moment: &Moment) -> Self {
+    pub fn from_moment(moment: &Moment) -> Self {
         let changes = moment.before.changes(&moment.after);
         Self {
             number: moment.number,
@@ -98,13 +98,17 @@ impl Instruction {
             exception: moment.exception.map(|fault| text::exception(fault.exception.0, fault.code)),
             // The first step names the crossing, which the instruction does already.
             steps: moment.steps.iter().skip(1).map(ToString::to_string).collect(),
-            changes: changes.iter().filter(|change| change.register != "rip").map(Changed::of).collect(),
+            changes: changes
+                .iter()
+                .filter(|change| change.register != "rip")
+                .map(Changed::from_change)
+                .collect(),
         }
     }
 }
 
 impl Changed {
-    fn of(change: &Change) -> Self {
+    fn from_change(change: &Change) -> Self {
         let Change { register, before, after } = *change;
         Self { register, before: format!("{before:x}"), after: format!("{after:x}") }
     }

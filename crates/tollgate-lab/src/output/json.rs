@@ -76,13 +76,13 @@ struct Fault {
 
 impl<'a> LabDocument<'a> {
     /// Of a run.
-    pub fn of(results: &'a Results, remarks: &'a [String]) -> Self {
+    pub fn new(results: &'a Results, remarks: &'a [String]) -> Self {
         let unit = text::unit(results.provenance.as_ref());
         Self {
             provenance: results.provenance.as_ref().map(provenance),
             maker: results.maker.as_deref(),
             unit,
-            experiments: results.rows.iter().map(|row| LabExperiment::of(row, unit.is_some())).collect(),
+            experiments: results.rows.iter().map(|row| LabExperiment::new(row, unit.is_some())).collect(),
             remarks,
         }
     }
@@ -100,7 +100,7 @@ pub(super) fn provenance(provenance: &Provenance) -> &'static str {
 }
 
 impl LabExperiment {
-    fn of(row: &EntryRow, has_figures: bool) -> Self {
+    fn new(row: &EntryRow, has_figures: bool) -> Self {
         let (status, why) = match &row.status {
             Status::Done(_) => ("done", None),
             Status::Refused { .. } => ("refused", None),

@@ -63,7 +63,7 @@ impl Locks {
             provenance: json::provenance(&results.provenance),
             maker: results.maker.clone(),
             unit,
-            locks: results.rows.iter().map(|row| LockRecord::of(row, unit.is_some())).collect(),
+            locks: results.rows.iter().map(|row| LockRecord::new(row, unit.is_some())).collect(),
             remarks: Vec::new(),
             executed: text::executed(&results.provenance),
         };
@@ -119,7 +119,7 @@ impl Locks {
 }
 
 impl LockRecord {
-    fn of(row: &LockRow, has_figures: bool) -> Self {
+    fn new(row: &LockRow, has_figures: bool) -> Self {
         let LockRow { lock, instructions, references, ticks } = row;
         let samples = ticks.as_ref().map_or(&[][..], Vec::as_slice);
         Self {

@@ -58,7 +58,7 @@ struct ProofRecord {
 impl Orders {
     /// Of each lock, mutant and entry what was found.
     pub fn of(proofs: &[(Subject, Proof)]) -> Self {
-        Self { proofs: proofs.iter().map(|(subject, proof)| ProofRecord::of(*subject, proof)).collect() }
+        Self { proofs: proofs.iter().map(|(subject, proof)| ProofRecord::new(*subject, proof)).collect() }
     }
 
     /// The names of those that do not behave as they must: locks and entries hold, and mutants do not.
@@ -139,7 +139,7 @@ impl Orders {
 }
 
 impl ProofRecord {
-    fn of(subject: Subject, proof: &Proof) -> Self {
+    fn new(subject: Subject, proof: &Proof) -> Self {
         let Bounds { programs, rounds, preemptions } = proof.bounds;
         let verdict = match (&proof.violation, proof.is_complete) {
             (Some(_), _) => "violated",

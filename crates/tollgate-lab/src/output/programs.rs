@@ -73,10 +73,10 @@ struct ThreadRecord {
 
 impl Programs {
     /// Of a run of these programs, with the delivery of each program's fault where it is known.
-    pub fn of(ran: &Ran, programs: &[Program], walks: &[Option<Moment>]) -> Self {
+    pub fn new(ran: &Ran, programs: &[Program], walks: &[Option<Moment>]) -> Self {
         let unit = text::unit(Some(&ran.provenance));
         let record = |(at, program): (usize, &Program)| {
-            ProgramRecord::of(ran, at, program, unit.is_some(), walks.get(at).and_then(Option::as_ref))
+            ProgramRecord::new(ran, at, program, unit.is_some(), walks.get(at).and_then(Option::as_ref))
         };
         Self {
             provenance: json::provenance(&ran.provenance),
@@ -91,7 +91,7 @@ impl Programs {
 }
 
 impl ProgramRecord {
-    fn of(ran: &Ran, at: usize, program: &Program, has_figures: bool, walk: Option<&Moment>) -> Self {
+    fn new(ran: &Ran, at: usize, program: &Program, has_figures: bool, walk: Option<&Moment>) -> Self {
         let controls = ran.programs.get(at).map(Vec::as_slice).unwrap_or_default();
         let fault = ran.fault(at);
         let unloaded = ran.unloaded.iter().find(|(which, _)| which.is_none_or(|which| which == at));
@@ -113,8 +113,8 @@ impl ProgramRecord {
             name: program.name.clone(),
             outcome,
             status: ran.status(at),
-            threads: controls.iter().map(|control| ThreadRecord::of(control, has_figures)).collect(),
-            fault: fault.map(|fault| FaultRecord::of(fault, walk)),
+            threads: controls.iter().map(|control| ThreadRecord::new(control, has_figures)).collect(),
+            fault: fault.map(|fault| FaultRecord::new(fault, walk)),
             why,
             output: String::from_utf8_lossy(&bytes).into_owned(),
             output_hex: (!is_text).then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
@@ -142,7 +142,7 @@ impl ProgramRecord {
 }
 
 impl ThreadRecord {
-    fn of(control: &Control, has_figures: bool) -> Self {
+    fn new(control: &Control, has_figures: bool) -> Self {
         let number = control.number;
         let outcome = outcome(control);
         match &control.end {

@@ -88,13 +88,13 @@ pub fn shown_by(setup: &Setup) -> Vec<&'static Experiment> {
     let mut names: Vec<&str> = setup
         .writes
         .iter()
-        .filter_map(|write| reasons::of(&write.item, &sums))
+        .filter_map(|write| reasons::reason_of(&write.item, &sums))
         .flat_map(|reason| reason.otherwise)
         .copied()
         .collect();
     names.sort_unstable();
     names.dedup();
-    names.into_iter().filter_map(Experiment::of).collect()
+    names.into_iter().filter_map(Experiment::by_name).collect()
 }
 
 impl Boot {
@@ -103,14 +103,14 @@ impl Boot {
         let outcomes: BTreeMap<&str, Otherwise> =
             results.rows.iter().map(|row| (row.experiment.name, Otherwise::of(row))).collect();
         let sums = Sums::of(setup);
-        let writes = setup.writes.iter().map(|write| WriteRecord::of(write, &sums, &outcomes)).collect();
+        let writes = setup.writes.iter().map(|write| WriteRecord::new(write, &sums, &outcomes)).collect();
         Self { experiment: BOOT, about: ABOUT, writes, others: setup.others }
     }
 }
 
 impl WriteRecord {
-    fn of(write: &Write, sums: &Sums, outcomes: &BTreeMap<&str, Otherwise>) -> Self {
-        let reason = reasons::of(&write.item, sums);
+    fn new(write: &Write, sums: &Sums, outcomes: &BTreeMap<&str, Otherwise>) -> Self {
+        let reason = reasons::reason_of(&write.item, sums);
         let shown = reason.iter().flat_map(|reason| reason.otherwise);
         Self {
             number: write.by.number,

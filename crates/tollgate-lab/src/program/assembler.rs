@@ -54,7 +54,7 @@ impl AssemblerError {
 
 impl Syntax {
     /// By the end of a file's name.
-    pub(super) fn of(path: &Path) -> Option<Self> {
+    pub(super) fn from_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "s" => Some(Self::Gnu { preprocessed: false }),
             "S" => Some(Self::Gnu { preprocessed: true }),
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_name_says_which_assembler() {
-        let of = |name: &str| Syntax::of(Path::new(name));
+        let of = |name: &str| Syntax::from_path(Path::new(name));
         assert_eq!(of("a.s"), Some(Syntax::Gnu { preprocessed: false }));
         assert_eq!(of("a.S"), Some(Syntax::Gnu { preprocessed: true }));
         assert_eq!(of("dir.s/a.asm"), Some(Syntax::Nasm));

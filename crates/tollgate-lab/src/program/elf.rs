@@ -104,7 +104,7 @@ pub(super) fn is_elf(bytes: &[u8]) -> bool {
 /// # Errors
 /// Anything that the kernel of the lab could not load as it says.
 pub(super) fn read(name: &str, file: &[u8]) -> Result<Program, ElfError> {
-    let file = File::of(file)?;
+    let file = File::parse(file)?;
     let mut segments = Vec::new();
     for header in file.headers()? {
         match header.kind {
@@ -155,7 +155,7 @@ struct Header {
 }
 
 impl<'a> File<'a> {
-    fn of(bytes: &'a [u8]) -> Result<Self, ElfError> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, ElfError> {
         let &[_, _, _, _, class, order, ..] = bytes else { return Err(ElfError::Cut(Gap::Header)) };
         if !matches!(class, CLASS_32 | CLASS_64) || order != LITTLE {
             return Err(ElfError::Class { class, order });

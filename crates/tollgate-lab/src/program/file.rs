@@ -37,7 +37,7 @@ impl Program {
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let bytes = read(path)?;
-        if let Some(syntax) = Syntax::of(path) {
+        if let Some(syntax) = Syntax::from_path(path) {
             return Ok(elf::read(&name, &assembler::assemble(path, syntax)?)?);
         }
         if elf::is_elf(&bytes) {

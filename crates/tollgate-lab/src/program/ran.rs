@@ -116,7 +116,7 @@ pub struct Fault {
 
 impl Ran {
     /// What the guest wrote, read.
-    pub(crate) fn of(programs: &[Program], output: &Output, notes: Vec<EngineNote>) -> Self {
+    pub(crate) fn new(programs: &[Program], output: &Output, notes: Vec<EngineNote>) -> Self {
         let serial = Serial::read(whole_lines(&output.serial));
         let mut ran = Self {
             provenance: output.provenance.clone(),

@@ -61,7 +61,7 @@ pub fn run(programs: &[Program], choice: EngineChoice, options: Options) -> Resu
         return Err(refused(&why));
     }
     let output = engine.run(image.bytes(), BASE, image.entry(), machine)?;
-    Ok(Ran::of(programs, &output, notes))
+    Ok(Ran::new(programs, &output, notes))
 }
 
 /// KVM that emulates ring 0 gives programs faults that no processor has: they are not run there.

@@ -49,7 +49,7 @@ pub(super) struct Places {
 
 impl Places {
     /// From all that was written, and the memory as it was before.
-    pub(super) fn of(steps: &[Step], before: &[u8]) -> Self {
+    pub(super) fn new(steps: &[Step], before: &[u8]) -> Self {
         let mut places = Self {
             gdt: 0..0,
             idt: 0..0,

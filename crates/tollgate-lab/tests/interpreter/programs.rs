@@ -35,7 +35,7 @@ fn statuses(archive: &Archive) -> Vec<(u8, u64)> {
 
 #[test]
 fn a_program_writes_and_ends() {
-    let reports = whole(&Archive::of(&[flat!(hello)]));
+    let reports = whole(&Archive::new(&[flat!(hello)]));
     let [
         Report::Out { program: 0, text },
         Report::Exit { status: 42, calls: 2, switches: 1, .. },
@@ -49,16 +49,16 @@ fn a_program_writes_and_ends() {
 
 #[test]
 fn all_ways_in_lead_to_the_same_calls() {
-    assert_eq!(statuses(&Archive::of(&[flat!(ways)])), [(0, ENOSYS.wrapping_mul(4))]);
+    assert_eq!(statuses(&Archive::new(&[flat!(ways)])), [(0, ENOSYS.wrapping_mul(4))]);
     let narrow = Flat { flags: 2, ..flat!(narrow) };
     let sum = (ENOSYS as u32).wrapping_mul(3);
-    assert_eq!(statuses(&Archive::of(&[narrow])), [(0, sum.into())]);
+    assert_eq!(statuses(&Archive::new(&[narrow])), [(0, sum.into())]);
 }
 
 #[test]
 fn threads_take_turns_and_wait() {
-    assert_eq!(statuses(&Archive::of(&[flat!(threads)])), [(0, 105), (0, 210)]);
-    let reports = whole(&Archive::of(&[flat!(stuck), flat!(hello)]));
+    assert_eq!(statuses(&Archive::new(&[flat!(threads)])), [(0, 105), (0, 210)]);
+    let reports = whole(&Archive::new(&[flat!(stuck), flat!(hello)]));
     let stuck = reports.iter().filter(|report| matches!(report, Report::Stuck { .. })).count();
     assert_eq!((stuck, reports.last()), (2, Some(&Report::Stop)));
 }
@@ -85,7 +85,7 @@ fn a_fault_ends_one_program() {
     ];
     let mut programs: Vec<Flat> = faults.iter().map(|(program, _)| program.clone()).collect();
     programs.push(flat!(hello));
-    let archive = Archive::of(&programs);
+    let archive = Archive::new(&programs);
     let reports = whole(&archive);
     for (number, (_, expected)) in (0..).zip(&faults) {
         let dead = reports.iter().find_map(|report| match report {
@@ -103,7 +103,7 @@ fn a_fault_ends_one_program() {
 
 #[test]
 fn an_unknown_instruction_ends_its_program_and_is_named() {
-    let archive = Archive::of(&[flat!(enters), flat!(hello)]);
+    let archive = Archive::new(&[flat!(enters), flat!(hello)]);
     let output = run(&archive, Vendor::Intel);
     let [unknown] = &output.unknown[..] else { panic!("{:?}", output.unknown) };
     assert_eq!((unknown.rip, unknown.text.as_str()), (0x4000_0000, "enter 8,0"));
@@ -134,7 +134,7 @@ fn what_most_processors_have_is_unknown_and_no_trap() {
 #[test]
 fn interrupts_are_turned_off_by_leave_only() {
     let allowed = Flat { flags: 1, ..flat!(keeps) };
-    let mut archive = Archive::of(&[flat!(keeps), allowed, flat!(count)]);
+    let mut archive = Archive::new(&[flat!(keeps), allowed, flat!(count)]);
     archive.set_period(10);
     let statuses = statuses(&archive);
     assert_eq!(statuses, [(0, EPERM), (1, 0x200 << 16), (2, 40000)]);
@@ -150,10 +150,10 @@ fn the_timer_ends_turns() {
         };
         whole(archive).iter().filter_map(exit).collect()
     };
-    let mut alone = Archive::of(&[flat!(count)]);
+    let mut alone = Archive::new(&[flat!(count)]);
     alone.set_period(10);
     assert_eq!(switches(&alone), [1]);
-    let mut three = Archive::of(&[flat!(count), flat!(count), flat!(count)]);
+    let mut three = Archive::new(&[flat!(count), flat!(count), flat!(count)]);
     three.set_period(10);
     // 120,000 instructions each, and a turn of 8381.
     let counts = switches(&three);
@@ -171,9 +171,9 @@ fn qemu_counts_the_same() {
     };
     let alone = [flat!(hello), flat!(ways), flat!(threads), flat!(strings)];
     let mut archives: Vec<Archive> =
-        alone.iter().map(|program| Archive::of(std::slice::from_ref(program))).collect();
+        alone.iter().map(|program| Archive::new(std::slice::from_ref(program))).collect();
     for period in [2, 50] {
-        let mut together = Archive::of(&[
+        let mut together = Archive::new(&[
             flat!(count),
             flat!(sleeper),
             flat!(threads),

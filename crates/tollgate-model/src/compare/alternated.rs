@@ -28,7 +28,7 @@ pub(super) fn share_turns(base: &Run, other: &Run) -> bool {
 /// Abedi & Brecht, ICPE 2017).
 ///
 /// Of each pair of processes the median of ln(other / base) over the turns that both kept; of these the median with its interval at
-/// all looks together, see [`Ends::of`], corrected for the number of rows. A process keeps its pages and its level for life, so the
+/// all looks together, see [`Ends::new`], corrected for the number of rows. A process keeps its pages and its level for life, so the
 /// interval is as wide as the pairs differ, however many turns they had.
 ///
 /// The verdict is that of [`Margins::verdict`]. Where the base differs from itself there is none, see [`Halves`].
@@ -41,7 +41,7 @@ pub(super) fn alternated(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Com
         counted::row(case, base, other, asked).unwrap_or_else(|| judge.row(case, base, other))
     };
     let mut rows: Vec<ComparedCase> = joined.cases.iter().map(row).collect();
-    let halves = Halves::of(joined.cases.iter().map(|(case, base, _)| (*case, *base)), base.run, asked);
+    let halves = Halves::new(joined.cases.iter().map(|(case, base, _)| (*case, *base)), base.run, asked);
     withheld::withhold(&mut rows, &halves);
     Comparison {
         rows,
@@ -98,7 +98,7 @@ impl Judge<'_> {
                 (PairedMedian { ratio: 1.0, ends: None, interval: None }, Verdict::Inconclusive, Some(why))
             }
         };
-        let ends = ends.or_else(|| Ends::of(&turns.differences, self.confidence));
+        let ends = ends.or_else(|| Ends::new(&turns.differences, self.confidence));
         ComparedCase {
             case: case.clone(),
             base: base.median,
@@ -124,7 +124,7 @@ impl Judge<'_> {
             return None;
         }
         let (base, other): (Vec<f64>, Vec<f64>) = join(base, other).flatten().unzip();
-        Total::of(&base, &other)
+        Total::new(&base, &other)
     }
 
     /// The ratio other / base with its interval, or why there is none.
@@ -137,7 +137,7 @@ impl Judge<'_> {
         }
         let too_large = || "the ratio is too large or too small for a number".to_owned();
         let ratio = stats::median(&turns.logs).ok_or_else(too_large)?.exp();
-        let ends = Ends::of(&turns.logs, self.confidence);
+        let ends = Ends::new(&turns.logs, self.confidence);
         let interval = interval_of(&turns.logs, ends);
         let of_interval = interval.map_or([ratio; 2], |interval| [interval.low, interval.high]);
         match [ratio, of_interval[0], of_interval[1]].iter().all(|end| end.is_normal()) {

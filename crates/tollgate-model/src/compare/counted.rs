@@ -77,7 +77,7 @@ impl<'m> Side<'m> {
         let span = |of: &[f64]| Some(Interval { low: *of.first()?, high: *of.last()? });
         Some(Self {
             samples: &measured.samples,
-            median: Level::of(measured)?.median,
+            median: Level::from_measured(measured)?.median,
             all: span(&sorted)?,
             middle: span(inner)?,
             batches: sorted.len(),

@@ -29,10 +29,10 @@ pub struct Halves {
 impl Halves {
     /// Of the base of a session.
     pub fn of_run(run: &Run) -> Self {
-        Self::of(run.measured().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE)), run, 0.0)
+        Self::new(run.measured().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE)), run, 0.0)
     }
 
-    pub(super) fn of<'a>(
+    pub(super) fn new<'a>(
         cases: impl Iterator<Item = (&'a Case, &'a Measured)>,
         base: &Run,
         asked: f64,
@@ -44,7 +44,7 @@ impl Halves {
         let mut halves = Self::default();
         for (case, measured) in timed {
             let logs = coin.differences(measured);
-            let interval = Ends::of(&logs, confidence).and_then(|ends| ends.interval(&logs)).map(exp);
+            let interval = Ends::new(&logs, confidence).and_then(|ends| ends.interval(&logs)).map(exp);
             halves.half_widths.extend(interval.map(|Interval { low, high }| (high / low).sqrt() - 1.0));
             match margins.verdict(interval, logs.len(), None) {
                 (Verdict::Same, _) => halves.same += 1,

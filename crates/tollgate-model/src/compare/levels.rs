@@ -32,7 +32,7 @@ pub(super) struct Level {
 
 impl Processes {
     /// Those that kept samples.
-    pub(super) fn of(measured: &Measured, disturbance: &Disturbance<'_>) -> Self {
+    pub(super) fn new(measured: &Measured, disturbance: &Disturbance<'_>) -> Self {
         let canaries = disturbance.canaries(&measured.group);
         let has_canary = canaries.iter().any(Option::is_some);
         let process = |(at, samples): (usize, &[f64])| {

@@ -100,7 +100,7 @@ fn compare(
             Some(format!("the baseline is < {} {} (detection limit)", figure(bound), baseline.unit)),
         ),
         (None, None) => (Verdict::Inconclusive, Some(rounds.why_no_ratio(confidence))),
-        (None, Some(interval)) => match Verdict::of(interval, threshold) {
+        (None, Some(interval)) => match Verdict::from_interval(interval, threshold) {
             Verdict::Inconclusive => (Verdict::Inconclusive, Some(spans_threshold(interval, threshold))),
             verdict => (verdict, None),
         },
@@ -135,5 +135,5 @@ fn of_counts(case: &Measured, baseline: &Measured) -> Option<Paired> {
 
 /// The bound of a case below its detection limit.
 fn bound(index: &Index<'_>, measured: &Measured) -> Option<f64> {
-    Level::of(measured)?.bound(index.detection_limit(measured)?)
+    Level::from_measured(measured)?.bound(index.detection_limit(measured)?)
 }

@@ -101,7 +101,9 @@ impl Judge<'_> {
         let different = rows.iter().filter(|row| row.verdict.is_difference());
         let apart: Vec<&Apart> = different.filter_map(|row| self.apart.get(&row.case)).collect();
         let is_beyond = |confidence| {
-            move |apart: &&&Apart| Verdict::of(apart.interval(confidence), self.asked).is_difference()
+            move |apart: &&&Apart| {
+                Verdict::from_interval(apart.interval(confidence), self.asked).is_difference()
+            }
         };
         confidence_of_different(number, |confidence| apart.iter().filter(is_beyond(confidence)).count())
     }
@@ -187,7 +189,7 @@ impl Judge<'_> {
         let drift = threshold::of_drift(&base.logs).max(threshold::of_drift(&other.logs));
         match self.spread.is_seen() {
             true => self.asked.max(drift),
-            false => self.asked.max(self.controls).max(drift) + self.pace.of(base.measured),
+            false => self.asked.max(self.controls).max(drift) + self.pace.part(base.measured),
         }
     }
 }

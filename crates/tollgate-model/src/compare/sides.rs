@@ -75,7 +75,7 @@ pub(super) struct Side<'a> {
 impl<'a> Side<'a> {
     pub(super) fn new(index: &Index<'_>, measured: &'a Measured) -> Self {
         let none = Self { measured, median: None, estimate: None, bound: None, logs: Vec::new() };
-        let Some(level) = Level::of(measured) else { return none };
+        let Some(level) = Level::from_measured(measured) else { return none };
         let bound = index.detection_limit(measured).and_then(|limit| level.bound(limit));
         let none =
             Self { median: Some(level.median).filter(|median| bound.is_none() && *median > 0.0), ..none };

@@ -67,13 +67,14 @@ impl Spread {
             number += 1;
             let disturbance = Disturbance::of(run);
             for (case, measured) in run.measured().filter(|(_, measured)| !measured.is_count()) {
-                processes.entry(case).or_default().push(Processes::of(measured, &disturbance));
+                processes.entry(case).or_default().push(Processes::new(measured, &disturbance));
             }
         }
         if number < ENOUGH {
             return Self::default();
         }
-        let of_case = |(case, runs): (&Case, Vec<Processes>)| Some((case.clone(), Between::of(&runs)?));
+        let of_case =
+            |(case, runs): (&Case, Vec<Processes>)| Some((case.clone(), Between::from_runs(&runs)?));
         let by_case: HashMap<Case, Between> = processes.into_iter().filter_map(of_case).collect();
         let others = by_case.iter().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE));
         let all: Vec<f64> = others.map(|(_, of)| of.variance).collect();
@@ -90,7 +91,7 @@ impl Spread {
         let apart = |(case, of_base)| {
             let between = self.by_case.get(case)?;
             let both = [of_base, *of_other.get(case)?];
-            let processes = [0, 1].map(|side| Processes::of(both[side], &disturbance[side]));
+            let processes = [0, 1].map(|side| Processes::new(both[side], &disturbance[side]));
             let [base, other] = processes.map(|of| of.level(between.slope));
             Some((case, self.between(between, &base?, &other?)))
         };
@@ -127,7 +128,7 @@ impl Spread {
 
 impl Between {
     /// None of fewer than three runs.
-    fn of(runs: &[Processes]) -> Option<Self> {
+    fn from_runs(runs: &[Processes]) -> Option<Self> {
         let slope = slope(runs);
         let levels: Vec<Level> = runs.iter().filter_map(|run| run.level(slope)).collect();
         if levels.len() < ENOUGH {

@@ -117,7 +117,7 @@ impl Pace {
     }
 
     /// The part of a row's threshold.
-    pub(super) fn of(&self, measured: &Measured) -> f64 {
+    pub(super) fn part(&self, measured: &Measured) -> f64 {
         if measured.unit.is_amount() {
             return 0.0;
         }
@@ -128,7 +128,7 @@ impl Pace {
 
 fn loops_of(base: &Measured, other: &Measured) -> Option<(f64, f64)> {
     let in_time = base.unit == Unit::Nanoseconds && other.unit == Unit::Nanoseconds;
-    let loops = (Level::of(base)?.median, Level::of(other)?.median);
+    let loops = (Level::from_measured(base)?.median, Level::from_measured(other)?.median);
     (in_time && loops.0 > 0.0 && loops.1 > 0.0).then_some(loops)
 }
 

@@ -129,7 +129,7 @@ pub fn is_exact(traced: &Traced) -> bool {
 
 impl Account {
     /// Divides the real time of an execution.
-    pub fn of(traced: &Traced) -> Self {
+    pub fn from_traced(traced: &Traced) -> Self {
         let real = traced.wall_ns;
         let processor = traced.user_ns.saturating_add(traced.sys_ns);
         // Clocks of two kinds need not agree to the nanosecond: the excess over the real time is cut off.
@@ -174,7 +174,7 @@ impl Account {
 impl Blame {
     /// Divides the real time of an execution.
     pub fn of(traced: &Traced) -> Self {
-        let account = Account::of(traced);
+        let account = Account::from_traced(traced);
         let inside = traced.calls.iter().fold(Parts::default(), |sum, call| sum.plus(call.parts));
         let mut whole = inside.plus(traced.outside.unwrap_or_default());
         if traced.outside.is_none() {

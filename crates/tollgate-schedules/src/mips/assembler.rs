@@ -59,7 +59,7 @@ pub(super) fn assemble(lines: &Lines<'_>) -> Result<Program, TextError> {
 fn instruction(labels: &Labels<'_>, index: usize, statement: &Statement<'_>) -> Result<Instruction, Problem> {
     use Instruction as I;
     use Register::Zero;
-    let o = Operands::of(labels, index, statement)?;
+    let o = Operands::parse(labels, index, statement)?;
     let instruction = match o.mnemonic {
         "lw" => o.memory().and_then(|(base, offset)| Ok(I::Lw { rt: o.register(0)?, base, offset }))?,
         "sw" => o.stored().and_then(|(base, offset)| Ok(I::Sw { rt: o.register(0)?, base, offset }))?,
@@ -100,7 +100,7 @@ struct Operands<'a> {
 }
 
 impl<'a> Operands<'a> {
-    fn of(labels: &'a Labels<'a>, index: usize, statement: &Statement<'a>) -> Result<Self, Problem> {
+    fn parse(labels: &'a Labels<'a>, index: usize, statement: &Statement<'a>) -> Result<Self, Problem> {
         let found = MNEMONICS.iter().find(|(name, ..)| *name == statement.word);
         let Some(&(mnemonic, example, operands)) = found else {
             let near = near(statement.word, MNEMONICS.iter().map(|(name, ..)| *name));

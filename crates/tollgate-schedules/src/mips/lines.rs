@@ -55,7 +55,7 @@ impl<'a> Lines<'a> {
     ///
     /// # Errors
     /// Labels that cannot be, or that are there twice.
-    pub(super) fn of(text: &'a str) -> Result<Self, TextError> {
+    pub(super) fn parse(text: &'a str) -> Result<Self, TextError> {
         let mut lines = Self::default();
         for (number, line) in (1..).zip(text.lines()) {
             lines.count = number;
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_numbered_label_is_the_next_or_the_last() {
-        let lines = Lines::of("1: nop\n1: nop\nend: b 1b\n nop\n1: 2: nop # 3: nop\n;4: nop").unwrap();
+        let lines = Lines::parse("1: nop\n1: nop\nend: b 1b\n nop\n1: 2: nop # 3: nop\n;4: nop").unwrap();
         assert_eq!(lines.instructions.len(), 5);
         let find = |name| lines.labels.find(name, 2);
         assert_eq!((find("1b"), find("1f"), find("2f"), find("end")), (Some(1), Some(4), Some(4), Some(2)));
@@ -237,13 +237,13 @@ mod tests {
 
     #[test]
     fn labels_that_cannot_be() {
-        let problem = |text| Lines::of(text).unwrap_err().problem;
+        let problem = |text| Lines::parse(text).unwrap_err().problem;
         assert_eq!(problem("a: nop\na: nop"), Problem::Duplicate { name: "a".into(), first: 1 });
         for label in ["t0", "lock", "", "a b", "é", "-1"] {
             let text = format!("{label}: nop");
-            assert_eq!(Lines::of(&text).unwrap_err().problem, Problem::Label(label.into()));
+            assert_eq!(Lines::parse(&text).unwrap_err().problem, Problem::Label(label.into()));
         }
-        assert!(Lines::of("tst: start: nop").is_ok());
+        assert!(Lines::parse("tst: start: nop").is_ok());
         assert_eq!(problem("nop\ntst: nop"), Problem::Label("tst".into()));
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Narrative<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Narrative<'a, N> {
-    pub(super) fn of(machine: &'a Machine<'a, N>, schedule: &[(Move, State<N>)]) -> Self {
+    pub(super) fn new(machine: &'a Machine<'a, N>, schedule: &[(Move, State<N>)]) -> Self {
         let state = search::Machine::start(machine);
         let mut narrative = Self { machine, state, steps: vec![], deeds: vec![], marks: vec![(0, 0)] };
         for (step, after) in schedule {

@@ -61,7 +61,7 @@ pub(super) fn play_alone(machine: &Machine<'_, 1>) -> Played {
         state = machine.after(&state, step);
         schedule.push((step, state));
     }
-    let narrative = Narrative::of(machine, &schedule);
+    let narrative = Narrative::new(machine, &schedule);
     let harm = machine.harm(&state);
     let ending = narrative.ending(&state, None);
     let so = match (harm, state.processes[A].phase) {
@@ -144,7 +144,7 @@ impl Player<'_> {
     }
 
     fn counterexample(self, point: usize, reached: bool) -> Counterexample {
-        let narrative = Narrative::of(self.machine, &self.schedule);
+        let narrative = Narrative::new(self.machine, &self.schedule);
         let harm = self.machine.harm(&self.state);
         let ending = narrative.ending(&self.state, self.back_to);
         let so = match (harm, self.back_to) {

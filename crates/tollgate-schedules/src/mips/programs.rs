@@ -155,7 +155,7 @@ sources! {
 impl Source {
     /// The program assembled. None that is written here is wrong: a test sees to it.
     pub(super) fn study(&self) -> Option<Study> {
-        let program = Lines::of(self.text).and_then(|lines| assemble(&lines)).ok()?;
+        let program = Lines::parse(self.text).and_then(|lines| assemble(&lines)).ok()?;
         Some(Study {
             name: self.name.to_owned(),
             about: self.about.to_owned(),

@@ -51,7 +51,7 @@ impl Study {
     fn check_with<const N: usize>(&self, setting: Setting, limits: Limits) -> Checked {
         let machine = self.machine::<N>(setting);
         Checked::new(&self.name, setting, search(&machine, limits), |harm, schedule| {
-            let narrative = Narrative::of(&machine, &schedule.steps);
+            let narrative = Narrative::new(&machine, &schedule.steps);
             let start = crate::search::Machine::start(&machine);
             let state = schedule.steps.last().map_or(start, |(_, state)| *state);
             let so = narrative.ending(&state, schedule.back_to).so(harm);

@@ -47,7 +47,7 @@ const ALL: &str = ".word .machine .processes .rounds .processors .preemption .lo
 /// The first wrong line, and a right one.
 pub fn from_text(name: &str, text: &str) -> Result<Box<dyn Subject>, TextError> {
     let Cleaned { text, mut corrections } = printed::cleaned(text);
-    let mut lines = Lines::of(&text)?;
+    let mut lines = Lines::parse(&text)?;
     printed::correct(&mut lines, &mut corrections);
     let mut study = Study {
         name: name.to_owned(),

@@ -19,7 +19,7 @@ const HEADER: Style = Style::new().bold();
 
 /// The steps of a schedule on so many processors, and their outcome.
 pub fn draw(counterexample: &Counterexample, processors: u8, width: usize) -> String {
-    let layout = Layout::of(counterexample, processors, width);
+    let layout = Layout::new(counterexample, processors, width);
     let mut text = layout.header();
     for (number, step) in (1..).zip(&counterexample.steps) {
         layout.push(&mut text, number, step);
@@ -52,7 +52,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(counterexample: &Counterexample, processors: u8, width: usize) -> Self {
+    fn new(counterexample: &Counterexample, processors: u8, width: usize) -> Self {
         let of_processes = || counterexample.steps.iter().filter(|step| step.process.is_some());
         let last = of_processes().filter_map(|step| step.process).max().unwrap_or(0);
         let processes = usize::from(last) + 1;

@@ -99,7 +99,7 @@ impl<'a> CheckedProgram<'a> {
             counterexample: counterexamples.next(),
             other_counterexamples: counterexamples.collect(),
             preemptions: outcome.subject.shown().into_iter().map(Preemption::from).collect(),
-            ..Self::of(outcome.subject, Some(checked.setting))
+            ..Self::new(outcome.subject, Some(checked.setting))
         }
     }
 
@@ -108,10 +108,10 @@ impl<'a> CheckedProgram<'a> {
         let preemptions =
             plays.iter().map(|played| Preemption::from((played.point, played.counterexample.clone())));
         let setting = subject.setting(Wish::default()).ok();
-        Self { preemptions: preemptions.collect(), ..Self::of(subject, setting) }
+        Self { preemptions: preemptions.collect(), ..Self::new(subject, setting) }
     }
 
-    fn of(subject: &'a dyn Subject, setting: Option<Setting>) -> Self {
+    fn new(subject: &'a dyn Subject, setting: Option<Setting>) -> Self {
         Self {
             name: subject.name(),
             about: subject.about(),

@@ -186,7 +186,7 @@ impl<'a> Tso<'a> {
                 }
             }
             Op::Calculate { what, target, source, .. } => {
-                let (result, flags) = what.of(get(target), get(source));
+                let (result, flags) = what.result(get(target), get(source));
                 set = flags;
                 if what.writes() {
                     put(target, result)?;
@@ -198,7 +198,7 @@ impl<'a> Tso<'a> {
             }
             Op::CompareExchange { target, source, accumulator, .. } => {
                 let old = get(target);
-                set = Calculation::Compare.of(get(register(accumulator)), old).1;
+                set = Calculation::Compare.result(get(register(accumulator)), old).1;
                 if old == get(register(accumulator)) {
                     put(target, get(register(source)))?;
                 } else {
@@ -206,7 +206,7 @@ impl<'a> Tso<'a> {
                 }
             }
             Op::ExchangeAdd { target, source, .. } => {
-                let (sum, flags) = Calculation::Add.of(get(target), get(register(source)));
+                let (sum, flags) = Calculation::Add.result(get(target), get(register(source)));
                 set = flags;
                 put(register(source), get(target))?;
                 put(target, sum)?;
@@ -234,7 +234,7 @@ impl<'a> Tso<'a> {
     }
 
     fn value(&self, state: &State, process: u8, value: Value) -> u8 {
-        value.of(process, &state.processes[usize::from(process)].registers)
+        value.number(process, &state.processes[usize::from(process)].registers)
     }
 
     fn get(&self, state: &State, process: u8, operand: Operand) -> u8 {

@@ -54,7 +54,7 @@ fn step_of(machine: &Tso, registers: &[Registers], before: &State, after: &State
             line.words.clone()
         }
         Some(Line { op: Op::Store(place, value), .. }) => {
-            let value = value.of(process, &before.processes[usize::from(process)].registers);
+            let value = value.number(process, &before.processes[usize::from(process)].registers);
             format!("{} = {value} into the store buffer", machine.symbols.name_of(place.address(process)))
         }
         Some(Line { op: Op::Fence, .. }) => "mfence: store buffer is empty".to_owned(),

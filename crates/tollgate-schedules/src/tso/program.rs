@@ -206,7 +206,7 @@ impl Place {
 }
 
 impl Value {
-    pub const fn of(self, process: u8, registers: &[u8; REGISTERS]) -> u8 {
+    pub const fn number(self, process: u8, registers: &[u8; REGISTERS]) -> u8 {
         match self {
             Self::Is(number) => number,
             Self::I => process + 1,
@@ -217,7 +217,7 @@ impl Value {
 
 impl Calculation {
     /// The result, and the flags. Numbers are bytes.
-    pub fn of(self, target: u8, source: u8) -> (u8, u8) {
+    pub fn result(self, target: u8, source: u8) -> (u8, u8) {
         let (signed, other) = (i16::from(target.cast_signed()), i16::from(source.cast_signed()));
         let (result, carry, wide) = match self {
             Self::Add => {
@@ -293,8 +293,8 @@ mod tests {
     fn flags_are_those_of_bytes() {
         use Calculation::{Add, And, Compare, Subtract};
         use Condition::{Below, Equal, Less, LessOrEqual, Sign};
-        assert_eq!(Add.of(255, 1), (0, flags::ZERO | flags::CARRY));
-        assert_eq!(Subtract.of(0, 1).0, 255);
+        assert_eq!(Add.result(255, 1), (0, flags::ZERO | flags::CARRY));
+        assert_eq!(Subtract.result(0, 1).0, 255);
         for (a, b, condition, holds) in [
             (1, 1, Equal, true),
             (1, 2, Equal, false),
@@ -305,8 +305,8 @@ mod tests {
             (2, 2, LessOrEqual, true),
             (1, 2, Sign, true),
         ] {
-            assert_eq!(condition.holds(Compare.of(a, b).1), holds, "{a} {b} {condition:?}");
+            assert_eq!(condition.holds(Compare.result(a, b).1), holds, "{a} {b} {condition:?}");
         }
-        assert!(Equal.holds(And.of(1, 2).1));
+        assert!(Equal.holds(And.result(1, 2).1));
     }
 }

@@ -53,7 +53,7 @@ pub struct Fault {
 /// # Errors
 /// A directory that is no store.
 pub fn check(directory: &Path) -> Result<Checked, ContentsError> {
-    let contents = Contents::of(directory)?;
+    let contents = Contents::read(directory)?;
     let fact_sets = contents.fact_sets();
     let mut checked = Checked {
         dir: directory.display().to_string(),

@@ -62,7 +62,7 @@ pub(crate) enum What {
 
 impl Contents {
     /// Looks at all names. An error where it cannot be read, or no run was ever stored in it.
-    pub(crate) fn of(directory: &Path) -> Result<Self, ContentsError> {
+    pub(crate) fn read(directory: &Path) -> Result<Self, ContentsError> {
         let unreadable = |error: io::Error| ContentsError::Unreadable(directory.to_owned(), error);
         let tree = Tree::open(directory).map_err(unreadable)?;
         if !is_store(directory) {
@@ -121,14 +121,14 @@ fn look(root: &Tree) -> io::Result<Vec<DirectoryEntry>> {
             name @ (ENVIRONMENTS | DOCUMENTS) if is_directory => {
                 for entry in root.child(name)?.entries()? {
                     let what = if name == ENVIRONMENTS { facts(&entry) } else { document(&entry) };
-                    found.push(of(name, entry, what));
+                    found.push(entry_of(name, entry, what));
                 }
             }
             name if name.starts_with("schema=") && is_directory => {
                 let (path, what, modified) = (name.to_owned(), What::OtherSchema, entry.modified);
                 found.push(DirectoryEntry { path, what, size: 0, modified });
             }
-            name if is_leftover(name) => found.push(of("", entry, What::Leftover)),
+            name if is_leftover(name) => found.push(entry_of("", entry, What::Leftover)),
             // Beside our directories there may be anything.
             _ => {}
         }
@@ -141,7 +141,7 @@ fn look_at_days(days: &Tree, path: &str, found: &mut Vec<DirectoryEntry>) -> io:
         let date = entry.name.strip_prefix("date=").and_then(|date| date.parse::<Date>().ok());
         let (Some(date), FileType::Directory) = (date, entry.kind) else {
             let what = stray(&entry, "is not the directory of a day, such as date=2026-11-21");
-            found.push(of(path, entry, what));
+            found.push(entry_of(path, entry, what));
             continue;
         };
         let day = days.child(&entry.name)?;
@@ -151,7 +151,7 @@ fn look_at_days(days: &Tree, path: &str, found: &mut Vec<DirectoryEntry>) -> io:
                 Some(id) => What::Rows(date, id),
                 None => stray(&entry, "is not the lines of a run, such as 20261121-015427-3f2a91c4.ndjson"),
             };
-            found.push(of(&path, entry, what));
+            found.push(entry_of(&path, entry, what));
         }
         found.push(DirectoryEntry { path, what: What::Day, size: 0, modified: entry.modified });
     }
@@ -195,7 +195,7 @@ fn is_leftover(name: &str) -> bool {
     })
 }
 
-fn of(directory: &str, entry: Entry, what: What) -> DirectoryEntry {
+fn entry_of(directory: &str, entry: Entry, what: What) -> DirectoryEntry {
     let path = if directory.is_empty() { entry.name } else { format!("{directory}/{}", entry.name) };
     DirectoryEntry { path, what, size: entry.size, modified: entry.modified }
 }

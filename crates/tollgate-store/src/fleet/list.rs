@@ -59,7 +59,7 @@ pub struct StoredRun {
 /// # Errors
 /// A directory that is no store.
 pub fn list(directory: &Path) -> Result<Listed, ContentsError> {
-    let contents = Contents::of(directory)?;
+    let contents = Contents::read(directory)?;
     let documents = contents.documents();
     let mut runs: Vec<StoredRun> = contents
         .found

@@ -74,7 +74,7 @@ pub enum PruneError {
 /// # Errors
 /// A directory that is no store; a file that cannot be removed.
 pub fn prune(directory: &Path, keep_days: Option<u32>, dry_run: bool) -> Result<Pruned, PruneError> {
-    let contents = Contents::of(directory)?;
+    let contents = Contents::read(directory)?;
     let now =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
     let removed = choose(&contents, keep_days, now);

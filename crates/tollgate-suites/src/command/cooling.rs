@@ -76,13 +76,13 @@ impl Cooling {
             return Ok(became(call, &file, length).unwrap_or(Became::Unknown));
         }
         let kind = FileSystemKind::of_file(&file);
-        let first = Trial::of(&file, kind);
+        let first = Trial::make(&file, kind);
         let trial = match first {
             Ok(Trial { drops: true, .. }) => first,
             _ => {
                 // Dirty pages stay until writeback.
                 write_pages(&file);
-                Trial::of(&file, kind)
+                Trial::make(&file, kind)
             }
         };
         match trial {

@@ -15,7 +15,7 @@ struct Prefix {
 }
 
 impl Prefix {
-    fn of(bytes: &[u8]) -> Option<Self> {
+    fn parse(bytes: &[u8]) -> Option<Self> {
         match *bytes {
             [0xc5, second, ..] => Some(Self { map: 1, length: 2, is_evex: false, is_long: second & 4 != 0 }),
             [0xc4, second, third, ..] => {
@@ -31,7 +31,7 @@ impl Prefix {
 
 /// The instruction that these bytes begin with, at this address, if it is one of those loops.
 pub fn decode(bytes: &[u8], address: u64) -> Option<Instruction> {
-    let prefix = Prefix::of(bytes)?;
+    let prefix = Prefix::parse(bytes)?;
     let opcode = *bytes.get(prefix.length)?;
     let code = code(&prefix, opcode)?;
     let mut length = prefix.length + 1;

@@ -100,7 +100,7 @@ impl Supervisor {
         let given = listen().map(move |listener| give.send(listener)).map_err(|error| {
             match error.raw_os_error() {
                 Some(libc::EBUSY) => skip!("this process has a seccomp supervisor already (EBUSY)"),
-                _ => Refusal::of("a seccomp filter with a listener is refused (Linux 5.0)", &error),
+                _ => Refusal::new("a seccomp filter with a listener is refused (Linux 5.0)", &error),
             }
         })?;
         given.map_err(|_| fail!("the supervisor ended early"))?;
@@ -180,7 +180,7 @@ mod tests {
             let made = make((BENCHMARK.timed)(&params), &params, &mut Context::here());
             let Some(mut instance) = ready("a supervisor", made) else { return };
             for _ in 0..3 {
-                let batch = instance.batch(Clock::Kernel, Order::of(20)).expect("a batch");
+                let batch = instance.batch(Clock::Kernel, Order::new(20)).expect("a batch");
                 assert_eq!(batch.counted, Some(20));
             }
             drop(instance);

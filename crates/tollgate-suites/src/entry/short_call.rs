@@ -27,7 +27,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             _ => ("/dev/null", libc::SYS_fstat, 0),
         };
         let file = std::fs::File::options().read(true).write(true).open(path);
-        let file: OwnedFd = file.map_err(|error| Refusal::of(&format!("{path} is refused"), &error))?.into();
+        let file: OwnedFd = file.map_err(|error| Refusal::new(&format!("{path} is refused"), &error))?.into();
         // Room for a struct stat.
         let mut memory = Box::new([0_u64; size_of::<libc::stat>() / 8]);
         let words = [number as u64, file.as_raw_fd() as u64, memory.as_mut_ptr() as u64, length, 0, 0, 0];
@@ -53,7 +53,7 @@ mod tests {
             let Kind::Instance(make) = BENCHMARK.kind else { panic!("it has instances") };
             let made = make((BENCHMARK.timed)(&case), &case, &mut Context::here());
             let Some(mut instance) = ready(&case, made) else { continue };
-            assert!(instance.batch(Clock::Kernel, Order::of(10)).is_ok(), "{case:?}");
+            assert!(instance.batch(Clock::Kernel, Order::new(10)).is_ok(), "{case:?}");
         }
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct Accepted {
 
 impl Accepted {
     /// Tries reads of a file of at least 8 KiB that was opened with O_DIRECT.
-    pub fn of(file: &OwnedFd) -> Result<Self> {
+    pub fn read(file: &OwnedFd) -> Result<Self> {
         let mut buffer = Aligned::new(2 * MOST, 2 * MOST)?;
         let mut memory = None;
         for alignment in powers() {
@@ -65,7 +65,7 @@ impl fmt::Display for Accepted {
 }
 
 pub(super) fn note(file: &OwnedFd) -> Result<String> {
-    Ok(format!("alignment in bytes: {}; {}", Declared::of(file), Accepted::of(file)?))
+    Ok(format!("alignment in bytes: {}; {}", Declared::of(file), Accepted::read(file)?))
 }
 
 #[cfg(test)]
@@ -81,8 +81,8 @@ mod tests {
             Ok(direct) => direct,
             Err(error) => return eprintln!("skipped: no direct I/O in the directory for tests: {error}"),
         };
-        let accepted = Accepted::of(&direct).expect("memory");
-        assert_eq!(accepted, Accepted::of(&direct).expect("memory"));
+        let accepted = Accepted::read(&direct).expect("memory");
+        assert_eq!(accepted, Accepted::read(&direct).expect("memory"));
         if let Declared::Bytes { memory, offset } = Declared::of(&made.file) {
             assert!(accepted.memory.is_some_and(|least| least <= memory as usize), "{accepted}");
             assert!(accepted.offset.is_some_and(|least| least <= offset as usize), "{accepted}");
@@ -90,7 +90,7 @@ mod tests {
         }
         // Without O_DIRECT every alignment is accepted.
         let any = Accepted { memory: Some(1), offset: Some(1), length: Some(1) };
-        assert_eq!(Accepted::of(&made.file), Ok(any));
+        assert_eq!(Accepted::read(&made.file), Ok(any));
     }
 
     #[test]

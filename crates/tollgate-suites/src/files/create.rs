@@ -218,7 +218,7 @@ mod tests {
         for after_deletes in [false, true] {
             let mut instance = make(&own.dir, after_deletes).expect("an instance");
             for _ in 0..5 {
-                let batch = instance.batch(Clock::Kernel, Order::of(1)).expect("a batch");
+                let batch = instance.batch(Clock::Kernel, Order::new(1)).expect("a batch");
                 assert!(batch.work > 0);
             }
             assert_eq!(own.names().len(), 1);

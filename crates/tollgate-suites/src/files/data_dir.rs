@@ -107,10 +107,10 @@ impl FileSystemKind {
         // SAFETY: an open descriptor; `filesystem` is valid for writing; on failure it stays zero.
         unsafe { libc::fstatfs(file.as_raw_fd(), &mut filesystem) };
         // Magic numbers have 32 bits (include/uapi/linux/magic.h).
-        Self::of(filesystem.f_type as u32)
+        Self::by_magic(filesystem.f_type as u32)
     }
 
-    fn of(magic: u32) -> Self {
+    fn by_magic(magic: u32) -> Self {
         match magic {
             0x0102_1994 => Self::Memory("tmpfs"),
             0x8584_58f6 => Self::Memory("ramfs"),
@@ -266,10 +266,10 @@ pub(super) mod tests {
 
     #[test]
     fn kinds_are_recognised_by_their_magic() {
-        assert_eq!(FileSystemKind::of(0x0102_1994), FileSystemKind::Memory("tmpfs"));
-        assert_eq!(FileSystemKind::of(0x6969), FileSystemKind::Network("NFS"));
+        assert_eq!(FileSystemKind::by_magic(0x0102_1994), FileSystemKind::Memory("tmpfs"));
+        assert_eq!(FileSystemKind::by_magic(0x6969), FileSystemKind::Network("NFS"));
         // ext2, ext3 and ext4.
-        assert_eq!(FileSystemKind::of(0xef53), FileSystemKind::Other);
+        assert_eq!(FileSystemKind::by_magic(0xef53), FileSystemKind::Other);
         assert!(FileSystemKind::Network("NFS").note().is_some_and(|note| note.contains("server")));
     }
 

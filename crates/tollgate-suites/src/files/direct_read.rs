@@ -190,7 +190,7 @@ mod tests {
         for case in (BENCHMARK.cases)(&Topology::default()).iter().filter(|case| case.contains_key("gap")) {
             let Some(mut instance) = crate::testing::ready(case, read(&own.dir, case)) else { return };
             for _ in 0..3 {
-                assert!(instance.batch(Clock::Kernel, Order::of(1)).expect("a batch").work > 0, "{case:?}");
+                assert!(instance.batch(Clock::Kernel, Order::new(1)).expect("a batch").work > 0, "{case:?}");
             }
         }
     }

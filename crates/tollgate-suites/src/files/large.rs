@@ -253,7 +253,7 @@ impl Operation for Write {
 fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
     let length = expected(dir, params)?;
     let file = made(dir, length)?;
-    let trial = Trial::of(&file, dir.kind())?;
+    let trial = Trial::make(&file, dir.kind())?;
     let state = word(params, "state");
     let cached = state == "cached";
     if !cached {
@@ -356,7 +356,7 @@ mod tests {
     use super::*;
     use crate::testing::ready;
 
-    fn of(benchmark: &Benchmark) -> Vec<Params> {
+    fn params_of(benchmark: &Benchmark) -> Vec<Params> {
         let sized = |mut params: Params| {
             params.insert(SIZE.to_owned(), "3m".into());
             params
@@ -367,19 +367,19 @@ mod tests {
     #[test]
     fn a_whole_file_is_written_and_read_in_every_case() {
         let own = Own::with_limit(8 << 20);
-        for case in of(&WRITTEN) {
+        for case in params_of(&WRITTEN) {
             let Some(mut instance) = ready(&case, write(&own.dir, &case)) else { continue };
-            let batch = instance.batch(Clock::Kernel, Order::of(1)).expect("a batch");
+            let batch = instance.batch(Clock::Kernel, Order::new(1)).expect("a batch");
             assert!(batch.work > 0);
             let file = own.dir.open(NAME, libc::O_RDONLY).expect("it is there");
             let length = std::fs::File::from(file).metadata().expect("a file").len();
             assert_eq!(length, 3 << 20, "{case:?}");
         }
-        for case in of(&READS) {
+        for case in params_of(&READS) {
             let Some(mut instance) = ready(&case, read(&own.dir, &case)) else { continue };
             // Another program may evict or cache a page, but not each time.
             let kept =
-                (0..20).any(|_| instance.batch(Clock::Kernel, Order::of(1)).expect("a batch").undisturbed);
+                (0..20).any(|_| instance.batch(Clock::Kernel, Order::new(1)).expect("a batch").undisturbed);
             assert!(kept, "{case:?}");
         }
         assert_eq!(own.names(), ["large"]);
@@ -391,9 +391,9 @@ mod tests {
         let file = own.dir.create(NAME).expect("a file");
         put(&file, &vec![7; 3 << 20], 0).expect("written");
         flush(&file, 3 << 20, &own.dir.heartbeat).expect("flushed");
-        let case = of(&READS).remove(0);
+        let case = params_of(&READS).remove(0);
         let Some(mut instance) = ready(&case, read(&own.dir, &case)) else { return };
-        let Err(Refusal::Fail(why)) = instance.batch(Clock::Kernel, Order::of(1)) else {
+        let Err(Refusal::Fail(why)) = instance.batch(Clock::Kernel, Order::new(1)) else {
             panic!("it was taken")
         };
         assert!(why.contains("0 of 3145728 bytes"), "{why}");
@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn a_file_beyond_the_limit_is_skipped_with_the_reason() {
         let own = Own::with_limit(2 << 20);
-        for refused in [write(&own.dir, &of(&WRITTEN)[0]), read(&own.dir, &of(&READS)[0])] {
+        for refused in [write(&own.dir, &params_of(&WRITTEN)[0]), read(&own.dir, &params_of(&READS)[0])] {
             let Err(Refusal::Skip(why)) = refused else { panic!("it is refused") };
             assert_eq!(why, "3 MiB of files would be more than what the test allows");
         }

@@ -101,7 +101,7 @@ mod tests {
         for made in all {
             let mut instance = made.expect("an instance");
             for _ in 0..3 {
-                let batch = instance.batch(Clock::Kernel, Order::of(1));
+                let batch = instance.batch(Clock::Kernel, Order::new(1));
                 assert!(batch.expect("a batch").work > 0);
             }
         }

@@ -424,7 +424,7 @@ mod tests {
         for case in chosen {
             let Some(mut full) = ready(case, Full::new(&own.dir, case)) else { return };
             for _ in 0..2 {
-                let batches = full.run(Clock::Kernel, Order::of(1)).expect("batches");
+                let batches = full.run(Clock::Kernel, Order::new(1)).expect("batches");
                 assert_eq!((batches.len(), full.in_flight), (2, 0), "{case:?}");
                 assert!(batches.iter().all(|batch| batch.work > 0), "{case:?}");
             }
@@ -457,8 +457,8 @@ mod tests {
         let Some(mut full) = ready(case, Full::new(&own.dir, case)) else { return };
         // The same file with other contents.
         full.reads.as_mut().expect("reads").contents = Some(Contents(77));
-        let Err(Refusal::Fail(why)) = full.run(Clock::Kernel, Order::of(1)) else { panic!("a failure") };
+        let Err(Refusal::Fail(why)) = full.run(Clock::Kernel, Order::new(1)) else { panic!("a failure") };
         assert_eq!(why, "the data read differs from the file's contents");
-        assert!(full.run(Clock::Kernel, Order::of(1)).is_err());
+        assert!(full.run(Clock::Kernel, Order::new(1)).is_err());
     }
 }

@@ -53,7 +53,7 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
     let cached = word(params, "state") == "cached";
     // The residency check is found on the uncached file, since the other one stays cached.
     let (discarded, dropped_contents) = data::uncached(dir)?;
-    let trial = Trial::of(&discarded.file, dir.kind())?;
+    let trial = Trial::make(&discarded.file, dir.kind())?;
     let (Made { file, length, took }, contents) = if cached {
         let (made, contents) = data::cached(dir)?;
         (Made { took: made.took + discarded.took, ..made }, contents)
@@ -209,7 +209,7 @@ mod tests {
         for case in (BENCHMARK.cases)(&Topology::default()) {
             let Some(mut instance) = ready(&case, read(&own.dir, &case)) else { continue };
             for _ in 0..3 {
-                let batch = instance.batch(Clock::Kernel, Order::of(1)).expect("a batch");
+                let batch = instance.batch(Clock::Kernel, Order::new(1)).expect("a batch");
                 assert_eq!(batch.counted, Some(1), "{case:?}");
             }
         }

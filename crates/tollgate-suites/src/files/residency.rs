@@ -40,7 +40,7 @@ impl Trial {
     ///
     /// A call that never reports a page as resident is useless: a file of an overlay has no pages of its own for
     /// cachestat(2). So is one that never reports a page as absent, unless pages cannot be dropped.
-    pub fn of(file: &OwnedFd, kind: FileSystemKind) -> Result<Self> {
+    pub fn make(file: &OwnedFd, kind: FileSystemKind) -> Result<Self> {
         let mut stays = None;
         for call in [ResidencyCall::Cachestat, ResidencyCall::Mincore] {
             // A call that is missing or forbidden is skipped.
@@ -225,7 +225,7 @@ mod tests {
     fn read_pages_are_resident_and_dropped_ones_are_not() {
         let own = Own::new();
         let made = data::file(&own.dir, c"data", 1 << 20, 1 << 20, Contents(7)).expect("a file");
-        let trial = match Trial::of(&made.file, own.dir.kind()) {
+        let trial = match Trial::make(&made.file, own.dir.kind()) {
             Ok(trial) => trial,
             Err(why) => return eprintln!("skipped: {why:?}"),
         };

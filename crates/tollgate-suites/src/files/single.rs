@@ -192,7 +192,7 @@ mod tests {
     fn waiting_is_measured_and_is_no_disturbance() {
         let mut instance = instance(Waits(0));
         assert_eq!(instance.limits(), (1, 1));
-        let order = Order::of(2);
+        let order = Order::new(2);
         // Another test may preempt this thread, but not each time.
         let batch = instance.batch(Clock::Kernel, order).expect("a batch");
         assert!(batch.work >= 4_000_000 && batch.empty < batch.work);
@@ -207,9 +207,9 @@ mod tests {
         let mut instance = timed_as(&in_batches(Params::new()), Waits(0));
         assert_eq!(instance.limits(), (1, MOST_IN_A_STRETCH));
         // One as a warm-up, two that are timed; then some that are not valid.
-        let batch = instance.batch(Clock::Kernel, Order::of(2)).expect("a batch");
+        let batch = instance.batch(Clock::Kernel, Order::new(2)).expect("a batch");
         assert!(batch.work >= 4_000_000 && batch.counted == Some(2), "{batch:?}");
-        assert!(!instance.batch(Clock::Kernel, Order::of(3)).expect("a batch").undisturbed);
+        assert!(!instance.batch(Clock::Kernel, Order::new(3)).expect("a batch").undisturbed);
         assert_eq!(timed_as(&Params::new(), Waits(0)).limits(), (1, 1));
     }
 }

@@ -183,7 +183,7 @@ mod tests {
     fn the_calls_add_up_and_leave_no_file() {
         let own = Own::new();
         let mut life = Life::new(&own.dir).expect("names");
-        let batches = life.run(Clock::Kernel, Order::of(2)).expect("batches");
+        let batches = life.run(Clock::Kernel, Order::new(2)).expect("batches");
         assert_eq!(batches.len(), CALLS.len());
         let (all, calls) = batches.split_last().expect("a sum");
         assert_eq!(all.work, calls.iter().map(|batch| batch.work).sum::<u64>());

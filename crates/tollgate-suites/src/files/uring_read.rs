@@ -134,7 +134,7 @@ mod tests {
             };
             assert_eq!(instance.limits(), (depth, 1));
             for _ in 0..5 {
-                instance.batch(Clock::Kernel, Order::of(1)).expect("a batch");
+                instance.batch(Clock::Kernel, Order::new(1)).expect("a batch");
             }
         }
     }

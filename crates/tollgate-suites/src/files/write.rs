@@ -143,7 +143,7 @@ mod tests {
         for case in (BENCHMARK.cases)(&Topology::default()) {
             let Some(mut instance) = ready(&case, write(&own.dir, &case)) else { continue };
             for _ in 0..3 {
-                instance.batch(Clock::Kernel, Order::of(1)).expect("a batch");
+                instance.batch(Clock::Kernel, Order::new(1)).expect("a batch");
             }
         }
         // The files keep their length.

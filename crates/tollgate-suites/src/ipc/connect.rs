@@ -99,7 +99,7 @@ fn exchange(from: &OwnedFd, to: &OwnedFd, bytes: [u8; 8]) -> Result<bool> {
         copy(to)?.read_exact(&mut came)?;
         Ok(came == bytes)
     };
-    sent().map_err(|error| Refusal::of("a connection carries no data", &error))
+    sent().map_err(|error| Refusal::new("a connection carries no data", &error))
 }
 
 impl Subject for Connections {
@@ -137,7 +137,7 @@ mod tests {
         let words = connections.words();
         // SAFETY: as in the benchmark.
         let timed = unsafe { Loop::new((BENCHMARK.timed)(&Params::new()), words, None, any) }?;
-        timed.with_hooks(Verified::new(connections)).here().batch(Clock::Kernel, Order::of(times))
+        timed.with_hooks(Verified::new(connections)).here().batch(Clock::Kernel, Order::new(times))
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
             let timed = unsafe { Loop::new((BENCHMARK.timed)(&Params::new()), words, None, any) };
             let mut timed = timed.expect("a loop").with_hooks(Verified::new(connections)).here();
             let began = std::time::Instant::now();
-            let Err(Refusal::Fail(why)) = timed.batch(Clock::Kernel, Order::of(TIMES)) else {
+            let Err(Refusal::Fail(why)) = timed.batch(Clock::Kernel, Order::new(TIMES)) else {
                 panic!("{by}: a failure")
             };
             assert!(why.contains("failed in one of"), "{by}: {why}");

@@ -371,7 +371,7 @@ mod tests {
         let timed = (BENCHMARK.timed)(&params(&[("by", by.into())]));
         // SAFETY: as in the benchmark.
         let timed = unsafe { Loop::new(timed, words, None, any) }?;
-        timed.with_hooks(Verified::new(copies)).here().batch(Clock::Kernel, Order::of(times))
+        timed.with_hooks(Verified::new(copies)).here().batch(Clock::Kernel, Order::new(times))
     }
 
     #[test]

@@ -187,7 +187,7 @@ mod tests {
         let words = post.words();
         // SAFETY: as in the benchmark.
         let timed = unsafe { Loop::new((BENCHMARK.timed)(&Params::new()), words, None, any) }?;
-        timed.with_hooks(Verified::new(post)).here().batch(Clock::Kernel, Order::of(times))
+        timed.with_hooks(Verified::new(post)).here().batch(Clock::Kernel, Order::new(times))
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub type Outcome = Result<(), Fault>;
 
 impl Fault {
     /// Of a system call's result that is no length of a message.
-    pub fn of(result: i64) -> Self {
+    pub fn from_result(result: i64) -> Self {
         match result {
             0 => Self::Closed,
             moved if moved > 0 => Self::Part(moved as u32),
@@ -84,7 +84,7 @@ impl Message {
     /// The message number 0 of so many bytes.
     pub fn new(length: usize) -> Result<Self> {
         let memory = Mapping::anonymous(length, libc::MAP_PRIVATE);
-        let memory = memory.map_err(|error| Refusal::of("mmap(2) is refused", &error))?;
+        let memory = memory.map_err(|error| Refusal::new("mmap(2) is refused", &error))?;
         let mut message = Self { memory, length };
         for piece in message.bytes_mut().chunks_mut(PERIOD) {
             piece.copy_from_slice(&BODY[..piece.len()]);
@@ -207,7 +207,7 @@ mod tests {
             assert_eq!(Fault::unpacked(fault.packed()), Some(fault));
         }
         assert_eq!(Fault::unpacked(0), None);
-        assert_eq!(Fault::of(-i64::from(libc::EINTR)), Fault::Silent);
-        assert_eq!(Fault::of(0), Fault::Closed);
+        assert_eq!(Fault::from_result(-i64::from(libc::EINTR)), Fault::Silent);
+        assert_eq!(Fault::from_result(0), Fault::Closed);
     }
 }

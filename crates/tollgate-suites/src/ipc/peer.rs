@@ -176,7 +176,7 @@ impl Peer {
         wait_until(begun, &self.board.thread, LONG);
         match self.board.thread.load(SeqCst).cast_signed() {
             0 => Err(fail!("the peer did not start within a second")),
-            error if error < 0 => Err(Refusal::of(
+            error if error < 0 => Err(Refusal::new(
                 "the peer's processor is refused (sched_setaffinity(2))",
                 &io::Error::from_raw_os_error(-error),
             )),

@@ -32,7 +32,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             || is_one_of(params, 8, &[("eventfd", PROCESSES, true)])
     },
     kind: Kind::Instance(|_, params, context| {
-        let (talk, note) = Talk::of(params, Part::Answer, TRIPS, context)?;
+        let (talk, note) = Talk::of_case(params, Part::Answer, TRIPS, context)?;
         Ok(Instance::new(talk).with_ops(TRIPS).with_notes(note))
     }),
     // Its threads share the descriptors of their process.

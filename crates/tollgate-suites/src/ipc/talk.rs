@@ -34,7 +34,7 @@ pub struct Talk {
 
 impl Talk {
     /// The channel and the peer of a case, and a note on their processors.
-    pub fn of(
+    pub fn of_case(
         params: &Params,
         part: Part,
         messages: u64,

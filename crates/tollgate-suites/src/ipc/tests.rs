@@ -27,7 +27,7 @@ fn every(cases: Vec<Params>, part: Part, times: u64, check: impl Fn(&Params, &mu
     in_a_process_of_its_own(|| {
         let mut context = context(&directory);
         for case in cases {
-            let made = Talk::of(&case, part, times, &mut context);
+            let made = Talk::of_case(&case, part, times, &mut context);
             let Some((mut talk, _)) = ready(&case, made) else { continue };
             check(&case, &mut talk);
         }
@@ -44,7 +44,7 @@ fn both((usual, others): (Vec<Params>, Vec<Params>)) -> Vec<Params> {
 fn every_round_trip_is_made_by_threads_and_by_processes() {
     every(both(of_round_trips(&Topology::here())), Part::Answer, 8, |case, talk| {
         for _ in 0..2 {
-            let batch = talk.batch(Clock::Kernel, Order::of(1));
+            let batch = talk.batch(Clock::Kernel, Order::new(1));
             assert!(batch.as_ref().is_ok_and(|batch| batch.work > 0), "{case:?}: {batch:?}");
         }
     });
@@ -54,7 +54,7 @@ fn every_round_trip_is_made_by_threads_and_by_processes() {
 fn every_message_that_is_not_answered_arrives() {
     every(both(of_throughput(&Topology::here())), Part::Take, 40, |case, talk| {
         for _ in 0..2 {
-            let batch = talk.batch(Clock::Kernel, Order::of(1));
+            let batch = talk.batch(Clock::Kernel, Order::new(1));
             assert!(batch.as_ref().is_ok_and(|batch| batch.work > 0), "{case:?}: {batch:?}");
         }
     });
@@ -71,7 +71,7 @@ fn on_one_processor_each_message_is_a_switch() {
     every(cases, Part::Answer, TRIPS, |case, talk| {
         preferred();
         patiently(&format!("{case:?}: two switches a round trip"), || {
-            let batch = talk.batch(Clock::Kernel, Order::of(1)).expect("a batch");
+            let batch = talk.batch(Clock::Kernel, Order::new(1)).expect("a batch");
             assert_eq!(batch.tally.switches(), batch.counters[0], "{case:?}");
             (batch.counters[0] == 2 * TRIPS).then_some(())
         });
@@ -164,8 +164,8 @@ fn refused(by: &str, bytes: usize, kind: PeerKind, wrong: (Wrong, u64)) -> Strin
     let ends = faulty(by, bytes, wrong, &mut context);
     let mut talk = Talk::new(ends, kind, bytes, (Part::Answer, 32), None, &context).expect("a peer");
     for _ in 0..2 {
-        if let Err(refusal) = talk.batch(Clock::Kernel, Order::of(1)) {
-            let again = talk.batch(Clock::Kernel, Order::of(1));
+        if let Err(refusal) = talk.batch(Clock::Kernel, Order::new(1)) {
+            let again = talk.batch(Clock::Kernel, Order::new(1));
             assert_eq!(again, Err(refusal.clone()), "no batch follows one that failed");
             assert!(matches!(refusal, Refusal::Fail(_)), "{refusal:?}");
             return refusal.why().to_owned();
@@ -227,12 +227,12 @@ fn a_peer_that_is_killed_fails_the_row_at_once() {
                 ("between", PROCESSES.into()),
                 ("cpus", SAME.into()),
             ]);
-            let made = Talk::of(&case, Part::Answer, 8, &mut context);
+            let made = Talk::of_case(&case, Part::Answer, 8, &mut context);
             let Some((mut talk, _)) = ready(&case, made) else { continue };
-            talk.batch(Clock::Kernel, Order::of(1)).expect("a batch");
+            talk.batch(Clock::Kernel, Order::new(1)).expect("a batch");
             let [child] = talk.peers() else { panic!("a peer is one process") };
             child.kill(libc::SIGKILL);
-            let why = talk.batch(Clock::Kernel, Order::of(1)).expect_err("no peer");
+            let why = talk.batch(Clock::Kernel, Order::new(1)).expect_err("no peer");
             assert!(why.why().contains("the other end is closed"), "{by}: {why:?}");
         }
     });
@@ -249,7 +249,9 @@ fn no_queue_is_left_and_no_thread() {
             ("between", THREADS.into()),
             ("cpus", SAME.into()),
         ]);
-        let Some((talk, _)) = ready(&case, Talk::of(&case, Part::Answer, 8, &mut context)) else { return };
+        let Some((talk, _)) = ready(&case, Talk::of_case(&case, Part::Answer, 8, &mut context)) else {
+            return;
+        };
         let own = format!("tollgate-{}-", std::process::id());
         match std::fs::read_dir("/dev/mqueue") {
             Ok(queues) => {

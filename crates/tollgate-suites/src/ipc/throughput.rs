@@ -22,8 +22,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     kind: Kind::Instance(|_, params, context| {
         let messages = messages(number(params, "bytes"));
-        let (mut talk, note) = Talk::of(params, Part::Take, messages, context)?;
-        talk.batch(Clock::Kernel, Order::of(FIRST))?;
+        let (mut talk, note) = Talk::of_case(params, Part::Take, messages, context)?;
+        talk.batch(Clock::Kernel, Order::new(FIRST))?;
         Ok(Instance::new(talk).with_ops(messages).with_notes(note))
     }),
     // Its threads share the descriptors of their process.

@@ -250,7 +250,7 @@ impl Call {
             None => Ok(Self::Uring(ring)),
             Some(result) => {
                 let error = io::Error::from_raw_os_error(-result);
-                Err(Refusal::of("a poll by io_uring is refused", &error))
+                Err(Refusal::new("a poll by io_uring is refused", &error))
             }
         }
     }
@@ -278,7 +278,7 @@ fn bits(descriptors: impl IntoIterator<Item = RawFd>) -> Result<Set> {
 /// The refusal of a descriptor where so many are needed.
 fn refused(count: usize, error: &io::Error) -> Refusal {
     if error.raw_os_error() != Some(libc::EMFILE) {
-        return Refusal::of("eventfd2(2) is refused", error);
+        return Refusal::new("eventfd2(2) is refused", error);
     }
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the limit is valid for writing.
@@ -338,7 +338,7 @@ mod tests {
             let before = open();
             for case in rows(&[10, 1000]) {
                 let Some(mut instance) = ready(&case, instance(&case)) else { continue };
-                let batch = instance.batch(Clock::Kernel, Order::of(20));
+                let batch = instance.batch(Clock::Kernel, Order::new(20));
                 assert!(batch.is_ok_and(|batch| batch.work > 0), "{case:?}");
                 // The descriptors are in the table of the instance's thread.
                 assert_eq!(open(), before, "{case:?}");

@@ -35,8 +35,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
-    let method = Method::of(params)?;
-    let reach = Reach::of(method, context)?;
+    let method = Method::from_params(params)?;
+    let reach = Reach::new(method, context)?;
     // The killed process, and the one that checks the lock.
     let taken = context.quota.take_processes(2)?;
     let at = match word(params, "at") {

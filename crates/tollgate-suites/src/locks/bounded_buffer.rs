@@ -339,7 +339,7 @@ mod tests {
     }
 
     fn run(method: Method, pairs: usize, reach: Reach) -> Result<Batch> {
-        let order = Order::of(1);
+        let order = Order::new(1);
         Ok(setting(method, pairs, reach).run(Clock::Kernel, order)?[0])
     }
 

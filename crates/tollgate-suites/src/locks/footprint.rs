@@ -26,7 +26,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
-    let method = Method::of(params)?;
+    let method = Method::from_params(params)?;
     let amount = match word(params, "part") {
         "code" => code(method),
         "data" => data(method),

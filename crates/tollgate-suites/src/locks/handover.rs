@@ -44,7 +44,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         (CacheLine, cpus) => cpus == "two",
         // A waiter on the same processor calls sched_yield(2).
         (KernelEntry | SystemCall | KernelCode | ContextSwitch, "one") => true,
-        _ => Method::of(params).is_ok_and(|by| by.crosses(boundary)),
+        _ => Method::from_params(params).is_ok_and(|by| by.crosses(boundary)),
     },
     timed: |_| Timed::Together { code: alternate, instruction: "call", times: 2 },
     counters: &["acquisitions restarted"],
@@ -64,7 +64,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 const HAND_OVERS: u64 = 2;
 
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
-    let method = Method::of(params)?;
+    let method = Method::from_params(params)?;
     let home = context.home()?;
     let other = match word(params, "cpus") {
         "one" => home,
@@ -240,7 +240,7 @@ mod tests {
             cpu::pin(*all.last().expect("a processor")).expect("an allowed processor");
             for case in (BENCHMARK.cases)(&Topology::default()) {
                 let Some(mut instance) = ready(&case, instance(&case, &mut context)) else { continue };
-                let batch = instance.batch(Clock::Kernel, Order::of(50)).expect("a batch");
+                let batch = instance.batch(Clock::Kernel, Order::new(50)).expect("a batch");
                 assert!(batch.work > 0, "{case:?}");
             }
         });

@@ -27,7 +27,7 @@ impl Reach {
     ///
     /// # Errors
     /// As [`Context::home`].
-    pub fn of(method: Method, context: &Context) -> Result<Self> {
+    pub fn new(method: Method, context: &Context) -> Result<Self> {
         match (context.home(), method.bound_to_its_processor()) {
             (Err(Refusal::Refuse(_)), None) => Ok(Self::Anywhere),
             (home, _) => home.map(Self::On),
@@ -212,7 +212,7 @@ impl Handle {
             return fail!("a free lock could not be acquired: the result is {answer}");
         };
         let error = io::Error::from_raw_os_error(errno);
-        Refusal::of(&format!("acquisition by {} is refused", self.lock.method.name()), &error)
+        Refusal::new(&format!("acquisition by {} is refused", self.lock.method.name()), &error)
     }
 
     /// Restarts of the thread's restartable sequences.

@@ -70,7 +70,7 @@ impl Method {
         }
     }
 
-    pub fn of(params: &Params) -> Result<Self> {
+    pub fn from_params(params: &Params) -> Result<Self> {
         Self::named(word(params, "by")).ok_or_else(|| fail!("no such lock"))
     }
 

@@ -23,7 +23,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         Atomic,
     ],
     crossed_in: |params, boundary| match boundary {
-        Atomic => Method::of(params).is_ok_and(|by| by.crosses(boundary)),
+        Atomic => Method::from_params(params).is_ok_and(|by| by.crosses(boundary)),
         _ => true,
     },
     timed: |_| Timed::Whole("timer_create(2), sched_yield(2)"),
@@ -49,7 +49,7 @@ const fn takes(method: Method) -> u64 {
 }
 
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
-    let method = Method::of(params)?;
+    let method = Method::from_params(params)?;
     let index = Method::LOCKS.iter().position(|other| *other == method).unwrap_or_default();
     let stressed =
         Stressed(Box::new(process_for(method, index, context)?.experiment(index)), context.heartbeat.clone());
@@ -61,7 +61,7 @@ fn tried(experiment: &mut impl Experiment, heartbeat: &Heartbeat) -> Result<()> 
     const TRIALS: usize = 16;
     for _ in 0..TRIALS {
         heartbeat.beat();
-        let batches = experiment.run(Clock::Kernel, Order::of(1))?;
+        let batches = experiment.run(Clock::Kernel, Order::new(1))?;
         if batches.iter().any(|batch| batch.counters[0] > 0) {
             return Ok(());
         }

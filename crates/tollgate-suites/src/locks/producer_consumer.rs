@@ -12,7 +12,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: handover::BENCHMARK.crosses,
     crossed_in: |params, boundary| match boundary {
         CacheLine => word(params, "cpus") == "all",
-        UserCopy | Atomic => Method::of(params).is_ok_and(|by| by.crosses(boundary)),
+        UserCopy | Atomic => Method::from_params(params).is_ok_and(|by| by.crosses(boundary)),
         _ => true,
     },
     timed: |_| Timed::Whole("sched_yield(2) and the lock"),
@@ -32,7 +32,7 @@ fn cases(cpus: &str, threads: &[u64]) -> Vec<Params> {
 }
 
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
-    let method = Method::of(params)?;
+    let method = Method::from_params(params)?;
     let reach = match word(params, "cpus") {
         "one" => Reach::On(context.home()?),
         _ => several(&context.processors)?,

@@ -10,8 +10,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Take a lock in user mode (futex-based mutexes do), and make fewer and longer critical sections of short ones.",
     source: "futex(7); Linux Documentation/userspace-api/rseq.rst",
     crosses: &[Atomic, UserCode, StoreForwarding, Call, KernelEntry, SystemCall, KernelCode, UserCopy],
-    crossed_in: |params, boundary| Method::of(params).is_ok_and(|by| by.crosses(boundary)),
-    timed: |params| match Method::of(params) {
+    crossed_in: |params, boundary| Method::from_params(params).is_ok_and(|by| by.crosses(boundary)),
+    timed: |params| match Method::from_params(params) {
         Ok(method) => {
             let (instruction, times) = method.instruction();
             Timed::Together { code: method.code().uncontended, instruction, times }
@@ -26,8 +26,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 fn instance(timed: Timed, params: &Params, context: &Context) -> Result<Instance> {
-    let method = Method::of(params)?;
-    let lock = Lock::new(method, Reach::of(method, context)?, 2)?;
+    let method = Method::from_params(params)?;
+    let lock = Lock::new(method, Reach::new(method, context)?, 2)?;
     let mut handle = lock.join(1)?;
     handle.try_out()?;
     let words = handle.context();

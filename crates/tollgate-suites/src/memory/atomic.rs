@@ -192,7 +192,7 @@ mod tests {
         for case in cases(&[1, 2]).iter().filter(|case| word(case, "op") == "add") {
             // A wrong sum is an error.
             let Some(mut instance) = ready(case, instance(case, &mut context)) else { continue };
-            instance.batch(clock, Order::of(1000)).expect("a batch");
+            instance.batch(clock, Order::new(1000)).expect("a batch");
         }
         cpu::allow(&all);
     }

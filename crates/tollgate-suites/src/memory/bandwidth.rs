@@ -146,7 +146,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
         return together::instance((op, by), bytes, page, threads, context);
     }
     let caches = Sizes::shared(context);
-    let amount = Amount::of(bytes, caches);
+    let amount = Amount::new(bytes, caches);
     let memory = memory(page, amount, context)?;
     let (set, notes) = {
         let mut memory = locked(&memory);
@@ -270,7 +270,7 @@ mod tests {
                     let Some(mut instance) = ready(&case, made) else { continue };
                     // Wrong sums and words are errors; a set wraps in some of the batches.
                     for iterations in [1, 3, 64] {
-                        instance.batch(Clock::Kernel, Order::of(iterations)).expect("a batch");
+                        instance.batch(Clock::Kernel, Order::new(iterations)).expect("a batch");
                     }
                 }
             }
@@ -293,7 +293,7 @@ mod tests {
             let Some(mut instance) = ready(&case, made) else { continue };
             // Wrong sums and words are errors.
             for _ in 0..4 {
-                let batch = instance.batch(Clock::Kernel, Order::of(1)).expect("a batch");
+                let batch = instance.batch(Clock::Kernel, Order::new(1)).expect("a batch");
                 assert!(batch.work > 0, "{case:?}");
             }
         }
@@ -321,7 +321,7 @@ mod tests {
             let mut instance = ready(&case, instance(&case, &mut context))?;
             let iterations = (1 << 20) / (kib << 10).min(256 << 10);
             let batches =
-                (0..8).map(|_| instance.batch(Clock::Kernel, Order::of(iterations)).expect("a batch"));
+                (0..8).map(|_| instance.batch(Clock::Kernel, Order::new(iterations)).expect("a batch"));
             batches.map(|batch| batch.work).min()
         };
         let (Some(cached), Some(memory)) = (least(16), least(largest)) else { return };

@@ -158,10 +158,10 @@ mod tests {
         assert_eq!(node_of(region.address()), Ok(node));
         let caches = Sizes { l1: 32 << 10, l2: 512 << 10, last: 1 << 20 };
         let mut walk = latency::of_region(region, caches, &context).expect("an instance");
-        walk.batch(Clock::Kernel, Order::of(64)).expect("loads within the region");
+        walk.batch(Clock::Kernel, Order::new(64)).expect("loads within the region");
         let region = on_node(4 << 20, node, &context.quota).expect("memory");
         let mut pass = bandwidth::of_region(region, caches, &context).expect("an instance");
-        pass.batch(Clock::Kernel, Order::of(16)).expect("the right sum");
+        pass.batch(Clock::Kernel, Order::new(16)).expect("the right sum");
         let other = params(&[("of", "latency".into()), ("home", "other".into())]);
         if context.topology().nodes.len() == 1 {
             let why = instance(&other, &mut context).err();

@@ -50,7 +50,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     kind: Kind::Instance(|timed, params, context| {
         let bytes = (number(params, "kib") << 10) as usize;
         let page = Page::from_word(word(params, "page"));
-        let amount = Amount::of(bytes as u64, Sizes::shared(context));
+        let amount = Amount::new(bytes as u64, Sizes::shared(context));
         let (field, caches) = (field(page, amount, context)?, Sizes::shared(context));
         {
             let field = locked(&field);
@@ -185,7 +185,7 @@ impl Field {
             return;
         }
         let start = self.region.address();
-        let order = Order::of((bytes / LINE) as u64);
+        let order = Order::new((bytes / LINE) as u64);
         for (line, words) in self.region.words_mut()[..bytes / 8].chunks_exact_mut(LINE / 8).enumerate() {
             words[0] = start + order.after(line as u64) * LINE as u64;
         }
@@ -205,7 +205,7 @@ impl Order {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     const INVERSE: u64 = inverse(Self::FACTOR);
 
-    pub(super) fn of(lines: u64) -> Self {
+    pub(super) fn new(lines: u64) -> Self {
         let all = lines.max(2).next_power_of_two();
         // Half of the bits or more, so that the xor-shift is its own inverse.
         Self { lines: lines.max(1), mask: all - 1, shift: all.trailing_zeros().div_ceil(2) }
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn a_cycle_visits_every_line_once() {
         for lines in [1, 2, 3, 63, 64, 65, 100, 768, 1000, 4096, 12_289] {
-            let order = Order::of(lines);
+            let order = Order::new(lines);
             let mut seen = vec![false; lines as usize];
             let mut line = 0;
             for _ in 0..lines {
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn the_cycle_has_no_frequent_stride() {
-        let order = Order::of(4096);
+        let order = Order::new(4096);
         let mut strides: BTreeMap<u64, usize> = BTreeMap::new();
         for line in 0..4096 {
             *strides.entry(order.after(line).wrapping_sub(line)).or_default() += 1;

@@ -191,7 +191,7 @@ mod tests {
         for case in cases {
             let mut instance = instance(&case, &mut context).expect("two processors");
             // A wrong number of them would be an error.
-            let order = Order::of(100);
+            let order = Order::new(100);
             let batches: Vec<Batch> =
                 (0..40).map(|_| instance.batch(clock, order).expect("a batch")).collect();
             if batches.iter().all(|batch| !batch.undisturbed) {

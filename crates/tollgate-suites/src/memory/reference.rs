@@ -77,7 +77,7 @@ struct Compared {
 
 impl Compared {
     /// None for what has no reference.
-    fn of(benchmark: &'static Benchmark, case: Params) -> Option<Self> {
+    fn new(benchmark: &'static Benchmark, case: Params) -> Option<Self> {
         let text = |name: &str| case.get(name).map(ToString::to_string).unwrap_or_default();
         let words: Vec<String> = match benchmark.name {
             "memory/latency" => vec!["latency".to_owned(), text("kib"), text("page")],
@@ -106,7 +106,7 @@ impl Compared {
 
     fn latency(kib: u64, page: Page) -> Self {
         let case = params(&[("kib", kib.into()), ("page", page.word().into())]);
-        Self::of(&latency::BENCHMARK, case).expect("it has a reference")
+        Self::new(&latency::BENCHMARK, case).expect("it has a reference")
     }
 
     /// The median of the ratios to the reference in so many turns, and the medians of both, in ns; None where it is not here.
@@ -133,7 +133,7 @@ fn per_operation(instance: &mut Instance, clock: Clock) -> f64 {
     let ops = instance.limits().0;
     let iterations = (1_u64 << 12).div_ceil(ops).min(32);
     let batches = (0..BATCHES).map(|_| {
-        let batch = instance.batch(clock, Order::of(iterations)).expect("a batch");
+        let batch = instance.batch(clock, Order::new(iterations)).expect("a batch");
         clock.nanoseconds(batch.work.saturating_sub(batch.empty) as f64) / (iterations * ops) as f64
     });
     tollgate_model::stats::median(&batches.collect::<Vec<f64>>()).expect("batches")
@@ -169,7 +169,7 @@ fn a_table_of_memory_beside_loops_in_c() {
     let of_two = of_two.filter_map(|case| Compared::thrash(case, pair.clone().ok()?));
     let cases = benchmarks.into_iter().flat_map(|benchmark| {
         let cases = (benchmark.cases)(&machine).into_iter();
-        cases.filter_map(move |case| Compared::of(benchmark, case))
+        cases.filter_map(move |case| Compared::new(benchmark, case))
     });
     println!("| case | ns | in C | ratio |\n|---|---|---|---|");
     for compared in cases.chain(of_two) {

@@ -41,7 +41,7 @@ pub(super) enum Amount {
 
 impl Amount {
     /// The amount for a case of so many bytes.
-    pub fn of(bytes: u64, caches: Sizes) -> Self {
+    pub fn new(bytes: u64, caches: Sizes) -> Self {
         if bytes <= caches.last / 4 { Self::Little } else { Self::Much }
     }
 

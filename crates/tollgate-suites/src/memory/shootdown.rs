@@ -136,7 +136,7 @@ fn changes(code: LongLoop, partners: Vec<Partner>, context: &mut Context) -> Res
     const PAGE: usize = 4096;
     // Other instances of the process have memory of the same kind.
     let page = Mapping::alone(PAGE);
-    let page = page.map_err(|error| Refusal::of("mmap(2) is refused", &error))?;
+    let page = page.map_err(|error| Refusal::new("mmap(2) is refused", &error))?;
     // SAFETY: the first byte of the page.
     unsafe { page.address().write_volatile(1) };
     // SAFETY: the loops change the page that the contender keeps, and one that they map themselves.
@@ -178,7 +178,7 @@ impl Contender for Changed {
             0.. => Ok(Outcome::Sound(None)),
             error => {
                 let error = std::io::Error::from_raw_os_error(error.unsigned_abs() as i32);
-                Err(Refusal::of("a change of a mapping is refused", &error))
+                Err(Refusal::new("a change of a mapping is refused", &error))
             }
         }
     }
@@ -218,14 +218,14 @@ mod tests {
             let mut context = Context::here();
             pinned();
             let mut instance = changes(unmap, Vec::new(), &mut context).expect("a page");
-            instance.batch(Clock::Kernel, Order::of(4)).expect("a batch");
+            instance.batch(Clock::Kernel, Order::new(4)).expect("a batch");
             let now = limit();
             set_limit(libc::rlimit { rlim_cur: 1, ..now });
-            let refused = instance.batch(Clock::Kernel, Order::of(4));
+            let refused = instance.batch(Clock::Kernel, Order::new(4));
             set_limit(now);
             let why = refused.expect_err("no memory");
             assert!(why.why().starts_with("a change of a mapping is refused"), "{why:?}");
-            instance.batch(Clock::Kernel, Order::of(4)).expect("a batch");
+            instance.batch(Clock::Kernel, Order::new(4)).expect("a batch");
         });
     }
 
@@ -253,7 +253,7 @@ mod tests {
             let mut instance = instance(&case, &mut context).expect("two processors");
             let before = received();
             for _ in 0..BATCHES {
-                instance.batch(clock, Order::of(CHANGES)).expect("a batch");
+                instance.batch(clock, Order::new(CHANGES)).expect("a batch");
             }
             match before.zip(received()) {
                 None => eprintln!("skipped: the kernel does not count shootdowns"),

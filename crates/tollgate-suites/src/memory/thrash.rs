@@ -136,7 +136,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let bytes = number(params, "kib") << 10;
     let page = Page::from_word(word(params, "page"));
     let shared = params.get("shared") == Some(&ParamValue::Flag(true));
-    let amount = Amount::of(bytes, caches);
+    let amount = Amount::new(bytes, caches);
     let buffers = buffers(page, amount, pair.to, context)?;
     let (own, theirs, notes) = {
         let both = locked(&buffers.regions);
@@ -352,7 +352,7 @@ mod tests {
                     ("page", "4k".into()),
                 ]);
                 let Some(mut instance) = ready(&case, instance(&case, &mut context)) else { return };
-                let batches = (0..40).map(|_| instance.batch(clock, Order::of(40)).expect("a batch"));
+                let batches = (0..40).map(|_| instance.batch(clock, Order::new(40)).expect("a batch"));
                 let kept: Vec<u64> =
                     batches.filter(|batch| batch.undisturbed).filter_map(|batch| batch.counted).collect();
                 let taken: u64 = kept.iter().sum();

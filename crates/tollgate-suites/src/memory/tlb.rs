@@ -99,7 +99,7 @@ impl Memory {
         if self.written == Some(lines) {
             return;
         }
-        let (words, order) = (self.region.words_mut(), latency::Order::of(lines.pages));
+        let (words, order) = (self.region.words_mut(), latency::Order::new(lines.pages));
         for number in 0..lines.pages {
             let word = ((lines.address(number) - lines.first) / 8) as usize;
             if let Some(word) = words.get_mut(word) {
@@ -174,7 +174,7 @@ mod tests {
             let case = cases(&[pages], &[32]).remove(0);
             let made = instance((BENCHMARK.timed)(&case), &case, &mut context);
             let mut instance = ready(&case, made)?;
-            (0..20).map(|_| instance.batch(Clock::Kernel, Order::of(512)).expect("a batch").work).min()
+            (0..20).map(|_| instance.batch(Clock::Kernel, Order::new(512)).expect("a batch").work).min()
         };
         let (Some(few), Some(many)) = (least(32), least(4096)) else { return };
         assert!(many > few * 2, "{few} ns of 32 pages, {many} ns of 4096");

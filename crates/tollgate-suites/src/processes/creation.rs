@@ -278,7 +278,7 @@ mod tests {
     fn calls_return_before_the_child_exits() {
         for what in What::all() {
             let mut creation = creation(what);
-            let Some(batches) = ready(what, creation.run(Clock::Kernel, Order::of(2))) else { continue };
+            let Some(batches) = ready(what, creation.run(Clock::Kernel, Order::new(2))) else { continue };
             assert_eq!(batches.len(), 2, "{what:?}");
             let [returned, exited] = [batches[0].work, batches[1].work];
             assert!(0 < returned && returned <= exited, "{what:?}: {returned}, {exited}");
@@ -317,7 +317,7 @@ mod tests {
             began.elapsed().as_nanos() as u64
         };
         let mut timed = || {
-            let batches = creation.run(Clock::Kernel, Order::of(1)).expect("a batch");
+            let batches = creation.run(Clock::Kernel, Order::new(1)).expect("a batch");
             batches[1].work
         };
         // Alternating, and the least of many: other tests' noise affects both.

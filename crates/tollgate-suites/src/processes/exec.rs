@@ -15,7 +15,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: |_| each_word("image", &IMAGES.map(|(name, _)| name)),
     forks: |_| true,
     kind: Kind::Instance(|_, params, context| {
-        Ok(instance(What::Exec(Image::of(word(params, "image"))), params, context)?.with_ops(LINKS as u64))
+        Ok(instance(What::Exec(Image::by_name(word(params, "image"))), params, context)?
+            .with_ops(LINKS as u64))
     }),
     ..PLAIN
 };

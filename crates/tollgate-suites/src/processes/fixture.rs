@@ -12,7 +12,7 @@ use crate::prelude::*;
 
 /// The instance of a case, by its parameters of memory and end.
 pub(super) fn instance(what: What, params: &Params, context: &mut Context) -> Result<Instance> {
-    let memory = Memory::of(params);
+    let memory = Memory::from_params(params);
     let own = process_with(memory, what, context)?;
     let index = What::all().iter().position(|other| *other == what).unwrap_or_default();
     let shared = Shared::once(context, &format!("{what:?} with {memory:?}"), |_| Ok(own.experiment(index)))?;

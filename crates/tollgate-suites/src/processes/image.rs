@@ -32,7 +32,7 @@ pub(super) const IMAGES: [(&str, Image); 3] =
 
 impl Image {
     /// From the parameter `image`.
-    pub fn of(word: &str) -> Self {
+    pub fn by_name(word: &str) -> Self {
         IMAGES.iter().find(|(name, _)| *name == word).map_or(Self::Bare, |(_, image)| *image)
     }
 

@@ -53,7 +53,7 @@ pub(super) fn with(kinds: Vec<Params>, name: &str, values: &[&str]) -> Vec<Param
 }
 
 impl Memory {
-    pub fn of(params: &Params) -> Self {
+    pub fn from_params(params: &Params) -> Self {
         let page = if word(params, "page") == "thp" { Page::Huge } else { Page::Small };
         match (number(params, "dirty_mib") as usize, number(params, "mapped_mib") as usize) {
             (0, 0) => Self::Plain,
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_case_names_its_memory() {
-        let kinds: Vec<Memory> = kinds().iter().map(Memory::of).collect();
+        let kinds: Vec<Memory> = kinds().iter().map(Memory::from_params).collect();
         assert_eq!(kinds.len(), 6);
         assert_eq!(kinds[0], Memory::Plain);
         assert!(kinds.contains(&Memory::Written { mib: 64, page: Page::Huge }));
@@ -195,7 +195,7 @@ mod tests {
                 let _ = &region;
                 Ok(vec![Box::new(Growth(footprint("self")?.total() - before))])
             });
-            let order = Order::of(1);
+            let order = Order::new(1);
             let batches = own.expect("a process").experiment(0).run(Clock::Kernel, order).expect("an answer");
             batches[0].work as i64
         };

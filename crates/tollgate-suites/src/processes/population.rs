@@ -118,7 +118,7 @@ fn question(
 /// The number of tasks within the limits next to the suite's other instances, and the limit. Below the planned number
 /// it is halved in steps: available memory changes all the time, and the number should not.
 fn number(quota: &Quota) -> (u64, Option<String>) {
-    let kinds: Vec<Memory> = kinds().iter().map(Memory::of).collect();
+    let kinds: Vec<Memory> = kinds().iter().map(Memory::from_params).collect();
     let memories: Vec<Memory> = fixture::memories(&kinds).collect();
     let processes =
         memories.iter().map(|_| fixture::PROCESSES).chain(ring::children()).chain(switch::partners());
@@ -205,7 +205,7 @@ struct Children<'a> {
 
 impl<'a> Children<'a> {
     fn none(population: &'a Population) -> Result<Self> {
-        let refused = |error: io::Error| Refusal::of("no memory to share with children", &error);
+        let refused = |error: io::Error| Refusal::new("no memory to share with children", &error);
         let pipe = Some(io::pipe().map_err(refused)?);
         let waiting = SharedWaiting::new().map_err(refused)?;
         Ok(Self { population, pids: Vec::with_capacity(population.number as usize), waiting, pipe })
@@ -424,7 +424,7 @@ mod tests {
     fn run(of: Of) -> Vec<Batch> {
         let own = OwnProcess::start(&Quota::default(), || Ok(vec![Box::new(population(of, 40))]));
         let own = own.expect("a process");
-        let order = Order::of(1);
+        let order = Order::new(1);
         own.experiment(0).run(Clock::Kernel, order).expect("40 of them")
     }
 

@@ -37,7 +37,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     )],
     forks: |_| true,
     kind: Kind::Instance(|_, params, context| {
-        instance(What::Spawn(Image::of(word(params, "image"))), params, context)
+        instance(What::Spawn(Image::by_name(word(params, "image"))), params, context)
     }),
     ..PLAIN
 };

@@ -29,7 +29,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     kind: Kind::Instance(|_, params, context| {
         let (processes, kib) = (number(params, "processes"), number(params, "kib"));
-        let round = Round { ring: Ring::of(processes as usize, context)?, bytes: kib << 10 };
+        let round = Round { ring: Ring::new(processes as usize, context)?, bytes: kib << 10 };
         tried(processes, &context.heartbeat, || round.run(Clock::Kernel, 1))?;
         Ok(Instance::new(round).with_ops(processes))
     }),
@@ -74,7 +74,7 @@ struct Ring {
 
 impl Ring {
     /// The ring of so many processes, started on first use; cases with the same number share one.
-    fn of(processes: usize, context: &mut Context) -> Result<Rc<Self>> {
+    fn new(processes: usize, context: &mut Context) -> Result<Rc<Self>> {
         context.home()?;
         context.shared_while_held(&processes.to_string(), |context| Self::start(processes, &context.quota))
     }
@@ -82,9 +82,9 @@ impl Ring {
     fn start(processes: usize, quota: &Quota) -> Result<Self> {
         // This process is one of them.
         let taken = quota.take_processes(processes.saturating_sub(1) as u64)?;
-        let no_pipe = |error: io::Error| Refusal::of("pipe2 is refused", &error);
+        let no_pipe = |error: io::Error| Refusal::new("pipe2 is refused", &error);
         let pipes = || (0..processes).map(|_| raw::pipe()).collect::<io::Result<Vec<_>>>().map_err(no_pipe);
-        let no_memory = |error: io::Error| Refusal::of("mmap is refused", &error);
+        let no_memory = |error: io::Error| Refusal::new("mmap is refused", &error);
         let reports =
             Mapping::anonymous(processes * size_of::<Report>(), libc::MAP_SHARED).map_err(no_memory)?;
         let array = Array(Mapping::anonymous(MOST_BYTES, libc::MAP_PRIVATE).map_err(no_memory)?);
@@ -386,7 +386,7 @@ mod tests {
         in_a_process_of_its_own(|| {
             pinned();
             let mut context = Context::here();
-            let mut of = |processes| Ring::of(processes, &mut context).expect("a ring");
+            let mut of = |processes| Ring::new(processes, &mut context).expect("a ring");
             let (ring, other) = (of(8), of(8));
             assert!(Rc::ptr_eq(&ring, &other) && !Rc::ptr_eq(&ring, &of(2)));
             let children: Vec<_> = ring.children.0.iter().map(Child::pid).collect();

@@ -15,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     cases: |_| rows(&[1, 100]),
     thorough_cases: |_| rows(&[10, 1000]),
     in_everything: |_, _| false,
-    kind: Kind::Instance(|_, params, _| Ok(Instance::new(Sleeps::of(params)).with_most(64))),
+    kind: Kind::Instance(|_, params, _| Ok(Instance::new(Sleeps::from_params(params)).with_most(64))),
     uncounted: Some("an idle processor executes nothing"),
     absence: killed_by_filter,
     ..PLAIN
@@ -36,7 +36,7 @@ struct Sleeps {
 }
 
 impl Sleeps {
-    fn of(params: &Params) -> Self {
+    fn from_params(params: &Params) -> Self {
         let time = libc::timespec { tv_sec: 0, tv_nsec: 1_000 * number(params, "us") as i64 };
         Self { time, slack: u64::from(word(params, "slack") == SLACKS[1]) }
     }
@@ -93,7 +93,7 @@ mod tests {
     fn a_sleep_takes_at_least_the_time_asked_for_and_the_slack_is_restored() {
         let before = set_slack(30_000);
         for case in BENCHMARK.cases_in(Extent::Thorough, &Topology::default()) {
-            let batch = Sleeps::of(&case).batch(Clock::Kernel, Order::of(3)).expect("a batch");
+            let batch = Sleeps::from_params(&case).batch(Clock::Kernel, Order::new(3)).expect("a batch");
             assert!(batch.work >= 3_000 * number(&case, "us"), "{case:?}: {batch:?}");
             assert!(batch.counters[0] <= 100, "{case:?}: {batch:?}");
             assert_eq!(set_slack(30_000), 30_000, "{case:?}");
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn a_sleep_that_fails_or_ends_early_is_none() {
-        let mut sleeps = Sleeps::of(&params(&[("us", 1.into())]));
+        let mut sleeps = Sleeps::from_params(&params(&[("us", 1.into())]));
         sleeps.time.tv_nsec = 2_000_000_000;
-        assert!(sleeps.batch(Clock::Kernel, Order::of(1)).is_err());
+        assert!(sleeps.batch(Clock::Kernel, Order::new(1)).is_err());
     }
 }

@@ -79,7 +79,7 @@ mod tests {
                 let Kind::Instance(make) = benchmark.kind else { panic!("{} has instances", benchmark.name) };
                 let made = make((benchmark.timed)(&case), &case, &mut context);
                 let Some(mut instance) = ready(benchmark.case(case.clone()), made) else { continue };
-                let batch = instance.batch(Clock::Kernel, Order::of(1));
+                let batch = instance.batch(Clock::Kernel, Order::new(1));
                 assert!(batch.is_ok_and(|batch| batch.work > 0), "{} {case:?}", benchmark.name);
             }
         }

@@ -75,7 +75,7 @@ impl Emulator {
         match open() {
             Ok(device) => return Ok(Self(device)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Refusal::of(DEVICE, &error)),
+            Err(error) => return Err(Refusal::new(DEVICE, &error)),
         }
         load()?;
         open().map(Self).or_refused(DEVICE)

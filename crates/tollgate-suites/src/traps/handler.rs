@@ -160,7 +160,7 @@ impl Handled {
         self.remove();
         SIGNALS.store(0, Relaxed);
         LOOP.store(self.code, Relaxed);
-        let refused = |error: io::Error| Refusal::of("rt_sigaction(2) is refused", &error);
+        let refused = |error: io::Error| Refusal::new("rt_sigaction(2) is refused", &error);
         let action = Action::now(self.signal).map_err(refused)?;
         // SAFETY: the handler touches only its context and this module's counters, and ignores other code than its
         // loop.
@@ -226,7 +226,7 @@ pub(super) fn counted(
 /// Returns `timed` after a trial of one iteration, in which each operation must raise its signal. Otherwise the
 /// environment does not support `what`.
 pub(super) fn tried(mut timed: Loop, operations: u64, what: &str) -> Result<Loop> {
-    let batch = timed.batch(Clock::Kernel, Order::of(1))?;
+    let batch = timed.batch(Clock::Kernel, Order::new(1))?;
     match batch.counted {
         Some(signals) if signals == operations => Ok(timed),
         signals => Err(skip!(

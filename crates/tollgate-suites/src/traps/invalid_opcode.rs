@@ -24,7 +24,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         by.into_iter().flat_map(|by| [of(by, None), of(by, Some("ud1"))]).collect()
     },
     counts: Some("traps"),
-    crossed_in: |params, boundary| match (By::of(params), boundary) {
+    crossed_in: |params, boundary| match (By::from_params(params), boundary) {
         (By::Signal, _) => true,
         (By::ModuleInRing3, boundary) => !matches!(boundary, Signal | SystemCall),
         (By::ModuleInRing0, boundary) => matches!(boundary, Exception | KernelCode),
@@ -32,12 +32,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     // The module's loop in ring 0 has the same body.
     beside: &[("traps/breakpoint", "an exception with its signal and handler, of which nothing is emulated")],
     timed: |params| {
-        let opcode = Opcode::of(params);
+        let opcode = Opcode::from_params(params);
         Timed::Loop { code: opcode.code, instruction: opcode.mnemonic, times: TEN as usize }
     },
     kind: Kind::Instance(|timed, params, _| {
-        let opcode = Opcode::of(params);
-        match By::of(params) {
+        let opcode = Opcode::from_params(params);
+        match By::from_params(params) {
             By::Signal => by_signal(timed, &opcode),
             By::ModuleInRing3 => module_emulation::in_ring_3(timed, &opcode),
             By::ModuleInRing0 => module_emulation::in_ring_0(&opcode),
@@ -58,7 +58,7 @@ enum By {
 }
 
 impl By {
-    fn of(params: &Params) -> Self {
+    fn from_params(params: &Params) -> Self {
         match word(params, "by") {
             "module-ring3" => Self::ModuleInRing3,
             "module-ring0" => Self::ModuleInRing0,
@@ -69,7 +69,7 @@ impl By {
 
 /// Whether a case needs the kernel module of a guest, which is built for it.
 pub fn needs_kernel_module(case: &Case) -> bool {
-    case.benchmark == BENCHMARK.name && By::of(&case.params) != By::Signal
+    case.benchmark == BENCHMARK.name && By::from_params(&case.params) != By::Signal
 }
 
 fn by_signal(timed: Timed, opcode: &Opcode) -> Result<Instance> {
@@ -177,7 +177,7 @@ mod tests {
         unsafe extern "C" fn plain_mov(rax: u64, rcx: u64) -> u64 {
             core::arch::naked_asm!("mov rax, rdi", "mov rcx, rsi", "mov eax, ecx", "ret")
         }
-        let opcode = Opcode { alone: plain_mov, ..Opcode::of(&Params::new()) };
+        let opcode = Opcode { alone: plain_mov, ..Opcode::from_params(&Params::new()) };
         let why = "f0 89 c8 does not trap here: it ran as a plain mov and left 0x3 in rax";
         let checked =
             check_pairs(&opcode, |base, exponent| emulated(plain_mov, base.into(), exponent.into()));

@@ -24,7 +24,7 @@ pub(super) fn in_ring_3(timed: Timed, opcode: &Opcode) -> Result<Instance> {
 pub(super) fn in_ring_0(opcode: &Opcode) -> Result<Instance> {
     let emulator = Emulator::open()?;
     let number = opcode.number;
-    let of_order = |error: std::io::Error| Refusal::of("the module", &error);
+    let of_order = |error: std::io::Error| Refusal::new("the module", &error);
     check_pairs(opcode, |base, exponent| {
         let (result, emulated) = emulator.one(number, base, exponent).map_err(of_order)?;
         Ok((result.into(), emulated))

@@ -30,7 +30,7 @@ pub(super) struct Opcode {
 }
 
 impl Opcode {
-    pub fn of(params: &Params) -> Self {
+    pub fn from_params(params: &Params) -> Self {
         if word(params, "opcode") == "ud1" {
             let otherwise = "0f b9 c8 does not trap here: it had no visible effect";
             Self { code: TimedLoop::Long(ten_ud1s), mnemonic: "ud1", alone: ud1, number: 1, otherwise }

@@ -74,7 +74,7 @@ fn use_it(benchmark: &'static Benchmark, params: &Params, instance: &mut Instanc
         let iterations = iterations.min(most).min(64);
         let wanted = benchmark.counts.map(|_| iterations * ops);
         let case = benchmark.case(params.clone());
-        let counted = counted(benchmark, &case.to_string(), instance, Order::of(iterations));
+        let counted = counted(benchmark, &case.to_string(), instance, Order::new(iterations));
         assert_eq!(counted, wanted, "{case}: {iterations}");
     }
 }
@@ -166,7 +166,7 @@ fn first_touches_are_as_many_faults_as_pages() {
         let (_, most) = instance.limits();
         for iterations in [1, most / 2, most - 1, most] {
             for _ in 0..20 {
-                let counted = counted(benchmark, "first touches", &mut instance, Order::of(iterations));
+                let counted = counted(benchmark, "first touches", &mut instance, Order::new(iterations));
                 assert_eq!(counted, Some(iterations));
             }
         }
@@ -192,7 +192,7 @@ fn no_batch_exceeds_its_region() {
         if most == u64::MAX {
             continue;
         }
-        let beyond = instance.batch(Clock::Kernel, Order::of(most + 1));
+        let beyond = instance.batch(Clock::Kernel, Order::new(most + 1));
         assert!(matches!(beyond, Err(Refusal::Fail(_))), "{}", benchmark.case(params));
     }
 }

@@ -150,7 +150,7 @@ impl Exact {
         let mut exact = Self { timed, ops, strays: 0 };
         let mut counted = 0;
         for _ in 0..TRIALS {
-            let batch = exact.timed.batch(Clock::Kernel, Order::of(most))?;
+            let batch = exact.timed.batch(Clock::Kernel, Order::new(most))?;
             counted = batch.counted.unwrap_or(0);
             if counted == most * ops {
                 return Ok(Instance::new(exact).with_ops(ops).with_most(most));
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn a_stray_fault_is_a_disturbance_and_many_are_a_failure() {
         let run = |exact: &mut Exact| {
-            let batch = exact.batch(Clock::Kernel, Order::of(4)).expect("a batch");
+            let batch = exact.batch(Clock::Kernel, Order::new(4)).expect("a batch");
             (batch.counted, batch.undisturbed)
         };
         let mut once = exact([1, 0]);

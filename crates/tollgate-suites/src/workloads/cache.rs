@@ -26,12 +26,12 @@ pub(super) struct Pages {
 
 impl Pages {
     /// Finds it with a new file of this name.
-    pub fn of(storage: &Storage, path: &Path) -> Step<Self> {
+    pub fn new(storage: &Storage, path: &Path) -> Step<Self> {
         let kind = DataDir::at(storage, Heartbeat::default())?.kind();
         write(path, &[1; PAGE as usize])?;
         let file = on_files("open(2)", open(path))?;
         on_files("fsync(2)", file.sync_all())?;
-        let (trial, stays) = match Trial::of(&file.into(), kind) {
+        let (trial, stays) = match Trial::make(&file.into(), kind) {
             Ok(trial) => (Some(trial), trial.why_stays(kind)),
             Err(refusal) => (None, Some(refusal.why().to_owned())),
         };

@@ -39,7 +39,7 @@ pub(super) fn make(cases: &[Chosen], context: &mut RunContext) -> Step<Box<dyn F
     check_limit(size, &storage)?;
     go_on(context)?;
     let tree = Tree::make(size, &storage.directory, context)?;
-    let pages = Pages::of(&storage, &tree.path_of("page"))?;
+    let pages = Pages::new(&storage, &tree.path_of("page"))?;
     Ok(Box::new(OnTree { tree, pages, cases: cases.iter().map(Case::new).collect() }))
 }
 

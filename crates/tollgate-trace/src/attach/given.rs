@@ -39,11 +39,11 @@ impl Given {
         if pids.is_empty() {
             return Err(TraceError::Request("there is no process to trace".to_owned()));
         }
-        pids.into_iter().map(|pid| Self::of(pid).map_err(TraceError::Request)).collect()
+        pids.into_iter().map(|pid| Self::read(pid).map_err(TraceError::Request)).collect()
     }
 
     /// Finds one of them, or says why it cannot be traced.
-    pub fn of(pid: u32) -> Result<Self, String> {
+    pub fn read(pid: u32) -> Result<Self, String> {
         let number = i32::try_from(pid).map_err(|_| no_process(pid))?;
         if number == process::own_pid() {
             return Err(format!("process {pid} is tollgate itself"));
@@ -56,7 +56,7 @@ impl Given {
             Err(error) => return Err(why_not(pid, &error)),
         };
         // The descriptor comes first: what is read now is of this process, or of none.
-        let stat = Stat::of(pid).ok_or_else(|| no_process(pid))?;
+        let stat = Stat::read(pid).ok_or_else(|| no_process(pid))?;
         if stat.flags & KERNEL_THREAD != 0 {
             let name = stat.name;
             return Err(format!(
@@ -75,7 +75,7 @@ impl Given {
 
     /// Whether it has not ended.
     pub fn runs(&self) -> bool {
-        Stat::of(self.pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+        Stat::read(self.pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
     }
 }
 
@@ -94,7 +94,7 @@ impl GroupProcesses {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(RESERVED);
         let mut found = Self::default();
         for pid in group.processes()?.difference(known) {
-            let Ok(given) = Given::of(*pid) else { continue };
+            let Ok(given) = Given::read(*pid) else { continue };
             // It is the lowest free number: so many are in use.
             match u64::from(given.descriptor.as_raw_fd().unsigned_abs()) < limit {
                 true => found.given.push(given),
@@ -170,7 +170,7 @@ struct Stat {
 }
 
 impl Stat {
-    fn of(pid: u32) -> Option<Self> {
+    fn read(pid: u32) -> Option<Self> {
         Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
@@ -214,11 +214,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_traced_says_why() {
-        let why = |pid: u32| Given::of(pid).map(drop).unwrap_err();
+        let why = |pid: u32| Given::read(pid).map(drop).unwrap_err();
         assert!(why(std::process::id()).contains("tollgate itself"));
         assert_eq!(why(u32::MAX), format!("there is no process {}", u32::MAX));
         assert_eq!(why(0), "there is no process 0");
-        let kernel = (2..100).filter_map(|pid| Stat::of(pid).map(|stat| (pid, stat)));
+        let kernel = (2..100).filter_map(|pid| Stat::read(pid).map(|stat| (pid, stat)));
         match kernel.into_iter().find(|(_, stat)| stat.flags & KERNEL_THREAD != 0) {
             Some((pid, _)) => assert!(why(pid).contains("thread of the kernel"), "{}", why(pid)),
             None => println!("skipped: no thread of the kernel is to be seen here"),
@@ -240,7 +240,7 @@ mod tests {
         let child = process::fork(|| 0).unwrap();
         let pid = child.pid().unsigned_abs();
         let why = loop {
-            match Given::of(pid) {
+            match Given::read(pid) {
                 Ok(_) => std::thread::yield_now(),
                 Err(why) => break why,
             }

@@ -51,7 +51,7 @@ pub(crate) enum Width {
 
 impl Width {
     /// The one of so many bytes; of other numbers the widest.
-    pub const fn of(bytes: usize) -> Self {
+    pub const fn from_bytes(bytes: usize) -> Self {
         match bytes {
             1 => Self::Byte,
             2 => Self::Half,

@@ -87,7 +87,7 @@ fn refused(path: String, key: FileKey, record: &RefusedRecord) -> Option<Misalig
     let (major, minor) = (key.id.device >> 20, key.id.device & 0xf_ffff);
     let is_same = fs::metadata(&path).is_ok_and(|file| file.ino() == key.id.inode);
     let place = if is_same { Path::new(&path) } else { Path::new("") };
-    let need = Need::of(place, Some((major, minor)));
+    let need = Need::new(place, Some((major, minor)));
     let count = record.count;
     let offset = direct::offset(takes_offset, offset, record.position);
     let call = call.to_owned();
@@ -97,10 +97,10 @@ fn refused(path: String, key: FileKey, record: &RefusedRecord) -> Option<Misalig
 fn add(sums: &mut Sums, path: String, call: u32, record: FileRecord) {
     let operation = match call as usize {
         FAULT => Some("fault"),
-        call => names::base(call).and_then(operations::of),
+        call => names::base(call).and_then(operations::operation_of),
     };
     let Some(operation) = operation else { return };
-    let sum = sums.entry(path).or_default().of(operation);
+    let sum = sums.entry(path).or_default().by_name(operation);
     sum.count += record.count;
     sum.errors += record.errors;
     sum.bytes += record.bytes;

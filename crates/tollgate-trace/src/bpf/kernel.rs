@@ -87,7 +87,7 @@ macro_rules! file_offsets {
         }
 
         impl FileOffsets {
-            fn of(btf: &Btf) -> Option<Self> {
+            fn from_btf(btf: &Btf) -> Option<Self> {
                 const STRUCTURES: [&str; 12] = [
                     "address_space", "dentry", "fdtable", "file", "files_struct", "fs_struct", "inode", "mount", "path",
                     "super_block", "task_struct", Cast::NUMBERS,
@@ -151,7 +151,7 @@ impl Kernel {
         let description = description()?;
         let btf =
             Btf::parse(description.bytes()).map_err(|error| format!("{PATH} cannot be read: {error}"))?;
-        Self::of(&btf, files)
+        Self::from_btf(&btf, files)
     }
 
     /// Programs do without the functions that helpers and registers can stand in for. Whether that is a change.
@@ -161,7 +161,7 @@ impl Kernel {
         cast.is_some() || numbers.is_some()
     }
 
-    fn of(btf: &Btf, files: bool) -> Result<Self, String> {
+    fn from_btf(btf: &Btf, files: bool) -> Result<Self, String> {
         let points = btf.find([
             (TypeKind::Typedef, "btf_trace_sys_enter"),
             (TypeKind::Typedef, "btf_trace_sys_exit"),
@@ -210,7 +210,7 @@ impl Kernel {
             live: field(signal, &["live", "counter"])?,
             state,
         };
-        Ok(Self { tracepoints, task: offsets, files: files.then(|| FileOffsets::of(btf)).flatten() })
+        Ok(Self { tracepoints, task: offsets, files: files.then(|| FileOffsets::from_btf(btf)).flatten() })
     }
 }
 
@@ -287,11 +287,11 @@ pub(super) fn running_offsets() -> Result<(TaskOffsets, Option<CgroupOffsets>), 
             comm: at(task, &["comm"])?,
         })
     };
-    Ok((TaskOffsets::of(&btf, task)?, groups()))
+    Ok((TaskOffsets::from_btf(&btf, task)?, groups()))
 }
 
 impl TaskOffsets {
-    fn of(btf: &Btf, task: Option<u32>) -> Result<Self, String> {
+    fn from_btf(btf: &Btf, task: Option<u32>) -> Result<Self, String> {
         let field = |name: &str| task.and_then(|id| offset(btf, id, &[name])).ok_or_else(|| missing(&[name]));
         Ok(Self {
             flags: field("flags")?,

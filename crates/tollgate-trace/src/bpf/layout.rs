@@ -15,7 +15,7 @@ macro_rules! field {
         }
         $crate::bpf::asm::Field {
             offset: ::std::mem::offset_of!($structure, $($field).+) as i16,
-            width: $crate::bpf::asm::Width::of(width(|s: &$structure| &s.$($field).+)),
+            width: $crate::bpf::asm::Width::from_bytes(width(|s: &$structure| &s.$($field).+)),
         }
     }};
 }

@@ -9,8 +9,8 @@ use crate::operations::{Names, Operation};
 const CHANGED_BY_THEN: [&str; 4] = ["chdir", "execve", "execveat", "fchdir"];
 
 /// The operation on a file by the call of this name. None where it is about no file, or its path is unknown.
-pub(super) fn of(call: &'static str) -> Option<&'static str> {
-    Operation::of(call).filter(|_| !CHANGED_BY_THEN.contains(&call)).map(|operation| operation.name)
+pub(super) fn operation_of(call: &'static str) -> Option<&'static str> {
+    Operation::by_call(call).filter(|_| !CHANGED_BY_THEN.contains(&call)).map(|operation| operation.name)
 }
 
 /// Each call that is about a file, by its numbers, and how programs find that file, see [`aim`].
@@ -37,8 +37,8 @@ mod tests {
     #[test]
     fn programs_have_all_but_those_whose_path_has_changed() {
         assert_eq!(aims().count(), Operation::all().count() - CHANGED_BY_THEN.len());
-        assert_eq!(of("pread64"), Some("read"));
-        assert_eq!(of("chdir"), None);
-        assert_eq!(of("getpid"), None);
+        assert_eq!(operation_of("pread64"), Some("read"));
+        assert_eq!(operation_of("chdir"), None);
+        assert_eq!(operation_of("getpid"), None);
     }
 }

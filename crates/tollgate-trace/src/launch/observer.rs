@@ -52,7 +52,7 @@ impl HandlerMessage {
     ///
     /// # Safety
     /// `info` is the argument of a handler.
-    pub unsafe fn of(signal: libc::c_int, info: *const libc::siginfo_t) -> Self {
+    pub unsafe fn new(signal: libc::c_int, info: *const libc::siginfo_t) -> Self {
         // SAFETY: the kernel made it. Of a signal of the kernel's, the sender's number is 0.
         let (code, sender) = unsafe { ((*info).si_code, (*info).si_pid()) };
         Self { signal, code, sender, at_ns: clock::now() }

@@ -244,7 +244,7 @@ extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
             signals::raise(signal);
         } else {
             await_senders();
-            let is_sent = records >= 0 && HandlerMessage::of(signal, info).send_to(records);
+            let is_sent = records >= 0 && HandlerMessage::new(signal, info).send_to(records);
             if !is_sent && (*info).si_code != libc::SI_KERNEL && (*info).si_pid() != command {
                 observer::send(command, DESCRIPTOR.load(Relaxed), signal);
             }

@@ -85,7 +85,7 @@ pub(super) struct Threads {
 }
 
 impl Sums {
-    fn of(&mut self, name: &str) -> Option<&mut Sum> {
+    fn by_name(&mut self, name: &str) -> Option<&mut Sum> {
         if !self.0.contains_key(name) {
             if self.0.len() >= MOST_NAMES {
                 return None;
@@ -96,7 +96,7 @@ impl Sums {
     }
 
     fn returned(&mut self, name: &str, returned: Returned, with_histogram: bool) {
-        let Some(sum) = self.of(name) else { return };
+        let Some(sum) = self.by_name(name) else { return };
         if !returned.is_back {
             sum.unfinished += 1;
             return;
@@ -115,7 +115,7 @@ impl Sums {
     /// Adds those of another thread.
     fn absorb(&mut self, other: Self) {
         for (name, other) in other.0 {
-            if let Some(sum) = self.of(&name) {
+            if let Some(sum) = self.by_name(&name) {
                 sum.count += other.count;
                 sum.errors += other.errors;
                 sum.unfinished += other.unfinished;
@@ -146,7 +146,7 @@ impl Sums {
 
 impl Threads {
     /// The thread of a line. `resumes` is whether the line is the end of a call that was left unfinished.
-    pub fn of(&mut self, id: Option<u32>, comm: Option<&str>, resumes: bool, now_ns: u64) -> usize {
+    pub fn index_of(&mut self, id: Option<u32>, comm: Option<&str>, resumes: bool, now_ns: u64) -> usize {
         let at = match id {
             // Where one thread is left, strace no longer names it.
             None => match (self.unnamed, self.live.len(), self.live.values().next()) {
@@ -220,7 +220,7 @@ impl Threads {
         self.note_first(name);
         // One that another call follows did not return.
         self.abandon(at);
-        let mut open = Open::of(name, arguments, now_ns);
+        let mut open = Open::new(name, arguments, now_ns);
         if at > 0 || !self.command.is_empty() {
             // As many threads as there are may be in the middle of an execve(2) of 1 MiB.
             open.command.iter_mut().for_each(|(_, arguments)| *arguments = Vec::new());
@@ -238,7 +238,7 @@ impl Threads {
     pub fn ended(&mut self, at: usize, name: &str, arguments: &str, returned: Returned) {
         let open = self.all[at].open.take().filter(|open| name.is_empty() || open.name == name);
         let began_ns = open.as_ref().map(|open| open.began_ns);
-        let Some(open) = open.or_else(|| (!name.is_empty()).then(|| Open::of(name, arguments, 0))) else {
+        let Some(open) = open.or_else(|| (!name.is_empty()).then(|| Open::new(name, arguments, 0))) else {
             return;
         };
         self.untimed += u64::from(returned.is_back && returned.took_ns.is_none());
@@ -387,7 +387,7 @@ impl Thread {
 }
 
 impl Open {
-    fn of(name: &str, arguments: &str, began_ns: u64) -> Self {
+    fn new(name: &str, arguments: &str, began_ns: u64) -> Self {
         let starts = matches!(name, "clone" | "clone3");
         let executes = matches!(name, "execve" | "execveat");
         // execveat(2) has a directory before the path.
@@ -452,7 +452,7 @@ mod tests {
         let mut threads = Threads { kept: MOST_SUMS - 2, ..Threads::default() };
         let returned = Returned { is_back: true, took_ns: Some(1), ..Returned::default() };
         for (id, name) in [(1, "read"), (1, "read"), (2, "read"), (2, "write"), (2, "read"), (3, "read")] {
-            let at = threads.of(Some(id), None, false, 0);
+            let at = threads.index_of(Some(id), None, false, 0);
             threads.called(at, name, "", returned, 0);
         }
         assert_eq!((threads.kept, threads.unkept), (MOST_SUMS, 2));

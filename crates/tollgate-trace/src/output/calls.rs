@@ -118,7 +118,7 @@ impl<'a> Rows<'a> {
         let columns = columns::columns().arranged(&keys);
         // The narrowest terminals lose the last of the parts too.
         let dispensable = keys.iter().filter(|key| DISTRIBUTION.contains(key)).count() + 1;
-        let table = Table::of(&columns, []).with_dispensable(dispensable);
+        let table = Table::from_rows(&columns, []).with_dispensable(dispensable);
         Self { columns, table, known: Known::of(traced), in_shares: width < WIDE }
     }
 

@@ -62,7 +62,11 @@ pub(crate) fn is_blocking(call: &Call) -> bool {
 /// A header and a line for each call of a traced command; what is unknown is empty. What commands a terminal is written out.
 pub fn csv(traced: &Traced) -> String {
     let known = Known::of(traced);
-    spreadsheet::of(&columns(), traced.calls.iter().map(|call| Line::of(call, known)), Reader::Terminal)
+    spreadsheet::from_rows(
+        &columns(),
+        traced.calls.iter().map(|call| Line::of(call, known)),
+        Reader::Terminal,
+    )
 }
 
 type Field<'a> = Column<Line<'a>>;
@@ -154,7 +158,7 @@ const PARTS: [&str; 5] = ["on_cpu_s", "sleep_s", "disk_s", "runqueue_s", "unknow
 
 /// How threads passed their time. Kinds that the backend does not know are null, and in `unknown_s`.
 pub(crate) fn parts(parts: Parts, known: Known) -> Record {
-    Record::of(&columns().pick(&PARTS), &Line::outside("", parts, known))
+    Record::from_row(&columns().pick(&PARTS), &Line::outside("", parts, known))
 }
 
 /// A number of calls.

@@ -216,7 +216,7 @@ struct OperationRecord<'a> {
 
 fn of_calls(calls: &[Call], known: Known) -> Vec<Record> {
     let columns = columns::columns();
-    calls.iter().map(|call| Record::of(&columns, &Line::of(call, known))).collect()
+    calls.iter().map(|call| Record::from_row(&columns, &Line::of(call, known))).collect()
 }
 
 impl<'a> TracedCommand<'a> {
@@ -245,7 +245,7 @@ impl<'a> TracedCommand<'a> {
                 disk_s: seconds(idle.disk_ns),
                 sleep_s: seconds(idle.sleep_ns),
             }),
-            unaccounted_s: real(Account::of(traced).unaccounted),
+            unaccounted_s: real(Account::from_traced(traced).unaccounted),
             backend: traced.backend,
             processes: Some(traced.processes).filter(|&number| number > 0),
             threads: Some(traced.threads).filter(|&number| number > 0),

@@ -91,7 +91,7 @@ fn head(traced: &Traced, width: usize) -> String {
             format!("waiting {} ({kinds})", text::time(idle.total_ns()))
         }
         // The busy time is at most user and sys; but ptrace(2) stops threads, which is neither.
-        None => match (Account::of(traced).unaccounted, traced.backend) {
+        None => match (Account::from_traced(traced).unaccounted, traced.backend) {
             (0, _) | (_, Backend::Ptrace | Backend::Strace) => "waiting unknown".to_owned(),
             (least, _) => format!("waiting unknown, at least {}", text::time(least)),
         },
@@ -108,7 +108,7 @@ fn head(traced: &Traced, width: usize) -> String {
         waiting,
     ];
     if traced.idle.is_some() {
-        pieces.push(time("unaccounted", Account::of(traced).unaccounted));
+        pieces.push(time("unaccounted", Account::from_traced(traced).unaccounted));
     }
     let mut lines: Vec<String> = Vec::new();
     for piece in pieces {
@@ -131,7 +131,7 @@ fn head(traced: &Traced, width: usize) -> String {
 /// What the unaccounted time of a command is, where it is much of the real time.
 fn unaccounted(traced: &Traced, width: usize) -> String {
     const MUCH: f64 = 0.2;
-    let time = Account::of(traced).unaccounted;
+    let time = Account::from_traced(traced).unaccounted;
     let is_much = time as f64 > MUCH * traced.wall_ns as f64;
     if traced.idle.is_none() || traced.attached.is_some() || !is_much {
         return String::new();

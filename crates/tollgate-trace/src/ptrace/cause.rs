@@ -23,7 +23,7 @@ const SLEEP: &str = "clone clone3 connect flock mq_timedsend msgsnd ptrace recv 
 const DESCRIPTOR: &str = "ftruncate getdents getdents64 ioctl pread64 preadv preadv2 pwrite64 pwritev pwritev2 read readv write writev";
 
 /// The parts of a call, with the kind of its waiting.
-pub fn of(stretch: Stretch, key: Key, first_argument: u64, process: libc::pid_t) -> Parts {
+pub fn parts_of(stretch: Stretch, key: Key, first_argument: u64, process: libc::pid_t) -> Parts {
     let mut parts = stretch.parts;
     if parts.unknown_ns == 0 {
         return parts;
@@ -78,7 +78,7 @@ mod tests {
         let stretch = Stretch { parts, disk: false, left: true, gave_away: false };
         let parts = |name: &str, stretch: Stretch| {
             let number = calls::number(name).and_then(|numbers| numbers.x86_64).unwrap();
-            of(
+            parts_of(
                 stretch,
                 Key { number: number.into(), is_32_bit: false },
                 u64::MAX,

@@ -72,7 +72,10 @@ impl Files {
         if self.known.len() >= MOST_DESCRIPTORS && !self.known.contains_key(&key) {
             return (None, Replaces::None);
         }
-        *self.known.entry(key).or_insert_with(|| (key.base_name().and_then(Operation::of), Replaces::of(key)))
+        *self
+            .known
+            .entry(key)
+            .or_insert_with(|| (key.base_name().and_then(Operation::by_call), Replaces::of(key)))
     }
 
     /// The file of a call that begins. None where it has none.
@@ -98,7 +101,7 @@ impl Files {
             if at { (arguments[0] as i32, arguments[1]) } else { (CURRENT, arguments[0]) };
         let file = self.of_path(process, directory, path);
         if let Some(entry) = file.and_then(|file| self.entries.get_mut(file as usize)) {
-            entry.of(NAMED).count += 1;
+            entry.by_name(NAMED).count += 1;
         }
     }
 
@@ -132,7 +135,7 @@ impl Files {
             self.note_refused(process, file, name, arguments);
         }
         let Some(entry) = file.and_then(|file| self.entries.get_mut(file as usize)) else { return };
-        let sums = entry.of(operation.name);
+        let sums = entry.by_name(operation.name);
         sums.count += 1;
         sums.errors += u64::from(is_error);
         sums.parts = sums.parts.plus(parts);
@@ -173,7 +176,7 @@ impl Files {
         };
         let open = PathBuf::from(format!("/proc/{process}/fd/{}", descriptor as i32));
         let device = fs::metadata(&open).ok().map(|file| (libc::major(file.dev()), libc::minor(file.dev())));
-        self.misaligned.insert((file, call), refused.with(Need::of(&open, device)));
+        self.misaligned.insert((file, call), refused.with(Need::new(&open, device)));
     }
 
     /// Direct I/O that was refused, the most frequent first.

@@ -177,7 +177,7 @@ impl Tracer {
         let stretch = std::mem::take(&mut thread.stretch);
         let Doing::Inside(inside) = std::mem::replace(&mut thread.doing, Doing::Outside) else { return };
         let Inside { key, began_ns, arguments, .. } = *inside;
-        let parts = cause::of(stretch, key, arguments[0], thread.pid);
+        let parts = cause::parts_of(stretch, key, arguments[0], thread.pid);
         let (process, number) = (thread.process, thread.pid);
         if self.tree.is_alone(process) {
             thread.reading.exact = None;

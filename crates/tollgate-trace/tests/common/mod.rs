@@ -39,7 +39,7 @@ pub struct Report {
 }
 
 impl Report {
-    pub fn of(out: &Path) -> Self {
+    pub fn read(out: &Path) -> Self {
         let text = fs::read_to_string(out).unwrap_or_default();
         let mut report = Self { lines: text.lines().map(str::to_owned).collect(), ..Self::default() };
         let pairs = |line: &str| -> Vec<(String, String)> {
@@ -97,7 +97,7 @@ pub fn tracing(options: &[&str], command: &[&str]) -> Option<(Command, tempfile:
 pub fn run_traced(options: &[&str], command: &[&str]) -> Option<Report> {
     let (mut tracing, directory) = tracing(options, command)?;
     let output = tracing.output().expect("it starts");
-    let mut report = Report::of(&directory.path().join("out"));
+    let mut report = Report::read(&directory.path().join("out"));
     report.output = Some(output);
     Some(report)
 }

@@ -45,7 +45,7 @@ pub struct Compared<'a> {
 
 impl<'a> Compared<'a> {
     /// A row of a comparison, or what is known where it has no such row.
-    pub fn of(comparison: &'a Comparison<'a>, row: impl Into<Option<&'a ComparedRow<'a>>>) -> Self {
+    pub fn new(comparison: &'a Comparison<'a>, row: impl Into<Option<&'a ComparedRow<'a>>>) -> Self {
         Self { comparison, row: row.into(), sides: None, numbers: None }
     }
 

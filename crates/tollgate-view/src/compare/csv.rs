@@ -10,7 +10,7 @@ use crate::comparison::Comparison;
 pub fn csv<'a>(all: impl Iterator<Item = (Sides<'a>, &'a Comparison<'a>)>) -> String {
     let all: Vec<(Sides, &Comparison)> = all.collect();
     let rows = all.iter().flat_map(|(sides, comparison)| {
-        comparison.rows.iter().map(move |row| Compared::of(comparison, row).between(sides))
+        comparison.rows.iter().map(move |row| Compared::new(comparison, row).between(sides))
     });
-    spreadsheet::of(&columns(), rows, Reader::Terminal)
+    spreadsheet::from_rows(&columns(), rows, Reader::Terminal)
 }

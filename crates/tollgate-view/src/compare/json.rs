@@ -115,7 +115,7 @@ pub fn traces<'a>(comparisons: &'a [Comparison<'a>]) -> Vec<(&'a RunId, Vec<Held
 
 impl<'a> CompareDocument<'a> {
     /// The document of comparisons with a base, and their [`traces`].
-    pub fn of(
+    pub fn new(
         base: &'a Run,
         comparisons: &'a [Comparison<'a>],
         traces: &'a [(&'a RunId, Vec<Held<'a>>)],
@@ -123,26 +123,28 @@ impl<'a> CompareDocument<'a> {
         let apart = comparisons.iter().find(|comparison| !comparison.is_of_one_session());
         let traces = traces.iter().flat_map(|(id, traced)| traced.iter().map(|traced| traced.record(id)));
         Self {
-            base: Heading::of(base),
-            others: comparisons.iter().map(|comparison| Heading::of(comparison.other)).collect(),
+            base: Heading::from_run(base),
+            others: comparisons.iter().map(|comparison| Heading::from_run(comparison.other)).collect(),
             paired: !comparisons.is_empty() && comparisons.iter().all(|comparison| comparison.is_alternated),
             alternating: apart.map(|comparison| alternating::command(comparison.base, comparison.other)),
-            lists: Lists::of(comparisons.iter().map(|comparison| (Sides::of(comparison), comparison))),
+            lists: Lists::from_comparisons(
+                comparisons.iter().map(|comparison| (Sides::of(comparison), comparison)),
+            ),
             traces: traces.collect(),
-            splits: comparisons.iter().filter_map(OfCommands::of).collect(),
+            splits: comparisons.iter().filter_map(OfCommands::from_comparison).collect(),
         }
     }
 }
 
 impl<'a> OfCommands<'a> {
-    fn of(comparison: &'a Comparison<'a>) -> Option<Self> {
+    fn from_comparison(comparison: &'a Comparison<'a>) -> Option<Self> {
         let split = comparison.is_of_commands().then(|| Split::of(comparison)).flatten()?;
-        Some(Self { other_run: &comparison.other.id, split: SplitRecord::of(&split) })
+        Some(Self { other_run: &comparison.other.id, split: SplitRecord::from_split(&split) })
     }
 }
 
 impl<'a> Heading<'a> {
-    fn of(run: &'a Run) -> Self {
+    fn from_run(run: &'a Run) -> Self {
         Self {
             id: &run.id,
             label: run.label.as_ref(),
@@ -160,7 +162,7 @@ pub(crate) fn ends(interval: Option<Interval>) -> (Option<f64>, Option<f64>) {
 
 impl<'a> Lists<'a> {
     /// Those of all, one comparison after the other.
-    pub(crate) fn of(all: impl Iterator<Item = (Sides<'a>, &'a Comparison<'a>)>) -> Self {
+    pub(crate) fn from_comparisons(all: impl Iterator<Item = (Sides<'a>, &'a Comparison<'a>)>) -> Self {
         let all: Vec<(Sides, &Comparison)> = all.collect();
         let (columns, of_sides) = (columns::columns(), columns::columns().pick(&columns::SIDES));
         let mut lists = Self {
@@ -172,13 +174,13 @@ impl<'a> Lists<'a> {
         };
         for (sides, comparison) in &all {
             for row in &comparison.rows {
-                lists.rows.push(Record::of(&columns, &Compared::of(comparison, row).between(sides)));
+                lists.rows.push(Record::from_row(&columns, &Compared::new(comparison, row).between(sides)));
             }
-            let sides = Record::of(&of_sides, &Compared::of(comparison, None).between(sides));
+            let sides = Record::from_row(&of_sides, &Compared::new(comparison, None).between(sides));
             lists.only_base.extend(only(&sides, &comparison.only_base));
             lists.only_other.extend(only(&sides, &comparison.only_other));
-            lists.not_compared.extend(comparison.not_compared.iter().map(|it| Between::of(&sides, it)));
-            let fact = |fact: &'a FactDifference| Between::of(&sides, FactRecord::of(comparison, fact));
+            lists.not_compared.extend(comparison.not_compared.iter().map(|it| Between::new(&sides, it)));
+            let fact = |fact: &'a FactDifference| Between::new(&sides, FactRecord::new(comparison, fact));
             lists.facts.extend(comparison.facts.iter().map(fact));
         }
         lists
@@ -186,17 +188,17 @@ impl<'a> Lists<'a> {
 }
 
 fn only<'a>(sides: &Record, cases: &'a [(Case, String)]) -> impl Iterator<Item = Between<Only<'a>>> {
-    cases.iter().map(|(case, why)| Between::of(sides, Only { case, why }))
+    cases.iter().map(|(case, why)| Between::new(sides, Only { case, why }))
 }
 
 impl<T> Between<T> {
-    fn of(sides: &Record, it: T) -> Self {
+    fn new(sides: &Record, it: T) -> Self {
         Self { sides: sides.clone(), it }
     }
 }
 
 impl<'a> FactRecord<'a> {
-    fn of(comparison: &Comparison, fact: &'a FactDifference) -> Self {
+    fn new(comparison: &Comparison, fact: &'a FactDifference) -> Self {
         Self {
             fact,
             affects: tollgate_inspect::effect(&fact.name).map(Effect::to_string),

@@ -47,7 +47,7 @@ impl Need {
         };
         Some(match result.interval {
             // The interval is clear of the threshold, and the samples contradict it: time changes nothing.
-            Some(interval) if Verdict::of(interval, result.threshold).is_difference() => without(),
+            Some(interval) if Verdict::from_interval(interval, result.threshold).is_difference() => without(),
             Some(interval) => {
                 let half = (interval.high / interval.low).sqrt() - 1.0;
                 // The width of an interval goes with the square root of the time.

@@ -140,7 +140,7 @@ fn inconclusive(comparison: &Comparison, all: bool, width: usize) -> String {
             0 => String::new(),
             more => format!(", and {}", figures::count(more, "more row", "more rows")),
         };
-        let ratio = Compared::of(comparison, *first).words("ratio").unwrap_or_default();
+        let ratio = Compared::new(comparison, *first).words("ratio").unwrap_or_default();
         let line = format!("Inconclusive in spite of its ratio: {} {ratio}{more}.", first.case());
         text.push_str(&paragraph(&line, width, ""));
     }
@@ -195,9 +195,9 @@ fn pace_text((base, other): (f64, f64)) -> Option<String> {
 }
 
 fn table<'c>(comparison: &'c Comparison<'c>, rows: &[&'c ComparedRow<'c>]) -> Table {
-    let row = |row: &&'c ComparedRow<'c>| (Compared::of(comparison, *row), remark(comparison, row));
+    let row = |row: &&'c ComparedRow<'c>| (Compared::new(comparison, *row), remark(comparison, row));
     let dispensable = usize::from(comparison.is_alternated && !comparison.is_counted());
-    Table::of(&columns::of_table(comparison), rows.iter().map(row)).with_dispensable(dispensable)
+    Table::from_rows(&columns::of_table(comparison), rows.iter().map(row)).with_dispensable(dispensable)
 }
 
 /// The possible causes of a difference, or what would decide an inconclusive row; of a count that varies, how.

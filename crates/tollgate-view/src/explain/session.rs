@@ -15,8 +15,10 @@ const ROWS: usize = 6;
 /// The rows of the benchmark in each environment that is compared with the first.
 pub(super) fn text(benchmark: &Benchmark, session: &Session, width: usize) -> String {
     let Some(base) = session.members.first() else { return String::new() };
-    let text: String =
-        session.others().map(|(other, comparison)| of(benchmark, base, other, comparison, width)).collect();
+    let text: String = session
+        .others()
+        .map(|(other, comparison)| text_of(benchmark, base, other, comparison, width))
+        .collect();
     // It may be of another run than the figures above.
     match text.is_empty() {
         true => text,
@@ -24,7 +26,13 @@ pub(super) fn text(benchmark: &Benchmark, session: &Session, width: usize) -> St
     }
 }
 
-fn of(benchmark: &Benchmark, base: &Member, other: &Member, comparison: &Comparison, width: usize) -> String {
+fn text_of(
+    benchmark: &Benchmark,
+    base: &Member,
+    other: &Member,
+    comparison: &Comparison,
+    width: usize,
+) -> String {
     let rows: Vec<&ComparedRow> =
         comparison.rows.iter().filter(|row| row.case().benchmark == benchmark.name).collect();
     if rows.is_empty() {
@@ -85,7 +93,7 @@ fn beside(
 
 /// `1.560 × (1.552–1.571), +46.5 ns, slower`
 pub(super) fn in_words(comparison: &Comparison, row: &ComparedRow, is_named: bool) -> String {
-    let compared = Compared::of(comparison, row);
+    let compared = Compared::new(comparison, row);
     let verdict = row.result.verdict;
     let name = if is_named { format!("{}: ", row.case()) } else { String::new() };
     if row.is_count() {

@@ -18,5 +18,5 @@ pub fn csv(runs: &[Run]) -> String {
         rows.extend(metrics.iter().map(|metric| Shown::of_metric(summary, metric, origin)));
     }
     let has_session = runs.iter().any(|run| run.session.is_some());
-    spreadsheet::of(&of_runs(has_session), rows, Reader::System)
+    spreadsheet::from_rows(&of_runs(has_session), rows, Reader::System)
 }

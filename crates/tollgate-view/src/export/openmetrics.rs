@@ -47,7 +47,7 @@ fn in_base_unit(unit: Unit) -> (&'static str, f64) {
 /// All runs. The series of a single run have the same labels from run to run; series of several runs differ by the label `run`.
 pub fn openmetrics(runs: &[Run]) -> String {
     let summaries: Vec<Summary> = runs.iter().map(Summary::of).collect();
-    let runs: Vec<Series> = summaries.iter().map(|summary| Series::of(summary, runs.len() > 1)).collect();
+    let runs: Vec<Series> = summaries.iter().map(|summary| Series::new(summary, runs.len() > 1)).collect();
     let mut text = String::new();
     for (quantity, unit) in UNITS {
         for (suffix, help, statistic) in STATISTICS {
@@ -82,7 +82,7 @@ struct Series<'a> {
 }
 
 impl<'a> Series<'a> {
-    fn of(summary: &'a Summary, of_several: bool) -> Self {
+    fn new(summary: &'a Summary, of_several: bool) -> Self {
         let run = summary.run;
         let machine = machine(&run.facts).unwrap_or_default();
         let label = run.label.as_ref().map(ToString::to_string).unwrap_or_default();

@@ -6,7 +6,7 @@ use tollgate_output::figures;
 use super::finding::{Finding, case, find, of_pairs, times};
 use crate::summary::Summary;
 
-pub(super) fn of(summary: &Summary) -> Vec<Finding> {
+pub(super) fn findings(summary: &Summary) -> Vec<Finding> {
     [page_cache_against_storage(summary), direct_against_first(summary), fsync_of_small_file(summary)]
         .into_iter()
         .flatten()

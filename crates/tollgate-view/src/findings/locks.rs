@@ -9,7 +9,7 @@ use crate::summary::Summary;
 const SYSTEM_CALL: &str = "futex-trylock-pi";
 const RESTARTABLE: &str = "rseq";
 
-pub(super) fn of(summary: &Summary) -> Vec<Finding> {
+pub(super) fn findings(summary: &Summary) -> Vec<Finding> {
     [uncontended(summary), three_calls(summary), trade(summary)].into_iter().flatten().collect()
 }
 

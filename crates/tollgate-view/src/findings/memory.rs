@@ -9,7 +9,7 @@ use super::finding::{Finding, Known, apart, case, find};
 use crate::facts;
 use crate::summary::Summary;
 
-pub(super) fn of(summary: &Summary) -> Vec<Finding> {
+pub(super) fn findings(summary: &Summary) -> Vec<Finding> {
     sharing(summary).into_iter().chain(false_sharing(summary)).chain(levels(summary)).collect()
 }
 

@@ -6,7 +6,7 @@ use tollgate_output::figures;
 use super::finding::{Finding, Known, apart, case, find};
 use crate::summary::{Figures, Summary};
 
-pub(super) fn of(summary: &Summary) -> Vec<Finding> {
+pub(super) fn findings(summary: &Summary) -> Vec<Finding> {
     [fork_grows(summary), fork_or_spawn(summary)].into_iter().flatten().collect()
 }
 

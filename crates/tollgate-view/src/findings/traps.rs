@@ -6,7 +6,7 @@ use tollgate_output::figures;
 use super::finding::{Finding, bounded_times, case};
 use crate::summary::{Figures, Summary};
 
-pub(super) fn of(summary: &Summary) -> Vec<Finding> {
+pub(super) fn findings(summary: &Summary) -> Vec<Finding> {
     [trap_against_instruction(summary), counts(summary), rings(summary)].into_iter().flatten().collect()
 }
 

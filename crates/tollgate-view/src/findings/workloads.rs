@@ -6,7 +6,7 @@ use tollgate_output::figures;
 use super::finding::{Finding, of_pairs, times};
 use crate::summary::Summary;
 
-pub(super) fn of(summary: &Summary) -> Vec<Finding> {
+pub(super) fn findings(summary: &Summary) -> Vec<Finding> {
     ["small", "large"]
         .into_iter()
         .flat_map(|size| [cold(summary, size), jobs(summary, size)])

@@ -21,7 +21,7 @@ pub struct Line<'a> {
 }
 
 /// None where a part was not measured.
-pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
+pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let lines = lines(summary);
     let (all, calls): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| line.call == ALL);
     let all = all.first()?;

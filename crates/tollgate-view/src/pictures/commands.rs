@@ -18,7 +18,7 @@ const LEGEND: &str =
 const CHANCE: &str = "The clock tick samples user and kernel: with few ticks the division is coarse.";
 
 /// None where no command was traced.
-pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
+pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let traced = summary
         .measured()
         .filter(|(_, figures)| figures.is_estimate())
@@ -39,7 +39,7 @@ pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
 
 /// The case, its bar, its figures and its calls.
 fn lines(case: &Case, traced: &Traced, width: usize) -> String {
-    let account = Account::of(traced);
+    let account = Account::from_traced(traced);
     let room = width.saturating_sub(2).min(BAR);
     let known = account.parts().into_iter().filter(|(_, ns)| *ns > 0);
     let parts: Vec<String> =

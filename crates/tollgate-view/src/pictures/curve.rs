@@ -25,7 +25,7 @@ pub struct Point {
 }
 
 /// None where there are not at least two sizes.
-pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
+pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let points = points(summary);
     let picture = draw(&points, &caches(&summary.run.facts), width.min(WIDEST))?;
     let title = "memory/latency: ns per dependent load, by memory size";
@@ -73,8 +73,8 @@ pub fn kib_in_words(kib: f64) -> String {
 
 /// None where the points give no curve.
 fn draw(points: &[Point], caches: &[(String, f64)], width: usize) -> Option<String> {
-    let across = Scale::of(points.iter().map(|point| point.kib), width.checked_sub(MARGIN + 3)?)?;
-    let up = Scale::of(points.iter().map(|point| point.ns), HEIGHT)?;
+    let across = Scale::new(points.iter().map(|point| point.kib), width.checked_sub(MARGIN + 3)?)?;
+    let up = Scale::new(points.iter().map(|point| point.ns), HEIGHT)?;
     let mut canvas = vec![vec![' '; across.steps]; HEIGHT];
     for (_, kib) in caches {
         if let Some(column) = across.position(*kib) {
@@ -132,7 +132,7 @@ struct Scale {
 
 impl Scale {
     /// None where the values do not differ or have no logarithm.
-    fn of(values: impl Iterator<Item = f64> + Clone, steps: usize) -> Option<Self> {
+    fn new(values: impl Iterator<Item = f64> + Clone, steps: usize) -> Option<Self> {
         let least = values.clone().min_by(f64::total_cmp)?;
         let most = values.max_by(f64::total_cmp)?;
         (least > 0.0 && most > least && most.is_finite() && steps > 1).then_some(Self { least, most, steps })

@@ -13,7 +13,7 @@ use crate::summary::{Figures, Summary};
 const SYSTEM_CALL: &str = "futex-trylock-pi";
 
 /// None where its measurements are missing.
-pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
+pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let rows = judged(summary)?;
     let mut table = Table::new(&COLUMNS);
     for (words, evidence) in rows {

@@ -16,7 +16,7 @@ const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
 pub type Matrix = BTreeMap<(u64, u64), f64>;
 
 /// None where no pair was measured.
-pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
+pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let by_protocol = by_protocol(summary);
     let pictures: Vec<String> = by_protocol
         .iter()
@@ -65,8 +65,8 @@ fn draw(matrix: &Matrix, width: usize) -> Option<String> {
             let shown = match matrix.get(&(*from.min(to), *from.max(to))) {
                 _ if from == to => "·".to_owned(),
                 None => String::new(),
-                Some(&ns) if with_figures => format!("{}{}", shades.of(ns), text(ns)),
-                Some(&ns) => shades.of(ns).to_string().repeat(2),
+                Some(&ns) if with_figures => format!("{}{}", shades.shade(ns), text(ns)),
+                Some(&ns) => shades.shade(ns).to_string().repeat(2),
             };
             picture.push_str(&format!("{shown:>cell$}"));
         }
@@ -90,7 +90,7 @@ impl Shades {
         self.least <= 0.0 || !self.most.is_finite() || self.most / self.least < Self::ALIKE
     }
 
-    fn of(&self, ns: f64) -> char {
+    fn shade(&self, ns: f64) -> char {
         if self.alike() {
             return SHADES[0];
         }

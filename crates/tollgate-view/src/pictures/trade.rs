@@ -17,7 +17,7 @@ pub const BASE: &str = "futex-trylock-pi";
 pub type Times<'a> = Vec<(&'a str, BTreeMap<u64, f64>)>;
 
 /// None where the system call or all others were not measured.
-pub(super) fn of(summary: &Summary, width: usize) -> Option<String> {
+pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let ours = |figures: &Figures| Some(figures.estimate.median);
     let published = |figures: &Figures| trimmed_mean(&figures.measured.samples);
     let mut pictures = Vec::new();

@@ -22,7 +22,7 @@ struct Rate {
 }
 
 /// Bytes a second of one thread by the size of its working set, in pages of 4 KiB.
-pub fn of(subjects: &[Subject]) -> Option<Figure> {
+pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     let found: Vec<Vec<Rate>> = subjects.iter().map(rates).collect();
     let all = || found.iter().flatten();
     let ends = |of: fn(&Rate) -> f64| {

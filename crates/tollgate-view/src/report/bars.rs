@@ -107,7 +107,7 @@ pub fn traced(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figu
 
 /// The parts of the real time, each in nanoseconds.
 fn parts(traced: &Traced) -> [(Fill, f64); 6] {
-    let Account { real: _, user, sys, runqueue, disk, sleep, unaccounted } = Account::of(traced);
+    let Account { real: _, user, sys, runqueue, disk, sleep, unaccounted } = Account::from_traced(traced);
     [
         (Fill::User, user),
         (Fill::Kernel, sys),
@@ -185,7 +185,7 @@ fn numbers_of(name: &str, subject: &Subject, traced: &Traced) -> Vec<Text> {
         idle(|idle| idle.runqueue_ns),
         idle(|idle| idle.disk_ns),
         idle(|idle| idle.sleep_ns),
-        time(Account::of(traced).unaccounted as f64),
+        time(Account::from_traced(traced).unaccounted as f64),
         calls.join("; "),
     ]
     .map(Text::from)

@@ -166,7 +166,7 @@ pub fn facts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
         return vec![Table::new("No fact differs between the environments", Vec::<Text>::new())];
     }
     let mut ranked: Vec<(Reach, &str)> =
-        names.into_iter().map(|name| (Reach::of(name, comparisons), name)).collect();
+        names.into_iter().map(|name| (Reach::new(name, comparisons), name)).collect();
     ranked.order_by(|(a, _), (b, _)| b.rank().total_cmp(&a.rank()));
     let (affecting, others): (Vec<_>, Vec<_>) =
         ranked.into_iter().partition(|(reach, _)| reach.effect.is_some());
@@ -221,7 +221,7 @@ struct Reach {
 }
 
 impl Reach {
-    fn of(name: &str, comparisons: &[Comparison]) -> Self {
+    fn new(name: &str, comparisons: &[Comparison]) -> Self {
         let effect = tollgate_inspect::effect(name);
         let (mut all, mut differing) = (0, 0);
         for row in comparisons.iter().flat_map(|comparison| &comparison.rows) {

@@ -28,7 +28,7 @@ const ELSEWHERE: [&str; 7] = [
 ];
 
 /// The estimates of a suite that have no other picture and are not in the overview.
-pub fn of(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> {
+pub fn figure(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> {
     let is_elsewhere = |case: &Case| {
         let benchmark = case.benchmark.as_str();
         let is_of_matrix = benchmark == matrix::BENCHMARK && super::matrix::is_drawn(subjects);

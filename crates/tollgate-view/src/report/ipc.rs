@@ -14,7 +14,7 @@ pub const SUITE: &str = "ipc";
 pub const MESSAGES: [&str; 2] = ["ipc/round-trip", "ipc/throughput"];
 
 /// A row for each channel and size, with a sign for one processor and one for two.
-pub fn of(subjects: &[Subject]) -> Option<Figure> {
+pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     let panels = rows_of_times(subjects, rows)?;
     Some(Figure {
         is_folded: true,

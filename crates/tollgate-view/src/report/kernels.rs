@@ -8,7 +8,7 @@ use crate::atlas::{Atlas, KernelsRow};
 use crate::page::{Drawing, Figure, Line, Lines, Table, Text};
 
 /// The figure, and the title of its page; None where the runs are not of guests of several kernels.
-pub fn of(subjects: &[Subject]) -> Option<(Figure, Text)> {
+pub fn figure(subjects: &[Subject]) -> Option<(Figure, Text)> {
     let summaries: Vec<_> = subjects.iter().map(|subject| &subject.summary).collect();
     let atlas = Atlas::of(&summaries)?;
     let changed = atlas.changed();

@@ -12,7 +12,7 @@ use crate::page::{Drawing, Figure, Levels, Panel, Seen, Text};
 const MOST: usize = 4;
 
 /// The distributions of the bimodal cases, of every environment where one of them is bimodal.
-pub fn of(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
+pub fn figure(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
     let distance = |case: &Case| {
         let ratios = subjects.iter().filter_map(|subject| {
             match subject.summary.figures(case)?.estimate.modes.as_slice() {

@@ -17,7 +17,7 @@ const PROCESSORS: [(&str, &str); 2] = [("one", "one processor"), ("all", "all pr
 type Gains<'a> = BTreeMap<&'a str, BTreeMap<(usize, u64), f64>>;
 
 /// The picture; None where the system call was not measured.
-pub fn of(subjects: &[Subject]) -> Option<Figure> {
+pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     let found: Vec<Gains> = subjects.iter().map(gains).collect();
     let all = || found.iter().flat_map(BTreeMap::values).flatten();
     all().next()?;

@@ -72,7 +72,7 @@ fn alone(text: &mut String, subject: &Subject) {
     let summary = &subject.summary;
     let headlines = ruler::headlines(summary).into_iter();
     let headlines =
-        headlines.filter_map(|(name, case)| Some(Shown::of(summary, summary.row(case)?).named(name)));
+        headlines.filter_map(|(name, case)| Some(Shown::new(summary, summary.row(case)?).named(name)));
     let headlines: Vec<Shown> = headlines.collect();
     let kind = if counts::is_counted(summary) { RowKind::Counts } else { RowKind::Multiple };
     text.push_str("\n## Headline cases\n\n");
@@ -81,9 +81,9 @@ fn alone(text: &mut String, subject: &Subject) {
         let rows: Vec<&CaseRow> =
             summary.rows.iter().filter(|row| suites::suite_of(row.case) == suite).collect();
         let all = figures::count(rows.len(), "case", "cases");
-        let shown = rows.iter().take(MOST).map(|row| Shown::of(summary, row));
-        let table =
-            markdown::table(&RowKind::of(rows.iter().copied()).with_names(), shown) + &not_shown(rows.len());
+        let shown = rows.iter().take(MOST).map(|row| Shown::new(summary, row));
+        let table = markdown::table(&RowKind::from_rows(rows.iter().copied()).with_names(), shown)
+            + &not_shown(rows.len());
         text.push_str(&folded(&format!("{suite}: {all}"), &table));
     }
 }
@@ -150,7 +150,7 @@ fn consists_of(text: &mut String, lines: &Lines) {
 
 /// The table of compared rows.
 fn of_rows(comparison: &Comparison, rows: &[&comparison::ComparedRow]) -> String {
-    let shown = rows.iter().take(MOST).map(|row| Compared::of(comparison, *row));
+    let shown = rows.iter().take(MOST).map(|row| Compared::new(comparison, *row));
     markdown::table(&columns::of_table(comparison), shown) + &not_shown(rows.len())
 }
 

@@ -20,7 +20,7 @@ pub fn is_drawn(subjects: &[Subject]) -> bool {
 }
 
 /// The heat maps, all with the same shades.
-pub fn of(subjects: &[Subject]) -> Option<Figure> {
+pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     let mut found: Vec<(&Subject, &str, Matrix)> = Vec::new();
     for subject in subjects {
         let matrices = matrix::by_protocol(&subject.summary).into_iter();

@@ -15,9 +15,9 @@ use crate::screen::machine;
 pub fn picture_of(runs: &[Run], spread: &Spread, asked: f64) -> Option<String> {
     let subjects = Subject::all(runs);
     let figure = match subjects.as_slice() {
-        [_] => ruler::of(&subjects),
+        [_] => ruler::figure(&subjects),
         _ if subjects.iter().all(is_command) => commands(&subjects),
-        _ => ratios::of(&subjects, &differences::all(&subjects, spread, asked)),
+        _ => ratios::figure(&subjects, &differences::all(&subjects, spread, asked)),
     };
     let (figure, base) = (figure?, subjects.first()?);
     let of_machine = machine(&base.summary);

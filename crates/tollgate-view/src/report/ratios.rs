@@ -47,7 +47,7 @@ fn rank(verdict: Verdict) -> u8 {
 }
 
 /// The picture; None where no case has a ratio.
-pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Option<Figure> {
+pub fn figure(subjects: &[Subject], comparisons: &[Comparison]) -> Option<Figure> {
     let mut all: Vec<Compared> = Vec::new();
     for (at, comparison) in comparisons.iter().enumerate() {
         for row in comparison.rows.iter().filter(|row| row.ratio().is_some_and(|ratio| ratio > 0.0)) {

@@ -21,7 +21,7 @@ use crate::{counts, facts, versus};
 const AGAIN: &str =
     "tollgate run 'benchmark{row}' measures a row again, tollgate run benchmark all rows of a benchmark.";
 
-pub fn of<'c>(
+pub fn estimates<'c>(
     subjects: &[Subject],
     suite: &str,
     cases: &[&Case],
@@ -29,7 +29,7 @@ pub fn of<'c>(
     other: About,
 ) -> Estimates {
     let rows = cases.iter().filter_map(|case| subjects.first()?.summary.row(case));
-    let kind = RowKind::of(rows.collect::<Vec<_>>());
+    let kind = RowKind::from_rows(rows.collect::<Vec<_>>());
     let mut groups: Vec<Group> = Vec::new();
     for of_benchmark in cases.chunk_by(|a, b| a.benchmark == b.benchmark) {
         let Some(first) = of_benchmark.first() else { continue };
@@ -139,7 +139,7 @@ fn alone(subject: &Subject, case: &Case, kind: RowKind) -> Option<EstimateRow> {
     let found = subject.summary.row(case)?;
     let mut row = row(case);
     row.is_noisy = found.is_noisy();
-    let values = of_one(kind).values(&Shown::of(&subject.summary, found));
+    let values = of_one(kind).values(&Shown::new(&subject.summary, found));
     // Without figures it has its status alone.
     let shown = if found.figures().is_some() { values.len() } else { 1 };
     row.cells = values.iter().take(shown).map(|value| Cell::from(value.words().to_owned())).collect();
@@ -227,7 +227,7 @@ fn shown<'c>(
         return (estimate.into(), Some(evidence));
     };
     let result = &row.result;
-    let words = |key: &str| Compared::of(comparison, row).words(key);
+    let words = |key: &str| Compared::new(comparison, row).words(key);
     if let Some(interval) = words("ratio_ci") {
         let (ratio, threshold) = (words("ratio").unwrap_or_default(), words("threshold").unwrap_or_default());
         evidence.push_str(&format!(

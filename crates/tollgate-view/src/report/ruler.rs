@@ -22,7 +22,7 @@ pub fn headlines<'a>(summary: &'a Summary) -> Vec<(String, &'a Case)> {
 }
 
 /// The ruler; None where there are no marks.
-pub fn of(subjects: &[Subject]) -> Option<Figure> {
+pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     let mut names: Vec<(String, &Case)> = Vec::new();
     for found in subjects.iter().flat_map(|subject| headlines(&subject.summary)) {
         if names.iter().all(|known| known.1 != found.1) {

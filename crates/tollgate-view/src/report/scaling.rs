@@ -17,7 +17,7 @@ pub const SUITE: &str = "scaling";
 type ByTasks<'a> = BTreeMap<u64, &'a Figures<'a>>;
 
 /// A row for each operation, by threads and by processes: by one, by two, and by the most.
-pub fn of(subjects: &[Subject]) -> Option<Figure> {
+pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     let panels = rows_of_times(subjects, rows)?;
     Some(Figure {
         is_folded: true,

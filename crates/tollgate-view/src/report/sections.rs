@@ -28,13 +28,13 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
     let mut figures: Vec<Figure> = match suite {
         "memory" => vec![
             curves::latency(subjects),
-            bandwidth::of(subjects),
-            matrix::of(subjects),
+            bandwidth::figure(subjects),
+            matrix::figure(subjects),
             dots::sharing(subjects),
         ],
-        "locks" => vec![locks::of(subjects)],
-        scaling::SUITE => vec![scaling::of(subjects)],
-        ipc::SUITE => vec![ipc::of(subjects)],
+        "locks" => vec![locks::figure(subjects)],
+        scaling::SUITE => vec![scaling::figure(subjects)],
+        ipc::SUITE => vec![ipc::figure(subjects)],
         "processes" => vec![curves::creation(subjects)],
         "files" => vec![bars::bill(subjects)],
         _ => Vec::new(),
@@ -44,8 +44,8 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
     .collect();
     let cases = cases(subjects, suite);
     figures.extend(bars::traced(subjects, suite, &cases));
-    figures.extend(dots::of(subjects, suite, &cases));
-    figures.extend(levels::of(subjects, &cases));
+    figures.extend(dots::figure(subjects, suite, &cases));
+    figures.extend(levels::figure(subjects, &cases));
     Section {
         name: suite.into(),
         about: about(suite).into(),
@@ -57,7 +57,7 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
             "memory" => sharing(subjects).into_iter().collect(),
             _ => Vec::new(),
         },
-        estimates: rows::of(subjects, suite, &cases, comparisons, other),
+        estimates: rows::estimates(subjects, suite, &cases, comparisons, other),
     }
 }
 

@@ -25,8 +25,8 @@ fn both(base: &str, other: &str, lines: &Lines) -> [Table; 2] {
         format!("What the real time of {other} less that of {base} consists of: medians of {pairs}");
     let of_calls = format!("The same by system call. {} {REST}", lines.split.method);
     [
-        Table::of(caption, &lines.of_parts(), lines.parts()),
-        Table::of(of_calls, &lines.of_calls(), lines.calls(MOST_CALLS)),
+        Table::from_rows(caption, &lines.of_parts(), lines.parts()),
+        Table::from_rows(of_calls, &lines.of_calls(), lines.calls(MOST_CALLS)),
     ]
     .map(|table| Table { is_open: true, ..table })
 }

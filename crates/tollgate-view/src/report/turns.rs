@@ -29,7 +29,7 @@ fn table(base: &str, other: &str, comparison: &Comparison) -> Option<Table> {
         false => "turn by turn with",
     };
     let caption = format!("What {other} changes, {how} {base}{more}");
-    let rows = changed.iter().take(MOST_ROWS).map(|row| Compared::of(comparison, *row));
-    let table = Table::of(caption, &columns::of_page(comparison), rows);
+    let rows = changed.iter().take(MOST_ROWS).map(|row| Compared::new(comparison, *row));
+    let table = Table::from_rows(caption, &columns::of_page(comparison), rows);
     (!changed.is_empty()).then_some(Table { is_open: true, ..table })
 }

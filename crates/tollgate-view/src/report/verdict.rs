@@ -14,7 +14,7 @@ pub fn expensive(subject: &Subject) -> Vec<Expensive> {
         action: item.action.into(),
         benchmark: item.benchmark.into(),
     };
-    expensive::of(&subject.summary).into_iter().map(item).collect()
+    expensive::expenses(&subject.summary).into_iter().map(item).collect()
 }
 
 /// Sentences of the title.
@@ -24,7 +24,7 @@ const SAID: usize = 2;
 /// told.
 pub fn title(subject: &Subject) -> String {
     let said: Vec<String> =
-        expensive::of(&subject.summary).into_iter().take(SAID).map(|item| within(&item.what)).collect();
+        expensive::expenses(&subject.summary).into_iter().take(SAID).map(|item| within(&item.what)).collect();
     if said.is_empty() {
         return subject.name.clone();
     }

@@ -25,7 +25,7 @@ pub(super) struct Causes<'a> {
 
 impl<'a> Causes<'a> {
     /// At most so many of them.
-    pub(super) fn of(comparison: &'a Comparison<'_>, most: usize) -> Self {
+    pub(super) fn new(comparison: &'a Comparison<'_>, most: usize) -> Self {
         let mut shown: Vec<(&FactDifference, usize)> = Vec::new();
         for row in comparison.changed() {
             for cause in comparison.causes(row) {

@@ -24,16 +24,16 @@ pub struct SessionDocument<'a> {
 impl<'a> SessionDocument<'a> {
     /// The document, with the files in which the runs are kept, in the order of the session's environments; fewer where they are not
     /// kept.
-    pub fn of(session: &'a Session<'a>, kept: &[PathBuf]) -> Self {
+    pub fn new(session: &'a Session<'a>, kept: &[PathBuf]) -> Self {
         let files = kept.iter().map(|file| Some(file.as_path())).chain(std::iter::repeat(None));
         let members = session.members.iter();
         Self {
             session: session.id,
             runs: members
                 .zip(files)
-                .map(|(member, kept)| run::ShowDocument::of(&member.summary, kept))
+                .map(|(member, kept)| run::ShowDocument::new(&member.summary, kept))
                 .collect(),
-            comparison: Lists::of(session.compared()),
+            comparison: Lists::from_comparisons(session.compared()),
         }
     }
 }

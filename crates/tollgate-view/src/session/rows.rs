@@ -80,10 +80,10 @@ pub(super) fn table<'c>(
     let numbers: Vec<String> = rows.iter().map(|row| causes.numbers(comparison, row)).collect();
     let is_numbered = comparison.proven.is_none() && numbers.windows(2).any(|pair| pair[0] != pair[1]);
     let row = |(row, numbers): (&&'c ComparedRow<'c>, String)| {
-        (Compared::of(comparison, *row).numbered(numbers), None)
+        (Compared::new(comparison, *row).numbered(numbers), None)
     };
     // Where there is no room for them, the list beneath says how many rows each reaches.
-    Table::of(&columns::of_screen(comparison, is_numbered), rows.iter().zip(numbers).map(row))
+    Table::from_rows(&columns::of_screen(comparison, is_numbered), rows.iter().zip(numbers).map(row))
         .with_dispensable(usize::from(is_numbered))
 }
 
@@ -97,10 +97,11 @@ pub(super) fn whole<'c>(comparison: &'c Comparison<'c>) -> Table {
         let causes = comparison.cause_names(row);
         let causes = (!causes.is_empty() && comparison.proven.is_none())
             .then(|| format!("possible: {}", causes.join(", ")));
-        (Compared::of(comparison, *row), causes.or_else(|| row.result.why.clone()))
+        (Compared::new(comparison, *row), causes.or_else(|| row.result.why.clone()))
     };
     let dispensable = usize::from(!comparison.is_counted());
-    Table::of(&columns::of_whole_screen(comparison), rows.iter().map(row)).with_dispensable(dispensable)
+    Table::from_rows(&columns::of_whole_screen(comparison), rows.iter().map(row))
+        .with_dispensable(dispensable)
 }
 
 /// How many rows did not change, and what would decide the inconclusive ones.

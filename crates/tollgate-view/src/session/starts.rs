@@ -125,7 +125,7 @@ fn ratios(session: &Session, columns: &[(&'static str, Aspect)], width: usize) -
 
 fn ratio_of(comparison: &Comparison, of: Aspect) -> Option<String> {
     let row = comparison.rows.iter().find(|row| aspect(row.case()) == Some(of))?;
-    Compared::of(comparison, row).words("multiple")
+    Compared::new(comparison, row).words("multiple")
 }
 
 /// What is said beside the times of an environment, with the names of those.

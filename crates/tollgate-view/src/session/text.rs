@@ -54,7 +54,7 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
     let is_alone = others.len() == 1;
     let blocks: Vec<Block> = others
         .into_iter()
-        .map(|(other, comparison)| Block::of(session, other, comparison, is_alone, width))
+        .map(|(other, comparison)| Block::new(session, other, comparison, is_alone, width))
         .collect();
     // The last line says where the rest is.
     let notes = builds::notes(session);
@@ -151,14 +151,14 @@ struct Block<'a, 'b> {
 }
 
 impl<'a, 'b> Block<'a, 'b> {
-    fn of(
+    fn new(
         session: &'b Session<'a>,
         other: &'b Member<'a>,
         comparison: &'b Comparison<'a>,
         is_alone: bool,
         width: usize,
     ) -> Self {
-        let causes = Causes::of(comparison, if is_alone { MOST_CAUSES } else { FEW_CAUSES });
+        let causes = Causes::new(comparison, if is_alone { MOST_CAUSES } else { FEW_CAUSES });
         let base = &session.members[0];
         let verdicts = match comparison.rows.is_empty() {
             true => "not in one unit".to_owned(),

@@ -60,7 +60,7 @@ pub(crate) struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     /// A case.
-    pub(crate) fn of(summary: &'a Summary<'a>, row: &'a CaseRow<'a>) -> Self {
+    pub(crate) fn new(summary: &'a Summary<'a>, row: &'a CaseRow<'a>) -> Self {
         let figures = row.figures();
         Self { summary, row, metric: name_of(figures), figures, name: None, scale: None, origin: None }
     }
@@ -68,7 +68,7 @@ impl<'a> Shown<'a> {
     /// One quantity of it.
     pub(crate) fn of_metric(summary: &'a Summary<'a>, metric: &Metric<'a>, origin: &'a Origin) -> Self {
         let Metric { row, name, figures, .. } = *metric;
-        Self { metric: name, figures, origin: Some(origin), ..Self::of(summary, row) }
+        Self { metric: name, figures, origin: Some(origin), ..Self::new(summary, row) }
     }
 
     /// With another name.
@@ -449,7 +449,7 @@ fn is_single(figures: &Figures) -> bool {
 
 impl RowKind {
     /// That of a suite's rows.
-    pub(crate) fn of<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a CaseRow<'b>> + Clone) -> Self {
+    pub(crate) fn from_rows<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a CaseRow<'b>> + Clone) -> Self {
         let measured = || rows.clone().into_iter().filter_map(CaseRow::figures);
         if measured().next().is_some() && measured().all(Figures::is_count) {
             Self::Counts

@@ -7,5 +7,9 @@ use crate::summary::Summary;
 
 /// A header and a line for each case; what is unknown is empty. What commands a terminal is written out.
 pub fn csv(summary: &Summary) -> String {
-    spreadsheet::of(&of_run(), summary.rows.iter().map(|row| Shown::of(summary, row)), Reader::Terminal)
+    spreadsheet::from_rows(
+        &of_run(),
+        summary.rows.iter().map(|row| Shown::new(summary, row)),
+        Reader::Terminal,
+    )
 }

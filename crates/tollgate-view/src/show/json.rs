@@ -114,9 +114,9 @@ struct Baseline<'a> {
 
 impl<'a> ShowDocument<'a> {
     /// The document of a run, and the file in which it is kept.
-    pub fn of(summary: &'a Summary, kept: Option<&Path>) -> Self {
+    pub fn new(summary: &'a Summary, kept: Option<&Path>) -> Self {
         let run = summary.run;
-        let records = |rows: &'a [CaseRow]| rows.iter().map(|row| Measured::of(row, summary)).collect();
+        let records = |rows: &'a [CaseRow]| rows.iter().map(|row| Measured::new(row, summary)).collect();
         Self {
             schema: run.schema,
             tool: &run.tool,
@@ -133,7 +133,7 @@ impl<'a> ShowDocument<'a> {
             findings: findings::of(summary),
             quality: quality::of(summary),
             disturbed: summary.disturbance.share(),
-            expensive: expensive::of(summary),
+            expensive: expensive::expenses(summary),
             facts: &run.facts,
             warnings: advice::of(summary),
         }
@@ -141,12 +141,12 @@ impl<'a> ShowDocument<'a> {
 }
 
 impl<'a> Measured<'a> {
-    fn of(row: &'a CaseRow, summary: &'a Summary) -> Self {
+    fn new(row: &'a CaseRow, summary: &'a Summary) -> Self {
         let figures = row.figures();
         let (measured, estimate) = figures.map(|figures| (&*figures.measured, &figures.estimate)).unzip();
         let traced = measured.map(|measured| &measured.traced).filter(|traced| !traced.is_empty());
         Self {
-            figures: Record::of(&of_object(), &Shown::of(summary, row)),
+            figures: Record::from_row(&of_object(), &Shown::new(summary, row)),
             modes: estimate.map_or(&[], |estimate| &estimate.modes),
             processes: estimate.map_or(&[], |estimate| &estimate.process_medians),
             baseline: figures.and_then(|figures| figures.paired.as_ref()).map(Baseline::of),

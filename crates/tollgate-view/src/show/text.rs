@@ -53,7 +53,7 @@ pub fn text(summary: &Summary, options: Options) -> String {
         text.push_str(&table(&rows, summary, options, &needed).lines(options.width, options.notes));
         text.push('\n');
     }
-    text.push_str(&pictures::of(summary, options.width.unwrap_or(USUAL_WIDTH)));
+    text.push_str(&pictures::all(summary, options.width.unwrap_or(USUAL_WIDTH)));
     // A sentence is a line of its own for a program.
     let width = options.width.unwrap_or(usize::MAX);
     for finding in findings::of(summary) {
@@ -70,7 +70,7 @@ pub fn text(summary: &Summary, options: Options) -> String {
 /// The rows that a sentence rests on: the noise of no other matters for what is said.
 fn needed(summary: &Summary) -> HashSet<Case> {
     let findings = findings::of(summary).into_iter().flat_map(|finding| finding.from);
-    findings.chain(expensive::of(summary).into_iter().flat_map(|expense| expense.from)).collect()
+    findings.chain(expensive::expenses(summary).into_iter().flat_map(|expense| expense.from)).collect()
 }
 
 /// The rows of each table: by suite, so that the columns of one do not narrow those of another, or sorted in one.
@@ -120,9 +120,9 @@ fn named<'c>(
     options: Options,
     needed: &HashSet<Case>,
 ) -> Table {
-    let kind = RowKind::of(rows.iter().copied());
+    let kind = RowKind::from_rows(rows.iter().copied());
     let shown = |row: &'c CaseRow<'c>| {
-        let shown = Shown::of(summary, row);
+        let shown = Shown::new(summary, row);
         if options.in_cycles { shown.in_cycles() } else { shown }
     };
     // The distribution of single operations takes the place of a rate.

@@ -44,7 +44,7 @@ pub enum Noise {
 
 impl<'a> Figures<'a> {
     /// Without the processes that were disturbed.
-    pub(super) fn of(measured: &'a Measured, run: &Run, disturbance: &Disturbance) -> Option<Self> {
+    pub(super) fn new(measured: &'a Measured, run: &Run, disturbance: &Disturbance) -> Option<Self> {
         let measured = disturbance.without(measured);
         let (estimate, below) = match reading(&measured, run)? {
             Reading::Estimate(estimate) => (estimate, None),
@@ -162,10 +162,10 @@ pub struct Part {
 fn parts_of(measured: &Measured) -> Vec<Part> {
     let time: [fn(&Traced) -> Option<u64>; PARTS.len()] = [
         |traced| Some(traced.wall_ns),
-        |traced| Some(Account::of(traced).user),
-        |traced| Some(Account::of(traced).sys),
-        |traced| traced.idle.map(|_| Account::of(traced).waiting()),
-        |traced| Some(Account::of(traced).unaccounted),
+        |traced| Some(Account::from_traced(traced).user),
+        |traced| Some(Account::from_traced(traced).sys),
+        |traced| traced.idle.map(|_| Account::from_traced(traced).waiting()),
+        |traced| Some(Account::from_traced(traced).unaccounted),
     ];
     let part = |(name, time): (&'static str, fn(&Traced) -> Option<u64>)| {
         let times: Option<Vec<u64>> = measured.traced.iter().map(time).collect();

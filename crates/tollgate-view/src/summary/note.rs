@@ -60,7 +60,7 @@ pub enum Note<'a> {
 }
 
 /// The notes on the figures of a case.
-pub(super) fn of<'b>(case: &'b Case, figures: &'b Figures<'_>) -> Vec<Note<'b>> {
+pub(super) fn notes_of<'b>(case: &'b Case, figures: &'b Figures<'_>) -> Vec<Note<'b>> {
     let measured = &*figures.measured;
     let noise = figures.noise();
     let is_noted = noise.iter().any(|noise| matches!(noise, Noise::Discarded(_)));

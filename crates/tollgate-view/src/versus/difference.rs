@@ -78,5 +78,5 @@ impl Difference {
 
 fn table<'l>(columns: Columns<Shown<'l>>, rows: Vec<Shown<'l>>, [base, other]: [&'static str; 2]) -> Table {
     let columns = columns.headed("base", base).headed("other", other);
-    Table::of(&columns, rows.into_iter().map(|row| (row, None)))
+    Table::from_rows(&columns, rows.into_iter().map(|row| (row, None)))
 }

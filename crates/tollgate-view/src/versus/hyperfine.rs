@@ -76,7 +76,8 @@ pub fn csv(session: &Session) -> String {
 /// The table of `--export-markdown`; without a unit in that of the first command's mean. Each is related to the fastest.
 pub fn markdown(session: &Session, unit: Option<TimeUnit>) -> String {
     let results = measured(session, true);
-    let unit = unit.or_else(|| Some(TimeUnit::of(results.first()?.mean))).unwrap_or(TimeUnit::Second);
+    let unit =
+        unit.or_else(|| Some(TimeUnit::for_seconds(results.first()?.mean))).unwrap_or(TimeUnit::Second);
     let name = unit.name();
     let mut text = format!("| Command | Mean [{name}] | Min [{name}] | Max [{name}] | Relative |\n");
     text.push_str("|:---|---:|---:|---:|---:|\n");
@@ -105,7 +106,7 @@ fn relative(result: &Measured, fastest: &Measured) -> String {
 
 impl TimeUnit {
     /// The one that hyperfine takes for a time.
-    fn of(seconds: f64) -> Self {
+    fn for_seconds(seconds: f64) -> Self {
         match seconds {
             short if short < 0.001 => Self::Microsecond,
             short if short < 1.0 => Self::Millisecond,
@@ -147,11 +148,11 @@ fn measured<'s>(session: &'s Session, with_unused: bool) -> Vec<Measured<'s>> {
         }
         name
     };
-    cells.iter().filter_map(|cell| Measured::of(cell, name(cell))).collect()
+    cells.iter().filter_map(|cell| Measured::new(cell, name(cell))).collect()
 }
 
 impl<'s> Measured<'s> {
-    fn of(cell: &Cell<'_, 's>, command: String) -> Option<Self> {
+    fn new(cell: &Cell<'_, 's>, command: String) -> Option<Self> {
         let samples = |case: &str| Some(cell.figures(case)?.measured.samples.as_slice());
         let seconds =
             |case: &str| samples(case).map(|samples| samples.iter().map(|ns| ns / 1e9).collect::<Vec<f64>>());

@@ -225,11 +225,11 @@ struct PartsOfReal {
 
 impl<'s> VersusDocument<'s> {
     /// The document, with the files in which the runs are kept, in the order of the session; fewer where they are not kept.
-    pub fn of(session: &'s Session<'s>, kept: &'s [PathBuf]) -> Self {
+    pub fn new(session: &'s Session<'s>, kept: &'s [PathBuf]) -> Self {
         let cells = cells::all(session);
         let files = kept.iter().map(|file| Some(file.as_path())).chain(std::iter::repeat(None));
         let others = cells.iter().skip(1).zip(&session.comparisons);
-        let rows = others.filter_map(|(cell, comparison)| Some(Row::of(cells.first()?, cell, comparison)));
+        let rows = others.filter_map(|(cell, comparison)| Some(Row::new(cells.first()?, cell, comparison)));
         Self {
             session: session.id,
             label: session.members.first().and_then(|member| member.summary.run.label.as_ref()),
@@ -239,7 +239,7 @@ impl<'s> VersusDocument<'s> {
                     .map(|cell| cell.member.part.command.as_deref().map_or("", Command::shown)),
                 rows: rows.collect(),
             },
-            commands: cells.iter().zip(files).map(|(cell, file)| Executed::of(cell, file)).collect(),
+            commands: cells.iter().zip(files).map(|(cell, file)| Executed::new(cell, file)).collect(),
         }
     }
 }
@@ -257,7 +257,7 @@ impl VersusDocument<'_> {
 }
 
 impl<'s> Executed<'s> {
-    fn of(cell: &Cell<'s, 's>, file: Option<&'s Path>) -> Self {
+    fn new(cell: &Cell<'s, 's>, file: Option<&'s Path>) -> Self {
         let figures = |case: &str| cell.figures(case);
         let (command, run) = (cell.command, cell.member.summary.run);
         let real = figures(REAL);
@@ -284,7 +284,7 @@ impl<'s> Executed<'s> {
             sys_s: seconds(median(SYS)),
             memory_bytes: median(MEMORY),
             faults: median(FAULTS),
-            traced: OfTrace::of(traced),
+            traced: OfTrace::from_traced(traced),
             why_not_traced: cell.why_untraced(),
             start_s: seconds(start.and_then(|start| stats::median(&start.samples))),
             is_corrected: command.is_corrected,
@@ -304,8 +304,8 @@ fn notes<'s>(real: &'s Figures<'_>) -> Vec<&'s str> {
 }
 
 impl OfTrace {
-    fn of(traced: &[Traced]) -> Option<Self> {
-        let accounts: Vec<Account> = traced.iter().map(Account::of).collect();
+    fn from_traced(traced: &[Traced]) -> Option<Self> {
+        let accounts: Vec<Account> = traced.iter().map(Account::from_traced).collect();
         let middle =
             |values: Vec<u64>| stats::median(&values.iter().map(|ns| *ns as f64).collect::<Vec<_>>());
         let has_idle = traced.iter().all(|traced| traced.idle.is_some());
@@ -333,9 +333,9 @@ impl OfTrace {
 
 impl<'s> Row<'s> {
     /// The real time is the case of the row, in seconds as all of the document; instructions, where those are counted.
-    fn of(base: &Cell<'s, 's>, cell: &Cell<'s, 's>, comparison: &'s Comparison<'s>) -> Self {
+    fn new(base: &Cell<'s, 's>, cell: &Cell<'s, 's>, comparison: &'s Comparison<'s>) -> Self {
         let sides = Sides::named(comparison, [base, cell].map(|cell| cell.label.clone().into()));
-        let compared = |row| Compared::of(comparison, row).between(&sides);
+        let compared = |row| Compared::new(comparison, row).between(&sides);
         let of_real = columns::columns().without(&["case", "unit"]);
         let of_others = columns::columns().without(&columns::SIDES);
         let is_other = |row: &&crate::comparison::ComparedRow| {
@@ -345,46 +345,47 @@ impl<'s> Row<'s> {
         let in_instructions = counted::row(comparison);
         Self {
             compared: match in_instructions {
-                Some(row) => Record::of(&of_real, &compared(Some(row))),
+                Some(row) => Record::from_row(&of_real, &compared(Some(row))),
                 None => Record::in_seconds(&of_real, &compared(real(comparison))),
             },
             command: cell.command.shown(),
             environment: &cell.member.part.environment,
-            others: others.map(|row| Record::of(&of_others, &compared(Some(row)))).collect(),
-            split: Split::of(comparison).as_ref().map(SplitRecord::of),
+            others: others.map(|row| Record::from_row(&of_others, &compared(Some(row)))).collect(),
+            split: Split::of(comparison).as_ref().map(SplitRecord::from_split),
         }
     }
 }
 
 impl SplitRecord {
     /// What a difference consists of.
-    pub(crate) fn of(split: &Split) -> Self {
-        let part = |(part, line): &(Part, Line)| SplitPart { part: field(*part), line: LineRecord::of(line) };
+    pub(crate) fn from_split(split: &Split) -> Self {
+        let part =
+            |(part, line): &(Part, Line)| SplitPart { part: field(*part), line: LineRecord::from_line(line) };
         let call = |call: &Call| SplitCall {
             name: call.name.clone(),
             base_count: call.counts[0],
             other_count: call.counts[1],
-            line: LineRecord::of(&call.line),
+            line: LineRecord::from_line(&call.line),
         };
         Self {
             difference_s: split.timed.difference as f64 / 1e9,
             pairs: split.pairs,
             backends: split.backends,
             exact: split.is_exact,
-            traced: LineRecord::of(&split.traced),
+            traced: LineRecord::from_line(&split.traced),
             parts: split.parts.iter().map(part).collect(),
             rest_of_parts_s: split.rest_of_parts().difference as f64 / 1e9,
             calls: split.calls.iter().map(call).collect(),
-            outside: LineRecord::of(&split.outside),
-            runqueue: LineRecord::of(&split.runqueue),
-            unaccounted: LineRecord::of(&split.unaccounted),
+            outside: LineRecord::from_line(&split.outside),
+            runqueue: LineRecord::from_line(&split.runqueue),
+            unaccounted: LineRecord::from_line(&split.unaccounted),
             rest_of_calls_s: split.rest_of_calls().difference as f64 / 1e9,
         }
     }
 }
 
 impl LineRecord {
-    fn of(line: &Line) -> Self {
+    fn from_line(line: &Line) -> Self {
         let [base_s, other_s, difference_s] =
             [line.sides[0], line.sides[1], line.difference].map(|ns| ns as f64 / 1e9);
         Self { base_s, other_s, difference_s }

@@ -42,7 +42,7 @@ impl Lines {
     pub(crate) fn of(comparison: &Comparison) -> Option<Self> {
         let split = Split::of(comparison)?;
         let is_different = said::real(comparison)?.result.verdict.is_difference();
-        Some(Self { scale: Scale::of(&split), split, is_different })
+        Some(Self { scale: Scale::from_split(&split), split, is_different })
     }
 
     /// The parts of the real time.
@@ -159,7 +159,7 @@ struct Scale {
 
 impl Scale {
     /// Four digits of the largest.
-    fn of(split: &Split) -> Self {
+    fn from_split(split: &Split) -> Self {
         const DIGITS: usize = 4;
         let parts = split.parts.iter().map(|(_, line)| line.difference);
         let calls = split.calls.iter().map(|call| call.line.difference);

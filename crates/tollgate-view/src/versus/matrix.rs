@@ -33,5 +33,5 @@ pub(super) fn text(session: &Session, cells: &[Cell], width: usize) -> Option<St
 
 fn shown(session: &Session, cell: &Cell) -> Option<String> {
     let Some(comparison) = comparison_of(session, cell) else { return Some("1".to_owned()) };
-    Compared::of(comparison, real(comparison)).words("multiple")
+    Compared::new(comparison, real(comparison)).words("multiple")
 }

@@ -19,7 +19,7 @@ pub(super) fn all(session: &Session, cells: &[Cell]) -> Vec<String> {
     let is_traced = cells.iter().any(|cell| !cell.traced().is_empty());
     for cell in cells {
         let untraced = cell.why_untraced().filter(|_| is_traced).map(|why| format!("not traced: {why}"));
-        for note in of(cell).into_iter().chain(untraced) {
+        for note in notes_of(cell).into_iter().chain(untraced) {
             match notes.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, labels)) => labels.push(cell.label.clone()),
                 None => notes.push((note, vec![cell.label.clone()])),
@@ -38,7 +38,7 @@ pub(super) fn all(session: &Session, cells: &[Cell]) -> Vec<String> {
     in_turn.into_iter().chain(named).chain(gone).collect()
 }
 
-fn of(cell: &Cell) -> Vec<String> {
+fn notes_of(cell: &Cell) -> Vec<String> {
     let run = cell.member.summary.run;
     let lost = facts::text(&run.facts, facts::LOST).map(|why| format!("lost: {why}"));
     let failed = &cell.command.failed;

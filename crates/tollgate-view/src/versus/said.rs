@@ -24,7 +24,7 @@ pub(crate) fn sentence([base, other]: [&str; 2], comparison: &Comparison) -> Str
         let why = row.result.why.as_deref().unwrap_or("it has no ratio");
         return format!("{other} compared with {base}: inconclusive, {why}{}.", adds(row));
     };
-    let words = |key: &str| Compared::of(comparison, row).words(key).unwrap_or_default();
+    let words = |key: &str| Compared::new(comparison, row).words(key).unwrap_or_default();
     let level = &comparison.interval_name;
     let shown = match result.interval {
         Some(interval) => {

@@ -108,9 +108,9 @@ impl Split {
             backends: [base.backend, other.backend],
             parts: (0..blames[0][0].account.parts().len()).filter_map(part).collect(),
             calls: calls(&blames),
-            outside: line(&blames, |blame| Beside::of(blame).outside),
-            runqueue: line(&blames, |blame| Beside::of(blame).runqueue),
-            unaccounted: line(&blames, |blame| Beside::of(blame).unaccounted),
+            outside: line(&blames, |blame| Beside::from_blame(blame).outside),
+            runqueue: line(&blames, |blame| Beside::from_blame(blame).runqueue),
+            unaccounted: line(&blames, |blame| Beside::from_blame(blame).unaccounted),
             traced: line(&blames, |blame| signed(blame.account.real)),
             timed: Line { sides, difference: rounded(Some(adds)) },
             is_exact: all().all(blame::is_exact),
@@ -197,7 +197,7 @@ struct Beside {
 }
 
 impl Beside {
-    fn of(blame: &Blame) -> Self {
+    fn from_blame(blame: &Blame) -> Self {
         let in_calls = blame.calls.iter().map(|call| call.parts.runqueue_ns).fold(0, u64::saturating_add);
         // A backend that does not know the idle time has its waiting among what is not accounted for, and shares that out to calls.
         let runqueue = blame.account.runqueue.max(in_calls);

@@ -41,7 +41,7 @@ pub(super) fn traced(cells: &[Cell], width: usize) -> Option<String> {
     cells.iter().find(|cell| !cell.traced().is_empty())?;
     for cell in cells {
         let traced = cell.traced();
-        let accounts: Vec<Account> = traced.iter().map(Account::of).collect();
+        let accounts: Vec<Account> = traced.iter().map(Account::from_traced).collect();
         let has_idle = traced.iter().all(|traced| traced.idle.is_some());
         let part = |wanted: Part| {
             let of = |account: &Account| account.parts().into_iter().find(|(part, _)| *part == wanted);
@@ -72,9 +72,9 @@ pub(super) fn verdicts<'c>(base: &'c str, others: &[(&'c Cell, &'c Comparison<'c
     let rows = others
         .iter()
         .zip(&sides)
-        .map(|((_, comparison), sides)| (Compared::of(comparison, real(comparison)).between(sides), None));
+        .map(|((_, comparison), sides)| (Compared::new(comparison, real(comparison)).between(sides), None));
     let Some((_, first)) = others.first() else { return String::new() };
-    let table = Table::of(&columns::of_commands(first), rows);
+    let table = Table::from_rows(&columns::of_commands(first), rows);
     heading(&format!("Compared with {base}"), width) + &table.lines(Some(width), false)
 }
 

@@ -185,7 +185,7 @@ pub fn decide(session: &mut Session<'_>, sides: &[Side]) {
             continue;
         }
         comparison.is_alternated = true;
-        comparison.proven = Proven::of(comparison.base, comparison.other, &comparison.facts);
+        comparison.proven = Proven::new(comparison.base, comparison.other, &comparison.facts);
         for row in &mut comparison.rows {
             let result = &mut row.result;
             let ratio = (side.ratio)(&result.case);

@@ -172,7 +172,7 @@ fn read_door(machine: &mut impl Machine, found: &FoundDescriptor) -> Walked<Door
         expect(machine, Rule::WellFormed, wide.is_well_formed(), refused)?;
     }
     let is_16_bit = found.descriptor.kind() == DescriptorKind::System(SystemKind::CallGate16);
-    Ok(Door::of(machine, GateKind::Call, is_16_bit, low, high))
+    Ok(Door::read(machine, GateKind::Call, is_16_bit, low, high))
 }
 
 /// The second 8 bytes of a descriptor of 16.

@@ -67,7 +67,7 @@ fn set_fixed(
     descriptor: Descriptor,
     origin: Origin,
 ) {
-    machine.set_segment(register, Segment::of(selector, descriptor));
+    machine.set_segment(register, Segment::new(selector, descriptor));
     machine.step(&Step::Fixed { register, selector, descriptor, origin });
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Door {
 
 impl Door {
     /// The gate in one or, in long mode, two times 8 bytes.
-    pub(super) fn of(
+    pub(super) fn read(
         machine: &mut impl Machine,
         kind: GateKind,
         is_16_bit: bool,
@@ -103,7 +103,7 @@ impl NewStack {
     pub(super) fn segment(&self, machine: &mut impl Machine) -> Walked<Segment> {
         Ok(match self {
             Self::Null(selector) => Segment::null(*selector),
-            Self::Found(found) => Segment::of(found.selector, access(machine, found)?),
+            Self::Found(found) => Segment::new(found.selector, access(machine, found)?),
         })
     }
 

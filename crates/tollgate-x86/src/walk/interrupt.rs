@@ -79,7 +79,7 @@ fn find_gate(machine: &mut impl Machine, event: Event) -> Walked<Door> {
     let gate = Gate::decode(low.to_le_bytes());
     match gate.gate_kind(width) {
         Some((kind, is_16_bit)) if kind != GateKind::Call => {
-            Ok(Door::of(machine, kind, is_16_bit, low, high))
+            Ok(Door::read(machine, kind, is_16_bit, low, high))
         }
         _ => refuse(machine, Rule::GateKind { s: gate.s, kind: gate.kind, width }, refused),
     }
@@ -174,7 +174,7 @@ pub(super) fn enter_code(
     offset: u64,
     origin: Origin,
 ) {
-    machine.set_segment(SegmentRegister::Cs, Segment::of(selector, descriptor));
+    machine.set_segment(SegmentRegister::Cs, Segment::new(selector, descriptor));
     machine.step(&Step::LoadSegment { register: SegmentRegister::Cs, selector, origin });
     machine.set_register(Register::Rip, Some(offset));
     let value = Number::new(Some(offset), super::stack::code_bytes(machine));

@@ -100,7 +100,7 @@ pub struct Hidden {
 
 impl Segment {
     /// A selector with the hidden part that its descriptor of 8 bytes gives.
-    pub const fn of(selector: Selector, descriptor: Descriptor) -> Self {
+    pub const fn new(selector: Selector, descriptor: Descriptor) -> Self {
         let hidden = Hidden { base: descriptor.base as u64, descriptor };
         Self { selector: Some(selector), hidden: Some(hidden) }
     }

@@ -56,7 +56,7 @@ fn chosen(name: Option<&str>) -> Result<Vec<Program>, Failure> {
 }
 
 fn measure(program: &Program, quiet: bool) -> Result<Measured, Failure> {
-    let built = Built::of(program);
+    let built = Built::build(program);
     go_on()?;
     let built = match built {
         Ok(built) => built,
@@ -82,7 +82,7 @@ fn measure(program: &Program, quiet: bool) -> Result<Measured, Failure> {
             go_on()?;
         }
     }
-    Ok(Measured::of(program, built.compiler, built.command, &executions))
+    Ok(Measured::new(program, built.compiler, built.command, &executions))
 }
 
 /// The variants of a program, in a directory that ends with this.
@@ -98,7 +98,7 @@ impl Built {
     ///
     /// # Errors
     /// A sentence: no compiler, or its own words.
-    fn of(program: &Program) -> Result<Self, String> {
+    fn build(program: &Program) -> Result<Self, String> {
         let needs = if program.is_go() { "go" } else { "cc" };
         let compiler =
             find(needs).ok_or_else(|| format!("it needs {needs} to be compiled, which is not along PATH"))?;

@@ -62,21 +62,21 @@ fn sides(named: &[&Path]) -> Result<Vec<Side>, Failure> {
 }
 
 fn starts(args: &AslrArgs) -> Result<(), Failure> {
-    let subject = Subject::find(args.program.as_deref()).map_err(of)?;
+    let subject = Subject::find(args.program.as_deref()).map_err(failure)?;
     let runs = args.runs.unwrap_or(STARTS);
     interrupt::install();
     let mut bar = Bar::new(runs);
     let stop = || interrupt::requested().is_some();
     let studied = study(subject, runs, &Machine::here(), &mut |done| bar.show(done), &stop);
     drop(bar);
-    let study = studied.map_err(of)?;
+    let study = studied.map_err(failure)?;
     match args.format {
-        Format::Json => out::print_json(&AslrDocument::of(&study)),
+        Format::Json => out::print_json(&AslrDocument::from_study(&study)),
         Format::Table => out::print(&screen(&study, out::width())),
     }
 }
 
-fn of(why: NoStudy) -> Failure {
+fn failure(why: NoStudy) -> Failure {
     match (why, interrupt::requested()) {
         (NoStudy::Stopped, Some(signal)) => Failure::Interrupted(signal),
         (why, _) => Failure::input(why.to_string()),

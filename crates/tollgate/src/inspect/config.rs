@@ -13,10 +13,10 @@ use crate::out;
 /// # Errors
 /// A file that is no configuration, and an area that there is not.
 pub fn config(args: &ConfigArgs) -> Result<(), Failure> {
-    let asked = Asked::of(&args.area, args.all, args.explain)?;
+    let asked = Asked::new(&args.area, args.all, args.explain)?;
     let chosen = chosen::chosen(&args.config)?;
     match args.format {
-        Format::Json => out::print_json(&ConfigDocument::of(&chosen, &asked)),
+        Format::Json => out::print_json(&ConfigDocument::new(&chosen, &asked)),
         Format::Table => out::print(&show(&chosen, &asked, out::width())),
     }
 }

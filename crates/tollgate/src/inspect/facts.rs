@@ -44,7 +44,7 @@ pub fn facts(args: &InspectArgs) -> Result<(), Failure> {
     };
     match args.format {
         Format::Json => {
-            out::print_json(&FactsDocument::of(&chosen, &facts, args.from.as_deref(), document::tool()))
+            out::print_json(&FactsDocument::new(&chosen, &facts, args.from.as_deref(), document::tool()))
         }
         Format::Table => {
             let width = out::width();

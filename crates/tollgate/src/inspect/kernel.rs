@@ -21,7 +21,9 @@ pub fn kernel(args: &KernelArgs) -> Result<(), Failure> {
     let named = symbols(&machine, &args.symbols);
     let before = args.since.as_deref().map(|tree| before(tree, &args.symbols, &evidence)).transpose()?;
     match args.format {
-        Format::Json => out::print_json(&KernelDocument::of(&evidence, &conclusion, &named, before.as_ref())),
+        Format::Json => {
+            out::print_json(&KernelDocument::new(&evidence, &conclusion, &named, before.as_ref()))
+        }
         Format::Table if named.is_empty() => out::print(&screen(&evidence, &conclusion, out::width())),
         Format::Table => out::print(&named_screen(&conclusion, &named, before.as_ref(), out::width())),
     }

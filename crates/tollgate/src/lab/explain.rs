@@ -102,7 +102,7 @@ fn operation(
         if moment.text == "ret" && own == (moment.before.cpl, moment.before.general[RSP]) {
             return ControlFlow::Break(());
         }
-        traced.instructions.push(Instruction::of(moment));
+        traced.instructions.push(Instruction::from_moment(moment));
         // An exception is what traps are about; every other experiment ends with it.
         traced.fault = moment.exception.filter(|_| experiment.group != Group::Traps);
         // The branch back to the beginning of the loop ends the operation.
@@ -123,7 +123,7 @@ fn way(
 ) -> Result<Traced, Failure> {
     let mut traced = Traced::default();
     let mut note = |moment: &Moment| {
-        traced.instructions.push(Instruction::of(moment));
+        traced.instructions.push(Instruction::from_moment(moment));
         traced.fault = moment.exception;
         if traced.fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };

@@ -21,7 +21,7 @@ pub fn document(results: &Results, began: SystemTime, label: Option<Label>) -> R
     facts.extend(facts_of(results));
     let unit = results.provenance.as_ref().and_then(unit);
     let measurements = results.rows.iter().map(|row| measurement(row, unit, results.machines)).collect();
-    document::of(began, label, facts, measurements)
+    document::ended_run(began, label, facts, measurements)
 }
 
 /// The document of a guest that ran elsewhere, with the named engine. No other fact of that machine is known.
@@ -45,7 +45,7 @@ pub fn imported(
     let mut facts: Facts = facts_of(results).collect();
     facts.insert("lab.read".to_owned(), Fact::known(path.display().to_string(), "--read"));
     let measurements = results.rows.iter().map(|row| measurement(row, unit, results.machines)).collect();
-    document::of(began, label, facts, measurements)
+    document::ended_run(began, label, facts, measurements)
 }
 
 /// The document of locks.
@@ -69,7 +69,7 @@ pub fn locks(results: &locks::Results, began: SystemTime, label: Option<Label>) 
         };
         Measurement { case: Case::plain(format!("{SUITE}/{}", row.lock.name)), outcome }
     });
-    document::of(began, label, facts, measurements.collect())
+    document::ended_run(began, label, facts, measurements.collect())
 }
 
 fn facts_of(results: &Results) -> impl Iterator<Item = (String, Fact)> + '_ {

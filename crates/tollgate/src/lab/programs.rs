@@ -43,7 +43,7 @@ pub fn run(args: &LabArgs, engine: EngineChoice) -> Result<(), Failure> {
     }
     let walk = |at| ran.fault(at).and_then(|fault| system::walk(&programs, options, fault).ok().flatten());
     let walks: Vec<_> = (0..programs.len()).map(walk).collect();
-    let document = Programs::of(&ran, &programs, &walks);
+    let document = Programs::new(&ran, &programs, &walks);
     if args.format == Format::Json {
         out::print_json(&document)?;
     } else {

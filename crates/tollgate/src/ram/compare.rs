@@ -52,7 +52,7 @@ pub fn compare(args: &RamArgs) -> Result<(), Failure> {
         go_on()?;
         measured.push((shown, made));
     }
-    let ways: Vec<Way> = measured.iter().map(|(name, made)| Way::of(name, made)).collect();
+    let ways: Vec<Way> = measured.iter().map(|(name, made)| Way::new(name, made)).collect();
     match args.format {
         Format::Json => out::print_json(&tollgate_view::ram::Records { ways: &ways }),
         Format::Table => out::print(&tollgate_view::ram::text(&ways, out::width())),

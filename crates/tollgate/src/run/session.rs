@@ -34,7 +34,7 @@ const FEW_SUITES: usize = 2;
 /// Wrong input, before anything is started; nothing measured at all; runs that could not be kept, after they were shown; the condition
 /// of `--fail-on`.
 pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
-    let asked = Asked::of(args, selection)?;
+    let asked = Asked::new(args, selection)?;
     interrupt::install();
     // A copy of this process, which must have no other threads.
     let cleanup = Cleanup::holding(asked.lock().as_slice()).map_err(|error| {
@@ -133,7 +133,7 @@ fn made(
     facts.extend(found.lost.map(|why| (facts::LOST.to_owned(), Fact::known(why, "the session"))));
     facts.extend([facts::patterns(&args.pattern)]);
     facts.extend(args.machine.as_deref().map(facts::machine));
-    let run = document::of(began, args.label.clone(), facts, measurements)?;
+    let run = document::ended_run(began, args.label.clone(), facts, measurements)?;
     Ok(Run { session: part, ..run })
 }
 
@@ -198,7 +198,7 @@ fn print(args: &RunArgs, runs: &[Run], kept: &[PathBuf]) -> Result<(), Failure> 
             if args.counters { show::print_session_counters(&session) } else { Ok(()) }
         }
         (Some(session), [_, _, ..], PictureFormat::Json) => {
-            out::print_json(&session::json::SessionDocument::of(&session, kept))
+            out::print_json(&session::json::SessionDocument::new(&session, kept))
         }
         (_, [first, ..], PictureFormat::Table) => {
             let summary = Summary::of(first);

@@ -58,7 +58,7 @@ impl Asked {
     ///
     /// # Errors
     /// Wrong names, a setting that cannot be changed, options that do not go together.
-    pub fn of(args: &RunArgs, selection: &Selection) -> Result<Self, Failure> {
+    pub fn new(args: &RunArgs, selection: &Selection) -> Result<Self, Failure> {
         let mut named: Vec<(String, Spec)> =
             args.session.environments.iter().map(|name| parse(name)).collect::<Result<_, Failure>>()?;
         if let Some(directory) = &args.session.kernels {

@@ -29,5 +29,5 @@ pub fn document(
         ..Measured::of_executions(GROUP, Unit::Nanoseconds, wall)
     };
     let outcome = Outcome::Measured(Box::new(measured));
-    document::of(began, label, facts, vec![Measurement { case: Case::plain(CASE), outcome }])
+    document::ended_run(began, label, facts, vec![Measurement { case: Case::plain(CASE), outcome }])
 }

@@ -21,10 +21,10 @@ pub struct Marked {
 
 impl Marked {
     pub fn new(patterns: &[&str], processes: u32) -> Self {
-        Self::of(Command::new(program()), patterns, processes)
+        Self::start(Command::new(program()), patterns, processes)
     }
 
-    pub fn of(command: Command, patterns: &[&str], processes: u32) -> Self {
+    pub fn start(command: Command, patterns: &[&str], processes: u32) -> Self {
         Self::with(command, patterns, ["--processes".to_owned(), processes.to_string()])
     }
 

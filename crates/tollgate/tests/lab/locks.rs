@@ -9,7 +9,7 @@ fn locks(home: &Home, on: &str) -> Value {
     home.json(["lab", "locks", "--on", on, "--format", "json"])
 }
 
-fn of(document: &Value, name: &str, field: &str) -> u64 {
+fn figure(document: &Value, name: &str, field: &str) -> u64 {
     let rows = document["locks"].as_array().expect("a list");
     let row = rows.iter().find(|row| row["name"] == name).expect(name);
     row[field].as_f64().expect("a number") as u64
@@ -34,10 +34,14 @@ fn the_table_has_the_rows_of_the_publication_and_what_a_restart_takes() {
         assert_eq!(row["per_operation"].as_f64(), row["instructions"].as_f64(), "two counts: {row}");
         assert_eq!(row["why"], Value::Null);
     }
-    let instructions = |name| of(&document, name, "instructions");
+    let instructions = |name| figure(&document, name, "instructions");
     // xchg: mov, xchg, test, jz, and the release. The page: mov, call, its 6, test, jz, and the release.
     assert_eq!((instructions("lock-xchg"), instructions("lock-restart")), (5, 11));
-    assert_eq!(of(&document, "lock-restart", "writes"), 3, "the return address, the lock, and its release");
+    assert_eq!(
+        figure(&document, "lock-restart", "writes"),
+        3,
+        "the return address, the lock, and its release"
+    );
     // As published: it is at least 7 times as fast as the system call, and about as fast as without interrupts.
     assert!(instructions("lock-call") > 7 * instructions("lock-restart"));
     assert!(instructions("lock-restart") < 2 * instructions("lock-cli"));

@@ -160,28 +160,28 @@ enum MsrRecord {
 
 impl<'a> LiveTables<'a> {
     /// The readings, and the kernel's tables as they are [shown](Live::as_dump).
-    pub fn of(live: &'a Live, kernel: json::DecodedText) -> Self {
+    pub fn new(live: &'a Live, kernel: json::DecodedText) -> Self {
         Self {
             kind: "live",
-            mechanisms: live.mechanisms.iter().map(MechanismRecord::of).collect(),
+            mechanisms: live.mechanisms.iter().map(MechanismRecord::from_mechanism).collect(),
             ring3: match &live.ring3 {
-                Ok(seen) => Ring3Record::Seen(Box::new(Seen::of(seen))),
+                Ok(seen) => Ring3Record::Seen(Box::new(Seen::from_ring3(seen))),
                 Err(why) => Ring3Record::Not { unknown: why.to_string() },
             },
-            msrs: live.msrs.iter().map(MsrRecord::of).collect(),
+            msrs: live.msrs.iter().map(MsrRecord::from_msr).collect(),
             kernel,
         }
     }
 }
 
 impl<'a> MechanismRecord<'a> {
-    fn of(mechanism: &'a Mechanism) -> Self {
+    fn from_mechanism(mechanism: &'a Mechanism) -> Self {
         Self { name: mechanism.name, offered: &mechanism.offered }
     }
 }
 
 impl MsrRecord {
-    fn of<E: ToString>((msr, value): &(Msr, Result<u64, E>)) -> Self {
+    fn from_msr<E: ToString>((msr, value): &(Msr, Result<u64, E>)) -> Self {
         match value {
             Ok(value) => Self::Read(Box::new(Item::Msr(*msr, *value).record())),
             Err(why) => {
@@ -192,7 +192,7 @@ impl MsrRecord {
 }
 
 impl Seen {
-    fn of(seen: &Ring3) -> Self {
+    fn from_ring3(seen: &Ring3) -> Self {
         let selectors = seen.selectors.iter();
         let table = |it: &TableRegister| StoredTable {
             base: hex(it.base),
@@ -203,18 +203,18 @@ impl Seen {
         let vector = |(number, attempt): (u8, &Attempt<bool>)| TriedVector {
             vector: hex(number),
             closed: is_closed(attempt),
-            tried: Attempted::of(attempt, |answered| Answered { answered: *answered }),
+            tried: Attempted::from_attempt(attempt, |answered| Answered { answered: *answered }),
         };
         Self {
             selectors: selectors
                 .map(|known| Item::Rights(Some(known.selector), known.rights, known.limit).record())
                 .collect(),
             loaded: SEGMENTS.iter().zip(seen.loaded).map(|(name, it)| (*name, hex(it.0))).collect(),
-            sgdt: Attempted::of(&seen.gdtr, table),
-            sidt: Attempted::of(&seen.idtr, table),
-            sldt: Attempted::of(&seen.ldtr, selector),
-            tr: Attempted::of(&seen.tr, selector),
-            smsw: Attempted::of(&seen.msw, |it| StoredWord {
+            sgdt: Attempted::from_attempt(&seen.gdtr, table),
+            sidt: Attempted::from_attempt(&seen.idtr, table),
+            sldt: Attempted::from_attempt(&seen.ldtr, selector),
+            tr: Attempted::from_attempt(&seen.tr, selector),
+            smsw: Attempted::from_attempt(&seen.msw, |it| StoredWord {
                 value: hex(*it),
                 set: text::control("cr0", (*it).into()),
             }),
@@ -224,7 +224,7 @@ impl Seen {
 }
 
 impl<T> Attempted<T> {
-    fn of<V>(attempt: &Attempt<V>, show: impl Fn(&V) -> T) -> Self {
+    fn from_attempt<V>(attempt: &Attempt<V>, show: impl Fn(&V) -> T) -> Self {
         match attempt {
             Attempt::Done(value) => Self::Done(show(value)),
             Attempt::Signal { signal, vector, code } => {

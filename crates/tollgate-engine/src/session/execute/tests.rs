@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use tollgate_model::traced::Ended;
 
-use super::super::tests::{child, find, of, side};
+use super::super::tests::{child, find, side, side_of};
 use super::*;
 
 /// An executor of these words: `say`, `wait` (until it is stopped), `die` (the agent does), `fail`, `long` (a text).
@@ -64,9 +64,9 @@ fn order(word: &str) -> Order {
 #[test]
 fn commands_are_executed_in_each_environment_that_there_is() {
     let mut sides = [
-        of(find),
+        side_of(find),
         side("absent", || Err("not installed".to_owned())),
-        of(find),
+        side_of(find),
         side("dies", || Ok(super::super::tests::link(child(|| 0)))),
     ];
     let mut heard = Vec::new();
@@ -106,14 +106,14 @@ fn commands_are_executed_in_each_environment_that_there_is() {
 #[test]
 fn a_command_that_is_not_waited_for_is_stopped() {
     let began = Instant::now();
-    execute_in(&mut [of(find)], &mut |_| {}, &mut |executors| {
+    execute_in(&mut [side_of(find)], &mut |_| {}, &mut |executors| {
         // As after an interruption: the answer to the first one is not taken for that to the second.
         let Err(Halt::Lost(why)) = executors[0].execute(&order("fail"), &mut || {}) else { unreachable!() };
         assert_eq!(why, "no process");
         Ok(())
     })
     .expect("one environment");
-    let mut sides = [of(find)];
+    let mut sides = [side_of(find)];
     let mut agent = AgentSide::new(&mut sides[0], Vec::new());
     agent.start().expect("started");
     let send = |side: &mut AgentSide<'_, '_>, number, word| {
@@ -141,7 +141,7 @@ fn without_an_environment_there_is_no_work() {
     let mut absent = [side("absent", || Err("not installed".to_owned()))];
     let error = execute_in(&mut absent, &mut |_| {}, nothing).expect_err("absent");
     assert_eq!(error.to_string(), "nothing was measured: absent: not installed");
-    let mut counting = of(find);
+    let mut counting = side_of(find);
     counting.is_counting = true;
     let error = execute_in(&mut [counting], &mut |_| {}, nothing).expect_err("no times");
     assert!(error.to_string().contains("not those of a machine"), "{error}");
@@ -149,11 +149,11 @@ fn without_an_environment_there_is_no_work() {
 
 #[test]
 fn the_error_of_the_work_is_that_of_the_session() {
-    let failed = execute_in(&mut [of(find)], &mut |_| {}, &mut |_| {
+    let failed = execute_in(&mut [side_of(find)], &mut |_| {}, &mut |_| {
         Err(BenchError::NoProcess(std::io::Error::other("too many")))
     });
     assert!(matches!(failed, Err(BenchError::NoProcess(_))));
     let stopped =
-        execute_in(&mut [of(find)], &mut |_| {}, &mut |_| Err(BenchError::Interrupted(libc::SIGINT)));
+        execute_in(&mut [side_of(find)], &mut |_| {}, &mut |_| Err(BenchError::Interrupted(libc::SIGINT)));
     assert_eq!(stopped.expect("what there is")[0].findings.interrupted, Some(libc::SIGINT));
 }

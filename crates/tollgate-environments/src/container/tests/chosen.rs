@@ -53,7 +53,7 @@ fn a_filter_is_given_in_the_form_of_the_runtime() {
         for runtime in Runtime::ALL {
             let of = |seccomp| prepare(&asked(Some(runtime), seccomp), &agent(), paths, cleanup, &|| false);
             let config = || {
-                let id = Order::of(&file, &[], paths, runtime.name(), &Seccomp::None).id;
+                let id = Order::new(&file, &[], paths, runtime.name(), &Seccomp::None).id;
                 let text =
                     std::fs::read_to_string(paths.private.join(id).join("bundle/config.json")).unwrap();
                 serde_json::from_str::<serde_json::Value>(&text).unwrap()
@@ -95,10 +95,10 @@ fn messages_lose_the_names_before_them() {
 #[test]
 fn names_are_those_of_hosts_and_cgroups() {
     let paths = Paths { private: Path::new("/tmp/.tollgate-12-00ff"), work: None };
-    let order = Order::of(Path::new("/x"), &[], paths, "runc", &Seccomp::None);
+    let order = Order::new(Path::new("/x"), &[], paths, "runc", &Seccomp::None);
     assert_eq!(order.id, "tollgate-12-00ff-runc");
     let paths = Paths { private: Path::new("/tmp/a b:c"), work: None };
-    assert_eq!(Order::of(Path::new("/x"), &[], paths, "runc", &Seccomp::None).id, "tollgate-abc-runc");
+    assert_eq!(Order::new(Path::new("/x"), &[], paths, "runc", &Seccomp::None).id, "tollgate-abc-runc");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_path_that_would_be_divided_is_not_given() {
             let work = paths.private.join(name);
             std::fs::create_dir(&work).unwrap();
             let order =
-                Order::of(Path::new("/x"), &[], Paths { work: Some(&work), ..paths }, "t", &Seccomp::None);
+                Order::new(Path::new("/x"), &[], Paths { work: Some(&work), ..paths }, "t", &Seccomp::None);
             assert_eq!(order.work().unwrap() == work, is_given, "{name}");
         }
     });

@@ -24,7 +24,7 @@ pub(super) fn apply(settings: &[Setting]) -> Result<(), EnvironmentError> {
     // Last: it may refuse the calls that the others need.
     for setting in settings {
         if let Setting::Seccomp(asked) = setting
-            && let Some(filter) = Filter::of(asked)?
+            && let Some(filter) = Filter::read(asked)?
         {
             filter.install()?;
         }
@@ -50,7 +50,7 @@ pub(super) fn check(settings: &[Setting]) -> Result<(), EnvironmentError> {
                 Ok(_) => return Err(unusable!("{} is not a directory", dir.display())),
                 Err(error) => return Err(unusable!("{}: {}", dir.display(), plainly(error))),
             },
-            Setting::Seccomp(asked) => drop(Filter::of(asked)?),
+            Setting::Seccomp(asked) => drop(Filter::read(asked)?),
             Setting::Nice(_) | Setting::Sched(_) | Setting::SetarchR | Setting::Variable(..) => {}
         }
     }

@@ -78,7 +78,7 @@ pub(super) fn setting(key: &str, value: &str) -> Result<Setting, String> {
             "setarch is -R, which turns the randomization of addresses off, not `{}`",
             excerpt(value)
         )),
-        "sched" => Sched::of(key, value).map(Setting::Sched),
+        "sched" => Sched::parse(key, value).map(Setting::Sched),
         "nice" => {
             let nice = number(value).filter(|nice| (-20..20).contains(nice));
             nice.map(Setting::Nice)

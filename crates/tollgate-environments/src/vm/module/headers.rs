@@ -24,7 +24,7 @@ pub(super) struct Roots(Vec<PathBuf>);
 
 impl Roots {
     /// Those of a kernel image: above its `boot`, `lib/modules/…` or `usr/lib/modules/…`, then the neighbours of that directory.
-    pub fn of(kernel_image: &Path) -> Result<Self, EnvironmentError> {
+    pub fn find(kernel_image: &Path) -> Result<Self, EnvironmentError> {
         let image = fs::canonicalize(kernel_image)
             .map_err(|error| unusable!("{}: {}", kernel_image.display(), plainly(error)))?;
         let beside = image.parent().unwrap_or(Path::new("/"));

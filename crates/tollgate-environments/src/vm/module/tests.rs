@@ -103,7 +103,7 @@ impl Unpacked {
     fn lay(&self) -> Result<PathBuf, String> {
         let into = self.path("laid");
         let laid = || {
-            let roots = Roots::of(&self.image())?;
+            let roots = Roots::find(&self.image())?;
             tree::lay(&roots, &Headers::find(&roots, &self.image(), "9.9")?, &into)
         };
         laid().map_err(|error| error.to_string())
@@ -175,7 +175,7 @@ fn built_around(unpacked: &Unpacked) -> PathBuf {
 }
 
 fn found(unpacked: &Unpacked, image: &Path) -> Option<PathBuf> {
-    let roots = Roots::of(image).unwrap();
+    let roots = Roots::find(image).unwrap();
     Headers::find(&roots, image, "9.9").ok().map(|headers| headers.found).filter(|found| {
         let packages = unpacked.path("headers/usr/src/linux-headers-9.9");
         *found != packages

@@ -133,7 +133,7 @@ struct LinkFields {
 
 impl<'a> AslrDocument<'a> {
     /// Of a study.
-    pub fn of(study: &'a Study) -> Self {
+    pub fn from_study(study: &'a Study) -> Self {
         let Study { library, .. } = study;
         let elf = &study.subject.elf;
         let settings = &study.settings;
@@ -168,7 +168,7 @@ impl<'a> AslrDocument<'a> {
                 legacy_layout: settings.is_legacy(),
                 personality: settings.personality,
             },
-            regions: study.regions.iter().map(RegionFields::of).collect(),
+            regions: study.regions.iter().map(RegionFields::from_region).collect(),
             groups: study.together.groups.iter().map(|group| names(group)).collect(),
             links: links
                 .map(|link| LinkFields {
@@ -186,11 +186,11 @@ fn names(group: &[Region]) -> Vec<&'static str> {
 }
 
 impl<'a> RegionFields<'a> {
-    fn of(found: &'a RegionResult) -> Self {
+    fn from_region(found: &'a RegionResult) -> Self {
         Self {
             name: found.region.name(),
             absent: found.seen.as_ref().err().copied(),
-            spread: found.seen.as_ref().ok().map(SpreadFields::of),
+            spread: found.seen.as_ref().ok().map(SpreadFields::from_spread),
             allowed: found.allowed.bits,
             allowed_by: Some(found.allowed.source).filter(|source| !source.is_empty()),
             why: found.allowed.why.as_deref(),
@@ -200,7 +200,7 @@ impl<'a> RegionFields<'a> {
 }
 
 impl SpreadFields {
-    fn of(spread: &Spread) -> Self {
+    fn from_spread(spread: &Spread) -> Self {
         let one_start = spread.samples == 1;
         let (bits, low, high, estimator, uniform) = match spread.bits {
             Bits::Constant { .. } if one_start => (None, None, None, "none", None),

@@ -64,7 +64,7 @@ enum Status<'a> {
 
 impl<'a> KernelDocument<'a> {
     /// The document of the evidence, its conclusion, and the symbols that were asked for, also those of another boot where there are some.
-    pub fn of(
+    pub fn new(
         evidence: &'a Evidence,
         conclusion: &'a Conclusion,
         named: &'a [Named],
@@ -90,7 +90,7 @@ impl<'a> KernelDocument<'a> {
             symbols: named
                 .iter()
                 .enumerate()
-                .map(|(at, symbol)| Symbol::of(symbol, before.and_then(|before| before.symbols.get(at))))
+                .map(|(at, symbol)| Symbol::new(symbol, before.and_then(|before| before.symbols.get(at))))
                 .collect(),
         }
     }

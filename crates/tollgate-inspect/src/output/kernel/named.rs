@@ -192,7 +192,7 @@ struct Other<'a> {
 
 impl<'a> Symbol<'a> {
     /// A symbol, and the same one in another boot.
-    pub(super) fn of(symbol: &'a Named, before: Option<&Named>) -> Self {
+    pub(super) fn new(symbol: &'a Named, before: Option<&Named>) -> Self {
         let hex = |all: &[u64]| all.iter().copied().map(hexadecimal).collect();
         let place = |it: &'a Address| Place { address: hexadecimal(it.at), module: it.module.as_deref() };
         let was = before.and_then(Named::address);

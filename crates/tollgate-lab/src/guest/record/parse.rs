@@ -191,7 +191,7 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Fields<I> {
         let (pairs, rest) = word.as_chunks::<2>();
         let bytes: Option<Vec<u8>> =
             pairs.iter().map(|pair| number(pair).and_then(|byte| u8::try_from(byte).ok())).collect();
-        bytes.filter(|_| rest.is_empty()).and_then(|bytes| Text::of(&bytes)).ok_or(Complaint::Fields)
+        bytes.filter(|_| rest.is_empty()).and_then(|bytes| Text::from_bytes(&bytes)).ok_or(Complaint::Fields)
     }
 }
 

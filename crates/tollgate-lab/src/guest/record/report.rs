@@ -23,7 +23,7 @@ impl Text {
     pub const MOST: usize = 64;
 
     /// These bytes; none where there are none, or too many.
-    pub fn of(bytes: &[u8]) -> Option<Self> {
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut text = Self { bytes: [0; Self::MOST], length: u8::try_from(bytes.len()).ok()? };
         text.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
         (!bytes.is_empty()).then_some(text)

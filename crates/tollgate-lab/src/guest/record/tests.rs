@@ -16,7 +16,7 @@ fn report() -> impl Strategy<Value = Report> {
             let place = Place { rsp: g, rflags: h, ticks: i };
             match kind {
                 0 => Report::Unloaded { program, why: number },
-                1 => Report::Out { program, text: Text::of(&text).unwrap() },
+                1 => Report::Out { program, text: Text::from_bytes(&text).unwrap() },
                 2 => Report::Exit { thread, status: c, ticks: d, calls: e, switches: f },
                 3 => Report::Dead { thread, fault, cr2: b, place },
                 4 => Report::Unknown { thread, cs: e as u16, rip: f, place },

@@ -95,7 +95,7 @@ fn twenty_five_wrong_set_ups_have_their_places() {
     let (wrong, measured): (Vec<&Experiment>, Vec<_>) =
         EXPERIMENTS.iter().partition(|it| it.group == Group::Wrong);
     let many: Vec<&Experiment> = measured.into_iter().chain(wrong.into_iter().cycle().take(25)).collect();
-    let columns = Columns::of(&many);
+    let columns = Columns::new(&many);
     assert_eq!((columns.count, columns.gap), (3, 0));
     let places = places(&many, &columns);
     assert_eq!(places.len(), many.len() + 5);

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use crate::locks::ENTRIES;
 
-    fn of(name: &str) -> Proof {
+    fn proof(name: &str) -> Proof {
         prove(ENTRIES.iter().find(|entry| entry.name == name).expect(name))
     }
 
@@ -174,13 +174,13 @@ mod tests {
             assert!(proof.preemptions > 0, "{}", entry.name);
         }
         // In ring 3 two instructions; in ring 0 what stands between STI's shadow and CLI.
-        assert!(of("entry-frame").instructions > of("entry-gs8-masked").instructions);
-        assert_eq!(of("entry-gs8-masked").instructions, 2);
+        assert!(proof("entry-frame").instructions > proof("entry-gs8-masked").instructions);
+        assert_eq!(proof("entry-gs8-masked").instructions, 2);
     }
 
     #[test]
     fn the_published_entry_loses_a_stack_to_the_other_thread() {
-        let violation = of("entry-gs8").violation.expect("one");
+        let violation = proof("entry-gs8").violation.expect("one");
         assert_eq!(violation.harm, Some(Harm::Condition));
         let whats: Vec<&str> = violation.steps.iter().map(|step| step.what.as_str()).collect();
         assert!(
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn without_a_mask_the_processor_shuts_down() {
         for name in ["entry-no-fmask", "entry-no-cli"] {
-            let violation = of(name).violation.expect("one");
+            let violation = proof(name).violation.expect("one");
             assert_eq!(violation.harm, Some(Harm::Crash), "{name} {violation:?}");
         }
     }

@@ -81,7 +81,7 @@ pub(super) fn outcome(fault: &Fault) -> &'static str {
 }
 
 impl FaultRecord {
-    pub(super) fn of(fault: &Fault, moment: Option<&Moment>) -> Self {
+    pub(super) fn new(fault: &Fault, moment: Option<&Moment>) -> Self {
         let (vector, error, cr2) = match fault.cause {
             Cause::Exception { vector, error, cr2 } => {
                 let is_of_a_page = Exception(vector) == Exception::PAGE_FAULT;

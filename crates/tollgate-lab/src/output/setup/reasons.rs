@@ -97,7 +97,7 @@ const TASK: &str = "SDM 3A, \"Task management in 64-bit mode\"";
 const IDT: &str = "SDM 3A, \"64-bit mode IDT\"";
 
 /// The reason of a write; none of what this kernel does not write.
-pub(super) fn of(item: &Item, sums: &Sums) -> Option<Reason> {
+pub(super) fn reason_of(item: &Item, sums: &Sums) -> Option<Reason> {
     match item {
         Item::Port { .. } => reason(
             "Nothing shall come but what is asked for. Firmware leaves the controllers at vectors 8 to f and 70 to 77; 8 to f \

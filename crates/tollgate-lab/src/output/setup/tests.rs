@@ -30,7 +30,7 @@ fn what_goes_wrong_otherwise_is_the_outcome_of_an_experiment() {
         let shown: Vec<&Otherwise> = document.writes.iter().flat_map(|write| &write.otherwise).collect();
         assert!(shown.iter().all(|it| it.as_expected), "{vendor}");
         for it in &shown {
-            let experiment = Experiment::of(it.experiment).expect(it.experiment);
+            let experiment = Experiment::by_name(it.experiment).expect(it.experiment);
             // All but one are refused: what IOPL 3 is worth shows by being done.
             let is_refused = it.outcome.starts_with('#') && it.outcome.contains(" in ring ");
             assert_eq!(is_refused, experiment.group == Group::Wrong, "{}: {}", it.experiment, it.outcome);

@@ -27,7 +27,7 @@ fn a_wrong_archive_is_refused() {
     const ENOEXEC: u32 = 8;
     const ENOMEM: u32 = 12;
     const EFAULT: u32 = 14;
-    let good = Archive::of(&[flat!(hello), flat!(hello)]);
+    let good = Archive::new(&[flat!(hello), flat!(hello)]);
     assert_eq!(unloaded(&good), []);
     let end = good.0.len() as u32;
     for (at, value, expected) in [
@@ -122,7 +122,7 @@ fn calls_answer() {
         ([14, 0, 0, 0], -38), // the first that there is not
         ([u64::MAX - 1, 0, 0, 0], -38),
     ];
-    let found = results(&Archive::of(&[caller(&calls.map(|(call, _)| call))]));
+    let found = results(&Archive::new(&[caller(&calls.map(|(call, _)| call))]));
     for ((call, expected), found) in calls.iter().zip(&found) {
         assert_eq!(*found as i64, *expected, "{call:x?}");
     }
@@ -139,7 +139,7 @@ fn what_may_be_written_has_a_bound() {
         Report::Out { program: 0, text } => text.bytes().len(),
         _ => 0,
     };
-    let reports = whole(&Archive::of(&programs));
+    let reports = whole(&Archive::new(&programs));
     assert_eq!(reports.iter().map(written).sum::<usize>(), 0x4000);
     let ended = reports.iter().filter(|report| matches!(report, Report::Exit { .. })).count();
     assert_eq!(ended, 16, "who may not write goes on");
@@ -154,7 +154,7 @@ proptest! {
         cut in any::<prop::sample::Index>(),
         is_cut: bool,
     ) {
-        let mut archive = Archive::of(&[flat!(hello), Flat { flags: 3, ..flat!(count) }]);
+        let mut archive = Archive::new(&[flat!(hello), Flat { flags: 3, ..flat!(count) }]);
         for (at, byte) in changes {
             archive.0[at] = byte;
         }

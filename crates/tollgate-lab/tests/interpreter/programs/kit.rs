@@ -54,7 +54,7 @@ fn words(words: &[u64]) -> impl Iterator<Item = u8> {
 }
 
 impl Archive {
-    pub(crate) fn of(programs: &[Flat]) -> Self {
+    pub(crate) fn new(programs: &[Flat]) -> Self {
         let count = programs.len();
         let mut archive = Self(b"tgprog\0\x01".to_vec());
         archive.0.resize(64 + (64 + 40) * count, 0);

@@ -54,12 +54,12 @@ impl Random {
         self.next() % limit
     }
 
-    fn of<T: Copy>(&mut self, from: &[T]) -> T {
+    fn choose<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize]
     }
 
     fn code_segment(&mut self) -> u8 {
-        self.of(&[0x1b, 0x2b])
+        self.choose(&[0x1b, 0x2b])
     }
 }
 
@@ -70,14 +70,14 @@ fn piece(random: &mut Random, at: u32) -> Vec<u8> {
         0..=4 => {
             // mov of a number to a register: to rax mostly that of a call.
             let register = random.below(16) as u8;
-            let number = if register == 0 { 1 + random.below(15) } else { random.of(&NUMBERS) };
+            let number = if register == 0 { 1 + random.below(15) } else { random.choose(&NUMBERS) };
             code.extend([0x48 | register >> 3, 0xb8 | register & 7]);
             code.extend(number.to_le_bytes());
         }
         5 | 6 => {
             // push; popf
             code.push(0x68);
-            code.extend((random.of(&FLAGS) | random.of(&FLAGS)).to_le_bytes());
+            code.extend((random.choose(&FLAGS) | random.choose(&FLAGS)).to_le_bytes());
             code.push(0x9d);
         }
         7 | 8 => code.extend([0x0f, 0x05]),
@@ -106,12 +106,12 @@ fn piece(random: &mut Random, at: u32) -> Vec<u8> {
         16 => {
             // a frame, and iretq
             code.extend([0x6a, 0x23, 0x54, 0x68]);
-            code.extend(random.of(&FLAGS).to_le_bytes());
+            code.extend(random.choose(&FLAGS).to_le_bytes());
             code.extend([0x6a, random.code_segment(), 0x68]);
             code.extend((at + 17).to_le_bytes());
             code.extend([0x48, 0xcf]);
         }
-        17 => code.extend([0xf3, random.of(&[0xaa, 0xa4, 0xae, 0xa6])]),
+        17 => code.extend([0xf3, random.choose(&[0xaa, 0xa4, 0xae, 0xa6])]),
         18 => code.extend([0xf1]),
         _ => code.extend(random.next().to_le_bytes().iter().take(3)),
     }
@@ -138,7 +138,7 @@ fn survives(round: u64, make: fn(&mut Random) -> Vec<u8>) {
     let flags = (round % 4) as u32;
     let mut programs: Vec<Flat> = (0..15).map(|_| Flat { code: make(&mut random), flags }).collect();
     programs.push(flat!(hello));
-    let mut archive = Archive::of(&programs);
+    let mut archive = Archive::new(&programs);
     archive.set_period(2);
     // Without records of registers.
     archive.set_options(0x4000);

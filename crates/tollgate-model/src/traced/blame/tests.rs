@@ -88,14 +88,14 @@ fn the_rest_of_a_short_command_is_unaccounted_and_not_user_or_kernel() {
         unaccounted: 2 * MS,
         ..Account::default()
     };
-    assert_eq!(Account::of(&one), account);
+    assert_eq!(Account::from_traced(&one), account);
     // Two threads side by side: their time is scaled to the 5 ms in which one of them ran.
     let two = Traced { user_ns: 6 * MS, sys_ns: 2 * MS, ..one.clone() };
     let account = Account { user: 3_750_000, sys: 1_250_000, unaccounted: MS, ..account };
-    assert_eq!(Account::of(&two), account);
+    assert_eq!(Account::from_traced(&two), account);
     // No time on a processor is no reason to invent one.
     let none = Traced { user_ns: 0, sys_ns: 0, ..one };
-    assert_eq!(Account::of(&none).unaccounted, 6 * MS);
+    assert_eq!(Account::from_traced(&none).unaccounted, 6 * MS);
 }
 
 #[test]
@@ -135,8 +135,8 @@ fn where_idle_time_is_unknown_so_is_the_kind_of_waiting() {
     assert_eq!(blame.calls[0].parts.disk_ns, 150 * MS);
     assert_eq!(blame.calls[1].parts.unknown_ns, 150 * MS);
     let parallel = traced(1000, 1500, 300, None, Vec::new(), Parts::default());
-    assert_eq!(Account::of(&parallel).unaccounted, 0);
-    assert_eq!(Account::of(&parallel).busy(), 1000 * MS);
+    assert_eq!(Account::from_traced(&parallel).unaccounted, 0);
+    assert_eq!(Account::from_traced(&parallel).busy(), 1000 * MS);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn any_traced() -> impl Strategy<Value = Traced> {
 proptest! {
     #[test]
     fn parts_of_any_execution_sum_to_the_real_time(one in any_traced()) {
-        let account = Account::of(&one);
+        let account = Account::from_traced(&one);
         let sum: u128 = account.parts().iter().map(|(_, ns)| u128::from(*ns)).sum();
         prop_assert_eq!(sum, u128::from(one.wall_ns));
         let blame = Blame::of(&one);

@@ -68,7 +68,7 @@ pub(super) fn without_comments(text: &str) -> String {
 
 impl<'a> Parts<'a> {
     /// Splits a text without comments.
-    pub(super) fn of(text: &'a str) -> Result<Self, TextError> {
+    pub(super) fn parse(text: &'a str) -> Result<Self, TextError> {
         let last = text.lines().count().max(1);
         let at = |line: usize, problem: &str| TextError { line, problem: problem.to_owned() };
         let (first, arch, name) = header(text)

@@ -26,7 +26,7 @@ struct Threads {
 /// The test of a text.
 pub(super) fn test(file: &str, text: &str) -> Result<Test, TextError> {
     let text = without_comments(text);
-    let parts = Parts::of(&text)?;
+    let parts = Parts::parse(&text)?;
     let at = |part: Part<'_>| move |problem| TextError { line: part.line, problem };
     let (names, code) =
         parts.rows.split_first().map_or((&[][..], &[][..]), |(names, code)| (&names[..], code));

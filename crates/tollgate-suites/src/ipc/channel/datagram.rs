@@ -90,7 +90,7 @@ impl<const LOSES: bool> End for Socket<LOSES> {
 /// Whether a call moved a message of so many bytes.
 #[inline(always)]
 pub(super) fn whole(moved: i64, bytes: usize) -> Outcome {
-    if moved == bytes as i64 { Ok(()) } else { Err(Fault::of(moved)) }
+    if moved == bytes as i64 { Ok(()) } else { Err(Fault::from_result(moved)) }
 }
 
 #[cfg(test)]

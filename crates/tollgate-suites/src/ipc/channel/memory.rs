@@ -147,7 +147,7 @@ fn change(count: &Count, value: u32, wait: Wait) -> Outcome {
     // SAFETY: the kernel only takes the word's address.
     match unsafe { call(libc::SYS_futex, arguments) } {
         0.. => Ok(()),
-        error => Err(Fault::of(error)),
+        error => Err(Fault::from_result(error)),
     }
 }
 
@@ -182,7 +182,7 @@ fn sleep_while(count: &Count, flags: libc::c_int, stops: impl Fn(u32) -> bool) -
         // SAFETY: the kernel reads the word and, without a timeout, nothing else.
         let waited = unsafe { call(libc::SYS_futex, arguments) };
         if waited < 0 && waited != -i64::from(libc::EAGAIN) {
-            outcome = Err(Fault::of(waited));
+            outcome = Err(Fault::from_result(waited));
             break;
         }
     }

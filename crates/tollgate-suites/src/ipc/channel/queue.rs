@@ -22,7 +22,7 @@ struct Queues {
 pub fn queues(bytes: usize) -> Result<Ends> {
     let refused = |error: io::Error| match error.raw_os_error() {
         Some(libc::ENOSYS) => skip!("this kernel has no POSIX message queues"),
-        _ => Refusal::of("mq_open(2) is refused", &error),
+        _ => Refusal::new("mq_open(2) is refused", &error),
     };
     let there = Arc::new(queue(bytes).map_err(refused)?);
     let back = Arc::new(queue(bytes).map_err(refused)?);

@@ -44,14 +44,14 @@ impl Messages {
             (Ok(()), error) if error == -libc::EINVAL => {
                 Err(skip!("this kernel has no messages between rings (IORING_OP_MSG_RING, since Linux 5.18)"))
             }
-            (Ok(()), error) => Err(fail!("{}", Fault::of(i64::from(error)).in_words())),
+            (Ok(()), error) => Err(fail!("{}", Fault::from_result(i64::from(error)).in_words())),
             (Err(fault), _) => Err(fail!("{}", fault.in_words())),
         }
     }
 }
 
 fn fault(error: &io::Error) -> Fault {
-    Fault::of(-i64::from(error.raw_os_error().unwrap_or(libc::EIO)))
+    Fault::from_result(-i64::from(error.raw_os_error().unwrap_or(libc::EIO)))
 }
 
 impl End for Messages {
@@ -85,7 +85,7 @@ impl End for Messages {
                 }
             });
             if failed < 0 {
-                return Err(Fault::of(i64::from(failed)));
+                return Err(Fault::from_result(i64::from(failed)));
             }
             if is_doubled {
                 // One message is on its way at a time.

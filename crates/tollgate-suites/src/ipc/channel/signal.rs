@@ -94,7 +94,7 @@ impl End for Signals {
         // SAFETY: the kernel reads 128 bytes.
         match unsafe { call(libc::SYS_rt_tgsigqueueinfo, arguments) } {
             0 => Ok(()),
-            error => Err(Fault::of(error)),
+            error => Err(Fault::from_result(error)),
         }
     }
 
@@ -105,7 +105,7 @@ impl End for Signals {
         // SAFETY: the kernel reads a set of eight bytes and writes 128 bytes; there is no time limit.
         let number = unsafe { call(libc::SYS_rt_sigtimedwait, arguments) };
         if number != i64::from(self.number) {
-            return Err(Fault::of(number));
+            return Err(Fault::from_result(number));
         }
         if let Some(bytes) = message.first_chunk_mut() {
             // SAFETY: zeros are valid, and so is what the kernel wrote.

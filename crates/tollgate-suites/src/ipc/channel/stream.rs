@@ -116,7 +116,7 @@ fn write_all(into: &OwnedFd, message: &[u8]) -> Outcome {
         // SAFETY: the kernel reads so many bytes.
         match unsafe { call(libc::SYS_write, arguments) } {
             moved if moved > 0 => sent += moved as usize,
-            other => return Err(Fault::of(other)),
+            other => return Err(Fault::from_result(other)),
         }
     }
     Ok(())
@@ -130,7 +130,7 @@ fn read_all(out: &OwnedFd, message: &mut [u8]) -> Outcome {
         // SAFETY: the kernel writes at most so many bytes.
         match unsafe { call(libc::SYS_read, arguments) } {
             moved if moved > 0 => received += moved as usize,
-            other => return Err(Fault::of(other)),
+            other => return Err(Fault::from_result(other)),
         }
     }
     Ok(())

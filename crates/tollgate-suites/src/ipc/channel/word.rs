@@ -48,7 +48,7 @@ impl End for Words {
         // SAFETY: the kernel only takes the word's address.
         match unsafe { call(libc::SYS_futex, arguments) } {
             0.. => Ok(()),
-            error => Err(Fault::of(error)),
+            error => Err(Fault::from_result(error)),
         }
     }
 
@@ -65,7 +65,7 @@ impl End for Words {
             let waited =
                 unsafe { call(libc::SYS_futex, [word.as_ptr() as u64, operation, u64::from(value), 0]) };
             if waited < 0 && waited != -i64::from(libc::EAGAIN) {
-                return Err(Fault::of(waited));
+                return Err(Fault::from_result(waited));
             }
         };
         if let Some(bytes) = message.first_chunk_mut() {

@@ -199,7 +199,7 @@ impl Switch {
                 switch.threads[1] = partner;
                 Ok(switch)
             }
-            Ok(Err(error)) => Err(Refusal::of("the other processor is refused (sched_setaffinity)", &error)),
+            Ok(Err(error)) => Err(Refusal::new("the other processor is refused (sched_setaffinity)", &error)),
             Err(_) => Err(fail!("the partner thread did not start")),
         }
     }

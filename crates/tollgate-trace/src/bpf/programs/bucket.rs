@@ -71,7 +71,7 @@ mod tests {
         }
     }
 
-    fn of(ns: u64) -> u32 {
+    fn bucket_of(ns: u64) -> u32 {
         let mut a = Assembler::default();
         bucket(&mut a, R9);
         let mut registers = [u64::MAX; 11];
@@ -86,16 +86,16 @@ mod tests {
         for number in 0..traced::BUCKETS {
             let low = traced::bucket_low(number);
             for ns in [low.saturating_sub(1), low, low + 1] {
-                assert_eq!(of(ns), traced::bucket(ns), "{ns}");
+                assert_eq!(bucket_of(ns), traced::bucket(ns), "{ns}");
             }
         }
-        assert_eq!(of(u64::MAX), traced::bucket(u64::MAX));
+        assert_eq!(bucket_of(u64::MAX), traced::bucket(u64::MAX));
     }
 
     proptest! {
         #[test]
         fn the_program_finds_the_bucket_of_the_model(ns: u64, shift in 0u32..64) {
-            prop_assert_eq!(of(ns >> shift), traced::bucket(ns >> shift));
+            prop_assert_eq!(bucket_of(ns >> shift), traced::bucket(ns >> shift));
         }
     }
 }

@@ -41,7 +41,7 @@ struct InspectedFact<'a> {
 
 impl<'a> FactsDocument<'a> {
     /// The chosen facts, and all that describe the environment.
-    pub fn of(groups: &'a [Group], all: &Facts, from: Option<&'a Path>, tool: Tool) -> Self {
+    pub fn new(groups: &'a [Group], all: &Facts, from: Option<&'a Path>, tool: Tool) -> Self {
         let (mut facts, mut moments) = (BTreeMap::new(), BTreeMap::new());
         for group in groups {
             for (name, fact) in &group.facts {

@@ -10,7 +10,7 @@ pub(crate) fn reasons(unknown: &[&(String, Fact)], facts: &Facts, width: usize) 
     for (name, fact) in unknown {
         let Fact::Unknown { why } = fact else { continue };
         let (kind, why) = why.kind_and_why();
-        let reason = Reason::of(kind, name, why);
+        let reason = Reason::new(kind, name, why);
         match lines.iter_mut().find(|known| known.joins(&reason)) {
             Some(known) => known.join(reason),
             None => lines.push(reason),
@@ -39,7 +39,7 @@ struct Reason<'a> {
 }
 
 impl<'a> Reason<'a> {
-    fn of(kind: &'static str, name: &'a str, why: &'a str) -> Self {
+    fn new(kind: &'static str, name: &'a str, why: &'a str) -> Self {
         let path = why.strip_suffix(" does not exist").filter(|path| !path.contains([' ', ',']));
         let missing = path.and_then(|path| path.rsplit_once('/'));
         let missing = missing.map(|(directory, file)| (directory, vec![file]));

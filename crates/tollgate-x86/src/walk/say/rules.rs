@@ -106,7 +106,7 @@ pub(super) fn say(f: &mut Formatter<'_>, rule: &Rule, holds: bool) -> fmt::Resul
         }
         Rule::NotNested => f.write_str(or("NT is clear", "NT is set, and long mode has no nested tasks")),
         Rule::IsTask { kind, busy } => {
-            write!(f, "type {kind:x}, {}: ", SystemKind::of(kind).name())?;
+            write!(f, "type {kind:x}, {}: ", SystemKind::from_type(kind).name())?;
             let wanted = if busy { "a busy TSS" } else { "an available TSS" };
             write!(f, "{}{wanted}", or("", "not "))
         }
@@ -122,7 +122,7 @@ fn gate_kind(f: &mut Formatter<'_>, s: bool, kind: u8, width: Width) -> fmt::Res
         Width::Legacy => "here",
         Width::Long => "here in long mode",
     };
-    write!(f, "type {kind:x}, {}: none that can be entered {place}", SystemKind::of(kind).name())
+    write!(f, "type {kind:x}, {}: none that can be entered {place}", SystemKind::from_type(kind).name())
 }
 
 fn open(f: &mut Formatter<'_>, dpl: u8, cpl: u8, rpl: Option<u8>, holds: bool) -> fmt::Result {

@@ -94,10 +94,10 @@ impl Model {
         model.set_segment(SegmentRegister::Ldtr, Segment::null(Selector(0)));
         model.set_segment(
             SegmentRegister::Cs,
-            Segment::of(Selector(USER_CODE), Descriptor::flat_code(3, long)),
+            Segment::new(Selector(USER_CODE), Descriptor::flat_code(3, long)),
         );
         for register in [SegmentRegister::Ss, SegmentRegister::Ds, SegmentRegister::Es] {
-            model.set_segment(register, Segment::of(Selector(USER_DATA), Descriptor::flat_data(3)));
+            model.set_segment(register, Segment::new(Selector(USER_DATA), Descriptor::flat_data(3)));
         }
         model.set_segment(SegmentRegister::Fs, Segment::null(Selector(0)));
         model.set_segment(SegmentRegister::Gs, Segment::null(Selector(0)));
@@ -118,8 +118,8 @@ impl Model {
     pub(super) fn kernel(width: Width) -> Self {
         let mut model = Self::user(width);
         let code = Descriptor::flat_code(0, width == Width::Long);
-        model.set_segment(SegmentRegister::Cs, Segment::of(Selector(KERNEL_CODE), code));
-        model.set_segment(SegmentRegister::Ss, Segment::of(Selector(KERNEL_DATA), Descriptor::flat_data(0)));
+        model.set_segment(SegmentRegister::Cs, Segment::new(Selector(KERNEL_CODE), code));
+        model.set_segment(SegmentRegister::Ss, Segment::new(Selector(KERNEL_DATA), Descriptor::flat_data(0)));
         model.set_register(Register::Rsp, Some(KERNEL_STACK - 0x408));
         model
     }
@@ -128,7 +128,7 @@ impl Model {
     pub(super) fn compatibility() -> Self {
         let mut model = Self::user(Width::Long);
         let code = Descriptor::flat_code(3, false);
-        model.set_segment(SegmentRegister::Cs, Segment::of(Selector(USER_CODE_32), code));
+        model.set_segment(SegmentRegister::Cs, Segment::new(Selector(USER_CODE_32), code));
         model
     }
 
@@ -284,7 +284,7 @@ impl Model {
         selector: u16,
         descriptor: Descriptor,
     ) {
-        self.set_segment(register, Segment::of(Selector(selector), descriptor));
+        self.set_segment(register, Segment::new(Selector(selector), descriptor));
     }
 
     pub(super) fn set_value(&mut self, register: Register, value: u64) {

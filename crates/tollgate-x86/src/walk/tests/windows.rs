@@ -32,7 +32,7 @@ fn int_2e_of_windows_2000() {
     sketch.descriptors = &descriptors;
     sketch.pieces = &mut pieces;
     let tr = Descriptor::decode(TSS_BUSY);
-    sketch.segments[SegmentRegister::Tr as usize] = Segment::of(Selector(0x28), tr);
+    sketch.segments[SegmentRegister::Tr as usize] = Segment::new(Selector(0x28), tr);
     sketch.segments[SegmentRegister::Cs as usize].selector = Some(Selector(0x1b));
     sketch.segments[SegmentRegister::Ss as usize].selector = Some(Selector(0x23));
     sketch.rsp = Some(0x0006_fdf0);
