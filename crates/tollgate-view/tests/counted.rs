@@ -2,7 +2,7 @@
 
 mod sessions;
 
-use sessions::{Side, host, runs};
+use sessions::{Side, host, runs, under};
 use tollgate_engine::Topology;
 use tollgate_model::compare::Spread;
 use tollgate_model::{Environment, Fact, Outcome, ProcessRounds, Provenance, Run, Unit};
@@ -161,7 +161,7 @@ fn kernels_stand_side_by_side_and_each_is_compared_with_the_one_before() {
     let mut runs = runs;
     runs[1].session.as_mut().expect("a session").environment = "other".to_owned();
     let session = Session::of(&runs).expect("a session");
-    assert!(session::text(&session, false, 80).contains("compared with 6.1.0-47-cloud-amd64"));
+    insta::assert_snapshot!("one_kernel_is_called_otherwise", plain(&session::text(&session, false, 80)));
 }
 
 #[test]
@@ -301,15 +301,12 @@ fn times_and_counts_stand_beside_each_other() {
     insta::assert_snapshot!("a_host_beside_a_counting_guest", text);
     let comparisons = [Comparison::of(&runs[0], &runs[1])];
     let text = plain(&compare::text::text(&comparisons, false, 80));
-    assert!(
-        text.contains("9 rows are not compared: nanoseconds in host, instructions in vm:exact."),
-        "{text}"
-    );
+    insta::assert_snapshot!("a_host_compared_with_a_counting_guest", text);
     let json = serde_json::to_value(json::CompareDocument::new(&runs[0], &comparisons, &[])).expect("JSON");
     let apart = json["not_compared"].as_array().expect("a list");
     assert_eq!(apart.len(), COUNTS.len());
     assert_eq!((&apart[0]["benchmark"], &apart[0]["base_unit"]), (&"entry/syscall".into(), &"ns".into()));
-    assert!(markdown(&runs, &Spread::default(), 0.0).contains("9 rows are not compared"));
+    insta::assert_snapshot!("markdown_of_times_and_counts", markdown(&runs, &Spread::default(), 0.0));
 }
 
 #[test]
@@ -327,13 +324,30 @@ fn a_benchmark_is_explained_by_its_count() {
         &runs[1].facts,
         80,
     ));
-    assert!(text.contains("Here         instructions 187, batches exact, 1.00 × syscall;"), "{text}");
-    assert!(text.contains("209 → 187 instructions, -10.5 %, fewer"), "{text}");
+    let here = [
+        "instructions 187, batches exact, 1.00 × syscall; run",
+        "20261122-210501-00000001",
+        "3 of 20 batches had other events, left out",
+    ];
+    assert_eq!(under(&text, "Here"), here);
+    let costs = [
+        "Of append, not set → mitigations=off:",
+        "209 → 187 instructions, -10.5 %, fewer",
+        "A proven cause: nothing else differed, and instructions have no",
+        "noise.",
+        "session 20261122-210501-1a2b3c4d",
+    ];
+    assert_eq!(under(&text, "Costs here"), costs);
     let mixed = mixed_runs();
     let session = Session::of(&mixed).expect("a session");
     let text =
         plain(&explain::text(benchmark, &Topology::default(), None, Some(&session), &mixed[1].facts, 80));
-    assert!(text.contains("209 instructions in vm:exact; not"), "{text}");
+    let costs = [
+        "entry/syscall: 236 ns in host, 209 instructions in vm:exact; not",
+        "compared",
+        "session 20261122-210501-1a2b3c4d",
+    ];
+    assert_eq!(under(&text, "Costs here"), costs);
 }
 
 #[test]
@@ -364,8 +378,8 @@ fn other_systems_get_instructions() {
     assert_eq!(bmf["entry/syscall in vm:exact"]["instructions"]["value"], 209.0);
     let (both, one) =
         (markdown(&runs, &Spread::default(), 0.0), markdown(&runs[..1], &Spread::default(), 0.0));
-    assert!(both.contains("| entry/syscall | 209 | 187 | -22 | -10.5 % | **fewer** |"), "{both}");
-    assert!(one.contains("| entry/syscall | 209 | exact |") && !one.contains("95 %"), "{one}");
+    insta::assert_snapshot!("markdown_of_two_command_lines", both);
+    insta::assert_snapshot!("markdown_of_a_counted_run", one);
     let page = format!("{:?}", page_of(&runs, |_| None, &Spread::default()));
     assert!(page.contains("in instructions, compared with vm:exact") && page.contains("-10.5 %"), "{page}");
 }

@@ -231,33 +231,18 @@ fn what_environments_cost_is_a_table_with_ratios_and_phases() {
     let guest = Side { name: "vm:vmm=microvm", ratio: |_| 120.0, ..filtered() };
     let container = Side { name: "container:runtime=podman", ratio: |_| 2.0, ..filtered() };
     let sides = [host(), container, guest];
-    let text = screen(&sides, &starts(&sides));
-    let cells = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let of = |name: &str| -> Vec<Vec<String>> {
-        text.lines().filter(|line| line.starts_with(name)).map(cells).collect()
-    };
-    // A name stands for its figures, its ratios and its phases. A page cache that did not grow is 0.
-    let (of_host, of_container, of_guest) = (of("host "), of("container:podman "), of("vm:microvm "));
-    assert_eq!([of_host.len(), of_container.len(), of_guest.len()], [1, 2, 3], "{text}");
-    assert!(of_host[0].contains(&"0".to_owned()), "{text}");
-    assert!(of_container[1].contains(&"2.000".to_owned()), "{text}");
-    assert_eq!(of_guest[0][3], "–", "a guest has no shell: {text}");
-    assert!(
-        text.contains("monitor") && text.contains("kernel") && text.contains("480 starts each"),
-        "{text}"
-    );
-    assert!(text.contains("vm:microvm: a translator executes it."), "{text}");
+    // A name stands for its figures, its ratios and its phases. A page cache that did not grow is 0, a guest has no shell.
+    insta::assert_snapshot!("what_environments_cost", screen(&sides, &starts(&sides)));
     // With everything, the rows with their intervals too.
     let kept = starts(&sides);
     let mut session = Session::of(&kept).expect("a session");
     decide(&mut session, &sides);
     let all = plain(&session::text(&session, true, 120));
-    assert!(all.contains("environments/start ") && all.contains("pairs of starts"), "{all}");
+    insta::assert_snapshot!("what_environments_cost_with_all_rows", all);
     // Beside other suites, the rows of those have room too.
     let mut mixed = starts(&sides[..2]);
     for (run, other) in mixed.iter_mut().zip(runs(&sides[..2], &CASES)) {
         run.measurements.extend(other.measurements);
     }
-    let text = screen(&sides[..2], &mixed);
-    assert!(text.contains("What an environment costs") && text.contains("entry/syscall"), "{text}");
+    insta::assert_snapshot!("what_environments_cost_beside_other_suites", screen(&sides[..2], &mixed));
 }

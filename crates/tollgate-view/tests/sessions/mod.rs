@@ -214,3 +214,10 @@ pub fn decide(session: &mut Session<'_>, sides: &[Side]) {
         tollgate_view::causes::sort(&mut comparison.facts, differing.iter());
     }
 }
+
+/// The lines that an explanation has under this heading.
+pub fn under<'a>(explanation: &'a str, heading: &str) -> Vec<&'a str> {
+    let mut lines = explanation.lines().skip_while(|line| !line.starts_with(&format!("{heading} ")));
+    let first = lines.next().and_then(|line| line.strip_prefix(heading)).map(str::trim_start);
+    first.into_iter().chain(lines.map_while(|line| line.strip_prefix("             "))).collect()
+}
