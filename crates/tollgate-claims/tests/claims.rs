@@ -201,7 +201,7 @@ fn without_figures_a_claim_cannot_be_told_and_says_why() {
     for run in [vec![], vec![run(&[("entry/vdso-clock", 20.0)])]] {
         let (verdict, because) = judged(&condition, &run);
         assert_eq!(verdict, "cannot be told here");
-        assert!(because.contains("--check measures it"), "{because}");
+        assert_eq!(because, "w: not in the runs at hand; --check measures it");
         let patterns = with(&run, &cases(), |known| claiming(&condition).quantities()[0].to_measure(known));
         assert_eq!(patterns, ["entry/int80", "entry/syscall"]);
     }
@@ -210,7 +210,7 @@ fn without_figures_a_claim_cannot_be_told_and_says_why() {
     let patterns = with(&half, &cases(), |known| claiming(&condition).quantities()[0].to_measure(known));
     assert_eq!(BTreeSet::from_iter(patterns).len(), 2);
     let elsewhere = with(&[], &[], |known| told(&claiming(&condition), known).claims[0].because.join(" "));
-    assert!(elsewhere.contains("this machine has no case entry/int80"), "{elsewhere}");
+    assert_eq!(elsewhere, "w: this machine has no case entry/int80");
     assert_eq!(judged("[]", &[]).0, "cannot be told here");
 }
 
@@ -287,7 +287,7 @@ fn text_and_json_tell_the_same_of_all_of_them() {
             assert!(text.contains(&line), "{line}");
         }
     }
-    assert!(text.contains("24 claims: "), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("24 claims: ")), "{text}");
 }
 
 #[test]
@@ -299,9 +299,12 @@ fn a_text_that_is_no_experiment_says_what_is_wrong() {
     };
     let why = |text: &str| Experiment::read(text).expect_err("no experiment");
     assert_eq!(why(&of(r#"[["1", "2"], ["1"]]"#)), "row 2 of \"T\" has 1 cells for 2 columns");
-    assert!(why("{}").contains("missing field"));
-    assert!(why(&of(r#"[["1", {"cases": "entry/syscall"}]]"#)).contains("Cell"));
-    assert!(why("").contains("EOF"));
+    assert_eq!(why("{}"), "missing field `id` at line 1 column 2");
+    assert_eq!(
+        why(&of(r#"[["1", {"cases": "entry/syscall"}]]"#)),
+        "data did not match any variant of untagged enum Cell at line 1 column 146"
+    );
+    assert_eq!(why(""), "EOF while parsing a value at line 1 column 0");
 }
 
 /// A figure of one instruction is none of another one that the processor has in its place.
@@ -318,7 +321,7 @@ fn a_case_that_enters_otherwise_has_no_figure() {
         judged(holds, &[run])
     };
     let (verdict, because) = entering_by("syscall");
-    assert!(verdict != "holds" && because.contains("no SYSENTER here"), "{verdict}: {because}");
+    assert_eq!((verdict.as_str(), because.as_str()), ("cannot be told here", "w: no SYSENTER here"));
     assert_eq!(entering_by("sysenter").0, "holds");
 }
 
@@ -350,13 +353,12 @@ fn answers_are_facts_of_a_run() {
         judged(holds, &[run])
     };
     let (verdict, because) = told_by(&[]);
-    assert!(
-        verdict == "cannot be told here" && because.contains("--check asks for it"),
-        "{verdict} {because}"
-    );
+    let asks =
+        "w: not in the runs at hand; --check asks for it\nv: not in the runs at hand; --check asks for it";
+    assert_eq!((verdict.as_str(), because.as_str()), ("cannot be told here", asks));
     let yes = ("claims.a.c", Fact::known(true, "a verb"));
     assert_eq!(told_by(&[("claims.a.b", Fact::known(6, "a verb")), yes.clone()]).0, "holds");
     assert_eq!(told_by(&[("claims.a.b", Fact::known(5, "a verb")), yes.clone()]).0, "does not hold");
     let (verdict, because) = told_by(&[("claims.a.b", Fact::unreadable("there is no QEMU")), yes]);
-    assert!(verdict == "cannot be told here" && because.contains("there is no QEMU"), "{verdict} {because}");
+    assert_eq!((verdict.as_str(), because.as_str()), ("cannot be told here", "w: there is no QEMU\nv: yes"));
 }

@@ -110,12 +110,16 @@ fn each_harness_is_asked_in_its_own_words() {
         "{criterion}"
     );
     let divan = words(&Harness::Divan, "ops::inc::t=2");
-    assert!(divan.contains("--sample-size 64 --sample-count 20 --threads 2 --exact -- ops::inc"), "{divan}");
+    let wanted = "P --bench --color never --sample-size 64 --sample-count 20 --threads 2 --exact -- ops::inc";
+    assert_eq!(divan, wanted);
     assert!(words(&Harness::Divan, "ops::t=x").ends_with("--exact -- ops::t=x"));
     let go = words(&Harness::Go, "BenchmarkSum/n=1.5");
     assert!(go.contains(r" -test.bench=^BenchmarkSum$/^n=1\.5$ -test.benchtime=64x -test.count=20 "), "{go}");
     let google = words(&Harness::GoogleBenchmark, "BM_Sum<int>/10");
-    assert!(google.contains(" --benchmark_filter=^BM_Sum<int>/10$ --benchmark_min_time=0.0002 "), "{google}");
+    assert_eq!(
+        google,
+        "P --benchmark_filter=^BM_Sum<int>/10$ --benchmark_min_time=0.0002 --benchmark_repetitions=20 --benchmark_format=json"
+    );
     let own = Harness::Template(Box::new(custom("{ns}")));
     assert_eq!(own.one_words("P", "a {binary} b", Size::FIRST), ["P", "run", "a {binary} b"]);
 }
@@ -124,10 +128,18 @@ fn each_harness_is_asked_in_its_own_words() {
 fn a_harness_makes_exactly_so_many_iterations_or_says_that_it_cannot() {
     let words =
         |harness: &Harness, iterations| harness.exactly("P", "b", iterations).unwrap_or_default().join(" ");
-    assert!(words(&Harness::Divan, 1 << 15).contains("--sample-size 8192 --sample-count 4 "));
-    assert!(words(&Harness::Divan, 64).contains("--sample-size 64 --sample-count 1 "));
-    assert!(words(&Harness::Go, 1 << 15).contains(" -test.benchtime=32768x -test.count=1 "));
-    assert!(words(&Harness::GoogleBenchmark, 64).contains(" --benchmark_min_time=64x "));
+    let of_divan = |size: &str| format!("P --bench --color never {size} --exact -- b");
+    assert_eq!(words(&Harness::Divan, 1 << 15), of_divan("--sample-size 8192 --sample-count 4"));
+    assert_eq!(words(&Harness::Divan, 64), of_divan("--sample-size 64 --sample-count 1"));
+    let go = words(&Harness::Go, 1 << 15);
+    assert!(
+        go.starts_with("P -test.run=^$ -test.bench=^b$ -test.benchtime=32768x -test.count=1 -test.cpu="),
+        "{go}"
+    );
+    assert_eq!(
+        words(&Harness::GoogleBenchmark, 64),
+        "P --benchmark_filter=^b$ --benchmark_min_time=64x --benchmark_repetitions=1"
+    );
     let told = Template::new("{binary}", "{binary} -n {iterations} {bench}", "{ns}").expect("a template");
     let told = Harness::Template(Box::new(told));
     assert_eq!((words(&told, 64).as_str(), told.is_told()), ("P -n 64 b", true));
@@ -244,9 +256,12 @@ fn answers_that_are_none_are_said() {
         assert!(Harness::Criterion.figure("", results.path()).is_err(), "{spoiled}");
     }
     let template = |list: &str, one: &str, read: &str| Template::new(list, one, read).unwrap_err();
-    assert!(template("x", "{binary} {bench}", "{ns}").starts_with("--list x: it has no {binary}"));
-    assert!(template("{binary}", "{binary}", "{ns}").contains("has no {bench}"));
-    assert!(template("{binary}", "{binary} {bench}", "x").contains("--read x: it has none of {ns}"));
+    assert_eq!(template("x", "{binary} {bench}", "{ns}"), "--list x: it has no {binary}");
+    assert_eq!(template("{binary}", "{binary}", "{ns}"), "--one {binary}: it has no {bench}");
+    assert_eq!(
+        template("{binary}", "{binary} {bench}", "x"),
+        "--read x: it has none of {ns}, {us}, {ms} and {s}, where the figure stands"
+    );
     assert!(template("{binary} 'x", "{binary} {bench}", "{ns}").starts_with("--list {binary} 'x: "));
 }
 
@@ -262,15 +277,16 @@ fn a_program_is_recognised_by_the_texts_in_it() {
     assert_eq!(of("a CRITERION_HOME b"), Ok(Harness::Criterion));
     assert_eq!(of("libbenchmark.so.1"), Ok(Harness::GoogleBenchmark));
     assert_eq!(of("test.benchtime"), Ok(Harness::Go));
-    assert!(of("").unwrap_err().contains("--list and --one describe another"));
-    assert!(
-        of("CRITERION_HOME DIVAN_SAMPLE_COUNT")
-            .unwrap_err()
-            .contains("criterion and divan; --harness decides")
+    assert_eq!(
+        of("").unwrap_err(),
+        "has no benches of criterion, divan, Go (`go test -c`) or Google Benchmark; --harness decides, \
+         --list and --one describe another harness"
     );
-    let why = Harness::of_program(Path::new("/dev/zero")).unwrap_err();
-    assert!(why.contains("is a device"), "{why}");
-    assert!(Harness::of_program(Path::new("/nonexistent")).unwrap_err().starts_with("cannot be read: "));
+    let both = of("CRITERION_HOME DIVAN_SAMPLE_COUNT").unwrap_err();
+    assert_eq!(both, "has texts of criterion and divan; --harness decides");
+    let why = |path: &str| Harness::of_program(Path::new(path)).unwrap_err();
+    assert_eq!(why("/dev/zero"), "cannot be read: /dev/zero is a device; a regular file would be right");
+    assert!(why("/nonexistent").starts_with("cannot be read: No such file or directory"));
 }
 
 #[test]
@@ -332,8 +348,11 @@ fn a_bench_that_fails_or_is_in_one_build_is_left_out_with_its_reason() {
         other => panic!("{other:?}"),
     };
     assert_eq!(why("custom/panics"), "failed: ended with exit status 101: its last words (in new)");
-    assert!(why("custom/hangs").contains("took longer than 2.0 s; --timeout gives it more"));
-    assert!(why("custom/mute").contains("no line in its output that --read describes"));
+    assert_eq!(
+        why("custom/hangs"),
+        "failed: was ended: it took longer than 2.0 s; --timeout gives it more: its last words (in old)"
+    );
+    assert_eq!(why("custom/mute"), "failed: has no line in its output that --read describes (in old)");
     assert_eq!([why("custom/gone"), why("custom/added")], ["is in old only", "is in new only"]);
     let executed: BTreeMap<&str, usize> = mock.orders.iter().fold(BTreeMap::new(), |mut counts, order| {
         *counts.entry(order.words[2].as_str()).or_default() += 1;
@@ -393,7 +412,8 @@ fn a_list_that_ended_badly_is_said() {
         "{ended}"
     );
     let none = list("usage: x\n", 0).unwrap_err().to_string();
-    assert!(none.contains("old lists no bench") && none.ends_with("it wrote: usage: x"), "{none}");
+    let asked = Harness::Go.list_words("P")[1..].join(" ");
+    assert_eq!(none, format!("old lists no bench; asked by {asked}, it wrote: usage: x"));
 }
 
 /// A run of benches is known by these names: one that is missing there would be taken for a run of the registry's benchmarks.

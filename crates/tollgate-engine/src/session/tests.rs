@@ -302,7 +302,7 @@ fn a_counting_environment_keeps_the_batches_that_agree_and_the_others_are_timed_
     assert_eq!(names, ["some/sound", "some/long"]);
     assert_eq!(counted.facts["kernel.release"], Fact::known("6.1", "uname(2)"));
     let clock = counted.findings.facts.iter().find(|(name, _)| name == "run.clock").map(|(_, fact)| fact);
-    assert!(format!("{clock:?}").contains("one tick an instruction"), "{clock:?}");
+    assert_eq!(clock, Some(&Fact::known("tsc", "QEMU -icount shift=0: one tick an instruction")));
 }
 
 #[test]
@@ -361,10 +361,7 @@ fn a_case_that_dies_while_it_is_counted_costs_itself_and_one_of_memory_is_not_co
         }
         assert!(measured(found, "some/long").unit == Unit::Instructions);
         let of_memory = outcome(found, "memory/line");
-        assert!(
-            matches!(of_memory, Outcome::NotMeasured { why } if why.contains("has no times")),
-            "{of_memory:?}"
-        );
+        assert_eq!(*of_memory, Outcome::NotMeasured { why: TIME_OF_MEMORY.to_owned() });
     }
 }
 

@@ -28,14 +28,17 @@ fn what_is_no_way_to_an_agent_is_named() {
     let silent = refused_within(Duration::from_secs(2), "sh -c 'echo loading >&2; sleep 100'");
     assert_eq!(silent, "no agent answered within 2 s; the command said: loading");
     let banner = refused("sh -c 'echo Welcome to the machine; cat'");
-    assert!(
-        banner.contains("the command printed `Welcome to the machine` where an agent of tollgate answers"),
-        "{banner}"
-    );
+    let printed = |what: &str| {
+        format!(
+            "the command printed {what} where an agent of tollgate answers; it must pass standard input and output on as \
+             they are, and print nothing itself"
+        )
+    };
+    assert_eq!(banner, printed("`Welcome to the machine`"));
     let endless = refused("sh -c 'exec yes'");
     let binary = refused("sh -c 'exec cat /proc/self/exe'");
-    assert!(binary.contains("printed bytes that are no text"), "{binary}");
-    assert!(endless.contains("the command printed `") && endless.len() < 1000, "{endless}");
+    assert_eq!(binary, printed("bytes that are no text"));
+    assert_eq!(endless, printed("`y`"));
 }
 
 #[test]
