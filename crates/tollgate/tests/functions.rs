@@ -8,6 +8,7 @@ mod common;
 use std::process::Command;
 
 use common::Home;
+use common::text::refusals;
 
 /// The functions of a table, each with its instructions.
 fn rows(text: &str) -> Vec<(String, f64)> {
@@ -132,21 +133,22 @@ fn the_stacks_of_a_command_are_its_calls_and_sum_to_its_instructions() {
 #[test]
 fn only_a_guest_that_counts_divides_instructions_and_only_those_of_a_loop() {
     let home = Home::new();
-    let refused = home.refusal(["explain", "entry/syscall", "--in", "host"]);
-    assert!(refused.contains("such as vm:exact"), "{refused}");
-    assert!(home.refusal(["explain", "entry/syscall", "--in", "nothing"]).contains("nothing"));
-    assert!(home.refusal(["explain", "entry", "--in", "vm:exact"]).contains("takes one benchmark"));
-    let of_times = home.refusal(["versus", "--stacks", "file", "true"]);
-    assert!(of_times.contains("--stacks is for guests that count instructions"), "{of_times}");
-    let of_benches =
-        home.refusal(["versus", "--bench", "old", "new", "--in", "vm:exact", "--stacks", "file"]);
-    assert!(of_benches.contains("--stacks") && of_benches.contains("--bench"), "{of_benches}");
-    let of_a_benchmark = home.refusal(["explain", "entry/syscall", "--in", "vm:exact", "--stacks", "file"]);
-    assert!(of_a_benchmark.contains("of a command"), "{of_a_benchmark}");
-    let two = ["run", "--explain", "entry/syscall", "--in", "vm:exact", "--in", "host"];
-    assert!(home.refusal(two).contains("one environment"));
+    let lines = [
+        "explain entry/syscall --in host",
+        "explain entry/syscall --in nothing",
+        "explain entry --in vm:exact",
+        "versus --stacks file true",
+        "versus --bench old new --in vm:exact --stacks file",
+        "explain entry/syscall --in vm:exact --stacks file",
+        "run --explain entry/syscall --in vm:exact --in host",
+    ];
+    insta::assert_snapshot!("not-divided", refusals(&home, lines));
     if let Some(why) = home.no_guest() {
         return println!("skipped: {why}");
     }
-    assert!(home.refusal(["explain", "processes/fork", "--in", "vm:exact"]).contains("whole operations"));
+    let of_operations = home.refusal(["explain", "processes/fork", "--in", "vm:exact"]);
+    assert_eq!(
+        of_operations,
+        "vm:exact: processes/fork: it is no loop of instructions but whole operations, which cannot be told apart in the log"
+    );
 }

@@ -340,6 +340,10 @@ fn one_that_is_exchanged_during_a_run_gives_nothing() {
     assert!(seen.is_subset(&BTreeSet::from([(OTHER.uid, OTHER.gid)])), "{seen:?}");
 }
 
+/// What is said of a directory that all may write, behind its path.
+const OPEN: &str = "may be written by others (mode 0777), who could exchange what is used there; take that right away \
+                    (chmod o-w), set the sticky bit (chmod +t), or name another directory";
+
 #[test]
 fn a_parent_that_all_may_write_needs_the_sticky_bit() {
     if !is_root() {
@@ -352,8 +356,7 @@ fn a_parent_that_all_may_write_needs_the_sticky_bit() {
     fs::create_dir(&below).expect("a new directory");
     for within in [&open, &below] {
         let line = refusal(&output(scene.run(&["files/stat"], "1", within)));
-        assert!(line.contains("open may be written by others (mode 0777)"), "{line}");
-        assert!(line.contains("chmod +t"), "{line}");
+        assert_eq!(line, format!("tollgate: --dir: {} {OPEN}", open.display()));
     }
     // The current directory is not what files are about alone: its cases are skipped with the reason.
     let arguments = ["run", "files/stat", "entry/syscall", "--processes", "1", "--out", "-"];
@@ -361,8 +364,7 @@ fn a_parent_that_all_may_write_needs_the_sticky_bit() {
     run.current_dir(&below);
     let rows = statuses(&output(run));
     let status = |benchmark: &str| &rows.iter().find(|(name, _)| name == benchmark).expect("its row").1;
-    assert!(status("files/stat").starts_with("skipped"), "{rows:?}");
-    assert!(status("files/stat").contains("may be written by others"), "{rows:?}");
+    assert_eq!(*status("files/stat"), format!("skipped{} {OPEN}", open.display()));
     assert_eq!(status("entry/syscall"), "measured", "{rows:?}");
     assert_eq!((names(&open), names(&below)), (vec!["below".to_owned()], Vec::new()));
     let sticky = scene.directory("sticky", 0, 0o1777);
@@ -384,8 +386,8 @@ fn a_user_is_refused_in_another_users_directory() {
         scene.tollgate(&program, &["run", "files/stat", "--processes", "1", "--dir", within, "--out", "-"]);
     run.uid(OTHER.uid).gid(OTHER.gid);
     let line = refusal(&output(run));
-    assert!(line.contains("belongs to uid 54322"), "{line}");
-    assert!(line.contains("name a directory of your own"), "{line}");
+    let who = "belongs to uid 54322, who could exchange what is used there; name a directory of your own";
+    assert_eq!(line, format!("tollgate: --dir: {within} {who}"));
     assert_eq!(names(&theirs), [""; 0]);
     let own = scene.directory("own", OTHER.uid, 0o755);
     let within = own.to_str().expect("text");
@@ -411,7 +413,9 @@ fn a_link_of_another_user_is_not_followed() {
         symlink(&treasure, &link).expect("a new link");
         lchown(&link, Some(owner), Some(owner)).expect("root may");
         let line = refusal(&output(scene.run(&["files/stat"], "1", &link)));
-        assert!(line.contains("is a symbolic link that uid 54321 controls"), "{line}");
+        let what = "is a symbolic link that uid 54321 controls and is not followed";
+        let instead = "name the file itself, or remove the link";
+        assert_eq!(line, format!("tollgate: --dir: {} {what}; {instead}", link.display()));
     }
     let link = scene.path("own");
     symlink(&treasure, &link).expect("a new link");
@@ -450,7 +454,7 @@ fn a_device_in_memory_is_mounted_where_no_other_user_can_exchange_it() {
         return println!("skipped: no file system can be mounted here: {said}");
     }
     let line = refusal(&output);
-    assert!(line.contains("/tmp may be written by others (mode 0777)"), "{line}");
+    assert_eq!(line, format!("tollgate: --on ram: /tmp {OPEN}"));
 }
 
 /// Renames what root makes in this directory, and puts a link to another one in its place.
