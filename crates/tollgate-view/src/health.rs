@@ -169,7 +169,7 @@ fn check_of(
     Check { name, judged }
 }
 
-/// [`of`] a number.
+/// [`check_of`] a number.
 fn of_number(facts: &Facts, name: &'static str, fact: &str, judge: impl FnOnce(f64) -> Judged) -> Check {
     check_of(facts, name, fact, |value| match value.as_f64() {
         Some(number) => judge(number),
