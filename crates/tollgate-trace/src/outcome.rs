@@ -135,7 +135,7 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    /// User and system time as [`TimesFrom::Trace`] has them; None where the trace misses a part of it. `backend` tells time on
+    /// User and system time as `TimesFrom::Trace` has them; None where the trace misses a part of it. `backend` tells time on
     /// a processor exactly, or by wait4(2).
     pub fn processor_time(&self, backend: Backend) -> Option<(u64, u64)> {
         let is_whole = backend == Backend::Bpf && self.missed.is_empty();

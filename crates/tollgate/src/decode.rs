@@ -86,7 +86,7 @@ fn readings(found: &Readings, dump: &Dump, args: &DecodeArgs) -> Result<(), Fail
 /// Prints the state in a text of this program's own: all of it, and no walk.
 ///
 /// # Errors
-/// As of [`decode`].
+/// As of [`DecodeArgs::execute`].
 pub fn print_text(input: &[u8], format: Format) -> Result<(), Failure> {
     let args = DecodeArgs {
         input: Vec::new(),

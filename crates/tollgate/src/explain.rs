@@ -79,7 +79,7 @@ impl ExplainArgs {
     }
 }
 
-/// As [`explain()`], for `tollgate run --explain BENCHMARK --in ENV`.
+/// As [`ExplainArgs::execute`], for `tollgate run --explain BENCHMARK --in ENV`.
 ///
 /// # Errors
 /// When no benchmark or several are meant, or it has no count there.
