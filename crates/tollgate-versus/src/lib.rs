@@ -208,7 +208,7 @@ mod tests {
         let report = Session::new()
             .side_with_inputs("made quickly", || 7, work(100).with_input())
             .side_with_inputs("made slowly", slow, work(100).with_input())
-            .max_time(Duration::from_millis(500))
+            .max_time(Duration::from_secs(2))
             .noise_threshold(0.5)
             .run();
         let ratio = report.others[0].compared.map(|found| found.ratio);
