@@ -58,7 +58,7 @@ Exit status: 0 done, 1 the condition of --fail-on is met, 2 wrong usage or input
 Runs are kept in $XDG_DATA_HOME/tollgate/runs, or ~/.local/share/tollgate/runs; those of `run --store` in a directory of their own.
 Options that are not given come from the tollgate.toml of a project and from $XDG_CONFIG_HOME/tollgate/config.toml, or ~/.config/tollgate/config.toml (docs/configuration.md).";
 
-/// A row a verb: its help and its arguments, which a file named like it gives a method `execute`.
+/// A row a verb: its help and its arguments, to which its file gives a method `execute`.
 macro_rules! verbs {
     ($($(#[$meta:meta])* $verb:ident($args:ty),)+) => {
         /// The verbs.
