@@ -6,17 +6,26 @@ mod text;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::stats::{median, median_interval};
-use tollgate_output::figures::{compared_within, significant};
+use tollgate_model::stats::{Interval, anytime_interval, median};
+use tollgate_output::figures::{compared_within, percent, significant};
 
 use crate::data::Files;
 
 static FILES: Files = Files::of(include_bytes!(concat!(env!("OUT_DIR"), "/published.deflated")));
 /// The file that describes the others.
 const LIST: &str = "programs.json";
-/// Executions of each variant: as many as an interval needs.
-pub const ROUNDS: usize = 6;
+/// Executions of each variant at least: as many as an interval needs.
+pub const FEWEST_ROUNDS: usize = 6;
+/// Executions of each variant at most: a step that is open then is said to be open.
+pub const MOST_ROUNDS: usize = 20;
+/// Of an interval that holds at all looks, since the rounds end when the steps are decided.
 const CONFIDENCE: f64 = 0.95;
+/// A step whose interval lies within this part of 1 changes nothing that matters.
+const NO_CHANGE: f64 = 0.1;
+/// No bound on a change is said more precisely.
+const LEAST: f64 = 0.01;
+/// Two threads that share a buffer say something of sharing where they ran at the same time for this part of the time at least.
+const TOGETHER: f64 = 0.5;
 
 /// A published program.
 #[derive(Debug, Deserialize)]
@@ -51,6 +60,10 @@ pub struct Column {
     pub over: Option<String>,
     /// As it was published.
     pub there: String,
+    /// The parts of the time, by the names that the program prints, in which its threads ran at the same time: an execution in which one of
+    /// them is small has no figure.
+    #[serde(default)]
+    pub together: Vec<String>,
 }
 
 /// A change of the program.
@@ -117,8 +130,6 @@ pub fn printed(text: &str) -> BTreeMap<String, String> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ClaimsAsPublished"))]
 pub struct AsPublished {
-    /// How often each variant was executed, in alternation.
-    pub rounds: usize,
     /// The programs.
     pub programs: Vec<Measured>,
 }
@@ -139,6 +150,8 @@ pub struct Measured {
     pub command: Option<String>,
     /// Why it was not executed.
     pub missing: Option<String>,
+    /// How often each variant was executed, in alternation.
+    pub rounds: usize,
     /// Its figures as they were published: a text for each of their names.
     pub there: BTreeMap<String, String>,
     /// The variants: as published, then with one correction more each.
@@ -178,8 +191,8 @@ pub struct ShownFigure {
     pub low: Option<f64>,
     /// The upper end.
     pub high: Option<f64>,
-    /// What each execution printed, in the order of the rounds.
-    pub samples: Vec<f64>,
+    /// What each execution printed, in the order of the rounds; null where its threads did not run at the same time.
+    pub samples: Vec<Option<f64>>,
     /// What it printed in the place of a figure, such as `EINVAL`.
     pub words: Option<String>,
 }
@@ -194,23 +207,61 @@ pub struct Step {
     pub cause: String,
     /// The name of the figure.
     pub figure: String,
-    /// The figure with the correction over the one without it: the median of the rounds' ratios.
-    pub ratio: f64,
+    /// The figure without the correction.
+    pub from: Option<f64>,
+    /// The figure with it.
+    pub to: Option<f64>,
+    /// The figure with the correction over the one without it: the median of the rounds' ratios. Null where a figure is not above zero.
+    pub ratio: Option<f64>,
     /// The lower end of its 95 % CI.
-    pub low: f64,
+    pub low: Option<f64>,
     /// The upper end.
-    pub high: f64,
+    pub high: Option<f64>,
+    /// What it shows.
+    pub shows: Shows,
+    /// What was printed in the place of the figure, without the correction and with it.
+    #[serde(skip)]
+    words: [Option<String>; 2],
+}
+
+/// What a step shows of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ShownAsPublished"))]
+#[serde(rename_all = "lowercase")]
+pub enum Shows {
+    /// The interval of the ratio has no 1 in it; or a word, such as `EINVAL`, and a figure.
+    Change,
+    /// The figure was above zero, and with the correction it cannot be told from zero.
+    Vanishes,
+    /// The interval of the ratio lies within a tenth of 1.
+    Nothing,
+    /// The rounds do not say.
+    Open,
 }
 
 impl Step {
-    /// Whether the interval has no 1 in it.
     fn is_a_change(&self) -> bool {
-        self.low > 1.0 || self.high < 1.0
+        matches!(self.shows, Shows::Change | Shows::Vanishes)
+    }
+
+    /// The factor of the largest change that the interval allows. None without an interval.
+    fn most(&self) -> Option<f64> {
+        Some((1.0 / self.low?).max(self.high?))
     }
 
     fn in_words(&self) -> String {
-        let size = compared_within(self.ratio, [self.low, self.high], ["more", "less"]);
-        format!("{} {size}", self.figure)
+        let figure = &self.figure;
+        let number = |value: Option<f64>| value.map(|value| significant(value, 3));
+        let [from, to] = [(self.from, 0), (self.to, 1)].map(|(value, at)| {
+            number(value).or_else(|| self.words[at].clone()).unwrap_or_else(|| "none".to_owned())
+        });
+        match (self.shows, self.ratio, self.low, self.high) {
+            (Shows::Vanishes, ..) => format!("{figure} cannot be told from 0 (with it {from})"),
+            (_, Some(ratio), Some(low), Some(high)) => {
+                format!("{figure} is {}", compared_within(ratio, [low, high], ["more", "less"]))
+            }
+            _ => format!("{figure} is {to}, and {from} with it"),
+        }
     }
 }
 
@@ -224,6 +275,7 @@ impl Measured {
             compiler: None,
             command: None,
             missing: Some(why),
+            rounds: 0,
             there: program.columns.iter().map(|column| (column.head.clone(), column.there.clone())).collect(),
             variants: Vec::new(),
             steps: Vec::new(),
@@ -242,16 +294,23 @@ impl Measured {
         let steps = steps(program, &variants);
         let sentences = sentences(program, &variants, &steps);
         let missing = None;
+        let rounds = executions.iter().map(Vec::len).max().unwrap_or_default();
         let shown = Self::missing(program, String::new());
         Self {
             compiler: Some(compiler),
             command: Some(command),
             missing,
+            rounds,
             variants,
             steps,
             sentences,
             ..shown
         }
+    }
+
+    /// Whether more rounds would say nothing more: each step is decided.
+    pub fn is_decided(&self) -> bool {
+        self.steps.iter().all(|step| step.shows != Shows::Open)
     }
 }
 
@@ -273,15 +332,19 @@ fn variant(program: &Program, corrections: &[Correction], executions: &[Executio
 
 impl Column {
     fn of_all(&self, printed: &[&BTreeMap<String, String>]) -> ShownFigure {
-        let samples: Vec<f64> = printed.iter().filter_map(|one| self.value(one)).collect();
-        let is_whole = !samples.is_empty() && samples.len() == printed.len();
-        let samples = if is_whole { samples } else { Vec::new() };
+        let samples: Vec<Option<f64>> = printed.iter().map(|one| self.value(one)).collect();
+        let known: Vec<f64> = samples.iter().flatten().copied().collect();
+        // What is missing is not chosen by the figure: the threads of that execution were apart. Anything else that is missing is no figure of all.
+        let apart = printed.iter().filter(|one| !self.is_together(one)).count();
+        let is_whole =
+            known.len() >= FEWEST_ROUNDS.min(printed.len()) && known.len() + apart == printed.len();
+        let (samples, known) = if is_whole { (samples, known) } else { (Vec::new(), Vec::new()) };
         let words = printed.first().and_then(|one| one.get(&self.of));
         let words = words.filter(|word| self.over.is_none() && word.parse::<f64>().is_err()).cloned();
-        let interval = median_interval(&samples, CONFIDENCE);
+        let interval = anytime_interval(&known, CONFIDENCE);
         ShownFigure {
             name: self.head.clone(),
-            median: median(&samples),
+            median: median(&known),
             low: interval.map(|interval| interval.low),
             high: interval.map(|interval| interval.high),
             samples,
@@ -289,33 +352,68 @@ impl Column {
         }
     }
 
+    /// None without the figure, where its threads were apart, and of a ratio to what is not above zero.
     fn value(&self, printed: &BTreeMap<String, String>) -> Option<f64> {
-        let number = |name: &String| printed.get(name)?.parse::<f64>().ok();
-        let over = self.over.as_ref().map_or(Some(1.0), number)?;
-        Some(number(&self.of)? / over).filter(|value| value.is_finite())
+        let over = self.over.as_ref().map_or(Some(1.0), |name| number(printed, name))?;
+        let value = number(printed, &self.of)? / over;
+        (over > 0.0 && value.is_finite() && self.is_together(printed)).then_some(value)
+    }
+
+    fn is_together(&self, printed: &BTreeMap<String, String>) -> bool {
+        self.together.iter().all(|part| number(printed, part).is_some_and(|part| part >= TOGETHER))
     }
 }
 
-/// Each correction against the variant before it, figure by figure, where both have it.
+fn number(printed: &BTreeMap<String, String>, name: &str) -> Option<f64> {
+    printed.get(name)?.parse().ok()
+}
+
+/// Each correction against the variant before it, figure by figure.
 fn steps(program: &Program, variants: &[Variant]) -> Vec<Step> {
     let pairs = program.corrections.iter().zip(variants.windows(2));
     let of_one = |(correction, pair): (&Correction, &[Variant])| {
         let figures = pair[0].figures.iter().zip(&pair[1].figures);
         let (option, cause) = (correction.option(program.is_go()), correction.cause.clone());
-        figures.filter_map(|(before, after)| change(before, after, (&option, &cause))).collect::<Vec<_>>()
+        figures.filter_map(|(before, after)| step(before, after, (&option, &cause))).collect::<Vec<_>>()
     };
     pairs.flat_map(of_one).collect()
 }
 
-/// The ratio of two figures, round by round; none where one of them is not above zero, as a difference of free memory may be.
-fn change(before: &ShownFigure, after: &ShownFigure, (option, cause): (&str, &str)) -> Option<Step> {
-    let ratios: Vec<f64> =
-        after.samples.iter().zip(&before.samples).map(|(after, before)| after / before).collect();
-    let interval = median_interval(&ratios, CONFIDENCE)?;
-    let is_sound = [before, after].iter().all(|figure| figure.samples.iter().all(|sample| *sample > 0.0));
-    let (figure, ratio) = (after.name.clone(), median(&ratios)?);
-    let (low, high) = is_sound.then_some((interval.low, interval.high))?;
-    Some(Step { option: option.to_owned(), cause: cause.to_owned(), figure, ratio, low, high })
+/// Two figures, round by round. None where neither has a figure.
+fn step(before: &ShownFigure, after: &ShownFigure, (option, cause): (&str, &str)) -> Option<Step> {
+    let is_above = |figure: &ShownFigure| figure.samples.iter().flatten().all(|sample| *sample > 0.0);
+    let pairs = after.samples.iter().zip(&before.samples);
+    let ratios: Vec<f64> = pairs.filter_map(|(after, before)| Some((*after)? / (*before)?)).collect();
+    let is_sound = is_above(before) && is_above(after);
+    let interval = anytime_interval(&ratios, CONFIDENCE).filter(|_| is_sound);
+    let shows = match (before.median, after.median, interval) {
+        (None, None, _) => return None,
+        (Some(_), Some(_), Some(Interval { low, high })) if low > 1.0 || high < 1.0 => Shows::Change,
+        (Some(_), Some(_), Some(Interval { low, high }))
+            if low >= 1.0 / (1.0 + NO_CHANGE) && high <= 1.0 + NO_CHANGE =>
+        {
+            Shows::Nothing
+        }
+        (Some(_), Some(_), Some(_)) => Shows::Open,
+        (Some(_), Some(_), None) if before.low > Some(0.0) && after.low <= Some(0.0) => Shows::Vanishes,
+        (Some(_), Some(_), None) => Shows::Open,
+        // A word, such as an error, is there as often as the program was executed.
+        (None, Some(_), _) if before.words.is_some() => Shows::Change,
+        (Some(_), None, _) if after.words.is_some() => Shows::Change,
+        _ => return None,
+    };
+    Some(Step {
+        option: option.to_owned(),
+        cause: cause.to_owned(),
+        figure: after.name.clone(),
+        from: before.median,
+        to: after.median,
+        ratio: interval.and(median(&ratios)),
+        low: interval.map(|interval| interval.low),
+        high: interval.map(|interval| interval.high),
+        shows,
+        words: [before.words.clone(), after.words.clone()],
+    })
 }
 
 fn sentences(program: &Program, variants: &[Variant], steps: &[Step]) -> Vec<String> {
@@ -329,19 +427,55 @@ fn sentences(program: &Program, variants: &[Variant], steps: &[Step]) -> Vec<Str
     for correction in &program.corrections {
         let option = correction.option(program.is_go());
         let own: Vec<&Step> = steps.iter().filter(|step| step.option == option).collect();
-        let changes: Vec<String> =
-            own.iter().filter(|step| step.is_a_change()).map(|step| step.in_words()).collect();
-        said.extend(match changes.as_slice() {
-            [] if own.is_empty() => None,
-            [] => {
-                Some(format!("{}: without it nothing changes that {ROUNDS} rounds show.", correction.cause))
-            }
-            changes => Some(format!("{}: without it {}.", correction.cause, changes.join(", "))),
-        });
+        said.extend(in_words(&own).map(|words| format!("{}: without it {words}.", correction.cause)));
     }
+    said.extend(variants.iter().flat_map(|variant| {
+        let name = variant.corrects.as_deref().unwrap_or("as published");
+        variant.figures.iter().filter_map(move |figure| apart(name, figure))
+    }));
     let figures = program.columns.iter().filter_map(|column| together(&column.head, variants, steps));
     said.extend(figures);
     said
+}
+
+/// What the steps of a correction say together: the figures that it changes; how far none changes; or what is open. None without a step.
+fn in_words(steps: &[&Step]) -> Option<String> {
+    let changes: Vec<String> =
+        steps.iter().filter(|step| step.is_a_change()).map(|step| step.in_words()).collect();
+    if !changes.is_empty() {
+        return Some(changes.join(", "));
+    }
+    let widest = steps.iter().max_by(|one, other| {
+        let most = |step: &Step| step.most().unwrap_or(f64::INFINITY);
+        most(one).total_cmp(&most(other))
+    })?;
+    Some(match widest.most() {
+        None => {
+            format!("{} may change: it is not above 0 in each round, which leaves no ratio", widest.figure)
+        }
+        Some(most) if most <= 1.0 + NO_CHANGE => {
+            format!("no figure changes by more than {}", percent((most - 1.0).max(LEAST)))
+        }
+        Some(most) => {
+            format!(
+                "no change is shown, and one of {} by up to {} × is not excluded",
+                widest.figure,
+                significant(most, 3)
+            )
+        }
+    })
+}
+
+/// The executions whose threads did not run at the same time.
+fn apart(variant: &str, figure: &ShownFigure) -> Option<String> {
+    let missing = figure.samples.iter().filter(|sample| sample.is_none()).count();
+    (missing > 0).then(|| {
+        let number = figure.samples.len();
+        format!(
+            "{}, {variant}: in {missing} of {number} executions its threads ran at the same time for less than half of it; these are left out.",
+            figure.name
+        )
+    })
 }
 
 /// From the first variant that has the figure to the last, and what makes most of that.
@@ -351,11 +485,11 @@ fn together(figure: &str, variants: &[Variant], steps: &[Step]) -> Option<String
     let mut known = variants.iter().filter_map(of);
     let (first, last) = (known.next()?, known.next_back()?);
     // A change of the other sign makes none of it.
-    let share = |step: &&Step| step.ratio.ln() * (last / first).ln();
+    let share = |step: &&Step| step.ratio.unwrap_or(1.0).ln() * (last / first).ln();
     let own = steps.iter().filter(|step| step.figure == figure && step.is_a_change() && share(step) > 0.0);
     let most = own.max_by(|one, other| share(one).total_cmp(&share(other)))?;
     Some(format!(
-        "{figure}: {} before the corrections and {} behind them; most of the gap is {}.",
+        "{figure}: {} before the corrections and {} after them; most of the gap is {}.",
         significant(first, 3),
         significant(last, 3),
         most.cause
@@ -376,9 +510,13 @@ mod tests {
     }
 
     fn rounds(time: f64, under: f64) -> Vec<Execution> {
-        (0..ROUNDS)
+        (0..FEWEST_ROUNDS)
             .map(|round| Ok(printed(&format!("t {}\nu {under}\n", time + round as f64 * 0.01))))
             .collect()
+    }
+
+    fn measured(executions: &[Vec<Execution>]) -> Measured {
+        Measured::new(&program(), "cc".into(), "cc p.c".into(), executions)
     }
 
     #[test]
@@ -396,7 +534,7 @@ mod tests {
                 assert!(text.contains(&words), "{}: {}", program.file, correction.flag);
             }
             for column in &program.columns {
-                for figure in std::iter::once(&column.of).chain(&column.over) {
+                for figure in std::iter::once(&column.of).chain(&column.over).chain(&column.together) {
                     assert!(text.contains(&format!("\"{figure}\"")), "{}: {figure}", program.file);
                 }
             }
@@ -407,56 +545,87 @@ mod tests {
 
     #[test]
     fn a_gap_is_attributed_to_the_correction_that_makes_most_of_it() {
-        let measured = Measured::new(
-            &program(),
-            "cc".into(),
-            "cc p.c".into(),
-            &[rounds(10.0, 2.0), rounds(10.0, 2.0), rounds(5.0, 2.0)],
-        );
+        let measured = measured(&[rounds(10.0, 2.0), rounds(10.0, 2.0), rounds(5.0, 2.0)]);
         let ratio = |at: usize| (measured.steps[at].figure.as_str(), measured.steps[at].ratio);
-        assert_eq!(ratio(0), ("time", 1.0));
-        assert!(measured.steps[2].is_a_change() && !measured.steps[0].is_a_change());
+        assert_eq!(ratio(0), ("time", Some(1.0)));
+        assert_eq!([0, 2].map(|at| measured.steps[at].shows), [Shows::Nothing, Shows::Change]);
         assert_eq!(
             measured.sentences,
             [
-                "no one: without it nothing changes that 6 rounds show.",
-                "no two: without it time 2.00 × less [1.99, 2.00], ratio 2.00 × less [1.99, 2.00].",
-                "time: 10.0 before the corrections and 5.03 behind them; most of the gap is no two.",
-                "ratio: 5.01 before the corrections and 2.51 behind them; most of the gap is no two."
+                "no one: without it no figure changes by more than 1.0 %.",
+                "no two: without it time is 2.00 × less [1.98, 2.01], ratio is 2.00 × less [1.98, 2.01].",
+                "time: 10.0 before the corrections and 5.03 after them; most of the gap is no two.",
+                "ratio: 5.01 before the corrections and 2.51 after them; most of the gap is no two."
             ]
         );
         assert_eq!(measured.variants[1].options, ["-DONE"]);
+        assert!(measured.is_decided());
     }
 
     #[test]
     fn a_variant_that_fails_has_no_figure_and_says_why() {
-        let failed = vec![Err("killed by SIGABRT".to_owned()); ROUNDS];
-        let measured = Measured::new(
-            &program(),
-            "cc".into(),
-            "cc p.c".into(),
-            &[failed, rounds(10.0, 2.0), rounds(5.0, 2.0)],
-        );
-        assert!(measured.variants[0].figures.is_empty() && measured.steps.len() == 2);
-        assert_eq!(measured.sentences[0], "As published: no figure, since it ends with: killed by SIGABRT");
+        let failed = vec![Err("killed by SIGABRT".to_owned()); FEWEST_ROUNDS];
+        let all = measured(&[failed, rounds(10.0, 2.0), rounds(5.0, 2.0)]);
+        assert!(all.variants[0].figures.is_empty() && all.steps.len() == 2);
+        assert_eq!(all.sentences[0], "As published: no figure, since it ends with: killed by SIGABRT");
         let mut some = rounds(10.0, 2.0);
         some[3] = Err("it was too slow".to_owned());
-        let measured = Measured::new(&program(), String::new(), String::new(), &[some]);
-        assert!(measured.variants[0].figures.is_empty(), "one that fails now and then has none either");
+        let one = measured(&[some]);
+        assert!(one.variants[0].figures.is_empty(), "one that fails now and then has none either");
+    }
+
+    /// A correction that takes all of a figure away changes it, though there is no ratio to nothing; and what was a word changes too.
+    #[test]
+    fn what_becomes_nothing_and_what_was_a_word_are_changes() {
+        let words = vec![Ok(printed("t EINVAL\nu 2")); FEWEST_ROUNDS];
+        let measured = measured(&[words, rounds(9.0, 2.0), rounds(-0.02, 2.0)]);
+        assert_eq!(measured.variants[0].figures[0].words.as_deref(), Some("EINVAL"));
+        assert_eq!(measured.variants[0].figures[1].median, None, "no ratio of a word");
+        assert_eq!(
+            measured.sentences,
+            [
+                "no one: without it time is 9.02, and EINVAL with it.",
+                "no two: without it time cannot be told from 0 (with it 9.02), ratio cannot be told from 0 (with it 4.51).",
+            ]
+        );
+        assert!(printed("fork: Resource temporarily unavailable\nread: error\n").is_empty());
     }
 
     #[test]
-    fn words_and_figures_that_are_not_above_zero_make_no_step() {
-        let words = vec![Ok(printed("t EINVAL\nu 2")); ROUNDS];
-        let measured = Measured::new(
-            &program(),
-            String::new(),
-            String::new(),
-            &[words, rounds(-1.0, 2.0), rounds(5.0, 2.0)],
+    fn a_ratio_to_nothing_is_none() {
+        let measured = measured(&[rounds(9.0, 2.0), rounds(9.0, -0.01)]);
+        assert_eq!(measured.variants[1].figures[1].median, None);
+        assert_eq!(measured.sentences.len(), 1, "{:?}", measured.sentences);
+    }
+
+    #[test]
+    fn a_step_that_the_rounds_do_not_decide_says_what_they_leave_open() {
+        let noisy = (0..FEWEST_ROUNDS)
+            .map(|round| Ok(printed(&format!("t {}\nu 2\n", if round % 2 == 0 { 5 } else { 20 }))));
+        let one = measured(&[rounds(10.0, 2.0), noisy.collect()]);
+        assert!(!one.is_decided());
+        assert_eq!(
+            one.sentences,
+            ["no one: without it no change is shown, and one of ratio by up to 3.50 × is not excluded."]
         );
-        assert_eq!(measured.variants[0].figures[0].words.as_deref(), Some("EINVAL"));
-        assert_eq!(measured.variants[0].figures[1].median, None, "no ratio of a word");
-        assert!(measured.steps.is_empty(), "{:?}", measured.steps);
-        assert!(printed("fork: Resource temporarily unavailable\nread: error\n").is_empty());
+    }
+
+    #[test]
+    fn an_execution_whose_threads_were_apart_has_no_figure() {
+        let mut program = program();
+        program.columns[0].together = vec!["both".to_owned()];
+        let of = |apart: usize| -> Vec<Execution> {
+            (0..9)
+                .map(|at| Ok(printed(&format!("t 5\nu 2\nboth {}\n", if at < apart { 0.1 } else { 0.9 }))))
+                .collect()
+        };
+        let measured = Measured::new(&program, String::new(), String::new(), &[of(2), of(4)]);
+        assert_eq!([0, 1].map(|at| measured.variants[at].figures[0].median), [Some(5.0), None]);
+        assert_eq!(
+            measured.sentences[1..],
+            [
+                "time, as published: in 2 of 9 executions its threads ran at the same time for less than half of it; these are left out."
+            ]
+        );
     }
 }

@@ -54,8 +54,8 @@ pub struct Quantity {
     preempted: Option<bool>,
     /// An option of the kernel, or `=y` or `=m` for a count.
     option: String,
-    /// It takes so long that `--check` does not measure it.
-    on_request: bool,
+    /// `--check` does not measure it: it takes too long, or needs another environment. What `tollgate run` is given beside its pattern.
+    on_request: Option<String>,
 }
 
 /// The estimator.
@@ -182,7 +182,7 @@ impl Quantity {
     /// Whether a part of it is measured on request only.
     pub fn is_on_request(&self) -> bool {
         let pairs = [&self.ratio, &self.minus].into_iter().flatten().flat_map(|pair| pair.iter());
-        self.on_request || pairs.chain(&self.any).any(Self::is_on_request)
+        self.on_request.is_some() || pairs.chain(&self.any).any(Self::is_on_request)
     }
 
     fn of_run(&self, known: &Known, summary: Option<&Summary>) -> Result<Answer, Missing> {
@@ -273,9 +273,12 @@ impl Quantity {
         if !known.has_case(pattern) {
             return Err(Missing::because(format!("this machine has no case {pattern}")));
         }
-        let why = match self.on_request {
-            true => format!("not in the runs at hand; `tollgate run '{pattern}'` measures it"),
-            false => "not in the runs at hand; --check measures it".to_owned(),
+        let why = match self.on_request.as_deref() {
+            Some("") => format!("not in the runs at hand; `tollgate run '{pattern}'` measures it"),
+            Some(options) => {
+                format!("not in the runs at hand; `tollgate run '{pattern}' {options}` measures it")
+            }
+            None => "not in the runs at hand; --check measures it".to_owned(),
         };
         Err(Missing { why, to_measure: vec![pattern.to_owned()] })
     }

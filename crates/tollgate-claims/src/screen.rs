@@ -61,9 +61,10 @@ fn verdicts(all: &[Told], width: usize) -> String {
     let claims: Vec<&ToldClaim> = all.iter().flat_map(|one| &one.claims).collect();
     let of = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
     let sum = format!(
-        "{}: {} hold here, {} do not, {} cannot be told here.",
+        "{}: {} hold here, {} in part, {} do not, {} cannot be told here.",
         count(claims.len(), "claim", "claims"),
         of(Verdict::Holds) + of(Verdict::HoldsAndMore),
+        of(Verdict::InPart),
         of(Verdict::DoesNotHold),
         of(Verdict::CannotBeTold)
     );
@@ -72,7 +73,7 @@ fn verdicts(all: &[Told], width: usize) -> String {
 
 fn look(verdict: Verdict) -> Look {
     match verdict {
-        Verdict::Holds | Verdict::HoldsAndMore => Look::Plain,
+        Verdict::Holds | Verdict::HoldsAndMore | Verdict::InPart => Look::Plain,
         Verdict::DoesNotHold => Look::Coloured,
         Verdict::CannotBeTold => Look::Faint,
     }

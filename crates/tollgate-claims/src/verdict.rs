@@ -14,10 +14,14 @@ pub enum Verdict {
     /// All of its conditions hold.
     #[serde(rename = "holds")]
     Holds,
-    /// They do, and a difference is larger than claimed: "about twice as fast" where it is 39 times.
+    /// They do, and a difference is larger than claimed: beyond the upper limit of "about twice as fast", or beyond twice the least of
+    /// "more than 7 times".
     #[serde(rename = "holds, and more")]
     HoldsAndMore,
-    /// One of them does not.
+    /// Some of them hold, and others do not or cannot be told; or a part of the claim is not tested.
+    #[serde(rename = "holds in part")]
+    InPart,
+    /// None of them does.
     #[serde(rename = "does not hold")]
     DoesNotHold,
     /// Its figures are missing or not clear enough, or it is about another machine.
@@ -31,11 +35,15 @@ impl Verdict {
         match self {
             Self::Holds => "holds",
             Self::HoldsAndMore => "holds, and more",
+            Self::InPart => "holds in part",
             Self::DoesNotHold => "does not hold",
             Self::CannotBeTold => "cannot be told here",
         }
     }
 }
+
+/// Beyond this multiple of the least that is claimed a difference is larger than claimed, where no most is.
+const MORE: f64 = 2.0;
 
 /// A verdict, with what it rests on: a clause a condition.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,17 +54,19 @@ pub struct Judged {
     pub because: Vec<String>,
 }
 
-/// Judges a claim: it does not hold where one condition does not, and cannot be told where one cannot.
+/// Judges a claim: it holds where all of its conditions do and no part of it is untested, and in part where some do.
 pub fn judged(claim: &Claim, known: &Known) -> Judged {
     let each: Vec<(Verdict, String)> =
         claim.holds.iter().map(|condition| verdict_of(condition, known)).collect();
-    let has = |verdict| each.iter().any(|(one, _)| *one == verdict);
+    let has = |meant: &[Verdict]| each.iter().any(|(one, _)| meant.contains(one));
+    let holds = has(&[Verdict::Holds, Verdict::HoldsAndMore]);
     let verdict = match () {
-        () if each.is_empty() || has(Verdict::CannotBeTold) && !has(Verdict::DoesNotHold) => {
-            Verdict::CannotBeTold
+        () if holds && (has(&[Verdict::DoesNotHold, Verdict::CannotBeTold]) || !claim.cannot.is_empty()) => {
+            Verdict::InPart
         }
-        () if has(Verdict::DoesNotHold) => Verdict::DoesNotHold,
-        () if has(Verdict::HoldsAndMore) => Verdict::HoldsAndMore,
+        () if has(&[Verdict::DoesNotHold]) => Verdict::DoesNotHold,
+        () if !holds => Verdict::CannotBeTold,
+        () if has(&[Verdict::HoldsAndMore]) => Verdict::HoldsAndMore,
         () => Verdict::Holds,
     };
     // One reason is often that of several conditions.
@@ -103,10 +113,13 @@ fn of_figure(condition: &Condition, figure: &Figure) -> (Verdict, String) {
         return (Verdict::CannotBeTold, format!("{clause}; too few processes measured it for an interval"));
     };
     let (least, most) = (condition.at_least.unwrap_or(0.0), condition.at_most.unwrap_or(f64::INFINITY));
+    // A difference that is larger than claimed is no other than claimed.
+    let [more, less] = [least > 1.0, most < 1.0];
+    let is_more = more && low > condition.at_most.unwrap_or(MORE * least)
+        || less && high < condition.at_least.unwrap_or(most / MORE);
     let verdict = match () {
+        () if is_more => Verdict::HoldsAndMore,
         () if low >= least && high <= most => Verdict::Holds,
-        // Both limits are on one side of 1: it is a difference, and more of one.
-        () if least > 1.0 && low > most || most < 1.0 && high < least => Verdict::HoldsAndMore,
         () if high < least || low > most => Verdict::DoesNotHold,
         () => return (Verdict::CannotBeTold, format!("{clause}; its interval reaches to both sides")),
     };

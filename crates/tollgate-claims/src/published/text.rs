@@ -10,12 +10,12 @@ use super::{AsPublished, Measured, ShownFigure, Variant};
 impl AsPublished {
     /// As text, a table for each program.
     pub fn page(&self, width: usize) -> String {
-        self.programs.iter().map(|program| program.page(self.rounds, width)).collect::<Vec<_>>().join("\n")
+        self.programs.iter().map(|program| program.page(width)).collect::<Vec<_>>().join("\n")
     }
 }
 
 impl Measured {
-    fn page(&self, rounds: usize, width: usize) -> String {
+    fn page(&self, width: usize) -> String {
         let mut text = heading(&format!("{}: the program of {}", self.program, self.experiment), width);
         text.push_str(&paragraph(&self.work, width, "work: "));
         if let Some(why) = &self.missing {
@@ -26,7 +26,8 @@ impl Measured {
         text.push('\n');
         text.push_str(&self.table().render(width));
         let note = format!(
-            "Medians of {rounds} executions, in alternation. Each line has the corrections above it, too."
+            "Medians of {} executions, in alternation. Each line has the corrections above it, too.",
+            self.rounds
         );
         text.push_str(&paragraph(&note, width, ""));
         for sentence in &self.sentences {

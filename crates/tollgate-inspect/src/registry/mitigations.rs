@@ -20,7 +20,7 @@ facts! {
         [KernelEntry, UserCopy] "a fence follows SWAPGS, and user copies mask addresses";
     "mitigation.spectre_v2" Vulnerability("spectre_v2") "The mitigation of Spectre variant 2."
         [KernelEntry, KernelCode, ContextSwitch]
-        "entries write IBRS, indirect calls use retpolines, switches issue IBPB";
+        "retpolines take the place of indirect calls in the kernel; where IBRS is named entries write an MSR, and where IBPB is on switches flush predictors";
     "mitigation.retbleed" Vulnerability("retbleed") "The mitigation of Retbleed."
         [KernelEntry, KernelCode] "every crossing untrains predictors on AMD and writes IBRS on Intel";
     "mitigation.spec_rstack_overflow" Vulnerability("spec_rstack_overflow")

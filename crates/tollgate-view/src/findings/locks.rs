@@ -19,7 +19,7 @@ fn uncontended(summary: &Summary) -> Option<Finding> {
         [SYSTEM_CALL, RESTARTABLE].map(|by| case("locks/uncontended", &[("by", by.into())]));
     bounded_times(summary, call, sequence, 1.0, |how| {
         format!(
-            "Two system calls (FUTEX_TRYLOCK_PI, FUTEX_UNLOCK_PI) acquire and release a free lock {how} than a restartable sequence."
+            "A free lock is taken by a system call (FUTEX_TRYLOCK_PI) and released by CMPXCHG {how} than by a restartable sequence."
         )
     })
 }

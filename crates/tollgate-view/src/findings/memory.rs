@@ -114,7 +114,7 @@ fn false_sharing(summary: &Summary) -> Option<Finding> {
     }
     let how = |near: Known| figures::compared(near.estimate / away_estimate.estimate, ["slower", "faster"]);
     let mut sentence = format!(
-        "Stores to two words of one line are {} than 128 bytes apart (false sharing)",
+        "LOCK ADD by two threads to two words of one line is {} than 128 bytes apart (false sharing)",
         how(same_estimate)
     );
     let mut from = vec![same, away];

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use tollgate_claims::published::{AsPublished, Correction, Execution, Measured, Program, ROUNDS, printed};
+use tollgate_claims::published::{
+    AsPublished, Correction, Execution, FEWEST_ROUNDS, MOST_ROUNDS, Measured, Program, printed,
+};
 use tollgate_engine::interrupt;
 use tollgate_model::text::{excerpt, plainly, signal_name};
 use tollgate_os::private::PrivateDirectory;
@@ -33,7 +35,7 @@ pub fn show(args: &ClaimsArgs) -> Result<(), Failure> {
     let programs = chosen(args.published.as_deref())?;
     interrupt::install();
     let measured = programs.iter().map(|program| measure(program, args.quiet));
-    let shown = AsPublished { rounds: ROUNDS, programs: measured.collect::<Result<_, _>>()? };
+    let shown = AsPublished { programs: measured.collect::<Result<_, _>>()? };
     match args.format {
         Format::Json => out::print_json(&shown),
         Format::Table => out::page(&shown.page(out::width())),
@@ -65,15 +67,15 @@ fn measure(program: &Program, quiet: bool) -> Result<Measured, Failure> {
     if !quiet {
         let variants = built.files.len();
         say::say(&format!(
-            "{}: compiled; {variants} variants of it are executed {ROUNDS} times each",
+            "{}: compiled; {variants} variants of it are executed {FEWEST_ROUNDS} to {MOST_ROUNDS} times each",
             program.name
         ));
     }
     let mut executions: Vec<Vec<Execution>> = built.files.iter().map(|_| Vec::new()).collect();
-    for round in 0..ROUNDS {
+    for round in 1..=MOST_ROUNDS {
         // There and back again: what drifts meets all of them.
         let there = 0..executions.len();
-        let order: Vec<usize> = if round % 2 == 0 { there.collect() } else { there.rev().collect() };
+        let order: Vec<usize> = if round % 2 == 1 { there.collect() } else { there.rev().collect() };
         for at in order {
             // One that failed once has no figure, however often it is executed.
             if executions[at].iter().all(Result::is_ok) {
@@ -81,8 +83,12 @@ fn measure(program: &Program, quiet: bool) -> Result<Measured, Failure> {
             }
             go_on()?;
         }
+        let is_a_look = round >= FEWEST_ROUNDS && round % 2 == 0;
+        if is_a_look && built.measured(program, &executions).is_decided() {
+            break;
+        }
     }
-    Ok(Measured::new(program, built.compiler, built.command, &executions))
+    Ok(built.measured(program, &executions))
 }
 
 /// The variants of a program, in a directory that ends with this.
@@ -120,6 +126,10 @@ impl Built {
             built.files.push(built.own.path().join(out));
         }
         Ok(built)
+    }
+
+    fn measured(&self, program: &Program, executions: &[Vec<Execution>]) -> Measured {
+        Measured::new(program, self.compiler.clone(), self.command.clone(), executions)
     }
 
     /// Executes one of them.

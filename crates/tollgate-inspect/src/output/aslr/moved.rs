@@ -141,7 +141,9 @@ impl<'a> Moved<'a> {
             None => format!("inconclusive: {one} and {two} have no region in common"),
             Some(false) => format!("not moved: every region of {one} is at the same address in {two}"),
             Some(true) if stays.is_empty() => {
-                format!("moved: every region that both have is at another address in {two} than in {one}")
+                format!(
+                    "moved: every region that can move and that both have is at another address in {two} than in {one}"
+                )
             }
             Some(true) => {
                 let verb = if stays.len() == 1 { "is" } else { "are" };
