@@ -7,4 +7,5 @@ pub mod csv;
 pub(crate) mod facts;
 pub mod json;
 pub(crate) mod need;
+pub(crate) mod processor;
 pub mod text;

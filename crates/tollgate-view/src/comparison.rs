@@ -1,6 +1,6 @@
 //! Everything that is said of two runs side by side: verdicts, the facts that differ, the likely causes first.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tollgate_model::compare::{self, FactDifference, NotCompared, Verdict};
 use tollgate_model::run::Part;
@@ -177,6 +177,23 @@ impl<'a> Comparison<'a> {
             asked,
             by_case,
         }
+    }
+
+    /// The same by processor time in the place of real time.
+    pub fn by_processor(mut self) -> Self {
+        let known = self.rows.iter().filter(|row| row.result.processor.is_some());
+        let known: HashSet<Case> = known.map(|row| row.case().clone()).collect();
+        // Beside whole commands no other benchmark has one.
+        if !known.is_empty() {
+            self.retain(|case| known.contains(case));
+        }
+        for ComparedRow { result, .. } in &mut self.rows {
+            *result = match result.processor.take() {
+                Some(processor) => *processor,
+                None => result.without("its processor time is not known".to_owned()),
+            };
+        }
+        self
     }
 
     /// Whether the two are parts of one session.

@@ -8,7 +8,7 @@ use commands::{Side, runs, side};
 use serde_json::Value;
 use tollgate_model::compare::Spread;
 use tollgate_model::traced::Ended;
-use tollgate_model::versus::{BENCHES, Cold, Failed, REAL, part_of_bench};
+use tollgate_model::versus::{BENCHES, Cold, Failed, REAL, SYS, USER, part_of_bench};
 use tollgate_model::{Case, Fact, Measured, Measurement, Outcome, Provenance, Run, Unit};
 use tollgate_view::session::Session;
 use tollgate_view::versus::{self, hyperfine, json};
@@ -365,4 +365,125 @@ fn changes_that_a_control_has_too_are_said() {
     let session = Session::of(&runs).expect("a session");
     let text = plain(&tollgate_view::session::text(&session, false, 200));
     insta::assert_snapshot!(text);
+}
+
+/// Changes the samples of a case, each by its number.
+fn change(run: &mut Run, case: &str, how: impl Fn(usize, f64) -> f64) {
+    for measurement in run.measurements.iter_mut().filter(|one| one.case == Case::plain(case)) {
+        if let Outcome::Measured(measured) = &mut measurement.outcome {
+            let samples = measured.samples.iter_mut().enumerate();
+            samples.for_each(|(at, sample)| *sample = how(at, *sample));
+        }
+    }
+}
+
+/// Two commands of which one needs a processor for ten times as long, while eight other tasks run: some executions of the first take thirty
+/// times as long as others.
+fn crowded() -> Vec<Run> {
+    let mut runs = runs(&[side("a", 5.0), Side { untraced: Some("--no-trace"), ..side("b", 50.0) }]);
+    change(&mut runs[0], REAL, |at, ns| if at * 7 % 5 < 3 { ns * 30.0 } else { ns });
+    for run in &mut runs {
+        for name in ["running.before", "running.after"] {
+            run.facts.insert(name.to_owned(), Fact::known(9, "/proc/stat procs_running"));
+        }
+    }
+    runs
+}
+
+/// The sentences about processor time, on one line each, and the verdict by real time.
+fn by_processor(runs: &[Run]) -> (String, Value) {
+    let session = Session::of(runs).expect("a session");
+    let text = plain(&versus::text(&session, false, 400)).replace('\n', " ");
+    let from = text.find("By processor time").expect("a sentence");
+    let sentence = text[from..].split(". ").next().unwrap_or_default().to_owned();
+    let document = serde_json::to_value(json::VersusDocument::new(&session, &[])).expect("JSON");
+    (sentence, document["comparison"]["rows"][0].clone())
+}
+
+#[test]
+fn processor_time_decides_where_other_tasks_take_the_processors() {
+    let mut runs = crowded();
+    let (sentence, row) = by_processor(&runs);
+    assert!(sentence.starts_with("By processor time B is 10.0 × slower ["), "{sentence}");
+    assert!(sentence.ends_with("than A; real time is inconclusive: 8 tasks for 2 processors"), "{sentence}");
+    assert_eq!((&row["verdict"], &row["cpu_verdict"]), (&"inconclusive".into(), &"slower".into()));
+    for (figure, range) in
+        [("cpu_ratio", 9.9..10.1), ("cpu_ratio_low", 9.8..10.1), ("cpu_ratio_high", 9.9..10.2)]
+    {
+        assert!(row[figure].as_f64().is_some_and(|it| range.contains(&it)), "{figure}: {}", row[figure]);
+    }
+    assert!(row["cpu_base_s"].as_f64().is_some_and(|it| (0.005..0.007).contains(&it)), "{row}");
+    // The kernel divides the sum by chance, and knows it exactly.
+    for run in &mut runs {
+        change(run, USER, |at, ns| if at * 5 % 3 == 0 { 0.0 } else { ns });
+        change(run, SYS, |at, ns| if at * 5 % 3 == 0 { ns * 5.0 } else { ns });
+    }
+    assert_eq!(by_processor(&runs).0, sentence);
+    // Nothing else ran.
+    runs.iter_mut().for_each(|run| run.facts.retain(|name, _| !name.starts_with("running")));
+    assert!(by_processor(&runs).0.ends_with("than A; real time is inconclusive"));
+}
+
+#[test]
+fn processor_time_says_nothing_of_commands_that_wait() {
+    // Traced: they slept.
+    let mut runs = runs(&[side("sleep 0.01", 11.0), side("sleep 0.02", 21.0)]);
+    for run in &mut runs {
+        for measurement in &mut run.measurements {
+            let Outcome::Measured(measured) = &mut measurement.outcome else { continue };
+            for traced in &mut measured.traced {
+                let idle = traced.idle.as_mut().expect("it is traced");
+                idle.sleep_ns = (traced.wall_ns - idle.runqueue_ns) / 10 * 9;
+                idle.disk_ns = 0;
+            }
+        }
+    }
+    let (sentence, row) = by_processor(&runs);
+    let why = "processor time says nothing of waiting, which is 90 % of the real time";
+    assert_eq!(sentence, format!("By processor time B and A are not compared: {why}"));
+    assert_eq!((&row["verdict"], &row["cpu_verdict"]), (&"slower".into(), &"inconclusive".into()));
+    assert_eq!((&row["cpu_ratio"], &row["cpu_why"]), (&Value::Null, &why.into()));
+    // Not traced: whatever no execution used.
+    let untraced = |line, ms| Side { untraced: Some("--no-trace"), ..side(line, ms) };
+    let mut runs = self::runs(&[untraced("sleep 0.01", 11.0), untraced("sleep 0.02", 21.0)]);
+    for run in &mut runs {
+        change(run, USER, |_, ns| ns / 40.0);
+        change(run, SYS, |_, ns| ns / 10.0);
+    }
+    let (sentence, _) = by_processor(&runs);
+    assert!(sentence.ends_with("waiting, which is 96 % of the real time"), "{sentence}");
+    // Where other tasks run that may be what they took.
+    for run in &mut runs {
+        run.facts.insert("stalled.cpu.before".to_owned(), Fact::known(0, "/proc/pressure/cpu"));
+        run.facts.insert("stalled.cpu.after".to_owned(), Fact::known(20_000_000, "/proc/pressure/cpu"));
+    }
+    let (sentence, _) = by_processor(&runs);
+    assert!(sentence.starts_with("By processor time B is 1.91 × slower ["), "{sentence}");
+}
+
+#[test]
+fn processor_time_that_the_kernel_does_not_know_is_none() {
+    let of = |how: fn(usize, f64) -> f64| {
+        let mut runs = runs(&[side("a", 11.0), side("b", 21.0)]);
+        for run in &mut runs {
+            change(run, USER, how);
+            change(run, SYS, |_, _| 0.0);
+        }
+        by_processor(&runs).0
+    };
+    let steps = of(|_, ns| (ns / 10e6).ceil() * 10e6);
+    assert!(steps.contains("processor time is known in steps of 10 ms here, too coarse for "), "{steps}");
+    let tiny = of(|at, _| 1000.0 * (30 + at % 7) as f64);
+    assert!(tiny.contains("in steps of 1 µs here, too coarse for 33 µs"), "{tiny}");
+    let some = of(|at, ns| if at % 4 == 1 { 0.0 } else { ns });
+    assert!(some.ends_with("not above zero in 10 of 40 turns"), "{some}");
+}
+
+#[test]
+fn many_commands_have_their_processor_time_in_a_column() {
+    let sides = [side("a", 10.0), side("b", 20.0), side("c", 30.0), side("d", 10.0)];
+    let text = screen(&sides);
+    let row = text.lines().find(|line| line.trim_start().starts_with("C ") && line.contains("slower"));
+    let last = row.and_then(|row| row.split_whitespace().last()?.parse().ok());
+    assert!(last.is_some_and(|ratio: f64| (2.9..3.1).contains(&ratio)), "{text}");
 }

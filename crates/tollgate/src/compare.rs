@@ -9,7 +9,7 @@ use tollgate_view::compare::{json, text};
 use tollgate_view::comparison::Comparison;
 
 use crate::args::ShowFormat;
-use crate::args::compare::{CompareArgs, FailOn};
+use crate::args::compare::{CompareArgs, FailOn, Quantity};
 use crate::failure::Failure;
 use crate::{out, show, store};
 
@@ -41,7 +41,7 @@ fn compare(args: &CompareArgs) -> Result<(), Failure> {
             out::print_json(&json::CompareDocument::new(base, &comparisons, &traces))?;
         }
     }
-    check(&args.fail_on, asked, &comparisons)
+    check(&args.fail_on, asked, comparisons, args.by)
 }
 
 /// How far runs of the first one's machine lie apart, by those that are kept, the newest first, and not compared.
@@ -58,15 +58,28 @@ pub fn spread(runs: &[Run]) -> Spread {
     Spread::of(&kept.take(MOST).collect::<Vec<Run>>())
 }
 
-/// Fails where the runs meet a condition of `--fail-on`, or cannot tell.
+/// Fails where the runs meet a condition of `--fail-on` by this time, or cannot tell. Then it says whether the other time would.
 ///
 /// # Errors
 /// A condition is met, or undecided.
-pub fn check(fail_on: &[FailOn], asked: f64, comparisons: &[Comparison]) -> Result<(), Failure> {
+pub fn check(
+    fail_on: &[FailOn],
+    asked: f64,
+    comparisons: Vec<Comparison>,
+    by: Quantity,
+) -> Result<(), Failure> {
     let conditions: Vec<Condition> = fail_on.iter().copied().map(Condition::from).collect();
-    match answer(&conditions, asked, comparisons) {
-        Answer::Met(sentence) => Err(Failure::Condition(sentence)),
-        Answer::Open(sentence) => Err(Failure::Undecided(sentence)),
-        Answer::NotMet => Ok(()),
+    let by_real = answer(&conditions, asked, &comparisons);
+    let comparisons: Vec<Comparison> = comparisons.into_iter().map(Comparison::by_processor).collect();
+    let by_cpu = answer(&conditions, asked, &comparisons);
+    let (chosen, other, [before, after]) = match by {
+        Quantity::Real => (by_real, by_cpu, ["", "; processor time decides it: --by cpu"]),
+        Quantity::Cpu => (by_cpu, by_real, ["by processor time ", "; real time decides it: --by real"]),
+    };
+    match (chosen, other) {
+        (Answer::Met(sentence), _) => Err(Failure::Condition(format!("{before}{sentence}"))),
+        (Answer::Open(sentence), Answer::Open(_)) => Err(Failure::Undecided(format!("{before}{sentence}"))),
+        (Answer::Open(sentence), _) => Err(Failure::Undecided(format!("{before}{sentence}{after}"))),
+        (Answer::NotMet, _) => Ok(()),
     }
 }

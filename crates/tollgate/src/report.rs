@@ -11,6 +11,7 @@ use tollgate_view::comparison::Comparison;
 use tollgate_view::page::MAX_ENVIRONMENTS;
 use tollgate_view::report::{markdown, page_of};
 
+use crate::args::compare::Quantity;
 use crate::args::{ReportArgs, ReportFormat};
 use crate::destination::STANDARD_OUTPUT;
 use crate::failure::{Failure, plainly};
@@ -63,7 +64,7 @@ impl ReportArgs {
         if self.open {
             open(to)?;
         }
-        compare::check(self.fail_on.as_slice(), 0.0, &compared(&runs, &spread))
+        compare::check(self.fail_on.as_slice(), 0.0, compared(&runs, &spread), Quantity::Real)
     }
 }
 

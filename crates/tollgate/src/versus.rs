@@ -30,7 +30,8 @@ use tollgate_view::session::{self, Session};
 use tollgate_view::versus::{self, hyperfine, json, text};
 
 use crate::args::ShowFormat;
-use crate::args::versus::{LengthArgs, VersusArgs};
+use crate::args::compare::Quantity;
+use crate::args::versus::{By, LengthArgs, VersusArgs};
 use crate::destination::{Destination, STANDARD_OUTPUT, expect_seen};
 use crate::failure::{Failure, plainly};
 use crate::run::sides::named;
@@ -65,13 +66,21 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
     if counts {
         counted::check(args)?;
     } else {
-        let given = [("--by", args.result.by.is_some()), ("--stacks", args.result.stacks.is_some())];
+        let is_by_function = args.result.by == Some(By::Function);
+        let given = [("--by function", is_by_function), ("--stacks", args.result.stacks.is_some())];
         if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
             let said = format!("{option} is for guests that count instructions, such as --in vm:exact");
             return Err(Failure::input(said));
         }
     }
-    if args.result.by.is_some() && !matches!(args.result.format, ShowFormat::Table | ShowFormat::Json) {
+    if args.bench.bench && matches!(args.result.by, Some(By::Function | By::Cpu)) {
+        return Err(Failure::input(
+            "--by function and --by cpu are for commands: a bench has the figure of its harness; leave --by out with --bench",
+        ));
+    }
+    if args.result.by == Some(By::Function)
+        && !matches!(args.result.format, ShowFormat::Table | ShowFormat::Json)
+    {
         return Err(Failure::input("--by function is a table or JSON; leave --by out of other formats"));
     }
     let destination = destination(args)?;
@@ -112,6 +121,7 @@ fn execute(
         time: args.length.time.unwrap_or(if args.length.runs.is_some() { Duration::MAX } else { TIME }),
         precision: args.length.precision,
         asked: args.result.threshold.unwrap_or(0.0),
+        by_processor: args.result.by == Some(By::Cpu),
         until_decided: args.length.until_decided,
         is_traced: !args.conditions.no_trace,
         is_cold: args.conditions.cold,
@@ -318,11 +328,17 @@ fn judge(args: &VersusArgs, runs: &[Run]) -> Result<(), Failure> {
     comparisons
         .iter_mut()
         .for_each(|comparison| comparison.retain(|case| args.bench.bench || is_asked_for(case)));
+    let by = if args.result.by == Some(By::Cpu) { Quantity::Cpu } else { Quantity::Real };
+    let judged = comparisons.iter().flat_map(|comparison| &comparison.rows).map(|row| match by {
+        Quantity::Real => row.result.verdict,
+        Quantity::Cpu => row.result.processor.as_ref().map_or(Verdict::Inconclusive, |cpu| cpu.verdict),
+    });
+    let judged: Vec<Verdict> = judged.collect();
     if !args.result.fail_on.is_empty() {
-        compare::check(&args.result.fail_on, asked, &comparisons)?;
+        compare::check(&args.result.fail_on, asked, comparisons, by)?;
     }
-    let open: usize = comparisons.iter().map(|comparison| comparison.count(Verdict::Inconclusive)).sum();
-    let of: usize = comparisons.iter().map(|comparison| comparison.rows.len()).sum();
+    let open = judged.iter().filter(|verdict| **verdict == Verdict::Inconclusive).count();
+    let of = judged.len();
     match open {
         open if open > 0 && args.length.until_decided => {
             Err(Failure::Undecided(format!("--until-decided: {open} of {of} are inconclusive")))

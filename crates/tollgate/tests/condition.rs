@@ -261,3 +261,64 @@ fn runs_that_took_no_turns_are_decided_by_turns() {
     let verdicts = rows.as_array().expect("rows").iter().map(|row| &row["verdict"]);
     assert_eq!(verdicts.collect::<Vec<_>>(), ["same"; 3]);
 }
+
+/// A command of a comparison: an execution has a processor for so many milliseconds, and takes thirty times as long in some of them.
+fn command(id: &str, place: u32, cpu_ms: f64, is_crowded: bool) -> Value {
+    let mut run = document(id, None, 1.0);
+    let number = 40_u32;
+    let noise = |at: u32| 1.0 + f64::from((at * 7919 + 31 * place) % 211) / 1e5;
+    // The division into user and sys is chance, and the sum is not.
+    let of = |case: &str, at: u32| {
+        let cpu = (cpu_ms * noise(at) * 1e3).round() * 1e3;
+        let user = (cpu / 1e3 * f64::from(at * 5 % 7) / 7.0).round() * 1e3;
+        match case {
+            "versus/user" => user,
+            "versus/sys" => cpu - user,
+            _ if is_crowded && at * 7 % 5 < 3 => cpu * 30.0,
+            _ => cpu * 1.01,
+        }
+    };
+    let row = |case: &str| {
+        let mut row = measured(case, 1.0, &[]);
+        row["group"] = "versus".into();
+        row["ops_per_sample"] = 1.into();
+        row["discarded"] = 0.into();
+        row["samples"] = (0..number).map(|at| of(case, at)).collect();
+        row["processes"] = (0..number).map(|_| json!({"rounds": 1, "discarded": []})).collect();
+        row
+    };
+    run["measurements"] = ["versus/real", "versus/user", "versus/sys"].into_iter().map(row).collect();
+    run["session"] = json!({
+        "id": "20261121-015427-0000000f", "environment": "host", "place": place, "of": 2, "paired": true,
+        "command": {"line": format!("command {place}"), "shell": "sh -c"},
+    });
+    run
+}
+
+#[test]
+fn by_cpu_goes_by_processor_time() {
+    let home = Home::new();
+    let base = command(BASE, 0, 5.0, true);
+    let slow = command(OTHER, 1, 50.0, false);
+    let (found, said) = status_alone(&home, &base, &slow, SLOWER);
+    assert_eq!(found, 3, "{said}");
+    assert!(said.ends_with("; processor time decides it: --by cpu"), "{said}");
+    let by_cpu = |other: &Value, verdict: &str| {
+        status_alone(&home, &base, other, &["--fail-on", verdict, "--by", "cpu"])
+    };
+    assert_eq!(by_cpu(&slow, "slower"), (1, "by processor time versus/real is slower".to_owned()));
+    assert_eq!(by_cpu(&slow, "faster").0, 0);
+    assert_eq!(by_cpu(&command(OTHER, 1, 5.0, false), "different"), (0, String::new()));
+    // The other way round: of a command that a clock of 10 ms ticks for, real time alone says something.
+    let mut ticks = [command(BASE, 0, 5.0, false), command(OTHER, 1, 50.0, false)];
+    for row in ticks.iter_mut().flat_map(|run| run["measurements"].as_array_mut().expect("rows")) {
+        let of = |at: usize| if row["benchmark"] == "versus/user" { 1e7 * (1 + at % 2) as f64 } else { 0.0 };
+        if row["benchmark"] != "versus/real" {
+            row["samples"] = (0..40).map(of).collect();
+        }
+    }
+    let [base, slow] = ticks;
+    let (found, said) = status_alone(&Home::new(), &base, &slow, &["--fail-on", "slower", "--by", "cpu"]);
+    assert_eq!(found, 3, "{said}");
+    assert!(said.ends_with("; real time decides it: --by real"), "{said}");
+}

@@ -79,6 +79,12 @@ impl Cell {
         self.timed.iter().map(|timed| timed.wall_ns).collect()
     }
 
+    /// The times on a processor, in nanoseconds; 0 where it is not known.
+    pub fn processor_times(&self) -> Vec<f64> {
+        let time = |used: Used| used.user_ns.saturating_add(used.sys_ns) as f64;
+        self.timed.iter().map(|timed| timed.used.map_or(0.0, time)).collect()
+    }
+
     /// The shortest of the executions so far, in nanoseconds.
     pub fn shortest(&self) -> Option<f64> {
         self.warm.iter().copied().chain(self.timed.iter().map(|timed| timed.wall_ns)).min_by(f64::total_cmp)

@@ -27,6 +27,8 @@ pub struct Plan {
     pub precision: f64,
     /// No relative difference of up to this counts, as in a comparison of runs.
     pub asked: f64,
+    /// Whether it is the processor time that is to be known so well, and not the real time.
+    pub by_processor: bool,
     /// It does not end early while a comparison is inconclusive.
     pub until_decided: bool,
     /// Whether others are traced beside those that are timed.

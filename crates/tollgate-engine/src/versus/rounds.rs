@@ -492,8 +492,11 @@ impl Run<'_, '_> {
         all
     }
 
-    /// The real times of a cell, less what surrounds it where that is subtracted.
+    /// The times of a cell that are compared: the real ones less what surrounds it where that is subtracted, or those of a processor.
     fn times(&self, cell: usize) -> Vec<f64> {
+        if self.plan.by_processor {
+            return self.cells[cell].processor_times();
+        }
         let starts = if self.is_corrected { self.starts[self.place(cell)].as_slice() } else { &[] };
         let around = stats::median(starts).unwrap_or(0.0);
         self.cells[cell].times().into_iter().map(|time| time - around).collect()

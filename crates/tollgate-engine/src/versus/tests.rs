@@ -21,6 +21,8 @@ struct Mock {
     cooled: usize,
     /// Whether a command that was executed just before is done in a tenth of its time.
     is_stateful: bool,
+    /// Whether other tasks run: some executions take thirty times as long as others.
+    is_busy: bool,
     /// After so many executions the environment is lost.
     lost_after: Option<usize>,
 }
@@ -42,8 +44,8 @@ impl Executor for Mock {
         let end = self.ends.get(name.as_str()).cloned().unwrap_or(End::Ended(Ended::Exit(0)));
         Ok(Execution {
             end,
-            wall_ns: ms * MS + pace,
-            user_ns: ms * MS,
+            wall_ns: (ms * MS + pace) * if self.is_busy && pace % 2 == 0 { 30 } else { 1 },
+            user_ns: ms * MS + pace,
             sys_ns: 0,
             memory: Some(1 << 20),
             faults: 3,
@@ -91,6 +93,7 @@ fn plan(commands: &[&str]) -> Plan {
         time: Duration::MAX,
         precision: 0.01,
         asked: 0.0,
+        by_processor: false,
         until_decided: false,
         is_traced: false,
         is_cold: false,
@@ -289,4 +292,15 @@ fn commands_that_find_what_another_left_are_executed_in_turn() {
     let mut mock = Mock { is_stateful: true, ..Mock::default() };
     let compared = run(&mut mock, &prepared).expect("compared");
     assert_eq!(order(&compared), random);
+}
+
+#[test]
+fn processor_times_end_a_comparison_that_real_times_would_not() {
+    let rounds = |by_processor: bool| {
+        let rounds = Rounds { least: 1, most: 60 };
+        let plan = Plan { rounds, by_processor, until_decided: true, ..plan(&["a 20", "b 200"]) };
+        let mut mock = Mock { is_busy: true, ..Mock::default() };
+        samples(&run(&mut mock, &plan).expect("compared").found[1], REAL).len()
+    };
+    assert_eq!((rounds(true), rounds(false)), (rounds::LEAST_PAIRS, 60));
 }

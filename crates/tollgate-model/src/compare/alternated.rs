@@ -6,7 +6,7 @@ use super::rounds::join;
 use super::rows::{Alternation, ComparedCase, Comparison};
 use super::sides::{Side, below_limit, incomparable, joined, missing};
 use super::turns::Turns;
-use super::{counted, facts, threshold, withheld};
+use super::{counted, facts, processor, threshold, withheld};
 use crate::measurement::{Case, Measured};
 use crate::run::Run;
 use crate::stats::{
@@ -42,7 +42,8 @@ pub(super) fn alternated(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Com
     };
     let mut rows: Vec<ComparedCase> = joined.cases.iter().map(row).collect();
     let halves = Halves::new(joined.cases.iter().map(|(case, base, _)| (*case, *base)), base.run, asked);
-    withheld::withhold(&mut rows, &halves);
+    withheld::withhold(rows.iter_mut(), &halves);
+    judge.by_processor(&mut rows, &joined.cases, asked);
     Comparison {
         rows,
         not_compared: joined.not_compared,
@@ -75,6 +76,26 @@ struct PairedMedian {
 }
 
 impl Judge<'_> {
+    /// Gives each row of a command what its processor time says: by the same statistics, with an A/A of its own.
+    fn by_processor(&self, rows: &mut [ComparedCase], cases: &[(&Case, &Measured, &Measured)], asked: f64) {
+        let times = cases
+            .iter()
+            .map(|(case, base, other)| processor::times([self.base, self.other], case, [base, other]));
+        let times: Vec<_> = times.collect();
+        for (row, times) in rows.iter_mut().zip(&times) {
+            row.processor = times.as_ref().map(|times| {
+                Box::new(match times {
+                    Ok([base, other]) => self.row(&row.case, base, other),
+                    Err(why) => row.without(why.clone()),
+                })
+            });
+        }
+        let known = cases.iter().zip(&times);
+        let bases = known.filter_map(|((case, ..), times)| Some((*case, &times.as_ref()?.as_ref().ok()?[0])));
+        let halves = Halves::new(bases, self.base.run, asked);
+        withheld::withhold(rows.iter_mut().filter_map(|row| row.processor.as_deref_mut()), &halves);
+    }
+
     fn row(&self, case: &Case, base: &Measured, other: &Measured) -> ComparedCase {
         let turns = Turns::new(base, other);
         let base = Side::new(self.base, base);
@@ -110,6 +131,7 @@ impl Judge<'_> {
             why,
             alternation: if is_comparable { alternation(&turns, ends) } else { None },
             total,
+            processor: None,
         }
     }
 

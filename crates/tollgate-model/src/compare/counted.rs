@@ -48,6 +48,7 @@ pub(super) fn row(case: &Case, base: &Measured, other: &Measured, asked: f64) ->
         why,
         alternation: None,
         total: None,
+        processor: None,
     })
 }
 

@@ -110,9 +110,28 @@ pub struct ComparedCase {
     pub alternation: Option<Alternation>,
     /// The totals of the executions, where two commands were compared.
     pub total: Option<Total>,
+    /// The same of the processor time of alternated commands, where that is known.
+    pub processor: Option<Box<ComparedCase>>,
 }
 
 impl ComparedCase {
+    /// The same case where it has no ratio.
+    pub fn without(&self, why: String) -> Self {
+        Self {
+            case: self.case.clone(),
+            base: None,
+            other: None,
+            ratio: 1.0,
+            interval: None,
+            verdict: Verdict::Inconclusive,
+            threshold: self.threshold,
+            why: Some(why),
+            alternation: None,
+            total: None,
+            processor: None,
+        }
+    }
+
     /// The smallest ratio above 1 that half of such comparisons would call a difference. None without an interval.
     pub fn detectable(&self) -> Option<f64> {
         let Interval { low, high } = self.interval?;

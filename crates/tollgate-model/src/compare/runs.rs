@@ -122,6 +122,7 @@ impl Judge<'_> {
             why,
             alternation: None,
             total: None,
+            processor: None,
         };
         let none = MeasuredRatio { ratio: 1.0, interval: None, threshold: self.asked };
         if self.is_itself {

@@ -5,8 +5,8 @@ use super::halves::Halves;
 use super::rows::ComparedCase;
 
 /// Takes the verdicts of cases that differ from themselves, or of all where these are many.
-pub(super) fn withhold(rows: &mut [ComparedCase], halves: &Halves) {
-    for row in rows.iter_mut().filter(|row| row.verdict != Verdict::Inconclusive) {
+pub(super) fn withhold<'a>(rows: impl Iterator<Item = &'a mut ComparedCase>, halves: &Halves) {
+    for row in rows.filter(|row| row.verdict != Verdict::Inconclusive) {
         let why = match halves.different.contains(&row.case) {
             true => "withheld: halves of the base's own processes differ".to_owned(),
             false if halves.is_failed() => format!("withheld: {halves}"),
@@ -34,12 +34,13 @@ mod tests {
             why: None,
             alternation: None,
             total: None,
+            processor: None,
         }
     }
 
     fn verdicts(halves: &Halves) -> Vec<(Verdict, bool)> {
         let mut rows = ["entry/a", "entry/b"].map(row);
-        withhold(&mut rows, halves);
+        withhold(rows.iter_mut(), halves);
         rows.into_iter().map(|row| (row.verdict, row.why.is_some())).collect()
     }
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use tollgate_model::compare::Verdict;
+use tollgate_model::compare::{ComparedCase, Verdict};
 use tollgate_model::sorting::Ordered as _;
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, RunId};
@@ -85,6 +85,12 @@ impl<'a> Compared<'a> {
         }))
     }
 
+    /// What the processor time says.
+    fn cpu(&self, of: impl Fn(&ComparedRow, &ComparedCase) -> Option<Value>) -> Option<Value> {
+        let row = self.row?;
+        of(row, row.result.processor.as_deref()?)
+    }
+
     fn adds(&self) -> Option<Value> {
         let row = self.row?;
         let adds = Value::figure(row.adds()?, |adds| figures::difference(adds, row.base.unit));
@@ -117,6 +123,11 @@ fn verdict(row: &ComparedRow) -> Value {
         Verdict::Inconclusive => Tone::Open,
         _ => Tone::Changed,
     })
+}
+
+/// other / base of processor times, where they have a ratio.
+pub(crate) fn cpu_ratio(cpu: &ComparedCase) -> Option<f64> {
+    cpu.base.and(cpu.other).map(|_| cpu.ratio)
 }
 
 fn ends(interval: Interval) -> [f64; 2] {
@@ -271,6 +282,41 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
         })
         .of_words(),
         Field::new(
+            "cpu_base",
+            "CPU, base",
+            "the processor time of an execution in the base, of alternated commands; null where it is not compared",
+            |it| it.cpu(|row, cpu| Some(Value::figure(cpu.base?, |ns| figures::estimate(ns, row.base.unit)))),
+        )
+        .in_unit(),
+        Field::new("cpu_other", "CPU, other", "the same in the other", |it| {
+            it.cpu(|row, cpu| Some(Value::figure(cpu.other?, |ns| figures::estimate(ns, row.base.unit))))
+        })
+        .in_unit(),
+        Field::new("cpu_ratio", "CPU ratio", "the ratio of the processor times, as `ratio` that of the real ones", |it| {
+            it.cpu(|_, cpu| Some(Value::figure(cpu_ratio(cpu)?, figures::ratio)))
+        }),
+        Field::new("cpu_ratio_ci", "CI", "its interval", |it| {
+            it.cpu(|_, cpu| {
+                Some(Value::ends(ends(cpu.interval?), |[low, high]| figures::ratio_span(low, high)))
+            })
+        })
+        .with_fields(&["cpu_ratio_low", "cpu_ratio_high"]),
+        Field::new("cpu_multiple", "CPU", "the ratio of the processor times, with a mark where it is inconclusive", |it| {
+            it.cpu(|_, cpu| {
+                let mark = if cpu.verdict == Verdict::Inconclusive { "~" } else { "" };
+                Some(Value::of_words(format!("{mark}{}", figures::ratio(cpu_ratio(cpu)?))))
+            })
+        })
+        .with_fields(&[]),
+        Field::new("cpu_verdict", "CPU verdict", "as `verdict`, by processor time", |it| {
+            it.cpu(|_, cpu| Some(Value::text(cpu.verdict.to_string())))
+        })
+        .of_words(),
+        Field::new("cpu_why", "CPU, why", "why that is inconclusive", |it| {
+            it.cpu(|_, cpu| Some(Value::text(cpu.why.as_deref()?)))
+        })
+        .of_words(),
+        Field::new(
             "causes",
             "causes",
             "of a row that is slower or faster: names of the facts that changed and can be its causes; where one setting alone was \
@@ -300,6 +346,13 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
 /// The keys of the two sides, which every list of a document has.
 pub(crate) const SIDES: [&str; 2] = ["base_side", "other_side"];
 
+/// Those of the other figures of commands, whose row of the real time has the sides and the processor time.
+pub(crate) fn of_others<'a>() -> Columns<Compared<'a>> {
+    let all = columns();
+    let rest = all.iter().filter(|column| !SIDES.contains(&column.key) && !column.key.starts_with("cpu_"));
+    all.pick(&rest.map(|column| column.key).collect::<Vec<_>>())
+}
+
 /// What documents say in their schemas of records with these fields.
 #[cfg(feature = "schema")]
 pub(crate) mod schema {
@@ -319,7 +372,7 @@ pub(crate) mod schema {
     described!(
         /// A figure of two commands.
         OtherFigures,
-        schema(&super::columns().without(&super::SIDES))
+        schema(&super::of_others())
     );
     described!(
         /// The real time of two commands, or their instructions, where these were counted: then no name says that it is in seconds.
@@ -339,16 +392,29 @@ fn of_level<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
 
 /// Those of a table for people, by how the two were compared.
 pub fn of_table<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
-    of_level(comparison).pick(match comparison.is_alternated {
+    of_turns(comparison, false)
+}
+
+/// The same of a table that may be wide: with the processor times, where any row has one.
+pub(crate) fn of_wide_table<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
+    of_turns(comparison, true)
+}
+
+fn of_turns<'a>(comparison: &Comparison, is_wide: bool) -> Columns<Compared<'a>> {
+    let chosen = match comparison.is_alternated {
         _ if comparison.is_counted() => OF_COUNTS,
         true => OF_TURNS,
         false => UNPAIRED,
-    })
+    };
+    let has_processor = is_wide && comparison.rows.iter().any(|row| row.result.processor.is_some());
+    of_level(comparison).pick(&[chosen, if has_processor { OF_PROCESSOR } else { &[] }].concat())
 }
+
+const OF_PROCESSOR: &[&str] = &["cpu_ratio", "cpu_ratio_ci", "cpu_verdict"];
 
 /// The same on a page, where the ratio comes first: it is seen on a narrow screen, whose tables are scrolled.
 pub(crate) fn of_page<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
-    let columns = of_table(comparison);
+    let columns = of_wide_table(comparison);
     let mut keys: Vec<&str> = columns.iter().map(|column| column.key).collect();
     keys.order_by_key(|key| match *key {
         "case" => 0,
@@ -383,7 +449,7 @@ pub(crate) fn of_commands<'a>(comparison: &Comparison) -> Columns<Compared<'a>> 
     of_level(comparison).pick(OF_COMMANDS).headed("other_side", "command")
 }
 
-const OF_COMMANDS: &[&str] = &["other_side", "ratio", "ratio_ci", "adds", "verdict"];
+const OF_COMMANDS: &[&str] = &["other_side", "ratio", "ratio_ci", "adds", "verdict", "cpu_multiple"];
 
 #[cfg(test)]
 mod tests {
@@ -406,6 +472,7 @@ mod tests {
             COUNTS_OF_SCREEN,
             NUMBERS,
             QUALITY,
+            OF_PROCESSOR,
             OF_COMMANDS,
             &SIDES,
         ];

@@ -10,6 +10,7 @@ use super::alternating;
 use super::columns::{self, Compared};
 use super::facts::{facts_in_short, facts_text};
 use super::need::{self, Need};
+use super::processor;
 use crate::blame;
 use crate::comparison::{ComparedRow, Comparison, name};
 use crate::counts;
@@ -97,6 +98,7 @@ fn one(comparison: &Comparison, all: bool, width: usize) -> String {
         text.push_str(&paragraph(&line, width, ""));
     }
     text.push_str(&inconclusive(comparison, all, width));
+    text.extend(processor::of_rows(comparison).map(|line| paragraph(&line, width, "")));
     text.push('\n');
     text.push_str(&match all {
         true => facts_text(&comparison.facts, width),

@@ -151,7 +151,7 @@ fn consists_of(text: &mut String, lines: &Lines) {
 /// The table of compared rows.
 fn of_rows(comparison: &Comparison, rows: &[&comparison::ComparedRow]) -> String {
     let shown = rows.iter().take(MOST).map(|row| Compared::new(comparison, *row));
-    markdown::table(&columns::of_table(comparison), shown) + &not_shown(rows.len())
+    markdown::table(&columns::of_wide_table(comparison), shown) + &not_shown(rows.len())
 }
 
 /// A table; its first column is text, the others are figures.

@@ -11,6 +11,7 @@ use tollgate_output::table::Table;
 use super::causes::Causes;
 use crate::compare::columns::{self, Compared};
 use crate::compare::need::{self, Need};
+use crate::compare::processor;
 use crate::comparison::{ComparedRow, Comparison};
 use crate::{counts, facts};
 
@@ -148,6 +149,7 @@ pub(super) fn counts(comparison: &Comparison, hidden: usize, is_alone: bool) -> 
     lines.extend(counts::not_compared(comparison));
     lines.extend(comparison.halves.as_ref().map(|halves| format!("{halves}.")));
     lines.extend(inconclusive(comparison, is_alone));
+    lines.extend(processor::of_rows(comparison));
     lines
 }
 

@@ -337,7 +337,7 @@ impl<'s> Row<'s> {
         let sides = Sides::named(comparison, [base, cell].map(|cell| cell.label.clone().into()));
         let compared = |row| Compared::new(comparison, row).between(&sides);
         let of_real = columns::columns().without(&["case", "unit"]);
-        let of_others = columns::columns().without(&columns::SIDES);
+        let of_others = columns::of_others();
         let is_other = |row: &&crate::comparison::ComparedRow| {
             ![REAL, INSTRUCTIONS].contains(&row.case().benchmark.as_str())
         };

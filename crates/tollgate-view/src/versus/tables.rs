@@ -74,7 +74,7 @@ pub(super) fn verdicts<'c>(base: &'c str, others: &[(&'c Cell, &'c Comparison<'c
         .zip(&sides)
         .map(|((_, comparison), sides)| (Compared::new(comparison, real(comparison)).between(sides), None));
     let Some((_, first)) = others.first() else { return String::new() };
-    let table = Table::from_rows(&columns::of_commands(first), rows);
+    let table = Table::from_rows(&columns::of_commands(first), rows).with_dispensable(1);
     heading(&format!("Compared with {base}"), width) + &table.lines(Some(width), false)
 }
 

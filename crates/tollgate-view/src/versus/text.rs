@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use tollgate_model::compare::Verdict;
 use tollgate_model::text::clean;
 use tollgate_model::traced::Backend;
 use tollgate_output::figures::{count, time_left};
@@ -11,6 +12,7 @@ use tollgate_output::table::{Look, cut, paragraph, styled};
 use super::cells::{self, Cell, letter, static_letter};
 use super::difference::Difference;
 use super::{counted, matrix, notes, said, tables};
+use crate::compare::processor;
 use crate::comparison::Comparison;
 use crate::session::{Session, environments};
 use tollgate_trace::output::text as words;
@@ -214,11 +216,21 @@ impl Screen<'_, '_> {
         if number > MOST_SENTENCES && !self.all {
             return Some(tables::verdicts(base, &others[..number.min(MOST_COMMANDS - 1)], self.width));
         }
-        let sentence = |(cell, comparison): &(&Cell, &Comparison)| -> String {
-            let sentence = said::sentence([base, &cell.label], comparison);
-            let is_different = said::real(comparison).is_some_and(|row| row.result.verdict.is_difference());
-            let look = if is_different { Look::Coloured } else { Look::Plain };
+        let coloured = |sentence: String, verdict: Option<Verdict>| -> String {
+            let look = if verdict.is_some_and(Verdict::is_difference) { Look::Coloured } else { Look::Plain };
             paragraph(&sentence, self.width, "").lines().map(|line| styled(look, line)).collect()
+        };
+        let sentence = |(cell, comparison): &(&Cell, &Comparison)| -> String {
+            let names = [base.as_str(), &cell.label];
+            let row = said::real(comparison);
+            let by_real = coloured(said::sentence(names, comparison), row.map(|row| row.result.verdict));
+            let by_processor = row.and_then(|row| {
+                let is_corrected = cell.command.is_corrected;
+                let cpu = row.result.processor.as_ref()?;
+                let sentence = processor::sentence(names, comparison, row, is_corrected)?;
+                Some(coloured(sentence, Some(cpu.verdict)))
+            });
+            by_real + &by_processor.unwrap_or_default()
         };
         Some(others.iter().map(sentence).collect::<String>()).filter(|text| !text.is_empty())
     }

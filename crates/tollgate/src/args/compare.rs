@@ -28,6 +28,9 @@ pub struct CompareArgs {
     /// Exit with status 1 where any benchmark has this verdict, 3 where that is undecided; several are separated by commas
     #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
+    /// What --fail-on goes by, of commands that alternated
+    #[arg(long, value_name = "TIME", value_enum, default_value_t)]
+    pub by: Quantity,
     /// What is undecided
     #[command(flatten)]
     pub undecided: UndecidedArgs,
@@ -76,6 +79,16 @@ pub enum FailOn {
     Different,
     /// A benchmark is inconclusive, or has no figure in the other run
     Undecided,
+}
+
+/// The time that commands are compared by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Quantity {
+    /// The time that passes
+    #[default]
+    Real,
+    /// The time that their processes have a processor, which other tasks of the machine do not change, and waiting neither
+    Cpu,
 }
 
 impl From<FailOn> for Condition {

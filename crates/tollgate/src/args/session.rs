@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 use tollgate_environments::OnRam;
 
 use super::Format;
-use super::compare::{FailOn, UndecidedArgs, parse_threshold};
+use super::compare::{FailOn, Quantity, UndecidedArgs, parse_threshold};
 use crate::examples;
 
 /// The help of `--in`, with the kinds that there are.
@@ -41,6 +41,9 @@ pub struct SessionArgs {
     /// With several environments: exit with status 1 where any benchmark has this verdict, 3 where that is undecided
     #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
+    /// What --fail-on goes by, of workloads
+    #[arg(long, value_name = "TIME", value_enum, default_value_t)]
+    pub by: Quantity,
     /// What is undecided
     #[command(flatten)]
     pub undecided: UndecidedArgs,

@@ -53,7 +53,7 @@ pub struct BenchArgs {
     /// Compare the benches of builds, bench by bench: the first two arguments and later paths of files are builds, the others patterns of
     /// benches, a part of a name or with `*` the whole
     #[arg(long)]
-    #[arg(conflicts_with_all = ["by", "setup", "prepare", "conclude", "cleanup", "shell", "no_shell", "ignore_failure"])]
+    #[arg(conflicts_with_all = ["setup", "prepare", "conclude", "cleanup", "shell", "no_shell", "ignore_failure"])]
     #[arg(conflicts_with_all = ["parameter_scan", "parameter_list", "reference", "input", "output", "show_output", "cold"])]
     #[arg(conflicts_with_all = ["export_json", "export_csv", "export_markdown", "time_unit"])]
     pub bench: bool,
@@ -236,7 +236,8 @@ pub struct ResultArgs {
     /// Ignore smaller differences [default: 0.3%, of counted instructions 0.2%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
-    /// Of guests that count instructions: show one execution by functions of the kernel and the program
+    /// What --fail-on, --precision and --until-decided go by [default: real]; of guests that count instructions show one execution by
+    /// `function`
     #[arg(long, value_name = "WHAT", value_enum)]
     pub by: Option<By>,
     /// Of guests that count instructions: write the stacks of the kernel's functions in one execution to this file, folded for flame
@@ -254,10 +255,14 @@ pub struct ResultArgs {
     pub quiet: bool,
 }
 
-/// What counted instructions are divided by.
+/// What commands are compared by, or what counted instructions are divided by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum By {
-    /// The kernel's functions
+    /// The time that passes
+    Real,
+    /// The time that their processes have a processor, which other tasks of the machine do not change, and waiting neither
+    Cpu,
+    /// Functions of the kernel and the program, of guests that count instructions
     Function,
 }
 

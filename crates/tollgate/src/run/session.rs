@@ -222,7 +222,7 @@ fn judge(args: &RunArgs, runs: &[Run], lost: &[String]) -> Result<(), Failure> {
     let asked = args.session.threshold.unwrap_or(0.0);
     let comparisons: Vec<Comparison> =
         others.iter().map(|other| Comparison::above(base, other, asked)).collect();
-    compare::check(fail_on, asked, &comparisons)?;
+    compare::check(fail_on, asked, comparisons, args.session.by)?;
     match lost {
         [] => Ok(()),
         lost => Err(Failure::Undecided(format!(

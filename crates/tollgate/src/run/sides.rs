@@ -14,6 +14,7 @@ use tollgate_model::{Fact, Facts, Part, RunId};
 use tollgate_view::facts;
 
 use crate::args::RunArgs;
+use crate::args::compare::Quantity;
 use crate::failure::{Failure, go_on};
 pub use crate::named::named;
 use crate::{say, storage};
@@ -34,6 +35,7 @@ pub fn expect_none(args: &RunArgs) -> Result<(), Failure> {
     let session = &args.session;
     let given = [
         ("--fail-on", "fail_on", !session.fail_on.is_empty()),
+        ("--by", "by", session.by != Quantity::Real),
         ("--threshold", "threshold", session.threshold.is_some()),
     ];
     match given.into_iter().find(|(_, id, is_given)| *is_given && !args.is_configured(id)) {

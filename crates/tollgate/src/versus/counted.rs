@@ -32,7 +32,7 @@ use tollgate_trace::{UserCode, UserFunction};
 use tollgate_view::facts;
 
 use super::executed::{Executed, failed};
-use crate::args::versus::VersusArgs;
+use crate::args::versus::{By, VersusArgs};
 use crate::failure::{Failure, go_on, plainly};
 use crate::run::sides::{named, parse, reason};
 
@@ -72,6 +72,8 @@ pub fn check(args: &VersusArgs) -> Result<(), Failure> {
         ("--control", args.bench.control.is_some()),
         ("--time", length.time.is_some()),
         ("--until-decided", length.until_decided),
+        ("--by real", result.by == Some(By::Real)),
+        ("--by cpu", result.by == Some(By::Cpu)),
         ("--cold", conditions.cold),
         ("--processor", !conditions.processor.is_empty()),
         ("--cgroup", conditions.cgroup.is_some()),
@@ -106,7 +108,7 @@ pub fn execute(
         for (name, facts) in args.environments.iter().zip(&mut facts) {
             go_on()?;
             let counted = work.count(given, brought, name)?;
-            functions.extend(args.result.by.map(|_| counted.functions));
+            functions.extend((args.result.by == Some(By::Function)).then_some(counted.functions));
             // A frame has no `;`.
             let root = format!("{} in {}", given.name, named(name).0).replace(';', ",");
             stacks.extend(
@@ -327,7 +329,7 @@ impl<'w> Work<'w> {
         let found = tally(counted.executions, inside, &there, &self.accepts, named(name).0);
         let mut found = found.map_err(|error| failed(hinted(error, &brought.lacking)))?;
         note(&mut found, format!("{came} came along"));
-        if let Some(why) = why_one.filter(|_| self.args.result.by.is_some()) {
+        if let Some(why) = why_one.filter(|_| self.args.result.by == Some(By::Function)) {
             note(&mut found, format!("user space is one function: {why}"));
         }
         if let (Err(why), Some(_)) = (&stacks, &self.args.result.stacks) {
@@ -345,7 +347,7 @@ impl<'w> Work<'w> {
             within: patience.saturating_mul(SLOWER.saturating_mul(number)).saturating_add(START),
             why_not_logged: None,
             is_traced: !self.args.conditions.no_trace,
-            has_functions: self.args.result.by.is_some() || self.args.result.stacks.is_some(),
+            has_functions: self.args.result.by == Some(By::Function) || self.args.result.stacks.is_some(),
             has_stacks: self.args.result.stacks.is_some(),
         }
     }
