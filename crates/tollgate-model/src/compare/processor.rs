@@ -88,12 +88,11 @@ fn waiting(index: &Index<'_>, real: &Measured, used: &Measured) -> Option<f64> {
         [] => index.measured_case(&Case::plain(own::TRACED)).map_or(&[][..], |measured| &measured.traced),
         traced => traced,
     };
-    let share = |traced: &Traced| {
-        let idle = traced.idle?;
-        let own = traced.wall_ns.saturating_sub(idle.runqueue_ns);
-        (own > 0).then(|| idle.disk_ns.saturating_add(idle.sleep_ns) as f64 / own as f64)
-    };
-    stats::median(&traced.iter().filter_map(share).collect::<Vec<f64>>()).or_else(|| {
+    // Sums: there may be two executions, which a busy machine did not let run alike.
+    let sum = |of: fn(&Traced) -> Option<u64>| traced.iter().filter_map(of).map(|ns| ns as f64).sum::<f64>();
+    let waited = sum(|traced| traced.idle.map(|idle| idle.disk_ns.saturating_add(idle.sleep_ns)));
+    let ran = sum(|traced| traced.idle.map(|_| traced.user_ns.saturating_add(traced.sys_ns)));
+    Some(waited / (waited + ran)).filter(|share| share.is_finite()).or_else(|| {
         // Whatever the best execution did not use. On a busy machine that may be what others took.
         let shares =
             join(used, real).flatten().filter(|(_, real)| *real > 0.0).map(|(used, real)| used / real);
