@@ -87,7 +87,7 @@ pub enum Quantity {
     /// The time that passes
     #[default]
     Real,
-    /// The time that their processes have a processor, which other tasks of the machine do not change, and waiting neither
+    /// The time that their processes have a processor, without waiting and without what other tasks take
     Cpu,
 }
 

@@ -260,7 +260,7 @@ pub struct ResultArgs {
 pub enum By {
     /// The time that passes
     Real,
-    /// The time that their processes have a processor, which other tasks of the machine do not change, and waiting neither
+    /// The time that their processes have a processor, without waiting and without what other tasks take
     Cpu,
     /// Functions of the kernel and the program, of guests that count instructions
     Function,
