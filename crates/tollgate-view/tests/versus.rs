@@ -487,3 +487,28 @@ fn many_commands_have_their_processor_time_in_a_column() {
     let last = row.and_then(|row| row.split_whitespace().last()?.parse().ok());
     assert!(last.is_some_and(|ratio: f64| (2.9..3.1).contains(&ratio)), "{text}");
 }
+
+/// The traced executions of a workload have their processor time in them.
+#[test]
+fn workloads_of_a_session_have_their_processor_time() {
+    let mut runs = runs(&[side("a", 10.0), side("b", 20.0)]);
+    for run in &mut runs {
+        run.measurements.retain(|one| one.case == Case::plain(tollgate_model::own::TRACED));
+        run.session.iter_mut().for_each(|part| part.command = None);
+        for measurement in &mut run.measurements {
+            measurement.case = Case::plain("workloads/grep");
+            let Outcome::Measured(measured) = &mut measurement.outcome else { continue };
+            measured.traced.extend(measured.traced.clone());
+            measured.processes.extend(measured.processes.clone());
+            measured.samples.extend(measured.samples.clone());
+        }
+    }
+    runs[1].session.iter_mut().for_each(|part| part.environment = "container".to_owned());
+    change(&mut runs[0], "workloads/grep", |at, ns| if at * 7 % 5 < 3 { ns * 30.0 } else { ns });
+    let session = Session::of(&runs).expect("a session");
+    let text = plain(&tollgate_view::session::text(&session, false, 400));
+    let line = text.lines().find(|line| line.starts_with("By processor time"));
+    let line = line.expect("a line");
+    assert!(line.starts_with("By processor time 1 slower, 0 faster: workloads/grep 2.0"), "{line}");
+    assert!(line.ends_with("]; real time leaves 1 of these inconclusive."), "{line}");
+}
