@@ -288,7 +288,7 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
             |it| it.cpu(|row, cpu| Some(Value::figure(cpu.base?, |ns| figures::estimate(ns, row.base.unit)))),
         )
         .in_unit(),
-        Field::new("cpu_other", "CPU, other", "the same in the other", |it| {
+        Field::new("cpu_other", "CPU, other", "that in the other", |it| {
             it.cpu(|row, cpu| Some(Value::figure(cpu.other?, |ns| figures::estimate(ns, row.base.unit))))
         })
         .in_unit(),
