@@ -36,6 +36,8 @@ pub(crate) struct Key {
     pub values: &'static [&'static str],
     /// What a value of the user's own is, such as `N`. A key without any value stands alone.
     pub own: Option<&'static str>,
+    /// Whether the user's own value names nothing outside: no program, host, file, directory or variable.
+    is_plain: bool,
     pub changes: Changes,
 }
 
@@ -52,12 +54,17 @@ impl Key {
 
     /// One that stands alone.
     pub const fn alone(name: &'static str) -> Self {
-        Self { name, values: &[], own: None, changes: Changes::More }
+        Self { name, values: &[], own: None, is_plain: false, changes: Changes::More }
     }
 
     /// The same, which also takes a value of the user's own.
     pub const fn or(self, own: &'static str) -> Self {
         Self { own: Some(own), ..self }
+    }
+
+    /// The same, whose own values are numbers or words that name nothing outside.
+    pub const fn plain(self) -> Self {
+        Self { is_plain: true, ..self }
     }
 
     /// The same; another value changes this.
@@ -68,6 +75,11 @@ impl Key {
     /// Whether it stands alone.
     pub fn is_alone(&self) -> bool {
         self.values.is_empty() && self.own.is_none()
+    }
+
+    /// Whether a value names nothing outside.
+    pub fn is_inside(&self, value: &str) -> bool {
+        self.is_alone() || self.values.contains(&value) || self.is_plain && !value.contains('/')
     }
 
     /// Whether this is it, or one of those that it stands for.

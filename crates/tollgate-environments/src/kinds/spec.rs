@@ -56,6 +56,19 @@ impl Spec {
         self.kind.counts()
     }
 
+    /// The part of its name that says what is executed, booted, reached, opened or set: `exec:PREFIX`, `kernel=`. None where a name has words
+    /// and numbers only, so that another person may have chosen it.
+    pub fn outside(&self) -> Option<String> {
+        if self.description.operand.is_some() {
+            return Some(self.description.form());
+        }
+        self.kind.settings().into_iter().find_map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((&pair, ""));
+            let known = self.description.keys.iter().find(|known| known.is_of(key));
+            (!known.is_some_and(|known| known.is_inside(value))).then(|| format!("{key}="))
+        })
+    }
+
     /// The same with files on this file system on a device in its memory, where its name has no other; None where its kind has no such
     /// device.
     pub fn on_ram(&self, on: &OnRam) -> Option<Self> {

@@ -35,6 +35,36 @@ fn names_are_read_and_shown_as_they_were_given() {
     }
 }
 
+/// A new key names something outside until it is said here that it does not.
+#[test]
+fn what_names_something_outside_is_known() {
+    for (given, part) in [
+        ("exec:true", "exec:PREFIX"),
+        ("ssh:machine", "ssh:HOST"),
+        ("vm:exact,kernel=bzImage", "kernel="),
+        ("vm:append=init=/bin/sh", "append="),
+        ("vm:on=ram", "on="),
+        ("host:nice=5,dir=.", "dir="),
+        ("host:env.LD_PRELOAD=x.so", "env.LD_PRELOAD="),
+        ("host:seccomp=profile.json", "seccomp="),
+        ("container:seccomp=profile.json", "seccomp="),
+    ] {
+        assert_eq!(spec(given).outside().as_deref(), Some(part), "{given}");
+    }
+    for given in [
+        "host",
+        "host:cpu=1,nice=-5,sched=batch,setarch=-R,seccomp=none",
+        "container:runtime=runc,seccomp=none",
+        "gvisor:platform=kvm",
+        "vm:append=mitigations=off quiet,cpus=2,memory=512M,accel=tcg,vmm=microvm,cache=none,exact",
+    ] {
+        assert_eq!(spec(given).outside(), None, "{given}");
+    }
+    let words = ALL.descriptions().flat_map(|kind| kind.keys).filter(|key| key.is_inside("word"));
+    let expected = ["cpu", "nice", "append", "cpus", "memory", "exact"];
+    assert_eq!(words.map(|key| key.name).collect::<Vec<_>>(), expected);
+}
+
 #[test]
 fn a_filter_that_is_the_default_is_not_shown() {
     assert_eq!(spec("container:seccomp=default").to_string(), "container");

@@ -11,9 +11,9 @@ use crate::ram::OnRam;
 pub(crate) const KEYS: &[Key] = &[
     // A guest has nothing but its kernel and its command line.
     Key::own("kernel", "FILE").changes(Changes::AnyFact),
-    Key::own("append", "TEXT").changes(Changes::AnyFact),
-    Key::own("cpus", "N").changes(Changes::Facts(&["cpu."])),
-    Key::own("memory", "SIZE").changes(Changes::Facts(&["memory."])),
+    Key::own("append", "TEXT").plain().changes(Changes::AnyFact),
+    Key::own("cpus", "N").plain().changes(Changes::Facts(&["cpu."])),
+    Key::own("memory", "SIZE").plain().changes(Changes::Facts(&["memory."])),
     Key::one_of("accel", Accel::WORDS),
     Key::one_of("vmm", Vmm::WORDS),
     Key::one_of("cache", Cache::WORDS),

@@ -47,10 +47,10 @@ const POLICY: Changes = Facts(&["process.policy"]);
 
 /// Their keys.
 pub(super) const KEYS: &[Key] = &[
-    Key::own("cpu", "N").changes(Facts(&[])),
+    Key::own("cpu", "N").plain().changes(Facts(&[])),
     Key::own("dir", "DIR").changes(Facts(&["files."])),
     Key::own("env.", "NAME=VALUE").changes(Facts(&[])),
-    Key::own("nice", "N").changes(POLICY),
+    Key::own("nice", "N").plain().changes(POLICY),
     Key::one_of("sched", Sched::WORDS).changes(POLICY),
     Seccomp::KEY,
     Key::one_of("setarch", &["-R"]).changes(Facts(&["process.personality"])),
