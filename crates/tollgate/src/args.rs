@@ -783,10 +783,12 @@ pub fn parse() -> Result<Verb, Failure> {
         command = configuration::with_names(command, &read.environments);
         (words, configured) = configuration::applied(&command, &words, &read);
     }
-    let parsed =
-        command.try_get_matches_from(words).and_then(|matches| Arguments::from_arg_matches(&matches));
+    let parsed = command
+        .try_get_matches_from_mut(words)
+        .and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let error = match parsed {
-        Ok(mut arguments) => {
+        Ok((mut arguments, matches)) => {
+            configuration::say_used(&command, &matches, &read.environments);
             anstream::ColorChoice::from(arguments.color).write_global();
             match &mut arguments.verb {
                 Verb::Run(args) => args.configured = configured,

@@ -47,6 +47,8 @@ struct SettingRecord {
     from: String,
     /// Whether it counts. What a project's file may not give does not.
     counts: bool,
+    #[serde(skip)]
+    why: String,
 }
 
 impl ConfigurationArgs {
@@ -76,21 +78,24 @@ fn file(file: &crate::configuration::File) -> File {
 
 fn records(read: &Configuration) -> Vec<SettingRecord> {
     let from = |file: usize, line: usize| format!("{}:{line}", read.files[file].path.display());
-    let record = |one: &Setting, counts: bool| SettingRecord {
+    let record = |one: &Setting, why: Option<&str>| SettingRecord {
         table: one.verb.join("."),
         key: one.key.clone(),
         value: json(&one.value),
         from: from(one.file, one.line),
-        counts,
+        counts: why.is_none(),
+        why: why.unwrap_or_default().to_owned(),
     };
-    let settings = read.settings.iter().map(|one| record(one, true));
-    let refused = read.refused.iter().map(|one| record(one, false));
+    let (counting, refused) = read.counting();
+    let settings = counting.into_iter().map(|one| record(one, None));
+    let refused = refused.into_iter().map(|(one, why)| record(one, Some(why)));
     let environments = read.environments.iter().map(|one| SettingRecord {
         table: "environments".to_owned(),
         key: one.name.clone(),
         value: one.environment.clone().into(),
-        from: from(one.file, one.line),
-        counts: true,
+        from: one.from.clone(),
+        counts: one.refused.is_none(),
+        why: one.refused.clone().unwrap_or_default(),
     });
     let mut records: Vec<SettingRecord> = settings.chain(refused).chain(environments).collect();
     records.order_by(|a, b| (&a.table, &a.key).cmp(&(&b.table, &b.key)));
@@ -121,10 +126,10 @@ fn text(shown: &Shown) -> String {
         Table::new(&["table", "key", "value", "from"]).with_words(&["table", "key", "value", "from"]);
     for one in &shown.settings {
         let table = if one.table.is_empty() { "–".to_owned() } else { format!("[{}]", one.table) };
-        let note: Vec<String> = (!one.counts)
-            .then(|| "not taken from a file that is found: name it with --config".to_owned())
-            .into_iter()
-            .collect();
+        let reason = if one.why.is_empty() { String::new() } else { format!(" ({})", one.why) };
+        let note = (!one.counts)
+            .then(|| format!("not taken from a file that is found{reason}: name it with --config"));
+        let note: Vec<String> = note.into_iter().collect();
         let look = if one.counts { Look::Plain } else { Look::Flagged };
         settings.row(look, &[table, one.key.clone(), one.value.to_string(), one.from.clone()], &note);
     }

@@ -4,41 +4,38 @@
 //! the verb that is called become words of its command line, so that they are checked as typed ones are. What was typed wins: an option that
 //! cannot stand beside it is left out.
 
+mod environments;
 mod files;
+mod found;
 mod toml;
 
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
-use tollgate_environments::Spec;
 
+use self::environments::ENVIRONMENTS;
+pub use self::environments::{Named, say_used, with_names};
 pub use self::files::{File, Origin};
 use self::toml::Entry;
 pub use self::toml::Value;
 use crate::failure::Failure;
-use crate::named::named;
 use crate::say;
 
-/// The table of environments by name.
-const ENVIRONMENTS: &str = "environments";
-/// The option that environments are named by.
-const IN: &str = "in";
+/// The options that make the exit status depend on what was measured.
+const GATES: [&str; 2] = ["fail_on", "until_decided"];
 
 /// What the files give, and which files those are.
 #[derive(Debug, Default)]
 pub struct Configuration {
     /// The files that were looked for, the one that wins first.
     pub files: Vec<File>,
-    /// Options, in the order in which the files are looked at.
-    pub settings: Vec<Setting>,
+    /// Options, in the order in which the files are looked at: also those that do not count.
+    settings: Vec<Setting>,
     /// Environments by their names.
     pub environments: Vec<Named>,
-    /// The options that a found file of a project may not give, by table and key.
-    pub refused: Vec<Setting>,
 }
 
 /// An option and its value.
@@ -59,19 +56,6 @@ pub struct Setting {
     words: Vec<OsString>,
 }
 
-/// An environment by its name.
-#[derive(Debug, Clone)]
-pub struct Named {
-    /// Its name.
-    pub name: String,
-    /// What it means, as `--in` takes it.
-    pub environment: String,
-    /// Its place among [`Configuration::files`].
-    pub file: usize,
-    /// Its line there.
-    pub line: usize,
-}
-
 /// Reads the files that there are: the one that is named, else the project's and the user's.
 ///
 /// # Errors
@@ -90,44 +74,51 @@ pub fn read(command: &Command, named: Option<&Path>) -> Result<Configuration, Fa
         for entry in entries {
             let line = entry.line;
             if entry.table == [ENVIRONMENTS] {
-                let one = environment(entry, place).map_err(|why| fault(line, why))?;
-                // The file that was read before wins.
-                if !read.environments.iter().any(|known| known.name == one.name) {
-                    read.environments.push(one);
+                let from = format!("{}:{line}", path.display());
+                let one = environments::read(entry, from, origin).map_err(|why| fault(line, why))?;
+                // The user's file is the last one: no project gives a name of the user's another meaning.
+                match read.environments.iter_mut().find(|known| known.name == one.name) {
+                    Some(known) => *known = one,
+                    None => read.environments.push(one),
                 }
                 continue;
             }
-            let (setting, is_harmless) = setting(command, entry, place).map_err(|why| fault(line, why))?;
+            let setting = setting(command, entry, place).map_err(|why| fault(line, why))?;
             setting.check(command).map_err(|why| fault(line, why))?;
-            let known = |one: &Setting| one.verb == setting.verb && one.id == setting.id;
-            if origin == Origin::Found && !is_harmless {
-                read.refused.push(setting);
-            } else if !read.settings.iter().any(known) {
-                read.settings.push(setting);
-            }
+            read.settings.push(setting);
         }
     }
     Ok(read)
 }
 
-/// An entry of the table of environments.
-fn environment(entry: Entry, file: usize) -> Result<Named, String> {
-    let Entry { key: name, value, line, .. } = entry;
-    let Value::Text(environment) = value else {
-        return Err(format!("the environment {name} is text, such as \"vm:kernel=bzImage\""));
-    };
-    if named(&format!("{name}=host")).0 != name {
-        return Err(format!("{name:?} is no name of an environment: it has 1 to 32 of A-Z a-z 0-9 - _ ."));
+impl Configuration {
+    /// The settings that count, and those that a found file may not give, each with the reason where there is more to say.
+    pub fn counting(&self) -> (Vec<&Setting>, Vec<(&Setting, &'static str)>) {
+        self.counting_of(|_| true, false)
     }
-    if name.parse::<Spec>().is_ok() {
-        return Err(format!("{name} is a kind of environments, and needs no other meaning"));
+
+    /// The same of those that `is_asked` takes; `is_gated` where the exit status depends on what is measured.
+    fn counting_of(
+        &self,
+        is_asked: impl Fn(&Setting) -> bool,
+        is_gated: bool,
+    ) -> (Vec<&Setting>, Vec<(&Setting, &'static str)>) {
+        let (mut counting, mut refused): (Vec<&Setting>, Vec<_>) = (Vec::new(), Vec::new());
+        for one in self.settings.iter().filter(|one| is_asked(one)) {
+            let is_found = self.files[one.file].origin == Origin::Found;
+            let is_known = |known: &&Setting| known.verb == one.verb && known.id == one.id;
+            match is_found.then(|| found::refusal(one, is_gated)).flatten() {
+                Some(why) => refused.push((one, why)),
+                None if counting.iter().any(is_known) => {}
+                None => counting.push(one),
+            }
+        }
+        (counting, refused)
     }
-    environment.parse::<Spec>().map_err(|why| format!("the environment {name}: {why}"))?;
-    Ok(Named { name, environment, file, line })
 }
 
-/// An entry of a verb's table, and whether it names nothing outside of the program: no path, command, host or environment.
-fn setting(command: &Command, entry: Entry, file: usize) -> Result<(Setting, bool), String> {
+/// An entry of a verb's table.
+fn setting(command: &Command, entry: Entry, file: usize) -> Result<Setting, String> {
     let mut verb = command;
     for (depth, name) in entry.table.iter().enumerate() {
         let table = |name: &str| {
@@ -156,9 +147,8 @@ fn setting(command: &Command, entry: Entry, file: usize) -> Result<(Setting, boo
         return Err(format!("{key} is no key {of}; {}", nearest(&key, keys(), &usual)));
     };
     let words = words(option, &key, &value)?;
-    let is_harmless = option.get_value_hint() == ValueHint::Unknown;
     let id = option.get_id().to_string();
-    Ok((Setting { verb: table, key, id, value, file, line, words }, is_harmless))
+    Ok(Setting { verb: table, key, id, value, file, line, words })
 }
 
 /// What was meant by a word, or another sentence.
@@ -202,8 +192,8 @@ fn words(option: &Arg, key: &str, value: &Value) -> Result<Vec<OsString>, String
         };
     }
     let texts: Vec<&str> = match value {
-        Value::List(values) => values.iter().map(text).collect::<Option<_>>(),
-        value => text(value).map(|text| vec![text]),
+        Value::List(values) => values.iter().map(Value::text).collect::<Option<_>>(),
+        value => value.text().map(|text| vec![text]),
     }
     .ok_or_else(|| format!("{key} takes text and numbers"))?;
     let together = option
@@ -227,13 +217,6 @@ fn words(option: &Arg, key: &str, value: &Value) -> Result<Vec<OsString>, String
         None if is_word => texts.into_iter().map(OsString::from).collect(),
         None => texts.into_iter().map(|text| format!("--{key}={text}").into()).collect(),
     })
-}
-
-fn text(value: &Value) -> Option<&str> {
-    match value {
-        Value::Text(text) | Value::Number(text) => Some(text),
-        Value::Truth(_) | Value::List(_) => None,
-    }
 }
 
 impl Setting {
@@ -263,30 +246,6 @@ fn depends_on_others(kind: ErrorKind) -> bool {
     )
 }
 
-/// Lets the option `--in` of every verb take the names of environments: `base` is `base=vm:…`.
-pub fn with_names(command: Command, environments: &[Named]) -> Command {
-    if environments.is_empty() {
-        return command;
-    }
-    let command = command.mut_subcommands(|verb| with_names(verb, environments));
-    command.mut_args(|option| match option.get_long() {
-        Some(IN) => {
-            let names = environments.to_vec();
-            option.value_parser(NonEmptyStringValueParser::new().map(move |given| meaning(&names, given)))
-        }
-        _ => option,
-    })
-}
-
-/// `base` is `base=vm:…`, and `old=base` is `old=vm:…`.
-fn meaning(environments: &[Named], given: String) -> String {
-    let (label, name) = named(&given);
-    match environments.iter().find(|one| one.name == name) {
-        Some(one) => format!("{label}={}", one.environment),
-        None => given,
-    }
-}
-
 /// The words of the command line with those of the files before what follows its verb, and the options that these give.
 ///
 /// A word that cannot stand beside what was typed, or that needs another option that is not there, is left out.
@@ -296,15 +255,15 @@ pub fn applied(
     configuration: &Configuration,
 ) -> (Vec<OsString>, Vec<String>) {
     let (verb, at) = verb_of(command, typed);
-    let is_of_it = |one: &&Setting| one.verb == verb || one.verb.is_empty();
+    let is_of_it = |one: &Setting| one.verb == verb || one.verb.is_empty();
     let matches = command.clone().ignore_errors(true).try_get_matches_from(typed).ok();
     // Help and the version are asked for.
     let Some(matches) = matches else { return (typed.to_vec(), Vec::new()) };
-    let given = |one: &Setting| is_typed(command, &matches, &verb, &one.id);
-    let mut left: Vec<&Setting> =
-        configuration.settings.iter().filter(is_of_it).filter(|one| !given(one)).collect();
-    let refused: Vec<&Setting> =
-        configuration.refused.iter().filter(is_of_it).filter(|one| !given(one)).collect();
+    let is_given = |id: &str| is_typed(command, &matches, &verb, id);
+    // No found file gives one of them.
+    let is_gate = |one: &Setting| GATES.contains(&one.id.as_str()) && is_of_it(one) && !one.words.is_empty();
+    let is_gated = GATES.iter().any(|id| is_given(id)) || configuration.counting().0.into_iter().any(is_gate);
+    let (mut left, refused) = configuration.counting_of(|one| is_of_it(one) && !is_given(&one.id), is_gated);
     say_refused(configuration, &refused);
     let with = |chosen: &[&Setting]| {
         let words = chosen.iter().flat_map(|one| one.words.iter().cloned());
@@ -370,9 +329,13 @@ fn is_typed(command: &Command, matches: &ArgMatches, verb: &[String], id: &str) 
     matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-fn say_refused(configuration: &Configuration, refused: &[&Setting]) {
-    let Some(first) = refused.first() else { return };
-    let keys = refused.iter().map(|one| one.key.as_str()).collect::<Vec<_>>().join(", ");
+fn say_refused(configuration: &Configuration, refused: &[(&Setting, &str)]) {
+    let Some((first, _)) = refused.first() else { return };
+    let key = |(one, why): &(&Setting, &str)| match *why {
+        "" => one.key.clone(),
+        why => format!("{} ({why})", one.key),
+    };
+    let keys = refused.iter().map(key).collect::<Vec<_>>().join(", ");
     let path = configuration.files[first.file].path.display();
     say::say(&format!(
         "not taken from {path}, which was found and not named: {keys}; `--config FILE` takes everything from a file"

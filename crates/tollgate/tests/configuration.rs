@@ -81,7 +81,7 @@ fn a_required_argument_can_come_from_a_file() {
     home.keep(&common::document("20200101-000000-00000001", Some("before"), 1.0));
     home.keep(&common::document("20200101-000001-00000002", Some("after"), 1.5));
     home.file(
-        "tollgate.toml",
+        USER,
         "[compare]\nbase = 'before'\nall = true\n[report]\nrun = ['before', 'after']\nformat = 'md'\n",
     );
     assert_eq!(
@@ -105,7 +105,7 @@ fn a_required_argument_can_come_from_a_file() {
 }
 
 #[test]
-fn what_is_found_names_nothing_outside_and_what_is_named_does() {
+fn what_is_found_writes_nowhere_and_what_is_named_does() {
     let home = Home::new();
     let stored = home.path().join("stored");
     let path = home.file("tollgate.toml", format!("[run]\nstore = '{}'\nquick = true\n", stored.display()));
@@ -124,6 +124,144 @@ fn what_is_found_names_nothing_outside_and_what_is_named_does() {
     std::fs::remove_dir_all(&stored).expect("removed");
     said(&home, &run);
     assert!(stored.is_dir());
+}
+
+/// What is not taken from a found file, by the line that says so.
+fn not_taken(said: &str) -> Option<&str> {
+    let line = said.lines().find(|line| line.starts_with("tollgate: not taken from "))?;
+    after_the_file(line).strip_prefix(", which was found and not named: ")?.split("; `--config FILE`").next()
+}
+
+#[test]
+fn a_found_file_adds_no_command_to_one_that_is_typed() {
+    let home = Home::new();
+    let path =
+        home.file("tollgate.toml", "[versus]\nparameter-list = ['HOME', '(touch executed; echo /)']\n");
+    let typed = ["versus", "--runs", "1", "--no-trace", "echo ${HOME}", "true"];
+    let (shown, said_found) = said(&home, &typed);
+    assert_eq!(not_taken(&said_found), Some("parameter-list"));
+    let executed = home.path().join("executed");
+    assert!(shown.contains("echo ${HOME}") && !executed.exists(), "{shown}");
+    said(&home, &[&["--config", &path], &typed[..]].concat());
+    assert!(executed.exists(), "a file that is named gives all");
+}
+
+#[test]
+fn a_found_file_deletes_opens_hides_and_prolongs_nothing() {
+    let home = Home::new();
+    home.keep(&common::document("20200101-000000-00000001", Some("before"), 1.0));
+    home.keep(&common::document("20200101-000001-00000002", Some("after"), 1.5));
+    let found = "[run]\ntime = '24h'\non = 'loop'\nmachine = 'm'\npattern = 'workloads'\nstore = 'stored'\n\
+        [versus]\nwarmup = 4294967295\nmax-runs = 1\nexit-undecided = 0\n[compare]\nexit-undecided = 0\n\
+        [store.prune]\nkeep-days = 0\ndry-run = false\n[runs.delete]\nrun = 'last'\n[report]\nopen = true\n\
+        [claims]\nas-published = true\n[lab]\non = 'qemu'\n[trace]\nlabel = 'x'\n[decode]\ninput = 'secret'\n";
+    home.file("tollgate.toml", found);
+    let shown: Value = serde_json::from_str(&said(&home, &["config", "--json"]).0).expect("JSON");
+    let settings = shown["settings"].as_array().expect("settings");
+    assert_eq!(settings.len(), found.matches(" = ").count());
+    assert!(settings.iter().all(|one| one["counts"] == false), "{shown}");
+    // It ends, and is kept where a run is kept.
+    let (_, said_found) = said(&home, &["run", "entry/call", "--processes", "1"]);
+    assert_eq!(not_taken(&said_found), Some("time (more than 10m), on, machine, store"));
+    let (_, said_found) = said(&home, &["versus", "--runs", "1", "true", ":"]);
+    assert_eq!(not_taken(&said_found), Some("warmup, max-runs, exit-undecided"));
+    assert_eq!(not_taken(&said(&home, &["trace", "true"]).1), Some("label"));
+    assert!(said(&home, &["claims", "direct-io-buffer-2017"]).1.contains(": as-published;"));
+    let (_, said_found) = said(&home, &["report", "before", "--out", "page.html"]);
+    assert_eq!(not_taken(&said_found), Some("open"));
+    // What it would delete stays.
+    let delete = home.tollgate(["runs", "delete"]).assert().code(2).get_output().stderr.clone();
+    assert!(String::from_utf8(delete).expect("text").contains("not provided: <RUN>"));
+    let runs = home.json(["runs", "--format", "json"]);
+    assert_eq!(runs["runs"].as_array().expect("runs").len(), 3, "two that were kept, and that of run");
+    let stored = home.path().join("kept");
+    let typed = stored.to_str().expect("text");
+    said(&home, &["--no-config", "store", "add", typed, "before"]);
+    assert_eq!(not_taken(&said(&home, &["store", "prune", typed]).1), Some("keep-days, dry-run"));
+    assert_eq!(std::fs::read_dir(stored.join("runs")).expect("stored").count(), 1);
+}
+
+#[test]
+fn a_found_file_decides_no_exit_status() {
+    let home = Home::new();
+    home.keep(&common::document("20200101-000000-00000001", Some("before"), 1.0));
+    home.keep(&common::document("20200101-000001-00000002", Some("after"), 1.5));
+    home.file("tollgate.toml", "[compare]\nthreshold = '1000%'\nall = true\n");
+    let compare = ["compare", "before", "after"];
+    let slower = |home: &Home, words: &[&str]| {
+        let mut command = home.tollgate([&compare[..], words].concat());
+        let output = command.env("XDG_CONFIG_HOME", home.path().join("config")).output().expect("executed");
+        (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+    };
+    assert_eq!(slower(&home, &[]), (Some(0), String::new()));
+    let (status, said) = slower(&home, &["--fail-on", "slower"]);
+    assert_eq!((status, not_taken(&said)), (Some(1), Some("threshold (the exit status depends on it)")));
+    // The same where the user's own file asks, whose threshold then counts.
+    home.file(USER, "[compare]\nfail-on = ['slower']\nthreshold = '5%'\n");
+    let (status, said) = slower(&home, &[]);
+    assert_eq!((status, not_taken(&said)), (Some(1), Some("threshold (the exit status depends on it)")));
+    home.file(USER, "[compare]\nfail-on = ['slower']\nthreshold = '1000%'\n");
+    assert_eq!(slower(&home, &[]).0, Some(0));
+}
+
+#[test]
+fn an_environment_of_a_project_is_said_and_never_the_users() {
+    let home = Home::new();
+    home.file("evil", "#!/bin/sh\ntouch executed\nexec \"$@\"\n");
+    let evil = home.path().join("evil");
+    std::fs::set_permissions(&evil, std::fs::Permissions::from_mode(0o755)).expect("set");
+    let executed = home.path().join("executed");
+    let path = home.file(
+        "tollgate.toml",
+        format!("[environments]\nbase = 'exec:{}'\nniced = 'host:nice=5'\n", evil.display()),
+    );
+    let run = |name: &'static str| ["run", "entry/call", "--processes", "1", "--quiet", "--in", name];
+    let refused = refusal(&home, &run("base"));
+    assert!(
+        refused.contains(&format!("tollgate.toml:2 says exec:{}, and a file that was found", evil.display()))
+            && refused.contains("may not give exec:PREFIX; `--config FILE` takes"),
+        "{refused}"
+    );
+    // Its own name for words and numbers is taken, also behind a label, and said.
+    for name in ["niced", "old=niced"] {
+        let (_, said) = said(&home, &run(name));
+        assert!(said.starts_with("tollgate: niced is host:nice=5, by "), "{said}");
+        assert_eq!(after_the_file(&said), ":3\n");
+    }
+    // The user's meaning wins, and nothing is to be said of it.
+    home.file(USER, "[environments]\nbase = 'host'\nniced = 'host:nice=1'\n");
+    for name in ["base", "niced"] {
+        assert_eq!(said(&home, &run(name)).1, "");
+    }
+    assert!(!executed.exists());
+    let shown: Value = serde_json::from_str(&said(&home, &["config", "--json"]).0).expect("JSON");
+    assert!(
+        shown["settings"].as_array().expect("settings").iter().all(|one| one["counts"] == true),
+        "{shown}"
+    );
+    // A file that is named means what it says.
+    said(&home, &[&["--config", &path], &run("base")[..]].concat());
+    assert!(executed.exists());
+}
+
+#[test]
+fn words_that_are_taken_for_kinds_are_no_names() {
+    let home = Home::new();
+    for name in [
+        "docker", "podman", "runc", "qemu", "kvm", "ssh", "exec", "native", "local", "lxc", "sandbox", "WSL",
+        "host",
+    ] {
+        for file in ["tollgate.toml", USER] {
+            home.file("tollgate.toml", "");
+            home.file(file, format!("[environments]\n{name} = 'host:nice=5'\n"));
+            let refused = refusal(&home, &["list"]);
+            assert!(
+                refused.contains(&format!(":2: {name} would be taken for a kind of environments")),
+                "{refused}"
+            );
+        }
+        home.file(USER, "");
+    }
 }
 
 #[test]

@@ -3,8 +3,10 @@
 //!
 //! A crate for all of TOML adds 45 to 95 KiB to the program. A test holds this reader against one.
 
-/// More lists in lists are none that an option takes.
+/// More lists in lists are none that an option takes, and more names of a table none that a verb has.
 const MOST_DEPTH: usize = 8;
+/// More tables and values than all options of all verbs have. Each key is compared with those before it.
+const MOST: usize = 1000;
 
 /// A value as it is written.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +49,7 @@ pub struct Fault {
 /// # Errors
 /// What is no TOML, what this reader has no use for, and a key or table that is there twice.
 pub fn read(text: &str) -> Result<Vec<Entry>, Fault> {
-    let mut reader = Reader { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1 };
+    let mut reader = Reader { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1, left: MOST };
     let mut entries: Vec<Entry> = Vec::new();
     let mut tables: Vec<Vec<String>> = Vec::new();
     let mut table: Vec<String> = Vec::new();
@@ -64,7 +66,7 @@ pub fn read(text: &str) -> Result<Vec<Entry>, Fault> {
                 return Err(fault(format!("the table [{}] is there twice", table.join("."))));
             }
             tables.push(table.clone());
-            if entries.iter().any(|entry| table.starts_with(&path(entry))) {
+            if entries.iter().any(|entry| entry.is_above(&table)) {
                 return Err(fault(format!("[{}] has a value already, and is no table", table.join("."))));
             }
         } else {
@@ -78,11 +80,10 @@ pub fn read(text: &str) -> Result<Vec<Entry>, Fault> {
             }
             let value = reader.value(MOST_DEPTH)?;
             let entry = Entry { table: table.clone(), key, value, line };
-            let own = path(&entry);
-            if entries.iter().any(|known| path(known) == own) {
+            if entries.iter().any(|known| known.key == entry.key && known.table == entry.table) {
                 return Err(fault(format!("{} is there twice", entry.key)));
             }
-            if tables.iter().any(|table| table.starts_with(&own)) {
+            if tables.iter().any(|table| entry.is_above(table)) {
                 return Err(fault(format!("{} is a table already, and no value", entry.key)));
             }
             entries.push(entry);
@@ -94,20 +95,41 @@ pub fn read(text: &str) -> Result<Vec<Entry>, Fault> {
     }
 }
 
-fn path(entry: &Entry) -> Vec<String> {
-    let mut path = entry.table.clone();
-    path.push(entry.key.clone());
-    path
+impl Entry {
+    /// Whether a table would lie in this value, or be it.
+    fn is_above(&self, table: &[String]) -> bool {
+        table.get(self.table.len()) == Some(&self.key) && table.starts_with(&self.table)
+    }
+}
+
+impl Value {
+    /// A text or a number.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) | Self::Number(text) => Some(text),
+            Self::Truth(_) | Self::List(_) => None,
+        }
+    }
 }
 
 struct Reader<'t> {
     rest: &'t str,
     line: usize,
+    /// How many tables and values may come.
+    left: usize,
 }
 
 impl Reader<'_> {
     fn fault(&self, why: impl Into<String>) -> Fault {
         Fault { line: self.line, why: why.into() }
+    }
+
+    /// Counts a table or a value.
+    fn count(&mut self) -> Result<(), Fault> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| {
+            self.fault(format!("a file has at most {MOST} tables and values, those of lists too"))
+        })?;
+        Ok(())
     }
 
     fn take(&mut self, what: char) -> bool {
@@ -146,6 +168,7 @@ impl Reader<'_> {
         if self.rest.starts_with('[') {
             return Err(self.fault("a table is there once: [name], and not [[name]]"));
         }
+        self.count()?;
         let mut names = Vec::new();
         loop {
             self.skip(false)?;
@@ -156,6 +179,9 @@ impl Reader<'_> {
             }
             if !self.take('.') {
                 return Err(self.fault("a table's name ends with `]`"));
+            }
+            if names.len() == MOST_DEPTH {
+                return Err(self.fault("tables are too deep in one another"));
             }
         }
     }
@@ -175,6 +201,7 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, depth: usize) -> Result<Value, Fault> {
+        self.count()?;
         self.skip(false)?;
         if self.rest.starts_with(['"', '\'']) {
             return self.text().map(Value::Text);
@@ -324,6 +351,10 @@ mod tests {
         }
     }
 
+    fn path(entry: &Entry) -> Vec<String> {
+        entry.table.iter().chain([&entry.key]).cloned().collect()
+    }
+
     /// What this reader accepts the other one accepts, with the same values.
     fn expect_the_same(text: &str) -> Option<Vec<Entry>> {
         let own = read(text).ok()?;
@@ -384,6 +415,24 @@ mod tests {
             assert!(fault.line == line && fault.why.contains(why), "{text:?}: {fault}");
         }
         assert!(read(&format!("a = {}", "[".repeat(100_000))).expect_err("deep").why.contains("too deep"));
+    }
+
+    #[test]
+    fn tables_and_values_are_counted() {
+        let lines = |number: usize, line: &dyn Fn(usize) -> String| (0..number).map(line).collect::<String>();
+        let keys = |number| lines(number, &|at| format!("a{at} = 1\n"));
+        let tables = |number| lines(number, &|at| format!("[a{at}]\n"));
+        let values = |number| format!("a = [\n{}]", "1,\n".repeat(number));
+        assert_eq!(read(&keys(MOST)).expect("keys").len(), MOST);
+        assert!(read(&tables(MOST)).is_ok() && read(&values(MOST - 1)).is_ok());
+        for (text, line) in
+            [(keys(MOST + 1), MOST + 1), (tables(MOST + 1), MOST + 1), (values(MOST), MOST + 1)]
+        {
+            let fault = read(&text).expect_err("too many");
+            assert!(fault.line == line && fault.why.contains("at most 1000"), "{fault}");
+        }
+        assert!(read("[a.a.a.a.a.a.a.a]").is_ok());
+        assert!(read(&format!("[a{}]", ".a".repeat(30_000))).expect_err("deep").why.contains("too deep"));
     }
 
     proptest! {
