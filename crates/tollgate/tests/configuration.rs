@@ -184,7 +184,9 @@ fn a_found_file_deletes_opens_hides_and_prolongs_nothing() {
 #[test]
 fn a_found_file_decides_no_exit_status() {
     let home = Home::new();
-    home.keep(&common::document("20200101-000000-00000001", Some("before"), 1.0));
+    let before = common::document("20200101-000001-00000001", Some("before"), 1.0);
+    home.keep_others_like(&before);
+    home.keep(&before);
     home.keep(&common::document("20200101-000001-00000002", Some("after"), 1.5));
     home.file("tollgate.toml", "[compare]\nthreshold = '1000%'\nall = true\n");
     let compare = ["compare", "before", "after"];
