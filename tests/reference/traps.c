@@ -164,6 +164,21 @@ OPERATION(load)
     next += stride;
 }
 
+/* In a function that has called others, which have returned: no call around the loop has yet to return, but that of this function, as in
+ * a program's main. */
+INLINE double touch_after_calls(long *n, void (*before)(long))
+{
+    *n = 64;
+    before(*n);
+    double began = now();
+    for (long left = *n; left > 0; left--)
+        touch();
+    return now() - began;
+}
+
+static double touch_fresh(long *n) { return touch_after_calls(n, discard); }
+static double touch_copied(long *n) { return touch_after_calls(n, discard_and_read); }
+
 static void unmapped(void)
 {
     pages = 512, stride = PAGE;
@@ -205,6 +220,7 @@ OPERATION(store_protected)
 }
 
 #define REUSED "pages that the stretch before gave back: the first of the processor's list, in its second-level cache"
+#define COPIED ", the file's pages in the caches' second level or behind it"
 
 const struct loop trap_loops[] = {
     ROW("traps/breakpoint", breakpoint, "the handler and its stack in the caches", .prepare = on_breakpoint, COUNTED),
@@ -221,8 +237,15 @@ const struct loop trap_loops[] = {
     ROW("traps/minor-fault{page=4k}", touch, REUSED, .prepare = small, .before = discard, .most = 256),
     ROW("traps/minor-fault{page=thp}", touch, "huge pages that the stretch before gave back", .prepare = huge, .before = discard,
         .most = 4),
-    ROW("traps/cow-fault", touch, REUSED ", the file's pages in the caches' second level or behind it", .prepare = private_file,
+    ROW("traps/cow-fault", touch, REUSED COPIED, .prepare = private_file,
         .before = discard_and_read, .most = 256),
+    { "traps/return{calls=none,fault=minor}", REUSED, .prepare = small, .itself = touch_fresh },
+    ROW("traps/return{calls=loop,fault=minor}", touch, REUSED, .prepare = small, .before = discard, .most = 256, .is_user_code = 1),
+    ROW("traps/return{calls=each,fault=minor}", touch, REUSED, .prepare = small, .before = discard, .most = 256),
+    { "traps/return{calls=none,fault=cow}", REUSED COPIED, .prepare = private_file, .itself = touch_copied },
+    ROW("traps/return{calls=loop,fault=cow}", touch, REUSED COPIED, .prepare = private_file, .before = discard_and_read, .most = 256,
+        .is_user_code = 1),
+    ROW("traps/return{calls=each,fault=cow}", touch, REUSED COPIED, .prepare = private_file, .before = discard_and_read, .most = 256),
     ROW("traps/file-fault", load, "the file's pages and the kernel's data of them in the caches", .prepare = shared_file,
         .before = read_and_discard, .most = 64),
     ROW("traps/fresh-page{by=touch}", touch, REUSED, .prepare = small, .before = discard, .most = 256),

@@ -142,6 +142,29 @@ fn kernel_entries_are_called_and_the_empty_loop_makes_the_same_call() {
     assert_eq!(inline, ["entry/libc{by=inline}", "entry/return{depth=0}"]);
 }
 
+/// All three store alike; they differ in the calls around the store.
+#[test]
+fn faults_are_met_below_a_call_each_in_a_loop_that_was_called_and_after_a_return() {
+    let faults = loops().into_iter().filter(|(case, ..)| case.starts_with("traps/return{"));
+    let mut seen = Vec::new();
+    for (case, code, ..) in faults {
+        let TimedLoop::Long(long) = code else { panic!("64-bit code") };
+        let (body, all) = (loop_body(&case, code), decode(code));
+        assert_eq!(
+            listing(&body),
+            listing(&body_of(crate::find("traps/cow-fault").expect("registered"))),
+            "{case}"
+        );
+        // Where the code ahead of the loop jumps, there is a return, which takes what was pushed.
+        let jump = all.iter().find(|instruction| instruction.mnemonic() == Mnemonic::Jmp);
+        let returns = jump.map(|jump| called(&case, *jump).is_empty());
+        let pushed = all.iter().filter(|instruction| instruction.mnemonic() == Mnemonic::Push).count();
+        seen.push((long.is_called(), returns, pushed - 6));
+    }
+    let [none, in_loop, each] = [(false, Some(true), 1), (false, None, 0), (true, None, 0)];
+    assert_eq!(seen, [none, in_loop, each, none, in_loop, each]);
+}
+
 #[test]
 fn the_empty_loops_are_empty() {
     for benchmark in OWN_BENCHMARKS.iter().filter(|benchmark| benchmark.name != own::CANARY) {
@@ -242,7 +265,7 @@ fn loop_body(name: &str, timed: TimedLoop) -> Vec<Instruction> {
 
 /// What a call calls, without its return.
 fn called(name: &str, call: Instruction) -> Vec<Instruction> {
-    assert_eq!(call.mnemonic(), Mnemonic::Call, "{name}");
+    assert!(matches!(call.mnemonic(), Mnemonic::Call | Mnemonic::Jmp), "{name}");
     // SAFETY: the bytes lie in this program's own code.
     let bytes = unsafe { std::slice::from_raw_parts(call.near_branch_target() as *const u8, 512) };
     let mut body = decode_bytes(64, bytes, call.near_branch_target());

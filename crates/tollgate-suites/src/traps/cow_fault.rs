@@ -14,16 +14,22 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Write to pages before they are shared, or map them shared.",
     source: "mmap(2), MAP_PRIVATE; Linux mm/memory.c, do_wp_page()",
     crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb, KernelAllocation],
-    beside: &[("traps/minor-fault", "a fault that copies nothing")],
+    beside: &[
+        ("traps/minor-fault", "a fault that copies nothing"),
+        ("traps/return", "the same where no call is around each store"),
+    ],
     timed: |_| SMALL,
     counts: Some("minor faults"),
-    kind: Kind::Instance(|timed, _, _| {
-        let file = file_of(MOST * PAGE)?;
-        let writable = libc::PROT_READ | libc::PROT_WRITE;
-        let region = Region::of_file(&file, MOST * PAGE, writable, libc::MAP_PRIVATE)?;
-        region.small_pages();
-        let touched = Touched { before: Before::Read, ..Touched::new(region, PAGE, 0, Counting::Faults) };
-        touched.instance(timed, 1, touched::aligned(PAGE))
-    }),
+    kind: Kind::Instance(|timed, _, _| instance(timed)),
     ..TRAP
 };
+
+/// Stores to copies of a file's pages.
+pub(super) fn instance(timed: Timed) -> Result<Instance> {
+    let file = file_of(MOST * PAGE)?;
+    let writable = libc::PROT_READ | libc::PROT_WRITE;
+    let region = Region::of_file(&file, MOST * PAGE, writable, libc::MAP_PRIVATE)?;
+    region.small_pages();
+    let touched = Touched { before: Before::Read, ..Touched::new(region, PAGE, 0, Counting::Faults) };
+    touched.instance(timed, 1, touched::aligned(PAGE))
+}

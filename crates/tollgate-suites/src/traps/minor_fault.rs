@@ -15,6 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Use huge pages (madvise MADV_HUGEPAGE) or MAP_POPULATE, and keep memory for reuse instead of giving it back.",
     source: "Intel SDM vol. 3, Interrupt 14; madvise(2); Linux mm/memory.c, do_anonymous_page()",
     crosses: &[KernelEntry, Exception, KernelCode, PageFault, Tlb],
+    beside: &[("traps/return", "the same where no call is around each store")],
     timed: |params| if word(params, "page") == "thp" { LARGE } else { SMALL },
     counts: Some("minor faults"),
     cases: |_| each_word("page", &["4k", "thp"]),
@@ -25,9 +26,14 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             let touched = Touched::new(region, HUGE, HUGE / PAGE, Counting::Faults);
             return touched.instance(timed, 1, touched::aligned(HUGE));
         }
-        // The kernel's fault count is enough; residency need not be checked.
-        let touched = Touched::new(touched::small(MOST_SMALL)?, PAGE, 0, Counting::Faults);
-        touched.instance(timed, 1, touched::aligned(PAGE))
+        small(timed)
     }),
     ..TRAP
 };
+
+/// Stores to small pages of fresh memory.
+pub(super) fn small(timed: Timed) -> Result<Instance> {
+    // The kernel's fault count is enough; residency need not be checked.
+    let touched = Touched::new(touched::small(MOST_SMALL)?, PAGE, 0, Counting::Faults);
+    touched.instance(timed, 1, touched::aligned(PAGE))
+}

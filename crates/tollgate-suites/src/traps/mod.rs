@@ -20,6 +20,7 @@ mod minor_fault;
 mod module_emulation;
 mod opcode;
 mod power;
+mod returns;
 mod segv;
 mod signal_install;
 mod signal_self;
@@ -50,6 +51,7 @@ pub(crate) static SUITE: Suite = Suite {
         &sigreturn::BENCHMARK,
         &minor_fault::BENCHMARK,
         &cow_fault::BENCHMARK,
+        &returns::BENCHMARK,
         &file_fault::BENCHMARK,
         &fresh_page::BENCHMARK,
         &userfaultfd::BENCHMARK,

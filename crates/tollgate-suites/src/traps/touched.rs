@@ -12,6 +12,19 @@ timed_loop! {
 }
 
 timed_loop! {
+    /// The same without a call in the iteration. The loop's own function was called, and returns at the end.
+    touch_in_loop: "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 4096"
+}
+
+timed_loop! {
+    /// The same as in a function that has called others and whose loop is its own code: a return takes the call of this function from
+    /// the processor's stack of calls, so that the return at the end is mispredicted.
+    touch_after_return: first "lea rdx, [rip + 5f]", "push rdx", "jmp 6f", "5:";
+        "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 4096";
+        after "6:", "ret"
+}
+
+timed_loop! {
     /// The same with a huge page.
     touch_huge: called
         "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 0x200000"
@@ -19,6 +32,10 @@ timed_loop! {
 
 /// One store to each small page.
 pub(super) const SMALL: Timed = Timed::once("mov", TimedLoop::Long(touch_small));
+/// The same without a call around each, in a loop that is a function of its own.
+pub(super) const SMALL_IN_LOOP: Timed = Timed::once("mov", TimedLoop::Long(touch_in_loop));
+/// The same without a call that has yet to return.
+pub(super) const SMALL_AFTER_RETURN: Timed = Timed::once("mov", TimedLoop::Long(touch_after_return));
 /// One store to each huge page.
 pub(super) const LARGE: Timed = Timed::once("mov", TimedLoop::Long(touch_huge));
 

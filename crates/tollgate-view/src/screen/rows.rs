@@ -230,7 +230,7 @@ fn title(section: Section, summary: &Summary) -> String {
     let facts = &summary.run.facts;
     match section {
         Section::Entry => "Kernel entry, in a function".to_owned(),
-        Section::Faults => "Faults and signals".to_owned(),
+        Section::Faults => "Faults and signals, in a function".to_owned(),
         Section::Loads | Section::Memory => MEMORY.to_owned(),
         Section::Processes => "Locks, scheduling, processes".to_owned(),
         Section::Files => {

@@ -1,0 +1,42 @@
+//! The same page faults with and without calls around the store.
+//!
+//! Where the kernel's returns are safe returns (SRSO), faults have two levels, as system calls have (`entry/return`), and a third more time in the
+//! upper one. In C the upper one was found with a call and a return around each store, and in a loop that was a function of its own; the
+//! lower one in a loop of a function that had called others, which had returned (docs/statistics.md has the figures). So these are the
+//! cases. All other benchmarks that fault call each operation.
+
+use super::handler::TRAP;
+use super::touched::{SMALL, SMALL_AFTER_RETURN, SMALL_IN_LOOP};
+use super::{cow_fault, minor_fault};
+use crate::prelude::*;
+
+pub(super) static BENCHMARK: Benchmark = Benchmark {
+    name: "traps/return",
+    operation: "A minor or copy-on-write fault: with a call and return around each store, in a loop that was called, or in one with neither.",
+    avoid: "Fault less often: huge pages, MAP_POPULATE. Where the loop stands decides the level only on processors with safe returns.",
+    source: "Linux Documentation/admin-guide/hw-vuln/srso.rst; arch/x86/lib/retpoline.S, srso_alias_return_thunk",
+    crosses: &[Call, KernelEntry, Exception, KernelCode, PageFault, Tlb, KernelAllocation],
+    crossed_in: |params, boundary| match boundary {
+        Call => word(params, "calls") == "each",
+        KernelAllocation => word(params, "fault") == "cow",
+        _ => true,
+    },
+    timed: |params| match word(params, "calls") {
+        "none" => SMALL_AFTER_RETURN,
+        "loop" => SMALL_IN_LOOP,
+        _ => SMALL,
+    },
+    counts: Some("minor faults"),
+    cases: |_| {
+        let case = |(fault, calls): (&str, &str)| params(&[("fault", fault.into()), ("calls", calls.into())]);
+        let of = |fault| ["none", "loop", "each"].map(|calls| (fault, calls));
+        ["minor", "cow"].into_iter().flat_map(of).map(case).collect()
+    },
+    in_everything: |_, _| false,
+    baseline_params: |case| Some(params(&[("fault", case.get("fault")?.clone()), ("calls", "none".into())])),
+    kind: Kind::Instance(|timed, params, _| match word(params, "fault") {
+        "cow" => cow_fault::instance(timed),
+        _ => minor_fault::small(timed),
+    }),
+    ..TRAP
+};
