@@ -55,6 +55,9 @@ pub const COUNTED: [&str; 8] =
 /// The cases of a command that is timed, in the order of documents.
 pub const CASES: [&str; 5] = [REAL, USER, SYS, MEMORY, FAULTS];
 
+/// The fact that says why commands were executed in turn: else the order of each round is drawn.
+pub const IN_TURN: &str = "run.in_turn";
+
 /// The group of the measurements of benches, whose cases are named `HARNESS/BENCH`.
 pub const BENCHES: &str = "benches";
 

@@ -9,7 +9,7 @@ use crate::series::cautious_number;
 pub const FEWEST: usize = 6;
 
 /// Fewer values do not show how long a level lasts, and at 99.9 % have no interval by ranks. Of fewer independent ones nothing ends.
-const FEWEST_SETTLED: usize = 14;
+pub(crate) const FEWEST_SETTLED: usize = 14;
 
 /// Where an interval ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,6 +37,8 @@ impl Ends {
     ///
     /// Values that resemble their neighbours count as fewer, see `cautious_number` of the series. None where these are less than six.
     pub fn new(series: &[f64], confidence: f64) -> Option<Self> {
+        /// The range of fewer values is narrower, and may not decide more often than that of so many.
+        const MANY: f64 = 24.0;
         let number = series.len();
         if number < FEWEST || !series.iter().all(|value| value.is_finite()) {
             return None;
@@ -52,7 +54,7 @@ impl Ends {
                 Some(Self::Rank { rank, is_settled: worth >= FEWEST_SETTLED })
             }
             // It may have been looked at before: more than of so few that are looked at once.
-            None => (worth >= FEWEST).then_some(Self::Beyond(1.0)),
+            None => (worth >= FEWEST).then_some(Self::Beyond((MANY / number as f64).max(1.0))),
         }
     }
 
@@ -93,6 +95,13 @@ pub fn settled_interval(series: &[f64], confidence: f64) -> Option<Interval> {
 /// The same by ranks alone, so that its ends are values of the series.
 pub fn ranked_interval(series: &[f64], confidence: f64) -> Option<Interval> {
     Ends::new(series, confidence).filter(|ends| matches!(ends, Ends::Rank { .. }))?.interval(series)
+}
+
+/// The same of all values, however alike neighbours are: of values whose signs about their median are coins of their own, such as the
+/// differences of two equal things whose order was drawn anew for each. None with too few values.
+pub(crate) fn interval_of_coins(values: &[f64], confidence: f64) -> Option<Interval> {
+    let rank = repeated_rank(values.len(), confidence)?;
+    Ends::Rank { rank, is_settled: true }.interval(values)
 }
 
 /// So many widths of the range beyond all of few differences the centre lies at most once in 4,000 where the differences are normal,

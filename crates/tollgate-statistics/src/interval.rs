@@ -22,6 +22,11 @@ impl Interval {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
 
+    /// What is in both, which have some value in common.
+    pub fn common(self, other: Self) -> Self {
+        Self { low: self.low.max(other.low), high: self.high.min(other.high) }
+    }
+
     /// From the smallest to the largest value; None when empty.
     pub fn range(values: &[f64]) -> Option<Self> {
         let low = values.iter().copied().min_by(f64::total_cmp)?;

@@ -33,7 +33,10 @@ mod verdict;
 pub use anytime::{Ends, FEWEST, anytime_interval, ranked_interval, settled_interval};
 pub use correlation::rank_correlation;
 pub use interval::{Interval, median_interval, sign_test_rank};
-pub use margins::{Margins, QUANTITY, confidence_of_different, confidence_of_each, exp, interval_of, margin};
+pub use margins::{
+    Margins, QUANTITY, confidence_of_different, confidence_of_each, exp, interval_of, margin,
+    pairs_that_decide,
+};
 pub use modes::{Mode, modes, modes_of_sorted};
 pub use normal::{normal_quantile, student};
 pub use order::{inner, median, median_of, quantile, sorted};

@@ -1,7 +1,10 @@
 //! Intervals of ratios that alternated, and the verdicts that follow from them.
 
+use crate::anytime::{FEWEST_SETTLED, interval_of_coins};
+use crate::interval::repeated_rank;
+use crate::series::independent_worth;
 use crate::total::Total;
-use crate::{Ends, FEWEST, Interval, Verdict, median, percent};
+use crate::{Ends, FEWEST, Interval, Verdict, percent, quantile, sorted};
 
 /// What alternated pairs are compared by: the one quantity of all of them, which was chosen before any was looked at.
 pub const QUANTITY: &str = "the median of the pairs' ratios";
@@ -83,17 +86,59 @@ fn too_few(pairs: usize) -> String {
     }
 }
 
-/// The interval of a ratio by the logarithms of the pairs. Pairs that resemble their neighbours too much for one say only whether it is
-/// more than twice: so far the levels that one side may keep lie apart.
-pub fn interval_of(logs: &[f64], ends: Option<Ends>) -> Option<Interval> {
-    const LEVELS: f64 = std::f64::consts::LN_2;
-    let of_levels = || {
-        let range = Ends::Beyond(1.0).interval(logs)?;
-        let ratio = median(logs)?;
-        let far = (range.low > LEVELS || range.high < -LEVELS) && logs.len() >= FEWEST;
-        far.then(|| range.hull(Interval { low: ratio - LEVELS, high: ratio + LEVELS }))
+/// So far lie the levels apart, in logarithms, that one side may keep while it is measured: twice.
+const LEVELS: f64 = std::f64::consts::LN_2;
+
+/// The interval of a ratio by the logarithms of the pairs in the order of time, of which `ends` are those of the median. `drawn`: its
+/// confidence, where the order of each pair was drawn by a coin of its own; None where the order was given.
+///
+/// It is what two intervals have in common. The one is that of the `ends`: neighbours that are alike count as fewer, whatever makes them
+/// alike. The other is [`by_coins`]. Pairs that are too few for it have the range of all, widened, and a side may keep its level for
+/// all of them: it is widened by that too.
+pub fn interval_of(logs: &[f64], ends: Option<Ends>, drawn: Option<f64>) -> Option<Interval> {
+    let by_pairs = ends.and_then(|ends| ends.interval(logs));
+    let with_levels = match drawn {
+        _ if logs.len() < FEWEST_SETTLED => return by_pairs.map(|all| exp(beside_levels(all))),
+        Some(confidence) => by_coins(logs, confidence),
+        None => Ends::Beyond(1.0).interval(logs).map(beside_levels),
     };
-    ends.and_then(|ends| ends.interval(logs)).or_else(of_levels).map(exp)
+    let both = by_pairs.zip(with_levels).map(|(one, other)| one.common(other));
+    both.or(by_pairs).or(with_levels).map(exp)
+}
+
+/// The interval of the logarithm of a ratio by pairs whose order was drawn.
+///
+/// Both sides meet the machine, and which one meets what is the coin of the pair: however long a pace lasts, the signs of equal sides
+/// are independent and fair. So no neighbours are too much alike to count. A level that one side keeps is no coin; it is added as what
+/// it may be at most.
+pub(crate) fn by_coins(logs: &[f64], confidence: f64) -> Option<Interval> {
+    interval_of_coins(logs, confidence).map(beside_levels)
+}
+
+fn beside_levels(Interval { low, high }: Interval) -> Interval {
+    Interval { low: low - LEVELS, high: high + LEVELS }
+}
+
+/// About so many pairs like these would have a verdict, as one of `rows` comparisons where no relative difference of up to `asked`
+/// counts. None of fewer than three pairs, and where 100,000 would have none.
+pub fn pairs_that_decide(logs: &[f64], rows: usize, asked: f64) -> Option<usize> {
+    const FEWEST_SEEN: usize = 3;
+    const MOST: usize = 100_000;
+    let (sorted, confidence) = (sorted(logs), confidence_of_each(rows));
+    let is_decided =
+        |interval: Interval| Verdict::by_margin(exp(interval), margin(asked), 0.0) != Verdict::Inconclusive;
+    // The ends are where they would be of so many of this distribution.
+    let between = |number: usize| -> Option<Interval> {
+        let share = repeated_rank(number, confidence)? as f64 / number as f64;
+        Some(Interval { low: quantile(&sorted, share)?, high: quantile(&sorted, 1.0 - share)? })
+    };
+    let decide = |number: &usize| {
+        let by_pairs = between(independent_worth(*number) as usize);
+        by_pairs.is_some_and(is_decided) || between(*number).map(beside_levels).is_some_and(is_decided)
+    };
+    let first = FEWEST_SETTLED.max(logs.len() + 1);
+    let numbers = std::iter::successors(Some(first), |number| Some(number + (number / 10).max(1)));
+    numbers.take_while(|number| *number <= MOST && sorted.len() >= FEWEST_SEEN).find(decide)
 }
 
 /// An interval of a ratio, by that of its logarithm.

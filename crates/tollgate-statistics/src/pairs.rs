@@ -1,6 +1,6 @@
 //! Pairs of figures that were neighbours in time.
 
-use crate::margins::{Margins, confidence_of_each, interval_of, margin};
+use crate::margins::{Margins, by_coins, confidence_of_each, interval_of, margin};
 use crate::{Ends, Interval, Total, Verdict, median};
 
 /// The share of turns that may be without a ratio: more of them are no accidents, and the median of the others is biased.
@@ -15,7 +15,7 @@ pub struct Neighbours {
     pub interval: Option<Interval>,
     /// Their verdict.
     pub verdict: Verdict,
-    /// Whether the pairs are enough for an interval at all looks, and not for one look alone.
+    /// Whether the pairs are enough for an interval, or for a verdict, at all looks, and not for one look alone.
     is_settled: bool,
 }
 
@@ -32,7 +32,7 @@ impl Neighbours {
     }
 }
 
-/// Executions of which those of one number were neighbours in time, compared pair by pair, as one of `rows` comparisons where no relative difference of up to `asked` counts. None without a pair of times above zero, and
+/// Executions of which those of one number were neighbours in time, in an order that was drawn anew for each, compared pair by pair, as one of `rows` comparisons where no relative difference of up to `asked` counts. None without a pair of times above zero, and
 /// where too many are not. Of whole commands, `is_whole`, the totals are to be the same too.
 pub fn neighbours(
     base: &[f64],
@@ -49,10 +49,13 @@ pub fn neighbours(
         return None;
     }
     let ratio = median(&logs)?.exp();
-    let ends = Ends::new(&logs, confidence_of_each(rows));
-    let interval = interval_of(&logs, ends);
+    let confidence = confidence_of_each(rows);
+    let ends = Ends::new(&logs, confidence);
+    let interval = interval_of(&logs, ends, Some(confidence));
     let margins = Margins { margin: margin(asked), controls: 0.0 };
     let total = is_whole.then(|| Total::new(base, other)).flatten();
     let (verdict, _) = margins.verdict(interval, logs.len(), total.as_ref());
-    Some(Neighbours { ratio, interval, verdict, is_settled: ends.is_some_and(Ends::is_settled) })
+    let is_decided = by_coins(&logs, confidence).is_some_and(|interval| !interval.contains(0.0));
+    let is_settled = is_decided || ends.is_some_and(Ends::is_settled);
+    Some(Neighbours { ratio, interval, verdict, is_settled })
 }

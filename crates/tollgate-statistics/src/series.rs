@@ -52,9 +52,16 @@ fn product(scores: &[f64], lag: usize) -> f64 {
 /// would end it at one of those moments. So that of few values counts as higher, by ten times its share of them. With it the
 /// simulations of `tests/rates_however_often.rs` hold for levels that last for a tenth of the series.
 pub fn cautious_number(series: &[f64]) -> f64 {
+    cautious(series.len() as f64, long_autocorrelation_time(&centred_ranks(series)))
+}
+
+/// The same of so many values none of which resembles its neighbour.
+pub(crate) fn independent_worth(number: usize) -> f64 {
+    cautious(number as f64, 1.0)
+}
+
+fn cautious(number: f64, time: f64) -> f64 {
     const UNCERTAIN: f64 = 10.0;
-    let number = series.len() as f64;
-    let time = long_autocorrelation_time(&centred_ranks(series));
     number / ((1.0 + INTERVAL_CAUTION * (time - 1.0)) * (1.0 + UNCERTAIN * time / number))
 }
 

@@ -96,8 +96,7 @@ impl<'a> Session<'a> {
         self
     }
 
-    /// Executes the sides in rounds, in random order in one and its reverse in the next, until every comparison is decided and narrow, or the
-    /// time is over.
+    /// Executes the sides in rounds, each in a random order of its own, until every comparison is decided and narrow, or the time is over.
     pub fn run(mut self) -> Report {
         let mut random = Random::new(Random::seed());
         let failed = self.measure(&mut random).err();
@@ -113,10 +112,7 @@ impl<'a> Session<'a> {
         let began = Instant::now();
         let mut rounds = 0;
         loop {
-            match rounds % 2 {
-                0 => random.shuffle(&mut order),
-                _ => order.reverse(),
-            }
+            random.shuffle(&mut order);
             for side in &order {
                 self.sides[*side].turn(iterations)?;
             }

@@ -28,7 +28,7 @@ pub const TURNS: &str = "run.turns";
 /// Why an environment of a session gave nothing more, where it ended early or never began.
 pub const LOST: &str = "run.lost";
 /// Why commands were executed in turn and not in random order.
-pub const IN_TURN: &str = "run.in_turn";
+pub const IN_TURN: &str = tollgate_model::versus::IN_TURN;
 /// Which figure of an execution of a bench was taken.
 pub const STATISTIC: &str = "run.statistic";
 /// The place of the build that has the code of the base at other addresses.

@@ -1,7 +1,6 @@
 //! The executions of benches, from the first to the last.
 //!
-//! A round executes each bench that is due once in each build. The benches are in random order, and the builds of each in an order that is
-//! random in one round of it and its reverse in the next (ABBA or BAAB). At first all are due; then those whose comparisons are undecided; and
+//! A round executes each bench that is due once in each build. The benches are in random order, and so are the builds of each. At first all are due; then those whose comparisons are undecided; and
 //! when there are none, those whose intervals are wide.
 
 use std::time::{Duration, Instant};
@@ -237,10 +236,7 @@ impl Run<'_> {
             return Ok(());
         }
         let mut order = std::mem::take(&mut self.benches[at].order);
-        match self.benches[at].pairs() % 2 {
-            0 => self.random.shuffle(&mut order),
-            _ => order.reverse(),
-        }
+        self.random.shuffle(&mut order);
         let mut figures = vec![0.0; order.len()];
         for &side in &order {
             match self.execute_side(at, side)? {

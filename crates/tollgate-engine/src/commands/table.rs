@@ -19,8 +19,6 @@ const CONFIDENCE: f64 = 0.99;
 pub(super) struct Table {
     /// Side by side, one for each case.
     pub records: Vec<Vec<ExecutedCase>>,
-    /// For each case the order of the sides in its last repetition.
-    orders: Vec<Vec<usize>>,
     most: usize,
 }
 
@@ -28,11 +26,7 @@ impl Table {
     pub fn new(cases: &[Chosen], sides: usize) -> Self {
         let of_side = || cases.iter().map(|_| ExecutedCase::default()).collect();
         let most = if sides == 1 { MOST_REPETITIONS } else { MOST_PAIRS };
-        Self {
-            records: (0..sides).map(|_| of_side()).collect(),
-            orders: vec![(0..sides).collect(); cases.len()],
-            most,
-        }
+        Self { records: (0..sides).map(|_| of_side()).collect(), most }
     }
 
     /// The next case, and the order of the sides that it is executed on: a random one of the cases with the fewest
@@ -50,13 +44,9 @@ impl Table {
             random.shuffle(&mut due);
         }
         let case = *due.first()?;
-        let order = &mut self.orders[case];
-        match least % 2 {
-            0 => random.shuffle(order),
-            _ => order.reverse(),
-        }
-        let open: Vec<usize> = self.open(case).collect();
-        Some((case, self.orders[case].iter().copied().filter(|side| open.contains(side)).collect()))
+        let mut order: Vec<usize> = self.open(case).collect();
+        random.shuffle(&mut order);
+        Some((case, order))
     }
 
     /// How long a repetition may take on each of so many sides: one that hangs leaves time for the other sides, and in its

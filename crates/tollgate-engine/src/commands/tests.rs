@@ -173,12 +173,11 @@ fn sides_alternate_and_one_works_at_a_time() {
     let mut firsts = Vec::new();
     for case in 0..3 {
         let order: Vec<usize> = executed.iter().filter(|told| told.2 == case).map(|told| told.0).collect();
-        for four in order.chunks_exact(4) {
-            assert_eq!((four[0], four[1]), (four[3], four[2]), "ABBA or BAAB: {order:?}");
-            firsts.push(four[0]);
-        }
+        firsts.extend(order.chunks_exact(2).map(|two| two[0]));
     }
-    assert!(firsts.contains(&0) && firsts.contains(&1), "{firsts:?}");
+    // Each order is drawn: one is not the reverse of that before it.
+    let changes = firsts.windows(2).filter(|two| two[0] != two[1]).count();
+    assert!((firsts.len() / 5..firsts.len() * 4 / 5).contains(&changes), "{firsts:?}");
     assert_eq!((found.len(), found[0].findings.measurements.len()), (2, 3));
     for case in 0..3 {
         assert!(samples(&found[0], case).len() >= 8);

@@ -1,7 +1,7 @@
 //! The executions from the first preparation to the last clean-up.
 //!
-//! A round executes each command once in each place, in an order that is random in one round and its reverse in the next (ABBA or
-//! BAAB). Rounds in which commands are traced lie between those in which they are timed: nothing that is timed is traced.
+//! A round executes each command once in each place, in an order that is drawn anew, so that which one meets what of the machine is a
+//! coin of the round's own. Rounds in which commands are traced lie between those in which they are timed: nothing that is timed is traced.
 //!
 //! Where the time of a command depends on which one was executed before it, as that of `git checkout` does, an order in which it comes
 //! after itself compares other things than were meant. Then it begins anew, with the commands in turn.
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_model::estimate::CONFIDENCE;
 use tollgate_model::traced::{Backend, Ended};
+use tollgate_model::versus::IN_TURN;
 use tollgate_model::{Fact, compare, stats};
 
 use super::cell::{Cell, Found};
@@ -178,14 +179,9 @@ impl Run<'_, '_> {
             }
         }
         self.find_whether_short()?;
-        let mut order = Vec::new();
         loop {
             self.trace_a_round()?;
-            match self.rounds % 2 {
-                0 => order = self.order(),
-                _ if self.in_turn.is_none() => order.reverse(),
-                _ => {}
-            }
+            let order = self.order();
             self.time_a_round(&order)?;
             if self.is_over() {
                 return Ok(());
@@ -537,9 +533,10 @@ impl Run<'_, '_> {
         let Self { cells, starts, lost, is_corrected, backends, rounds, plan, in_turn, .. } = self;
         let places = starts.len();
         let mut facts = schedule_facts(plan.seed, rounds, in_turn.is_some(), plan.time, interrupted);
-        facts.extend(in_turn.map(|(_, why)| {
-            ("run.in_turn".to_owned(), Fact::known(why, "the first rounds, in random order"))
-        }));
+        facts.extend(
+            in_turn
+                .map(|(_, why)| (IN_TURN.to_owned(), Fact::known(why, "the first rounds, in random order"))),
+        );
         facts.extend(backends.into_iter().flatten().next().map(|backend| {
             let name = match backend {
                 Backend::Bpf => "bpf",
@@ -574,7 +571,7 @@ pub(crate) fn schedule_facts(
     time: Duration,
     interrupted: Option<i32>,
 ) -> Vec<(String, Fact)> {
-    let order = if is_in_turn { "in turn" } else { "random, reversed in every other round" };
+    let order = if is_in_turn { "in turn" } else { "random" };
     let mut facts = vec![
         ("run.seed".to_owned(), Fact::known(format!("{seed:016x}"), "getrandom(2)")),
         ("run.rounds".to_owned(), Fact::known(i64::from(rounds), "rounds that were timed")),

@@ -115,7 +115,7 @@ fn samples<'a>(found: &'a Found, name: &str) -> &'a [f64] {
 }
 
 #[test]
-fn every_command_is_executed_once_a_round_in_an_order_and_its_reverse() {
+fn every_command_is_executed_once_a_round_in_an_order_of_its_own() {
     let mut mock = Mock::default();
     let compared = run(&mut mock, &plan(&["a 20", "b 21", "c 22"])).expect("compared");
     assert_eq!(mock.log.len(), 3 + 4 * 3);
@@ -124,9 +124,6 @@ fn every_command_is_executed_once_a_round_in_an_order_and_its_reverse() {
         let mut names = round.to_vec();
         names.sort();
         assert_eq!(names, ["a 20", "b 21", "c 22"]);
-    }
-    for pair in rounds.chunks(2) {
-        assert!(pair[0].iter().eq(pair[1].iter().rev()), "{pair:?}");
     }
     // The warm-up is not among them.
     assert!(compared.found.iter().all(|found| samples(found, REAL).len() == 4));
@@ -138,6 +135,16 @@ fn every_command_is_executed_once_a_round_in_an_order_and_its_reverse() {
         })
         .collect();
     assert!(seeds.len() > 3, "{seeds:?}");
+    // Which one of two begins says nothing of the next round, nor of the one after that.
+    let mut mock = Mock::default();
+    let most = Plan { rounds: Rounds::exactly(400), precision: 0.0, ..plan(&["a 20", "b 21"]) };
+    run(&mut mock, &most).expect("compared");
+    let first: Vec<bool> = mock.log[2..].chunks(2).map(|round| round[0] == "a 20").collect();
+    assert_eq!(first.len(), 400);
+    for apart in [1, 2] {
+        let equal = first.iter().zip(&first[apart..]).filter(|(one, later)| one == later).count();
+        assert!((150..250).contains(&equal), "{apart}: {equal}");
+    }
 }
 
 #[test]
@@ -275,7 +282,7 @@ fn commands_that_find_what_another_left_are_executed_in_turn() {
         let is_order = |(name, _): &&(String, Fact)| name == "run.order";
         compared.facts.iter().find(is_order).expect("the order").1.clone()
     };
-    let random = Fact::known("random, reversed in every other round", "the schedule");
+    let random = Fact::known("random", "the schedule");
     let mut mock = Mock { is_stateful: true, ..Mock::default() };
     let compared = run(&mut mock, &checkouts).expect("compared");
     assert_eq!(order(&compared), Fact::known("in turn", "the schedule"));

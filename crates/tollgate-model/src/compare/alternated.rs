@@ -12,7 +12,7 @@ use crate::run::Run;
 use crate::stats::{
     self, Ends, Interval, MOST_WITHOUT, Margins, Total, Verdict, confidence_of_each, interval_of, margin,
 };
-use crate::versus::Command;
+use crate::versus::{Command, IN_TURN};
 
 /// Whether two runs are environments of one session, and process i and round r of both were neighbours in time.
 pub(super) fn share_turns(base: &Run, other: &Run) -> bool {
@@ -28,15 +28,19 @@ pub(super) fn share_turns(base: &Run, other: &Run) -> bool {
 /// Abedi & Brecht, ICPE 2017).
 ///
 /// Of each pair of processes the median of ln(other / base) over the turns that both kept; of these the median with its interval at
-/// all looks together, see [`Ends::new`], corrected for the number of rows. A process keeps its pages and its level for life, so the
-/// interval is as wide as the pairs differ, however many turns they had.
+/// all looks together, see [`interval_of`], corrected for the number of rows. A process keeps its pages and its level for life, so the
+/// interval is as wide as the pairs differ, however many turns they had. Each pair has coins of its own for the order of its turns,
+/// unless the executions were in turn.
 ///
 /// The verdict is that of [`Margins::verdict`]. Where the base differs from itself there is none, see [`Halves`].
 pub(super) fn alternated(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Comparison {
     let joined = joined(base, other);
     let confidence = confidence_of_each(joined.timed());
     let controls = threshold::of_controls_shown(base).max(threshold::of_controls_shown(other));
-    let judge = Judge { base, other, confidence, margins: Margins { margin: margin(asked), controls } };
+    let is_in_turn = [base, other].iter().any(|side| side.run.facts.contains_key(IN_TURN));
+    let drawn = (!is_in_turn).then_some(confidence);
+    let judge =
+        Judge { base, other, confidence, drawn, margins: Margins { margin: margin(asked), controls } };
     let row = |(case, base, other): &(&Case, &Measured, &Measured)| {
         counted::row(case, base, other, asked).unwrap_or_else(|| judge.row(case, base, other))
     };
@@ -63,6 +67,8 @@ struct Judge<'a> {
     base: &'a Index<'a>,
     other: &'a Index<'a>,
     confidence: f64,
+    /// The same, where the order of each pair was drawn.
+    drawn: Option<f64>,
     margins: Margins,
 }
 
@@ -129,7 +135,7 @@ impl Judge<'_> {
             verdict,
             threshold: self.margins.margin.max(self.margins.controls),
             why,
-            alternation: if is_comparable { alternation(&turns, ends) } else { None },
+            alternation: if is_comparable { alternation(&turns, ends, interval) } else { None },
             total,
             processor: None,
         }
@@ -160,7 +166,7 @@ impl Judge<'_> {
         let too_large = || "the ratio is too large or too small for a number".to_owned();
         let ratio = stats::median(&turns.logs).ok_or_else(too_large)?.exp();
         let ends = Ends::new(&turns.logs, self.confidence);
-        let interval = interval_of(&turns.logs, ends);
+        let interval = interval_of(&turns.logs, ends, self.drawn);
         let of_interval = interval.map_or([ratio; 2], |interval| [interval.low, interval.high]);
         match [ratio, of_interval[0], of_interval[1]].iter().all(|end| end.is_normal()) {
             true => Ok(PairedMedian { ratio, ends, interval }),
@@ -169,11 +175,14 @@ impl Judge<'_> {
     }
 }
 
-/// None without a turn in common. What is added has the ends of the ratio: the two exclude nothing and 1 together.
-fn alternation(turns: &Turns, ends: Option<Ends>) -> Option<Alternation> {
+/// None without a turn in common. What is added has the ends of the ratio: the two exclude nothing and 1 together. Where the ratio's
+/// interval has other ends, as what one side may keep is in it, it has none.
+fn alternation(turns: &Turns, ends: Option<Ends>, of_ratio: Option<Interval>) -> Option<Alternation> {
+    let is_of_ratio =
+        |adds: &Interval| of_ratio.is_none_or(|ratio| ratio.contains(1.0) == adds.contains(0.0));
     Some(Alternation {
         adds: stats::median(&turns.differences)?,
-        adds_interval: ends.and_then(|ends| ends.interval(&turns.differences)),
+        adds_interval: ends.and_then(|ends| ends.interval(&turns.differences)).filter(is_of_ratio),
         pairs: turns.differences.len(),
         turns: turns.number,
         correlation: turns.correlation,

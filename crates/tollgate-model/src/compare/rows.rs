@@ -145,7 +145,8 @@ impl ComparedCase {
 pub struct Alternation {
     /// The median of the pairs' differences other - base, in the unit of the samples.
     pub adds: f64,
-    /// Of the differences; corrected as the ratio's. None where there are too few pairs of processes.
+    /// Of the differences; corrected as the ratio's. None where there are too few pairs of processes, and where what one side may keep is
+    /// in the interval of the ratio.
     pub adds_interval: Option<Interval>,
     /// Pairs of processes.
     pub pairs: usize,

@@ -17,6 +17,13 @@ pub struct Noise {
     pub delayed: f64,
     /// From the first execution to the thousandth.
     pub drift: f64,
+    /// Two of four executions take this much longer.
+    pub period: f64,
+    /// The chance that a side goes to the other one of two levels, from one of its executions to its next, and the upper level.
+    pub switches: (f64, f64),
+    /// Other work takes the processors in bursts of 1 to 20 executions of a factor of 1 to 8 each: the time of an execution without them
+    /// in ms, as one that is short is met less often.
+    pub contended: Option<f64>,
 }
 
 const EVEN: Noise = Noise {
@@ -27,6 +34,9 @@ const EVEN: Noise = Noise {
     level: (0.0, 1.0),
     delayed: 0.0,
     drift: 0.0,
+    period: 0.0,
+    switches: (0.0, 1.0),
+    contended: None,
 };
 
 pub const KINDS: [Noise; 8] = [
@@ -38,6 +48,25 @@ pub const KINDS: [Noise; 8] = [
     Noise { name: "one side keeps its level, .9", kept: [0.03, 0.9], own: 0.01, ..EVEN },
     Noise { name: "one side keeps its level, .97", kept: [0.03, 0.97], own: 0.01, ..EVEN },
     Noise { name: "one side keeps its level, .995", kept: [0.03, 0.995], own: 0.01, ..EVEN },
+];
+
+/// Noise in which few pairs are compared, and the greatest share of equal commands, in %, that are called different by a number of
+/// pairs. It is that of levels that one side keeps for as long.
+pub const OF_FEW_PAIRS: [(Noise, f64); 11] = [
+    (EVEN, 0.0),
+    (Noise { name: "contention, 50 ms", contended: Some(50.0), own: 0.05, ..EVEN }, 0.0),
+    (Noise { name: "contention, 5 ms", contended: Some(5.0), own: 0.05, ..EVEN }, 0.0),
+    (Noise { name: "bimodal", level: (0.3, 1.3), own: 0.01, ..EVEN }, 0.0),
+    (Noise { name: "heavy tails", delayed: 0.1, own: 0.01, ..EVEN }, 0.0),
+    (Noise { name: "a period of four executions", period: 0.2, own: 0.01, ..EVEN }, 0.0),
+    (Noise { name: "one side keeps its level, .9", kept: [0.03, 0.9], own: 0.01, ..EVEN }, 1.0),
+    (Noise { name: "one side keeps its level, .97", kept: [0.03, 0.97], own: 0.01, ..EVEN }, 4.0),
+    (Noise { name: "one side keeps its level, .995", kept: [0.03, 0.995], own: 0.01, ..EVEN }, 20.0),
+    (
+        Noise { name: "one side is × 1.3, changing once in 20", switches: (0.05, 1.3), own: 0.01, ..EVEN },
+        14.0,
+    ),
+    (Noise { name: "one side is × 2, changing once in 50", switches: (0.02, 2.0), own: 0.01, ..EVEN }, 26.0),
 ];
 
 /// A first-order autoregression.
@@ -67,6 +96,11 @@ pub struct Executions<'a> {
     random: Random,
     shared: Level,
     kept: [Level; 2],
+    is_upper: [bool; 2],
+    /// Executions that the burst lasts, and its factor.
+    burst: (usize, f64),
+    /// Executions so far, and those before the first.
+    at: usize,
     pub ratio: f64,
     pub times: [Vec<f64>; 2],
 }
@@ -77,7 +111,9 @@ impl<'a> Executions<'a> {
         let mut random = Random(Random(seed).bits());
         let shared = Level::new(kind.shared, &mut random);
         let kept = [(); 2].map(|()| Level::new(kind.kept, &mut random));
-        Self { kind, random, shared, kept, ratio, times: [vec![], vec![]] }
+        let is_upper = [(); 2].map(|()| random.chance(0.5));
+        let at = (4.0 * random.uniform()) as usize;
+        Self { kind, random, shared, kept, is_upper, burst: (0, 1.0), at, ratio, times: [vec![], vec![]] }
     }
 
     /// Executes rounds until there are so many.
@@ -98,6 +134,29 @@ impl<'a> Executions<'a> {
         let level = if random.chance(kind.level.0) { kind.level.1 } else { 1.0 };
         let delay = if random.chance(kind.delayed) { 0.05 * random.uniform().powf(-1.0 / 1.5) } else { 0.0 };
         let factor = if side == 1 { self.ratio } else { 1.0 };
-        1e8 * factor * (level * (levels + kind.own * random.normal()).exp() + delay)
+        self.is_upper[side] ^= random.chance(kind.switches.0);
+        let own = if self.is_upper[side] { kind.switches.1 } else { 1.0 };
+        self.at += 1;
+        let period = if self.at % 4 < 2 { kind.period } else { 0.0 };
+        let time = factor * (level * own * (levels + period + kind.own * random.normal()).exp() + delay);
+        1e8 * time * self.contention(factor)
+    }
+
+    /// How much longer an execution takes because of other work.
+    fn contention(&mut self, factor: f64) -> f64 {
+        const BEGINS: f64 = 0.15;
+        /// An execution of so long is met by half of the bursts.
+        const SLICE: f64 = 10.0;
+        let Some(ms) = self.kind.contended else { return 1.0 };
+        let random = &mut self.random;
+        if self.burst.0 == 0 && random.chance(BEGINS) {
+            self.burst = (1 + (20.0 * random.uniform()) as usize, 8_f64.powf(random.uniform()));
+        }
+        if self.burst.0 == 0 {
+            return 1.0;
+        }
+        self.burst.0 -= 1;
+        let time = ms * factor;
+        if random.chance(time / (time + SLICE)) { self.burst.1 } else { 1.0 }
     }
 }
