@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use tollgate_model::estimate::CONFIDENCE;
 use tollgate_model::measurement::{Case, Measured, Measurement, Outcome, ProcessRounds, Unit};
+use tollgate_model::stats::Interval;
 use tollgate_model::traced::{Backend, Ended, MOST_ENTRIES};
 use tollgate_model::versus::{self, Cold, Failed};
 use tollgate_model::{Traced, own, stats};
@@ -191,14 +193,29 @@ impl Cell {
         self.timed.truncate(number);
     }
 
-    /// Its measurements. `starts`: real times of what surrounds it, in nanoseconds, where that was measured in the same rounds. `why`: why
-    /// there is no execution, where there is none.
-    pub fn conclude(self, starts: &[f64], why: &str) -> Found {
-        let around = stats::median(starts);
-        let mut notes = Vec::new();
-        notes.extend(
-            around.map(|around| format!("less {:.3} ms for its start, {}", around / 1e6, own::START)),
-        );
+    /// Its measurements. `starts`: real times of what surrounds it, in nanoseconds, where that was measured in the same rounds, and whether
+    /// their median is subtracted. `why`: why there is no execution, where there is none.
+    pub fn conclude(self, starts: &[f64], is_subtracted: bool, why: &str) -> Found {
+        let start = stats::median(starts);
+        let around = start.filter(|_| is_subtracted);
+        let ms = |ns: f64| format!("{:.3} ms", ns / 1e6);
+        let of_start = |start: f64| match (is_subtracted, stats::anytime_interval(starts, CONFIDENCE)) {
+            (true, _) => format!("less {} for its start, {}", ms(start), own::START),
+            (false, None) => {
+                let number = starts.len();
+                format!(
+                    "its start, {}, is not subtracted: {number} executions of it say too little",
+                    ms(start)
+                )
+            }
+            (false, Some(Interval { low, high })) => format!(
+                "its start, {}, is not subtracted: its 95 % CI, {} to {}, is wide beside the shortest command",
+                ms(start),
+                ms(low.max(0.0)),
+                ms(high)
+            ),
+        };
+        let mut notes: Vec<String> = start.map(of_start).into_iter().collect();
         if self.left > 0 {
             notes.push(format!("{} processes that it left were ended", self.left));
         }

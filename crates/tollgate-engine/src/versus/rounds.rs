@@ -99,7 +99,7 @@ pub fn measure(
         starts: vec![Vec::new(); places.len()],
         lost: vec![None; places.len()],
         set_up: Vec::new(),
-        is_corrected: false,
+        is_start_timed: false,
         is_length_known: false,
         traced_for: Duration::ZERO,
         backends: vec![None; places.len()],
@@ -142,7 +142,7 @@ struct Run<'r, 'p> {
     lost: Vec<Option<String>>,
     /// The cells that were set up, and are to be cleaned up.
     set_up: Vec<usize>,
-    is_corrected: bool,
+    is_start_timed: bool,
     is_length_known: bool,
     traced_for: Duration,
     /// For each place by what commands are traced, once that is known.
@@ -259,7 +259,7 @@ impl Run<'_, '_> {
                 self.cells[cell].time(&execution, ended, is_after_itself);
             }
         }
-        if self.is_corrected {
+        if self.is_start_timed {
             self.time_starts()?;
         }
         self.rounds += 1;
@@ -292,7 +292,7 @@ impl Run<'_, '_> {
         for (at, cell) in self.cells.iter().enumerate() {
             let around = stats::median(&self.starts[self.place(at)]).unwrap_or(0.0);
             let shortest = cell.shortest().unwrap_or(f64::INFINITY);
-            self.is_corrected |= shortest - around < SHORT.as_nanos() as f64;
+            self.is_start_timed |= shortest - around < SHORT.as_nanos() as f64;
         }
         self.starts.iter_mut().for_each(|starts| starts.truncate(rounds));
         Ok(())
@@ -493,8 +493,9 @@ impl Run<'_, '_> {
         if self.plan.by_processor {
             return self.cells[cell].processor_times();
         }
-        let starts = if self.is_corrected { self.starts[self.place(cell)].as_slice() } else { &[] };
-        let around = stats::median(starts).unwrap_or(0.0);
+        let is_subtracted = self.is_start_timed && is_start_known(&self.cells, &self.starts);
+        let starts = Some(&self.starts[self.place(cell)]).filter(|_| is_subtracted);
+        let around = starts.and_then(|starts| stats::median(starts)).unwrap_or(0.0);
         self.cells[cell].times().into_iter().map(|time| time - around).collect()
     }
 
@@ -530,7 +531,7 @@ impl Run<'_, '_> {
     }
 
     fn conclude(self, interrupted: Option<i32>) -> Compared {
-        let Self { cells, starts, lost, is_corrected, backends, rounds, plan, in_turn, .. } = self;
+        let Self { cells, starts, lost, is_start_timed, backends, rounds, plan, in_turn, .. } = self;
         let places = starts.len();
         let mut facts = schedule_facts(plan.seed, rounds, in_turn.is_some(), plan.time, interrupted);
         facts.extend(
@@ -548,19 +549,36 @@ impl Run<'_, '_> {
         // A round that was not finished is no pair.
         let whole = cells.iter().enumerate().filter(|(cell, _)| lost[cell % places].is_none());
         let whole = whole.map(|(_, cell)| cell.number()).min().unwrap_or_default();
+        let is_subtracted = is_start_known(&cells, &starts);
         let conclude = |(at, mut cell): (usize, Cell)| {
             cell.truncate(whole);
             let none: &[f64] = &[];
-            let around = if is_corrected { starts[at % places].as_slice() } else { none };
+            let around = if is_start_timed { starts[at % places].as_slice() } else { none };
             let why = match (&lost[at % places], interrupted) {
                 (Some(why), _) => why.as_str(),
                 (None, Some(_)) => "interrupted before its first execution was timed",
                 (None, None) => "it was not executed",
             };
-            cell.conclude(around, why)
+            cell.conclude(around, is_subtracted, why)
         };
         Compared { found: cells.into_iter().enumerate().map(conclude).collect(), facts, lost, interrupted }
     }
+}
+
+/// Whether the time of what surrounds a command, whose executions in each place are `starts`, is known to a tenth of what the shortest
+/// command takes beside it: to subtract it moves no difference by more than a tenth then. Other work makes it many times longer, by chance.
+fn is_start_known(cells: &[Cell], starts: &[Vec<f64>]) -> bool {
+    const PART: f64 = 0.1;
+    let places = starts.len();
+    let is_known = |(place, starts): (usize, &Vec<f64>)| {
+        let of_place = cells.iter().skip(place).step_by(places);
+        let shortest = of_place.filter_map(|cell| stats::median(&cell.times())).fold(f64::INFINITY, f64::min);
+        let interval = stats::anytime_interval(starts, CONFIDENCE);
+        stats::median(starts)
+            .zip(interval)
+            .is_some_and(|(start, interval)| interval.high - interval.low <= PART * (shortest - start))
+    };
+    starts.iter().enumerate().filter(|(_, starts)| !starts.is_empty()).all(is_known)
 }
 
 /// Facts of a schedule that rounds followed.

@@ -23,6 +23,8 @@ struct Mock {
     is_stateful: bool,
     /// Whether other tasks run: some executions of `a` take thirty times as long as others.
     is_busy: bool,
+    /// Whether what surrounds a command takes between its time and four times as long.
+    has_slow_starts: bool,
     /// After so many executions the environment is lost.
     lost_after: Option<usize>,
 }
@@ -39,6 +41,8 @@ impl Executor for Mock {
         self.log.push(if is_traced { format!("{name}*") } else { name.clone() });
         let ms: u64 = name.rsplit(' ').next().and_then(|ms| ms.parse().ok()).unwrap_or(1);
         let ms = if self.is_stateful && is_after_itself { ms / 10 } else { ms };
+        let is_slow = self.has_slow_starts && name.starts_with("start");
+        let ms = if is_slow { ms * (1 + self.log.len() as u64 % 4) } else { ms };
         // Up to a microsecond, that of neighbours not alike.
         let pace = (self.log.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
         let is_delayed = self.is_busy && name.starts_with('a') && pace % 2 == 0;
@@ -227,20 +231,37 @@ fn ends_that_are_accepted_are_counted_and_others_are_named() {
 #[test]
 fn short_commands_are_corrected_for_their_start_and_long_ones_are_not() {
     let start = Some(order_of("start 2"));
-    let of = |commands: &[&str]| {
-        let mut mock = Mock::default();
-        run(&mut mock, &Plan { start: start.clone(), ..plan(commands) }).expect("compared")
+    let after = |rounds: u32, has_slow_starts: bool, commands: &[&str]| {
+        let mut mock = Mock { has_slow_starts, ..Mock::default() };
+        let rounds = Rounds::exactly(rounds);
+        run(&mut mock, &Plan { start: start.clone(), rounds, ..plan(commands) }).expect("compared")
     };
+    let of = |commands: &[&str]| after(20, false, commands);
     let short = of(&["a 6", "b 40"]);
     assert!(short.found.iter().all(|found| found.is_corrected));
     let median =
         |found: &Found| tollgate_model::stats::median(samples(found, REAL)).expect("samples") / MS as f64;
     assert!((median(&short.found[0]) - 4.0).abs() < 0.01 && (median(&short.found[1]) - 38.0).abs() < 0.01);
-    assert_eq!(samples(&short.found[0], own::START).len(), 4);
+    assert_eq!(samples(&short.found[0], own::START).len(), 20);
     let long = of(&["a 8", "b 40"]);
     assert!(long.found.iter().all(|found| !found.is_corrected));
     assert!((median(&long.found[0]) - 8.0).abs() < 0.01);
     assert!(long.found[0].measurements.iter().all(|one| one.case != Case::plain(own::START)));
+    // One that other work prolongs says nothing of the commands, and neither do a few.
+    let note = |found: &Found| {
+        let real = found.measurements.iter().find(|one| one.case == Case::plain(REAL)).expect("the case");
+        real.outcome.measured().map(|measured| measured.notes.concat()).unwrap_or_default()
+    };
+    let starts = |compared: &Compared| samples(&compared.found[1], own::START).len();
+    for (compared, number, said) in [
+        (after(20, true, &["a 6", "b 40"]), 20, "is wide beside the shortest command"),
+        (after(4, false, &["a 6", "b 40"]), 4, "4 executions of it say too little"),
+    ] {
+        assert!(compared.found.iter().all(|found| !found.is_corrected));
+        assert_eq!((median(&compared.found[0]).round(), starts(&compared)), (6.0, number));
+        let note = note(&compared.found[0]);
+        assert!(note.contains("is not subtracted") && note.contains(said), "{note}");
+    }
 }
 
 #[test]
