@@ -119,12 +119,11 @@ fn beside_levels(Interval { low, high }: Interval) -> Interval {
     Interval { low: low - LEVELS, high: high + LEVELS }
 }
 
-/// About so many pairs like these would have a verdict, as one of `rows` comparisons where no relative difference of up to `asked`
-/// counts. None of fewer than three pairs, and where 100,000 would have none.
-pub fn pairs_that_decide(logs: &[f64], rows: usize, asked: f64) -> Option<usize> {
-    const FEWEST_SEEN: usize = 3;
+/// About so many pairs like these would have a verdict, where no relative difference of up to `asked` counts. None where 100,000 would
+/// have none.
+pub fn pairs_that_decide(logs: &[f64], asked: f64) -> Option<usize> {
     const MOST: usize = 100_000;
-    let (sorted, confidence) = (sorted(logs), confidence_of_each(rows));
+    let (sorted, confidence) = (sorted(logs), confidence_of_each(1));
     let is_decided =
         |interval: Interval| Verdict::by_margin(exp(interval), margin(asked), 0.0) != Verdict::Inconclusive;
     // The ends are where they would be of so many of this distribution.
@@ -138,10 +137,66 @@ pub fn pairs_that_decide(logs: &[f64], rows: usize, asked: f64) -> Option<usize>
     };
     let first = FEWEST_SETTLED.max(logs.len() + 1);
     let numbers = std::iter::successors(Some(first), |number| Some(number + (number / 10).max(1)));
-    numbers.take_while(|number| *number <= MOST && sorted.len() >= FEWEST_SEEN).find(decide)
+    numbers.take_while(|number| *number <= MOST).find(decide)
 }
 
 /// An interval of a ratio, by that of its logarithm.
 pub fn exp(logs: Interval) -> Interval {
     Interval { low: logs.low.exp(), high: logs.high.exp() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIDENCE: f64 = 0.999;
+
+    /// Ten times, in bursts of other work that meet a side for six pairs.
+    fn bursts(number: usize) -> Vec<f64> {
+        let burst = |at: usize| if at / 6 % 2 == 0 { 0.0 } else { 0.9 };
+        (0..number).map(|at| 2.3 + burst(at) + (at * 7919 % 13) as f64 / 1e3).collect()
+    }
+
+    fn of(logs: &[f64], drawn: Option<f64>) -> Option<Interval> {
+        interval_of(logs, Ends::new(logs, CONFIDENCE), drawn)
+    }
+
+    #[test]
+    fn pairs_in_drawn_order_count_however_alike_they_are() {
+        let logs = bursts(30);
+        assert!(Ends::new(&logs, CONFIDENCE).is_none_or(|ends| !ends.is_settled()));
+        let drawn = of(&logs, Some(CONFIDENCE)).unwrap();
+        assert!(drawn.low > 4.9 && drawn.low < 5.1, "what one side may keep is in it: {drawn:?}");
+        let in_turn = of(&logs, None).unwrap();
+        assert!(in_turn.low < 3.0 && in_turn.high > drawn.high, "{in_turn:?}");
+    }
+
+    #[test]
+    fn fewer_than_fourteen_pairs_show_no_less_than_twice() {
+        let close = |number: usize, ratio: f64| -> Vec<f64> {
+            (0..number).map(|at| ratio.ln() + (at * 7919 % 13) as f64 / 1e3).collect()
+        };
+        for number in [6, 10, 13] {
+            assert!(of(&close(number, 1.9), Some(CONFIDENCE)).unwrap().contains(1.0), "{number}");
+            assert!(of(&close(number, 2.2), Some(CONFIDENCE)).unwrap().low > 1.0, "{number}");
+        }
+        assert_eq!(of(&close(5, 10.0), Some(CONFIDENCE)), None);
+        assert!(of(&close(40, 1.9), Some(CONFIDENCE)).unwrap().low > 1.8);
+    }
+
+    #[test]
+    fn pairs_that_were_seen_say_how_many_decide() {
+        let around = |ratio: f64| [-0.01, 0.02, 0.0, 0.01, -0.02].map(|log| f64::ln(ratio) + log);
+        assert_eq!(pairs_that_decide(&around(10.0), 0.0), Some(14));
+        let [half, twentieth, equal] =
+            [1.5, 1.05, 1.0].map(|ratio| pairs_that_decide(&around(ratio), 0.0).unwrap());
+        assert!(14 < half && half <= twentieth && twentieth < equal, "{half} {twentieth} {equal}");
+        // More than were seen, which decided nothing.
+        assert!(pairs_that_decide(&bursts(40), 0.0).unwrap() > 40);
+        assert_eq!((pairs_that_decide(&[2.3], 0.0), pairs_that_decide(&[], 0.0)), (Some(14), None));
+        // Half of the pairs are 2 × and half 0.5 ×: the median is anywhere between.
+        let two = [0.7, -0.7, 0.7, -0.7, 0.7, -0.7];
+        assert_eq!(pairs_that_decide(&two, 0.0), None);
+        assert_eq!(pairs_that_decide(&[f64::NAN; 9], 0.0), None);
+    }
 }

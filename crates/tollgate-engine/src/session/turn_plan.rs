@@ -82,6 +82,9 @@ pub fn turns(units: &[Unit], round: usize, random: &mut Random) -> Vec<Turn> {
 }
 
 /// The order of the environments, turn by turn: one at random, then its reverse. A trend within two turns adds nothing to either.
+///
+/// What is compared is the pair of processes, which has an order of its own: all of it reversed changes the sign of the pair's median
+/// alone. So the signs of pairs are fair coins and independent, though those of two turns are not.
 #[derive(Debug, Clone)]
 pub struct Order {
     order: Vec<usize>,

@@ -1,7 +1,7 @@
 //! What is said of a command compared with another: the verdict with its interval, and what would decide an open one.
 
 use tollgate_model::compare::{CONFIDENCE_OF_TOTAL, Total, Verdict, interval_name, margin};
-use tollgate_model::stats::Interval;
+use tollgate_model::stats::{self, Interval, pairs_that_decide};
 use tollgate_model::versus::REAL;
 use tollgate_model::{Case, Unit};
 use tollgate_output::figures;
@@ -42,7 +42,7 @@ pub(crate) fn sentence([base, other]: [&str; 2], comparison: &Comparison) -> Str
             let is_within = interval.low >= 1.0 / margin && interval.high <= margin;
             let decided = match result.why.as_ref().filter(|_| is_within || !interval.contains(1.0)) {
                 Some(why) => format!(" {}.", capitalized(why)),
-                None => format!("{total}{}", decided_by(comparison, ratio, interval).unwrap_or_default()),
+                None => format!("{total}{}", decided_by(other, comparison, row)),
             };
             format!(
                 "{other} compared with {base}: inconclusive, ±{}: {shown}.{decided}",
@@ -51,7 +51,8 @@ pub(crate) fn sentence([base, other]: [&str; 2], comparison: &Comparison) -> Str
         }
         (Verdict::Inconclusive, None) => {
             let why = result.why.as_deref().unwrap_or("it has no interval");
-            format!("{other} compared with {base}: inconclusive, {why}: {shown}.")
+            let decided = decided_by(other, comparison, row);
+            format!("{other} compared with {base}: inconclusive, {why}: {shown}.{decided}")
         }
         (Verdict::SomewhatSlower | Verdict::SomewhatFaster, _) => format!(
             "{other} is {} than {base}, perhaps by less than {within}: {shown}{}.{total}",
@@ -112,19 +113,37 @@ pub(super) fn half(interval: Interval) -> f64 {
     (interval.high / interval.low).sqrt() - 1.0
 }
 
-/// The time that would decide it, if the ratio stays where it is: the interval must leave 1, or lie within what is the same. The width of an
-/// interval goes with the square root of the time.
-fn decided_by(comparison: &Comparison, ratio: f64, interval: Interval) -> Option<String> {
-    /// Less than this more decides nothing.
-    const LEAST: f64 = 1.5;
-    let off = ratio.ln().abs();
-    let wanted = off.max(margin(comparison.asked) - off);
-    let factor = (half(interval) / wanted).powi(2).max(LEAST);
-    let seconds = comparison.base.seconds()? * factor;
-    Some(match seconds > 3600.0 {
-        true => " More than an hour would be needed to decide it.".to_owned(),
-        false => format!(" About --time {} would decide it.", need::rounded(seconds)),
-    })
+/// ` B took longer in 5 of 5 pairs; about 14 pairs like these decide: --time 20s. Other work moves them: …`: what would decide it, by the
+/// pairs that were seen.
+fn decided_by(name: &str, comparison: &Comparison, row: &ComparedRow) -> String {
+    /// Pairs whose middle half lies further apart meet other work.
+    const APART: f64 = 0.1;
+    const HOUR: f64 = 3600.0;
+    let pairs = row.base.samples.iter().zip(&row.other.samples);
+    let logs: Vec<f64> =
+        pairs.map(|(base, other)| (other / base).ln()).filter(|log| log.is_finite()).collect();
+    let all = logs.len();
+    let longer = logs.iter().filter(|log| **log > 0.0).count();
+    let took = match 2 * longer < all {
+        true => format!("{name} took less in {} of {all} pairs", all - longer),
+        false => format!("{name} took longer in {longer} of {all} pairs"),
+    };
+    let needed = pairs_that_decide(&logs, comparison.asked);
+    let seconds = comparison.base.seconds().zip(needed);
+    let decide = match seconds.map(|(seconds, needed)| (needed, seconds * needed as f64 / all as f64)) {
+        Some((needed, seconds)) if seconds <= HOUR => {
+            format!("about {needed} pairs like these decide: --time {}", need::rounded(seconds))
+        }
+        Some(_) => "pairs like these decide after more than an hour".to_owned(),
+        None => "more pairs like these decide nothing".to_owned(),
+    };
+    let sorted = stats::sorted(&logs);
+    let middle = [0.75, 0.25].map(|share| stats::quantile(&sorted, share).unwrap_or_default());
+    let calmer = match middle[0] - middle[1] > APART {
+        true => " Fewer do on a quieter machine, or with --in host:nice=-20 as root.",
+        false => "",
+    };
+    format!(" {took}; {decide}.{calmer}")
 }
 
 fn why_missing(comparison: &Comparison) -> String {
