@@ -86,7 +86,7 @@ fn too_few(pairs: usize) -> String {
     }
 }
 
-/// So far lie the levels apart, in logarithms, that one side may keep while it is measured: twice.
+/// The levels that one side may keep while it is measured lie up to twice apart: in logarithms.
 const LEVELS: f64 = std::f64::consts::LN_2;
 
 /// The interval of a ratio by the logarithms of the pairs in the order of time, of which `ends` are those of the median. `drawn`: its
