@@ -132,6 +132,7 @@ fn decided_by(name: &str, comparison: &Comparison, row: &ComparedRow) -> String 
     let seconds = comparison.base.seconds().zip(needed);
     let decide = match seconds.map(|(seconds, needed)| (needed, seconds * needed as f64 / all as f64)) {
         Some((needed, seconds)) if seconds <= HOUR => {
+            let needed = figures::thousands(&needed.to_string());
             format!("about {needed} pairs like these decide: --time {}", need::rounded(seconds))
         }
         Some(_) => "pairs like these decide after more than an hour".to_owned(),
