@@ -153,7 +153,7 @@ mod tests {
 
     /// Ten times, in bursts of other work that meet a side for six pairs.
     fn bursts(number: usize) -> Vec<f64> {
-        let burst = |at: usize| if at / 6 % 2 == 0 { 0.0 } else { 0.9 };
+        let burst = |at: usize| if (at / 6).is_multiple_of(2) { 0.0 } else { 0.9 };
         (0..number).map(|at| 2.3 + burst(at) + (at * 7919 % 13) as f64 / 1e3).collect()
     }
 
