@@ -195,6 +195,7 @@ impl<'a> RoundsRun<'a> {
     /// Everything, from the clock to the last round.
     fn whole(&mut self, groups: &mut [Schedule]) -> Result<(), BenchError> {
         self.find_clock()?;
+        self.find_start_up()?;
         let number = groups.len();
         for (at, group) in groups.iter_mut().enumerate() {
             self.calibration(group, number - at)?;
@@ -205,7 +206,6 @@ impl<'a> RoundsRun<'a> {
 
     /// Finds the clock in a child, since reading the TSC may kill it.
     fn find_clock(&mut self) -> Result<(), BenchError> {
-        let began = Instant::now();
         let mut found =
             self.run(Work::Clock, self.deadline(), Place::default(), &|_| "the clock".to_owned())?;
         // On a busy machine the child may not have run, so it gets a second try.
@@ -213,7 +213,6 @@ impl<'a> RoundsRun<'a> {
             found = self.run(Work::Clock, self.deadline(), Place::default(), &|_| "the clock".to_owned())?;
         }
         let (ending, worker) = found;
-        self.start_up = began.elapsed();
         let (clock, affinity, facts) =
             clock_found(ending, &worker.shared.report(), self.cpu, self.plan.stall);
         (self.clock, self.affinity) = (clock, affinity);
@@ -221,17 +220,31 @@ impl<'a> RoundsRun<'a> {
         Ok(())
     }
 
+    /// Finds what the start of a process takes, by one without instances.
+    fn find_start_up(&mut self) -> Result<(), BenchError> {
+        let began = Instant::now();
+        let work = Work::Calibration { clock: self.clock, instances: Vec::new(), deadline: 0 };
+        self.run(work, self.deadline(), Place::default(), &|_| "the start of a process".to_owned())?;
+        self.start_up = began.elapsed();
+        Ok(())
+    }
+
     /// Calibrates each instance. One that dies, hangs or takes too long is recorded, and the next process continues
-    /// with the one after it, in a share of the remaining time, so that hanging instances leave time for the others.
+    /// with the one after it, in half of the time that the group has left, so that hanging instances leave time for the others. A group
+    /// that is slow throughout leaves the rest of its cases out: rounds of them would take several times as long.
     /// `groups` are still to be calibrated, this one included.
     fn calibration(&mut self, group: &mut Schedule, groups: usize) -> Result<(), BenchError> {
+        /// Processes that hung, one after the other, after which so little is left.
+        const HANGING: u32 = 6;
         let enough_for_rounds = self.plan.budget.mul_f64(ROUNDS_SHARE);
+        let most = self.left().mul_f64(CALIBRATION_SHARE) / groups as u32 * 2;
+        let began = Instant::now();
         loop {
             let batch_order = group.waiting();
-            if batch_order.is_empty() || self.left() < enough_for_rounds {
+            let share = most.saturating_sub(began.elapsed()) / 2;
+            if batch_order.is_empty() || share < most / (1 << HANGING) || self.left() < enough_for_rounds {
                 return Ok(());
             }
-            let share = self.left().mul_f64(CALIBRATION_SHARE) / groups as u32;
             let deadline = clock::monotonic() + share.as_nanos() as u64;
             let work =
                 Work::Calibration { clock: self.clock, instances: batch_order.orders.clone(), deadline };
@@ -264,7 +277,7 @@ impl<'a> RoundsRun<'a> {
     }
 
     fn run_process(&mut self, group: &mut Schedule) -> Result<(), BenchError> {
-        let (batch_order, slice) = group.running(group.length(self.plan, self.start_up).min(self.left()));
+        let (batch_order, slice) = group.running(group.length(self.plan).min(self.left()));
         if batch_order.is_empty() {
             group.settled = true;
             return Ok(());

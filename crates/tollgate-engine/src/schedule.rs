@@ -4,8 +4,10 @@
 //! takes about 50 µs: a call of 1 ns and an interrupt of 4 µs cannot share a count.
 //!
 //! A slow instance is due seldom. Instances whose batch takes more than a millisecond take part in every
-//! second, fourth, … round; where a process has no time for all, in some processes only, those with the
-//! fewest iterations first. A round in which an instance was not due is not a discarded one.
+//! second, fourth, … round. A round in which an instance was not due is not a discarded one.
+//!
+//! A case with fewer than six processes has no interval, and is compared with nothing. So where a process has no time for all cases it runs
+//! some of them, those of the first screen and the short ones first, and the others begin once these have six processes each.
 //!
 //! Time is divided among processes, not benchmarks: more time means more processes for all.
 
@@ -28,7 +30,7 @@ use super::record::{InstanceRecord, ProcessRecord};
 use super::refusal::Refusal;
 use super::run::Decided;
 use super::selection::Group;
-use super::worker::InstanceOrder;
+use super::worker::{InstanceOrder, WARM_UP_ROUNDS};
 
 /// A process takes so many times what one batch of each of its instances needs.
 const TIMES_NEED: u32 = 3;
@@ -40,8 +42,6 @@ pub(super) struct Schedule {
     pub place: Place,
     pub cases: Vec<CaseState>,
     pub processes: usize,
-    /// Those of them whose first round was whole.
-    whole: usize,
     /// So often the time of a process is doubled: processors are short.
     doubled: u32,
     pub settled: bool,
@@ -50,6 +50,22 @@ pub(super) struct Schedule {
     /// Its share of the time for rounds, and how much of that it has taken.
     pub share: Duration,
     pub taken: Duration,
+    /// What the start of a process takes of its time.
+    start_up: Duration,
+}
+
+/// When a fixture has its turn in a process, the earliest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    /// The engine's own cases, without which no other says much.
+    Own,
+    /// It has begun, and has too few processes for an interval.
+    Begun,
+    /// It never ran; the first screen has it, or not.
+    Headline,
+    New,
+    /// It has enough, and so many processes.
+    Enough(usize),
 }
 
 pub(super) struct BatchOrder {
@@ -214,15 +230,30 @@ impl Schedule {
         experiment.iter().map(|&index| self.cases[index].batch()).max().unwrap_or_default()
     }
 
+    /// Time until a process that runs all has done its first round.
+    fn first_round(&self) -> Duration {
+        self.start_up + self.fixtures().iter().map(|fixture| self.begin_of(fixture)).sum::<Duration>()
+    }
+
+    /// A fixture's part of that: what it needs, and its warm-up.
+    fn begin_of(&self, fixture: &[usize]) -> Duration {
+        let batches = self.experiments(fixture).into_iter().map(|experiment| self.batch(&experiment));
+        let warm: Duration = batches.filter(|batch| stride(*batch) == 1).sum();
+        self.need_of(fixture) + warm * WARM_UP_ROUNDS as u32
+    }
+
     /// Time that a process needs to prepare a fixture and run each of its experiments once.
     fn need_of(&self, fixture: &[usize]) -> Duration {
         let setup: Duration = fixture.iter().map(|&index| self.cases[index].ready.setup).sum();
         setup + self.experiments(fixture).iter().map(|experiment| self.batch(experiment)).sum::<Duration>()
     }
 
-    /// The instances that are not calibrated yet.
+    /// The instances that are not calibrated yet: in short time those that the others need are first, and those of the first screen.
     pub fn waiting(&self) -> BatchOrder {
-        self.batch_order(self.indices(&State::Waiting).into_iter().map(|index| (index, 1)).collect())
+        let mut waiting = self.indices(&State::Waiting);
+        let is_later = |state: &CaseState| (state.decides(), state.headline.is_none());
+        waiting.order_by_key(|&index| is_later(&self.cases[index]));
+        self.batch_order(waiting.into_iter().map(|index| (index, 1)).collect())
     }
 
     /// The number of cases that are not calibrated or counted yet.
@@ -243,33 +274,49 @@ impl Schedule {
         self.batch_order(self.indices(&State::Waiting).into_iter().take(1).map(|index| (index, 1)).collect())
     }
 
-    /// The instances of a process of about this length, and its time. If not all fit, those come first that never ran;
-    /// then the fastest that have too few processes for an interval; then those with the fewest processes.
+    /// The instances of a process of about this length, and its time. If not all fit, see [`Turn`]; the fastest of one turn come first.
     pub fn running(&self, slice: Duration) -> (BatchOrder, Duration) {
-        let mut fixtures = self.fixtures();
-        let runs = |fixture: &[usize]| fixture.iter().map(|&index| self.cases[index].processes_run()).min();
-        let turn = |fixture: &[usize]| match runs(fixture).unwrap_or(0) {
-            0 => (0, 0),
-            1..ENOUGH_PROCESSES => (1, 0),
-            enough => (2, enough),
-        };
-        fixtures.order_by_key(|fixture| (turn(fixture), self.need_of(fixture)));
-        let mut needed = Duration::ZERO;
+        let alike = |fixture: Vec<usize>| (self.turn(&fixture), self.begin_of(&fixture), fixture);
+        let mut fixtures: Vec<(Turn, Duration, Vec<usize>)> =
+            self.fixtures().into_iter().map(alike).collect();
+        fixtures.order_by_key(|(turn, begin, _)| (*turn, *begin));
+        // None begins while others have begun and need more: all would end with too few.
+        if fixtures.iter().any(|(turn, ..)| *turn == Turn::Begun) {
+            fixtures.retain(|(turn, ..)| !matches!(turn, Turn::Headline | Turn::New));
+        }
         // The first is always in, or it would never run.
-        let limits = fixtures.first().map_or(slice, |first| slice.max(self.need_of(first)));
-        fixtures.retain(|fixture| {
-            let need = self.need_of(fixture);
-            let fits = needed + need <= limits;
-            needed += if fits { need } else { Duration::ZERO };
-            fits
-        });
+        let own = fixtures.iter().filter(|(turn, ..)| *turn == Turn::Own).count();
+        let mut needed = self.start_up;
+        let limits =
+            slice.max(needed + fixtures.iter().take(own + 1).map(|(_, begin, _)| *begin).sum::<Duration>());
         let mut due: Vec<(usize, usize)> = Vec::new();
-        for experiment in fixtures.iter().flat_map(|fixture| self.experiments(fixture)) {
-            let stride = stride(self.batch(&experiment));
-            due.extend(experiment.iter().map(|&index| (index, stride)));
+        for (_, begin, fixture) in fixtures {
+            if needed + begin > limits {
+                continue;
+            }
+            needed += begin;
+            for experiment in self.experiments(&fixture) {
+                let stride = stride(self.batch(&experiment));
+                due.extend(experiment.into_iter().map(|index| (index, stride)));
+            }
         }
         due.sort_unstable();
         (self.batch_order(due), limits)
+    }
+
+    fn turn(&self, fixture: &[usize]) -> Turn {
+        /// A case whose batches are all discarded does not hold the others up for ever.
+        const TRIES: usize = 2 * ENOUGH_PROCESSES;
+        let states = || fixture.iter().map(|&index| &self.cases[index]).filter(|state| state.decides());
+        let lacks =
+            |state: &CaseState| state.medians.len() < ENOUGH_PROCESSES && state.processes_run() < TRIES;
+        match states().map(CaseState::processes_run).min() {
+            None => Turn::Own,
+            Some(0) if states().all(|state| state.headline.is_none()) => Turn::New,
+            Some(0) => Turn::Headline,
+            Some(_) if states().any(lacks) => Turn::Begun,
+            Some(number) => Turn::Enough(number),
+        }
     }
 
     /// Those of these cases that run.
@@ -365,20 +412,14 @@ impl Schedule {
     pub fn count_process(&mut self, is_whole: bool) {
         const MOST: u32 = 10;
         self.processes += 1;
-        self.whole += usize::from(is_whole);
         self.doubled = if is_whole { self.doubled.saturating_sub(1) } else { (self.doubled + 1).min(MOST) };
-    }
-
-    /// The least time of the next process.
-    pub fn least_slice(&self) -> Duration {
-        SLICE * (1 << self.doubled)
     }
 
     /// Time of a process: a few times what it needs for its preparation and one batch of each instance. Where the time ends the run, it
     /// is shorter, with some of the instances, where the suite's share has no time for the least number of such processes, and longer
     /// where it has time for too many.
     pub fn slice(&self, plan: &Plan) -> Duration {
-        let wanted = self.need() * TIMES_NEED;
+        let wanted = (self.need() * TIMES_NEED).max(self.first_round());
         if plan.processes.is_some() {
             return wanted.max(SLICE);
         }
@@ -392,13 +433,9 @@ impl Schedule {
         wanted.min(fitting).max(SLICE)
     }
 
-    /// The time of the next process: its slice; of the first process all that its instances need; and more where processes ended
-    /// without a whole round.
-    pub fn length(&self, plan: &Plan, start_up: Duration) -> Duration {
-        let slice = self.slice(plan).max(self.least_slice());
-        let first = self.whole == 0;
-        let whole = (self.need() + start_up).min(self.share / 2);
-        if first { slice.max(whole) } else { slice }
+    /// The time of the next process: its slice, and more where processes ended without a whole round.
+    pub fn length(&self, plan: &Plan) -> Duration {
+        self.slice(plan).max(SLICE * (1 << self.doubled))
     }
 
     /// The share of its time that it has taken, or of its processes.
@@ -452,7 +489,10 @@ impl Schedule {
 /// there is no time for all, and all get equal parts of the rest, but those of few cases: a benchmark with processes of its own is no suite.
 /// Where processes end the run, each gets what they take.
 pub(super) fn share(groups: &mut [Schedule], time: Duration, plan: &Plan, start_up: Duration) {
-    let floor = |group: &Schedule| (group.need() + start_up).max(SLICE) * plan.least_processes as u32;
+    for group in &mut *groups {
+        group.start_up = start_up;
+    }
+    let floor = |group: &Schedule| group.first_round().max(SLICE) * plan.least_processes as u32;
     if plan.processes.is_some() {
         for group in groups {
             group.share = floor(group) * TIMES_NEED;
@@ -497,6 +537,7 @@ fn stride(batch: Duration) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::benchmark::{Benchmark, PLAIN};
+    use super::super::headline::{Headline, Section};
     use super::super::shared::Readiness;
     use super::*;
     use tollgate_model::measurement::ProcessRounds;
@@ -527,13 +568,66 @@ mod tests {
         let mut schedule = schedule(&[(&BASE, 1000 * MS), (&BASE, 10 * MS), (&BASE, 100 * MS)]);
         assert_eq!(schedule.need(), Duration::from_millis(1110));
         assert_eq!(indices(&schedule, 2000).0, [0, 1, 2]);
-        assert_eq!(indices(&schedule, 150), (vec![1, 2], Duration::from_millis(150)));
-        for index in [1, 2] {
-            schedule.cases[index].processes.push(ProcessRounds { rounds: 3, ran: None, discarded: vec![] });
+        for _ in 0..ENOUGH_PROCESSES {
+            assert_eq!(indices(&schedule, 150), (vec![1, 2], Duration::from_millis(150)));
+            run(&mut schedule, &[1, 2]);
         }
-        schedule.cases[0].processes.push(ProcessRounds { rounds: 3, ran: Some(vec![]), discarded: vec![] });
         // It gets the time that it needs, and no other fits.
         assert_eq!(indices(&schedule, 150), (vec![0], Duration::from_millis(1000)));
+    }
+
+    /// A process of these, which kept a batch of each.
+    fn run(schedule: &mut Schedule, indices: &[usize]) {
+        for (index, state) in schedule.cases.iter_mut().enumerate() {
+            let ran = if indices.contains(&index) { None } else { Some(vec![]) };
+            state.medians.extend(ran.is_none().then_some(1.0));
+            state.processes.push(ProcessRounds { rounds: 3, ran, discarded: vec![] });
+        }
+        schedule.count_process(true);
+    }
+
+    #[test]
+    fn each_case_has_six_processes_before_another_begins_and_before_any_has_twelve() {
+        const HEADLINE: Headline = Headline::of(Section::Memory, "a row", &[]);
+        // Their batches are long, so no round warms them up; all of them take 2.1 s.
+        let costs: Vec<(&'static Benchmark, u64)> = (1..=20).map(|n| (&BASE, n * 10 * MS)).collect();
+        for seconds in [1, 2, 4, 8, 16, 32] {
+            let mut schedule = schedule(&costs);
+            schedule.cases[17].headline = Some(&HEADLINE);
+            let plan = Plan::within(Duration::from_secs(seconds));
+            share(std::slice::from_mut(&mut schedule), plan.budget, &plan, Duration::ZERO);
+            while schedule.taken < plan.budget {
+                let (batch_order, time) = schedule.running(schedule.length(&plan));
+                run(&mut schedule, &batch_order.indices);
+                schedule.taken += time;
+                let of = |state: &CaseState| state.medians.len();
+                let begun =
+                    schedule.cases.iter().map(of).filter(|number| (1..ENOUGH_PROCESSES).contains(number));
+                assert!(begun.clone().all(|number| Some(number) == begun.clone().next()), "{seconds} s");
+                let fewest = schedule.cases.iter().map(of).min().unwrap_or(0);
+                let most = schedule.cases.iter().map(of).max().unwrap_or(0);
+                assert!(
+                    fewest >= ENOUGH_PROCESSES || most < 2 * ENOUGH_PROCESSES,
+                    "{seconds} s: {fewest}, {most}"
+                );
+            }
+            let enough: Vec<usize> =
+                (0..20).filter(|&at| schedule.cases[at].medians.len() >= ENOUGH_PROCESSES).collect();
+            assert!(enough.contains(&17), "{seconds} s: the first screen has no interval: {enough:?}");
+            assert!(seconds < 32 || enough.len() == 20, "{enough:?}");
+        }
+    }
+
+    /// A case whose batches are all discarded.
+    #[test]
+    fn a_case_that_keeps_nothing_does_not_hold_the_others_up() {
+        let mut schedule = schedule(&[(&BASE, 10 * MS), (&OTHER, 1000 * MS)]);
+        for _ in 0..2 * ENOUGH_PROCESSES {
+            assert_eq!(indices(&schedule, 60).0, [0]);
+            run(&mut schedule, &[0]);
+            schedule.cases[0].medians.clear();
+        }
+        assert_eq!(indices(&schedule, 60).0, [1]);
     }
 
     #[test]
@@ -545,7 +639,9 @@ mod tests {
         schedule.cases[0].ready.setup = Duration::from_millis(50);
         assert_eq!(schedule.need(), Duration::from_millis(91));
         assert_eq!(indices(&schedule, 60).0, [1]);
-        assert_eq!(indices(&schedule, 91).0, [0, 1, 2]);
+        // The short one is warmed up by three batches.
+        assert_eq!(indices(&schedule, 93).0, [1]);
+        assert_eq!(indices(&schedule, 94).0, [0, 1, 2]);
     }
 
     #[test]
@@ -614,7 +710,7 @@ mod tests {
             let instances = vec![instance(None), instance(ran)];
             let record = ProcessRecord { rounds, instances, ..ProcessRecord::default() };
             schedule.collect(&order, &record, Ending::Finished, Duration::ZERO);
-            schedule.length(&plan, Duration::ZERO).as_millis()
+            schedule.length(&plan).as_millis()
         });
         assert_eq!(lengths, [120, 240, 120, 60]);
     }

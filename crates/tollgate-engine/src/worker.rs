@@ -143,7 +143,7 @@ pub struct InstanceOrder {
 }
 
 /// Unrecorded rounds that warm up caches, pages and predictors.
-const WARM_UP_ROUNDS: usize = 3;
+pub(super) const WARM_UP_ROUNDS: usize = 3;
 
 pub(super) type Find = fn(&str) -> Option<&'static Benchmark>;
 

@@ -86,9 +86,7 @@ impl TurnTrack {
         let joint = &mut self.joint[group];
         joint::refresh(joint, &schedules(&session.sides, &here, group));
         let left = deadline.saturating_duration_since(began);
-        // A first pair of everything would leave a suite of long batches no time for others: each pair has some of the cases.
-        let length = joint.slice(plan).max(joint.least_slice());
-        let (batch_order, time) = joint.running(length.min(left));
+        let (batch_order, time) = joint.running(joint.length(plan).min(left));
         if batch_order.is_empty() {
             joint.settled = true;
             return Ok(());

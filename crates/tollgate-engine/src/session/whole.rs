@@ -18,7 +18,7 @@ impl Session<'_, '_, '_> {
         let left = deadline.saturating_duration_since(began);
         let Some(group) = side.next() else { return Ok(()) };
         let schedule = &mut side.schedules[group];
-        let (batch_order, slice) = schedule.running(schedule.length(plan, side.start_up).min(left));
+        let (batch_order, slice) = schedule.running(schedule.length(plan).min(left));
         if batch_order.is_empty() {
             schedule.settled = true;
             return Ok(());
