@@ -1,5 +1,6 @@
 //! A run, from the calibration of its instances to its measurements.
 
+use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
 use tollgate_model::bounded::MAX_PROCESSES;
@@ -196,11 +197,6 @@ impl<'a> RoundsRun<'a> {
     fn whole(&mut self, groups: &mut [Schedule]) -> Result<(), BenchError> {
         self.find_clock()?;
         self.find_start_up()?;
-        let number = groups.len();
-        for (at, group) in groups.iter_mut().enumerate() {
-            self.calibration(group, number - at)?;
-            group.count_operations();
-        }
         self.run_rounds(groups)
     }
 
@@ -256,32 +252,51 @@ impl<'a> RoundsRun<'a> {
         }
     }
 
-    /// Runs processes, always of the group that has taken the least of its share, until every group is settled or the
-    /// time is over. So a group's processes are spread over the whole run.
+    /// Runs processes until every group is settled or the time is over: first of the groups of which a case has too few for an interval,
+    /// where there is time for that, and always of the one that has taken the least of its share. So a group's processes are spread over the
+    /// whole run. A group begins where those before it leave it time.
     fn run_rounds(&mut self, groups: &mut [Schedule]) -> Result<(), BenchError> {
         const TOO_SHORT: Duration = Duration::from_millis(20);
-        schedule::share(groups, self.left(), self.plan, self.start_up);
+        let mut begun = 0;
         while self.left() >= TOO_SHORT {
-            let open = groups.iter_mut().filter(|group| !group.settled);
-            let Some(group) = open.min_by(|one, other| one.progress().total_cmp(&other.progress())) else {
-                break;
+            if begun < groups.len() && schedule::leave_time(&groups[..begun], self.left()) {
+                self.begin_group(&mut groups[begun..])?;
+                begun += 1;
+                let taken: Duration = groups[..begun].iter().map(|group| group.taken).sum();
+                schedule::share(&mut groups[..begun], self.left() + taken, self.plan, self.start_up);
+                continue;
+            }
+            let carried = schedule::carried(&groups[..begun], self.left());
+            let open = groups[..begun].iter_mut().enumerate().filter(|(_, group)| !group.settled);
+            let turn = |(at, group): &(usize, &mut Schedule)| {
+                (*at >= carried, !group.lacks_processes(), group.progress())
             };
-            let began = Instant::now();
-            self.done = group.processes;
+            let next =
+                open.min_by(|one, other| turn(one).partial_cmp(&turn(other)).unwrap_or(Ordering::Equal));
+            let Some((_, group)) = next else { break };
             self.run_process(group)?;
-            group.taken += began.elapsed();
-            group.settle(self.plan);
-            self.decided.extend(group.newly_decided(self.clock));
         }
         Ok(())
     }
 
+    /// Calibrates the first of these groups, and runs one process of it, which shows what the machine leaves to one.
+    fn begin_group(&mut self, groups: &mut [Schedule]) -> Result<(), BenchError> {
+        let number = groups.len();
+        let group = &mut groups[0];
+        self.calibration(group, number)?;
+        group.count_operations();
+        schedule::share(std::slice::from_mut(group), self.left() / number as u32, self.plan, self.start_up);
+        self.run_process(group)
+    }
+
     fn run_process(&mut self, group: &mut Schedule) -> Result<(), BenchError> {
+        let (began, planned) = (Instant::now(), group.slice(self.plan));
         let (batch_order, slice) = group.running(group.length(self.plan).min(self.left()));
         if batch_order.is_empty() {
             group.settled = true;
             return Ok(());
         }
+        self.done = group.processes;
         // A fixture's first process may exceed its share, but not the remaining time.
         let slice = slice.min(self.left());
         let deadline = clock::monotonic() + slice.as_nanos() as u64;
@@ -299,6 +314,10 @@ impl<'a> RoundsRun<'a> {
         })?;
         let record = worker.record(batch_order.orders.len());
         group.collect(&batch_order, &record, ending, self.plan.stall);
+        group.taken += began.elapsed();
+        group.planned += planned;
+        group.settle(self.plan);
+        self.decided.extend(group.newly_decided(self.clock));
         Ok(())
     }
 

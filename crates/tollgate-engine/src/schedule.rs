@@ -50,6 +50,8 @@ pub(super) struct Schedule {
     /// Its share of the time for rounds, and how much of that it has taken.
     pub share: Duration,
     pub taken: Duration,
+    /// What it would have taken if no process had been lengthened or late.
+    pub planned: Duration,
     /// What the start of a process takes of its time.
     start_up: Duration,
 }
@@ -305,16 +307,12 @@ impl Schedule {
     }
 
     fn turn(&self, fixture: &[usize]) -> Turn {
-        /// A case whose batches are all discarded does not hold the others up for ever.
-        const TRIES: usize = 2 * ENOUGH_PROCESSES;
         let states = || fixture.iter().map(|&index| &self.cases[index]).filter(|state| state.decides());
-        let lacks =
-            |state: &CaseState| state.medians.len() < ENOUGH_PROCESSES && state.processes_run() < TRIES;
         match states().map(CaseState::processes_run).min() {
             None => Turn::Own,
             Some(0) if states().all(|state| state.headline.is_none()) => Turn::New,
             Some(0) => Turn::Headline,
-            Some(_) if states().any(lacks) => Turn::Begun,
+            Some(_) if states().any(lacks_processes) => Turn::Begun,
             Some(number) => Turn::Enough(number),
         }
     }
@@ -435,7 +433,30 @@ impl Schedule {
 
     /// The time of the next process: its slice, and more where processes ended without a whole round.
     pub fn length(&self, plan: &Plan) -> Duration {
-        self.slice(plan).max(SLICE * (1 << self.doubled))
+        self.slice(plan).max(self.least_slice())
+    }
+
+    fn least_slice(&self) -> Duration {
+        SLICE * (1 << self.doubled)
+    }
+
+    /// What the next process takes, by those before it.
+    fn each(&self) -> Duration {
+        (self.taken / self.processes.max(1) as u32).max(self.least_slice())
+    }
+
+    /// What it takes until it has the processes of an interval; nothing where it has none, since no case of it runs.
+    fn needed(&self) -> Duration {
+        match self.processes {
+            0 => Duration::ZERO,
+            processes => self.each() * ENOUGH_PROCESSES.saturating_sub(processes) as u32,
+        }
+    }
+
+    /// Whether a case has begun that lacks processes for an interval.
+    pub fn lacks_processes(&self) -> bool {
+        self.processes == 0
+            || self.deciding().any(|state| state.processes_run() > 0 && lacks_processes(state))
     }
 
     /// The share of its time that it has taken, or of its processes.
@@ -485,6 +506,32 @@ impl Schedule {
     }
 }
 
+/// Whether these groups leave so much of the time that another one can be calibrated and have the processes of an interval too.
+pub(super) fn leave_time(groups: &[Schedule], left: Duration) -> bool {
+    /// Its calibration takes as long as so many processes.
+    const CALIBRATION: usize = 2;
+    let began = || groups.iter().filter(|group| group.processes > 0);
+    // By how much other work lengthens a process.
+    let each: Duration = began().map(Schedule::each).sum();
+    let planned: Duration = began().map(|group| group.planned / group.processes as u32).sum();
+    let busy = each.as_secs_f64() / planned.as_secs_f64();
+    let next = SLICE.mul_f64(if busy.is_finite() { busy.max(1.0) } else { 1.0 });
+    let needed: Duration = groups.iter().map(Schedule::needed).sum();
+    groups.is_empty() || needed + next * (ENOUGH_PROCESSES + CALIBRATION) as u32 <= left
+}
+
+/// How many of these groups, from the first, the time brings to the processes of an interval.
+pub(super) fn carried(groups: &[Schedule], mut left: Duration) -> usize {
+    let is_carried = |group: &&Schedule| match left.checked_sub(group.needed()) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    };
+    groups.iter().take_while(is_carried).count()
+}
+
 /// Divides the time for rounds among the suites: each gets the least number of its processes, the small ones first where
 /// there is no time for all, and all get equal parts of the rest, but those of few cases: a benchmark with processes of its own is no suite.
 /// Where processes end the run, each gets what they take.
@@ -510,6 +557,11 @@ pub(super) fn share(groups: &mut [Schedule], time: Duration, plan: &Plan, start_
     }
     let all: u32 = groups.iter().map(Schedule::weight).sum();
     groups.iter_mut().for_each(|group| group.share += rest * group.weight() / all);
+}
+
+/// Whether a case has too few processes for an interval, and was not tried in vain so often that it would hold the others up.
+fn lacks_processes(state: &CaseState) -> bool {
+    state.medians.len() < ENOUGH_PROCESSES && state.processes_run() < 2 * ENOUGH_PROCESSES
 }
 
 /// Joins the groups whose members have the same name; those without a name stay alone.
@@ -616,6 +668,29 @@ mod tests {
             assert!(enough.contains(&17), "{seconds} s: the first screen has no interval: {enough:?}");
             assert!(seconds < 32 || enough.len() == 20, "{enough:?}");
         }
+    }
+
+    #[test]
+    fn a_group_begins_where_those_that_began_leave_time_for_six_processes_of_it() {
+        let begun = |processes: usize, each: u64| Schedule {
+            processes,
+            taken: Duration::from_millis(each) * processes as u32,
+            planned: SLICE * processes as u32,
+            ..Schedule::default()
+        };
+        let leave = |groups: &[Schedule], ms| leave_time(groups, Duration::from_millis(ms));
+        // The first begins in any time; another takes eight processes of 60 ms with its calibration.
+        assert!(leave(&[], 0) && leave(&[begun(6, 60)], 480) && !leave(&[begun(6, 60)], 479));
+        // Five more of the one that began.
+        assert!(leave(&[begun(1, 60)], 780) && !leave(&[begun(1, 60)], 779));
+        // Other work has most of the processor, so that processes take six times as long, and so would those of another group.
+        assert!(leave(&[begun(1, 360)], 4680) && !leave(&[begun(1, 360)], 4679));
+        // One that has no case that runs took nothing.
+        assert!(leave(&[Schedule::default()], 480));
+        // A machine that became busier: the last waits, where all would end with too few.
+        let groups = [begun(4, 60), begun(3, 360), begun(2, 360)];
+        let carried = [119, 120, 1199, 1200, 2640].map(|ms| carried(&groups, Duration::from_millis(ms)));
+        assert_eq!(carried, [0, 1, 1, 2, 3]);
     }
 
     /// A case whose batches are all discarded.
