@@ -1,12 +1,15 @@
 //! The executions of benches, from the first to the last.
 //!
-//! A round executes each bench that is due once in each build. The benches are in random order, and so are the builds of each. At first all are due; then those whose comparisons are undecided; and
-//! when there are none, those whose intervals are wide.
+//! A round executes each bench that is due once in each build. The benches are in random order, and so are the builds of each. At first those
+//! are due that the time brings to the pairs of an interval: all of too few pairs would be a row without a verdict for each. Then those whose
+//! comparisons are undecided; and when there are none, those whose intervals are wide.
 
+use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 
 use tollgate_model::compare::{self, Neighbours, Verdict};
 use tollgate_model::measurement::{Measured, Outcome, Unit};
+use tollgate_model::sorting::Ordered as _;
 use tollgate_model::versus::BENCHES;
 use tollgate_model::{Case, Fact, Measurement};
 
@@ -117,6 +120,9 @@ struct BenchState {
     size: Size,
     /// The places of its sides in the order of its next round.
     order: Vec<usize>,
+    /// What its executions have taken, and how many there were.
+    taken: Duration,
+    executions: u32,
     state: State,
     /// The pairs after which it was looked at last.
     checked: usize,
@@ -179,14 +185,11 @@ impl Run<'_> {
         for at in 0..self.benches.len() {
             self.look_at(at);
         }
-        let open = || self.benches.iter().enumerate().filter(|(_, bench)| bench.why.is_none());
         let is_fixed = self.plan.rounds.least == self.plan.rounds.most;
-        let least = open().map(|(_, bench)| bench.state).min();
-        let is_due = |bench: &BenchState| {
-            let is_early = self.rounds < self.plan.rounds.least;
-            is_fixed || is_early || (bench.state != State::Narrow && Some(bench.state) == least)
+        let mut due = match is_fixed || self.rounds < self.plan.rounds.least {
+            true => (0..self.benches.len()).filter(|at| self.benches[*at].why.is_none()).collect(),
+            false => chosen(&self.benches, self.plan.time.saturating_sub(self.began.elapsed())),
         };
-        let mut due: Vec<usize> = open().filter(|(_, bench)| is_due(bench)).map(|(at, _)| at).collect();
         self.random.shuffle(&mut due);
         due
     }
@@ -265,6 +268,8 @@ impl Run<'_> {
         tick();
         let Done { figure, took } =
             builds.one(build, &bench.name, bench.size, within, &mut **executor, &mut tick)?;
+        bench.taken += took;
+        bench.executions += 1;
         let slowest = &mut bench.sides[side].slowest;
         *slowest = (*slowest).max(Some(took));
         match figure {
@@ -291,6 +296,30 @@ impl Run<'_> {
     }
 }
 
+/// The benches that are to be executed next, where so much time is left.
+fn chosen(benches: &[BenchState], mut left: Duration) -> Vec<usize> {
+    let open = || benches.iter().enumerate().filter(|(_, bench)| bench.why.is_none());
+    let mut lacking: Vec<(usize, &BenchState)> =
+        open().filter(|(_, bench)| bench.pairs() < LEAST_PAIRS).collect();
+    lacking.order_by_key(|(_, bench)| (Reverse(bench.pairs()), bench.pair()));
+    let is_carried = |(_, bench): &&(usize, &BenchState)| {
+        let rest = left.checked_sub(bench.pair() * (LEAST_PAIRS - bench.pairs()) as u32);
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    let carried: Vec<usize> = lacking.iter().take_while(is_carried).map(|(at, _)| *at).collect();
+    let has_pairs = || open().filter(|(_, bench)| bench.pairs() >= LEAST_PAIRS);
+    let least = has_pairs().map(|(_, bench)| bench.state).min().filter(|state| *state != State::Narrow);
+    match (carried.is_empty(), least) {
+        (false, _) => carried,
+        (true, Some(least)) => {
+            has_pairs().filter(|(_, bench)| bench.state == least).map(|(at, _)| at).collect()
+        }
+        // The time is for no other.
+        (true, None) => lacking.into_iter().map(|(at, _)| at).collect(),
+    }
+}
+
 impl BenchState {
     fn new(bench: &Bench, builds: &Builds) -> Self {
         let side = |build: &usize| Side { build: *build, figures: Vec::new(), slowest: None };
@@ -299,6 +328,8 @@ impl BenchState {
             sides: bench.builds.iter().map(side).collect(),
             size: Size::FIRST,
             order: (0..bench.builds.len()).collect(),
+            taken: Duration::ZERO,
+            executions: 0,
             state: State::Undecided,
             checked: 0,
             why: bench.alone(builds),
@@ -310,6 +341,11 @@ impl BenchState {
         self.sides.first().map_or(0, |side| side.figures.len())
     }
 
+    /// What an execution in each build takes.
+    fn pair(&self) -> Duration {
+        self.taken * self.sides.len() as u32 / self.executions.max(1)
+    }
+
     /// What a build's run has of it.
     fn measurement(&self, suite: &str, build: usize, interrupted: Option<i32>) -> Measurement {
         let side = self.sides.iter().find(|side| side.build == build);
@@ -319,7 +355,12 @@ impl BenchState {
             (Some(why), _) => Outcome::NotMeasured { why: why.clone() },
             (None, None) => Outcome::NotMeasured { why: "is not in this build".to_owned() },
             (None, Some(_)) if figures.is_empty() => {
-                let why = if interrupted.is_some() { "was interrupted" } else { "had no time" };
+                let why = match interrupted {
+                    Some(_) => "was interrupted",
+                    None => {
+                        "had no time beside the others; --time gives it more, and a pattern chooses benches"
+                    }
+                };
                 Outcome::NotMeasured { why: why.to_owned() }
             }
             (None, Some(_)) => {
@@ -332,5 +373,54 @@ impl BenchState {
     /// Whether it was executed and failed.
     fn is_failure(&self) -> bool {
         self.sides.iter().any(|side| side.slowest.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bench with so many pairs, each of which took so many ms.
+    fn bench(pairs: usize, pair: u64, state: State) -> BenchState {
+        let side = |build| Side { build, figures: vec![1.0; pairs], slowest: None };
+        BenchState {
+            name: "a".to_owned(),
+            sides: vec![side(0), side(1)],
+            size: Size::FIRST,
+            order: vec![0, 1],
+            taken: Duration::from_millis(pair * 8),
+            executions: 16,
+            state,
+            checked: 0,
+            why: None,
+        }
+    }
+
+    #[test]
+    fn benches_begin_that_the_time_brings_to_an_interval_and_the_decided_leave_theirs_to_others() {
+        use State::{Narrow, Undecided, Wide};
+        let chosen = |benches: &[BenchState], ms| chosen(benches, Duration::from_millis(ms));
+        let new = [300, 100, 200].map(|pair| bench(0, pair, Undecided));
+        // Sixteen pairs of each.
+        assert_eq!(chosen(&new, 9600), [1, 2, 0]);
+        assert_eq!(chosen(&new, 9599), [1, 2]);
+        assert_eq!(chosen(&new, 4799), [1]);
+        // For none of them: they share it.
+        assert_eq!(chosen(&new, 1599), [1, 2, 0]);
+        // One that has begun comes first, although it is slow.
+        let mut begun = [bench(1, 300, Undecided), bench(0, 100, Undecided), bench(16, 100, Undecided)];
+        assert_eq!(chosen(&begun, 6099), [0]);
+        assert_eq!(chosen(&begun, 6100), [0, 1]);
+        // It will not be brought there any more, nor will the new one.
+        assert_eq!(chosen(&begun, 1599), [2]);
+        begun[2].state = Wide;
+        assert_eq!(chosen(&begun, 1599), [2]);
+        begun[2].state = Narrow;
+        assert_eq!(chosen(&begun, 1599), [0, 1]);
+        let settled = [bench(16, 100, Narrow), bench(20, 100, Undecided), bench(20, 100, Wide)];
+        assert_eq!(chosen(&settled, 10_000), [1]);
+        assert_eq!(chosen(&settled[..1], 10_000), [0_usize; 0]);
+        let failed = BenchState { why: Some("failed".to_owned()), ..bench(0, 100, Undecided) };
+        assert_eq!(chosen(&[failed], 10_000), [0_usize; 0]);
     }
 }
