@@ -253,8 +253,8 @@ impl<'a> RoundsRun<'a> {
     }
 
     /// Runs processes until every group is settled or the time is over: first of the groups of which a case has too few for an interval,
-    /// where there is time for that, and always of the one that has taken the least of its share. So a group's processes are spread over the
-    /// whole run. A group begins where those before it leave it time.
+    /// where there is time for that, of the one with the fewest; then of the one that has taken the least of its share. So a group's processes
+    /// are spread over the whole run. A group begins where those before it leave it time.
     fn run_rounds(&mut self, groups: &mut [Schedule]) -> Result<(), BenchError> {
         const TOO_SHORT: Duration = Duration::from_millis(20);
         let mut begun = 0;
@@ -268,8 +268,9 @@ impl<'a> RoundsRun<'a> {
             }
             let carried = schedule::carried(&groups[..begun], self.left());
             let open = groups[..begun].iter_mut().enumerate().filter(|(_, group)| !group.settled);
-            let turn = |(at, group): &(usize, &mut Schedule)| {
-                (*at >= carried, !group.lacks_processes(), group.progress())
+            let turn = |(at, group): &(usize, &mut Schedule)| match group.lacks_processes() {
+                true => (*at >= carried, false, group.processes as f64),
+                false => (*at >= carried, true, group.progress()),
             };
             let next =
                 open.min_by(|one, other| turn(one).partial_cmp(&turn(other)).unwrap_or(Ordering::Equal));

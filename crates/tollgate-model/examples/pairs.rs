@@ -5,7 +5,7 @@
 //! cargo run --release -p tollgate-model --example pairs -- ~/.local/share/tollgate/runs
 //! ```
 //!
-//! A second argument is how many others each pair is compared beside; it is all of them without.
+//! A second argument is how many others each pair is compared beside; it is all of them without, and 0 shows what two runs alone carry.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
@@ -29,8 +29,8 @@ struct Found {
     /// Rows that would be different if they alone took 1.5 times as long.
     alone: usize,
     different: BTreeMap<String, usize>,
-    scaled: usize,
-    found: [usize; 2],
+    /// The scaled rows of each suite, and how many of them were found, × 1.5 and × 3.
+    scaled: BTreeMap<String, (usize, [usize; 2])>,
     /// The logarithms of the ratios of each case.
     logs: BTreeMap<String, Vec<f64>>,
 }
@@ -55,8 +55,12 @@ fn main() -> io::Result<()> {
         if number % SCALED == 0 {
             for (at, ratio) in RATIOS.into_iter().enumerate() {
                 let compared = compare_knowing(&runs[base], &slowed(&runs[other], ratio), 0.0, &spread).rows;
-                found.found[at] += compared.iter().filter(|row| row.verdict == Verdict::Slower).count();
-                found.scaled += compared.len();
+                for row in &compared {
+                    let suite = row.case.benchmark.split('/').next().unwrap_or_default();
+                    let (rows, found) = found.scaled.entry(suite.to_owned()).or_default();
+                    *rows += usize::from(at == 0);
+                    found[at] += usize::from(row.verdict == Verdict::Slower);
+                }
             }
         }
     }
@@ -81,13 +85,18 @@ impl Found {
     fn print(&self, runs: usize) {
         let of = |part: usize, all: usize| format!("{:.2} %", 100.0 * part as f64 / all.max(1) as f64);
         let different: usize = self.different.values().sum();
-        let Self { rows, same, scaled, found, alone, .. } = self;
+        let Self { rows, same, scaled, alone, .. } = self;
         println!(
             "{runs} runs, {rows} rows: {different} different ({}), {same} the same",
             of(different, *rows)
         );
-        let each = scaled / RATIOS.len();
-        println!("all rows × 1.5: {} found; × 3: {}", of(found[0], each), of(found[1], each));
+        let all = scaled.values().fold((0, [0; 2]), |(all, sums), (rows, found)| {
+            (all + rows, [sums[0] + found[0], sums[1] + found[1]])
+        });
+        let suites = scaled.iter().map(|(suite, found)| (suite.as_str(), *found));
+        for (name, (rows, found)) in [("all", all)].into_iter().chain(suites) {
+            println!("{name}, {rows} rows × 1.5: {} found; × 3: {}", of(found[0], rows), of(found[1], rows));
+        }
         println!("one row alone × 1.5: {} found", of(*alone, *rows));
         let mut sizes: Vec<f64> = self.logs.values().flatten().map(|log| log.abs()).collect();
         sizes.sort_unstable_by(f64::total_cmp);
@@ -122,9 +131,10 @@ fn read(directory: &Path) -> io::Result<Vec<Run>> {
 fn slowed(run: &Run, ratio: f64) -> Run {
     let mut run = run.clone();
     for measurement in &mut run.measurements {
-        if let (false, Outcome::Measured(measured)) =
-            (measurement.case.benchmark.starts_with(own::SUITE), &mut measurement.outcome)
-        {
+        let benchmark = &measurement.case.benchmark;
+        // The control is another instance of what it controls.
+        let is_own = benchmark.starts_with(own::SUITE) && benchmark != own::CONTROL;
+        if let (false, Outcome::Measured(measured)) = (is_own, &mut measurement.outcome) {
             measured.samples.iter_mut().for_each(|sample| *sample *= ratio);
         }
     }
