@@ -269,7 +269,7 @@ impl<'a> RoundsRun<'a> {
             let carried = schedule::carried(&groups[..begun], self.left());
             let open = groups[..begun].iter_mut().enumerate().filter(|(_, group)| !group.settled);
             let turn = |(at, group): &(usize, &mut Schedule)| match group.lacks_processes() {
-                true => (*at >= carried, false, group.processes as f64),
+                true => (*at >= carried, false, group.whole as f64),
                 false => (*at >= carried, true, group.progress()),
             };
             let next =

@@ -42,6 +42,8 @@ pub(super) struct Schedule {
     pub place: Place,
     pub cases: Vec<CaseState>,
     pub processes: usize,
+    /// Those of them whose first round was whole.
+    pub whole: usize,
     /// So often the time of a process is doubled: processors are short.
     doubled: u32,
     pub settled: bool,
@@ -410,6 +412,7 @@ impl Schedule {
     pub fn count_process(&mut self, is_whole: bool) {
         const MOST: u32 = 10;
         self.processes += 1;
+        self.whole += usize::from(is_whole);
         self.doubled = if is_whole { self.doubled.saturating_sub(1) } else { (self.doubled + 1).min(MOST) };
     }
 
@@ -440,16 +443,16 @@ impl Schedule {
         SLICE * (1 << self.doubled)
     }
 
-    /// What the next process takes, by those before it.
+    /// What a process with a whole round takes, by those that there were.
     fn each(&self) -> Duration {
-        (self.taken / self.processes.max(1) as u32).max(self.least_slice())
+        (self.taken / self.whole.max(1) as u32).max(self.least_slice())
     }
 
     /// What it takes until it has the processes of an interval; nothing where it has none, since no case of it runs.
     fn needed(&self) -> Duration {
         match self.processes {
             0 => Duration::ZERO,
-            processes => self.each() * ENOUGH_PROCESSES.saturating_sub(processes) as u32,
+            _ => self.each() * ENOUGH_PROCESSES.saturating_sub(self.whole) as u32,
         }
     }
 
@@ -674,6 +677,7 @@ mod tests {
     fn a_group_begins_where_those_that_began_leave_time_for_six_processes_of_it() {
         let begun = |processes: usize, each: u64| Schedule {
             processes,
+            whole: processes,
             taken: Duration::from_millis(each) * processes as u32,
             planned: SLICE * processes as u32,
             ..Schedule::default()
@@ -685,6 +689,9 @@ mod tests {
         assert!(leave(&[begun(1, 60)], 780) && !leave(&[begun(1, 60)], 779));
         // Other work has most of the processor, so that processes take six times as long, and so would those of another group.
         assert!(leave(&[begun(1, 360)], 4680) && !leave(&[begun(1, 360)], 4679));
+        // Half of its processes ended without a round, and so will half of those to come.
+        let poor = Schedule { whole: 2, ..begun(4, 60) };
+        assert!(leave(std::slice::from_ref(&poor), 1440) && !leave(&[poor], 1439));
         // One that has no case that runs took nothing.
         assert!(leave(&[Schedule::default()], 480));
         // A machine that became busier: the last waits, where all would end with too few.

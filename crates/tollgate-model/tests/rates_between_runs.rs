@@ -6,6 +6,7 @@ mod support;
 
 use support::Random;
 use support::between::{APART, CALM, Environment, ROWS, environments, successive, two_runs};
+use tollgate_model::Outcome;
 use tollgate_model::compare::{Spread, Verdict, compare_knowing};
 
 /// The share of rows that are called faster, and slower, in `pairs` pairs of runs, where so many other runs of the machine are kept.
@@ -117,6 +118,26 @@ fn where_runs_lie_apart_half_as_much_again_is_found_and_nothing_else() {
 fn five_in_a_hundred_is_found_where_it_is_calm() {
     let (wrong, found) = rates(1000, 8, CALM, (8, 8), 1.05, 10);
     assert!(found >= 0.9 && wrong == 0.0, "{found}, {wrong}");
+}
+
+/// On a busy machine a calibration may take an operation for a slow one, and its batch is then of one: it finds another state, and the level
+/// of a whole run is another.
+#[test]
+fn a_difference_that_may_be_that_of_far_shorter_batches_is_none() {
+    let runs = successive(&mut Random(400), CALM, &[12; 12], 3.0);
+    let spread = Spread::of(&runs[..10]);
+    let slower = |operations: u64| {
+        let mut other = runs[11].clone();
+        for measurement in &mut other.measurements {
+            if let Outcome::Measured(measured) = &mut measurement.outcome {
+                measured.ops_per_sample = operations;
+            }
+        }
+        let rows = compare_knowing(&runs[10], &other, 0.0, &spread).rows;
+        rows.iter().filter(|row| row.verdict == Verdict::Slower).count()
+    };
+    // 200 in the others. What takes three times as long has a third of the operations in a batch.
+    assert_eq!([200, 67, 50, 20, 1].map(slower), [ROWS, ROWS, ROWS, 0, 0]);
 }
 
 #[test]

@@ -233,6 +233,9 @@ fn doubt(base: &Side<'_>, other: &Side<'_>, verdict: Verdict, is_of_levels: bool
     /// The share of all pairs of processes that may lie the other way round.
     const OVERLAP: f64 = 0.05;
     let (faster, slower) = if verdict == Verdict::Slower { (base, other) } else { (other, base) };
+    if let Some(why) = unequal_batches(faster, slower) {
+        return Some(why);
+    }
     if !is_of_levels && stats::share_not_above(&faster.logs, &slower.logs)? > OVERLAP {
         return Some("the processes of the two runs overlap".to_owned());
     }
@@ -240,6 +243,22 @@ fn doubt(base: &Side<'_>, other: &Side<'_>, verdict: Verdict, is_of_levels: bool
         return Some("one run is bimodal, with a mode at the level of the other".to_owned());
     }
     None
+}
+
+/// Why a difference may be that of the batches: those of the slower run are far shorter, and what a batch takes beside its operations is shared
+/// among few. A batch of operations that became slower takes as long as before.
+fn unequal_batches(faster: &Side<'_>, slower: &Side<'_>) -> Option<String> {
+    const FAR: f64 = 2.0;
+    let operations = [faster, slower].map(|side| side.measured.ops_per_sample);
+    let times = [(faster, operations[0]), (slower, operations[1])]
+        .map(|(side, operations)| side.estimate.map(|each| each * operations as f64));
+    let [Some(of_faster), Some(of_slower)] = times else { return None };
+    (of_faster > FAR * of_slower && operations[0] > operations[1]).then(|| {
+        format!(
+            "a batch has {} operations in the faster run and {} in the slower",
+            operations[0], operations[1]
+        )
+    })
 }
 
 /// Whether the samples are bimodal and one of their modes is `estimate`.
