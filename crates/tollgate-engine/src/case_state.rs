@@ -270,7 +270,10 @@ impl CaseState {
             (state, _) => not_measured(match (cut, state) {
                 (Some(cut), _) => cut.to_owned(),
                 (None, State::Running) => self.why_no_samples(),
-                (None, _) => "the run's time was over before its calibration".to_owned(),
+                (None, _) => {
+                    "the run's time was over before its calibration: more time, or a pattern, measures it"
+                        .to_owned()
+                }
             }),
         };
         Measurement { case: self.case(), outcome }
@@ -279,7 +282,8 @@ impl CaseState {
     fn why_no_samples(&self) -> String {
         let discarded: usize = self.processes.iter().map(|process| process.discarded.len()).sum();
         match discarded {
-            0 => "the run's time was over before its first round".to_owned(),
+            0 => "the run's time was over before its first round: more time, or a pattern, measures it"
+                .to_owned(),
             batches => {
                 format!("all {batches} batches were discarded: other processes used the processor")
             }
