@@ -31,7 +31,7 @@ pub use control::{Cr0, Cr4, Efer};
 pub use descriptor::{AccessRights, Descriptor, DescriptorKind, SystemKind, WideDescriptor};
 pub use flags::Rflags;
 pub use gate::{Gate, GateKind, WideGate};
-pub use msr::{Msr, Star, SysenterCs};
+pub use msr::{Msr, Star, SysenterCs, is_canonical};
 pub use register::Bit;
 pub use selector::{Selector, Table};
 pub use tss::{Field, Tss32, Tss64};

@@ -3,6 +3,13 @@
 
 use crate::{Selector, Vendor};
 
+/// Whether an address is canonical where linear addresses have so many bits, 48 or 57: its upper bits are copies of the highest that
+/// is translated. SDM 1, "Canonical addressing".
+pub const fn is_canonical(address: u64, bits: u32) -> bool {
+    let unused = 64 - bits;
+    ((address << unused) as i64 >> unused) as u64 == address
+}
+
 /// A register of kernel entry, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Msr {
@@ -74,6 +81,21 @@ impl Msr {
     /// The register of this number.
     pub fn by_number(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|msr| msr.number() == number)
+    }
+
+    /// Whether it holds a linear address, and WRMSR refuses one that is not canonical: SDM 2B, WRMSR; APM 2, "Canonical address form".
+    /// SYSENTER's two are checked by Intel's processors alone.
+    pub const fn is_canonical(self) -> bool {
+        matches!(
+            self,
+            Self::SysenterEsp
+                | Self::SysenterEip
+                | Self::Lstar
+                | Self::Cstar
+                | Self::FsBase
+                | Self::GsBase
+                | Self::KernelGsBase
+        )
     }
 
     /// Its name in the SDM, without `IA32_`.

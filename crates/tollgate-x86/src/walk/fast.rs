@@ -1,7 +1,9 @@
 //! The fast entries and their returns: SYSENTER, SYSEXIT, SYSCALL, SYSRET; and SWAPGS, which follows most entries.
 //! SDM 2B and APM 3, the instructions' operation.
 
-use crate::{Descriptor, Efer, Msr, Rflags, Selector, Star, SysenterCs, Vendor, Width};
+use crate::{
+    Descriptor, Efer, Msr, Rflags, Selector, Star, SysenterCs, Vendor, Width, is_canonical as is_canonical_of,
+};
 
 use super::flags;
 use super::machine::Machine;
@@ -50,6 +52,43 @@ fn in_ring_0(machine: &mut impl Machine) -> Walked<()> {
 
 fn msr(machine: &impl Machine, msr: Msr) -> Option<u64> {
     machine.register(Register::Msr(msr))
+}
+
+/// That an address in a register could be written there. WRMSR looks at as many bits as the processor has, 57 or 48, whatever
+/// CR4.LA57 is (SDM 2B, WRMSR).
+fn is_possible(machine: &mut impl Machine, msr: Msr) -> Walked<()> {
+    let long = machine.width() == Width::Long;
+    match self::msr(machine, msr).filter(|value| long && !is_canonical_of(*value, 57)) {
+        Some(value) => {
+            machine.step(&Step::Check { rule: Rule::CanonicalMsr(msr, value), holds: false });
+            Err(Outcome::Impossible(msr))
+        }
+        None => Ok(()),
+    }
+}
+
+/// That code can be fetched from an address in a register, once the crossing is made: with addresses of 48 bits not from every one
+/// that a processor with 57 bits lets write.
+fn can_be_fetched(machine: &mut impl Machine, msr: Msr) -> Walked<()> {
+    let long = machine.width() == Width::Long;
+    let Some(target) = self::msr(machine, msr).filter(|value| long && !is_canonical_of(*value, 48)) else {
+        return Ok(());
+    };
+    if machine.register(Register::Cr4).is_none() {
+        let whether = "the target is canonical, as it is with addresses of 57 bits alone";
+        return unchecked(machine, whether, Unknown::Register(Register::Cr4));
+    }
+    let holds = is_canonical(machine, target);
+    let rule = Rule::CanonicalTarget(Number::new(Some(target), 8));
+    check(machine, rule, holds, GP0).map_err(crossed)
+}
+
+/// A fault that the crossing is made before.
+fn crossed(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Fault(fault) => Outcome::Fault(Fault { crossed: true, ..fault }),
+        other => other,
+    }
 }
 
 /// IA32_SYSENTER_CS, which must not be null.
@@ -107,6 +146,8 @@ pub(super) fn sysenter(machine: &mut impl Machine) -> Walked<()> {
         return Err(Outcome::NotModelled(NotModelled::Fred));
     }
     let cs = sysenter_cs(machine)?;
+    is_possible(machine, Msr::SysenterEsp)?;
+    is_possible(machine, Msr::SysenterEip)?;
     let long = machine.width() == Width::Long;
     let bytes = address_bytes(machine.width());
     flags::change(machine, FlagsBy::Cleared(Rflags::IF.with(Rflags::VM)), None, bytes);
@@ -115,7 +156,7 @@ pub(super) fn sysenter(machine: &mut impl Machine) -> Walked<()> {
     let (pointer, target) = (msr(machine, Msr::SysenterEsp), msr(machine, Msr::SysenterEip));
     set(machine, Item::Rsp, cut(pointer, bytes), bytes, Origin::Msr(Msr::SysenterEsp));
     set(machine, Item::Rip, cut(target, bytes), bytes, Origin::Msr(Msr::SysenterEip));
-    Ok(())
+    can_be_fetched(machine, Msr::SysenterEip)
 }
 
 pub(super) fn sysexit(machine: &mut impl Machine, wide: bool) -> Walked<()> {
@@ -177,13 +218,14 @@ pub(super) fn syscall(machine: &mut impl Machine) -> Walked<()> {
     }
     is_enabled(machine)?;
     let star = star(machine)?;
+    let pointer = if mode == Mode::Compatibility { Msr::Cstar } else { Msr::Lstar };
+    is_possible(machine, pointer)?;
     let next = machine.register(Register::Rip);
     let long = mode != Mode::Protected;
     let bytes = if long { 8 } else { 4 };
     set(machine, Item::Rcx, cut(next, bytes), bytes, Origin::Next);
     let (target, origin) = match mode {
-        Mode::Long64 => (msr(machine, Msr::Lstar), Origin::Msr(Msr::Lstar)),
-        Mode::Compatibility => (msr(machine, Msr::Cstar), Origin::Msr(Msr::Cstar)),
+        Mode::Long64 | Mode::Compatibility => (msr(machine, pointer), Origin::Msr(pointer)),
         Mode::Protected => (Some(u64::from(star.legacy_eip())), Origin::Field(Msr::Star, "31 to 0", 0)),
     };
     if long {
@@ -195,7 +237,7 @@ pub(super) fn syscall(machine: &mut impl Machine) -> Walked<()> {
     let selectors = [star.syscall_cs(), star.syscall_ss()];
     set_flat(machine, selectors, (0, long), (Msr::Star, "47 to 32", 0));
     set(machine, Item::Rip, target, bytes, origin);
-    Ok(())
+    can_be_fetched(machine, pointer)
 }
 
 /// R11 takes the flags, on AMD's processors without RF; then those in IA32_FMASK are cleared. RF is cleared by the
@@ -260,10 +302,7 @@ fn return_stack(machine: &mut impl Machine, selector: Selector, vendor: Vendor) 
 /// An AMD processor returns to an address that is not canonical, and faults there. (Intel's faults before, in ring 0
 /// with the user's stack pointer: CVE-2012-0217.)
 fn fault_in_ring_3(machine: &mut impl Machine, target: Option<u64>) -> Walked<()> {
-    canonical(machine, Rule::CanonicalTarget, Register::Rcx, target, GP0).map_err(|outcome| match outcome {
-        Outcome::Fault(fault) => Outcome::Fault(Fault { crossed: true, ..fault }),
-        other => other,
-    })
+    canonical(machine, Rule::CanonicalTarget, Register::Rcx, target, GP0).map_err(crossed)
 }
 
 pub(super) fn swapgs(machine: &mut impl Machine) -> Walked<()> {

@@ -15,6 +15,8 @@ pub enum Outcome {
     NotModelled(NotModelled),
     /// A value is missing without which the walk cannot go on.
     Unknown(Unknown),
+    /// The register holds what cannot be written to it, so that there is no such state.
+    Impossible(Msr),
 }
 
 /// An exception that a crossing ended in.

@@ -72,8 +72,7 @@ pub(super) fn level(machine: &impl Machine) -> Walked<u8> {
 /// they never are.
 pub(super) fn is_canonical(machine: &impl Machine, address: u64) -> bool {
     let bits = if cr4_has(machine, crate::Cr4::LA57) { 57 } else { 48 };
-    let unused = 64 - bits;
-    ((address << unused) as i64 >> unused) as u64 == address
+    crate::is_canonical(address, bits)
 }
 
 /// The width of an address in the tables, in bytes.

@@ -1,6 +1,6 @@
 //! The conditions that the processor looks at, with the values that it compares. How they read is in `say`.
 
-use crate::{Vendor, Width};
+use crate::{Msr, Vendor, Width};
 
 use super::number::Number;
 use super::registers::Mode;
@@ -76,6 +76,8 @@ pub enum Rule {
     InSegment { offset: Number, limit: u32 },
     /// The target is canonical.
     CanonicalTarget(Number),
+    /// The address in the register is canonical.
+    CanonicalMsr(Msr, u64),
     /// NT is clear, in long mode.
     NotNested,
     /// The descriptor is a TSS of the kind and state that is called for.

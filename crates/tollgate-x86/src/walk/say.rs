@@ -278,6 +278,10 @@ impl Display for Outcome {
             Self::Fault(fault) => write!(f, "{fault}"),
             Self::NotModelled(what) => write!(f, "not modelled: {what}"),
             Self::Unknown(what) => write!(f, "cannot go on: {what} is not known"),
+            Self::Impossible(msr) => {
+                let (number, name) = (msr.number(), msr.name());
+                write!(f, "no processor has this in MSR {number:x}, {name}: WRMSR of it raises #GP(0000)")
+            }
         }
     }
 }

@@ -104,6 +104,10 @@ pub(super) fn say(f: &mut Formatter<'_>, rule: &Rule, holds: bool) -> fmt::Resul
         Rule::CanonicalTarget(address) => {
             write!(f, "target {address} is {}", or("canonical", "not canonical"))
         }
+        Rule::CanonicalMsr(msr, value) => {
+            let (number, name) = (msr.number(), msr.name());
+            write!(f, "{value:016x} in MSR {number:x}, {name}, is {}", or("canonical", "not canonical"))
+        }
         Rule::NotNested => f.write_str(or("NT is clear", "NT is set, and long mode has no nested tasks")),
         Rule::IsTask { kind, busy } => {
             write!(f, "type {kind:x}, {}: ", SystemKind::from_type(kind).name())?;

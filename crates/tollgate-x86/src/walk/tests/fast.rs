@@ -1,5 +1,7 @@
 //! SYSENTER, SYSEXIT, SYSCALL, SYSRET and SWAPGS on Intel's processors: faults and values.
 
+use std::string::ToString as _;
+
 use super::model::*;
 use crate::walk::{Crossing, Machine, NotModelled, Outcome, Register, SegmentRegister};
 use crate::{Cr4, Descriptor, Msr, Width};
@@ -140,4 +142,36 @@ fn with_57_bits_more_addresses_are_canonical() {
     model.set_value(Register::Rcx, 1 << 56);
     model.set_value(Register::R11, 0x202);
     assert_eq!(model.fault(Crossing::Sysret { wide: true }), ("GP", Some(0)));
+}
+
+#[test]
+fn an_address_that_cannot_be_written_is_no_target() {
+    const HIGH: u64 = 0x0f00_f800_0102_4040;
+    const WIDE: u64 = 0x0000_f800_0102_4040;
+    let with = |msr, value| {
+        let mut model = with_msrs(Model::user(Width::Long));
+        model.set_value(Register::Msr(msr), value);
+        model
+    };
+    let outcome = with(Msr::Lstar, HIGH).walk(Crossing::Syscall);
+    assert_eq!(outcome, Outcome::Impossible(Msr::Lstar));
+    assert_eq!(
+        outcome.to_string(),
+        "no processor has this in MSR c0000082, LSTAR: WRMSR of it raises #GP(0000)"
+    );
+    assert_eq!(with(Msr::SysenterEip, HIGH).walk(Crossing::Sysenter), Outcome::Impossible(Msr::SysenterEip));
+    assert_eq!(with(Msr::SysenterEsp, HIGH).walk(Crossing::Sysenter), Outcome::Impossible(Msr::SysenterEsp));
+    // Canonical with 57 bits: a processor that has them can hold it, and fetches there only where they are on.
+    let mut model = with(Msr::Lstar, WIDE);
+    let Outcome::Fault(fault) = model.walk(Crossing::Syscall) else { panic!() };
+    assert_eq!((fault.exception.mnemonic(), fault.level, fault.crossed), (Some("GP"), Some(0), true));
+    assert_eq!(model.value(Register::Rip), WIDE);
+    let mut model = with(Msr::Lstar, WIDE);
+    model.set_value(Register::Cr4, Cr4::LA57.0);
+    model.done(Crossing::Syscall);
+    let mut sketch = crate::walk::Sketch::new(crate::Vendor::Intel, Width::Long, |_| {});
+    sketch.set_program(3, crate::walk::Mode::Long64);
+    sketch.set_msr(Msr::Star, 0x0023_0010_0000_0000);
+    sketch.set_msr(Msr::Lstar, WIDE);
+    assert_eq!(crate::walk::walk(&mut sketch, Crossing::Syscall), Outcome::Done, "CR4 is not known");
 }
