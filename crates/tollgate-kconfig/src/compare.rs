@@ -94,6 +94,15 @@ pub struct Difference<'a> {
     pub formerly: Vec<Option<&'a str>>,
 }
 
+impl Difference<'_> {
+    /// What the first of these kernels that does not offer it does without it, where that is not that it lacks the feature.
+    pub fn without(&self, configurations: &[&Configuration]) -> Option<&'static str> {
+        let entry = self.entry?;
+        let lacking = self.values.iter().zip(configurations).filter(|(value, _)| value.is_none());
+        lacking.filter_map(|(_, configuration)| entry.without_in(configuration)).next()
+    }
+}
+
 /// The differences, by area in the order of [`AREAS`]; in an area what affects latencies first, in the order of the
 /// table, then the others by name.
 pub fn compare<'a>(configurations: &[&'a Configuration]) -> Vec<Difference<'a>> {

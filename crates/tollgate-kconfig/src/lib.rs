@@ -30,7 +30,7 @@ mod text;
 mod unpack;
 mod value;
 
-pub use areas::{AREAS, Affects, Area, Entry, Identity, identity};
+pub use areas::{AREAS, Affects, Area, Entry, Identity, Machine, Without, identity};
 pub use command_line::{Overridden, overridden, parameter, parameters};
 pub use compare::{Counter, Counts, Difference, DifferenceKind, compare, counter};
 pub use compression::Compression;

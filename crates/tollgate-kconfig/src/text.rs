@@ -9,6 +9,37 @@ use crate::value::Value;
 
 /// How many lines from the top may hold the kernel's version.
 const HEADER_LINES: usize = 64;
+/// The options that kernels of an architecture set, and its folder. One as a program of Linux sets those of its host as well.
+const ARCHITECTURES: [(&str, &str); 28] = [
+    ("UML", "um"),
+    ("X86", "x86"),
+    ("X86_32", "x86"),
+    ("X86_64", "x86"),
+    ("ARM64", "arm64"),
+    ("ARM", "arm"),
+    ("RISCV", "riscv"),
+    ("PPC", "powerpc"),
+    ("PPC32", "powerpc"),
+    ("PPC64", "powerpc"),
+    ("S390", "s390"),
+    ("LOONGARCH", "loongarch"),
+    ("MIPS", "mips"),
+    ("SPARC", "sparc"),
+    ("SPARC32", "sparc"),
+    ("SPARC64", "sparc"),
+    ("ALPHA", "alpha"),
+    ("ARC", "arc"),
+    ("CSKY", "csky"),
+    ("HEXAGON", "hexagon"),
+    ("IA64", "ia64"),
+    ("M68K", "m68k"),
+    ("MICROBLAZE", "microblaze"),
+    ("NIOS2", "nios2"),
+    ("OPENRISC", "openrisc"),
+    ("PARISC", "parisc"),
+    ("SUPERH", "sh"),
+    ("XTENSA", "xtensa"),
+];
 /// How much of a line is shown.
 const EXCERPT: usize = 48;
 
@@ -17,8 +48,8 @@ const EXCERPT: usize = 48;
 pub struct Configuration {
     /// The kernel's version, such as `6.18.5`, from the line above the options.
     pub version: Option<String>,
-    /// The architecture as that line names it, such as `x86`.
-    pub architecture: Option<String>,
+    /// The architecture as that line names it, such as `x86`; see [`Configuration::architecture`].
+    pub named: Option<String>,
     /// The options, without `CONFIG_`.
     pub options: BTreeMap<String, Value>,
     /// The options that are set more than once.
@@ -127,6 +158,23 @@ impl Configuration {
         self.options.get(name)
     }
 
+    /// The architecture, by the name of its folder in the kernel's source: by its option, which every kernel sets, or else by the line
+    /// above the options. That line is not there before 3.0, and names the machine up to 3.9: `i386`, `x86_64`.
+    pub fn architecture(&self) -> Option<&str> {
+        let is_built_in = |name: &&(&str, &str)| self.value(name.0) == Some(&Value::BuiltIn);
+        let by_option = ARCHITECTURES.iter().find(is_built_in).map(|(_, folder)| *folder);
+        by_option.or(match self.named.as_deref() {
+            Some("i386" | "x86_64") => Some("x86"),
+            named => named,
+        })
+    }
+
+    /// The numbers of the kernel's version.
+    pub fn release(&self) -> Option<(u32, u32, u32)> {
+        let mut numbers = self.version.as_deref()?.split(['.', '-']).map(str::parse);
+        Some((numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next().and_then(Result::ok).unwrap_or(0)))
+    }
+
     /// The compiler as it called itself; kernels before 5.8 have at most the number of gcc's version.
     pub fn compiler(&self) -> Option<String> {
         match (self.value("CC_VERSION_TEXT"), self.value("GCC_VERSION")) {
@@ -164,7 +212,7 @@ impl Configuration {
         }
         let named = comment.strip_prefix("Linux/").and_then(|rest| rest.strip_suffix("Kernel Configuration"));
         if let Some((architecture, version)) = named.and_then(|rest| rest.trim().split_once(' ')) {
-            self.architecture = Some(architecture.to_owned());
+            self.named = Some(architecture.to_owned());
             self.version = Some(version.trim().to_owned());
         } else if let Some(version) = comment.strip_prefix("Linux kernel version:") {
             self.version = Some(version.trim().to_owned());
@@ -197,11 +245,12 @@ mod tests {
         let new = read(
             "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.18.5 Kernel Configuration\n#\nCONFIG_X=y\n",
         );
-        assert_eq!((new.architecture.as_deref(), new.version.as_deref()), (Some("x86"), Some("6.18.5")));
+        assert_eq!((new.architecture(), new.version.as_deref()), (Some("x86"), Some("6.18.5")));
         let old = read(
             "#\n# Automatically generated make config: don't edit\n# Linux kernel version: 2.6.32\n# Tue\nCONFIG_X=y\n",
         );
-        assert_eq!((old.architecture, old.version.as_deref()), (None, Some("2.6.32")));
+        assert_eq!((old.architecture(), old.version.as_deref()), (None, Some("2.6.32")));
+        assert_eq!((new.release(), old.release()), (Some((6, 18, 5)), Some((2, 6, 32))));
         assert_eq!(read("CONFIG_X=y\n").version, None);
     }
 

@@ -81,7 +81,7 @@ fn values_are_what_the_text_says() {
     assert_eq!(configuration.value("DEFAULT_HOSTNAME"), Some(&Value::Text("a=m".to_owned())));
     assert_eq!(configuration.compiler().as_deref(), Some("gcc (made up) 12.2.0 \"y\" =y"));
     assert_eq!(configuration.version.as_deref(), Some("6.1.99"));
-    assert_eq!(configuration.architecture.as_deref(), Some("x86"));
+    assert_eq!(configuration.architecture(), Some("x86"));
 }
 
 #[test]

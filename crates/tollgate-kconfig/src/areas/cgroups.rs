@@ -6,13 +6,15 @@ use tollgate_model::Boundary::{
 
 const INIT: &str = "init/Kconfig";
 
+use super::Without;
+
 entries! {
     CGROUPS [ProcessCreation] "each process is in a group of each hierarchy" ("kernel/cgroup/cgroup.c")
         .parameters(&["cgroup_disable"]);
     MEMCG [PageFault, KernelAllocation] "pages are charged to a group" ("mm/memcontrol.c")
         .parameters(&["cgroup.memory"]);
     MEMCG_KMEM [KernelAllocation] "objects of the kernel are charged to a group as well" ("mm/memcontrol.c")
-        .without("newer kernels do it wherever there is MEMCG");
+        .without(&[Without::since((6, 11, 0), "newer kernels do it wherever there is MEMCG")]);
     FAIR_GROUP_SCHED [ContextSwitch, WakeUp] "time is shared among groups: each level is walked"
         ("kernel/sched/fair.c");
     CFS_BANDWIDTH [ContextSwitch] "a limited group waits when its time is used up"

@@ -6,6 +6,8 @@ use tollgate_model::Boundary::{
     TlbShootdown, WakeUp,
 };
 
+use super::Without;
+
 const DEBUG: &str = "lib/Kconfig.debug";
 
 entries! {
@@ -63,7 +65,7 @@ entries! {
         ("mm/Kconfig.debug").parameters(&["page_table_check"]);
     PAGE_TABLE_CHECK_ENFORCED "page tables are checked unless page_table_check=off is given";
     SCHED_DEBUG "files that show the scheduler; the help of the option calls their overhead minimal"
-        .without("newer kernels always have it");
+        .without(&[Without::since((6, 15, 0), "newer kernels always have it")]);
     SCHED_STACK_END_CHECK [ContextSwitch] "the end of the stack is checked" (DEBUG);
     LATENCYTOP [ContextSwitch, WakeUp]
         "where it is switched on, the stack of each thread that waited is recorded" ("kernel/latencytop.c");

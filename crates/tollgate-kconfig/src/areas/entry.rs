@@ -6,6 +6,14 @@ use tollgate_model::Boundary::{
     Vsyscall,
 };
 
+use super::{Machine, Without};
+
+/// That of programs of 64 bits came in 2.6.23, that of programs of 32 bits in 3.15.
+const OWN_VDSO: &[Without] = &[
+    Without::between((2, 6, 23), (5, 3, 0), "x86 before 5.3 has a vDSO of its own").on(Machine::X86_64),
+    Without::between((3, 15, 0), (5, 3, 0), "x86 before 5.3 has a vDSO of its own").on(Machine::X86),
+];
+
 entries! {
     IA32_EMULATION [CompatEntry] "the entries of 32-bit programs are there"
         ("arch/x86/entry/entry_64_compat.S").parameters(&["ia32_emulation"]);
@@ -21,7 +29,8 @@ entries! {
         ("arch/x86/kernel/umip.c").formerly(&["X86_INTEL_UMIP"]);
     X86_SMAP [KernelEntry, UserCopy, PageFault]
         "where the processor has SMAP, copies from and to programs stand between STAC and CLAC"
-        ("arch/x86/Kconfig").without("newer kernels always have it").parameters(&["nosmap"]);
+        ("arch/x86/Kconfig").without(&[Without::since((5, 18, 0), "newer kernels always have it").on(Machine::X86)])
+        .parameters(&["nosmap"]);
     CONTEXT_TRACKING_USER [KernelEntry]
         "on the processors of nohz_full= each crossing is reported to RCU and to the accounting of time"
         ("kernel/context_tracking.c").parameters(&["nohz_full"]);
@@ -74,14 +83,15 @@ entries! {
     X86_16BIT [KernelEntry] "with espfix, a return to a 16-bit segment uses a stack of its own"
         ("arch/x86/entry/entry_64.S");
     GENERIC_GETTIMEOFDAY [VdsoClock] "the clock is read in the vDSO, without entering the kernel"
-        ("lib/vdso/gettimeofday.c").without("x86 before 5.3 has a vDSO of its own").parameters(&["vdso"]);
+        ("lib/vdso/gettimeofday.c").without(OWN_VDSO).parameters(&["vdso"]);
     VDSO_GETRANDOM [Random]
         "random numbers are generated in the vDSO, and the kernel is entered only for a new key"
         ("lib/vdso/getrandom.c");
     LEGACY_VSYSCALL_EMULATE [Vsyscall]
         "a call of it is a page fault that the kernel emulates; the page can be read"
         ("arch/x86/entry/vsyscall/vsyscall_64.c")
-        .without("newer kernels do it for vsyscall=emulate alone").parameters(&["vsyscall"]);
+        .without(&[Without::since((5, 19, 0), "newer kernels do it for vsyscall=emulate alone").on(Machine::X86_64)])
+        .parameters(&["vsyscall"]);
     LEGACY_VSYSCALL_NATIVE [Vsyscall] "the page holds system calls, which are made as they are"
         ("arch/x86/entry/vsyscall/vsyscall_64.c");
     LEGACY_VSYSCALL_XONLY [Vsyscall] "a call of it is a page fault that the kernel emulates"

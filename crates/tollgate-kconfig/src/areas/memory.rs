@@ -5,6 +5,8 @@ use tollgate_model::Boundary::{
     ProcessCreation, ProcessExit, Tlb, TlbShootdown, UserCopy,
 };
 
+use super::{Machine, Without};
+
 const HARDENING: &str = "security/Kconfig.hardening";
 const MM: &str = "mm/Kconfig";
 
@@ -35,7 +37,7 @@ entries! {
     HARDENED_USERCOPY [UserCopy] "each copy whose length is not fixed checks that it stays within its object"
         ("mm/usercopy.c").parameters(&["hardened_usercopy"]);
     HARDENED_USERCOPY_DEFAULT_ON "copies are checked unless hardened_usercopy= says otherwise"
-        .without("older kernels check wherever they have HARDENED_USERCOPY");
+        .without(&[Without::between((4, 8, 0), (6, 15, 0), "older kernels check wherever they have HARDENED_USERCOPY")]);
     FORTIFY_SOURCE [KernelCode, UserCopy] "copies whose size is not known to the compiler check bounds"
         ("include/linux/fortify-string.h");
     SLAB_FREELIST_HARDENED [KernelAllocation]
@@ -54,7 +56,7 @@ entries! {
         ("kernel/fork.c");
     PER_VMA_LOCK [PageFault] "a fault locks one mapping instead of the whole address space" (MM);
     SPLIT_PTE_PTLOCKS [PageFault] "each page table has a lock of its own" (MM)
-        .without("older kernels have it by SPLIT_PTLOCK_CPUS");
+        .without(&[Without::between((2, 6, 15), (6, 12, 0), "older kernels have it by SPLIT_PTLOCK_CPUS")]);
     BROADCAST_TLB_FLUSH [TlbShootdown]
         "where the processor has INVLPGB, other processors are not interrupted to flush"
         ("arch/x86/mm/tlb.c");
@@ -71,7 +73,8 @@ entries! {
         .parameters(&["zswap.enabled"]);
     X86_5LEVEL [Tlb, PageFault] "where the processor has it, page walks have five levels"
         ("Documentation/arch/x86/x86_64/5level-paging.rst")
-        .without("newer kernels always have it").parameters(&["no5lvl"]);
+        .without(&[Without::since((6, 16, 0), "newer kernels always have it").on(Machine::X86_64)])
+        .parameters(&["no5lvl"]);
     ADDRESS_MASKING [UserCopy] "pointers of programs may have tags, which are removed" ("arch/x86/Kconfig");
     PGTABLE_LEVELS "levels of a page walk that the kernel is built for";
     _ => MEMORY MMU MM SLUB SLOB SPARSEMEM FLATMEM HUGETLB HUGETLBFS HUGETLB_PAGE COMPACTION MIGRATION CMA

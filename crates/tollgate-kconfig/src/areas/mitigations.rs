@@ -6,11 +6,15 @@ use tollgate_model::Boundary::{
     StoreForwarding, UserCopy,
 };
 
+use super::{Machine, Without};
+
 const SPECTRE: &str = "Documentation/admin-guide/hw-vuln/spectre.rst";
 const KCONFIG: &str = "arch/x86/Kconfig";
 
-/// They became options one by one after Linux 6.9.
-const ALWAYS: &str = "older kernels have it, if at all, without an option";
+/// They became options in Linux 6.12.
+const ALWAYS: &[Without] =
+    &[Without::between((0, 0, 0), (6, 12, 0), "older kernels have it, if at all, without an option")
+        .on(Machine::X86)];
 
 entries! {
     CPU_MITIGATIONS [KernelEntry, KernelCode, ContextSwitch]

@@ -35,11 +35,16 @@ mod processors;
 mod scheduling;
 mod security;
 mod tracing;
+mod without;
+
+pub use without::{Machine, Without};
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use tollgate_model::Effect;
+
+use crate::text::Configuration;
 
 /// The purpose of a group of options.
 #[derive(Debug)]
@@ -63,8 +68,8 @@ pub struct Entry {
     pub about: Option<&'static str>,
     /// The boundaries that it affects.
     pub affects: Option<Affects>,
-    /// The meaning of its absence from a kernel, where that is not that the kernel lacks the feature.
-    pub without: Option<&'static str>,
+    /// Kernels whose configuration does not have it, and that do not lack the feature for that.
+    pub without: &'static [Without],
     /// The parameters of the kernel's command line that override it, with `_` for `-`.
     pub parameters: &'static [&'static str],
 }
@@ -81,7 +86,7 @@ pub struct Affects {
 impl Entry {
     /// An entry that only says that the options belong here.
     const fn named(name: &'static str) -> Self {
-        Self { name, formerly: &[], about: None, affects: None, without: None, parameters: &[] }
+        Self { name, formerly: &[], about: None, affects: None, without: &[], parameters: &[] }
     }
 
     const fn about(self, about: &'static str) -> Self {
@@ -96,12 +101,17 @@ impl Entry {
         Self { formerly, ..self }
     }
 
-    const fn without(self, without: &'static str) -> Self {
-        Self { without: Some(without), ..self }
+    const fn without(self, without: &'static [Without]) -> Self {
+        Self { without, ..self }
     }
 
     const fn parameters(self, parameters: &'static [&'static str]) -> Self {
         Self { parameters, ..self }
+    }
+
+    /// The meaning of its absence from this configuration, where that is not that the kernel lacks the feature.
+    pub fn without_in(&self, configuration: &Configuration) -> Option<&'static str> {
+        self.without.iter().find(|without| without.is_of(configuration)).map(|without| without.text)
     }
 }
 
@@ -191,7 +201,9 @@ mod tests {
     fn what_is_said_is_a_sentence_with_its_source() {
         for entry in AREAS.iter().flat_map(|area| area.entries) {
             let how = entry.affects.map(|affects| affects.effect.how);
-            for text in entry.about.into_iter().chain(entry.without).chain(how) {
+            for text in
+                entry.about.into_iter().chain(entry.without.iter().map(|without| without.text)).chain(how)
+            {
                 assert!(
                     !text.is_empty() && text.len() <= 160 && !text.ends_with('.'),
                     "{}: {text}",

@@ -4,6 +4,8 @@ use tollgate_model::Boundary::{
     CacheLine, ContextSwitch, IdleExit, InterProcessorInterrupt, KernelCode, LockContention, SplitLock,
 };
 
+use super::{Machine, Without};
+
 entries! {
     SMP [KernelCode, LockContention, CacheLine]
         "more than one processor is used; without it locks are nothing" ("arch/x86/Kconfig")
@@ -18,7 +20,8 @@ entries! {
     X86_BUS_LOCK_DETECT [SplitLock]
         "split locks trap, and are delayed or refused, as split_lock_detect= says"
         ("Documentation/arch/x86/buslock.rst")
-        .without("older kernels have it with CPU_SUP_INTEL").parameters(&["split_lock_detect"]);
+        .without(&[Without::between((5, 12, 0), (6, 12, 0), "older kernels have it with CPU_SUP_INTEL").on(Machine::X86)])
+        .parameters(&["split_lock_detect"]);
     X86_INTEL_PSTATE * "the frequency is chosen by Intel's own driver"
         ("Documentation/admin-guide/pm/intel_pstate.rst").parameters(&["intel_pstate"]);
     X86_AMD_PSTATE * "the frequency is chosen by AMD's own driver"

@@ -6,7 +6,7 @@ use tollgate_output::table::{Look, Table, heading, paragraph};
 
 use super::asked::Asked;
 use super::text;
-use crate::{Area, Entry, Overridden, Value};
+use crate::{Area, Configuration, Entry, Overridden, Value};
 
 /// The value of an option that a configuration does not have.
 const NOT_OFFERED: &str = "not offered";
@@ -29,7 +29,13 @@ struct InArea {
 }
 
 /// The options that affect latencies: those that are on, then those that are off or not offered, by name.
-pub(crate) fn affecting(options: &Options, given: &[Overridden], asked: &Asked, width: usize) -> String {
+pub(crate) fn affecting(
+    configuration: &Configuration,
+    options: &Options,
+    given: &[Overridden],
+    asked: &Asked,
+    width: usize,
+) -> String {
     let areas: Vec<InArea> = asked.areas.iter().map(|area| in_area(area, options)).collect();
     let mut text = heading("Options that affect latencies", width);
     text.push_str(&match asked.explained {
@@ -37,7 +43,7 @@ pub(crate) fn affecting(options: &Options, given: &[Overridden], asked: &Asked, 
         true => reasons(&areas, options, given, width),
         false => names(&areas, options, given, width),
     });
-    text.push_str(&others(&areas, options, asked, width));
+    text.push_str(&others(&areas, configuration, options, asked.explained, width));
     if !asked.explained {
         let more = "--explain says which boundaries each of them affects and how, --area NAME lists an area one by \
              one, --all everything.";
@@ -101,13 +107,19 @@ fn reasons(areas: &[InArea], options: &Options, given: &[Overridden], width: usi
 }
 
 /// The options that are off or not offered, a paragraph for each reason.
-fn others(areas: &[InArea], options: &Options, asked: &Asked, width: usize) -> String {
+fn others(
+    areas: &[InArea],
+    configuration: &Configuration,
+    options: &Options,
+    explained: bool,
+    width: usize,
+) -> String {
     let mut by_reason: Vec<(&str, ByArea)> = vec![("off", vec![]), (NOT_OFFERED, vec![])];
     for InArea { area, others, .. } in areas {
         for entry in others {
             let why = match options.contains_key(entry.name) {
                 true => "off",
-                false => entry.without.unwrap_or(NOT_OFFERED),
+                false => entry.without_in(configuration).unwrap_or(NOT_OFFERED),
             };
             let at = by_reason.iter().position(|(known, _)| *known == why).unwrap_or_else(|| {
                 by_reason.push((why, vec![]));
@@ -125,7 +137,7 @@ fn others(areas: &[InArea], options: &Options, asked: &Asked, width: usize) -> S
         let number: usize = areas.iter().map(|(_, names)| names.len()).sum();
         let list = match why == &NOT_OFFERED && number > MOST_LACKING {
             true => format!("{number} that are known to affect latencies"),
-            false => listed(areas, asked.explained),
+            false => listed(areas, explained),
         };
         if ["off", NOT_OFFERED].contains(why) {
             text.push('\n');

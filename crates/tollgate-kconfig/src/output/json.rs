@@ -139,7 +139,7 @@ impl<'a> ConfigDocument<'a> {
             differences: differences
                 .iter()
                 .filter(|it| asked.has(it.area))
-                .map(Differs::from_difference)
+                .map(|it| Differs::from_difference(it, &configurations))
                 .collect(),
         }
     }
@@ -167,7 +167,7 @@ impl<'a> ConfigurationRecord<'a> {
             compressions: reading.compressions.iter().map(|compression| compression.name()).collect(),
             release: reading.release.as_deref(),
             version: configuration.version.as_deref(),
-            architecture: configuration.architecture.as_deref(),
+            architecture: configuration.architecture(),
             compiler: configuration.compiler(),
             counts: Counts::of(configuration),
             unended: configuration.unended,
@@ -199,7 +199,7 @@ fn affecting<'a>(configuration: &'a Configuration, asked: &Asked) -> Vec<Affecti
                 option: entry.name,
                 area: area.name,
                 value,
-                without: entry.without,
+                without: entry.without_in(configuration),
                 affects: Affects::from_entry(Some(entry)),
             });
         }
@@ -216,7 +216,7 @@ impl Affects {
 }
 
 impl<'a> Differs<'a> {
-    fn from_difference(difference: &Difference<'a>) -> Self {
+    fn from_difference(difference: &Difference<'a>, configurations: &[&Configuration]) -> Self {
         Self {
             option: difference.name,
             area: difference.area.name,
@@ -226,7 +226,7 @@ impl<'a> Differs<'a> {
             },
             values: difference.values.iter().map(|value| value.map(ToString::to_string)).collect(),
             formerly: difference.formerly.clone(),
-            without: difference.entry.and_then(|entry| entry.without),
+            without: difference.without(configurations),
             affects: Affects::from_entry(difference.entry),
         }
     }

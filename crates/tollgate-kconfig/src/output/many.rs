@@ -171,8 +171,8 @@ fn table(chosen: &[Chosen], rows: &[&Difference], explained: bool) -> Table {
         cells.extend(it.values.iter().map(|value| text::value(*value)));
         let output = it.entry.filter(|_| explained).and_then(text::about);
         let mut remarks: Vec<String> = output.into_iter().collect();
-        let lacking = it.values.iter().any(Option::is_none);
-        remarks.extend(it.entry.filter(|_| lacking).and_then(|entry| entry.without).map(str::to_owned));
+        let configurations: Vec<_> = chosen.iter().map(|it| &it.reading.configuration).collect();
+        remarks.extend(it.without(&configurations).map(str::to_owned));
         for (value, letter) in it.values.iter().zip(LETTERS) {
             remarks.extend(text::long_value(*value).map(|text| format!("{letter} {text}")));
         }

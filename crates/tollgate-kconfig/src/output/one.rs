@@ -25,7 +25,7 @@ pub(crate) fn show(chosen: &Chosen, asked: &Asked, width: usize) -> String {
     let (areas, options) = (areas(chosen, asked, width), options(chosen));
     let parts = match asked.every_option {
         true => [areas, every(&options, &given, asked, width)],
-        false => [affecting(&options, &given, asked, width), areas],
+        false => [affecting(configuration, &options, &given, asked, width), areas],
     };
     text.push_str(&parts.join("\n"));
     text.push('\n');

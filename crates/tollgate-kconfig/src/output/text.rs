@@ -21,11 +21,13 @@ pub(crate) fn kernel(chosen: &Chosen) -> String {
         (None, Some(release)) => format!("Linux {release}"),
         (None, None) => "a kernel of unknown version".to_owned(),
     }];
-    words.extend(configuration.architecture.clone());
-    match configuration.value("64BIT") {
-        Some(Value::BuiltIn) => words.push("64 bits".to_owned()),
-        Some(_) => words.push("32 bits".to_owned()),
-        None => {}
+    words.extend(configuration.architecture().map(str::to_owned));
+    let is_built_in = |name: &str| configuration.value(name) == Some(&Value::BuiltIn);
+    // Before 2.6.24 there was no 64BIT on x86.
+    match (configuration.value("64BIT"), is_built_in("X86_64"), is_built_in("X86_32")) {
+        (Some(Value::BuiltIn), ..) | (None, true, _) => words.push("64 bits".to_owned()),
+        (Some(_), ..) | (None, _, true) => words.push("32 bits".to_owned()),
+        (None, false, false) => {}
     }
     words.extend(configuration.compiler().map(|compiler| format!("built by {compiler}")));
     words.join(", ")
