@@ -59,6 +59,7 @@ impl Subjects {
             state.printed_descriptors.is_empty(),
             state.printed_gates.is_empty(),
             state.printed_tss.is_empty(),
+            state.bases.is_empty(),
         ]
         .contains(&false);
         // A text may have thousands of MSRs, and prose behind each.
@@ -82,6 +83,7 @@ fn subject(what: &What) -> u8 {
         | What::Descriptor(_)
         | What::Gate(_)
         | What::TssField { .. }
+        | What::Base { .. }
         | What::Register { register: Register::CR0 | Register::CR4, .. } => TABLES,
         What::Msr { number, .. } => of_msr(*number),
         _ => 0,

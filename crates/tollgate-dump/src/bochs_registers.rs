@@ -24,9 +24,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
         let Some(flags) = number(flags.split([':', ' ']).next().unwrap_or_default()) else { return false };
         return sink.push(FORMAT, What::Register { register: Register::RFLAGS, value: flags.value });
     }
-    if let Some((name, rest)) =
-        text.split_once('=').filter(|(name, _)| matches!(*name, "CR0" | "CR3" | "CR4" | "EFER"))
-    {
+    if let Some((name, rest)) = text.split_once('=').filter(|(name, _)| is_control(name)) {
         return control(sink, name, rest);
     }
     let Some((name, rest)) = text.split_once(':').filter(|(name, _)| name.len() <= 14) else { return false };
@@ -43,10 +41,15 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     }
 }
 
+/// CR0, EFER, and DR6 of `dreg`.
+fn is_control(name: &str) -> bool {
+    let is_numbered = name.starts_with("CR") || name.starts_with("DR");
+    name == "EFER" || is_numbered && Register::by_name(name).is_some()
+}
+
 /// The line below a segment register that says what `dh` and `dl` mean, and lines of no interest below CR3.
 fn is_explanation(sink: &Sink, text: &str) -> bool {
-    let is_below =
-        ["Data segment, base=", "Code segment, base=", "PCD=page-level", "PWT=page-level", "CR2=page fault"];
+    let is_below = ["Data segment, base=", "Code segment, base=", "PCD=page-level", "PWT=page-level"];
     sink.line() > 1 && is_below.iter().any(|known| text.starts_with(known))
 }
 
@@ -75,13 +78,14 @@ fn segment(sink: &mut Sink, register: SegmentRegister, rest: &str) -> bool {
         base: descriptor.base.into(),
         base_bits: 32,
         limit: descriptor.effective_limit(),
-        rights: descriptor.access_rights(),
+        rights: Some(descriptor.access_rights()),
     };
     sink.push(FORMAT, What::Segment { register, selector: Selector(selector), hidden: Some(hidden) })
 }
 
 /// `CR0=0xe0000011: PG CD ...`.
 fn control(sink: &mut Sink, name: &str, rest: &str) -> bool {
+    let rest = rest.strip_prefix("page fault laddr=").unwrap_or(rest);
     let end = rest.find([':', ' ']).unwrap_or(rest.len());
     let Some(value) = prefixed(&rest[..end]) else { return false };
     let register = |register| What::Register { register, value: value.value };
@@ -92,7 +96,8 @@ fn control(sink: &mut Sink, name: &str, rest: &str) -> bool {
 fn general(sink: &mut Sink, text: &str) -> bool {
     let one = |(name, value): (&str, &str)| {
         let register = Register::by_name(name).filter(|_| name.len() <= 8)?;
-        let value = number(value).filter(|hex| hex.digits >= 8)?.value;
+        // Digits without a mark are Linux's.
+        let value = number(value).filter(|hex| hex.digits >= 8 && value.len() > hex.digits)?.value;
         Some(What::Register { register, value })
     };
     pairs(text).map_while(one).map(|what| sink.push(FORMAT, what)).count() > 0
@@ -111,7 +116,10 @@ mod tests {
         );
         assert_eq!(new, whats("ss:s=0x0010, dl=0x0000ffff, dh=0x00cf9300, valid=31"));
         let What::Segment { hidden: Some(hidden), .. } = new[0] else { panic!("{new:?}") };
-        assert_eq!((hidden.limit, hidden.rights.0), (0xffff_ffff, 0x00c0_9300));
+        assert_eq!(
+            (hidden.limit, hidden.rights),
+            (0xffff_ffff, Some(tollgate_x86::AccessRights(0x00c0_9300)))
+        );
         let tr = whats("tr:0x0040, dh=0x00008b14, dl=0xc380006b, valid=1");
         assert!(matches!(
             tr[0],
@@ -148,6 +156,13 @@ mod tests {
         }
     }
 
+    #[test]
+    fn digits_without_a_mark_are_those_of_linux() {
+        let format = |text: &[u8]| crate::read(text, None).pieces.last().map(|piece| piece.format);
+        assert_eq!(format(b"eax: 00000000_00000001 ebx: 00000000_00000002"), Some(FORMAT));
+        assert_eq!(format(b"eax: 00000001   ebx: 00000002"), Some(Format::Oops));
+    }
+
     proptest! {
         #[test]
         fn what_is_printed_is_read(selector: u16, bytes: [u8; 8], base: u64, limit: u16) {
@@ -156,7 +171,7 @@ mod tests {
             let printed = whats(&format!("tr:0x{selector:04x}, dh=0x{:08x}, dl=0x{:08x}, valid=1", raw >> 32, raw as u32));
             let hidden = Hidden {
                 base: descriptor.base.into(), base_bits: 32, limit: descriptor.effective_limit(),
-                rights: descriptor.access_rights(),
+                rights: Some(descriptor.access_rights()),
             };
             let register = SegmentRegister::Tr;
             prop_assert_eq!(printed, [What::Segment { register, selector: Selector(selector), hidden: Some(hidden) }]);

@@ -1,15 +1,16 @@
-//! Bochs' `info gdt` and `info idt`.
+//! Bochs' `info gdt`, `info ldt`, `info idt`, and `info ivt` of real mode.
 //!
 //! From bx_debug/dbg_main.cc: `bx_dbg_print_descriptor` and `bx_dbg_print_descriptor64`. Limits are in bytes for code and
 //! data, but not scaled for a TSS; DPL and P of code and data are left out, as is the base of a 64-bit TSS. Up to version
 //! 2.6 entries of 16 bytes were printed as two of 8, the second as `??? descriptor hi=0x00000000, lo=0xffff8000`. GDT
-//! entries are numbered by their selector in four digits; older versions count them in two.
+//! entries are numbered by their selector in four digits; older versions count them in two. `info ivt` prints
+//! `INT# 10 > C000:0155 (0x000c0155)` of the 4 bytes at four times the vector.
 
 use tollgate_x86::Selector;
 
 use crate::line::{Line, excerpt};
-use crate::number::{after, assigned, assignments, number, prefixed, word};
-use crate::piece::{Form, TableRegister, What};
+use crate::number::{after, assigned, assignments, number, plain, prefixed, word};
+use crate::piece::{Form, SegmentRegister, TableRegister, What};
 use crate::printed::{PrintedDescriptor, PrintedGate};
 use crate::{format::Format, sink::Sink};
 
@@ -21,9 +22,9 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
         return true;
     }
     for (names, table) in [
-        (["Global Descriptor Table (base=", "gdt (base="], Some(TableRegister::Gdt)),
-        (["Interrupt Descriptor Table (base=", "idt (base="], Some(TableRegister::Idt)),
-        (["Local Descriptor Table (base=", "ldt (base="], None),
+        (["Global Descriptor Table (base=", "gdt (base="], Ok(TableRegister::Gdt)),
+        (["Interrupt Descriptor Table (base=", "idt (base="], Ok(TableRegister::Idt)),
+        (["Local Descriptor Table (base=", "ldt (base="], Err(SegmentRegister::Ldtr)),
     ] {
         if names.iter().any(|name| text.starts_with(name)) {
             return header(sink, table, text);
@@ -33,22 +34,26 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     match table {
         "GDT[" | "gdt[" => gdt_entry(sink, rest),
         "IDT[" | "idt[" => idt_entry(sink, rest),
-        "LDT[" | "ldt[" => true,
+        "LDT[" | "ldt[" => ldt_entry(sink, rest),
+        "INT#" => vector(sink, rest),
         _ => false,
     }
 }
 
-/// `Global Descriptor Table (base=0x00000000c0000900, limit=31):`, the limit in decimal. An LDT's address is not
-/// kept.
-fn header(sink: &mut Sink, table: Option<TableRegister>, text: &str) -> bool {
+/// `Global Descriptor Table (base=0x00000000c0000900, limit=31):`, the limit in decimal.
+fn header(sink: &mut Sink, table: Result<TableRegister, SegmentRegister>, text: &str) -> bool {
     let mut pairs = assignments(text);
     let base = pairs.next().and_then(|(_, value)| prefixed(value));
     let limit = pairs.next().and_then(|(_, value)| value.split(')').next()?.parse().ok());
     let (Some(base), Some(limit)) = (base, limit) else { return false };
-    if let Some(table) = table {
-        sink.push(FORMAT, What::TableRegister { table, base: Some(base.value), limit: Some(limit) });
-    }
-    true
+    let base = base.value;
+    sink.push(
+        FORMAT,
+        match table {
+            Ok(table) => What::TableRegister { table, base: Some(base), limit: Some(limit) },
+            Err(register) => What::Base { register, base, limit: Some(limit) },
+        },
+    )
 }
 
 /// The number before `]=` and what follows: with `0x` in hexadecimal, else in decimal.
@@ -62,10 +67,35 @@ fn index(rest: &str) -> Option<(u64, usize, &str)> {
 }
 
 fn gdt_entry(sink: &mut Sink, rest: &str) -> bool {
+    entry(sink, rest, 0)
+}
+
+/// Its selectors have bit 2 set. Rows of no descriptor are understood as well.
+fn ldt_entry(sink: &mut Sink, rest: &str) -> bool {
+    entry(sink, rest, 0b100);
+    true
+}
+
+/// ` 10 > C000:0155 (0x000c0155) VIDEO`.
+fn vector(sink: &mut Sink, rest: &str) -> bool {
+    let Some((number, target)) = rest.split_once('>') else { return false };
+    let target =
+        word(target).0.split_once(':').and_then(|(segment, offset)| plain(segment).zip(plain(offset)));
+    let (Some(number), Some((segment, offset))) = (plain(number.trim_matches(' ')), target) else {
+        return false;
+    };
+    if number.digits != 2 || segment.digits != 4 || offset.digits != 4 {
+        return false;
+    }
+    let bytes = (segment.value << 16 | offset.value) as u32;
+    sink.bytes(FORMAT, Some(4 * number.value), bytes.to_le_bytes().to_vec())
+}
+
+fn entry(sink: &mut Sink, rest: &str, table: u16) -> bool {
     let Some((index, digits, rest)) = index(rest) else { return false };
     let selector = if digits == 4 { Some(index) } else { index.checked_mul(8) };
     let Some(selector) = selector.and_then(|selector| u16::try_from(selector).ok()) else { return false };
-    let Some((descriptor, form)) = descriptor(selector, rest) else { return false };
+    let Some((descriptor, form)) = descriptor(selector & !0b111 | table, rest) else { return false };
     if let Some(form) = form {
         sink.form(FORMAT, form);
     }
@@ -99,6 +129,13 @@ fn descriptor(selector: u16, rest: &str) -> Option<(PrintedDescriptor, Option<Fo
     } else {
         printed.flags = Some(type_of(rest)?.into());
         printed.mask = 0x1f;
+        if let Some((selector, offset, behind)) = target(rest) {
+            printed.target = Some((selector, offset));
+            if let Some(level) = level(behind) {
+                printed.flags = printed.flags.map(|flags| flags | u16::from(level) << 5);
+                printed.mask |= 0x60;
+            }
+        }
         if let Some(at) = rest.find(" at 0x") {
             let (base, length) = rest[at + 4..].split_once(',')?;
             printed.base = Some(prefixed(base)?.value);
@@ -154,6 +191,19 @@ fn form(rest: &str) -> Option<Form> {
     rest.starts_with("64-Bit").then_some(Form::LongName)
 }
 
+/// Where a gate leads, `target=0x0008:0x808655cd, DPL=3`, and what follows.
+fn target(rest: &str) -> Option<(Selector, u64, &str)> {
+    let (target, behind) = word(&rest[rest.find("target=")? + 7..]);
+    let (selector, offset) = target.trim_end_matches(',').split_once(':')?;
+    let selector = u16::try_from(prefixed(selector)?.value).ok()?;
+    Some((Selector(selector), number(offset)?.value, behind))
+}
+
+fn level(text: &str) -> Option<u8> {
+    let (_, level) = assignments(text).find(|(name, _)| *name == "DPL")?;
+    level.parse().ok().filter(|level| *level < 4)
+}
+
 fn idt_entry(sink: &mut Sink, rest: &str) -> bool {
     let Some((index, _, rest)) = index(rest) else { return false };
     // A limit of ffff makes a list of 8192 entries of 8 bytes; no vector is above ff, nor its halves above 1ff.
@@ -168,18 +218,12 @@ fn idt_entry(sink: &mut Sink, rest: &str) -> bool {
         kind: kind(rest),
         ..PrintedGate::default()
     };
-    if let Some(at) = rest.find("target=") {
-        let (target, behind) = word(&rest[at + 7..]);
-        let target = target.trim_end_matches(',').split_once(':');
-        let Some((selector, offset)) = target.and_then(|(a, b)| prefixed(a).zip(number(b))) else {
-            return false;
-        };
-        let Ok(selector) = u16::try_from(selector.value) else { return false };
-        gate.selector = Some(Selector(selector));
-        gate.offset = Some(offset.value);
+    if rest.contains("target=") {
+        let Some((selector, offset, behind)) = target(rest) else { return false };
+        gate.selector = Some(selector);
+        gate.offset = Some(offset);
         gate.type_bits = type_of(rest);
-        gate.dpl =
-            assignments(behind).find(|(name, _)| *name == "DPL").and_then(|(_, level)| level.parse().ok());
+        gate.dpl = level(behind);
         gate.symbol =
             behind.split_once('(').map(|(_, symbol)| excerpt(symbol.trim_end_matches(')')).to_owned());
     } else if rest.starts_with("???") {
@@ -300,6 +344,19 @@ mod tests {
     }
 
     #[test]
+    fn an_ldt_a_gate_in_a_table_and_the_vectors_of_real_mode() {
+        let row =
+            descriptors("LDT[0x0008]=Data segment, base=0x00010000, limit=0x00000fff, Read/Write, Accessed");
+        assert_eq!((row[0].selector, row[0].base), (0x0c, Some(0x1_0000)));
+        let row = descriptors("GDT[0x0030]=32-Bit Call Gate target=0x0008:0xc0001000, DPL=3");
+        assert_eq!((row[0].target, row[0].bits(0x7f)), (Some((Selector(8), 0xc000_1000)), Some(0x6c)));
+        assert_eq!(
+            whats("INT# 10 > C000:0155 (0x000c0155) VIDEO"),
+            [What::Bytes { address: Some(0x40), bytes: vec![0x55, 1, 0, 0xc0] }]
+        );
+    }
+
+    #[test]
     fn what_is_no_entry() {
         for text in [
             "GDT[",
@@ -309,6 +366,8 @@ mod tests {
             "GDT[0x10]=nonsense",
             "IDT[0x2e]=",
             "GDT[0x08]=???",
+            "INT# 10",
+            "INT# 10 > C000:155 (0x000c0155)",
         ] {
             assert_eq!(whats(text), [], "{text}");
         }

@@ -3,7 +3,7 @@
 //! From bx_debug/dbg_main.cc: `bx_dbg_info_tss_command` and `bx_dbg_print_tss`, which reads the TSS as one of 32 bits in
 //! every mode.
 
-use crate::number::{pairs, prefixed};
+use crate::number::{assigned, pairs, prefixed};
 use crate::piece::{SegmentRegister, What};
 use crate::{format::Format, line::Line, sink::Sink};
 
@@ -15,7 +15,8 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
         sink.in_tss = true;
         let Some(selector) = prefixed(rest.split(',').next().unwrap_or_default()) else { return false };
         let Ok(selector) = u16::try_from(selector.value) else { return false };
-        return sink.push(FORMAT, What::selector(SegmentRegister::Tr, selector));
+        sink.push(FORMAT, What::selector(SegmentRegister::Tr, selector));
+        return assigned(rest, "base").is_none_or(|base| sink.push(FORMAT, What::tss(base)));
     }
     if let Some(rest) = text.strip_prefix("ss:esp(") {
         sink.in_tss = true;
@@ -66,7 +67,8 @@ i/o map: 0x8000";
         let printed = whats(text);
         assert!(printed.contains(&What::TssField { name: "esp0", value: 0xc021_8000 }));
         assert!(printed.contains(&What::TssField { name: "iomap", value: 0x8000 }));
-        assert_eq!(printed.len(), 1 + 4 + 1 + 3 + 4 + 1);
+        assert!(printed.contains(&What::tss(0xc021_61dc)));
+        assert_eq!(printed.len(), 2 + 4 + 1 + 3 + 4 + 1);
         let alone = whats("cr3: 0x00101000");
         assert!(
             matches!(alone[..], [What::Register { .. }]),

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use tollgate_model::sorting::Ordered as _;
 use tollgate_x86::{Descriptor, Selector, Width};
 
-use crate::joined::{Contradiction, Defect, DefectOf, GdtEntry, IdtEntry, Joined, Origin, Weight};
+use crate::joined::{
+    Contradiction, Defect, DefectOf, GdtEntry, IdtEntry, Joined, Origin, Segment, Segmentation, Weight,
+};
 use crate::piece::{Register, SegmentRegister};
 use crate::printed::{PrintedDescriptor, PrintedGate};
 use crate::tables::{flags, upper_base};
@@ -88,7 +90,7 @@ impl Found {
                 self.rows(*selector, first, second);
             }
         }
-        for (register, segment) in &state.segments {
+        for (register, segment) in holders(state) {
             let selector = segment.selector.value;
             let Some(entry) = entry_of(selector.offset()).filter(|_| !selector.is_null()) else { continue };
             let Some(descriptor) = low(entry) else { continue };
@@ -251,7 +253,9 @@ impl Found {
         }
         let Some(limit) = &state.gdtr.limit else { return };
         let beyond = |selector: u16| u64::from(selector | 7) > u64::from(limit.value);
-        for (selector, rows) in state.printed_descriptors.iter().filter(|(selector, _)| beyond(**selector)) {
+        let in_gdt = |selector: u16| Selector(selector).table() == tollgate_x86::Table::Gdt;
+        let rows = state.printed_descriptors.iter().filter(|(selector, _)| in_gdt(**selector));
+        for (selector, rows) in rows.filter(|(selector, _)| beyond(**selector)) {
             // A debugger shows entries that do not exist as reserved.
             if rows[0].value.flags.is_some_and(|flags| flags != 0) {
                 let what =
@@ -259,7 +263,7 @@ impl Found {
                 self.say(limit.lines.iter().chain(&rows[0].lines), what);
             }
         }
-        for (register, segment) in &state.segments {
+        for (register, segment) in holders(state) {
             let Selector(selector) = segment.selector.value;
             if selector & 0b100 == 0 && selector > 3 && beyond(selector & !0b111) {
                 let what = format!(
@@ -275,7 +279,7 @@ impl Found {
     /// Values that tools leave out or cut.
     fn tools(&mut self, state: &Joined) {
         let is_long = state.width.width == Some(Width::Long);
-        if state.formats.contains(&Format::Qemu) {
+        if state.formats.contains(&Format::Qemu) && state.segmentation() != Segmentation::Real {
             let segment = state.segments.values().find(|segment| segment.base.is_some());
             if let Some(segment) =
                 segment.filter(|_| state.gdtr.base.is_some() && state.gdt(Width::Legacy).is_empty())
@@ -293,6 +297,11 @@ impl Found {
                 self.defect(DefectOf::QemuCutsBases, &base.lines);
             }
         }
+        if let Some(tss) =
+            state.base_of(SegmentRegister::Tr).filter(|_| state.formats.contains(&Format::KdPcr) && is_long)
+        {
+            self.defect(DefectOf::PcrTakesNames, &tss.lines);
+        }
         if state.formats.contains(&Format::BochsTss) && is_long {
             let lines = state.printed_tss.values().next().map_or(&[][..], |printed| &printed.lines);
             self.defect(DefectOf::BochsReadsTss32, lines);
@@ -306,6 +315,16 @@ impl Found {
             }
         }
     }
+}
+
+/// The registers that hold selectors: in real mode none do, in virtual-8086 mode TR and LDTR.
+fn holders(state: &Joined) -> impl Iterator<Item = (&SegmentRegister, &Segment)> {
+    let segmentation = state.segmentation();
+    state.segments.iter().filter(move |(register, _)| match segmentation {
+        Segmentation::Real => false,
+        Segmentation::Virtual8086 => matches!(register, SegmentRegister::Tr | SegmentRegister::Ldtr),
+        Segmentation::Protected => true,
+    })
 }
 
 /// The descriptor of 8 bytes that the entry is or begins with.

@@ -27,6 +27,7 @@ pub(crate) fn sign_of(piece: &Piece) -> Option<Sign> {
         }
         What::Register { register, value } => of_register(*register, *value),
         What::Msr { number, value } => of_msr(Msr::by_number(*number)?, *value),
+        What::Base { base, .. } => is_large(*base).then_some(LARGE),
         What::Gate(gate) => gate.offset.is_some_and(is_large).then_some(LARGE),
         // L is reserved outside long mode, but a table may be made before the mode is entered.
         What::Descriptor(printed) => {
@@ -61,13 +62,14 @@ const fn of_form(form: Form) -> Sign {
         Form::LegacyName => legacy(Proof, "a name is used that 32-bit systems alone have"),
         Form::WideRegisters => long(Hint, "the instruction pointer is called RIP"),
         Form::NarrowRegisters => legacy(Hint, "the instruction pointer is called EIP"),
+        Form::BochsLong => long(Proof, "Bochs logs that the processor is in long mode"),
+        Form::BochsLegacy => legacy(Proof, "Bochs logs that the processor is not in long mode"),
     }
 }
 
-fn of_segment(register: SegmentRegister, base: u64, rights: AccessRights) -> Option<Sign> {
-    let access = rights.0 >> 8 & 0xff;
-    let is_long_code = register == SegmentRegister::Cs && rights.0 & 1 << 21 != 0 && access & 0x98 == 0x98;
-    if is_long_code {
+fn of_segment(register: SegmentRegister, base: u64, rights: Option<AccessRights>) -> Option<Sign> {
+    let is_long_code = rights.is_some_and(|rights| rights.0 & 1 << 21 != 0 && rights.0 >> 8 & 0x98 == 0x98);
+    if register == SegmentRegister::Cs && is_long_code {
         return Some(long(Proof, "the processor runs code with L set"));
     }
     is_large(base).then_some(long(Proof, "a segment's base has more than 32 bits"))

@@ -38,6 +38,10 @@ formats! {
         "2e:  808655cd nt!KiSystemService";
     Rdmsr "rdmsr" "Windows debugger, rdmsr, in both spellings."
         "msr[c0000081] = 00230010`00000000";
+    KdPcr "pcr" "Windows debugger, !pcr and dt of _KPCR: where a processor's tables are."
+        "KPCR for Processor 0 at ffdff000:";
+    Oops "oops" "Linux, the registers in a report of an oops or a panic."
+        "CS:  0010 DS: 0000 ES: 0000 CR0: 0000000080050033";
     Hexdump "hexdump" "hexdump -C: bytes with their text between bars."
         "00000000  ff ff 00 00 00 9b cf 00  ff ff 00 00 00 93 cf 00  |................|";
     Xxd "xxd" "xxd: groups of bytes after an offset and a colon."
@@ -56,12 +60,14 @@ formats! {
         "fffff800`00b95080  fffff800`01023d80 nt!KiSystemCall32";
     Qemu "qemu" "QEMU, info registers and its -d cpu_reset log, in 32 and 64 bits."
         "TR =0040 fffffe0000003000 00004087 00008b00 DPL=0 TSS64-busy";
-    BochsTables "bochs-tables" "Bochs, info gdt and info idt."
+    BochsTables "bochs-tables" "Bochs, info gdt, info ldt, info idt and info ivt."
         "IDT[0x2e]=32-Bit Interrupt Gate target=0x0008:0x808655cd, DPL=3";
     BochsTss "bochs-tss" "Bochs, info tss."
         "ss:esp(0): 0x0018:0xc0218000";
     BochsRegisters "bochs" "Bochs, sreg, creg and r."
         "tr:0x0040, dh=0x00008b14, dl=0xc380006b, valid=1";
+    BochsLog "bochs-log" "Bochs, the state of a processor that it logs at a triple fault or a panic."
+        "00049935377i[CPU0  ] | CR3=0x00101000 CR4=0x00000020";
     KdRegisters "r" "Windows debugger, r: registers by name."
         "idtr=8003f400";
     GdbMemory "x" "gdb, x/xb, x/xh, x/xw and x/xg; Bochs' and QEMU's x."
@@ -70,8 +76,6 @@ formats! {
         "rip            0xffffffff81e00080  0xffffffff81e00080 <entry_SYSCALL_64>";
     Assembler "asm" "Data directives of GNU as and NASM: .quad, .long, .word, .byte, dq, dd, dw, db."
         ".quad 0x00cf9b000000ffff";
-    Oops "oops" "Linux, the registers in a report of an oops or a panic."
-        "CS:  0010 DS: 0000 ES: 0000 CR0: 0000000080050033";
     List "list" "An entry of the GDT a line, behind its selector or index; GDT_ENTRY_INIT of Linux."
         "08: 00af9b000000ffff";
     Hex "hex" "Digits alone, two to a byte in memory order; words with 0x are values, lowest byte first."

@@ -6,9 +6,10 @@
 
 use tollgate_x86::Msr;
 
+use crate::line::{Line, excerpt};
 use crate::number::{is_hex, little_endian, number, prefixed, strip_prefix, word};
 use crate::piece::{Form, Register, SegmentRegister, What};
-use crate::{complaint::Wrong, format::Format, line::Line, sink::Sink};
+use crate::{complaint::Wrong, format::Format, sink::Sink};
 
 pub(crate) fn read_memory(sink: &mut Sink, line: &Line<'_>) -> bool {
     const FORMAT: Format = Format::GdbMemory;
@@ -87,7 +88,15 @@ pub(crate) fn read_registers(sink: &mut Sink, line: &Line<'_>) -> bool {
         "eip" => sink.form(FORMAT, Form::NarrowRegisters),
         _ => {}
     }
-    sink.push(FORMAT, what)
+    let symbol = rest.split_once('<').and_then(|(_, symbol)| symbol.split_once('>'));
+    let symbol = match (&what, symbol) {
+        (What::Register { register, .. }, Some((symbol, _))) => {
+            Some(What::symbol(*register, excerpt(symbol)))
+        }
+        _ => None,
+    };
+    sink.push(FORMAT, what);
+    symbol.is_none_or(|symbol| sink.push(FORMAT, symbol))
 }
 
 #[cfg(test)]
@@ -142,7 +151,8 @@ gs_base        0x0                 0
 cr0            0x80050033          [ PG AM WP NE ET MP PE ]
 efer           0xd01               [ NXE LMA LME SCE ]";
         let printed = whats(text);
-        assert_eq!(printed.len(), 7);
+        assert_eq!(printed.len(), 8);
+        assert!(printed.contains(&What::symbol(Register::RIP, "entry_SYSCALL_64")));
         assert!(printed.contains(&What::Msr { number: 0xc000_0080, value: 0xd01 }));
         let register = SegmentRegister::Cs;
         assert!(printed.contains(&What::selector(register, 0x10)));

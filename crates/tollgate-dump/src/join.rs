@@ -2,7 +2,7 @@
 
 use std::collections::btree_map::Entry;
 
-use tollgate_x86::{Msr, Width};
+use tollgate_x86::{Msr, Selector, Width};
 
 use crate::apart;
 use crate::evidence::{self, Sign};
@@ -204,12 +204,16 @@ impl State {
                     printed.selector.value != *selector || base.is_some_and(is_other)
                 })
             }
+            What::Base { register, base, .. } => {
+                joined.bases.get(register).is_some_and(|mine| differs(&mine.base, &Some(*base)))
+            }
             What::Msr { number, value } => {
                 !is_of_a_task(*number)
                     && joined.msrs.get(number).is_some_and(|printed| printed.value != *value)
             }
             What::Descriptor(printed) => {
-                let mine = joined.printed_descriptors.get(&printed.selector).into_iter().flatten();
+                let selector = Selector(printed.selector).with_rpl(0).0;
+                let mine = joined.printed_descriptors.get(&selector).into_iter().flatten();
                 let mut mine = mine.filter(|mine| mine.value.is_wide == printed.is_wide);
                 mine.any(|mine| mine.value.flags.is_some() && is_other(&mine.value, printed))
             }
@@ -267,11 +271,24 @@ impl Joined {
             What::Segment { register, selector, hidden } => {
                 self.take_segment(*register, *selector, hidden.as_ref(), line);
             }
-            What::Register { register, value } => put(self.registers.entry(*register), *value, line),
+            What::Register { register, value } => {
+                put(self.registers.entry(*register), *value, line);
+                // A symbol is of the address that it was printed with.
+                self.symbols.retain(|named, symbol| named != register || symbol.lines.contains(&line));
+            }
+            What::Symbol { register, symbol } => {
+                self.symbols.insert(*register, Sourced::at(symbol.clone(), line));
+            }
+            What::Base { register, base, limit } => {
+                let mine = self.bases.entry(*register).or_default();
+                tell(&mut mine.base, Some(*base), line);
+                tell(&mut mine.limit, *limit, line);
+            }
             What::Msr { number, value } => put(self.msrs.entry(*number), *value, line),
             What::TssField { name, value } => put(self.printed_tss.entry(name), *value, line),
             What::Descriptor(printed) => {
-                add(self.printed_descriptors.entry(printed.selector).or_default(), printed, line)
+                let selector = Selector(printed.selector).with_rpl(0).0;
+                add(self.printed_descriptors.entry(selector).or_default(), printed, line)
             }
             What::Gate(gate) => {
                 if self.take_slot(gate, line) {
@@ -303,7 +320,7 @@ impl Joined {
     fn take_segment(
         &mut self,
         register: SegmentRegister,
-        selector: tollgate_x86::Selector,
+        selector: Selector,
         hidden: Option<&Hidden>,
         line: usize,
     ) {
@@ -311,7 +328,7 @@ impl Joined {
             selector: Sourced::at(selector, line),
             base: hidden.map(|hidden| (Sourced::at(hidden.base, line), hidden.base_bits)),
             limit: hidden.map(|hidden| Sourced::at(hidden.limit, line)),
-            rights: hidden.map(|hidden| Sourced::at(hidden.rights, line)),
+            rights: hidden.and_then(|hidden| Some(Sourced::at(hidden.rights?, line))),
         };
         match self.segments.entry(register) {
             Entry::Occupied(mut old) if old.get().selector.value == selector => {

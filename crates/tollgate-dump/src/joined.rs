@@ -37,12 +37,16 @@ pub struct Joined {
     pub printed_gates: BTreeMap<u8, Vec<Sourced<PrintedGate>>>,
     /// Rows of a list of gates in which every 8 bytes are an entry, until they are put together.
     pub(crate) gate_slots: BTreeMap<u16, Sourced<PrintedGate>>,
+    /// Where TSS and LDT are, from a tool that does not say which selectors find them.
+    pub bases: BTreeMap<SegmentRegister, Table>,
     /// Fields of the TSS that were printed without its address.
     pub printed_tss: BTreeMap<&'static str, Sourced<u64>>,
     /// Model-specific registers, by number.
     pub msrs: BTreeMap<u32, Sourced<u64>>,
     /// Other registers; of one that was printed again the last value.
     pub registers: BTreeMap<Register, Sourced<u64>>,
+    /// What is at the addresses in registers, by the symbols of a tool.
+    pub symbols: BTreeMap<Register, Sourced<String>>,
     /// Contradictions.
     pub contradictions: Vec<Contradiction>,
     /// Known defects of the tools that printed it.
@@ -69,6 +73,17 @@ impl Apart {
     pub const fn is_doubtful(self) -> bool {
         matches!(self, Self::Section(_) | Self::Prose(_))
     }
+}
+
+/// What a segment register holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Segmentation {
+    /// A sixteenth of the segment's base, and the IDT has 4 bytes for a vector: CR0.PE is clear.
+    Real,
+    /// A sixteenth of the segment's base, and the tables are those of protected mode: EFLAGS.VM is set.
+    Virtual8086,
+    /// A selector, as far as the text shows.
+    Protected,
 }
 
 /// GDTR or IDTR.
@@ -174,6 +189,8 @@ pub enum Origin {
     Bytes,
     /// A tool's explanation of the descriptor.
     Explained,
+    /// A tool that names the address alone.
+    Named,
 }
 
 /// Two things that cannot both be true.
@@ -224,6 +241,8 @@ defects! {
     BochsHalfGate
         "Bochs lists a 16-byte gate as two entries of 8 bytes: this is half a gate, of the vector that is half of its number";
     BochsReadsTss32 "Bochs reads the TSS as one of 32 bits, in long mode also";
+    PcrTakesNames
+        "WinDbg's !pcr prints GdtBase as NtTib.ExceptionList and TssBase as NtTib.StackBase on a 64-bit target, and 0 as IDT, GDT and TSS";
     BochsLeavesOut "Bochs leaves DPL and P of code and data segments out";
     QemuHiddenOnly "QEMU shows the hidden parts of the segment registers, not the descriptors in the tables";
     QemuCutsCr4 "QEMU prints the low 32 bits of CR4: bit 32, FRED, is not seen";

@@ -55,8 +55,8 @@ fn row(text: &str) -> Option<PrintedDescriptor> {
         kind,
         flags: Some(flags),
         mask,
-        raw: None,
         is_wide: base.digits == 16,
+        ..PrintedDescriptor::default()
     })
 }
 

@@ -12,14 +12,22 @@
 //! fields are shown as `0y01110 (0xe)`. The address is in the command alone; it may be a sum such as `@idtr+2e*8`.
 
 use crate::kd_layouts::{LAYOUTS, Layout};
+use crate::kd_pcr;
 use crate::number::{number, plain, word};
-use crate::{line::Line, sink::Sink, structure::Structure};
+use crate::{format::Format, line::Line, sink::Sink, structure::Structure};
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     if let Some((name, value)) = field(line.text) {
         if let Some(structure) = &mut sink.structure {
             structure.set(name, value);
+        } else if sink.in_pcr {
+            kd_pcr::field(sink, Format::Dt, name, value);
         }
+        return true;
+    }
+    if kd_pcr::is_structure(line.text) {
+        sink.finish_structure();
+        sink.in_pcr = true;
         return true;
     }
     let Some((layout, rest)) = header(line) else { return false };

@@ -18,6 +18,7 @@ const TASK_GATE: u8 = 5;
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     if let Some(rest) = line.text.strip_prefix("Dumping IDT:") {
         sink.in_idt = true;
+        sink.vector = None;
         if let Some(base) = number(word(rest).0) {
             let form = if base.digits > 8 { Form::DebuggerWide } else { Form::NarrowTableRegister };
             sink.form(FORMAT, form);
@@ -34,11 +35,21 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
                 Some(_) => sink.form(FORMAT, Form::DebuggerNarrow),
                 None => {}
             }
+            sink.vector = Some(gate.vector);
             sink.push(FORMAT, What::Gate(gate))
         }
-        // A further handler of the vector above.
-        None => is_wanted && line.text.contains("(KINTERRUPT ") && line.text.contains('!'),
+        None => is_wanted && further(sink, line.text),
     }
+}
+
+/// A further handler of the vector above: `USBPORT!USBPORT_InterruptService (KINTERRUPT 898d3308)`.
+fn further(sink: &mut Sink, text: &str) -> bool {
+    let (symbol, rest) = word(text);
+    let Some(vector) = sink.vector.filter(|_| symbol.contains('!') && rest.contains("(KINTERRUPT ")) else {
+        return false;
+    };
+    let symbol = Some(excerpt(symbol).to_owned());
+    sink.push(FORMAT, What::Gate(PrintedGate { vector, symbol, ..PrintedGate::default() }))
 }
 
 /// A gate and how many digits its address has. Where no `!idt` was seen the line must have a symbol.
@@ -87,10 +98,14 @@ mod tests {
 63: 89b3948c serial!SerialCIsrSw (KINTERRUPT 89b39450)
           USBPORT!USBPORT_InterruptService (KINTERRUPT 898d3308)";
         let gates = gates(text);
-        assert_eq!(gates.iter().map(|gate| gate.vector).collect::<Vec<_>>(), [2, 8, 0x2e, 0x63]);
+        assert_eq!(gates.iter().map(|gate| gate.vector).collect::<Vec<_>>(), [2, 8, 0x2e, 0x63, 0x63]);
+        assert_eq!(gates[4].symbol.as_deref(), Some("USBPORT!USBPORT_InterruptService"));
         assert_eq!(gates[0].stack, Some(0xffff_f800_0a0d_47e0));
         assert_eq!((gates[1].selector, gates[1].type_bits), (Some(Selector(0x50)), Some(5)));
-        assert_eq!(gates.iter().map(|gate| gate.has_noise).collect::<Vec<_>>(), [false, true, false, false]);
+        assert_eq!(
+            gates.iter().map(|gate| gate.has_noise).collect::<Vec<_>>(),
+            [false, true, false, false, false]
+        );
         assert_eq!(
             (gates[2].offset, gates[2].symbol.as_deref()),
             (Some(0x82a5_f22e), Some("nt!KiSystemService"))

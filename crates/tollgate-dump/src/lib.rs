@@ -19,7 +19,7 @@
 //! at most [`MAX_PIECES`] pieces and [`MAX_BYTES`] bytes. It accepts prompts, quotation marks, colours, other languages, Windows
 //! line ends, UTF-16 and non-breaking spaces.
 //!
-//! Files, from the ground up: `markup` reads HTML, and `line` makes text of bytes; `number` reads digits; `piece`,
+//! Files, from the ground up: `markup` reads HTML, `log` what a log has before a line, and `line` makes text of bytes; `number` reads digits; `piece`,
 //! `printed` and `complaint` are the results, and `sink` collects them; one file for each family of formats, and `format`
 //! is their table; `heading` recognises lines that name a system or begin a section, and prose. Then `memory`, `joined`,
 //! `join` and `apart` (which pieces may be of two machines); `evidence` (32-bit or 64-bit tables), `halves` and `tables`
@@ -29,6 +29,7 @@
 
 mod apart;
 mod assembler;
+mod bochs_log;
 mod bochs_registers;
 mod bochs_tables;
 mod bochs_tss;
@@ -48,10 +49,12 @@ mod kd_dt;
 mod kd_idt;
 mod kd_layouts;
 mod kd_memory;
+mod kd_pcr;
 mod kd_registers;
 mod line;
 mod linux;
 mod listed;
+mod log;
 mod markup;
 mod memory;
 mod number;
@@ -72,8 +75,8 @@ pub use complaint::{Complaint, Wrong};
 pub use format::{FORMATS, Format, FormatSpec};
 pub use join::{MAX_STATES, Session, join};
 pub use joined::{
-    Apart, Contradiction, Defect, DefectOf, GdtEntry, IdtEntry, Joined, Origin, Reason, Segment, Table, Task,
-    Weight, WidthFound,
+    Apart, Contradiction, Defect, DefectOf, GdtEntry, IdtEntry, Joined, Origin, Reason, Segment,
+    Segmentation, Table, Task, Weight, WidthFound,
 };
 pub use line::MAX_LINE;
 pub use memory::Memory;
@@ -107,6 +110,8 @@ const fn reader(format: Format) -> Reader {
         Format::Dg => kd_dg::read,
         Format::KdIdt => kd_idt::read,
         Format::Rdmsr => kd_registers::read_msr,
+        Format::KdPcr => kd_pcr::read,
+        Format::BochsLog => bochs_log::read,
         Format::Hexdump => hexdump::read_canonical,
         Format::Xxd => hexdump::read_xxd,
         Format::Od => hexdump::read_od,

@@ -1,8 +1,8 @@
-//! Lines out of bytes, in any encoding, without prompts and quotation marks.
+//! Lines out of bytes, in any encoding, without prompts, quotation marks and what a log has before them.
 
 use std::{borrow::Cow, ops::ControlFlow};
 
-use crate::markup;
+use crate::{log, markup};
 
 /// The most that is read of a line, in bytes. No tool prints a line that comes near; a table as digits on one line does.
 pub const MAX_LINE: usize = 1 << 20;
@@ -113,6 +113,7 @@ fn visit_line(
     while let Some(quoted) = text.strip_prefix('>') {
         text = quoted.trim_start_matches(' ');
     }
+    let text = log::without(text);
     let (text, tool, processor) = match prompt(text) {
         Some((text, tool, processor)) => (text.trim_matches(' '), Some(tool), processor),
         None => (text, None, None),

@@ -3,65 +3,115 @@
 //! From arch/x86/kernel/process_64.c and process_32.c, `__show_regs`, and dumpstack.c, `show_ip`:
 //! `RSP: 0018:ffffc90009af7660 EFLAGS: 00010216`, `RIP: 0010:function+0x1/0x2`,
 //! `FS:  00007fc64cdeb540(0000) GS:ffff9d20d7240000(0000) knlGS:0000000000000000`,
-//! `CS:  0010 DS: 0000 ES: 0000 CR0: 0000000080050033`, `CR2: ... CR3: ... CR4: ...`. A time in brackets may stand before.
+//! `CS:  0010 DS: 0000 ES: 0000 CR0: 0000000080050033`, `CR2: ... CR3: ... CR4: ...`. Kernels of 32 bits have
+//! `EIP:    0060:[<c01063a4>]`, up to 2.6.19 `eax: 00000000   ebx: f7d3c000` and `ds: 007b   es: 007b   ss: 0068` (arch/i386/kernel),
+//! and since 4.15 `EIP: function+0x1/0x2`. The words of the stack follow `Stack:`, and are no table.
 
 use tollgate_x86::{Msr, Selector};
 
+use crate::line::{Line, excerpt};
 use crate::number::{pairs, plain};
 use crate::piece::{Form, Register, SegmentRegister, What};
-use crate::{format::Format, line::Line, sink::Sink};
+use crate::{format::Format, sink::Sink};
 
 const FORMAT: Format = Format::Oops;
+/// The longest name: `ORIG_RAX`.
+const LONGEST: usize = 8;
 
-pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
-    let text = without_time(line.text);
-    let Some((first, _)) = text.split_once(':') else { return false };
-    if first.len() > 6 || !first.starts_with(|c: char| c.is_ascii_uppercase()) {
-        return false;
-    }
-    pairs(text).take_while(|(name, value)| register(sink, name, value)).count() > 0
+/// How far into a report the lines are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Place {
+    /// There is none.
+    #[default]
+    Outside,
+    /// Behind registers.
+    Registers,
+    /// Within the words of the stack.
+    Stack,
 }
 
-/// Without `[ 2150.391559]` and `[    C1]`.
-fn without_time(text: &str) -> &str {
-    let mut text = text;
-    for _ in 0..2 {
-        let bracket = text.strip_prefix('[').and_then(|inner| inner.split_once(']'));
-        let Some((inner, rest)) = bracket.filter(|(inner, _)| inner.len() <= 20 && inner.is_ascii()) else {
-            break;
-        };
-        let is_mark =
-            inner.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b' ' | b'.' | b'C' | b'T'));
-        if !is_mark {
-            break;
-        }
-        text = rest.trim_start_matches(' ');
+pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
+    let text = line.text;
+    if is_stack(sink, text) {
+        return true;
     }
-    text
+    if let Some(symbol) = text.strip_prefix("EIP is at ").and_then(symbol) {
+        return sink.push(FORMAT, What::symbol(Register::RIP, symbol));
+    }
+    let Some((first, behind)) = text.split_once(':') else { return false };
+    if first.len() > LONGEST || !first.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return false;
+    }
+    if pairs(text).take_while(|(name, value)| register(sink, name, value)).count() == 0 {
+        return false;
+    }
+    if let Some(symbol) = symbol(behind).filter(|_| is_pointer(first)) {
+        sink.push(FORMAT, What::symbol(Register::RIP, symbol));
+    }
+    sink.oops = Place::Registers;
+    true
+}
+
+/// Whether the line is of the stack: `Stack: f7c1df98 c0123456`, and lines of such words below it.
+fn is_stack(sink: &mut Sink, text: &str) -> bool {
+    let words = match sink.oops {
+        Place::Outside => return false,
+        Place::Registers => text.strip_prefix("Stack:"),
+        Place::Stack => Some(text),
+    };
+    let is_word = |word: &str| plain(word).is_some_and(|hex| matches!(hex.digits, 8 | 16));
+    let is_it = words.is_some_and(|words| words.split_ascii_whitespace().all(is_word));
+    if is_it {
+        sink.oops = Place::Stack;
+    }
+    is_it
+}
+
+fn is_pointer(name: &str) -> bool {
+    matches!(name, "RIP" | "EIP")
+}
+
+/// The first `function+0x1/0x2` of a text.
+fn symbol(text: &str) -> Option<&str> {
+    let is_symbol = |word: &&str| {
+        let offsets = word.split_once("+0x").and_then(|(_, rest)| rest.split_once("/0x"));
+        offsets.is_some_and(|(offset, size)| plain(offset).is_some() && plain(size).is_some())
+    };
+    let word = text.split([' ', ':']).find(is_symbol)?;
+    Some(excerpt(word))
 }
 
 fn register(sink: &mut Sink, name: &str, value: &str) -> bool {
     match name {
-        "FS" | "GS" | "knlGS" => return base(sink, name, value),
+        "FS" | "GS" | "knlGS" | "fs" | "gs" => return base(sink, name, value),
         "RSP" | "RIP" | "ESP" | "EIP" if value.contains(':') => return with_segment(sink, name, value),
-        "DR0" | "DR1" | "DR2" | "DR3" | "PKRU" | "ORIG_RAX" => return plain(value).is_some(),
+        "RIP" | "EIP" if symbol(value).is_some() => return true,
+        "PKRU" | "ORIG_RAX" => return plain(value).is_some(),
         _ => {}
     }
     if let Some(register) = SegmentRegister::by_name(name).filter(|_| name.len() == 2) {
-        let Some(selector) = plain(value).filter(|hex| hex.digits == 4) else { return false };
-        sink.push(FORMAT, What::selector(register, selector.value as u16));
-        return true;
+        let Some(selector) = selector(value) else { return false };
+        return sink.push(FORMAT, What::selector(register, selector));
     }
-    let is_upper = !name.bytes().any(|byte| byte.is_ascii_lowercase());
-    let register = Register::by_name(name).filter(|_| is_upper);
+    let is_one_case = [name.to_ascii_uppercase(), name.to_ascii_lowercase()].iter().any(|case| case == name);
+    let register = Register::by_name(name).filter(|_| is_one_case);
     let Some((register, value)) = register.zip(plain(value).filter(|hex| matches!(hex.digits, 8 | 16)))
     else {
         return false;
     };
-    if register == Register::CR0 {
-        sink.form(FORMAT, if value.digits == 16 { Form::LongName } else { Form::LegacyName });
+    match (register, name) {
+        (Register::CR0, _) => {
+            sink.form(FORMAT, if value.digits == 16 { Form::LongName } else { Form::LegacyName });
+        }
+        (_, "EAX" | "eax") => sink.form(FORMAT, Form::NarrowRegisters),
+        _ => {}
     }
     sink.push(FORMAT, What::Register { register, value: value.value })
+}
+
+/// Four digits; up to 2.6 `ss` was printed with eight, the upper four 0.
+fn selector(text: &str) -> Option<u16> {
+    plain(text).filter(|hex| matches!(hex.digits, 4 | 8)).and_then(|hex| u16::try_from(hex.value).ok())
 }
 
 /// `00007fc64cdeb540(0000)`: the base, and the selector in parentheses; of knlGS the base alone. (32-bit kernels print
@@ -99,6 +149,9 @@ fn with_segment(sink: &mut Sink, name: &str, value: &str) -> bool {
         "RSP" | "ESP" => (Register::RSP, SegmentRegister::Ss),
         _ => (Register::RIP, SegmentRegister::Cs),
     };
+    if name.starts_with('E') {
+        sink.form(FORMAT, Form::NarrowRegisters);
+    }
     let selector = Selector(selector.value as u16);
     sink.push(FORMAT, What::Segment { register: segment, selector, hidden: None });
     let offset = offset.trim_start_matches("[<").trim_start_matches("0x").trim_end_matches(['>', ']']);
@@ -127,7 +180,35 @@ mod tests {
         assert!(printed.contains(&What::Msr { number: 0xc000_0101, value: 0xffff_9d20_d724_0000 }));
         let register = SegmentRegister::Ss;
         assert!(printed.contains(&What::selector(register, 0x18)));
+        assert!(printed.contains(&What::symbol(Register::RIP, "traverse.part.0+0x2bd/0x640")));
         assert_eq!(read(text.as_bytes(), None).lines.foreign, 0);
+    }
+
+    #[test]
+    fn a_report_of_a_32_bit_kernel() {
+        let text = "EIP:    0060:[<c01063a4>]    Not tainted VLI
+EFLAGS: 00010246   (2.6.18 #1)
+EIP is at default_idle+0x12/0x30
+eax: 00000000   ebx: f7d3c000   ecx: 00000000   edx: c0398000
+ds: 007b   es: 007b   ss: 0068
+Process swapper (pid: 0, ti=c0398000 task=c0325b40 task.ti=c0398000)
+Stack: c0398000 c0101a4b 00000000 c039e6f5
+       00000000 c0398000 c0101a4b 0000000e c03eb800";
+        let printed = whats(text);
+        for wanted in [
+            What::selector(SegmentRegister::Cs, 0x60),
+            What::Register { register: Register::RIP, value: 0xc010_63a4 },
+            What::Register { register: Register::RFLAGS, value: 0x10246 },
+            What::symbol(Register::RIP, "default_idle+0x12/0x30"),
+            What::selector(SegmentRegister::Ss, 0x68),
+        ] {
+            assert!(printed.contains(&wanted), "{wanted:?}: {printed:#?}");
+        }
+        assert!(!printed.iter().any(|what| matches!(what, What::Bytes { .. })), "the stack is no table");
+        let later = "EIP: native_halt+0x2/0x3\nEAX: 00000000 EBX: c1a0\nDS: 007b ES: 007b FS: 00d8 GS: 0033 SS: 0068 EFLAGS: 00210246";
+        assert!(whats(later).contains(&What::selector(SegmentRegister::Gs, 0x33)));
+        assert!(whats(later).contains(&What::symbol(Register::RIP, "native_halt+0x2/0x3")));
+        assert!(whats("EIP: 0060:[<c01063a4>] EFLAGS: 00010246 CPU: 0").contains(&printed[2]));
     }
 
     #[test]

@@ -85,6 +85,22 @@ pub enum What {
         /// Its value.
         value: u64,
     },
+    /// What is at the address in a register, by the tool's symbols.
+    Symbol {
+        /// Which.
+        register: Register,
+        /// The symbol, and the distance from it.
+        symbol: String,
+    },
+    /// Where the TSS or the LDT is, from a tool that does not say which selector finds it.
+    Base {
+        /// TR or LDTR.
+        register: SegmentRegister,
+        /// The address.
+        base: u64,
+        /// The last byte, where the tool says it.
+        limit: Option<u32>,
+    },
     /// A model-specific register.
     Msr {
         /// The number that RDMSR takes.
@@ -118,8 +134,16 @@ impl What {
         Self::TableRegister { table, base: Some(base), limit: None }
     }
 
+    pub(crate) const fn tss(base: u64) -> Self {
+        Self::Base { register: SegmentRegister::Tr, base, limit: None }
+    }
+
     pub(crate) const fn msr(msr: Msr, value: u64) -> Self {
         Self::Msr { number: msr.number(), value }
+    }
+
+    pub(crate) fn symbol(register: Register, symbol: &str) -> Self {
+        Self::Symbol { register, symbol: symbol.to_owned() }
     }
 }
 
@@ -164,8 +188,8 @@ pub struct Hidden {
     pub base_bits: u32,
     /// The limit in bytes.
     pub limit: u32,
-    /// Type, S, DPL, P, AVL, L, D and G.
-    pub rights: AccessRights,
+    /// Type, S, DPL, P, AVL, L, D and G, where the tool shows them.
+    pub rights: Option<AccessRights>,
 }
 
 /// A register that holds a number: lower case, and under the 64-bit name whatever the width is (`rip` for EIP).
@@ -177,9 +201,10 @@ pub struct Register(
 
 impl Register {
     /// All names.
-    pub const NAMES: [&'static str; 26] = [
+    pub const NAMES: [&'static str; 31] = [
         "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
-        "r14", "r15", "rip", "rflags", "cr0", "cr2", "cr3", "cr4", "cr8", "cpl", "dr6", "dr7",
+        "r14", "r15", "rip", "rflags", "cr0", "cr2", "cr3", "cr4", "cr8", "cpl", "smm", "dr0", "dr1", "dr2",
+        "dr3", "dr6", "dr7",
     ];
 
     /// CR0.
@@ -196,6 +221,8 @@ impl Register {
     pub const RFLAGS: Self = Self("rflags");
     /// The current privilege level, where a tool names it.
     pub const CPL: Self = Self("cpl");
+    /// Whether the processor is in system-management mode, where a tool names it.
+    pub const SMM: Self = Self("smm");
 
     /// The register of this name, of either width and in any case: `rip`, `eip`, `EFL`, `eflags`.
     pub fn by_name(name: &str) -> Option<Self> {
@@ -258,6 +285,10 @@ pub enum Form {
     WideRegisters,
     /// The registers are named EIP, ESP.
     NarrowRegisters,
+    /// Bochs logs that the processor is in long mode.
+    BochsLong,
+    /// Bochs logs that the processor is in another mode.
+    BochsLegacy,
 }
 
 /// A line that names the source of the following lines.

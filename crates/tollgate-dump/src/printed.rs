@@ -21,9 +21,16 @@ pub struct PrintedDescriptor {
     pub raw: Option<[u8; 8]>,
     /// Whether the tool prints addresses of 64 bits.
     pub is_wide: bool,
+    /// Of a gate in the table: where it leads.
+    pub target: Option<(Selector, u64)>,
 }
 
 impl PrintedDescriptor {
+    /// Some of the flags, where the tool prints all of them.
+    pub fn bits(&self, mask: u16) -> Option<u16> {
+        self.flags.filter(|_| self.mask & mask == mask).map(|flags| flags & mask)
+    }
+
     /// The descriptor of 8 bytes that would be explained so, if all of it is said and there can be one. Of a base the
     /// low 32 bits count.
     pub fn descriptor(&self) -> Option<Descriptor> {

@@ -66,7 +66,7 @@ fn segment(sink: &mut Sink, register: SegmentRegister, rest: &str) -> bool {
         base: base.value,
         base_bits: 4 * base.digits as u32,
         limit: limit.value as u32,
-        rights: AccessRights((flags.value & RIGHTS) as u32),
+        rights: Some(AccessRights((flags.value & RIGHTS) as u32)),
     };
     let selector = Selector(selector.value as u16);
     sink.push(FORMAT, What::Segment { register, selector, hidden: Some(hidden) })
@@ -88,11 +88,12 @@ fn others(sink: &mut Sink, first: &str, text: &str) -> bool {
     if is_passed_over(first) {
         return true;
     }
-    let of_interest = |name: &str| name == "EFER" || name == "CPL" || Register::by_name(name).is_some();
+    let of_interest = |name: &str| name == "EFER" || Register::by_name(name).is_some();
     let is_upper = !first.bytes().any(|byte| byte.is_ascii_lowercase());
-    let value_of = |name: &str, value: &str| plain(value).filter(|hex| hex.digits >= 8 || name == "CPL");
+    let value_of =
+        |name: &str, value: &str| plain(value).filter(|hex| hex.digits >= 8 || matches!(name, "CPL" | "SMM"));
     let begins = assignments(text).next().is_some_and(|(_, value)| value_of("", value).is_some());
-    if !is_upper || !begins || !(of_interest(first) || first.starts_with("DR") || is_extended(first)) {
+    if !is_upper || !begins || !(of_interest(first) || is_extended(first)) {
         return false;
     }
     if first == "RIP" {
@@ -177,7 +178,7 @@ mod tests {
             let (base, digits) = if is_wide { (base, 16) } else { (base & 0xffff_ffff, 8) };
             let flags = flags & 0x00ff_ff00;
             let hidden = Hidden {
-                base, base_bits: 4 * digits as u32, limit, rights: AccessRights(flags & 0x00f0_ff00),
+                base, base_bits: 4 * digits as u32, limit, rights: Some(AccessRights(flags & 0x00f0_ff00)),
             };
             let text = format!("FS ={selector:04x} {base:0digits$x} {limit:08x} {flags:08x}");
             let register = SegmentRegister::Fs;

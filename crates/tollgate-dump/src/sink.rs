@@ -3,7 +3,7 @@
 use crate::complaint::{Complaint, Wrong};
 use crate::line::{Line, MAX_LINE, Tool, excerpt};
 use crate::piece::{Dump, Form, Heading, Named, Piece, Style, What};
-use crate::{format::Format, heading, structure::Structure};
+use crate::{format::Format, heading, linux, structure::Structure};
 
 /// The most pieces that are kept. A table of the greatest length, entry by entry, has 8192.
 pub const MAX_PIECES: usize = 1 << 18;
@@ -42,6 +42,12 @@ pub(crate) struct Sink {
     pub structure: Option<Structure>,
     /// Whether vectors and handlers are being read.
     pub in_idt: bool,
+    /// The last vector of them.
+    pub vector: Option<u8>,
+    /// Whether the fields of a processor's control region are being read.
+    pub in_pcr: bool,
+    /// How far into a report of Linux the lines are.
+    pub oops: linux::Place,
     /// Whether the fields of Bochs' `info tss` are being read.
     pub in_tss: bool,
     /// The last base that a text gave for IDTR and GDTR.
@@ -104,6 +110,7 @@ impl Sink {
         self.dump.lines.foreign += 1;
         self.close();
         self.in_idt = false;
+        self.in_pcr = false;
         let above = self.above.take();
         let is_command = line.is_command || heading::is_command(line.text);
         if let (Some((number, text)), Some(level)) = (&above, heading::underline(line.text)) {
@@ -126,6 +133,9 @@ impl Sink {
         self.finish_structure();
         self.open = None;
         self.in_tss = false;
+        if self.oops == linux::Place::Stack {
+            self.oops = linux::Place::Outside;
+        }
     }
 
     /// The structure has no more fields: their values go into the dump.
@@ -157,6 +167,11 @@ impl Sink {
         } else {
             self.part();
         }
+    }
+
+    /// The following is of this processor.
+    pub fn processor(&mut self, number: u32) {
+        self.note(self.line, &format!("CPU{number}"), Named::Processor(number), None);
     }
 
     /// What follows may be of another machine than what is before: said once between two pieces.

@@ -2,12 +2,13 @@
 //! read: where the text does not show it, both readings are possible.
 
 use tollgate_x86::{
-    AccessRights, Descriptor, DescriptorKind, Field, Selector, SystemKind, Tss32, Tss64, WideDescriptor,
-    Width,
+    AccessRights, Cr0, Descriptor, DescriptorKind, Field, Rflags, Selector, SystemKind, Tss32, Tss64,
+    WideDescriptor, Width,
 };
 
-use crate::joined::{GdtEntry, IdtEntry, Joined, Origin, Task};
-use crate::{piece::SegmentRegister, sourced::Sourced};
+use crate::joined::{GdtEntry, IdtEntry, Joined, Origin, Segmentation, Task};
+use crate::piece::{Register, SegmentRegister};
+use crate::sourced::Sourced;
 
 /// Entries of a GDT: selectors have 13 bits for their number.
 const GDT_ENTRIES: u64 = 8192;
@@ -15,6 +16,38 @@ const GDT_ENTRIES: u64 = 8192;
 const IDT_ENTRIES: u64 = 256;
 
 impl Joined {
+    /// What segment registers hold, by CR0 and EFLAGS. In long mode there is no virtual-8086 mode.
+    pub fn segmentation(&self) -> Segmentation {
+        let has = |register, bit| self.registers.get(&register).map(|value| value.value & bit != 0);
+        match (has(Register::CR0, Cr0::PE.0), has(Register::RFLAGS, Rflags::VM.0)) {
+            (Some(false), _) => Segmentation::Real,
+            (_, Some(true)) if self.width.width != Some(Width::Long) => Segmentation::Virtual8086,
+            _ => Segmentation::Protected,
+        }
+    }
+
+    /// The vectors of real mode that are known: each with the segment and the offset that it leads to, 4 bytes (SDM 3B, "8086
+    /// emulation", "Interrupt and exception handling").
+    pub fn vectors(&self) -> Vec<(u8, u16, u16)> {
+        let base = self.idtr.base.as_ref().map_or(0, |base| base.value);
+        if self.segmentation() != Segmentation::Real || self.memory.is_empty() {
+            return Vec::new();
+        }
+        let within = |last: u64| self.idtr.limit.as_ref().is_none_or(|limit| last <= limit.value.into());
+        let vectors =
+            (0..=u8::MAX).filter(|vector| within(4 * u64::from(*vector) + 3)).filter_map(|vector| {
+                let bytes = self.memory.read(base.checked_add(4 * u64::from(vector))?, 4)?.value;
+                let [a, b, c, d] = *bytes.first_chunk()?;
+                Some((vector, u16::from_le_bytes([c, d]), u16::from_le_bytes([a, b])))
+            });
+        vectors.collect()
+    }
+
+    /// Where the TSS or the LDT is, by a tool that does not say which selector finds it.
+    pub fn base_of(&self, register: SegmentRegister) -> Option<&Sourced<u64>> {
+        self.bases.get(&register)?.base.as_ref()
+    }
+
     /// The entries of the GDT that are known, by selector. An entry of 16 bytes is one entry.
     pub fn gdt(&self, width: Width) -> Vec<GdtEntry> {
         let Some(base) = &self.gdtr.base else { return Vec::new() };
@@ -55,7 +88,9 @@ impl Joined {
 
     /// The entries of the IDT that are known, by vector: 8 bytes each, in long mode 16.
     pub fn idt(&self, width: Width) -> Vec<IdtEntry> {
-        let Some(base) = &self.idtr.base else { return Vec::new() };
+        let Some(base) = self.idtr.base.as_ref().filter(|_| self.segmentation() != Segmentation::Real) else {
+            return Vec::new();
+        };
         let size: usize = if width == Width::Long { 16 } else { 8 };
         let mut entries = Vec::new();
         for vector in self.indices(base.value, size as u64, IDT_ENTRIES) {
@@ -83,7 +118,8 @@ impl Joined {
 
     /// The TSS: its selector, its address, and the fields that are known.
     pub fn task(&self, width: Width) -> Task {
-        let tr = self.segments.get(&SegmentRegister::Tr);
+        let tr =
+            self.segments.get(&SegmentRegister::Tr).filter(|_| self.segmentation() != Segmentation::Real);
         let mut task =
             Task { selector: tr.map(|tr| tr.selector.clone()), base: None, limit: None, fields: Vec::new() };
         if let Some(tr) = tr {
@@ -104,6 +140,7 @@ impl Joined {
                 task.limit = task.limit.or(Some((limit, origin)));
             }
         }
+        task.base = task.base.or_else(|| Some((self.base_of(SegmentRegister::Tr)?.clone(), Origin::Named)));
         task.fields = self.fields(&task, width);
         task
     }
@@ -121,7 +158,8 @@ impl Joined {
         selector: Selector,
         width: Width,
     ) -> Option<(Sourced<u64>, Sourced<u64>)> {
-        let base = self.gdtr.base.as_ref()?;
+        // A null selector finds no descriptor.
+        let base = self.gdtr.base.as_ref().filter(|_| !selector.is_null())?;
         let address = base.value.checked_add(selector.offset().into())?;
         let size = if width == Width::Long { 16 } else { 8 };
         let bytes = self.memory.read(address, size)?;
@@ -146,7 +184,8 @@ impl Joined {
         selector: Selector,
         width: Width,
     ) -> Option<(Sourced<u64>, Sourced<u64>)> {
-        let row = self.printed_descriptors.get(&selector.offset())?.last()?;
+        let rows = self.printed_descriptors.get(&selector.offset()).filter(|_| !selector.is_null());
+        let row = rows?.last()?;
         let (low, limit) = (row.value.base?, row.value.limit?);
         let limit = Sourced { value: limit, lines: row.lines.clone() };
         if width == Width::Legacy {

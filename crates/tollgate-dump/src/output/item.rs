@@ -7,6 +7,8 @@ use tollgate_x86::{
     Tss64, WideDescriptor, WideGate, Width,
 };
 
+use crate::PrintedDescriptor;
+
 /// The kinds, under the names that `--as` takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
@@ -26,6 +28,12 @@ pub enum Item {
     Tss64(Vec<u8>, Option<u64>),
     /// `msr`: a register of kernel entry.
     Msr(Msr, u64),
+    /// `gdt8` of which a tool printed no more than this.
+    Explained(PrintedDescriptor),
+    /// `ivt`: a vector of real mode, with the segment and the offset that it leads to.
+    Vector(u8, u16, u16),
+    /// `tss32` or `tss64` of which single fields are known.
+    Fields(Width, Vec<(&'static str, u64)>),
     /// `lar_lsl`: the values of LAR and LSL, LSL's only where it is known.
     Rights(Option<Selector>, AccessRights, Option<u32>),
 }
@@ -45,7 +53,7 @@ pub enum Position {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Item"))]
 pub struct ItemRecord {
-    /// `gdt8`, `gdt16`, `gate32`, `gate64`, `tss32`, `tss64`, `msr` or `lar_lsl`.
+    /// `gdt8`, `gdt16`, `gate32`, `gate64`, `ivt`, `tss32`, `tss64`, `msr` or `lar_lsl`.
     kind: &'static str,
     /// Its selector, or None.
     selector: Option<String>,
@@ -57,7 +65,7 @@ pub struct ItemRecord {
     of_kind: OfKind,
     /// By kind: `base`, `limit`, `eff` (the last offset in bytes), `type`, `s`, `dpl`, `p`, `avl`, `l`, `d`, `g` of descriptors (of
     /// `lar_lsl` without the first three); `off`, `sel`, `ist`, `type`, `s`, `dpl`, `p` of gates; of a TSS its present fields, without
-    /// reserved ones that are 0; of a register the values that it loads.
+    /// reserved ones that are 0; of a register the values that it loads. Of a descriptor that a tool printed in part, that part.
     decoded: Map<String, Value>,
     /// Of descriptors: the flags as the Windows debugger prints them, or None.
     dg_flags: Option<String>,
@@ -107,7 +115,10 @@ impl Item {
     /// The name of its kind.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Self::Segment(..) => "gdt8",
+            Self::Segment(..) | Self::Explained(..) => "gdt8",
+            Self::Vector(..) => "ivt",
+            Self::Fields(Width::Legacy, _) => "tss32",
+            Self::Fields(Width::Long, _) => "tss64",
             Self::System(..) | Self::Half(..) => "gdt16",
             Self::Gate32(..) => "gate32",
             Self::Gate64(..) => "gate64",
@@ -126,7 +137,12 @@ impl Item {
             Self::Gate32(_, gate) => Some(gate.encode().to_vec()),
             Self::Gate64(_, gate) => Some(gate.encode().to_vec()),
             Self::Tss32(bytes, _) | Self::Tss64(bytes, _) => Some(bytes.clone()),
-            Self::Half(..) | Self::Msr(..) | Self::Rights(..) => None,
+            Self::Vector(_, segment, offset) => {
+                Some((u32::from(*segment) << 16 | u32::from(*offset)).to_le_bytes().to_vec())
+            }
+            Self::Half(..) | Self::Msr(..) | Self::Rights(..) | Self::Explained(..) | Self::Fields(..) => {
+                None
+            }
         }
     }
 
@@ -145,6 +161,7 @@ impl Item {
             | Self::System(selector, _)
             | Self::Half(selector, _)
             | Self::Rights(selector, ..) => *selector,
+            Self::Explained(printed) => Some(Selector(printed.selector)),
             Self::Gate32(Position::Selector(selector), _) | Self::Gate64(Position::Selector(selector), _) => {
                 Some(*selector)
             }
@@ -158,6 +175,7 @@ impl Item {
             Self::Gate32(Position::Vector(vector), _) | Self::Gate64(Position::Vector(vector), _) => {
                 Some(*vector)
             }
+            Self::Vector(vector, ..) => Some(*vector),
             _ => None,
         }
     }
@@ -209,6 +227,11 @@ impl Item {
                 let mut decoded = segment(descriptor, descriptor.base.into());
                 decoded.insert("base".to_owned(), Value::Null);
                 decoded
+            }
+            Self::Explained(printed) => explained(printed),
+            Self::Vector(_, segment, offset) => object(json!({ "sel": hex(*segment), "off": hex(*offset) })),
+            Self::Fields(_, fields) => {
+                fields.iter().map(|(name, value)| ((*name).to_owned(), Value::from(hex(*value)))).collect()
             }
             Self::Gate32(_, gate) => entry_gate(gate, gate.offset.into(), 0),
             Self::Gate64(_, gate) => entry_gate(&gate.low, gate.offset(), gate.ist()),
@@ -267,6 +290,24 @@ fn segment(descriptor: &Descriptor, base: u64) -> Map<String, Value> {
         "d": u8::from(descriptor.d),
         "g": u8::from(descriptor.g),
     }))
+}
+
+/// As much of [`segment`] as a tool printed.
+fn explained(printed: &PrintedDescriptor) -> Map<String, Value> {
+    let mut decoded = Map::new();
+    let mut add = |name: &str, value: Option<Value>| {
+        decoded.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    add("base", printed.base.map(|base| hex(base).into()));
+    add("eff", printed.limit.map(|limit| hex(limit).into()));
+    add("off", printed.target.map(|(_, offset)| hex(offset).into()));
+    add("sel", printed.target.map(|(selector, _)| hex(selector.0).into()));
+    add("type", printed.bits(0xf).map(|bits| hex(bits).into()));
+    add("dpl", printed.bits(0x60).map(|bits| (bits >> 5).into()));
+    for (name, bit) in [("s", 4), ("p", 7), ("avl", 8), ("l", 9), ("d", 10), ("g", 11)] {
+        add(name, printed.bits(1 << bit).map(|bits| (bits >> bit).into()));
+    }
+    decoded
 }
 
 fn entry_gate(gate: &Gate, offset: u64, ist: u8) -> Map<String, Value> {

@@ -10,7 +10,7 @@ use super::item::{ItemRecord, hex, mode, order};
 use super::remarks::remarks;
 use super::walks::{Options, Walked, walks};
 use super::{star, state};
-use crate::{Dump, Joined, Session, Table};
+use crate::{Dump, Joined, Segmentation, Session, Table};
 
 /// The output of `--format json` for a text.
 #[derive(Serialize)]
@@ -70,6 +70,8 @@ struct System {
     formats: Vec<&'static str>,
     /// 32, 64 or None.
     mode: Option<u8>,
+    /// `real`, `virtual-8086` or `protected`: what segment registers hold.
+    segmentation: &'static str,
     /// Whether the mode is known for certain.
     certain: bool,
     /// Why it is that mode.
@@ -82,6 +84,10 @@ struct System {
     segments: BTreeMap<&'static str, Segment>,
     /// By name.
     registers: BTreeMap<&'static str, Value>,
+    /// By register: the symbol that the tool prints of its address.
+    symbols: BTreeMap<&'static str, String>,
+    /// Of `tr` and `ldtr`: base and limit from a tool that does not say the selector.
+    bases: BTreeMap<&'static str, Bounds>,
     /// By number.
     other_msrs: BTreeMap<String, Value>,
     /// One, or one for each mode where it is unknown.
@@ -142,7 +148,7 @@ struct Reading {
     mode: u8,
     /// The entries of its tables, and its registers.
     items: Vec<ItemRecord>,
-    /// Vectors whose gates are not known.
+    /// What a tool printed of vectors beside their gates.
     handlers: Vec<Handler>,
     /// Bytes outside of known tables, read as entries of one, or left where they can be none.
     loose: Vec<Loose>,
@@ -154,7 +160,7 @@ struct Reading {
     remarks: Vec<String>,
 }
 
-/// A vector of which a tool printed the handler, and not the gate.
+/// What a tool printed of a vector beside its gate.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Handler {
@@ -166,6 +172,10 @@ struct Handler {
     selector: Option<String>,
     /// Its symbol, or None.
     symbol: Option<String>,
+    /// The stack that its entry of the interrupt stack table names, or None.
+    stack: Option<String>,
+    /// The tool's name of it; empty where it prints none.
+    what: String,
 }
 
 /// STAR against the GDT.
@@ -254,6 +264,11 @@ impl System {
             last_line: state.lines.1,
             formats: state.formats.iter().map(|format| format.name()).collect(),
             mode: state.width.width.map(mode),
+            segmentation: match state.segmentation() {
+                Segmentation::Real => "real",
+                Segmentation::Virtual8086 => "virtual-8086",
+                Segmentation::Protected => "protected",
+            },
             certain: state.width.is_certain,
             reasons: state
                 .width
@@ -269,6 +284,8 @@ impl System {
                 .iter()
                 .map(|(register, it)| (register.name(), shown(it.value, &it.lines)))
                 .collect(),
+            symbols: state.symbols.iter().map(|(register, it)| (register.name(), it.value.clone())).collect(),
+            bases: state.bases.iter().map(|(register, it)| (register.name(), bounds(it))).collect(),
             other_msrs: others
                 .map(|(number, it)| (format!("{number:x}"), shown(it.value, &it.lines)))
                 .collect(),
@@ -302,6 +319,8 @@ impl Reading {
                     offset: gate.offset.map(hex),
                     selector: gate.selector.map(|selector| hex(selector.0)),
                     symbol: gate.symbol.clone(),
+                    stack: gate.stack.map(hex),
+                    what: gate.kind.clone(),
                 })
                 .collect(),
             loose: state::loose(state, width)

@@ -3,8 +3,8 @@
 
 use tollgate_x86::{DescriptorKind, Msr, Rflags};
 
-use super::item::{Item, flags};
-use crate::{Joined, SegmentRegister};
+use super::item::{Item, Position, flags};
+use crate::{Joined, SegmentRegister, Segmentation};
 
 /// The remarks on a state, in sentences.
 pub(crate) fn remarks(state: &Joined, items: &[Item]) -> Vec<String> {
@@ -22,7 +22,7 @@ pub(crate) fn remarks(state: &Joined, items: &[Item]) -> Vec<String> {
 
 fn of_selectors(state: &Joined) -> Option<String> {
     let selector = state.segments.get(&SegmentRegister::Tr)?.selector.value;
-    (!selector.is_null()).then(|| {
+    (state.segmentation() != Segmentation::Real && !selector.is_null()).then(|| {
         format!(
             "Selector {selector} is entry {} of the {} and not the {:x}th: a selector counts bytes, 8 an entry (SDM 3A, \"Segment \
              selectors\").",
@@ -34,7 +34,9 @@ fn of_selectors(state: &Joined) -> Option<String> {
 }
 
 fn of_interrupts(state: &Joined, items: &[Item]) -> Option<String> {
-    let has_gate = items.iter().any(|item| item.vector().is_some()) || !state.printed_gates.is_empty();
+    let has_gate = items.iter().any(|item| {
+        matches!(item, Item::Gate32(Position::Vector(_), _) | Item::Gate64(Position::Vector(_), _))
+    }) || !state.printed_gates.is_empty();
     has_gate.then(|| {
         "INT copies no parameters from the old stack: only a call gate does, outside long mode. SS, ESP, EFLAGS, CS and \
          EIP go to the new ring's stack, not to the one of the program (SDM 3A, \"Exception- or interrupt-handler \

@@ -9,7 +9,10 @@ use super::remarks::remarks;
 use super::state::{Loose, handlers, items, loose, widths};
 use super::walks::{Options, Walked, walks};
 use super::{apart, star, tables, text};
-use crate::{Dump, Joined, Reason, Session, Table as TableRegister, WidthFound};
+use crate::{
+    Dump, Joined, Reason, Register, Segment, SegmentRegister, Segmentation, Session, Table as TableRegister,
+    WidthFound,
+};
 
 /// More gates than these are not all shown: those that differ from the others are.
 const MANY_GATES: usize = 40;
@@ -82,8 +85,38 @@ fn introduction(state: &Joined, number: Option<usize>, columns: usize) -> String
     if let Some(apart) = state.apart {
         text.push_str(&paragraph(&apart::reason(apart), columns, ""));
     }
-    text.push_str(&paragraph(&width_reason(&state.width), columns, ""));
+    text.extend(mode_of(state).map(|mode| paragraph(&mode, columns, "")));
+    if state.segmentation() != Segmentation::Real {
+        text.push_str(&paragraph(&width_reason(&state.width), columns, ""));
+    }
     text
+}
+
+/// A mode in which segment registers hold no selectors, and system-management mode.
+fn mode_of(state: &Joined) -> Option<String> {
+    let line = |register: Register| {
+        let line = state.registers.get(&register).and_then(|value| value.lines.last());
+        line.map_or_else(String::new, |line| format!(" (line {line})"))
+    };
+    let mode = match state.segmentation() {
+        Segmentation::Real => Some(format!(
+            "The processor is in real mode: CR0.PE is clear{}. A segment begins at 16 × the value of its register, and no table is \
+             read for it. The IDT has 4 bytes for each vector; GDT, LDTR and TR are not used.",
+            line(Register::CR0)
+        )),
+        Segmentation::Virtual8086 => Some(format!(
+            "The processor is in virtual-8086 mode, in ring 3: EFLAGS.VM is set{}. A segment begins at 16 × the value of its \
+             register, and no table is read for it.",
+            line(Register::RFLAGS)
+        )),
+        Segmentation::Protected => None,
+    };
+    let is_managed = state.registers.get(&Register::SMM).is_some_and(|value| value.value != 0);
+    let managed = is_managed.then(|| {
+        format!("The processor is in system-management mode: the tool says SMM=1{}.", line(Register::SMM))
+    });
+    let sentences: Vec<String> = mode.into_iter().chain(managed).collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 fn width_reason(found: &WidthFound) -> String {
@@ -128,35 +161,25 @@ fn registers(state: &Joined, columns: usize) -> String {
         table.row(Look::Plain, &[name.to_owned(), holds], &[meaning]);
     };
     for (name, register) in [("gdtr", &state.gdtr), ("idtr", &state.idtr)] {
-        if let Some((holds, meaning)) = of_table(register, digits, name) {
+        if let Some((holds, meaning)) = of_table(register, digits, name, state.segmentation()) {
             row(name, holds, meaning);
         }
     }
     for (register, segment) in &state.segments {
         let selector = segment.selector.value;
-        let mut meaning = match selector.is_null() {
-            true => vec!["null".to_owned()],
-            false => vec![format!(
-                "entry {} of the {}, RPL {}",
-                selector.index(),
-                selector.table(),
-                selector.rpl()
-            )],
+        let meaning = match state.segmentation() {
+            Segmentation::Real | Segmentation::Virtual8086 if !is_of_system(*register) => {
+                of_sixteenth(segment)
+            }
+            Segmentation::Real => "not used in real mode".to_owned(),
+            _ => of_selector(segment, state.width.width.unwrap_or(Width::Legacy)),
         };
-        let base = segment.base.as_ref().filter(|(base, _)| base.value != 0 || !selector.is_null());
-        if let Some((base, bits)) = base {
-            let digits = if *bits == 64 { 16 } else { 8 };
-            meaning.push(format!("base {:0digits$x}", base.value));
-        }
-        // Of a null selector the base alone counts, of FS and GS in 64-bit mode.
-        if !selector.is_null() {
-            meaning.extend(segment.limit.as_ref().map(|limit| format!("last offset {:x}", limit.value)));
-            let width = state.width.width.unwrap_or(Width::Legacy);
-            let rights = segment.rights.as_ref().map(|rights| rights.value.with_limit(0));
-            meaning.extend(rights.map(|rights| text::segment(&rights, width)));
-        }
-        let meaning = meaning.join(", ");
+        let base = state.bases.get(register).filter(|_| segment.base.is_none());
+        let meaning = base.map_or(meaning.clone(), |base| format!("{meaning}, {}", of_base(base, digits)));
         row(register.name(), selector.to_string(), meaning);
+    }
+    for (register, table) in state.bases.iter().filter(|(known, _)| !state.segments.contains_key(known)) {
+        row(register.name(), "not known".to_owned(), of_base(table, digits));
     }
     for (register, value) in &state.registers {
         let name = register.name();
@@ -164,14 +187,91 @@ fn registers(state: &Joined, columns: usize) -> String {
             row(name, format!("{:0digits$x}", value.value), set);
         } else if name == "cpl" {
             row(name, value.value.to_string(), String::new());
-        } else if ["rip", "rsp", "cr3"].contains(&name) {
-            row(name, format!("{:0digits$x}", value.value), String::new());
+        } else if ["rip", "rsp", "cr2", "cr3"].contains(&name) {
+            let symbol = state.symbols.get(register).map(|symbol| symbol.value.clone());
+            row(name, format!("{:0digits$x}", value.value), symbol.unwrap_or_default());
         }
     }
-    if any { table.render(columns) } else { String::new() }
+    for (register, symbol) in state.symbols.iter().filter(|(known, _)| !state.registers.contains_key(known)) {
+        row(register.name(), "not known".to_owned(), symbol.value.clone());
+    }
+    let mut text = if any { table.render(columns) } else { String::new() };
+    text.push_str(&other_msrs(state, columns));
+    text
 }
 
-fn of_table(register: &TableRegister, digits: usize, name: &str) -> Option<(String, String)> {
+/// MSRs that no entry looks at, by number.
+fn other_msrs(state: &Joined, columns: usize) -> String {
+    const MOST: usize = 8;
+    let others: Vec<String> = state
+        .msrs
+        .iter()
+        .filter(|(number, _)| tollgate_x86::Msr::by_number(**number).is_none())
+        .map(|(number, value)| format!("{number:x} = {:x}", value.value))
+        .collect();
+    if others.is_empty() {
+        return String::new();
+    }
+    let shown = others.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    let more = match others.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(", and {more} more in --format json"),
+    };
+    paragraph(&format!("MSRs that no entry looks at: {shown}{more}."), columns, "")
+}
+
+/// Where a TSS or LDT is, from a tool that does not say its selector.
+fn of_base(table: &TableRegister, digits: usize) -> String {
+    let base = table.base.as_ref().map(|base| format!("base {:0digits$x}", base.value));
+    let limit = table.limit.as_ref().map(|limit| format!("last offset {:x}", limit.value));
+    base.into_iter().chain(limit).collect::<Vec<_>>().join(", ")
+}
+
+const fn is_of_system(register: SegmentRegister) -> bool {
+    matches!(register, SegmentRegister::Tr | SegmentRegister::Ldtr)
+}
+
+/// A segment register of real or virtual-8086 mode. A base that is no 16 × its value was set by a reset or in another mode.
+fn of_sixteenth(segment: &Segment) -> String {
+    let value = u64::from(segment.selector.value.0);
+    let base = segment.base.as_ref().map_or(16 * value, |(base, _)| base.value);
+    let mut meaning = vec![format!("base {base:08x}")];
+    if base != 16 * value {
+        meaning.push(format!("from a reset or another mode: 16 × {value:x} is {:08x}", 16 * value));
+    }
+    meaning.extend(segment.limit.as_ref().map(|limit| format!("last offset {:x}", limit.value)));
+    meaning.join(", ")
+}
+
+/// A segment register that holds a selector.
+fn of_selector(segment: &Segment, width: Width) -> String {
+    let selector = segment.selector.value;
+    let mut meaning = match selector.is_null() {
+        true => vec!["null".to_owned()],
+        false => {
+            vec![format!("entry {} of the {}, RPL {}", selector.index(), selector.table(), selector.rpl())]
+        }
+    };
+    let base = segment.base.as_ref().filter(|(base, _)| base.value != 0 || !selector.is_null());
+    if let Some((base, bits)) = base {
+        let digits = if *bits == 64 { 16 } else { 8 };
+        meaning.push(format!("base {:0digits$x}", base.value));
+    }
+    // Of a null selector the base alone counts, of FS and GS in 64-bit mode.
+    if !selector.is_null() {
+        meaning.extend(segment.limit.as_ref().map(|limit| format!("last offset {:x}", limit.value)));
+        let rights = segment.rights.as_ref().map(|rights| rights.value.with_limit(0));
+        meaning.extend(rights.map(|rights| text::segment(&rights, width)));
+    }
+    meaning.join(", ")
+}
+
+fn of_table(
+    register: &TableRegister,
+    digits: usize,
+    name: &str,
+    segmentation: Segmentation,
+) -> Option<(String, String)> {
     let base = register.base.as_ref().map(|base| format!("{:0digits$x}", base.value));
     let limit = register.limit.as_ref().map(|limit| limit.value);
     if base.is_none() && limit.is_none() {
@@ -182,6 +282,10 @@ fn of_table(register: &TableRegister, digits: usize, name: &str) -> Option<(Stri
         None => base.unwrap_or_default(),
     };
     let meaning = match (name, limit) {
+        ("idtr", Some(limit)) if segmentation == Segmentation::Real => {
+            figures::count(((limit as usize + 1) / 4).min(256), "vector of 4 bytes", "vectors of 4 bytes")
+        }
+        ("gdtr", _) if segmentation == Segmentation::Real => "not used in real mode".to_owned(),
         (_, None) => "limit not known".to_owned(),
         ("idtr", Some(limit)) => {
             let size = if digits == 8 { 8 } else { 16 };
@@ -236,7 +340,7 @@ fn of_loose(loose: &Loose, explain: bool, columns: usize) -> String {
     text
 }
 
-/// Vectors of which a debugger's list has the handler, and not the gate.
+/// What a debugger's list has of vectors beside their gates: handlers, their symbols, and stacks.
 fn of_handlers(state: &Joined, width: Width, columns: usize) -> String {
     let handlers = handlers(state, width);
     if handlers.is_empty() {
@@ -247,10 +351,17 @@ fn of_handlers(state: &Joined, width: Width, columns: usize) -> String {
     for gate in handlers {
         let target = match (gate.offset, gate.selector) {
             (Some(offset), _) => format!("{offset:0digits$x}"),
-            (None, selector) => format!("task {}", selector.unwrap_or_default()),
+            (None, Some(selector)) => format!("task {selector}"),
+            (None, None) => String::new(),
         };
-        let symbol = gate.symbol.clone().unwrap_or_default();
-        table.row(Look::Plain, &[format!("int {:02x}", gate.vector), target], &[symbol]);
+        let kind = gate.offset.is_none() && gate.selector.is_none() && gate.symbol.is_none();
+        let meaning = [
+            kind.then(|| format!("no gate: {}", gate.kind)),
+            gate.symbol.clone(),
+            gate.stack.map(|stack| format!("on the stack {stack:0digits$x}")),
+        ];
+        let meaning: Vec<String> = meaning.into_iter().flatten().collect();
+        table.row(Look::Plain, &[format!("int {:02x}", gate.vector), target], &[meaning.join(", ")]);
     }
     table.render(columns)
 }

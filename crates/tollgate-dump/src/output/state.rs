@@ -8,7 +8,7 @@ use tollgate_x86::{
 
 use super::given;
 use super::item::{Item, Position};
-use crate::{Joined, PrintedGate};
+use crate::{Joined, PrintedDescriptor, PrintedGate, Segmentation};
 
 /// The widths in which a state is read: its own, where that is known, or both.
 pub(crate) fn widths(state: &Joined) -> Vec<Width> {
@@ -40,6 +40,7 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
     let gdt = state.gdt(width);
     let mut items: Vec<Item> = gdt
         .iter()
+        .filter(|entry| !is_upper_half(state, entry.selector, width))
         .filter_map(|entry| Item::entry(Some(Selector(entry.selector)), &entry.bytes.value, width))
         .collect();
     let text = state.printed_descriptors.keys().filter(|selector| {
@@ -47,6 +48,7 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
     });
     items.extend(text.filter_map(|selector| explained(state, *selector, width)));
     items.order_by_key(|item| item.selector().map(|selector| selector.0));
+    items.extend(state.vectors().into_iter().map(|(at, segment, offset)| Item::Vector(at, segment, offset)));
     let idt = state.idt(width);
     items.extend(idt.iter().filter_map(|entry| gate(entry.vector, &entry.bytes.value, width)));
     // What a tool explained of gates that are not in memory.
@@ -56,17 +58,39 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
         let whole = rows.iter().find_map(|row| row.value.gate())?;
         gate(*vector, &whole.encode(), width)
     }));
-    items.extend(task(state, width));
+    items.extend(task(state, width).or_else(|| fields(state, width)));
     items.extend(other_tasks(state, width).into_iter().map(|(_, item)| item));
     items
 }
 
-/// Handlers of vectors of whose gates a tool printed no more.
+/// What a tool printed of gates beside what [`items`] have: handlers of gates that are not known, symbols, stacks, and entries that
+/// are no gates.
 pub(crate) fn handlers(state: &Joined, width: Width) -> Vec<&PrintedGate> {
     let in_memory: Vec<u8> = state.idt(width).iter().map(|entry| entry.vector).collect();
-    let rows = state.printed_gates.iter().filter(|(vector, _)| !in_memory.contains(vector));
-    let rows = rows.filter_map(|(_, rows)| rows.first()).map(|row| &row.value);
-    rows.filter(|gate| gate.gate().is_none() && (gate.offset.is_some() || gate.selector.is_some())).collect()
+    let rows = state.printed_gates.values().flatten().map(|row| &row.value);
+    rows.filter(|gate| {
+        let is_item = gate.gate().is_some() || in_memory.contains(&gate.vector);
+        !is_item || gate.symbol.is_some() || gate.stack.is_some()
+    })
+    .collect()
+}
+
+/// Fields of the TSS that are known one by one.
+fn fields(state: &Joined, width: Width) -> Option<Item> {
+    let known = state.task(width).fields.into_iter().map(|(name, value)| (name, value.value));
+    let known: Vec<(&'static str, u64)> = known.collect();
+    (!known.is_empty()).then_some(Item::Fields(width, known))
+}
+
+/// Whether a tool took the upper half of the system descriptor before it for an entry.
+fn is_upper_half(state: &Joined, selector: u16, width: Width) -> bool {
+    let row = |selector: u16| state.printed_descriptors.get(&selector)?.last().map(|row| &row.value);
+    let is_wide = |printed: &PrintedDescriptor| matches!(printed.bits(0x1f), Some(2 | 9 | 0xb | 0xc));
+    let is_rest =
+        |printed: &PrintedDescriptor| printed.raw.is_some() || printed.kind.starts_with("<Reserved>");
+    width == Width::Long
+        && row(selector).is_some_and(is_rest)
+        && selector.checked_sub(8).and_then(row).is_some_and(is_wide)
 }
 
 /// TSS that a descriptor leads to, without the one of the task register: with their addresses.
@@ -104,7 +128,10 @@ fn explained(state: &Joined, selector: u16, width: Width) -> Option<Item> {
     if selector.checked_sub(8).and_then(text).is_some_and(|lower| is_wide(&lower)) {
         return None;
     }
-    let low = text(selector)?;
+    if is_upper_half(state, selector, width) {
+        return None;
+    }
+    let Some(low) = text(selector) else { return in_part(state, selector, width) };
     if !is_wide(&low) {
         return Some(Item::Segment(Some(Selector(selector)), low));
     }
@@ -115,6 +142,18 @@ fn explained(state: &Joined, selector: u16, width: Width) -> Option<Item> {
     let base_high = u32::from_le_bytes([a, b, c, d]);
     let wide = WideDescriptor { low, base_high, reserved: u32::from_le_bytes([e, f, g, h]) };
     Some(Item::System(Some(Selector(selector)), wide))
+}
+
+/// A descriptor of which a tool printed a part. Of a system segment the base is put together from two rows.
+fn in_part(state: &Joined, selector: u16, width: Width) -> Option<Item> {
+    let mut printed = state.printed_descriptors.get(&selector)?.last()?.value.clone();
+    printed.selector = selector;
+    if printed.bits(0x10) == Some(0)
+        && let Some((base, _)) = state.segment_explained(Selector(selector), width)
+    {
+        printed.base = Some(base.value);
+    }
+    Some(Item::Explained(printed))
 }
 
 /// Whether an entry of so many bytes covers a selector.
@@ -201,7 +240,11 @@ pub(crate) fn loose(state: &Joined, width: Width) -> Vec<Loose> {
 /// Where the IDT, the GDT and the TSS begin and how far they go, or would go at the most.
 fn known_ranges(state: &Joined, width: Width) -> Vec<(u64, u64)> {
     // A limit above 256 entries makes no more vectors.
-    let gates = if width == Width::Long { 0xfff } else { 0x7ff };
+    let gates = match (state.segmentation(), width) {
+        (Segmentation::Real, _) => 0x3ff,
+        (_, Width::Legacy) => 0x7ff,
+        (_, Width::Long) => 0xfff,
+    };
     let task = state.task(width);
     let text = [
         (state.idtr.base.as_ref(), state.idtr.limit.as_ref().map_or(gates, |it| gates.min(it.value.into()))),

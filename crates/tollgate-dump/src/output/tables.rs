@@ -2,7 +2,7 @@
 
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
-use tollgate_x86::{Descriptor, Tss32, Tss64};
+use tollgate_x86::{Descriptor, Selector, Tss32, Tss64, Width};
 
 use super::item::{Item, Position};
 use super::text;
@@ -32,21 +32,23 @@ enum Shape {
 impl Shape {
     fn of(item: &Item) -> Self {
         match item {
-            Item::Segment(..) | Item::System(..) | Item::Half(..) | Item::Rights(..) => Self::Descriptor,
-            Item::Gate32(..) | Item::Gate64(..) => Self::Gate,
+            Item::Segment(..)
+            | Item::System(..)
+            | Item::Half(..)
+            | Item::Explained(..)
+            | Item::Rights(..) => Self::Descriptor,
+            Item::Gate32(..) | Item::Gate64(..) | Item::Vector(..) => Self::Gate,
             Item::Msr(..) => Self::Register,
-            Item::Tss32(..) | Item::Tss64(..) => Self::Structure,
+            Item::Tss32(..) | Item::Tss64(..) | Item::Fields(..) => Self::Structure,
         }
     }
 }
 
 fn tabled(items: &[Item], width: usize) -> String {
-    match items {
-        [Item::Segment(..) | Item::System(..) | Item::Half(..) | Item::Rights(..), ..] => {
-            descriptors(items, width)
-        }
-        [Item::Gate32(..) | Item::Gate64(..), ..] => gates(items, width),
-        [Item::Msr(..), ..] => registers(items, width),
+    match items.first().map(Shape::of) {
+        Some(Shape::Descriptor) => descriptors(items, width),
+        Some(Shape::Gate) => gates(items, width),
+        Some(Shape::Register) => registers(items, width),
         _ => items.iter().map(|item| structure(item, false, width)).collect::<Vec<_>>().join("\n"),
     }
 }
@@ -55,6 +57,18 @@ fn descriptors(items: &[Item], width: usize) -> String {
     let mut table = Table::new(&["sel", "base", "last offset", "dpl"]);
     let mut null = Vec::new();
     for item in items {
+        if let Item::Explained(printed) = item {
+            let known =
+                |value: Option<u64>| value.map_or_else(|| "not known".to_owned(), |it| format!("{it:08x}"));
+            let base = match printed.base {
+                Some(base) if base > u64::from(u32::MAX) => format!("{base:016x}"),
+                base => known(base),
+            };
+            let dpl = printed.bits(0x60).map_or_else(|| "?".to_owned(), |bits| (bits >> 5).to_string());
+            let cells = [Selector(printed.selector).to_string(), base, known(printed.limit), dpl];
+            table.row(Look::Plain, &cells, &[text::what(item)]);
+            continue;
+        }
         let (base, limit, descriptor) = match item {
             Item::Segment(Some(selector), it) if *it == Descriptor::default() => {
                 null.push(selector.to_string());
@@ -87,6 +101,12 @@ fn gates(items: &[Item], width: usize) -> String {
     let mut table = Table::new(&["at", "leads to", "dpl", "ist"]);
     for item in items {
         let (place, target, dpl, ist) = match item {
+            Item::Vector(vector, segment, offset) => {
+                let target = format!("{segment:04x}:{offset:04x}");
+                let cells = [format!("int {vector:02x}"), target, String::new(), String::new()];
+                table.row(Look::Plain, &cells, &[text::what(item)]);
+                continue;
+            }
             Item::Gate32(place, it) => {
                 (place, format!("{}:{:08x}", it.selector, it.offset), it.dpl, String::new())
             }
@@ -117,15 +137,20 @@ fn registers(items: &[Item], width: usize) -> String {
 
 /// The fields that an entry reads, or all known ones.
 fn structure(item: &Item, all: bool, width: usize) -> String {
-    let (fields, bytes) = match item {
-        Item::Tss32(bytes, _) => (Tss32::FIELDS, bytes),
-        Item::Tss64(bytes, _) => (Tss64::FIELDS, bytes),
+    let (fields, read): (_, &dyn Fn(&tollgate_x86::Field) -> Option<u64>) = match item {
+        Item::Tss32(bytes, _) => (Tss32::FIELDS, &|field| field.read(bytes)),
+        Item::Tss64(bytes, _) => (Tss64::FIELDS, &|field| field.read(bytes)),
+        Item::Fields(width, known) => {
+            (if *width == Width::Long { Tss64::FIELDS } else { Tss32::FIELDS }, &|field| {
+                known.iter().find(|(name, _)| *name == field.name).map(|(_, value)| *value)
+            })
+        }
         _ => return String::new(),
     };
     let mut table = Table::new(&["offset", "field", "value"]).with_words(&["field"]);
     let mut left = 0;
     for field in fields {
-        let Some(value) = field.read(bytes) else { continue };
+        let Some(value) = read(field) else { continue };
         if !all && !is_of_entry(field.name) {
             left += usize::from(value != 0);
             continue;
@@ -160,7 +185,7 @@ fn is_of_entry(name: &str) -> bool {
 fn output(items: &[Item], width: usize) -> String {
     let output = items.iter().map(|item| {
         let mut text = tollgate_output::table::heading(&title(item), width);
-        if let Item::Tss32(..) | Item::Tss64(..) = item {
+        if let Item::Tss32(..) | Item::Tss64(..) | Item::Fields(..) = item {
             return text + &structure(item, true, width);
         }
         for sentence in text::sentences(item) {
@@ -179,6 +204,8 @@ fn title(item: &Item) -> String {
     let place = match item {
         Item::Msr(msr, value) => format!("{:x} = {value:016x}", msr.number()),
         Item::Rights(_, rights, _) => format!("LAR {:08x}", rights.0),
+        Item::Explained(printed) => format!("selector {}", Selector(printed.selector)),
+        Item::Fields(..) => "single fields".to_owned(),
         _ => bytes.unwrap_or_default(),
     };
     format!("{}: {place}", text::what(item))

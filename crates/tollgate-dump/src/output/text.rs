@@ -2,10 +2,11 @@
 
 use tollgate_x86::{
     Cr0, Cr4, Descriptor, DescriptorKind, Efer, Gate, GateKind, Msr, Rflags, Selector, Star, SysenterCs,
-    SystemKind, Tss32, Tss64, Width,
+    SystemKind, Tss32, Tss64, Width, is_canonical,
 };
 
 use super::item::{Item, flags, mode};
+use crate::PrintedDescriptor;
 
 /// The short name of an item.
 pub fn what(item: &Item) -> String {
@@ -15,13 +16,45 @@ pub fn what(item: &Item) -> String {
         Item::Half(_, descriptor) => segment(descriptor, Width::Long),
         Item::Gate32(_, entry) => gate(entry, Width::Legacy),
         Item::Gate64(_, entry) => gate(&entry.low, Width::Long),
-        Item::Tss32(..) => "32-bit TSS".to_owned(),
-        Item::Tss64(..) => "64-bit TSS".to_owned(),
+        Item::Tss32(..) | Item::Fields(Width::Legacy, _) => "32-bit TSS".to_owned(),
+        Item::Tss64(..) | Item::Fields(Width::Long, _) => "64-bit TSS".to_owned(),
+        Item::Explained(printed) => explained(printed),
+        Item::Vector(..) => "vector of real mode".to_owned(),
         Item::Msr(msr, _) => format!("IA32_{}", msr.name()),
         Item::Rights(_, rights, limit) => {
             segment(&rights.with_limit(limit.unwrap_or_default()), Width::Legacy)
         }
     }
+}
+
+/// A descriptor in the words for its type, where that is known, or in those of the tool.
+fn explained(printed: &PrintedDescriptor) -> String {
+    let mut words = match printed.bits(0x1f) {
+        Some(bits) => {
+            let [_, flags] = printed.flags.unwrap_or_default().to_le_bytes();
+            let (l, d) = (flags & 2 != 0, flags & 4 != 0);
+            let descriptor = Descriptor {
+                kind: bits as u8 & 0xf,
+                s: bits & 0x10 != 0,
+                l,
+                d,
+                p: true,
+                ..Descriptor::default()
+            };
+            let width = if printed.kind.starts_with("64-Bit") { Width::Long } else { Width::Legacy };
+            segment(&descriptor, width)
+        }
+        None => printed.kind.clone(),
+    };
+    if let Some((selector, offset)) = printed.target {
+        words.push_str(&format!(", leads to {selector}:{offset:08x}"));
+    }
+    match printed.bits(0x80) {
+        None => words.push_str("; whether it is present is not known"),
+        Some(0) => words.push_str(", not present"),
+        Some(_) => {}
+    }
+    words
 }
 
 /// The segment of a descriptor. `width` distinguishes a 32-bit system segment from a 64-bit one.
@@ -107,6 +140,19 @@ pub fn sentences(item: &Item) -> Vec<String> {
             text.extend(of_access(descriptor, Width::Long));
             text
         }
+        Item::Explained(printed) => {
+            let mut text = found_by(Some(Selector(printed.selector)));
+            text.extend(printed.base.map(|base| format!("It begins at {base:x}.")));
+            text.extend(printed.limit.map(|limit| format!("The last offset is {limit:x}.")));
+            text.push(format!("It is: {}.", explained(printed)));
+            text
+        }
+        Item::Vector(vector, segment, offset) => vec![format!(
+            "INT {vector:x} goes to {segment:04x}:{offset:04x}, the address {:x}, and pushes FLAGS, CS and IP (SDM 3B, \"8086 \
+             emulation\").",
+            16 * u32::from(*segment) + u32::from(*offset)
+        )],
+        Item::Fields(..) => Vec::new(),
         Item::Gate32(_, entry) => of_gate(entry, entry.offset.into(), 0, Width::Legacy),
         Item::Gate64(_, entry) => of_gate(&entry.low, entry.offset(), entry.ist(), Width::Long),
         Item::Tss32(bytes, limit) => of_tss(Tss32::FIELDS, bytes, *limit),
@@ -216,12 +262,14 @@ fn of_gate(entry: &Gate, offset: u64, ist: u8, width: Width) -> Vec<String> {
     }
     match kind {
         Some((GateKind::Call, _)) => text.push(format!(
-            "DPL {}: CALL and JMP reach it from ring {} and more privileged ones, with a selector that asks for no less.",
-            entry.dpl, entry.dpl
+            "DPL {}: CALL and JMP may use it where CPL <= {} and the RPL of their selector <= {}, and raise #GP elsewhere (SDM 3A, \
+             \"Accessing a code segment through a call gate\").",
+            entry.dpl, entry.dpl, entry.dpl
         )),
         Some(_) => text.push(format!(
-            "DPL {}: INT n reaches it from ring {} and more privileged ones, and faults from others; an exception or a \
-             device always reaches it.",
+            "DPL {}: INT n, INT3 and INTO may use it where CPL <= {}, and raise #GP elsewhere. The processor ignores the DPL for \
+             interrupts of hardware, for exceptions and for INT1 (SDM 3A, \"Protection of exception- and \
+             interrupt-handler procedures\").",
             entry.dpl, entry.dpl
         )),
         None => {}
@@ -274,6 +322,29 @@ fn of_tss(fields: &[tollgate_x86::Field], bytes: &[u8], limit: Option<u64>) -> V
 }
 
 fn of_register(msr: Msr, value: u64) -> Vec<String> {
+    let mut text = meaning_of(msr, value);
+    text.extend(not_canonical(msr, value));
+    text
+}
+
+/// That a value could not be written to the register, or by some processors alone.
+fn not_canonical(msr: Msr, value: u64) -> Option<String> {
+    if !msr.is_canonical() || is_canonical(value, 48) {
+        return None;
+    }
+    if is_canonical(value, 57) {
+        return Some(
+            "The address is canonical with 57-bit addresses alone, which CR4.LA57 switches on.".to_owned(),
+        );
+    }
+    let whose = match msr {
+        Msr::SysenterEsp | Msr::SysenterEip => "no Intel processor",
+        _ => "no processor",
+    };
+    Some(format!("The address is not canonical, so {whose} has it: WRMSR of it raises #GP (SDM 2B, WRMSR)."))
+}
+
+fn meaning_of(msr: Msr, value: u64) -> Vec<String> {
     match msr {
         Msr::SysenterCs => {
             let base = SysenterCs(value);

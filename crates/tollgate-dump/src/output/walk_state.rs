@@ -7,7 +7,7 @@ use tollgate_x86::walk::{
 };
 use tollgate_x86::{Descriptor, Selector, Table, Vendor, Width};
 
-use crate::Joined;
+use crate::{Joined, Segmentation};
 
 /// A state that a crossing changes, and the steps that it took.
 pub(crate) struct WalkState<'a> {
@@ -57,6 +57,12 @@ impl<'a> WalkState<'a> {
 
     /// Whether the registers in the text are of the moment in which the walk begins: its CS does not contradict that.
     fn is_the_moment(&self) -> bool {
+        // In real mode the level is 0, in virtual-8086 mode 3, whatever CS holds.
+        match self.text.segmentation() {
+            Segmentation::Real => return true,
+            Segmentation::Virtual8086 => return self.cpl == 3,
+            Segmentation::Protected => {}
+        }
         let cs = self.text.segments.get(&crate::SegmentRegister::Cs);
         cs.is_none_or(|cs| cs.selector.value.rpl() == self.cpl)
     }
