@@ -320,10 +320,10 @@ impl Found {
 /// The registers that hold selectors: in real mode none do, in virtual-8086 mode TR and LDTR.
 fn holders(state: &Joined) -> impl Iterator<Item = (&SegmentRegister, &Segment)> {
     let segmentation = state.segmentation();
-    state.segments.iter().filter(move |(register, _)| match segmentation {
+    state.segments.iter().filter(move |(register, segment)| match segmentation {
         Segmentation::Real => false,
-        Segmentation::Virtual8086 => matches!(register, SegmentRegister::Tr | SegmentRegister::Ldtr),
-        Segmentation::Protected => true,
+        Segmentation::Virtual8086 => register.is_of_system(),
+        Segmentation::Protected => register.is_of_system() || !segment.is_of_real_mode(),
     })
 }
 

@@ -108,6 +108,16 @@ pub struct Segment {
     pub rights: Option<Sourced<AccessRights>>,
 }
 
+impl Segment {
+    /// Whether the hidden part is as real mode loads it, which it is from the setting of CR0.PE to the next load: present, with a base of
+    /// 16 × the register. In protected mode a null selector leaves none that is present.
+    pub(crate) fn is_of_real_mode(&self) -> bool {
+        let value = u64::from(self.selector.value.0);
+        let is_present = self.rights.as_ref().is_some_and(|rights| rights.value.with_limit(0).p);
+        is_present && self.base.as_ref().is_some_and(|(base, _)| base.value == 16 * value)
+    }
+}
+
 /// In which form the processor reads its tables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WidthFound {

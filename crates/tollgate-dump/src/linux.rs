@@ -9,26 +9,15 @@
 
 use tollgate_x86::{Msr, Selector};
 
+use crate::format::Format;
 use crate::line::{Line, excerpt};
 use crate::number::{pairs, plain};
 use crate::piece::{Form, Register, SegmentRegister, What};
-use crate::{format::Format, sink::Sink};
+use crate::sink::{Oops, Sink};
 
 const FORMAT: Format = Format::Oops;
 /// The longest name: `ORIG_RAX`.
 const LONGEST: usize = 8;
-
-/// How far into a report the lines are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Place {
-    /// There is none.
-    #[default]
-    Outside,
-    /// Behind registers.
-    Registers,
-    /// Within the words of the stack.
-    Stack,
-}
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     let text = line.text;
@@ -48,21 +37,21 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     if let Some(symbol) = symbol(behind).filter(|_| is_pointer(first)) {
         sink.push(FORMAT, What::symbol(Register::RIP, symbol));
     }
-    sink.oops = Place::Registers;
+    sink.oops = Oops::Registers;
     true
 }
 
 /// Whether the line is of the stack: `Stack: f7c1df98 c0123456`, and lines of such words below it.
 fn is_stack(sink: &mut Sink, text: &str) -> bool {
     let words = match sink.oops {
-        Place::Outside => return false,
-        Place::Registers => text.strip_prefix("Stack:"),
-        Place::Stack => Some(text),
+        Oops::Outside => return false,
+        Oops::Registers => text.strip_prefix("Stack:"),
+        Oops::Stack => Some(text),
     };
     let is_word = |word: &str| plain(word).is_some_and(|hex| matches!(hex.digits, 8 | 16));
     let is_it = words.is_some_and(|words| words.split_ascii_whitespace().all(is_word));
     if is_it {
-        sink.oops = Place::Stack;
+        sink.oops = Oops::Stack;
     }
     is_it
 }

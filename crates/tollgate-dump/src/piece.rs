@@ -245,6 +245,11 @@ impl Register {
 }
 
 impl SegmentRegister {
+    /// Whether it is TR or LDTR, which hold selectors in every mode that uses them.
+    pub(crate) const fn is_of_system(self) -> bool {
+        matches!(self, Self::Tr | Self::Ldtr)
+    }
+
     /// The register of this name, in any case; `ldt` is QEMU's name of LDTR.
     pub fn by_name(name: &str) -> Option<Self> {
         if name.eq_ignore_ascii_case("ldt") {

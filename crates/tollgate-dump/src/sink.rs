@@ -3,7 +3,7 @@
 use crate::complaint::{Complaint, Wrong};
 use crate::line::{Line, MAX_LINE, Tool, excerpt};
 use crate::piece::{Dump, Form, Heading, Named, Piece, Style, What};
-use crate::{format::Format, heading, linux, structure::Structure};
+use crate::{format::Format, heading, structure::Structure};
 
 /// The most pieces that are kept. A table of the greatest length, entry by entry, has 8192.
 pub const MAX_PIECES: usize = 1 << 18;
@@ -15,6 +15,18 @@ pub const MAX_BYTES: usize = 8 << 20;
 pub const MAX_COMPLAINTS: usize = 100;
 /// The most headings that are kept.
 const MAX_HEADINGS: usize = 1000;
+
+/// How far into a report of Linux the lines are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Oops {
+    /// There is none.
+    #[default]
+    Outside,
+    /// After registers.
+    Registers,
+    /// Within the words of the stack.
+    Stack,
+}
 
 /// The pieces so far, and the state of the readers.
 #[derive(Debug, Default)]
@@ -47,7 +59,7 @@ pub(crate) struct Sink {
     /// Whether the fields of a processor's control region are being read.
     pub in_pcr: bool,
     /// How far into a report of Linux the lines are.
-    pub oops: linux::Place,
+    pub oops: Oops,
     /// Whether the fields of Bochs' `info tss` are being read.
     pub in_tss: bool,
     /// The last base that a text gave for IDTR and GDTR.
@@ -133,8 +145,8 @@ impl Sink {
         self.finish_structure();
         self.open = None;
         self.in_tss = false;
-        if self.oops == linux::Place::Stack {
-            self.oops = linux::Place::Outside;
+        if self.oops == Oops::Stack {
+            self.oops = Oops::Outside;
         }
     }
 

@@ -57,6 +57,12 @@ samples! {
         "tr 0028 entry 5 of the GDT, RPL 0, base 00110000",
         "idtr 002e4fa0 limit 7ff 256 gates",
     ] ["entry 64 of", "null,", "GDTR's limit is 2f"];
+    "kvm-entry-failed": [
+        "The tables are those of 32-bit protected mode",
+        "cs 07c0 still as real mode loaded it: base 00007c00, last offset ffff",
+        "ss 0000 still as real mode loaded it: base 00000000, last offset ffff",
+        "tr 0000 null",
+    ] ["entry 248", "GDTR's limit"];
     "qemu-triple-fault": [
         "The tables are those of long mode",
         "cs 0008 entry 1 of the GDT, RPL 0, base 0000000000000000, last offset 0, 64-bit code, execute only",

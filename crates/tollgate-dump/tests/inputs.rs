@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
 use tollgate_dump::{FORMATS, MAX_BYTES, MAX_LINE, MAX_LINES, MAX_PIECES, MAX_STATES, fuzz, join, read};
 
-const DUMPS: [&str; 9] = [
+const DUMPS: [&str; 12] = [
     include_str!("dumps/article-ja.txt"),
     include_str!("dumps/kd-three-systems.txt"),
     include_str!("dumps/kd-windows-7-x64.txt"),
@@ -21,6 +21,9 @@ const DUMPS: [&str; 9] = [
     include_str!("dumps/bochs-long.txt"),
     include_str!("dumps/gdb.txt"),
     include_str!("dumps/head_64.txt"),
+    include_str!("corpus/qemu-bios.txt"),
+    include_str!("corpus/kd-pcr-64.txt"),
+    include_str!("corpus/oops-i386-2.6.18.txt"),
 ];
 
 /// A sequence of numbers that look random (Marsaglia, "Xorshift RNGs", 2003).

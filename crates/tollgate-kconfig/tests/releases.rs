@@ -6,7 +6,9 @@
 use tollgate_kconfig::{Configuration, identity, parse};
 
 /// The line of the version, the options of the machine, the architecture, and the version's numbers.
-const KERNELS: [(&str, &str, &str, (u32, u32, u32)); 16] = [
+type Kernel = (&'static str, &'static str, &'static str, (u32, u32, u32));
+
+const KERNELS: [Kernel; 16] = [
     (
         "# Linux kernel version: 2.6.32",
         "# CONFIG_64BIT is not set\nCONFIG_X86_32=y\n# CONFIG_X86_64 is not set",

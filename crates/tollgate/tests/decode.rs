@@ -297,7 +297,9 @@ fn bytes_that_are_no_table_are_not_read_as_one() {
     assert_eq!((&tss["kind"], &tss["decoded"]["esp0"]), (&"tss32".into(), &"0x80873c00".into()));
     let list = reading(&home, &home.file("idt.txt", "Dumping IDT:\n2e:\t808655cd nt!KiSystemService\n"));
     let symbol = "nt!KiSystemService";
-    let handler = json!({"vector": "0x2e", "offset": "0x808655cd", "selector": null, "symbol": symbol});
+    let handler = json!({
+        "vector": "0x2e", "offset": "0x808655cd", "selector": null, "symbol": symbol, "stack": null, "what": ""
+    });
     assert_eq!(list["handlers"], json!([handler]));
 }
 

@@ -10,8 +10,7 @@ use super::state::{Loose, handlers, items, loose, widths};
 use super::walks::{Options, Walked, walks};
 use super::{apart, star, tables, text};
 use crate::{
-    Dump, Joined, Reason, Register, Segment, SegmentRegister, Segmentation, Session, Table as TableRegister,
-    WidthFound,
+    Dump, Joined, Reason, Register, Segment, Segmentation, Session, Table as TableRegister, WidthFound,
 };
 
 /// More gates than these are not all shown: those that differ from the others are.
@@ -168,8 +167,11 @@ fn registers(state: &Joined, columns: usize) -> String {
     for (register, segment) in &state.segments {
         let selector = segment.selector.value;
         let meaning = match state.segmentation() {
-            Segmentation::Real | Segmentation::Virtual8086 if !is_of_system(*register) => {
+            Segmentation::Real | Segmentation::Virtual8086 if !register.is_of_system() => {
                 of_sixteenth(segment)
+            }
+            Segmentation::Protected if !register.is_of_system() && segment.is_of_real_mode() => {
+                format!("still as real mode loaded it: {}", of_sixteenth(segment))
             }
             Segmentation::Real => "not used in real mode".to_owned(),
             _ => of_selector(segment, state.width.width.unwrap_or(Width::Legacy)),
@@ -225,10 +227,6 @@ fn of_base(table: &TableRegister, digits: usize) -> String {
     let base = table.base.as_ref().map(|base| format!("base {:0digits$x}", base.value));
     let limit = table.limit.as_ref().map(|limit| format!("last offset {:x}", limit.value));
     base.into_iter().chain(limit).collect::<Vec<_>>().join(", ")
-}
-
-const fn is_of_system(register: SegmentRegister) -> bool {
-    matches!(register, SegmentRegister::Tr | SegmentRegister::Ldtr)
 }
 
 /// A segment register of real or virtual-8086 mode. A base that is no 16 × its value was set by a reset or in another mode.

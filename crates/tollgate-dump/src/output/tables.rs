@@ -2,7 +2,7 @@
 
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
-use tollgate_x86::{Descriptor, Selector, Tss32, Tss64, Width};
+use tollgate_x86::{Descriptor, Field, Selector, Tss32, Tss64, Width};
 
 use super::item::{Item, Position};
 use super::text;
@@ -137,15 +137,15 @@ fn registers(items: &[Item], width: usize) -> String {
 
 /// The fields that an entry reads, or all known ones.
 fn structure(item: &Item, all: bool, width: usize) -> String {
-    let (fields, read): (_, &dyn Fn(&tollgate_x86::Field) -> Option<u64>) = match item {
-        Item::Tss32(bytes, _) => (Tss32::FIELDS, &|field| field.read(bytes)),
-        Item::Tss64(bytes, _) => (Tss64::FIELDS, &|field| field.read(bytes)),
-        Item::Fields(width, known) => {
-            (if *width == Width::Long { Tss64::FIELDS } else { Tss32::FIELDS }, &|field| {
-                known.iter().find(|(name, _)| *name == field.name).map(|(_, value)| *value)
-            })
-        }
+    let fields = match item {
+        Item::Tss32(..) | Item::Fields(Width::Legacy, _) => Tss32::FIELDS,
+        Item::Tss64(..) | Item::Fields(Width::Long, _) => Tss64::FIELDS,
         _ => return String::new(),
+    };
+    let read = |field: &Field| match item {
+        Item::Tss32(bytes, _) | Item::Tss64(bytes, _) => field.read(bytes),
+        Item::Fields(_, known) => known.iter().find(|(name, _)| *name == field.name).map(|(_, value)| *value),
+        _ => None,
     };
     let mut table = Table::new(&["offset", "field", "value"]).with_words(&["field"]);
     let mut left = 0;
