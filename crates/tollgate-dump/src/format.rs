@@ -38,7 +38,7 @@ formats! {
         "2e:  808655cd nt!KiSystemService";
     Rdmsr "rdmsr" "Windows debugger, rdmsr, in both spellings."
         "msr[c0000081] = 00230010`00000000";
-    KdPcr "pcr" "Windows debugger, !pcr and dt of _KPCR: where a processor's tables are."
+    KdPcr "pcr" "Windows debugger, !pcr and dt of _KPCR: addresses of the tables."
         "KPCR for Processor 0 at ffdff000:";
     Oops "oops" "Linux, the registers in a report of an oops or a panic."
         "CS:  0010 DS: 0000 ES: 0000 CR0: 0000000080050033";
@@ -66,7 +66,7 @@ formats! {
         "ss:esp(0): 0x0018:0xc0218000";
     BochsRegisters "bochs" "Bochs, sreg, creg and r."
         "tr:0x0040, dh=0x00008b14, dl=0xc380006b, valid=1";
-    BochsLog "bochs-log" "Bochs, the state of a processor that it logs at a triple fault or a panic."
+    BochsLog "bochs-log" "Bochs, what it logs of a processor at a triple fault or panic."
         "00049935377i[CPU0  ] | CR3=0x00101000 CR4=0x00000020";
     KdRegisters "r" "Windows debugger, r: registers by name."
         "idtr=8003f400";
