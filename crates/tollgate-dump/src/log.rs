@@ -89,8 +89,8 @@ fn date(text: &str) -> Option<&str> {
         let (clock, rest) = rest.split_once(' ')?;
         return has_clock(clock).then_some(rest);
     }
-    let is_clock =
-        first.len() >= 8 && first.bytes().all(|byte| byte.is_ascii_digit() || b":.,".contains(&byte));
+    // Bytes with colons between are no clock.
+    let is_clock = first.split([':', '.', ',']).all(is_number) && first.matches(':').count() == 2;
     (has_clock(first) && (is_date || is_clock)).then_some(rest)
 }
 
@@ -171,6 +171,7 @@ mod tests {
             "2e:  808655cd nt!KiSystemService",
             "1,2,3;",
             "kern : of it",
+            "00:10:20:30:40:50:60:70 80:90:00:10:20:30:40:50",
             "kernel",
             "é kernel: é",
         ] {
