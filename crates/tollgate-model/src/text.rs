@@ -12,11 +12,35 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(escaped).collect())
 }
 
-/// Whether `c` is a control character, a mark that changes the direction of writing or breaks a line, or invisible.
+/// The same for a text of several lines, each of which ends with a newline then: tabs stay.
+pub fn clean_lines(text: &str) -> String {
+    let line = |line: &str| line.split('\t').map(clean).collect::<Vec<_>>().join("\t") + "\n";
+    text.lines().map(line).collect()
+}
+
+/// The first line that is not empty, without what commands a reader.
+pub fn first_line(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    line.replace(commands_a_reader, "")
+}
+
+/// Whether `c` is a control character, a mark that changes the direction of writing or breaks a line, or invisible: Unicode's categories Cc, Cf,
+/// Zl and Zp, but the visible signs among them, and fillers of Hangul.
 pub fn commands_a_reader(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
-        || matches!(c, '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}')
+        || matches!(c, '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A word of a shell's command line, for people to paste.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@+%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
 }
 
 /// The most characters of a text of a document that a message quotes.
@@ -120,6 +144,25 @@ mod tests {
         assert!(matches!(excerpt(&long[2..]), Cow::Borrowed(_)));
         assert_eq!(excerpt("a\u{1b}b"), "a\\u{1b}b");
         assert_eq!(excerpt(&"\u{9b}".repeat(100)).chars().count(), 201);
+    }
+
+    #[test]
+    fn lines_stay_and_nothing_else_commands_a_reader() {
+        assert_eq!(
+            clean_lines("a\tb\n\u{1b}[2J\rx\r\n\n\u{202e}c\u{ad}"),
+            "a\tb\n\\u{1b}[2J\\rx\n\n\\u{202e}c\\u{ad}\n"
+        );
+        assert_eq!(clean_lines(""), "");
+        assert_eq!(first_line("\n \u{1b}one\u{2066} 1 \ntwo"), "one 1");
+        assert_eq!(first_line("\n"), "");
+    }
+
+    #[test]
+    fn words_of_a_shell_are_quoted_where_they_must_be() {
+        assert_eq!(quoted("container:seccomp=none"), "container:seccomp=none");
+        assert_eq!(quoted("exec:docker run -i it's"), "'exec:docker run -i it'\\''s'");
+        assert_eq!(quoted("a;b"), "'a;b'");
+        assert_eq!(quoted(""), "''");
     }
 
     #[test]
