@@ -5,8 +5,7 @@
 //! which an init would reap at its leisure. Where the parent is killed, each process dies with its parent
 //! (PR_SET_PDEATHSIG).
 
-use std::io::{self, PipeReader, PipeWriter, Read};
-use std::os::fd::AsRawFd;
+use std::io;
 use std::time::{Duration, Instant};
 
 use tollgate_os::group::{self as os_group, Group};
@@ -20,13 +19,14 @@ use super::{ending::Ending, interrupt};
 pub(super) const LOOK: Duration = Duration::from_millis(40);
 
 /// Runs `work` in the first process of a new group, a fork of this one, which exits with the status that it returns.
-/// The group is killed at `deadline`, or when the user asks to stop. `tick` is called repeatedly.
-pub fn run(work: impl FnOnce() -> i32, deadline: Instant, mut tick: impl FnMut()) -> io::Result<Ending> {
-    let (alive, held) = io::pipe()?;
+/// The group is killed at `deadline`, when the user asks to stop, or when `goes_on`, which is called repeatedly, says no.
+pub fn run(
+    work: impl FnOnce() -> i32,
+    deadline: Instant,
+    mut goes_on: impl FnMut() -> bool,
+) -> io::Result<Ending> {
     let first = process::fork_bound(|| {
         os_group::lead();
-        // SAFETY: the descriptor is this copy's own, and nothing of it uses it.
-        unsafe { libc::close(held.as_raw_fd()) };
         // A program inherits ignored signals, so they get their default action back.
         signals::default(&[libc::SIGPIPE, libc::SIGXFSZ]);
         work()
@@ -35,37 +35,21 @@ pub fn run(work: impl FnOnce() -> i32, deadline: Instant, mut tick: impl FnMut()
     os_group::join(number, number);
     let mut group = Group::of(first);
     // The guard must be in the group before the group can end, and ends with it.
-    let guard = process::fork(|| guard(number, &alive, &held))?;
-    os_group::join(guard.pid(), number);
-    guard.leave();
+    os_group::guard(number)?.leave();
     loop {
         if let Some(ended) = group.reap() {
             return Ok(ended.into());
         }
         let cut = match interrupt::requested() {
             Some(_) => Some(Ending::Interrupted),
-            None => (Instant::now() >= deadline).then_some(Ending::OutOfTime),
+            None => (!goes_on() || Instant::now() >= deadline).then_some(Ending::OutOfTime),
         };
         if let Some(ending) = cut {
             group.kill();
             return Ok(ending);
         }
-        tick();
         group.wait_a_while(LOOK);
     }
-}
-
-/// Kills the group when the other end of `alive` is closed: the parent has ended.
-fn guard(group: libc::pid_t, mut alive: &PipeReader, held: &PipeWriter) -> i32 {
-    os_group::join(0, group);
-    // SAFETY: the descriptor is this copy's own, and nothing of it uses it.
-    unsafe { libc::close(held.as_raw_fd()) };
-    while alive.read(&mut [0]).is_err() {}
-    // The group differs only if setpgid(2) failed.
-    if os_group::own() == group {
-        let _ = process::kill(0, libc::SIGKILL);
-    }
-    0
 }
 
 /// Kills daemons: processes that left their group and were reparented to this process, and those that come to it then. Children from

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::process::Command;
 use std::{ffi::OsStr, time::Duration};
 
-use tollgate_model::text::said_by;
-use tollgate_os::process;
+pub(crate) use tollgate_model::text::quoted;
+use tollgate_model::text::{first_line, said_by};
 pub(crate) use tollgate_os::programs::{find, named};
+use tollgate_os::tool;
 
 use crate::error::{EnvironmentError, unusable};
 
@@ -40,7 +41,7 @@ pub(crate) fn output<A: AsRef<OsStr>>(
         |error: std::io::Error| fault(format!("it could not be started: {}", said_by("process", &error)));
     let mut command = Command::new(program);
     command.args(arguments).env("LC_ALL", "C").current_dir("/");
-    let ended = process::attend(&mut command, LIMIT, stop).map_err(of_start)?;
+    let ended = tool::attend(&mut command, LIMIT, stop).map_err(of_start)?;
     let line = first_line(&ended.said);
     match ended.status {
         Some(status) if status.success() => Ok(ended.said),
@@ -49,20 +50,6 @@ pub(crate) fn output<A: AsRef<OsStr>>(
         Some(status) if line.is_empty() => Err(fault(format!("it failed: {status}"))),
         Some(_) => Err(fault(line.strip_prefix(&format!("{name}: ")).unwrap_or(&line).to_owned())),
         None => Err(fault(format!("it did not end within {} s", LIMIT.as_secs()))),
-    }
-}
-
-fn first_line(text: &str) -> String {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    line.chars().filter(|c| !c.is_control()).collect()
-}
-
-/// A word of a shell's command line.
-pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@+%".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -12,7 +11,7 @@ use std::time::Duration;
 
 use tollgate_engine::session::Link;
 use tollgate_engine::signal_name;
-use tollgate_model::text::excerpt;
+use tollgate_model::text::{excerpt, first_line};
 use tollgate_model::traced::Ended;
 use tollgate_os::signals::{self, Disposition};
 use tollgate_os::{memfd, process};
@@ -73,7 +72,7 @@ impl Started {
 
 /// What a command says on its standard error.
 pub(crate) struct Said {
-    errors: File,
+    errors: memfd::Said,
     /// What its process is called.
     process: &'static str,
     /// What else says why it ended.
@@ -112,15 +111,8 @@ impl Said {
     }
 
     fn first_error(&self) -> Option<String> {
-        let mut bytes = vec![0; 4096];
-        // The command's own writes go on behind: reading moves no position.
-        let read = self.errors.read_at(&mut bytes, 0).ok()?;
-        let text = String::from_utf8_lossy(&bytes[..read]);
-        // The file has its full size from the beginning, in zeroes.
-        let written = text.split('\0').next().unwrap_or_default();
-        let line = written.lines().map(str::trim).find(|line| !line.is_empty())?;
-        let plain: String = line.chars().filter(|c| !c.is_control()).collect();
-        Some(excerpt(&plain).into_owned())
+        let written = self.errors.beginning(4096);
+        Some(first_line(&written)).filter(|line| !line.is_empty()).map(|line| excerpt(&line).into_owned())
     }
 }
 
@@ -138,10 +130,10 @@ pub(crate) fn start(
         io::ErrorKind::NotFound => unusable!("{}: there is no such program", name.display()),
         _ => unusable!("{}: it could not be started: {}", name.display(), plainly(error)),
     };
-    let said = memfd::create_bounded("said", MOST_SAID).map_err(fault)?;
+    let said = memfd::Said::new(MOST_SAID).map_err(fault)?;
     let mut command = Command::new(program);
     command.arg0(name).args(arguments).envs(start.variables.iter().map(|(name, value)| (name, value)));
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(said.try_clone().map_err(fault)?);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(said.stream().map_err(fault)?);
     command.process_group(0);
     signals::start_with(&mut command, Disposition::default_with(0), &SIGNALS);
     let kept: Vec<RawFd> = start.files.iter().map(AsRawFd::as_raw_fd).collect();

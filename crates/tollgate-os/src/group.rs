@@ -1,13 +1,15 @@
 //! A process group whose first process is a child of this one.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, set_parent_process_death_signal};
 use tollgate_model::traced::Ended;
 
 use crate::process::{self, Child};
+use crate::signals::Set;
 
 /// A process in uninterruptible sleep dies only when that ends, and a thousand processes may take so long to die on a busy machine: the
 /// wait for killed processes is bounded.
@@ -111,6 +113,40 @@ pub fn lead() {
 /// one wins.
 pub fn join(pid: libc::pid_t, group: libc::pid_t) {
     let _ = rustix::process::setpgid(Pid::from_raw(pid), Pid::from_raw(group));
+}
+
+/// A copy of this process that is in the group that `leader` leads, or leads one itself where that is 0, and does nothing but end all of the
+/// group when this process is killed.
+///
+/// # Errors
+/// Those of fork(2).
+pub fn guard(leader: libc::pid_t) -> io::Result<Child> {
+    let parent = process::own_pid();
+    let guard = process::fork(|| keep(leader, parent))?;
+    join(guard.pid(), leader);
+    Ok(guard)
+}
+
+/// The guard's life, which makes system calls alone: a lock that another thread of its parent holds stays locked here.
+fn keep(leader: libc::pid_t, parent: libc::pid_t) -> i32 {
+    join(0, leader);
+    let _ = rustix::thread::set_name(c"tollgate-guard");
+    // What is sent to the whole group does not end it, and wakes it.
+    let all = Set::all();
+    all.block_only();
+    // It differs where setpgid(2) failed.
+    let is_there = own() == if leader == 0 { process::own_pid() } else { leader };
+    if !is_there || set_parent_process_death_signal(Some(Signal::TERM)).is_err() {
+        return 1;
+    }
+    while process::is_parent(parent) {
+        if all.wait().is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
+            return 1;
+        }
+    }
+    // Itself among them.
+    let _ = process::kill(0, libc::SIGKILL);
+    0
 }
 
 /// The group of the calling process.

@@ -11,7 +11,7 @@
 //! - [`users`]: names of users, and the groups that a user shares with others.
 //! - [`programs`]: the file of a program that is named. [`words`]: a command line, split as a shell splits it.
 //! - [`process`]: fork(2), wait4(2), and what prctl(2) changes for a child. [`group`]: process groups. [`children`]: the children of this
-//!   process, and which of them were there before it began. [`rusage`]: what they used. [`shared`]: memory that they share.
+//!   process, and which of them were there before it began. [`tool`]: programs that this one executes for itself. [`rusage`]: what they used. [`shared`]: memory that they share.
 //! - [`signals`]: dispositions and masks. [`timer`]: timers that send one. [`affinity`]: the processors that a thread may run on. [`memfd`]: files in memory.
 //!   [`namespaces`]: namespaces of this process's own.
 //! - [`cpuid`]: the instruction. [`perf`]: groups of hardware events, and records of what processes map.
@@ -41,6 +41,7 @@ pub mod signals;
 pub mod space;
 pub mod temporary;
 pub mod timer;
+pub mod tool;
 pub mod trust;
 pub mod users;
 pub mod words;

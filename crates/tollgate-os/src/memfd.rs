@@ -1,5 +1,6 @@
 //! Files in memory: memfd_create(2).
 
+use std::os::unix::fs::FileExt;
 use std::{fs::File, io};
 
 use rustix::fs::{MemfdFlags, SealFlags};
@@ -26,9 +27,41 @@ pub fn create_executable(name: &str) -> io::Result<File> {
 ///
 /// # Errors
 /// Those of memfd_create(2) and ftruncate(2).
-pub fn create_bounded(name: &str, bytes: u64) -> io::Result<File> {
+fn create_bounded(name: &str, bytes: u64) -> io::Result<File> {
     let made = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     rustix::fs::ftruncate(&made, bytes)?;
     rustix::fs::fcntl_add_seals(&made, SealFlags::GROW | SealFlags::SHRINK)?;
     Ok(made.into())
+}
+
+/// What a program says: a file in memory that it writes to, of a fixed size. A write of more fails with EPERM; a hole takes no memory.
+#[derive(Debug)]
+pub struct Said(File);
+
+impl Said {
+    /// Nothing yet, and never more than these bytes.
+    ///
+    /// # Errors
+    /// As [`create_bounded`].
+    pub fn new(most: u64) -> io::Result<Self> {
+        create_bounded("said", most).map(Self)
+    }
+
+    /// The stream that the program is given.
+    ///
+    /// # Errors
+    /// Those of dup(2).
+    pub fn stream(&self) -> io::Result<File> {
+        self.0.try_clone()
+    }
+
+    /// The beginning of what was written so far, as far as it can be read.
+    pub fn beginning(&self, most: usize) -> String {
+        let mut bytes = vec![0; most];
+        // The program's own writes go on behind: reading moves no position.
+        let read = self.0.read_at(&mut bytes, 0).unwrap_or_default();
+        // The file has its full size from the beginning, in zeroes.
+        let written = bytes[..read].iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        String::from_utf8_lossy(&bytes[..written]).into_owned()
+    }
 }

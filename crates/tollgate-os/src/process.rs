@@ -1,25 +1,18 @@
 //! Processes: fork(2), wait4(2), and what prctl(2) changes for a child.
 
-use std::io::{Read, Seek};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::{Command, ExitStatus, Stdio};
-use std::time::Duration;
-use std::{io, mem, os::fd::OwnedFd, os::unix::process::CommandExt, thread};
+use std::process::Command;
+use std::{io, mem, os::fd::OwnedFd, os::unix::process::CommandExt};
 
 use rustix::process::{Pid, PidfdFlags, Signal};
 use tollgate_model::traced::Ended;
 
-use crate::memfd;
 use crate::rusage::Usage;
 
 /// The exit status of a child that panicked, as std has it.
 const PANICKED: i32 = 101;
 /// The exit status of a child whose parent ended before the child was bound to it.
 const ORPHANED: i32 = 2;
-/// The interval between looks for the end of a program.
-const LOOK: Duration = Duration::from_millis(1);
-/// Bytes that are kept of what a program says.
-const MOST_SAID: u64 = 1 << 16;
 
 /// A child of this process. Dropping it kills it and waits for its end.
 #[derive(Debug)]
@@ -79,7 +72,7 @@ pub fn die_with_parent(parent: libc::pid_t) {
     }
 }
 
-fn is_parent(pid: libc::pid_t) -> bool {
+pub(crate) fn is_parent(pid: libc::pid_t) -> bool {
     // None stands for a parent in another PID namespace, which getppid(2) does not name.
     rustix::process::getppid().is_some_and(|parent| parent.as_raw_nonzero().get() == pid)
 }
@@ -102,52 +95,11 @@ pub struct Program(pub std::process::Child);
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Neither does anything to one that was waited for.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// What came of a program that was given a time.
-#[derive(Debug)]
-pub struct Attended {
-    /// How it ended; none where it was ended, because its time was over or somebody asked for that.
-    pub status: Option<ExitStatus>,
-    /// The beginning of what it wrote to its standard output and standard error, 64 KiB at most.
-    pub said: String,
-}
-
-/// Starts a program, bound to this thread and without an input, and waits for its end. It is ended with its process group after about `limit`, or where `stop`
-/// says so.
-///
-/// # Errors
-/// Those of memfd_create(2) and execve(2).
-pub fn attend(command: &mut Command, limit: Duration, stop: &dyn Fn() -> bool) -> io::Result<Attended> {
-    // A file, not a pipe: long output needs no reader.
-    let mut said = memfd::create("said")?;
-    command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said.try_clone()?);
-    bind(command, || Ok(()));
-    // A compiler has children, which end with it.
-    let mut program = Program(command.process_group(0).spawn()?);
-    let mut status = None;
-    let mut left = limit.as_millis() / LOOK.as_millis();
-    while left > 0 && !stop() {
-        status = program.0.try_wait()?;
-        if status.is_some() {
-            break;
+        // Neither does anything to one that was waited for. One that may not be killed is not waited for: it may never end.
+        if self.0.kill().is_ok() {
+            let _ = self.0.wait();
         }
-        thread::sleep(LOOK);
-        left -= 1;
     }
-    if status.is_none() {
-        // It was not waited for: the number of its group is still its own.
-        let _ = kill(-program.0.id().cast_signed(), libc::SIGKILL);
-    }
-    drop(program);
-    let mut bytes = Vec::new();
-    // What cannot be read is no message.
-    let _ = said.rewind().and_then(|()| said.take(MOST_SAID).read_to_end(&mut bytes));
-    Ok(Attended { status, said: String::from_utf8_lossy(&bytes).into_owned() })
 }
 
 impl Child {
@@ -242,10 +194,18 @@ impl Child {
     /// Kills it and waits for its end.
     ///
     /// # Errors
-    /// As [`Self::wait`].
+    /// As [`Self::wait`]; EPERM where a filter of system calls refuses kill(2), and it is left then: it may never end.
     pub fn end(&mut self) -> io::Result<Ended> {
-        self.kill(libc::SIGKILL);
-        self.wait()
+        if self.is_reaped {
+            return self.wait();
+        }
+        match kill(self.pid, libc::SIGKILL) {
+            Ok(()) => self.wait(),
+            Err(error) => self.try_wait()?.ok_or_else(|| {
+                self.abandon();
+                error
+            }),
+        }
     }
 }
 
@@ -448,24 +408,6 @@ mod tests {
         while !has_ended() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-    }
-
-    #[test]
-    fn a_program_has_its_time_and_is_heard() {
-        let run = |line: &str, limit, stop: fn() -> bool| {
-            attend(Command::new("/bin/sh").args(["-c", line]), limit, &stop).unwrap()
-        };
-        let long = Duration::from_secs(600);
-        let said = run("echo out; echo error >&2; exit 3", long, || false);
-        assert_eq!(
-            (said.status.and_then(|status| status.code()), said.said.as_str()),
-            (Some(3), "out\nerror\n")
-        );
-        assert!(run("exec sleep 600", Duration::from_millis(20), || false).status.is_none());
-        assert!(run("exec sleep 600", long, || true).status.is_none());
-        let much = run("yes | head -c 100000", long, || false);
-        assert_eq!(much.said.len() as u64, MOST_SAID);
-        assert!(attend(&mut Command::new("/nowhere"), long, &|| false).is_err());
     }
 
     #[test]

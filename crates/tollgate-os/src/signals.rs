@@ -194,6 +194,18 @@ impl Set {
         before
     }
 
+    /// Waits for any of these, which are blocked (sigwaitinfo(2)).
+    ///
+    /// # Errors
+    /// EINTR.
+    pub fn wait(&self) -> io::Result<()> {
+        // SAFETY: the set is alive, and no answer is asked for.
+        match unsafe { libc::sigwaitinfo(&raw const self.0, ptr::null_mut()) } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+
     /// A descriptor that these signals are read from while they are blocked (signalfd(2)); reading does not wait.
     ///
     /// # Errors

@@ -21,6 +21,9 @@ pub struct Order {
     pub processors: Vec<usize>,
     /// The control group (cgroups(7), version 2) that it is executed in, which exists.
     pub cgroup: Option<PathBuf>,
+    /// It is ended where a file for its output has more bytes than these; None for any number.
+    #[serde(default)]
+    pub most_output: Option<u64>,
     /// Variables of its environment, beside those of the executor.
     pub variables: Vec<(String, String)>,
     /// Whether these are all that it has. Its working directory is that of `PWD` then.
@@ -32,6 +35,14 @@ pub struct Order {
     pub within: Option<Duration>,
     /// Whether processes that it leaves stay: a server that a preparation starts.
     pub keeps: bool,
+}
+
+impl Order {
+    /// The end of a command that has written more than it may.
+    pub fn full(&self) -> Option<End> {
+        let (Output::File(path), Some(most)) = (&self.output, self.most_output) else { return None };
+        path.metadata().is_ok_and(|about| about.len() > most).then_some(End::Full(most))
+    }
 }
 
 /// The standard input of a command.
@@ -140,6 +151,8 @@ pub enum End {
     Ended(Ended),
     /// It was killed when its time was over.
     OutOfTime,
+    /// It was killed when its output had more bytes than these.
+    Full(u64),
     /// It was not started: a sentence that names the program.
     NotStarted(String),
     /// It killed its process group, which its tracer was in, by this signal.

@@ -620,7 +620,7 @@ pub fn judged(
     let ended = match execution.end {
         End::Ended(ended) => Some(ended),
         End::KilledGroup(signal) => Some(Ended::Signal(signal)),
-        End::OutOfTime | End::NotStarted(_) => None,
+        End::OutOfTime | End::Full(_) | End::NotStarted(_) => None,
     };
     let accepted = ended.filter(|ended| accepts.takes(*ended));
     accepted.ok_or_else(|| ended_badly(name, order, execution.clone()))
@@ -650,6 +650,7 @@ pub(crate) fn how_ended(end: &End, within: Option<Duration>) -> String {
         End::Ended(Ended::Signal(signal)) => format!("was killed by {}", signal_name(*signal)),
         End::KilledGroup(signal) => format!("killed its process group by {}", signal_name(*signal)),
         End::NotStarted(why) => format!("was not started: {why}"),
+        End::Full(most) => format!("was ended: it wrote more than {} MiB to standard output", most >> 20),
         End::OutOfTime => {
             let seconds = within.unwrap_or_default().as_secs_f64();
             format!("was ended: it took longer than {seconds:.1} s; --timeout gives it more")

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tollgate_os::private::PrivateDirectory;
 use tollgate_os::programs::find;
-use tollgate_os::{paths, process};
+use tollgate_os::{paths, tool};
 
 /// Bytes of a file that are read, and of what an assembler makes: programs bring their symbols along.
 pub(super) const MOST: u64 = 64 << 20;
@@ -18,6 +18,8 @@ const PLACE: &str = "-Ttext-segment=0x40000000";
 const MOST_LINES: usize = 100;
 /// An assembler that takes longer is ended.
 const LIMIT: Duration = Duration::from_secs(60);
+/// Bytes of its address space: a text may include a file without an end.
+const MEMORY: u64 = 2 << 30;
 
 /// The language of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +113,8 @@ fn run(own: &PrivateDirectory, words: &[OsString]) -> Result<(), AssemblerError>
     let mut command = own.command(program);
     // cc looks for as and ld there.
     command.args(arguments).env("LC_ALL", "C").env("PATH", tollgate_os::programs::search_path());
-    let ended = process::attend(&mut command, LIMIT, &|| false)
+    tool::limit(&mut command, MEMORY, MOST);
+    let ended = tool::attend(&mut command, LIMIT, &|| false)
         .map_err(|why| AssemblerError::Io { what: "no process", why })?;
     let command = shown(words);
     match ended.status {

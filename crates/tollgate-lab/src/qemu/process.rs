@@ -2,10 +2,8 @@
 
 #![allow(unsafe_code)] // The child between fork and exec.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -13,10 +11,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, setrlimit};
-use tollgate_os::memfd;
+use tollgate_model::text::commands_a_reader;
+use tollgate_os::memfd::Said;
 use tollgate_os::process::{self, Program};
 
-/// The most that is read of its messages, in bytes.
+/// The most that is kept of its messages, in bytes. A write of more fails.
 const MAX_COMPLAINT: usize = 4096;
 /// The interval between checks for its end, when it has closed its output.
 const LOOK: Duration = Duration::from_millis(1);
@@ -29,7 +28,7 @@ const STANDS_STILL: &str = "KVM internal error";
 pub(super) struct Process {
     child: Program,
     /// Its messages: a file in memory, for a pipe without a reader fills.
-    complaints: File,
+    complaints: Said,
 }
 
 /// How it ended.
@@ -44,10 +43,10 @@ pub(super) enum End {
 impl Process {
     /// Starts it, with an image to load or without.
     pub fn start(program: &Path, arguments: &[String], image: Option<OwnedFd>) -> io::Result<Self> {
-        let complaints = memfd::create("complaints")?;
+        let complaints = Said::new(MAX_COMPLAINT as u64)?;
         let mut command = Command::new(program);
         command.args(arguments).env("LC_ALL", "C").current_dir("/");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(complaints.try_clone()?);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(complaints.stream()?);
         let inherited = image.as_ref().map(AsRawFd::as_raw_fd);
         if let Some(fd) = inherited {
             command.arg("-kernel").arg(format!("/proc/self/fd/{fd}"));
@@ -104,10 +103,7 @@ impl Process {
 
     /// The first line of its messages that is not a warning.
     pub fn complaint(&self) -> Option<String> {
-        let mut bytes = [0; MAX_COMPLAINT];
-        // By offset, which leaves its own position alone.
-        let got = self.complaints.read_at(&mut bytes, 0).ok()?;
-        complaint(&String::from_utf8_lossy(&bytes[..got]))
+        complaint(&self.complaints.beginning(MAX_COMPLAINT))
     }
 }
 
@@ -127,7 +123,7 @@ fn complaint(said: &str) -> Option<String> {
         said.lines().map(str::trim).filter(|line| !line.is_empty() && !line.contains(": warning: "));
     let line = lines.next()?;
     let line = line.strip_prefix(&format!("{}: ", super::PROGRAM)).unwrap_or(line);
-    Some(line.chars().filter(|c| !c.is_control()).collect())
+    Some(line.replace(commands_a_reader, ""))
 }
 
 #[cfg(test)]

@@ -92,7 +92,13 @@ impl Executor for Here {
         let began = Instant::now();
         let deadline = began + order.within.unwrap_or(FOREVER).min(FOREVER);
         let to = listener.as_ref().map(Listener::pipe);
-        let ending = group::run(|| helper::life(order, to, &answer), deadline, tick);
+        let mut full = None;
+        let goes_on = || {
+            tick();
+            full = order.full();
+            full.is_none()
+        };
+        let ending = group::run(|| helper::life(order, to, &answer), deadline, goes_on);
         let wall = began.elapsed();
         let is_whole = matches!(ending, Ok(Ending::Finished));
         let (said, staying) = listener.map(Listener::end).unwrap_or_default();
@@ -104,7 +110,7 @@ impl Executor for Here {
                 Ok(Err(end)) => end,
                 Err(error) => End::NotStarted(format!("the result of its execution cannot be read: {error}")),
             },
-            Ending::OutOfTime => End::OutOfTime,
+            Ending::OutOfTime => full.unwrap_or(End::OutOfTime),
             Ending::Killed(signal) => End::KilledGroup(signal),
             Ending::Interrupted => {
                 let signal = interrupt::requested().unwrap_or(libc::SIGINT);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs::File, os::unix::process::CommandExt};
 
+use tollgate_model::text::commands_a_reader;
 use tollgate_model::{Traced, traced::Ended};
 use tollgate_os::{identity::FileAccess, programs, workdir::Workdir};
 use tollgate_trace::{Choice, Request, TraceError};
@@ -193,7 +194,11 @@ impl Home {
             enter(&self.environment, &command.at, [&input, &output, &complaints].map(AsRawFd::as_raw_fd))?;
             Ok::<i32, std::io::Error>(work())
         };
-        let ending = group::run(|| settle().unwrap_or(1), deadline, || context.say(&what));
+        let goes_on = || {
+            context.say(&what);
+            true
+        };
+        let ending = group::run(|| settle().unwrap_or(1), deadline, goes_on);
         match ending {
             Err(error) => Err(Stop::Run(BenchError::NoProcess(error))),
             Ok(Ending::Interrupted) => {
@@ -272,5 +277,5 @@ pub(super) fn first_line(file: &Path) -> String {
     }
     let text = String::from_utf8_lossy(&bytes);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    line.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
+    line.chars().filter(|c| !commands_a_reader(*c)).take(LONGEST).collect()
 }

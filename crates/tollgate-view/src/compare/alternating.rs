@@ -1,9 +1,9 @@
 //! The command that measures the environments of two runs in alternation.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use tollgate_environments::nearest;
+use tollgate_model::text::quoted;
 use tollgate_model::{Run, own};
 
 use crate::comparison;
@@ -15,7 +15,7 @@ pub(crate) fn options(base: &Run, other: &Run) -> Option<String> {
         let knob = another.knob.as_ref().filter(|_| one.knob.is_none());
         return Some(match knob {
             Some(knob) => {
-                let setting = quoted(&format!("{}={}", knob.path, knob.value)).into_owned();
+                let setting = quoted(&format!("{}={}", knob.path, knob.value));
                 match one.environment.as_str() {
                     "host" => format!("--knob {setting}"),
                     environment => format!("--in {} --knob {setting}", quoted(environment)),
@@ -46,25 +46,4 @@ pub(crate) fn command(base: &Run, other: &Run) -> String {
     let suites = if both.is_empty() { String::new() } else { format!("{} ", both.join(" ")) };
     let options = options(base, other).unwrap_or("--in A --in B".to_owned());
     format!("tollgate run {suites}{options}")
-}
-
-/// A word of a shell's command line.
-fn quoted(word: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@+%".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.into(),
-        false => format!("'{}'", word.replace('\'', "'\\''")).into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_a_shell_are_quoted_where_they_must_be() {
-        assert_eq!(quoted("container:seccomp=none"), "container:seccomp=none");
-        assert_eq!(quoted("exec:docker run -i it's"), "'exec:docker run -i it'\\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 }

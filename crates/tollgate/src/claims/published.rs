@@ -14,8 +14,8 @@ use tollgate_claims::published::{
 use tollgate_engine::interrupt;
 use tollgate_model::text::{excerpt, plainly, signal_name};
 use tollgate_os::private::PrivateDirectory;
-use tollgate_os::process::{Attended, attend};
 use tollgate_os::programs::{find, search_path};
+use tollgate_os::tool::{Attended, attend};
 
 use crate::args::Format;
 use crate::args::claims::ClaimsArgs;

@@ -1,11 +1,16 @@
 //! `tollgate lab --program`: the documented examples, built by the documented command lines, and what is refused.
 
+use std::fs::{File, Permissions};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
 
-use super::common::{Home, one_line};
+use super::common::{Home, one_line, program};
 use super::has_qemu;
 
 /// docs/lab.md.
@@ -394,4 +399,55 @@ fn a_refused_text_comes_with_its_command_and_messages() {
     let said = String::from_utf8(output.stderr).expect("text");
     assert!(said.contains("wrong.s:2: Error: no such instruction"), "{said}");
     assert!(said.contains("-Ttext-segment=0x40000000 -o "), "{said}");
+}
+
+#[test]
+fn nothing_of_an_assembler_outlives_a_killed_program() {
+    let home = Home::new();
+    let text = home.file("x.s", "nop\n");
+    let fifo = home.path().join("fifo");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("mknod(2)");
+    // As cc(1) it has a child that works: it holds the FIFO until it ends.
+    let cc = home.file("cc", "#!/bin/sh\n{ echo; exec sleep 600; } > \"$FIFO\" &\nwait\n");
+    std::fs::set_permissions(&cc, Permissions::from_mode(0o755)).expect("our own file");
+    let path = format!("{}:{}", home.path().display(), std::env::var("PATH").unwrap_or_default());
+    let mut lab = Command::new(program());
+    lab.args(["--no-config", "lab", "--program", &text]).env("PATH", path).env("FIFO", &fifo);
+    let mut lab = lab.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    // Opening waits for the child, whose line then comes.
+    let mut held = File::open(&fifo).expect("a FIFO");
+    held.read_exact(&mut [0]).expect("a line");
+    lab.kill().expect("our child");
+    lab.wait().expect("our child");
+    let long = Timespec { tv_sec: 60, tv_nsec: 0 };
+    assert_eq!(poll(&mut [PollFd::new(&held, PollFlags::IN)], Some(&long)), Ok(1), "the child is left");
+    assert_eq!(held.read(&mut [0]).expect("a FIFO"), 0);
+}
+
+#[test]
+fn children_are_known_to_end_where_their_signal_was_ignored() {
+    let home = Home::new();
+    let text = home.file("x.s", "nop\n");
+    let cc = home.file("cc", "#!/bin/sh\nexit 3\n");
+    std::fs::set_permissions(&cc, Permissions::from_mode(0o755)).expect("our own file");
+    let path = format!("{}:{}", home.path().display(), std::env::var("PATH").unwrap_or_default());
+    let line = "trap '' CHLD; exec \"$0\" --no-config lab --program \"$1\"";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).arg(program()).arg(&text).env("PATH", path);
+    let output = shell.output().expect("a shell");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.ends_with("(exit status: 3)\n"), "{said}");
+}
+
+#[test]
+fn an_assembler_has_bounds() {
+    let home = Home::new();
+    let text = home.file("x.s", "nop\n");
+    let cc = home.file("cc", "#!/bin/sh\necho \"$(ulimit -c) $(ulimit -v) $(ulimit -f)\"; exit 1\n");
+    std::fs::set_permissions(&cc, Permissions::from_mode(0o755)).expect("our own file");
+    let path = format!("{}:{}", home.path().display(), std::env::var("PATH").unwrap_or_default());
+    let output = home.tollgate(["lab", "--program", &text]).env("PATH", path).output().expect("started");
+    let said = String::from_utf8_lossy(&output.stderr);
+    // KiB, and blocks of 512 bytes.
+    assert!(said.contains("0 2097152 131072\n"), "{said}");
 }

@@ -1,0 +1,146 @@
+//! Tools: programs that this one executes for itself, such as assemblers and mkfs(8), with a bound for all that they take.
+//!
+//! A tool has children, as cc(1) has as(1), which PR_SET_PDEATHSIG of prctl(2) does not reach. So a tool is in the process group of a
+//! [`guard`].
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+use std::{io, thread};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::group::{Group, guard};
+use crate::memfd::Said;
+use crate::process::{Program, bind};
+
+/// The interval between looks for the end of a tool.
+const LOOK: Duration = Duration::from_millis(1);
+/// Bytes that a tool may say. A write of more fails with EPERM.
+const MOST_WRITTEN: u64 = 16 << 20;
+/// Bytes that are kept of that.
+const MOST_SAID: usize = 1 << 16;
+
+/// What came of a tool that was given a time.
+#[derive(Debug)]
+pub struct Attended {
+    /// How it ended; none where it was ended, because its time was over or somebody asked for that.
+    pub status: Option<ExitStatus>,
+    /// The beginning of what it wrote to its standard output and standard error, 64 KiB at most.
+    pub said: String,
+}
+
+/// Starts a tool without an input, and waits for its end. It is ended with its process group after about `limit`, where `stop` says so, and
+/// where this process is killed.
+///
+/// # Errors
+/// Those of memfd_create(2), fork(2) and execve(2).
+pub fn attend(command: &mut Command, limit: Duration, stop: &dyn Fn() -> bool) -> io::Result<Attended> {
+    // A file, not a pipe: long output needs no reader.
+    let said = Said::new(MOST_WRITTEN)?;
+    command.stdin(Stdio::null()).stdout(said.stream()?).stderr(said.stream()?);
+    let group = Group::of(guard(0)?);
+    bind(command, || Ok(()));
+    let mut program = Program(command.process_group(group.first().pid()).spawn()?);
+    let mut left = limit.as_millis() / LOOK.as_millis();
+    let mut status = None;
+    while left > 0 && !stop() {
+        status = program.0.try_wait()?;
+        if status.is_some() {
+            break;
+        }
+        thread::sleep(LOOK);
+        left -= 1;
+    }
+    drop(program);
+    drop(group);
+    Ok(Attended { status, said: said.beginning(MOST_SAID) })
+}
+
+/// A tool of this command line gets so many bytes of address space, makes no longer file, and leaves no core file (getrlimit(2)).
+pub fn limit(command: &mut Command, memory: u64, file: u64) {
+    let limits = [(Resource::As, memory), (Resource::Fsize, file), (Resource::Core, 0)];
+    let set = move || {
+        limits.iter().try_for_each(|(resource, most)| {
+            let most = getrlimit(*resource).maximum.map_or(*most, |allowed| allowed.min(*most));
+            Ok(setrlimit(*resource, Rlimit { current: Some(most), maximum: Some(most) })?)
+        })
+    };
+    // SAFETY: the closure makes system calls and nothing else.
+    unsafe { command.pre_exec(set) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::fd::AsRawFd;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    use super::*;
+    use crate::process;
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    fn shell(line: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", line]);
+        command
+    }
+
+    #[test]
+    fn a_tool_has_its_time_and_is_heard() {
+        let run = |line: &str, limit, stop: fn() -> bool| attend(&mut shell(line), limit, &stop).unwrap();
+        let said = run("echo out; echo error >&2; exit 3", LONG, || false);
+        assert_eq!(
+            (said.status.and_then(|status| status.code()), said.said.as_str()),
+            (Some(3), "out\nerror\n")
+        );
+        assert!(run("exec sleep 600", Duration::from_millis(20), || false).status.is_none());
+        assert!(run("exec sleep 600", LONG, || true).status.is_none());
+        let much = run("yes | head -c 100000", LONG, || false);
+        assert_eq!(much.said.len(), MOST_SAID);
+        assert!(attend(&mut Command::new("/nowhere"), LONG, &|| false).is_err());
+    }
+
+    #[test]
+    fn what_it_says_and_makes_is_bounded() {
+        // Without a bound it writes until the memory is full.
+        let endless = attend(&mut shell("yes"), LONG, &|| false).unwrap();
+        assert!(endless.status.is_some_and(|status| !status.success()), "{:?}", endless.status);
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = shell("ulimit -c; ulimit -v; yes > long");
+        limit(command.current_dir(directory.path()), 1 << 30, 1 << 20);
+        let made = attend(&mut command, LONG, &|| false).unwrap();
+        assert!(made.status.is_some_and(|status| !status.success()), "{:?}", made.status);
+        assert!(made.said.starts_with("0\n1048576\n"), "{}", made.said);
+        assert_eq!(directory.path().join("long").metadata().unwrap().len(), 1 << 20);
+    }
+
+    #[test]
+    fn all_that_it_started_ends_with_it_and_when_this_process_is_killed() {
+        for (rest, is_killed) in [("exit", false), ("wait", true)] {
+            // Every process that a tool has started holds the pipe.
+            let (mut pipe, end) = io::pipe().unwrap();
+            let line = format!("{{ echo >&{}; exec sleep 600; }} & {rest}", end.as_raw_fd());
+            let mut one = process::fork_bound(|| {
+                let _ = rustix::io::fcntl_setfd(&end, rustix::io::FdFlags::empty());
+                attend(&mut shell(&line), LONG, &|| false)
+                    .map_or(1, |ended| i32::from(ended.status.is_none()))
+            })
+            .unwrap();
+            drop(end);
+            let mut next = || {
+                let long = Timespec { tv_sec: 60, tv_nsec: 0 };
+                assert_eq!(poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(&long)), Ok(1), "one is left");
+                pipe.read(&mut [0]).unwrap()
+            };
+            if is_killed {
+                assert_eq!(next(), 1);
+                one.kill(libc::SIGKILL);
+            }
+            one.wait().unwrap();
+            while next() != 0 {}
+        }
+    }
+}
