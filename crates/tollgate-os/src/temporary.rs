@@ -20,8 +20,6 @@ pub const PREFIX: &str = ".tollgate-";
 const MAX_LOOK: usize = 1 << 16;
 /// Entries that are removed at the most: many more than any benchmark makes.
 const MAX_REMOVED: usize = 1 << 20;
-/// How deep directories lie in one, at the most.
-const MAX_DEPTH: u32 = 64;
 /// A name that was just made may be taken for one that was left, and be removed, until its lock is held.
 const ATTEMPTS: u32 = 16;
 /// The interval between two attempts.
@@ -127,7 +125,7 @@ impl Drop for Temporary {
         }
         let mut left = MAX_REMOVED;
         // The next run tries again to remove the rest.
-        let _ = empty(self.own.as_fd(), MAX_DEPTH, &mut left);
+        let _ = empty(self.own.as_fd(), &mut left);
         if same(&self.parent, &self.name, &self.own) {
             let _ = rustix::fs::unlinkat(&self.parent, self.name.as_str(), AtFlags::REMOVEDIR);
         }
@@ -158,7 +156,7 @@ pub fn remove(path: &Path, device: u64, inode: u64) -> io::Result<()> {
         return Ok(());
     }
     let mut left = MAX_REMOVED;
-    empty(own.as_fd(), MAX_DEPTH, &mut left)?;
+    empty(own.as_fd(), &mut left)?;
     match rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
         Err(Errno::NOENT) => Ok(()),
         ended => Ok(ended?),
@@ -205,37 +203,80 @@ fn same(parent: &OwnedFd, name: &str, own: &OwnedFd) -> bool {
     matches!((named, opened), (Ok(named), Ok(opened)) if named == opened)
 }
 
-/// Removes the content of a directory, and nothing that is mounted there or that a link leads to.
-fn empty(directory: BorrowedFd<'_>, depth: u32, left: &mut usize) -> Result<(), Errno> {
-    /// Names that are held at a time.
-    const SOME: usize = 1024;
+/// Removes the content of a directory, and nothing that is mounted there or that a link leads to. A directory in one of it is moved up
+/// first: however deep they lie, two are open at a time.
+fn empty(root: BorrowedFd<'_>, left: &mut usize) -> Result<(), Errno> {
+    let mut moved = 0_u64;
     loop {
-        let mut names: Vec<(CString, FileType)> = Vec::new();
-        for entry in Dir::read_from(directory)? {
-            let entry = entry?;
-            let name: &CStr = entry.file_name();
-            if name != c"." && name != c".." {
-                names.push((name.to_owned(), entry.file_type()));
-            }
-            if names.len() == SOME {
-                break;
-            }
-        }
+        let names = some_names(root)?;
         if names.is_empty() {
             return Ok(());
         }
         for (name, kind) in names {
-            *left = left.checked_sub(1).ok_or(Errno::TOOBIG)?;
-            if kind != FileType::Directory {
-                match rustix::fs::unlinkat(directory, &name, AtFlags::empty()) {
-                    Ok(()) | Err(Errno::NOENT) => continue,
-                    Err(Errno::ISDIR | Errno::PERM) => {}
-                    Err(error) => return Err(error),
+            if is_removed(root, &name, kind, left)? {
+                continue;
+            }
+            let inner = beneath(root, &name)?;
+            loop {
+                let names = some_names(inner.as_fd())?;
+                if names.is_empty() {
+                    break;
+                }
+                for (name, kind) in names {
+                    if !is_removed(inner.as_fd(), &name, kind, left)? {
+                        move_up(inner.as_fd(), &name, root, &mut moved)?;
+                    }
                 }
             }
-            let inner = beneath(directory, &name)?;
-            empty(inner.as_fd(), depth.checked_sub(1).ok_or(Errno::LOOP)?, left)?;
-            rustix::fs::unlinkat(directory, &name, AtFlags::REMOVEDIR)?;
+            rustix::fs::unlinkat(root, &name, AtFlags::REMOVEDIR)?;
+        }
+    }
+}
+
+/// Names in a directory and what they are; none where it is empty.
+fn some_names(directory: BorrowedFd<'_>) -> Result<Vec<(CString, FileType)>, Errno> {
+    /// Names that are held at a time.
+    const SOME: usize = 1024;
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name: &CStr = entry.file_name();
+        if name != c"." && name != c".." {
+            names.push((name.to_owned(), entry.file_type()));
+        }
+        if names.len() == SOME {
+            break;
+        }
+    }
+    Ok(names)
+}
+
+/// Removes what is no directory. Whether it was removed.
+fn is_removed(
+    directory: BorrowedFd<'_>,
+    name: &CStr,
+    kind: FileType,
+    left: &mut usize,
+) -> Result<bool, Errno> {
+    *left = left.checked_sub(1).ok_or(Errno::TOOBIG)?;
+    if kind == FileType::Directory {
+        return Ok(false);
+    }
+    match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(true),
+        Err(Errno::ISDIR | Errno::PERM) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Moves a directory to another one of the same mount, by a number that is free there.
+fn move_up(from: BorrowedFd<'_>, name: &CStr, to: BorrowedFd<'_>, moved: &mut u64) -> Result<(), Errno> {
+    loop {
+        *moved += 1;
+        match rustix::fs::renameat(from, name, to, format!("{moved}")) {
+            // An empty directory of that name is replaced.
+            Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => {}
+            ended => return ended,
         }
     }
 }
@@ -299,6 +340,26 @@ mod tests {
             drop(made);
             assert_eq!(names(root.path()), ["named"]);
         }
+    }
+
+    #[test]
+    fn it_goes_however_deep_directories_lie_in_it() {
+        let root = tempfile::tempdir().unwrap();
+        let parent = File::open(root.path()).unwrap();
+        let made = Temporary::make(&parent, PREFIX, own()).unwrap();
+        // Two at each depth, with a file and names that are taken.
+        let mut at: OwnedFd = File::open(root.path().join(made.name())).unwrap().into();
+        for depth in 0..3000 {
+            for name in ["1", "deep"] {
+                rustix::fs::mkdirat(&at, name, Mode::RWXU).unwrap();
+            }
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
+            rustix::fs::openat(&at, format!("{}", depth + 2), flags, Mode::RUSR | Mode::WUSR).unwrap();
+            at = beneath(at.as_fd(), c"deep").unwrap();
+        }
+        drop(at);
+        drop(made);
+        assert!(names(root.path()).is_empty());
     }
 
     #[test]
