@@ -51,6 +51,12 @@ pub fn ignore_file_size_signal() {
     signals::ignore(libc::SIGXFSZ);
 }
 
+/// Gives SIGCHLD its default action. Ignored, as `trap '' CHLD` of a shell leaves it, it takes away the end of each child before that is
+/// waited for (wait(2)).
+pub fn expect_children() {
+    signals::default(&[libc::SIGCHLD]);
+}
+
 /// Installs handlers for the signals that ask a program to stop: they set a flag. A second signal, more than half a
 /// second after the first, kills the process.
 pub fn install() {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_engine::agent::PATIENCE;
 use tollgate_engine::session::Mark;
-use tollgate_model::text::excerpt;
+use tollgate_model::text::{commands_a_reader, excerpt};
 
 use crate::agent::Agent;
 use crate::cleanup::{Cleanup, Promise};
@@ -200,7 +200,7 @@ fn refusal(others: &[String], mut said: Vec<String>) -> EnvironmentError {
     said.dedup();
     match (others.first(), said.is_empty()) {
         (Some(other), _) => {
-            let is_text = !other.chars().any(|c| c.is_control() || c == char::REPLACEMENT_CHARACTER);
+            let is_text = !other.chars().any(|c| commands_a_reader(c) || c == char::REPLACEMENT_CHARACTER);
             let printed =
                 if is_text { format!("`{}`", excerpt(other)) } else { "bytes that are no text".to_owned() };
             unusable!(

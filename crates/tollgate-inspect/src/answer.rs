@@ -3,6 +3,7 @@
 
 use std::io;
 
+use tollgate_model::text::clean;
 use tollgate_model::{Fact, FactValue, Unknown};
 
 /// The longest text that is a fact's value; the longest real one is the kernel command line, 2048 bytes.
@@ -89,11 +90,7 @@ pub(crate) fn unknown(why: Unknown) -> Fact {
 /// Text without white space or NUL at its ends and with control characters written out as `\u{1b}`.
 fn plain(text: &str) -> String {
     let trimmed = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
-    let mut fit = String::with_capacity(trimmed.len());
-    for c in trimmed.chars() {
-        if c.is_control() { fit.extend(c.escape_default()) } else { fit.push(c) }
-    }
-    fit
+    clean(trimmed).into_owned()
 }
 
 /// The three reasons. A file in place of a directory, and a file without the feature behind it (`/proc/pressure`

@@ -16,7 +16,7 @@ use crate::bounded::{
 use crate::events::{self, EventCounts};
 use crate::fact::{Fact, FactValue};
 use crate::measurement::{Case, Measured, Measurement, Outcome, ProcessRounds};
-use crate::text::{excerpt, plainly, shorten};
+use crate::text::{commands_a_reader, excerpt, plainly, shorten};
 use crate::versus::Command;
 
 /// The schema that this program writes, and the only one that it reads.
@@ -526,8 +526,8 @@ fn plain(what: &str, text: &str) -> Result<(), String> {
 }
 
 fn plain_within(most: usize, what: &str, text: &str) -> Result<(), String> {
-    if text.len() > most || text.chars().any(char::is_control) {
-        return Err(format!("{what} is too long or has control characters"));
+    if text.len() > most || text.contains(commands_a_reader) {
+        return Err(format!("{what} is too long or has characters that control a terminal"));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_model::text::commands_a_reader;
+use tollgate_model::text::{clean, commands_a_reader};
 
 /// Untrusted text, made safe: no character changes the direction of writing, is invisible or stacks, and its length is
 /// bounded. It still has to be escaped for its context.
@@ -87,7 +87,7 @@ impl fmt::Display for Text {
     }
 }
 
-/// Text for an element or a quoted attribute of HTML and SVG.
+/// Text for an element or a quoted attribute of HTML and SVG. No character of it commands a reader, or is none of XML (1.0, 2.2).
 pub fn escaped(text: &str) -> impl fmt::Display + '_ {
     struct Escaped<'a>(&'a str);
     impl fmt::Display for Escaped<'_> {
@@ -99,6 +99,7 @@ pub fn escaped(text: &str) -> impl fmt::Display + '_ {
                     '>' => f.write_str("&gt;")?,
                     '"' => f.write_str("&#34;")?,
                     '\'' => f.write_str("&#39;")?,
+                    c if commands_a_reader(c) => write!(f, "{}", c.escape_default())?,
                     c => fmt::Write::write_char(f, c)?,
                 }
             }
@@ -108,9 +109,9 @@ pub fn escaped(text: &str) -> impl fmt::Display + '_ {
     Escaped(text)
 }
 
-/// Text for an element only: quotes are not escaped.
+/// The same for an element only: quotes are not escaped.
 pub fn escaped_between_tags(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -137,10 +138,11 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_escaped_can_end_a_context(text in any::<String>()) {
-            let shown = escaped(Text::new(&text).as_str()).to_string();
+            let shown = escaped(&text).to_string();
             prop_assert!(!shown.contains(['<', '>', '"', '\'']));
-            prop_assert!(!escaped_between_tags(&text).contains(['<', '>']));
-            prop_assert!(!shown.chars().any(commands_a_reader));
+            let between = escaped_between_tags(&text);
+            prop_assert!(!between.contains(['<', '>']));
+            prop_assert!(![&shown, &between].iter().any(|shown| shown.contains(commands_a_reader)));
             for (at, _) in shown.match_indices('&') {
                 let known = ["&amp;", "&lt;", "&gt;", "&#34;", "&#39;"];
                 prop_assert!(known.iter().any(|entity| shown[at..].starts_with(entity)));

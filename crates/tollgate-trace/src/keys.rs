@@ -80,8 +80,9 @@ pub fn type_keys(request: Request, keys: &[Vec<u8>], pace: Duration) -> Result<S
     thread::scope(|scope| {
         // Signals are for the thread that waits for the command.
         let mask = Set::all().block_only_for_now();
-        let typing = scope.spawn(move || typist.type_all(keys));
+        let typing = thread::Builder::new().spawn_scoped(scope, move || typist.type_all(keys));
         drop(mask);
+        let typing = typing.map_err(|error| TraceError::System("pthread_create(3)", error))?;
         let traced = trace(&request);
         over.store(true, Relaxed);
         let typed = typing.join().unwrap_or_default();

@@ -5,7 +5,7 @@ mod machine;
 mod rows;
 
 use tollgate_model::measurement::Status;
-use tollgate_model::text::clean;
+use tollgate_model::text::{clean, quoted};
 use tollgate_output::figures::{count, time_left};
 use tollgate_output::table::{cut, heading, wrap};
 use unicode_width::UnicodeWidthStr;
@@ -99,7 +99,7 @@ fn more(summary: &Summary, shown: &[Expense]) -> String {
     let measured = || summary.measured().map(|(case, _)| case.benchmark.as_str()).next();
     let expense = shown.get(1).or(shown.first()).map(|expense| expense.benchmark);
     let interesting = expense.or_else(measured).unwrap_or("entry/syscall");
-    format!("More: tollgate show --all | tollgate explain {interesting} | tollgate report")
+    format!("More: tollgate show --all | tollgate explain {} | tollgate report", quoted(interesting))
 }
 
 /// The expensive things that have room, each as lines.

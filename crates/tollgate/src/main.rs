@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         Ok(given_up) => given_up,
         Err(error) => return failure::conclude(Err(failure::Failure::input(error.to_string()))),
     };
+    tollgate_engine::interrupt::expect_children();
     // A measuring process is this program too, and parses no arguments.
     tollgate_engine::serve_if_worker(tollgate_suites::find);
     tollgate_inspect::aslr::serve_if_worker();

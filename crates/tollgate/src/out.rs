@@ -8,7 +8,7 @@ use serde::Serialize;
 use tollgate_os::programs;
 
 use crate::failure::Failure;
-use crate::say::{clean, commands_a_terminal};
+use crate::say::{clean_lines, commands_a_terminal};
 
 /// Columns where neither COLUMNS nor a terminal gives the number.
 const USUAL_WIDTH: usize = 80;
@@ -81,10 +81,7 @@ pub fn print_document(document: &[u8], form: Form) -> Result<(), Failure> {
     let text = String::from_utf8_lossy(document);
     match form {
         Form::Json => print_raw(escape_in_json(&text).as_bytes()),
-        Form::Lines => {
-            let lines: String = text.lines().map(|line| format!("{}\n", clean(line))).collect();
-            print_raw(lines.as_bytes())
-        }
+        Form::Lines => print_raw(clean_lines(&text).as_bytes()),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-pub use tollgate_model::text::{clean, commands_a_reader as commands_a_terminal};
+pub use tollgate_model::text::{clean, clean_lines, commands_a_reader as commands_a_terminal};
 
 /// One line to standard error, in the program's name. A failure to write it cannot be reported.
 pub fn say(sentence: &str) {

@@ -436,3 +436,88 @@ fn ctrl_c_keeps_what_was_timed_and_leaves_nothing() {
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(before, executions(), "nothing goes on");
 }
+
+/// A line of a script that another user's file of that name has.
+fn planted(directory: &std::path::Path, name: &str) {
+    let path = directory.join(name);
+    fs::write(&path, "#!/bin/sh\n# test.benchtime\n> \"$(dirname \"$0\")/planted\"\n> planted\n")
+        .expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("our own file");
+}
+
+#[test]
+fn a_kept_build_is_executed_where_it_was_and_nowhere_else() {
+    let home = Home::new();
+    for name in ["old", "new"] {
+        build(&home, name, GO, 1000);
+    }
+    home.output(versus(&["./old", "./new", "--runs", "16", "--label", "mine"]));
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    ["old", "new"].iter().for_each(|name| planted(elsewhere.path(), name));
+    let explain = || {
+        let mut explain = home.tollgate(["explain", "go/Benchmarkb", "mine"]);
+        explain.current_dir(elsewhere.path()).output().expect("started")
+    };
+    let output = explain();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // What an earlier version kept.
+    for file in home.files() {
+        let path = home.runs().join(file);
+        let kept = fs::read_to_string(&path).expect("text");
+        let home = home.path().to_str().expect("text");
+        fs::write(&path, kept.replace(&format!("{home}/./"), "./").replace(&format!("{home}/"), "./"))
+            .expect("written");
+    }
+    let output = explain();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("as a relative path, and may have been made elsewhere"), "{said}");
+    let names = fs::read_dir(elsewhere.path()).expect("it is there").count();
+    assert_eq!(names, 2, "something was executed there");
+}
+
+#[test]
+fn a_build_without_end_is_ended_and_too_many_benches_are_refused() {
+    let home = Home::new();
+    let described = ["--list", "{binary} list", "--one", "{binary} one {bench}", "--read", "took {ns} ns"];
+    let refused = |script: &str, rest: &[&str]| {
+        let script = format!("case $1 in {script}; esac\n");
+        let builds = ["old", "new"].map(|name| build(&home, name, &script, 1000));
+        let all = [&[builds[0].as_str(), &builds[1]][..], rest, &described].concat();
+        let output = home.tollgate(versus(&all)).output().expect("started");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).lines().next_back().unwrap_or_default().to_owned()
+    };
+    assert_eq!(
+        refused("*) yes", &[]),
+        "tollgate: old, asked for its benches by list, was ended: it wrote more than 16 MiB to standard output"
+    );
+    assert_eq!(
+        refused("*) seq 70000", &[]),
+        "tollgate: old lists 70000 benches; asked by list, it may list 65536 at most"
+    );
+    assert_eq!(
+        refused("list) seq 5000", &[]),
+        "tollgate: 5000 benches are too many for one comparison; choose 4096 at most by a pattern"
+    );
+    let endless = refused("list) echo a;; *) yes", &["--runs", "6", "--quiet"]);
+    assert!(endless.contains("was ended: it wrote more than 16 MiB to standard output"), "{endless}");
+}
+
+#[test]
+fn names_of_benches_are_executed_by_no_shell_and_command_no_terminal() {
+    let home = Home::new();
+    let script = "case $1 in\n  list) printf 'a\\n$(> planted)\\nb;c\\n\\342\\200\\256d\\n';;\n  *) echo \"took 1000 ns\";;\nesac\n";
+    let (old, new) = (build(&home, "old", script, 1000), build(&home, "new", script, 1000));
+    let described = ["--list", "{binary} list", "--read", "took {ns} ns", "--runs", "16", "--format", "json"];
+    let compared = |one: &str| {
+        let all = [&[old.as_str(), &new, "--one", one][..], &described].concat();
+        let output = home.tollgate(versus(&all)).output().expect("started");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!said.contains(['\u{1b}', '\u{202e}']) && !home.path().join("planted").exists(), "{said}");
+        let document: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{why}: {said}"));
+        verdicts(&document).len()
+    };
+    assert_eq!(compared("sh -c '{binary} {bench}'"), 1);
+    assert_eq!(compared("sh -c '\"$0\" \"$1\"' {binary} {bench}"), 3);
+}

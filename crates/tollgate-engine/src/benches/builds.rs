@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::CWD;
-use tollgate_model::text::{excerpt, plainly};
+use tollgate_model::text::{commands_a_reader, excerpt, plainly};
 use tollgate_model::traced::Ended;
 use tollgate_os::paths;
 use tollgate_os::private::{Place, PrivateDirectory};
@@ -22,6 +22,8 @@ use crate::versus::{End, Execution, How, NotCompared, Order, Output};
 
 /// The most bytes of what an execution writes to standard output.
 const MOST_OUTPUT: u64 = 16 << 20;
+/// The most benches of a build.
+const MOST_BENCHES: usize = 1 << 16;
 /// So often a bench is executed for a figure that a harness hurried.
 const MOST_ATTEMPTS: u32 = 3;
 /// The most bytes of the name of a bench, which stands in documents behind that of its harness.
@@ -119,12 +121,18 @@ impl Builds {
             return Err(failed(format!("{name}, asked for its benches by {shown}, {how}"), execution.said));
         }
         let benches = self.harness.listed(&output);
-        match benches.is_empty() {
-            true => Err(failed(
+        match benches.len() {
+            0 => Err(failed(
                 format!("{name} lists no bench; asked by {shown}, it wrote: {}", excerpt(output.trim())),
                 execution.said,
             )),
-            false => Ok(benches),
+            1..=MOST_BENCHES => Ok(benches),
+            number => Err(failed(
+                format!(
+                    "{name} lists {number} benches; asked by {shown}, it may list {MOST_BENCHES} at most"
+                ),
+                execution.said,
+            )),
         }
     }
 
@@ -189,6 +197,7 @@ impl Builds {
             how,
             within,
             output: Output::File(file.clone()),
+            most_output: Some(MOST_OUTPUT),
             // Fresh, or criterion compares with what the user keeps there, and replaces it.
             variables: vec![("CRITERION_HOME".to_owned(), home)],
             ..self.order.clone()
@@ -228,5 +237,5 @@ pub(super) fn ended(halt: Halt) -> NotCompared {
 
 /// Whether a bench has a name that documents can hold.
 pub fn is_nameable(bench: &str) -> bool {
-    bench.len() <= LONGEST_NAME && !bench.chars().any(char::is_control)
+    bench.len() <= LONGEST_NAME && !bench.contains(commands_a_reader)
 }

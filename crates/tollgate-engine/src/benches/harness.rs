@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use tollgate_model::text::quoted;
 use tollgate_os::paths;
 
 use super::template::Template;
@@ -97,6 +98,14 @@ impl Harness {
             Self::Go => "go",
             Self::GoogleBenchmark => "gbench",
             Self::Template(_) => "custom",
+        }
+    }
+
+    /// Whether the name of a bench can be handed to it as it is: no shell of `--one` takes it for more than a word.
+    pub fn can_name(&self, bench: &str) -> bool {
+        match self {
+            Self::Template(template) if template.is_interpreted() => quoted(bench) == bench,
+            _ => true,
         }
     }
 

@@ -51,6 +51,16 @@ impl Template {
         })
     }
 
+    /// Whether a name of a bench is part of a command line, as in `sh -c '{binary} {bench}'`, which another program takes apart: after an
+    /// option such as `-c`, or beside other words.
+    pub(super) fn is_interpreted(&self) -> bool {
+        let is_option =
+            |word: &String| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+        let is_after = |pair: &[String]| is_option(&pair[0]) && pair[1].contains(BENCH);
+        let is_beside = |word: &String| word.contains(BENCH) && word.contains(char::is_whitespace);
+        self.one.windows(2).any(is_after) || self.one.iter().any(is_beside)
+    }
+
     pub(super) fn list_words(&self, program: &str) -> Vec<String> {
         self.list.iter().map(|word| word.replace(BINARY, program)).collect()
     }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tollgate_model::text::plainly;
+use tollgate_model::text::{commands_a_reader, plainly};
 
 use super::super::agent::frame::{self, Inbox};
 use super::super::agent::protocol::{Answer, Hello, LONGEST_HELLO, MAGIC, PROTOCOL, Request};
@@ -240,7 +240,7 @@ fn ready(file: &File, how: PollFlags, until: Instant) -> Result<bool, Gone> {
 /// A text of another program, on one line and not long.
 pub fn plain(text: &str, most: usize) -> String {
     let mut plain: String =
-        text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+        text.chars().take(most).map(|c| if commands_a_reader(c) { ' ' } else { c }).collect::<String>();
     plain.truncate(plain.trim_end().len());
     if text.chars().nth(most).is_some() {
         plain.push('…');

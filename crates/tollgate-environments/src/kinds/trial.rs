@@ -1,8 +1,9 @@
 //! Which environments work here: each is asked for its version, and runs this program once.
 
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
+use tollgate_model::text::said_by;
 use tollgate_os::private::Place;
 
 use crate::agent::Agent;
@@ -76,11 +77,14 @@ pub(super) fn all(candidates: Vec<Candidate>) -> Vec<Possibility> {
     let tools = &Tools { cleanup, agent: Agent::with(&[]) };
     thread::scope(|scope| {
         let begin = |Candidate { environment, names, try_it }| {
-            (environment, names, scope.spawn(move || try_it(tools)))
+            (environment, names, thread::Builder::new().spawn_scoped(scope, move || try_it(tools)))
         };
         let tried: Vec<_> = candidates.into_iter().map(begin).collect();
-        let end = |(environment, names, thread): (_, _, thread::ScopedJoinHandle<'_, _>)| {
-            let found = thread.join().unwrap_or(Err(EnvironmentError::Interrupted));
+        let end = |(environment, names, thread): (_, _, io::Result<thread::ScopedJoinHandle<'_, _>>)| {
+            let found = match thread {
+                Ok(thread) => thread.join().unwrap_or(Err(EnvironmentError::Interrupted)),
+                Err(error) => Err(unusable!("no thread is started: {}", said_by("thread", &error))),
+            };
             Possibility { environment, names, found: found.map_err(said) }
         };
         tried.into_iter().map(end).collect()

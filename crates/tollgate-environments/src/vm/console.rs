@@ -84,8 +84,7 @@ fn words_of(console: &str) -> Option<String> {
     let of = |mark: &str| lines().find(|line| line.contains(mark));
     let line =
         of(SAYS).or_else(|| of("Kernel panic")).or_else(|| of("BUG:")).or_else(|| lines().next_back())?;
-    let plain: String = line.chars().filter(|c| !c.is_control()).collect();
-    Some(excerpt(plain.strip_prefix(SAYS).unwrap_or(&plain)).into_owned())
+    Some(excerpt(line.strip_prefix(SAYS).unwrap_or(line)).into_owned())
 }
 
 /// `[    0.123456] `, before a message of the kernel.

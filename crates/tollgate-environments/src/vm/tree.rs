@@ -159,25 +159,28 @@ impl Tree {
         Ok(())
     }
 
-    /// What of a directory comes along.
+    /// What of a directory comes along. No link is on the way to it.
     fn below(&mut self, place: &Path, what: What) -> Result<(), EnvironmentError> {
         let inner = match what {
             What::Names | What::Content => What::Presence,
             What::All => What::All,
             What::Presence => return Ok(()),
         };
-        let Ok(entries) = fs::read_dir(place) else { return Ok(()) };
-        for entry in entries.flatten() {
-            let path = entry.path();
-            // A link comes along as it is; what it leads to, where that is wanted too.
-            match fs::symlink_metadata(&path) {
-                Ok(about) if about.is_symlink() => {
+        let mut open = vec![place.to_owned()];
+        while let Some(directory) = open.pop() {
+            let Ok(entries) = fs::read_dir(&directory) else { continue };
+            for path in entries.flatten().map(|entry| entry.path()).filter(|path| !is_own(path)) {
+                let Ok(about) = fs::symlink_metadata(&path) else { continue };
+                if about.is_symlink() {
+                    // It comes along as it is; what it leads to, where that is wanted too.
                     let to = fs::read_link(&path).ok();
                     self.insert(&path, about, to)?;
+                } else if about.is_dir() {
+                    self.insert(&path, about, None)?;
+                    open.extend((inner == What::All).then_some(path));
+                } else {
+                    self.file(&path, about, inner)?;
                 }
-                Ok(about) if about.is_dir() && inner == What::Presence => self.insert(&path, about, None)?,
-                Ok(_) => self.add(&path, inner)?,
-                Err(_) => {}
             }
         }
         Ok(())
@@ -229,10 +232,16 @@ impl Tree {
     /// # Errors
     /// Those of reading a file; a name that is no text.
     pub fn write(&self, made: &mut Initramfs) -> io::Result<()> {
-        for (path, _) in self.contents() {
+        for (path, size) in self.contents() {
             let of_file =
                 |error: io::Error| io::Error::other(format!("{}: {}", path.display(), plainly(error)));
             let mut file = open_regular(path).map_err(io::Error::other)?;
+            // It may have grown since it was looked at, and only what was counted then has room.
+            if file.metadata().map_err(of_file)?.len() > size {
+                return Err(of_file(io::Error::other(
+                    "it grew while it was read; nothing else may write it",
+                )));
+            }
             made.program(super::path_there(path)?, &mut file).map_err(of_file)?;
         }
         made.file(layout::TREE, &self.list())
@@ -352,6 +361,45 @@ mod tests {
         let loader = fs::canonicalize("/lib64/ld-linux-x86-64.so.2").unwrap();
         assert_eq!(has(&tree, &loader), Some(true), "{:?}", tree.entries.keys());
     }
+
+    #[test]
+    fn a_whole_tree_comes_along_however_deep_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let deep = (0..900).fold(root.clone(), |path, _| path.join("d"));
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(deep.join("file"), "text").unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            deep.join("fifo"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        let tree = Tree::read(&[wanted(&root, What::All)], SystemTime::UNIX_EPOCH).unwrap();
+        assert_eq!(has(&tree, &deep.join("file")), Some(true));
+        assert_eq!(has(&tree, &deep.join("fifo")), None);
+        assert_eq!(tree.entries.keys().filter(|path| path.starts_with(&root)).count(), 902);
+        // Everything else of the machine is looked at and too much, and what a guest has of its own is left out.
+        let tree = Tree::read(&[wanted(Path::new("/proc/self"), What::All)], SystemTime::UNIX_EPOCH).unwrap();
+        assert!(tree.entries.keys().all(|path| !path.starts_with("/proc")));
+    }
+
+    #[test]
+    fn a_file_that_grew_since_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().canonicalize().unwrap().join("file");
+        fs::write(&path, "text").unwrap();
+        let tree = Tree::read(&[wanted(&path, What::Content)], SystemTime::now() + LATER).unwrap();
+        let write = || tree.write(&mut Initramfs::new().unwrap()).map_err(|error| error.to_string());
+        assert_eq!(write(), Ok(()));
+        fs::write(&path, "texts").unwrap();
+        assert!(write().unwrap_err().ends_with("file: it grew while it was read; nothing else may write it"));
+    }
+
+    /// A file that was made before is not the command's own.
+    const LATER: std::time::Duration = std::time::Duration::from_secs(60);
 
     #[test]
     fn too_much_is_named() {

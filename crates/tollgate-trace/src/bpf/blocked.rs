@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use tollgate_model::sorting::Ordered as _;
-use tollgate_model::text::plainly;
+use tollgate_model::text::{commands_a_reader, plainly};
 use tollgate_model::traced::{Blocked, MOST_ENTRIES, WokenBy};
 
 use super::kernel;
@@ -210,7 +210,9 @@ fn text(name: [u64; 2]) -> String {
 
 /// A frame's name without what divides frames and lines.
 fn clean(name: &str) -> String {
-    name.chars().map(|c| if c == ';' || c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
+    name.chars()
+        .map(|c| if c == ';' || c.is_whitespace() || commands_a_reader(c) { '_' } else { c })
+        .collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::page::Text;
 use tollgate_model::Run;
 use tollgate_model::compare::{Spread, Verdict};
 use tollgate_model::sorting::Ordered as _;
+use tollgate_model::text::quoted;
 use tollgate_output::figures;
 use tollgate_output::markdown::{self, folded, plain};
 
@@ -63,7 +64,7 @@ fn alone(text: &mut String, subject: &Subject) {
     for item in expensive {
         let parts = [&item.cause, &item.action].into_iter().filter(|part| !part.is_empty());
         let parts: String = parts.map(|part| format!("; {}", plain(part.as_str()))).collect();
-        let benchmark = plain(item.benchmark.as_str());
+        let benchmark = plain(&quoted(item.benchmark.as_str()));
         put(
             text,
             format_args!("1. **{}**{parts} (tollgate explain {benchmark})\n", plain(item.what.as_str())),

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use tollgate_environments::is_guest;
-use tollgate_model::text::clean;
+use tollgate_model::text::{clean, quoted};
 use tollgate_output::figures::{count, time_left};
 use tollgate_output::table::{cut, heading, paragraph};
 use unicode_width::UnicodeWidthStr;
@@ -259,7 +259,7 @@ fn more(session: &Session, width: usize) -> String {
     let largest = session.comparisons.iter().flat_map(Comparison::changed);
     let largest = largest.max_by(|one, another| one.size().total_cmp(&another.size()));
     let row = largest.or_else(|| session.comparisons.iter().flat_map(|it| &it.rows).next());
-    let benchmark = row.map_or("entry/syscall", |row| row.case().benchmark.as_str());
+    let benchmark = quoted(row.map_or("entry/syscall", |row| row.case().benchmark.as_str()));
     let line = format!("More: tollgate show --all | tollgate report | tollgate explain {benchmark}");
     match line.width() <= width {
         true => line,

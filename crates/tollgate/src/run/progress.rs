@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tollgate_engine::{Decided, Length, Place, Progress};
+use tollgate_model::text::clean;
 use tollgate_output::figures;
 
 use crate::{out, say};
@@ -37,6 +38,8 @@ impl Shown {
 
     /// Shows what the engine reports.
     pub fn update(&mut self, progress: &Progress) {
+        // Names of commands and benches are in it.
+        let what = clean(&progress.what);
         // The time of what is timed begins when all is counted.
         self.last = self.last.min(progress.elapsed);
         let (left, of_what, part) = match progress.length {
@@ -58,7 +61,7 @@ impl Shown {
                 false => self.bar.println(line),
             }
         }
-        if self.lines && !progress.what.is_empty() && progress.elapsed >= self.last + OFTEN {
+        if self.lines && !what.is_empty() && progress.elapsed >= self.last + OFTEN {
             self.last = progress.elapsed;
             let so_far = match progress.length {
                 Length::Time(whole) => {
@@ -66,11 +69,11 @@ impl Shown {
                 }
                 Length::Number(..) => left.clone(),
             };
-            say::say(&format!("{place}{}, {of_what}{so_far}", progress.what));
+            say::say(&format!("{place}{what}, {of_what}{so_far}"));
         }
         self.bar.set_prefix(left);
-        if !progress.what.is_empty() {
-            self.bar.set_message(format!("{place}{}", progress.what));
+        if !what.is_empty() {
+            self.bar.set_message(format!("{place}{what}"));
         }
         self.bar.set_position((part.clamp(0.0, 1.0) * STEPS as f64) as u64);
     }

@@ -9,7 +9,7 @@ use tollgate_engine::benches::{Bench, Build, Builds, Harness, Plan, Template, is
 use tollgate_engine::versus::{Doing, Executor, NotCompared, Order, Rounds};
 use tollgate_engine::{Random, interrupt};
 use tollgate_model::Fact;
-use tollgate_model::text::{clean, excerpt, listed};
+use tollgate_model::text::{clean, excerpt, listed, plainly};
 use tollgate_model::versus::Command;
 use tollgate_suites::command::Here;
 use tollgate_suites::wildcard;
@@ -41,9 +41,10 @@ pub fn execute(args: &VersusArgs, began: SystemTime) -> Result<(Executed, Vec<Co
     paths.extend(args.bench.control.clone());
     let harness = harness(&args.bench, &paths)?;
     let names = names(args, &paths)?;
-    let kept = paths.iter().zip(&names).map(|(path, name)| kept(path, name, &harness)).collect();
     let programs = paths.iter().map(std::path::absolute).collect::<Result<Vec<_>, _>>();
-    let programs = programs.map_err(|why| Failure::input(format!("the working directory: {why}")))?;
+    let programs =
+        programs.map_err(|why| Failure::input(format!("the working directory: {}", plainly(&why))))?;
+    let kept = programs.iter().zip(&names).map(|(program, name)| kept(program, name, &harness)).collect();
     let all = names.into_iter().zip(programs).map(|(name, program)| Build { name, program });
     let builds = Builds::new(harness, all.collect(), order(args)).map_err(Failure::input)?;
     let executed = match counted::is_asked(&args.environments)? {
@@ -81,8 +82,16 @@ pub fn explain(case: &str, meant: Option<&str>) -> Result<(), Failure> {
     })?;
     let build = |member: &Member| {
         let line = member.part.command.as_ref().map(|command| command.line.as_str()).unwrap_or_default();
-        let program = std::path::absolute(line).map_err(|why| Failure::input(format!("{line}: {why}")))?;
-        Ok(Build { name: member.name.clone(), program })
+        match Path::new(line) {
+            program if program.is_absolute() => {
+                Ok(Build { name: member.name.clone(), program: program.to_owned() })
+            }
+            _ => Err(Failure::input(format!(
+                "the run has the build {} as a relative path, and may have been made elsewhere; `tollgate versus --bench OLD NEW --label \
+                 NAME` keeps whole paths",
+                excerpt(line)
+            ))),
+        }
     };
     let all = session.members.iter().map(build).collect::<Result<Vec<_>, Failure>>()?;
     let builds = Builds::new(harness, all, Order::default()).map_err(Failure::input)?;
@@ -242,9 +251,10 @@ fn names(args: &VersusArgs, builds: &[PathBuf]) -> Result<Vec<String>, Failure> 
     Ok(names.into_iter().enumerate().map(|(at, name)| given.get(at).cloned().unwrap_or(name)).collect())
 }
 
-fn kept(build: &Path, name: &str, harness: &Harness) -> Command {
+/// With its whole path: another command may be given in another directory, where a file of that name is a stranger's.
+fn kept(program: &Path, name: &str, harness: &Harness) -> Command {
     Command {
-        line: build.display().to_string(),
+        line: program.display().to_string(),
         name: Some(name.to_owned()),
         parameters: Default::default(),
         shell: None,
@@ -273,7 +283,7 @@ fn asked(
 ) -> Result<Vec<Bench>, NotCompared> {
     let wrong = |sentence| NotCompared::Failed { sentence, said: String::new() };
     let lists = lists(builds, args, executor)?;
-    let benches = chosen(all(&lists), patterns, builds.harness().name()).map_err(wrong)?;
+    let benches = chosen(all(&lists), patterns, builds.harness()).map_err(wrong)?;
     if !benches.iter().any(Bench::is_compared) {
         let names: Vec<&str> = builds.all().iter().map(|build| build.name.as_str()).collect();
         let benches: Vec<_> = benches.iter().map(|bench| excerpt(&bench.name)).take(MOST_NAMED).collect();
@@ -330,14 +340,17 @@ fn all(lists: &[Vec<String>]) -> Vec<Bench> {
 }
 
 /// Those that match any of the patterns.
-fn chosen(benches: Vec<Bench>, patterns: &[String], harness: &str) -> Result<Vec<Bench>, String> {
+fn chosen(benches: Vec<Bench>, patterns: &[String], harness: &Harness) -> Result<Vec<Bench>, String> {
     let (fit, unfit): (Vec<Bench>, Vec<Bench>) =
         benches.into_iter().partition(|bench| is_nameable(&bench.name));
-    for bench in unfit {
-        let name = excerpt(&bench.name).into_owned();
-        say::say(&format!("{name} is left out: its name is longer than 200 bytes or has control characters"));
-    }
-    let is_meant = |pattern: &String, bench: &Bench| matches(pattern, &bench.name, harness);
+    leave_out(&unfit, "a name is longer than 200 bytes or has characters that control a terminal");
+    let (fit, unfit): (Vec<Bench>, Vec<Bench>) =
+        fit.into_iter().partition(|bench| harness.can_name(&bench.name));
+    leave_out(
+        &unfit,
+        "a shell of --one would interpret a name; hand it on as a word: --one 'sh -c '\\''\"$0\" \"$1\"'\\'' {binary} {bench}'",
+    );
+    let is_meant = |pattern: &String, bench: &Bench| matches(pattern, &bench.name, harness.name());
     if let Some(pattern) = patterns.iter().find(|pattern| !fit.iter().any(|bench| is_meant(pattern, bench))) {
         let names: Vec<_> = fit.iter().map(|bench| excerpt(&bench.name)).take(MOST_NAMED).collect();
         let more = fit.len().saturating_sub(MOST_NAMED);
@@ -347,7 +360,27 @@ fn chosen(benches: Vec<Bench>, patterns: &[String], harness: &str) -> Result<Vec
     }
     let is_chosen =
         |bench: &Bench| patterns.is_empty() || patterns.iter().any(|pattern| is_meant(pattern, bench));
-    Ok(fit.into_iter().filter(is_chosen).collect())
+    let chosen: Vec<Bench> = fit.into_iter().filter(is_chosen).collect();
+    match chosen.len() {
+        number if number > MOST_CHOSEN => Err(format!(
+            "{number} benches are too many for one comparison; choose {MOST_CHOSEN} at most by a pattern"
+        )),
+        _ => Ok(chosen),
+    }
+}
+
+/// As many as a run document has room for.
+const MOST_CHOSEN: usize = tollgate_model::run::MAX_MEASUREMENTS;
+
+/// Says which benches are not compared.
+fn leave_out(benches: &[Bench], why: &str) {
+    let names: Vec<_> = benches.iter().map(|bench| excerpt(&bench.name)).take(MOST_NAMED).collect();
+    let more = benches.len().saturating_sub(names.len());
+    match (names.len(), more) {
+        (0, _) => {}
+        (_, 0) => say::say(&format!("left out: {}: {why}", listed(&names))),
+        _ => say::say(&format!("left out: {} and {more} more: {why}", names.join(", "))),
+    }
 }
 
 /// Whether a pattern means a bench: a part of its name, or with `*` the whole, with its harness before it or without.

@@ -267,7 +267,13 @@ impl<'w> Work<'w> {
         commands.iter().try_for_each(|given| self.trace_one(given, &mut brought))?;
         for path in &self.args.conditions.with {
             let path = std::path::absolute(path).map_err(|error| with_failed(path, &error))?;
-            std::fs::symlink_metadata(&path).map_err(|error| with_failed(&path, &error))?;
+            let about = std::fs::metadata(&path).map_err(|error| with_failed(&path, &error))?;
+            if path.parent().is_none() || !(about.is_file() || about.is_dir()) {
+                return Err(Failure::input(format!(
+                    "--with {} is no file and no directory below the root; nothing else comes along",
+                    path.display()
+                )));
+            }
             brought.want(&path, What::All);
         }
         brought.lacking.dedup();

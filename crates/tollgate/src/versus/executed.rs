@@ -3,6 +3,7 @@
 use tollgate_engine::session::FunctionCount;
 use tollgate_engine::versus::{Compared, NotCompared};
 use tollgate_engine::{BenchError, interrupt};
+use tollgate_model::text::clean_lines;
 use tollgate_model::{Facts, Part};
 
 use crate::failure::Failure;
@@ -25,10 +26,7 @@ pub struct Executed {
 pub fn failed(error: NotCompared) -> Failure {
     match error {
         NotCompared::Failed { sentence, said } => {
-            if !said.is_empty() {
-                let end = if said.ends_with('\n') { "" } else { "\n" };
-                say::warn(&format!("{}{end}", printable(&said)));
-            }
+            say::warn(&clean_lines(&said));
             Failure::input(sentence)
         }
         NotCompared::Run(BenchError::Interrupted(signal)) => Failure::Interrupted(signal),
@@ -36,9 +34,4 @@ pub fn failed(error: NotCompared) -> Failure {
             interrupt::requested().map_or_else(|| Failure::input(error.to_string()), Failure::Interrupted)
         }
     }
-}
-
-/// What a command wrote, without what would control a terminal.
-fn printable(said: &str) -> String {
-    said.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
