@@ -53,7 +53,7 @@ pub enum PathError {
     #[error("{} has more than {} bytes, the most that are read of such a file", .0.display(), .1)]
     TooLarge(PathBuf, u64),
     /// The kernel's error.
-    #[error("{0}")]
+    #[error("{}", tollgate_model::text::plainly(.0))]
     Io(#[from] io::Error),
 }
 

@@ -368,6 +368,37 @@ mod tests {
     }
 
     #[test]
+    fn a_child_that_may_not_be_killed_is_not_waited_for() {
+        use crate::seccomp::{Answers, Rules, install};
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+        let mut parent = fork_bound(|| {
+            let Ok(mut child) = fork_bound(|| {
+                loop {
+                    std::thread::park();
+                }
+            }) else {
+                return 1;
+            };
+            let allowed = || Answers::all(libc::SECCOMP_RET_ALLOW);
+            let mut rules = Rules { long: allowed(), short: allowed() };
+            let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
+            rules.add(crate::calls::number("kill").unwrap(), refused);
+            if rules.filter().is_none_or(|filter| install(&filter).is_err()) {
+                return 2;
+            }
+            let why = child.end().err().and_then(|error| error.raw_os_error());
+            drop(child);
+            if why == Some(libc::EPERM) { 0 } else { 3 }
+        })
+        .unwrap();
+        let ended = parent.pidfd().unwrap();
+        let long = Timespec { tv_sec: 60, tv_nsec: 0 };
+        assert_eq!(poll(&mut [PollFd::new(&ended, PollFlags::IN)], Some(&long)), Ok(1), "it waits");
+        assert_eq!(parent.wait().unwrap(), Ended::Exit(0));
+    }
+
+    #[test]
     fn a_stop_is_no_end() {
         let mut child = fork_bound(|| {
             let _ = kill(own_pid(), libc::SIGSTOP);

@@ -161,6 +161,7 @@ fn patterns_and_builds_are_told_apart_and_wrong_ones_said() {
         "unknown: --bench --list --format terse\n\
          tollgate: old, asked for its benches by --bench --list --format terse, ended with exit status 2\n"
     );
+    assert_eq!(home.refusal(versus(&[".", "."])), ". cannot be read: Is a directory");
     let text = home.file("text", "CRITERION_HOME");
     let why = home.refusal(versus(&[&text, &text]));
     // Between the two stands where a copy of it was.

@@ -260,6 +260,11 @@ fn what_cannot_be_counted_is_refused_before_a_guest_is_started() {
     assert!(said.contains("took longer than 1.0 s"), "{said}");
     let said = refused(&["--in", "vm:exact", "--with", "/no/such/file", "true"]);
     assert!(said.starts_with("tollgate: --with /no/such/file: "), "{said}");
+    for other in ["/", "/dev/null"] {
+        let said = refused(&["--in", "vm:exact", "--with", other, "true"]);
+        let why = "is no file and no directory below the root; nothing else comes along";
+        assert!(said.ends_with(&format!("--with {other} {why}\n")), "{said}");
+    }
     assert!(home.files().is_empty(), "something is kept: {:?}", home.files());
 }
 

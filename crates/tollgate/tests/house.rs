@@ -356,6 +356,77 @@ fn a_benchmark_is_named_in_its_suite_alone() {
     }
 }
 
+/// The calls of code that is not for tests.
+#[derive(Default)]
+struct Calls(BTreeSet<String>);
+
+impl<'ast> Visit<'ast> for Calls {
+    fn visit_item_mod(&mut self, part: &'ast syn::ItemMod) {
+        if !is_for_tests(&part.attrs) {
+            syn::visit::visit_item_mod(self, part);
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let last: Vec<String> =
+            path.segments.iter().rev().take(2).map(|part| part.ident.to_string()).collect();
+        self.0.extend(last.first().cloned());
+        self.0.insert(last.into_iter().rev().collect::<Vec<_>>().join("::"));
+        syn::visit::visit_path(self, path);
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        self.0.insert(call.method.to_string());
+        if let syn::Expr::Path(of) = &*call.receiver {
+            self.0.extend(of.path.get_ident().map(|of| format!("{of}.{}", call.method)));
+        }
+        syn::visit::visit_expr_method_call(self, call);
+    }
+}
+
+/// The files of the product that make one of these calls, by their crates.
+fn callers(calls: &[&str]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for name in &FLOORS {
+        let source = crates().join(name).join("src");
+        for file in House::read(&source).begins.keys() {
+            let mut made = Calls::default();
+            made.visit_file(&syn::parse_file(&fs::read_to_string(file).unwrap()).unwrap());
+            if calls.iter().any(|call| made.0.contains(*call)) {
+                found.insert(format!("{name}/{}", file.strip_prefix(&source).unwrap().display()));
+            }
+        }
+    }
+    found
+}
+
+/// `commands_a_reader` knows more than control characters: what turns the direction of writing, and what is invisible.
+#[test]
+fn what_strangers_wrote_has_one_way_out() {
+    // They refuse or read what they are given, and show nothing of it.
+    let readers = [
+        "tollgate-dump/line.rs",
+        "tollgate-dump/markup.rs",
+        "tollgate-engine/record.rs",
+        "tollgate-engine/session/agent_side.rs",
+        "tollgate-engine/shared.rs",
+        "tollgate-environments/container.rs",
+        "tollgate-environments/kinds.rs",
+        "tollgate-environments/knob.rs",
+        "tollgate-model/text.rs",
+    ];
+    assert_eq!(callers(&["is_control", "char::is_control"]), readers.map(str::to_owned).into());
+    // A line that is drawn again does not go through `say`.
+    let drawn = ["tollgate/inspect/aslr/bar.rs", "tollgate/run/progress.rs"];
+    assert_eq!(callers(&["ProgressBar"]), drawn.map(str::to_owned).into());
+}
+
+/// `thread::spawn` and `Scope::spawn` panic where there is no room for one more thread; `thread::Builder` says so.
+#[test]
+fn a_thread_that_cannot_start_is_no_panic() {
+    assert_eq!(callers(&["thread::spawn", "scope.spawn"]), BTreeSet::new());
+}
+
 /// What somebody's tests build with the library, which is promised in docs/library.md.
 #[test]
 fn the_library_brings_at_most_ten_crates() {

@@ -115,6 +115,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_measured_commands_no_terminal() {
+        let mut shown = Shown::new(false);
+        shown.update(&Progress {
+            what: "timing \u{1b}]0;owned\u{7}\u{202e}b".to_owned(),
+            elapsed: Duration::ZERO,
+            length: Length::Time(Duration::from_secs(1)),
+            suite: Place::default(),
+            decided: Vec::new(),
+        });
+        assert_eq!(shown.bar.message(), "timing \\u{1b}]0;owned\\u{7}\\u{202e}b");
+    }
+
+    #[test]
     fn a_decided_figure_has_its_name_on_the_first_screen() {
         let of = |benchmark: &str, median_ns| {
             let headline = tollgate_suites::find(benchmark)?.headlines.first()?;
