@@ -148,10 +148,11 @@ fn contradictions_are_refused() {
     refused("[0,64]", "[0,70]", "within its rounds");
     refused("[0,64]", "[0]", "do not add up");
     refused("\"ran\":[0,64],\"discarded\":[]", "\"ran\":[0,1,64],\"discarded\":[5]", "the discarded rounds");
-    refused("minor faults", "minor\\nfaults", "control characters");
+    refused("minor faults", "minor\\nfaults", "control a terminal");
     refused("\"discarded\":2,", "\"discarded\":1,", "do not add up");
     refused("[164.25,-0.5,", "[164.25,", "do not add up");
-    refused("entry/syscall", "entry/\\u001b[2J", "control characters");
+    refused("entry/syscall", "entry/\\u001b[2J", "control a terminal");
+    refused("entry/syscall", "entry/\\u202ex", "control a terminal");
     refused("\"group\":\"entry\"", &format!("\"group\":\"{}\"", "g".repeat(257)), "too long");
     refused("\"unit\":\"ns\"", "\"unit\":\"h\"", "is not a run document");
     refused("\"environment\":\"vm\"", "\"environment\":\"moon\"", "is not a run document");

@@ -131,6 +131,9 @@ pub fn guard(leader: libc::pid_t) -> io::Result<Child> {
 fn keep(leader: libc::pid_t, parent: libc::pid_t) -> i32 {
     join(0, leader);
     let _ = rustix::thread::set_name(c"tollgate-guard");
+    // The other end of a pipe is to see its end, whatever is copied here. Before Linux 5.9 it waits for the group's.
+    // SAFETY: close_range(2) takes numbers. The descriptors are those of a copied process: their owners never run here.
+    unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) };
     // What is sent to the whole group does not end it, and wakes it.
     let all = Set::all();
     all.block_only();
@@ -202,5 +205,16 @@ mod tests {
             drop(group);
             assert!(process::is_gone(second()));
         }
+    }
+
+    #[test]
+    fn a_guard_holds_no_pipe_open() {
+        let (mut pipe, end) = io::pipe().unwrap();
+        let group = Group::of(guard(0).unwrap());
+        drop(end);
+        let long = Timespec { tv_sec: 60, tv_nsec: 0 };
+        assert_eq!(poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(&long)), Ok(1), "the guard has it");
+        assert_eq!(io::Read::read(&mut pipe, &mut [0]).unwrap(), 0);
+        assert!(!group.first().is_reaped());
     }
 }

@@ -29,9 +29,11 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![odd, "\\PC{0,40}", any::<String>()]
 }
 
-/// Names as run documents may have them: without control characters.
+/// Names as run documents may have them: without characters that control a terminal.
 fn name() -> impl Strategy<Value = String> {
-    text().prop_map(|text| text.chars().filter(|c| !c.is_control()).take(60).collect())
+    text().prop_map(|text| {
+        text.chars().filter(|c| !tollgate_model::text::commands_a_reader(*c)).take(60).collect()
+    })
 }
 
 fn measured(unit: Unit, samples: Vec<f64>) -> Measured {
