@@ -113,6 +113,10 @@ impl Builds {
         let shown = words[1..].join(" ");
         let Ran { execution, output, .. } =
             self.execute(words, How::Timed, within, executor, tick).map_err(ended)?;
+        if let End::Full(_) = execution.end {
+            let how = how_ended(&execution.end, within);
+            return Err(failed(format!("{name}, asked for its benches by {shown}, {how}"), execution.said));
+        }
         let output = output
             .map_err(|why| failed(format!("the list of the benches of {name} {why}"), String::new()))?;
         let is_whole = |end: &End| matches!(end, End::Ended(Ended::Exit(status)) if self.harness.is_listed(*status, &output));
