@@ -55,6 +55,9 @@ pub struct Traced {
     pub processes: u64,
     /// Traced threads, each process's first one included; 0 where they are not known.
     pub threads: u64,
+    /// Whether the time of no call is known, as in a log of strace(1) without -T. Such an execution is shown, and not kept.
+    #[serde(skip)]
+    pub is_untimed: bool,
     /// By system call, those that took longest first.
     #[serde(deserialize_with = "bounded::entries")]
     pub calls: Vec<Call>,
@@ -412,6 +415,7 @@ impl Traced {
             idle: None,
             processes: 0,
             threads: 0,
+            is_untimed: false,
             calls: Vec::new(),
             outside: None,
             blocked: Vec::new(),

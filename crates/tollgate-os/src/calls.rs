@@ -60,13 +60,17 @@ pub fn number(name: &str) -> Option<Numbers> {
     (x86_64.is_some() || i386.is_some()).then_some(Numbers { x86_64, i386, x32 })
 }
 
+/// The names of all calls.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    entries(X86_64).chain(entries(I386)).map(|(_, name)| name)
+}
+
 /// The call whose name is nearest to one that no table has, for a mistyped one. None where none is near.
 pub fn near(name: &str) -> Option<&'static str> {
     if name.len() > 40 {
         return None;
     }
-    let all = entries(X86_64).chain(entries(I386));
-    let nearest = all.map(|(_, entry)| (strsim::levenshtein(name, entry), entry)).min()?;
+    let nearest = names().map(|entry| (strsim::levenshtein(name, entry), entry)).min()?;
     (nearest.0 <= name.len().div_ceil(3)).then_some(nearest.1)
 }
 

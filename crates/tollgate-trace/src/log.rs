@@ -13,11 +13,11 @@ use std::io::{self, BufRead};
 
 use tollgate_model::Traced;
 use tollgate_model::text::signal_number;
-use tollgate_model::traced::{Backend, Ended, Missed};
+use tollgate_model::traced::{Backend, Call, Ended, Missed};
 
 use crate::outcome::{Event, slowest_first};
 use clock::Clock;
-use line::{Body, Line, Stamp};
+use line::{Body, Line, Open, Returned, Stamp};
 use table::Table;
 use threads::Threads;
 
@@ -52,9 +52,6 @@ pub enum LogError {
         MOST_FOREIGN >> 20
     )]
     Foreign,
-    /// It has calls, and no times.
-    #[error("its calls have no times; `strace -T` adds them, as in `strace -f -T -tt -o FILE COMMAND`")]
-    Untimed,
 }
 
 /// Reads a log to its end, however long it is, in memory that does not grow with it. At most `most_events` single calls are kept. `only` are
@@ -120,37 +117,40 @@ impl Reader<'_> {
                 self.others += 1;
                 return false;
             }
-            Body::Continued { returned } => {
+            Body::Continued { arguments, returned } => {
                 let broken = self.broken.take();
-                match broken {
-                    Some(at) => {
-                        returned.into_iter().for_each(|returned| self.threads.ended(at, "", "", returned))
+                match (broken, returned) {
+                    (Some(at), Some(returned)) => {
+                        self.threads.ended(at, "", arguments, returned);
+                        self.passes(line.thread, now_ns, returned);
                     }
-                    None => self.others += 1,
+                    (Some(_), None) => {}
+                    (None, _) => self.others += 1,
                 }
                 return broken.is_some();
             }
-            _ => {}
+            _ => self.broken = None,
         }
         let resumes = matches!(line.body, Body::Resumed { .. });
         let at = self.threads.index_of(line.thread, line.comm, resumes, now_ns);
         match line.body {
             Body::Call { name, arguments, returned } => {
                 self.calls += 1;
-                self.last_ns = self.last_ns.max(now_ns.saturating_add(returned.took_ns.unwrap_or(0)));
+                self.passes(line.thread, now_ns, returned);
                 self.threads.called(at, name, arguments, returned, now_ns);
             }
-            Body::Begun { name, arguments, attached } => {
+            Body::Begun { name, arguments, end } => {
                 self.calls += 1;
                 self.threads.begun(at, name, arguments, now_ns);
-                if let Some(id) = attached {
+                if let Open::Attached(id) = end {
                     self.threads.attached(id, now_ns);
                 }
-                self.broken = Some(at);
+                self.broken = (end != Open::Unfinished).then_some(at);
             }
             Body::Resumed { name, arguments, returned: Some(returned) } => {
                 self.threads.ended(at, name, arguments, returned);
             }
+            Body::Resumed { returned: None, .. } => self.broken = Some(at),
             Body::Signal(name) if self.signals.len() < MOST_SIGNALS => {
                 *self.signals.entry(name.chars().take(32).collect()).or_default() += 1;
             }
@@ -162,36 +162,61 @@ impl Reader<'_> {
         true
     }
 
+    /// A call began at this time and returned.
+    fn passes(&mut self, thread: Option<u32>, began_ns: u64, returned: Returned) {
+        let end_ns = began_ns.saturating_add(returned.took_ns.unwrap_or(0));
+        self.last_ns = self.last_ns.max(end_ns);
+        // Lines that name no thread are of one.
+        if thread.is_none() {
+            self.clock.not_before(end_ns);
+        }
+    }
+
     fn finish(mut self) -> Result<Log, LogError> {
         self.threads.close();
-        if self.calls == 0 {
-            return self.table_alone();
+        let has_table = !self.table.calls.is_empty();
+        if self.calls == 0 && !has_table {
+            return Err(LogError::NotALog);
         }
         let (ended, ended_ns) = self.threads.end();
         let number = self.threads.number();
         let (untimed, beyond, unkept) = (self.threads.untimed, self.threads.beyond, self.threads.unkept);
         let command = std::mem::take(&mut self.threads.command);
-        let notes = self.notes(&command);
-        let (tree, sums, events) = self.threads.processes();
+        let (mut tree, sums, mut events) = std::mem::take(&mut self.threads).processes();
+        let processes = tree.len() as u64;
         let mut calls = sums.calls();
-        if calls.iter().all(|call| call.total_ns == 0) && untimed > 0 {
-            return Err(LogError::Untimed);
+        let is_untimed = calls.iter().all(|call| call.total_ns == 0) && (untimed > 0 || self.calls == 0);
+        let mut notes = self.notes(&command, is_untimed);
+        if is_untimed && has_table {
+            // The table adds up what the log has no times of. Nothing does so by process.
+            (calls, tree) = (std::mem::take(&mut self.table.calls), Vec::new());
+            slowest_first(&mut calls);
+            if self.table.total.is_some_and(|total| total != sum(&calls)) {
+                notes.push(
+                    "the calls of the table's rows do not sum to its last row: rows are missing".to_owned(),
+                );
+            }
         }
         calls.retain(|call| is_wanted(self.only, &call.name));
-        let mut events = if self.clock.is_known { events } else { Vec::new() };
+        if !self.clock.is_known || is_untimed {
+            events.clear();
+        }
         events.retain(|event| is_wanted(self.only, &event.call));
         let missed = [
-            ("calls without a time", untimed),
+            ("calls without a time", if is_untimed { 0 } else { untimed }),
             ("lines of further threads that were added to another one", beyond),
             ("calls that are in no process of the tree, which is too long", unkept),
         ];
         let missed = missed.into_iter().filter(|(_, number)| *number > 0);
+        // Less than a second of whole seconds is not known.
+        let least = u64::from(!self.clock.is_coarse);
         let traced = Traced {
             command,
             ended,
-            wall_ns: if self.clock.is_known { ended_ns.unwrap_or(self.last_ns).max(1) } else { 0 },
-            processes: tree.len() as u64,
+            wall_ns: if self.clock.is_known { ended_ns.unwrap_or(self.last_ns).max(least) } else { 0 },
+            processes,
             threads: number,
+            is_untimed: is_untimed && !has_table,
             calls,
             tree,
             missed: missed.map(|(what, number)| Missed { what: what.to_owned(), number }).collect(),
@@ -201,32 +226,25 @@ impl Reader<'_> {
         Ok(Log { traced, events })
     }
 
-    fn table_alone(self) -> Result<Log, LogError> {
-        let Table { mut calls, total, .. } = self.table;
-        if calls.is_empty() {
-            return Err(LogError::NotALog);
+    fn notes(&self, command: &[String], is_untimed: bool) -> Vec<String> {
+        const TABLE: &str = "its seconds are time of the kernel on a processor, or with -w real time, which the table does not say";
+        let has_table = !self.table.calls.is_empty();
+        if self.calls == 0 {
+            return vec![format!(
+                "from the table of strace -c: {TABLE}; real time, user, sys and single calls are not in it"
+            )];
         }
-        let counted = calls.iter().map(|call| call.count).fold(0, u64::saturating_add);
-        let mut notes = vec![
-            "from the table of strace -c: its seconds are time of the kernel on a processor, or with -w real time, which the table does not \
-             say; real time, user, sys and single calls are not in it"
+        let mut notes = vec![match (is_untimed, has_table) {
+            (true, true) => format!(
+                "from a log of strace(1) without times of its calls, and the table below it (-C): {TABLE}; user and sys are not in it"
+            ),
+            (true, false) => "from a log of strace(1) without times of its calls: how long they took, user and sys are not in it; \
+                 `strace -T` adds the times, as in `strace -f -T -tt -o FILE COMMAND`"
                 .to_owned(),
-        ];
-        if total.is_some_and(|total| total != counted) {
-            notes.push("the calls of its rows do not sum to its last row: rows are missing".to_owned());
-        }
-        calls.retain(|call| is_wanted(self.only, &call.name));
-        slowest_first(&mut calls);
-        let traced = Traced { calls, notes, ..Traced::new(Backend::Strace, 0) };
-        Ok(Log { traced, events: Vec::new() })
-    }
-
-    fn notes(&self, command: &[String]) -> Vec<String> {
-        let mut notes = vec![
-            "from a log of strace(1), which stops each call twice: the times include that, and may rank calls differently than they are \
-             without; user, sys and the parts of each call's time are not in it"
+            (false, _) => "from a log of strace(1), which stops each call twice: the times include that, and may rank calls differently \
+                 than they are without; user, sys and the parts of each call's time are not in it"
                 .to_owned(),
-        ];
+        }];
         let mut note = |holds: bool, text: String| {
             if holds {
                 notes.push(text);
@@ -241,6 +259,12 @@ impl Reader<'_> {
             "its time stamps are whole seconds (strace -t): so is the real time".to_owned(),
         );
         note(
+            self.clock.is_short,
+            "its time stamps are distances to the last line of any process (strace -ff -r): the real time is at least the one above; \
+             `strace -tt` writes times"
+                .to_owned(),
+        );
+        note(
             command.is_empty(),
             "it does not begin with the command's execve(2): strace was attached, or the log is a part"
                 .to_owned(),
@@ -253,10 +277,13 @@ impl Reader<'_> {
         let signals: Vec<String> =
             self.signals.iter().map(|(name, number)| format!("{name} ×{number}")).collect();
         note(!signals.is_empty(), format!("signals that were delivered: {}", signals.join(", ")));
-        let is_unused = !self.table.calls.is_empty();
-        note(is_unused, "it has a table (strace -C) too, which is not used".to_owned());
+        note(has_table && !is_untimed, "it has a table (strace -C) too, which is not used".to_owned());
         notes
     }
+}
+
+fn sum(calls: &[Call]) -> u64 {
+    calls.iter().map(|call| call.count).fold(0, u64::saturating_add)
 }
 
 fn counted(number: u64, one: &str) -> String {

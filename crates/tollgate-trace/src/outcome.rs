@@ -167,9 +167,10 @@ impl Collected {
     }
 }
 
-/// Sorts calls by their time.
+/// Sorts calls by their time, and by their number where that is the same or not known.
 pub(crate) fn slowest_first(calls: &mut [Call]) {
-    calls.order_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
+    let key = |call: &Call| (call.total_ns, call.count);
+    calls.order_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.name.cmp(&b.name)));
 }
 
 /// Sorts calls of threads by their beginnings.

@@ -153,7 +153,7 @@ fn what_is_no_log_is_refused_in_one_line() {
     let lines = [
         "trace --from words",
         "trace --from empty",
-        "trace --from untimed",
+        "trace --from untimed --label untimed",
         "trace --from missing",
         "trace --from untimed --by file",
         "trace --from untimed -- true",

@@ -4,6 +4,10 @@ use super::line::{Absolute, Stamp};
 
 const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
 
+/// By so much two stamps and the time of a call between them can differ: strace cuts each to microseconds, or to milliseconds.
+const ROUNDED_NS: u64 = 2_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+
 /// The time of a log.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
@@ -12,35 +16,54 @@ pub(super) struct Clock {
     last_of_day: u64,
     days: u64,
     now_ns: u64,
+    /// The end of the last call, where the next line is of the same thread and cannot be before it.
+    end_ns: u64,
     /// Whether any line had a stamp.
     pub is_known: bool,
     /// Whether the stamps are whole seconds.
     pub is_coarse: bool,
+    /// Whether the distances between lines do not sum to the time that passed.
+    pub is_short: bool,
 }
 
 impl Clock {
     /// The time of a line since the first, in nanoseconds; that of the line before where it has no stamp.
     pub fn at(&mut self, stamp: Stamp) -> u64 {
-        match (stamp.relative_ns, stamp.absolute) {
-            // The first difference is to the start of strace. These are finer than `-t` beside them.
-            (Some(ns), _) => self.now_ns = if self.is_known { self.now_ns.saturating_add(ns) } else { 0 },
-            (None, Some(time)) => {
-                let first = *self.first.get_or_insert(time);
-                self.is_coarse |= time.is_coarse;
-                if time.is_of_day {
-                    // `-tt` does not say the day.
-                    if time.ns.saturating_add(DAY_NS / 2) < self.last_of_day {
-                        self.days += 1;
-                    }
-                    self.last_of_day = time.ns;
-                }
-                let days = self.days.saturating_mul(DAY_NS);
-                self.now_ns = time.ns.saturating_add(days).saturating_sub(first.ns);
+        let since_first = stamp.absolute.map(|time| (self.since_first(time), time.is_coarse));
+        match (since_first, stamp.relative_ns) {
+            (Some((ns, is_coarse)), None) => {
+                self.is_coarse |= is_coarse;
+                self.now_ns = ns;
+            }
+            (Some((ns, false)), Some(_)) => self.now_ns = ns,
+            (coarse, Some(ns)) => {
+                // The first distance is to the start of strace. In the files of `-ff` each is to the last line of any process.
+                let summed = if self.is_known { self.now_ns.saturating_add(ns) } else { 0 };
+                let least = coarse.map_or(0, |(ns, _)| ns.saturating_sub(SECOND_NS)).max(self.end_ns);
+                self.is_short |= summed.saturating_add(ROUNDED_NS) < least;
+                self.now_ns = summed.max(least);
             }
             (None, None) => return self.now_ns,
         }
         self.is_known = true;
         self.now_ns
+    }
+
+    /// The next line is not before this time.
+    pub fn not_before(&mut self, ns: u64) {
+        self.end_ns = ns;
+    }
+
+    fn since_first(&mut self, time: Absolute) -> u64 {
+        let first = *self.first.get_or_insert(time);
+        if time.is_of_day {
+            // `-tt` does not say the day.
+            if time.ns.saturating_add(DAY_NS / 2) < self.last_of_day {
+                self.days += 1;
+            }
+            self.last_of_day = time.ns;
+        }
+        time.ns.saturating_add(self.days.saturating_mul(DAY_NS)).saturating_sub(first.ns)
     }
 }
 

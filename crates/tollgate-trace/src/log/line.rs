@@ -3,10 +3,15 @@
 //! The forms are those of strace 4 to 6 (its manual, and `printleader`, `tprints` and `syscall_exiting_trace` of its source): before a call
 //! stand its thread (`-f`, with `-Y` and its name), a time stamp (`-r`, `-t`, `-tt`, `-ttt`), its number (`-n`) and the instruction (`-i`).
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use crate::calls;
 
 /// A thread's number is at most `PID_MAX_LIMIT` of include/linux/threads.h; a larger number before a call is a time in seconds.
 const MOST_THREADS: u64 = 1 << 22;
+/// A larger number than `MAX_ERRNO` of include/linux/err.h is no error.
+const MOST_ERROR: i64 = 4095;
 /// Linux's names of calls are shorter.
 const LONGEST_NAME: usize = 64;
 
@@ -44,12 +49,12 @@ pub(super) struct Absolute {
 pub(super) enum Body<'a> {
     /// A call that returned on the same line.
     Call { name: &'a str, arguments: &'a str, returned: Returned },
-    /// A call that has begun. `attached` is a thread whose message is printed into the line.
-    Begun { name: &'a str, arguments: &'a str, attached: Option<u32> },
+    /// A call that has begun.
+    Begun { name: &'a str, arguments: &'a str, end: Open },
     /// `<... read resumed>`, with its end where it has one.
     Resumed { name: &'a str, arguments: &'a str, returned: Option<Returned> },
     /// The rest of a call whose line other output broke.
-    Continued { returned: Option<Returned> },
+    Continued { arguments: &'a str, returned: Option<Returned> },
     /// `--- SIGCHLD {…} ---`.
     Signal(&'a str),
     /// `+++ exited with 1 +++`.
@@ -68,6 +73,17 @@ pub(super) enum Body<'a> {
     Other,
 }
 
+/// What ends the line of a call that has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Open {
+    /// `<unfinished ...>`: a line of its own has the rest.
+    Unfinished,
+    /// The message of strace on a thread.
+    Attached(u32),
+    /// Other output.
+    Broken,
+}
+
 /// How a call returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Returned {
@@ -81,8 +97,42 @@ pub(super) struct Returned {
 }
 
 impl<'a> Line<'a> {
-    /// Reads a line without its end.
+    /// Reads a line without its end, also one that stands behind output of the command that did not end its line.
     pub fn parse(text: &'a str) -> Self {
+        let line = Self::at_beginning(text);
+        let is_known = match line.body {
+            Body::Other => false,
+            Body::Call { name, .. } | Body::Begun { name, .. } => line.is_marked() || is_call(name),
+            _ => true,
+        };
+        if is_known { line } else { Self::behind_output(text).unwrap_or(line) }
+    }
+
+    /// `doneexit_group(0) = ?`, `done[pid 12] close(3) = 0`.
+    fn behind_output(text: &'a str) -> Option<Self> {
+        let marks = ["[pid ", "<... ", "+++ exited with ", "+++ killed by ", "--- SIG"];
+        let marked = marks.iter().filter_map(|mark| text.find(mark)).chain(time_of_day(text)).min();
+        if let Some(line) = marked.and_then(|at| text.get(at..)).map(Self::at_beginning) {
+            let is_of_strace = !matches!(line.body, Body::Other | Body::Ignored | Body::Continued { .. });
+            return is_of_strace.then_some(line);
+        }
+        let (before, _) = text.split_once('(')?;
+        let from = before.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+        // The longest name that a call has: not the `stat` of `lstat`, and none of `arm_fadvise64_64`.
+        let is_begun = |&at: &usize| before.as_bytes().get(at.wrapping_sub(1)) != Some(&b'_');
+        let from = (from..before.len()).filter(is_begun).find(|&at| before.get(at..).is_some_and(is_call))?;
+        let line = Self::at_beginning(text.get(from..)?);
+        // What a command says of a call has no time.
+        let is_call = matches!(line.body, Body::Call { returned, .. } if returned.took_ns.is_some() || !returned.is_back);
+        is_call.then_some(line)
+    }
+
+    /// Whether a thread or a time stands before it, as before no line of the command's own output.
+    fn is_marked(&self) -> bool {
+        self.thread.is_some() || self.stamp != Stamp::default()
+    }
+
+    fn at_beginning(text: &'a str) -> Self {
         let mut line = Self::default();
         let mut rest = text;
         if let Some((thread, comm, after)) = thread(rest) {
@@ -90,7 +140,7 @@ impl<'a> Line<'a> {
         }
         (line.stamp, rest) = stamp(rest);
         rest = without_brackets(rest);
-        line.body = body(rest, line.thread.is_some() || line.stamp != Stamp::default());
+        line.body = body(rest, line.is_marked());
         line
     }
 }
@@ -101,7 +151,10 @@ fn thread(text: &str) -> Option<(u32, Option<&str>, &str)> {
         Some(rest) => (rest.trim_start(), true),
         None => (text, false),
     };
-    let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
+    // A log that was quoted is indented. Seconds (`--relative-timestamps=s`) are in a field of six.
+    let unindented = inner.trim_start_matches(' ');
+    let digits = unindented.bytes().take_while(u8::is_ascii_digit).count();
+    let inner = if inner.len() - unindented.len() + digits == 6 { inner } else { unindented };
     let number: u64 = inner.get(..digits)?.parse().ok()?;
     let mut rest = inner.get(digits..)?;
     let mut comm = None;
@@ -125,9 +178,7 @@ fn stamp(text: &str) -> (Stamp, &str) {
     } else {
         match seconds(word) {
             // `-r` alone: a clock's time is that of a day long after 1970.
-            Some(ns) if word.contains('.') && ns < MOST_THREADS * 1_000_000_000 => {
-                stamp.relative_ns = Some(ns)
-            }
+            Some(ns) if ns < MOST_THREADS * 1_000_000_000 => stamp.relative_ns = Some(ns),
             Some(ns) => {
                 stamp.absolute = Some(Absolute { ns, is_of_day: false, is_coarse: !word.contains('.') });
             }
@@ -157,6 +208,15 @@ fn of_day(word: &str) -> Option<Absolute> {
     Some(Absolute { ns, is_of_day: true, is_coarse: !rest.contains('.') })
 }
 
+/// Where the first time of day begins that has output before it.
+fn time_of_day(text: &str) -> Option<usize> {
+    let colon = text.match_indices(':').map(|(at, _)| at.checked_sub(2)).find(|&at| {
+        let word = at.and_then(|at| text.get(at..)).and_then(|rest| rest.split(' ').next());
+        word.is_some_and(|word| of_day(word).is_some())
+    });
+    colon.flatten()
+}
+
 /// `12.000123`, with up to nine digits behind the point, in nanoseconds.
 pub(super) fn seconds(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
@@ -181,7 +241,7 @@ fn without_brackets(text: &str) -> &str {
     rest
 }
 
-/// `is_marked`: a thread or a time stands before it, as before no line of the command's own output.
+/// `is_marked`: see [`Line::is_marked`].
 fn body(text: &str, is_marked: bool) -> Body<'_> {
     let message = text.strip_prefix("strace: ").unwrap_or(text);
     if let Some(thread) = message.strip_prefix("Process ").and_then(|rest| rest.strip_suffix(" attached")) {
@@ -204,13 +264,37 @@ fn body(text: &str, is_marked: bool) -> Body<'_> {
         let (arguments, returned) = returned(rest).map_or((rest, None), |(it, back)| (it, Some(back)));
         return if is_name(name) { Body::Resumed { name, arguments, returned } } else { Body::Other };
     }
+    // A line of a dump (`-e read=3`).
+    if text.starts_with(" | ") {
+        return Body::Ignored;
+    }
     if let Some((name, rest)) = text.split_once('(').filter(|(name, _)| is_name(name)) {
         return call(name, rest, is_marked);
     }
-    match text.trim_start().starts_with([')', ',', '<']) {
-        true => Body::Continued { returned: returned(text).map(|(_, returned)| returned) },
-        false => Body::Other,
+    match returned(text) {
+        Some((arguments, returned)) if !opens(arguments) => {
+            Body::Continued { arguments, returned: Some(returned) }
+        }
+        _ if text.trim_start().starts_with([')', ',', '<']) => {
+            Body::Continued { arguments: text, returned: None }
+        }
+        _ => Body::Other,
     }
+}
+
+/// Whether the parenthesis behind these arguments closes one of theirs: then they are not the rest of a call.
+fn opens(arguments: &str) -> bool {
+    let (mut depth, mut in_string, mut bytes) = (0_u32, false, arguments.bytes());
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => in_string = !in_string,
+            b'\\' if in_string => drop(bytes.next()),
+            b'(' if !in_string => depth += 1,
+            b')' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    depth > 0
 }
 
 fn call<'a>(name: &'a str, rest: &'a str, is_marked: bool) -> Body<'a> {
@@ -218,20 +302,27 @@ fn call<'a>(name: &'a str, rest: &'a str, is_marked: bool) -> Body<'a> {
     let is_open =
         ["<unfinished ...>", "<detached ...>"].into_iter().find_map(|mark| trimmed.strip_suffix(mark));
     if let Some(arguments) = is_open {
-        return Body::Begun { name, arguments, attached: None };
+        return Body::Begun { name, arguments, end: Open::Unfinished };
     }
     if let Some((arguments, returned)) = returned(rest) {
         return Body::Call { name, arguments, returned };
     }
     // The message of a thread that strace took meanwhile, or the command's own output, is in between.
-    let message = trimmed.strip_suffix(" attached").and_then(|rest| rest.rsplit_once("strace: Process "));
+    let message = trimmed.strip_suffix(" attached").and_then(|rest| rest.rsplit_once("Process "));
     match message.and_then(|(arguments, thread)| Some((arguments, thread.parse().ok()?))) {
-        Some((arguments, thread)) => Body::Begun { name, arguments, attached: Some(thread) },
-        None if is_marked || calls::number(name).is_some() => {
-            Body::Begun { name, arguments: rest, attached: None }
+        Some((arguments, thread)) => {
+            let arguments = arguments.strip_suffix("strace: ").unwrap_or(arguments);
+            Body::Begun { name, arguments, end: Open::Attached(thread) }
         }
+        None if is_marked || is_call(name) => Body::Begun { name, arguments: rest, end: Open::Broken },
         None => Body::Other,
     }
+}
+
+/// Whether a table of the kernel has a call of this name.
+fn is_call(name: &str) -> bool {
+    static NAMES: LazyLock<BTreeSet<&str>> = LazyLock::new(|| calls::names().collect());
+    NAMES.contains(name)
 }
 
 fn is_name(name: &str) -> bool {
@@ -279,15 +370,31 @@ fn result(text: &str) -> Option<Returned> {
         Some(digits) => u64::from_str_radix(digits, 16).ok()?.cast_signed(),
         None => value.parse::<i64>().ok().or_else(|| value.parse::<u64>().ok().map(u64::cast_signed))?,
     };
-    let name = rest.split(' ').next().filter(|name| result == -1 && name.starts_with('E'));
-    let number =
-        name.map(|name| ERRORS.split(' ').position(|error| error == name).map_or(-1, |at| -1 - at as i64));
+    let error = if result == -1 { error(rest) } else { None };
     Some(Returned {
         is_back: true,
-        result: number.unwrap_or(result),
-        is_error: name.is_some(),
+        result: error.map_or(result, |number| -number),
+        is_error: error.is_some(),
         took_ns: None,
     })
+}
+
+/// The number of an error; 1 where it is not known which. One without a name is `(errno 524)`, before strace 4.26 `524 (Unknown error 524)`,
+/// `ERRNO_524 (Unknown error 524)` or `E??? (errno 524)`.
+fn error(text: &str) -> Option<i64> {
+    let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let number = |digits: &str| digits.parse().ok().filter(|number| (1..=MOST_ERROR).contains(number));
+    match first {
+        "(errno" => number(rest.split(')').next()?),
+        "E???" => {
+            Some(rest.strip_prefix("(errno ").and_then(|rest| number(rest.split(')').next()?)).unwrap_or(1))
+        }
+        name if name.starts_with('E') => {
+            let known = ERRORS.split(' ').position(|error| error == name).map(|at| 1 + at as i64);
+            Some(known.or_else(|| number(name.strip_prefix("ERRNO_")?)).unwrap_or(1))
+        }
+        digits => number(digits).filter(|_| rest.starts_with('(')),
+    }
 }
 
 /// What stands between `--- ` and ` ---`.

@@ -114,6 +114,105 @@ fn lines_that_other_output_broke_are_put_together() {
     }
 }
 
+#[test]
+fn what_the_command_printed_may_break_a_call_anywhere_and_stand_before_one() {
+    let traced = log("execve(\"/bin/sh\", [\"sh\"], 0x1 /* 3 vars */) = 0 <0.0004>\n\
+         wait4(-1, a.txt\n\
+         f(x) = y\n\
+         b (c)[{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 7313 <0.25>\n\
+         clone(Process 8 attached\n\
+         child_stack=0x7f, flags=CLONE_VM|CLONE_THREAD) = 8 <0.1>\n\
+         [pid     8] read(0, hello\n\
+         \"hello\\n\", 1024)            = 6 <2.0>\n\
+         [pid     7] wait4(9,  <unfinished ...>\n\
+         printed) = 1 <0.1>\n\
+         [pid     8] exit(0) = ?\n\
+         tick[pid     8] +++ exited with 0 +++\n\
+         <... wait4 resumed>more\n\
+         NULL, 0, NULL) = 9 <0.5>\n\
+         b.txtnanosleep({tv_sec=0, tv_nsec=20000}, 0x7ffc11) = 0 <0.5>\n\
+         a call of read(2) = 2\n\
+         doneexit_group(0) = ?\n\
+         +++ exited with 0 +++\n")
+    .unwrap()
+    .traced;
+    assert_eq!(
+        figures(&traced),
+        [
+            ("read", 1, 0, 0, 2_000_000),
+            ("wait4", 2, 0, 0, 750_000),
+            ("nanosleep", 1, 0, 0, 500_000),
+            ("clone", 1, 0, 0, 100_000),
+            ("execve", 1, 0, 0, 400),
+            ("exit", 0, 0, 1, 0),
+            ("exit_group", 0, 0, 1, 0),
+        ]
+    );
+    assert_eq!(
+        (traced.processes, traced.threads),
+        (1, 2),
+        "the rest of a broken clone(2) says what it starts"
+    );
+    let others = |note: &String| note.contains("3 lines of other programs");
+    assert!(traced.notes.iter().any(others), "{:?}", traced.notes);
+}
+
+#[test]
+fn distances_of_a_file_of_many_are_no_clock() {
+    const CALLS: [&str; 4] = [
+        "execve(\"/bin/sh\", [\"sh\"], 0x1) = 0 <0.001>",
+        "wait4(-1, NULL, 0, NULL) = 77 <0.3>",
+        "exit_group(0) = ?",
+        "+++ exited with 0 +++",
+    ];
+    let relative = ["0.000000", "0.000012", "0.000039", "0.000100"];
+    let of_day = ["11:43:16.000000", "11:43:16.002000", "11:43:16.302100", "11:43:16.302200"];
+    let wall = |stamp: &dyn Fn(usize) -> String| {
+        let lines: Vec<String> = (0..4).map(|at| format!("{} {}\n", stamp(at), CALLS[at])).collect();
+        let traced = log(&lines.concat()).unwrap().traced;
+        (traced.wall_ns, traced.notes.iter().any(|note| note.contains("at least the one above")))
+    };
+    // The stamps of -tt are right beside those of -r.
+    assert_eq!(wall(&|at| format!("{} (+     {})", of_day[at], relative[at])), (302_200_000, false));
+    // Without them the calls are a lower bound, and whole seconds are another.
+    assert_eq!(wall(&|at| format!("     {}", relative[at])), (301_100_000, true));
+    let coarse = ["11:43:16", "11:43:16", "11:43:18", "11:43:18"];
+    assert_eq!(wall(&|at| format!("{} (+     {})", coarse[at], relative[at])), (1_000_100_000, true));
+    // In one file of one process they are a clock, to the microsecond.
+    let exact = ["0.000000", "0.001010", "0.299999", "0.000100"];
+    assert_eq!(wall(&|at| format!("     {}", exact[at])), (301_110_000, false));
+    let whole = ["0", "1", "2", "0"];
+    assert_eq!(wall(&|at| format!("     {}", whole[at])).0, 3_000_000_000);
+}
+
+#[test]
+fn a_log_without_times_has_the_counts_or_its_own_table() {
+    const LOG: &str = "4711  14:50:52 execve(\"/usr/bin/x\", [\"x\"], 0x7ffd /* 9 vars */) = 0\n\
+        4711  14:50:52 openat(AT_FDCWD, \"/a\", O_RDONLY) = -1 ENOENT (No such file or directory)\n\
+        4711  14:50:53 read(3, \"x\", 1) = 1\n\
+        4711  14:50:53 read(3, \"x\", 1) = 1\n\
+        4711  14:50:54 exit_group(0) = ?\n\
+        4711  14:50:54 +++ exited with 0 +++\n";
+    const TABLE: &str = "% time     seconds  usecs/call     calls    errors syscall\n\
+        ------ ----------- ----------- --------- --------- ----------------\n \
+        60.00    0.000030          15         2           read\n \
+        40.00    0.000020          20         1           execve\n\
+        ------ ----------- ----------- --------- --------- ----------------\n\
+        100.00    0.000050          25         3           total\n";
+    let Log { traced, events } = log(LOG).unwrap();
+    assert_eq!(
+        figures(&traced),
+        [("read", 2, 0, 0, 0), ("execve", 1, 0, 0, 0), ("openat", 1, 1, 0, 0), ("exit_group", 0, 0, 1, 0)]
+    );
+    assert!(traced.is_untimed && events.is_empty() && traced.missed.is_empty());
+    assert_eq!((traced.wall_ns, traced.tree.len()), (2_000_000_000, 1));
+    let traced = log(&format!("{LOG}{TABLE}")).unwrap().traced;
+    assert_eq!(figures(&traced), [("read", 2, 0, 0, 30), ("execve", 1, 0, 0, 20)]);
+    assert!(!traced.is_untimed && traced.tree.is_empty());
+    assert_eq!((traced.ended, traced.wall_ns), (Some(Ended::Exit(0)), 2_000_000_000));
+    assert_eq!(traced.command, ["x"]);
+}
+
 /// As strace prints on a terminal with `-q`, which leaves out the messages of new threads.
 #[test]
 fn a_child_whose_beginning_is_not_told_is_not_taken_for_its_parent() {
@@ -197,7 +296,6 @@ fn what_is_no_log_says_what_would_be_one() {
     for text in ["", "hello\n", "{\"a\": 1}\n", "f(x)\n"] {
         assert!(matches!(log(text), Err(LogError::NotALog)), "{text}");
     }
-    assert!(matches!(log("12 close(3) = 0\n12 close(4) = 0\n"), Err(LogError::Untimed)));
     let long = format!("12 write(1, \"{}\", 1) = 1 <0.1>\n12 close(3) = 0 <0.1>\n", "x".repeat(LONGEST_LINE));
     let traced = log(&long).unwrap().traced;
     assert_eq!(figures(&traced), [("close", 1, 0, 0, 100_000), ("write", 0, 0, 1, 0)]);

@@ -238,9 +238,11 @@ impl Threads {
     pub fn ended(&mut self, at: usize, name: &str, arguments: &str, returned: Returned) {
         let open = self.all[at].open.take().filter(|open| name.is_empty() || open.name == name);
         let began_ns = open.as_ref().map(|open| open.began_ns);
-        let Some(open) = open.or_else(|| (!name.is_empty()).then(|| Open::new(name, arguments, 0))) else {
+        let Some(mut open) = open.or_else(|| (!name.is_empty()).then(|| Open::new(name, arguments, 0)))
+        else {
             return;
         };
+        open.shares |= shares(&open.name, arguments);
         self.untimed += u64::from(returned.is_back && returned.took_ns.is_none());
         let shown = self.add(at, &open, returned);
         if let (Some(began_ns), Some(took_ns)) = (began_ns, returned.took_ns)
@@ -388,17 +390,21 @@ impl Thread {
 
 impl Open {
     fn new(name: &str, arguments: &str, began_ns: u64) -> Self {
-        let starts = matches!(name, "clone" | "clone3");
         let executes = matches!(name, "execve" | "execveat");
         // execveat(2) has a directory before the path.
         let from = if name == "execveat" { arguments.find('"').unwrap_or(0) } else { 0 };
         Self {
             name: name.to_owned(),
             began_ns,
-            shares: starts && arguments.contains("CLONE_THREAD"),
+            shares: shares(name, arguments),
             command: if executes { executed(&arguments[from..]) } else { None },
         }
     }
+}
+
+/// Whether a call starts a thread of the same process.
+fn shares(name: &str, arguments: &str) -> bool {
+    matches!(name, "clone" | "clone3") && arguments.contains("CLONE_THREAD")
 }
 
 /// The name and the arguments of an execve(2).

@@ -83,14 +83,14 @@ pub(crate) fn legend(traced: &Traced, width: usize) -> Option<String> {
 
 /// The columns that there is something in.
 fn keys(traced: &Traced) -> Vec<&'static str> {
-    let Known { cpu, kinds } = Known::of(traced);
+    let Known { cpu, kinds, totals } = Known::of(traced);
     let any = |of: fn(&Call) -> bool| traced.calls.iter().any(of);
     let has_quantiles = any(|call| !call.histogram.is_empty());
     let columns = [
         ("name", true),
         ("count", true),
         ("errors", any(|call| call.errors > 0)),
-        ("total_s", true),
+        ("total_s", totals),
         ("on_cpu_s", cpu),
         ("sleep_s", kinds),
         ("disk_s", kinds),
@@ -98,8 +98,8 @@ fn keys(traced: &Traced) -> Vec<&'static str> {
         ("unknown_s", cpu && (!kinds || any(|call| call.parts.unknown_ns > 0))),
         ("p50_s", has_quantiles),
         ("p99_s", has_quantiles),
-        ("max_s", any(|call| call.max_ns > 0) || !any(|call| call.total_ns > 0)),
-        ("mean_s", true),
+        ("max_s", totals && (any(|call| call.max_ns > 0) || !any(|call| call.total_ns > 0))),
+        ("mean_s", totals),
     ];
     columns.into_iter().filter(|(_, is_shown)| *is_shown).map(|(key, _)| key).collect()
 }

@@ -41,6 +41,8 @@ pub(crate) struct Known {
     pub cpu: bool,
     /// The kinds of waiting. ptrace(2) sees that a thread was off its processor, and not why.
     pub kinds: bool,
+    /// How long calls took.
+    pub totals: bool,
 }
 
 impl Known {
@@ -49,6 +51,7 @@ impl Known {
         Self {
             cpu: traced.backend != Backend::Strace,
             kinds: traced.backend == Backend::Bpf || traced.calls.iter().any(|call| has_kinds(&call.parts)),
+            totals: !traced.is_untimed,
         }
     }
 }
@@ -97,10 +100,12 @@ pub(crate) fn columns<'a>() -> Columns<Line<'a>> {
              known, and none is in any field; always 0 with ptrace(2) and strace(1), which time them.",
             |line| line.number(|of| of.stopped),
         ),
-        Field::new("total_s", "total", "From entry to return; the five parts sum to it.", |line| {
-            Some(line.time(line.total_ns))
-        })
-        .always(),
+        Field::new(
+            "total_s",
+            "total",
+            "From entry to return; the five parts sum to it; None in a log of strace(1) without -T, as all other times.",
+            |line| line.known.totals.then(|| line.time(line.total_ns)),
+        ),
         Field::new("on_cpu_s", "cpu", "On a processor, including interrupts and steal time.", |line| {
             line.known.cpu.then(|| line.part(line.parts.on_cpu_ns))
         }),
@@ -124,11 +129,10 @@ pub(crate) fn columns<'a>() -> Columns<Line<'a>> {
             "unknown_s",
             "off",
             "Off the processor, for a reason that the backend does not know.",
-            |line| Some(line.part(line.parts.unknown_ns)),
-        )
-        .always(),
+            |line| line.known.totals.then(|| line.part(line.parts.unknown_ns)),
+        ),
         Field::new("mean_s", "mean", "The mean.", |line| {
-            let mean = line.call?.mean_ns()?;
+            let mean = line.call.filter(|_| line.known.totals)?.mean_ns()?;
             Some(Value::new([(mean / 1e9).into()], text::time(mean.round() as u64)))
         }),
         Field::new("p50_s", "p50", "The median.", |line| Some(line.time(line.call?.quantile_ns(0.5)?))),
@@ -241,7 +245,7 @@ impl<'a> Line<'a> {
 
     /// False where all of its calls were stopped: no time is known.
     fn is_timed(&self) -> bool {
-        self.counts.is_none_or(|of| of.stopped == 0 || of.count > of.stopped)
+        self.known.totals && self.counts.is_none_or(|of| of.stopped == 0 || of.count > of.stopped)
     }
 }
 

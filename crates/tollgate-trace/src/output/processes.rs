@@ -18,16 +18,21 @@ pub(crate) fn waiting(parts: Parts) -> u64 {
     parts.total_ns().saturating_sub(parts.on_cpu_ns)
 }
 
-/// The columns of how threads passed their time: where the time on processors is not known, all of it in calls.
+/// The columns of how threads passed their time: where the time on processors is not known, all of it in calls, if that is.
 pub(crate) fn time_columns(traced: &Traced) -> &'static [&'static str] {
-    if Known::of(traced).cpu { &["cpu", "waiting"] } else { &["in calls"] }
+    match Known::of(traced) {
+        Known { cpu: true, .. } => &["cpu", "waiting"],
+        Known { totals: true, .. } => &["in calls"],
+        Known { .. } => &[],
+    }
 }
 
 /// Their cells.
 pub(crate) fn time_cells(traced: &Traced, parts: Parts) -> Vec<String> {
-    match Known::of(traced).cpu {
-        true => vec![text::time(parts.on_cpu_ns), text::time(waiting(parts))],
-        false => vec![text::time(parts.total_ns())],
+    match Known::of(traced) {
+        Known { cpu: true, .. } => vec![text::time(parts.on_cpu_ns), text::time(waiting(parts))],
+        Known { totals: true, .. } => vec![text::time(parts.total_ns())],
+        Known { .. } => vec![],
     }
 }
 
@@ -59,7 +64,10 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
             real(process).map_or_else(|| "not ended".to_owned(), text::time),
         ];
         cells.extend(time_cells(traced, *parts));
-        cells.extend([text::grouped(calls), top_call(&process.calls).map(in_words).unwrap_or_default()]);
+        cells.extend([
+            text::grouped(calls),
+            top_call(&process.calls).map(|call| in_words(traced, call)).unwrap_or_default(),
+        ]);
         table.row(Look::Plain, &cells, &[]);
     }
     if let Some(others) = processes.get(top..).filter(|others| !others.is_empty()) {
@@ -72,9 +80,12 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     table.render(width)
 }
 
-/// `openat 12.3 ms`.
-pub(crate) fn in_words(call: &Call) -> String {
-    format!("{} {}", text::cut(&call.name, 24), text::time(call.total_ns))
+/// `openat 12.3 ms`; where no call has a time, none is the top.
+pub(crate) fn in_words(traced: &Traced, call: &Call) -> String {
+    match traced.is_untimed {
+        true => String::new(),
+        false => format!("{} {}", text::cut(&call.name, 24), text::time(call.total_ns)),
+    }
 }
 
 #[cfg(test)]

@@ -22,11 +22,14 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     let roots: Vec<usize> = (0..traced.tree.len()).filter(|&at| traced.tree[at].parent.is_none()).collect();
     let level = Level { top: top.max(1), before: String::new(), depth: 0 };
     forest.put(&mut table, &roots, &level);
-    let columns = processes::time_columns(traced).join(" and ");
-    let legend = format!(
-        "real: from the first's beginning to the last's end; {columns}: of all threads of that line's processes, without their \
-         children."
-    );
+    let columns = match processes::time_columns(traced) {
+        [] => String::new(),
+        columns => format!(
+            "; {}: of all threads of that line's processes, without their children",
+            columns.join(" and ")
+        ),
+    };
+    let legend = format!("real: from the first's beginning to the last's end{columns}.");
     format!("{}{}", table.render(width), paragraph(&legend, width, ""))
 }
 
@@ -120,7 +123,9 @@ impl<'a> Forest<'a> {
         let mut cells =
             vec![format!("{branch}{name}{number}"), real.map_or_else(|| "not ended".to_owned(), text::time)];
         cells.extend(processes::time_cells(self.traced, parts));
-        cells.push(self.top_call(group).map(|call| processes::in_words(&call)).unwrap_or_default());
+        cells.push(
+            self.top_call(group).map(|call| processes::in_words(self.traced, &call)).unwrap_or_default(),
+        );
         table.row(Look::Plain, &cells, &[]);
     }
 

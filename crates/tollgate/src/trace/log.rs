@@ -39,6 +39,9 @@ pub fn trace_log(args: &TraceArgs, file: &Path) -> Result<(), Failure> {
             "without time stamps (strace -tt) it has no real time, which a run needs to be kept",
         ));
     }
+    if is_kept && traced.is_untimed {
+        return Err(refused(file, "without times of its calls (strace -T) it is shown, and not kept"));
+    }
     if args.timeline.is_some() && events.is_empty() {
         return Err(refused(file, "it has no single calls with time stamps (strace -tt -T) for a timeline"));
     }

@@ -26,6 +26,10 @@ fn the_beginnings_of_lines() {
         ("[pid 32197] 1795406285.356941 ", Some(32197), Some(epoch), None),
         ("1795406285.356941 ", None, Some(epoch), None),
         ("     0.000123 ", None, None, Some(123_000)),
+        // `--relative-timestamps=s`, and a log that was quoted.
+        ("     3 ", None, None, Some(3_000_000_000)),
+        ("32197      3 ", Some(32197), None, Some(3_000_000_000)),
+        ("    8103  ", Some(8103), None, None),
         ("32197      0.000123 ", Some(32197), None, Some(123_000)),
         ("03:58:05 (+     0.000318) ", None, Some(coarse), Some(318_000)),
         (
@@ -67,6 +71,27 @@ fn the_ends_of_calls() {
     );
     // -1 that is no error, as of fcntl(F_GETOWN).
     assert!(!returned("fcntl(3, F_GETOWN) = -1").is_error);
+    // Errors that strace has no name of: of 4.5 and 4.8, of 4.20, since 4.26, and of `-e raw=all`.
+    for (text, error) in [
+        ("ERRNO_524 (Unknown error 524)", -524),
+        ("E??? (errno -7)", -1),
+        ("E??? (errno 600)", -600),
+        ("524 (Unknown error 524)", -524),
+        ("(errno 524)", -524),
+        ("(errno 2) (INJECTED)", -2),
+        ("ENOTSUPP (Unknown error 524)", -1),
+    ] {
+        let returned = returned(&format!("ioctl(3, TCGETS) = -1 {text} <0.1>"));
+        assert_eq!(
+            (returned.result, returned.is_error, returned.took_ns),
+            (error, true, Some(100_000_000)),
+            "{text}"
+        );
+    }
+    // Another result, with what strace says of it.
+    for text in ["3 (INJECTED)", "-1", "-1 (INJECTED)", "0x1 (flags FD_CLOEXEC)"] {
+        assert!(!returned(&format!("fcntl(3, F_GETFD) = {text}")).is_error, "{text}");
+    }
     // What a string has in it is no end.
     let written = r#"write(1, ") = 7 <9.000000>", 16) = 16 <0.000007>"#;
     assert_eq!(
@@ -84,7 +109,7 @@ fn lines_that_are_no_whole_call() {
     let body = |text: &'static str| Line::parse(text).body;
     assert_eq!(
         body("12 wait4(-1,  <unfinished ...>"),
-        Body::Begun { name: "wait4", arguments: "-1,  ", attached: None }
+        Body::Begun { name: "wait4", arguments: "-1,  ", end: Open::Unfinished }
     );
     let back = Returned { is_back: true, result: 12, is_error: false, took_ns: Some(522_000) };
     let returned = Some(back);
@@ -99,10 +124,24 @@ fn lines_that_are_no_whole_call() {
     );
     assert_eq!(
         body("clone(flags=SIGCHLDstrace: Process 12 attached"),
-        Body::Begun { name: "clone", arguments: "flags=SIGCHLD", attached: Some(12) }
+        Body::Begun { name: "clone", arguments: "flags=SIGCHLD", end: Open::Attached(12) }
     );
-    assert_eq!(body(", child_tidptr=0x7f) = 12 <0.000522>"), Body::Continued { returned });
-    assert_eq!(body(" <unfinished ...>"), Body::Continued { returned: None });
+    let rest = |arguments| Body::Continued { arguments, returned };
+    assert_eq!(body(", child_tidptr=0x7f) = 12 <0.000522>"), rest(", child_tidptr=0x7f"));
+    assert_eq!(body(" <unfinished ...>"), Body::Continued { arguments: " <unfinished ...>", returned: None });
+    // The forms of arguments that strace prints when a call has returned.
+    for arguments in [
+        "[{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL",
+        "{st_mode=S_IFREG|0644, st_size=(1), ...}",
+        r#""a (b", 4096"#,
+        "0x7ffc11",
+        "NULL, 8",
+        "O_RDONLY",
+        r#"what "the command printed[{revents=POLLIN}], 1, (-1)"#,
+    ] {
+        let text = format!("{arguments}) = 12 <0.000522>");
+        assert_eq!(Line::parse(&text).body, Body::Continued { arguments, returned }, "{text}");
+    }
     assert_eq!(body("12 --- SIGCHLD {si_signo=SIGCHLD} ---"), Body::Signal("SIGCHLD"));
     assert_eq!(body("12 +++ exited with 3 +++"), Body::Exited(3));
     assert_eq!(body("12 +++ killed by SIGSEGV (core dumped) +++"), Body::Killed("SIGSEGV"));
