@@ -45,7 +45,7 @@ fn is_for_x86(text: &str) -> bool {
             _ => {}
         }
     }
-    x86 > mips || tso::is_pseudocode(text)
+    x86 > mips || tso::is_pseudocode(text) || tso::listing(text).is_some()
 }
 
 #[cfg(test)]

@@ -481,6 +481,109 @@ fn locks_of_x86_hold_or_do_not() {
     assert_eq!(verdict(".init free=0\n.processes 1\nwait until free == 0\ncritical"), Verdict::Holds);
 }
 
+/// The spin lock as Sewell and others print it ("x86-TSO", CACM 53(7), 2010), whose word begins with 1; and as compilers and the GNU assembler
+/// have it.
+#[test]
+fn a_spin_lock_is_read_in_each_of_its_forms() {
+    const HOLDS: Verdict = Verdict::Holds;
+    let printed = |release: &str| {
+        format!(
+            ".init [eax]=1\nacquire: LOCK DEC [EAX]    ; LOCK'd decrement of [EAX]\n JNS enter ; branch if [EAX] was >= 1\n\
+             spin: CMP [EAX],0 ; test [EAX]\n JLE spin\n JMP acquire ; try again\nenter: critical section\n\
+             release: {release}\n"
+        )
+    };
+    let gnu = |lock: &str, spin: &str, word: &str, release: &str| {
+        format!(
+            ".init {word}=1\n1: {lock} {word}\n jns 3f\n2: {spin}\n cmpl $0,{word}\n jle 2b; jmp 1b\n3: critical section\n {release}\n"
+        )
+    };
+    for (text, expected) in [
+        (printed("MOV [EAX],1"), HOLDS),
+        (printed("MOV [EAX]←1"), HOLDS),
+        (printed("MOV [EAX]←1").replace("LOCK DEC", "DEC"), EXCLUSION),
+        (gnu("lock; decl", "rep; nop", "y", "movl $1,y"), HOLDS),
+        (gnu("lock ; decl", "rep nop", "y", "movl $1,y"), HOLDS),
+        (gnu("decl", "pause", "y", "movl $1,y; nop"), EXCLUSION),
+        (gnu("lock decl", "rep; nop", "y", "movl $1,y; rep; ret"), HOLDS),
+    ] {
+        assert_eq!(verdict(&text), expected, "{text}");
+    }
+    let uninitialised = printed("MOV [EAX],1").replace(".init [eax]=1\n", "");
+    let said: Vec<String> =
+        subject("own", &uninitialised).corrections().iter().map(|it| it.text.clone()).collect();
+    assert_eq!(
+        said,
+        [
+            "eax holds the address of the word [eax], which begins with 0; `.init [eax]=1` gives it another value"
+        ]
+    );
+    // Registers with addresses, at a distance too.
+    for (word, written) in [("[rdi]", "(%rdi)"), ("[rdi+4]", "4(%rdi)")] {
+        let text = gnu("lock; decl", "rep; nop", "y", "movl $1,y");
+        let text =
+            text.replace(".init y", &format!(".init {word}")).replace(" y\n", &format!(" {written}\n"));
+        assert_eq!(verdict(&text.replace(",y", &format!(",{written}"))), HOLDS, "{text}");
+    }
+}
+
+/// Peterson, "Myths about the mutual exclusion problem", 1981, which x86 breaks without a fence.
+#[test]
+fn conditions_are_read_comparison_by_comparison() {
+    let peterson = |wait: &str| {
+        format!("flag[i] := true;\nturn := i;\nmfence;\n{wait};\ncritical section;\nflag[i] := false\n")
+    };
+    let sentences =
+        |wait: &str| format!("flag[i] = 1\nturn = i\nmfence\nTry: {wait}\ncritical section\nflag[i] = 0\n");
+    for wait in [
+        "await flag[j] = 0 or turn ≠ i",
+        "await ¬flag[j] or turn ≠ i",
+        "await not (flag[j] and turn = i)",
+        "await ⟨¬flag[j] ∨ turn = j⟩",
+        "while flag[j] and turn = i do skip od",
+        "while (flag[j] && turn != j) do skip",
+        "again: if flag[j] ∧ turn = i then goto again fi",
+    ] {
+        let text = peterson(wait);
+        assert_eq!(verdict(&text), Verdict::Holds, "{text}");
+        assert_eq!(verdict(&text.replace("mfence;", "")), EXCLUSION, "{wait}");
+        // Each half alone is too weak, or waits for ever.
+        let listing = subject("own", &text).listing();
+        assert_eq!(listing.matches("flag[j]").count(), 1, "{listing}");
+    }
+    for wait in [
+        "wait until flag[j] == 0 or turn != i",
+        "wait until ¬flag[j] or turn ≠ i",
+        "if flag[j] and turn == i goto Try",
+    ] {
+        let text = sentences(wait);
+        assert_eq!(verdict(&text), Verdict::Holds, "{text}");
+        assert_eq!(verdict(&text.replace("mfence\n", "")), EXCLUSION, "{wait}");
+    }
+    // *and* binds more tightly, and the second comparison is not made where the first one decides.
+    let steps = |condition: &str| {
+        let text = format!("if {condition} then x := 1 fi; critical section");
+        subject("own", &text).listing().lines().map(|line| line[4..].trim().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        steps("a = 1 or b = 1 and c = 1")[..4],
+        ["if a == 1 goto and2", "if b != 1 goto fi1", "if c != 1 goto fi1", "and2: x = 1"]
+    );
+    let two = subject("own", &peterson("await ¬flag[j]"));
+    let refused = two.setting(Wish { processes: Some(3), ..Wish::default() }).unwrap_err().to_string();
+    assert_eq!(refused, "own runs with 1 to 2 processes, not with 3");
+    for (text, problem) in [
+        (
+            ".processes 3\nawait ¬flag[j]\ncritical section\nx := 1",
+            "j is the other process of two, and there are 3; write `.processes 2`",
+        ),
+        ("x := 1; await or x = 1", "`or` begins no condition"),
+        ("x := 1; await x = 1 and", "`` begins no condition"),
+    ] {
+        assert!(said(text).contains(problem), "{}", said(text));
+    }
+}
+
 #[test]
 fn x86_programs_that_are_none_say_why() {
     for (text, wrong) in [
@@ -512,6 +615,20 @@ fn x86_programs_that_are_none_say_why() {
         (
             "a = 1\nb[i] = 1\nc[i] = 1\nd[i] = 1\ne[i] = 1\ncritical section",
             "line 5: `e` is one variable too many",
+        ),
+        ("critical section\nrep; movsb", "line 2: rep cannot stand before `movsb` here"),
+        (
+            "critical section\nmov rdi,1\nmov [rdi],1",
+            "line 3: rdi holds an address and a number; the model keeps no addresses",
+        ),
+        ("critical section\nmovl $1,(%rdi,%rax,4)", "line 2: `%rdi,%rax,4` is no place in memory"),
+        (
+            "# objdump\n  401136:\tc7 05 f0 2e 00 00 01 \tmovl   $0x1,0x2ef0(%rip)  # 404030 <flag0>\n  401140:\t0f ae f0 \tmfence",
+            "line 2: a listing of objdump for x86 is not read; write the instructions alone",
+        ),
+        (
+            "a.out:     file format elf64-x86-64\n\n  401136:\tmov    DWORD PTR [rip+0x2ef0],0x1",
+            "line 3: a listing of objdump",
         ),
     ] {
         assert!(said(text).starts_with(wrong), "{text}\n{}", said(text));

@@ -125,6 +125,7 @@ impl Source {
             symbols: parsed.symbols,
             initial: parsed.initial,
             setting: Setting::new(2, 2, self.processors),
+            corrections: vec![],
         })
     }
 }

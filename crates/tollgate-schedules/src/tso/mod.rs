@@ -38,5 +38,5 @@ mod x86;
 pub use lamport::{Fences, subjects, with_fences};
 pub(crate) use pseudocode::is_pseudocode;
 pub use text::from_text;
-pub(crate) use text::{code, is_line};
+pub(crate) use text::{code, is_line, listing};
 pub use text_error::TextError;

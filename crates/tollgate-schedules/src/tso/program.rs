@@ -10,8 +10,23 @@ use super::state::REGISTERS;
 pub struct Place {
     /// The address; of `b[i]` that of `b[1]`.
     pub base: Address,
-    /// Is it `b[i]`? `i` is the number of the process that runs the program, from 1.
-    pub each: bool,
+    pub of: Whose,
+}
+
+/// Whose word it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// One for all.
+    All,
+    /// `b[i]`: `i` is the number of the process that runs the program, from 1.
+    Own,
+    /// `b[j]`: `j` is the other one of two processes.
+    Other,
+}
+
+/// The other process of two.
+const fn other(process: u8) -> u8 {
+    process ^ 1
 }
 
 /// The number of a register in [`super::symbols::Registers`].
@@ -21,6 +36,8 @@ pub type Register = u8;
 pub enum Value {
     Is(u8),
     I,
+    /// The number of the other process of two.
+    J,
     Register(Register),
 }
 
@@ -201,7 +218,11 @@ impl Program {
 impl Place {
     /// Where it is for a process.
     pub const fn address(self, process: u8) -> Address {
-        if self.each { self.base + process } else { self.base }
+        match self.of {
+            Whose::All => self.base,
+            Whose::Own => self.base + process,
+            Whose::Other => self.base + other(process),
+        }
     }
 }
 
@@ -210,6 +231,7 @@ impl Value {
         match self {
             Self::Is(number) => number,
             Self::I => process + 1,
+            Self::J => other(process) + 1,
             Self::Register(register) => registers[register as usize],
         }
     }

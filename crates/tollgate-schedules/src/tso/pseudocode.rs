@@ -4,13 +4,40 @@
 //! sentence of `text.rs` that says the same, and an `if` a jump around what it guards.
 
 use super::text_error::TextError;
+use super::x86;
 
 /// Statements within each other.
 const DEEPEST: usize = 16;
 
-/// Is a text written so? Nothing else that is read here has such an assignment.
+/// Is a text written so? Nothing else that is read here has such an assignment; but `MOV [x]←1` is an instruction.
 pub(crate) fn is_pseudocode(text: &str) -> bool {
-    [":=", "≔", "←"].iter().any(|sign| text.contains(sign))
+    let is_instruction = |line: &str| {
+        let code = line.rsplit(':').next().unwrap_or(line);
+        code.split_whitespace().next().is_some_and(x86::is_mnemonic)
+    };
+    text.lines().any(|line| {
+        [":=", "≔"].iter().any(|sign| line.contains(sign)) || line.contains('←') && !is_instruction(line)
+    })
+}
+
+/// The sentences that a line of `text.rs` stands for: of a condition with *or*, *and* and *not* each comparison is a step. `labels` is the number of
+/// labels that were made.
+///
+/// # Errors
+/// A condition that is none, and what would be one.
+pub(super) fn expanded(number: usize, line: &str, labels: &mut usize) -> Result<Vec<String>, TextError> {
+    let (before, sentence) = line.rsplit_once(':').map_or(("", line), |(labels, rest)| (labels, rest.trim()));
+    let signs = [" or ", " and ", "||", "&&", "∨", "∧", "≠", "¬", "not "];
+    let is_condition = ["if ", "wait "].iter().any(|word| sentence.starts_with(word));
+    if !is_condition || !signs.iter().any(|sign| sentence.contains(sign)) {
+        return Ok(vec![line.to_owned()]);
+    }
+    let tokens: Vec<Token> = tokens_of(sentence).map(|text| Token { line: number, text }).collect();
+    let mut reader = Reader { tokens: &tokens, at: 0, is_closed: false, labels: *labels, sentences: vec![] };
+    reader.statements(&[], 0)?;
+    *labels = reader.labels;
+    let before = (!before.is_empty()).then(|| format!("{before}:"));
+    Ok(before.into_iter().chain(reader.sentences.into_iter().map(|(_, sentence)| sentence)).collect())
 }
 
 /// The sentences of a text, each with its line. Lines without one are those of a directive.
@@ -20,7 +47,7 @@ pub(crate) fn is_pseudocode(text: &str) -> bool {
 pub(super) fn sentences(text: &str) -> Result<Vec<(usize, String)>, TextError> {
     let (tokens, directives) = tokens(text);
     let is_closed = tokens.iter().any(|token| matches!(token.text.as_str(), "fi" | "endif"));
-    let mut reader = Reader { tokens: &tokens, at: 0, is_closed, ifs: 0, sentences: directives };
+    let mut reader = Reader { tokens: &tokens, at: 0, is_closed, labels: 0, sentences: directives };
     reader.statements(&[], 0)?;
     Ok(reader.sentences)
 }
@@ -42,16 +69,32 @@ fn tokens(text: &str) -> (Vec<Token>, Vec<(usize, String)>) {
         }
         let code = without_comments(written, &mut in_comment);
         let code = ["⟨", "⟩", "〈", "〉", "$"].iter().fold(code, |code, bracket| code.replace(bracket, " "));
-        let code = code.replace('≠', "!=").replace(['≔', '←'], ":=").replace('¬', " not ");
-        let mut rest = code.trim();
-        while !rest.is_empty() {
-            let length = token(rest);
-            let text = rest[..length].to_ascii_lowercase();
-            tokens.push(Token { line, text });
-            rest = rest[length..].trim_start();
-        }
+        let words = tokens_of(&code).map(|text| Token { line, text: text.to_ascii_lowercase() });
+        tokens.extend(words.collect::<Vec<_>>());
     }
     (tokens, directives)
+}
+
+/// The tokens of a line, each sign in one of its forms.
+fn tokens_of(line: &str) -> impl Iterator<Item = String> {
+    let signs = [
+        ("≠", "!="),
+        ("≔", ":="),
+        ("←", ":="),
+        ("¬", " not "),
+        ("∨", " or "),
+        ("||", " or "),
+        ("∧", " and "),
+        ("&&", " and "),
+    ];
+    let mut code = signs.iter().fold(line.to_owned(), |code, (sign, word)| code.replace(sign, word));
+    std::iter::from_fn(move || {
+        let rest = code.trim_start();
+        let length = token(rest);
+        let text = rest.get(..length).filter(|text| !text.is_empty())?.to_owned();
+        code = rest[length..].to_owned();
+        Some(if text == "!" { "not".to_owned() } else { text })
+    })
 }
 
 /// How many bytes the first token has.
@@ -87,10 +130,29 @@ fn without_comments(line: &str, in_comment: &mut bool) -> String {
 }
 
 /// `y = 0`, `x ≠ i`, `b[j]` or `¬b[j]`.
-struct Condition {
+#[derive(Clone)]
+struct Comparison {
     place: String,
     equal: bool,
     value: String,
+}
+
+/// Comparisons, and how they are joined.
+enum Condition {
+    Is(Comparison),
+    Both(Box<Condition>, Box<Condition>),
+    Either(Box<Condition>, Box<Condition>),
+}
+
+impl Condition {
+    fn negated(self) -> Self {
+        let negated = |of: Box<Self>| Box::new(of.negated());
+        match self {
+            Self::Is(asked) => Self::Is(Comparison { equal: !asked.equal, ..asked }),
+            Self::Both(one, other) => Self::Either(negated(one), negated(other)),
+            Self::Either(one, other) => Self::Both(negated(one), negated(other)),
+        }
+    }
 }
 
 struct Reader<'a> {
@@ -98,7 +160,8 @@ struct Reader<'a> {
     at: usize,
     /// Does `fi` end what an `if` guards? Else it guards one statement, or those between `begin` and `end`.
     is_closed: bool,
-    ifs: usize,
+    /// Labels that were made.
+    labels: usize,
     sentences: Vec<(usize, String)>,
 }
 
@@ -131,10 +194,21 @@ impl Reader<'_> {
                 let label = self.next();
                 self.say(format!("goto {label}"));
             }
-            "await" => {
-                let Condition { place, equal, value } = self.condition();
-                self.say(format!("wait until {place} {} {value}", sign(equal)));
+            "skip" => {}
+            "mfence" => self.say(first),
+            "await" | "wait" => {
+                self.take("until");
+                match self.condition(0)? {
+                    Condition::Is(Comparison { place, equal, value }) => {
+                        self.say(format!("wait until {place} {} {value}", sign(equal)));
+                    }
+                    asked => {
+                        let again = self.named("await");
+                        self.jump(asked.negated(), &again);
+                    }
+                }
             }
+            "while" => self.repeated(depth)?,
             "for" => self.wait_for_all()?,
             "if" => self.guarded(depth)?,
             _ if self.peek() == Some(":") => {
@@ -156,10 +230,15 @@ impl Reader<'_> {
         if depth == DEEPEST {
             return Err(self.wrong(&format!("more than {DEEPEST} `if` are within each other")));
         }
-        let Condition { place, equal, value } = self.condition();
-        self.ifs += 1;
-        let behind = format!("fi{}", self.ifs);
-        self.say(format!("if {place} {} {value} goto {behind}", sign(!equal)));
+        let asked = self.condition(0)?;
+        if self.peek() == Some("goto") {
+            self.at += 1;
+            let label = self.next();
+            self.jump(asked, &label);
+            return Ok(());
+        }
+        let behind = self.label("fi");
+        self.jump(asked.negated(), &behind);
         self.take("then");
         let ends: &[&str] = if self.is_closed { &["fi", "endif"] } else { &["end"] };
         if self.is_closed || self.peek() == Some("begin") {
@@ -174,27 +253,119 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// `while x = 1 do … od`: a jump behind it where the condition is not met, and one back at its end.
+    fn repeated(&mut self, depth: usize) -> Result<(), TextError> {
+        if depth == DEEPEST {
+            return Err(self.wrong(&format!("more than {DEEPEST} `while` are within each other")));
+        }
+        let again = self.named("while");
+        let behind = self.label("od");
+        let asked = self.condition(0)?;
+        self.jump(asked.negated(), &behind);
+        if self.peek() == Some("do") && self.tokens.iter().any(|token| token.text == "od") {
+            self.at += 1;
+            self.statements(&["od"], depth + 1)?;
+            self.at += 1;
+        } else {
+            self.take("do");
+            self.statement(depth + 1)?;
+        }
+        self.say(format!("goto {again}"));
+        self.say(format!("{behind}:"));
+        Ok(())
+    }
+
     /// `for j := 1 to N do await ¬b[j] od`.
     fn wait_for_all(&mut self) -> Result<(), TextError> {
         let head: Vec<String> = (0..6).map(|_| self.next()).collect();
         self.skip_brackets();
         self.take("await");
-        let Condition { place, equal, value } = self.condition();
+        let asked = self.condition(0)?;
         let is_one = head[0] == "j" && head[1] == ":=" && head[3] == "to" && head[5] == "do";
-        if !is_one || !place.ends_with("[j]") || (equal, value.as_str()) != (true, "0") {
-            return Err(self.wrong("of loops `for j := 1 to N do await ¬b[j] od` is read"));
+        match asked {
+            Condition::Is(Comparison { place, equal: true, value })
+                if is_one && place.ends_with("[j]") && value == "0" =>
+            {
+                self.say(format!("wait until {place} == 0 for each j"));
+            }
+            _ => return Err(self.wrong("of loops `for j := 1 to N do await ¬b[j] od` is read")),
         }
-        self.say(format!("wait until {place} == 0 for each j"));
         self.take("od");
         Ok(())
     }
 
-    fn condition(&mut self) -> Condition {
-        self.skip_brackets();
-        let not = self.peek() == Some("not");
-        self.take("not");
-        self.take("(");
-        let place = self.next();
+    /// A jump where a condition is met. Each comparison is a step, and what the ones before have decided is not asked.
+    fn jump(&mut self, asked: Condition, to: &str) {
+        match asked {
+            Condition::Is(Comparison { place, equal, value }) => {
+                self.say(format!("if {place} {} {value} goto {to}", sign(equal)));
+            }
+            Condition::Either(one, other) => {
+                self.jump(*one, to);
+                self.jump(*other, to);
+            }
+            Condition::Both(one, other) => {
+                let behind = self.label("and");
+                self.jump(one.negated(), &behind);
+                self.jump(*other, to);
+                self.say(format!("{behind}:"));
+            }
+        }
+    }
+
+    /// A label that is not there yet.
+    fn label(&mut self, word: &str) -> String {
+        self.labels += 1;
+        format!("{word}{}", self.labels)
+    }
+
+    /// The same, for what follows.
+    fn named(&mut self, word: &str) -> String {
+        let label = self.label(word);
+        self.say(format!("{label}:"));
+        label
+    }
+
+    /// `x = 1 or y = 0 and ¬b[j]`: *and* binds more tightly.
+    fn condition(&mut self, depth: usize) -> Result<Condition, TextError> {
+        let mut asked = self.both(depth)?;
+        while self.peek() == Some("or") {
+            self.at += 1;
+            asked = Condition::Either(Box::new(asked), Box::new(self.both(depth)?));
+        }
+        Ok(asked)
+    }
+
+    fn both(&mut self, depth: usize) -> Result<Condition, TextError> {
+        let mut asked = self.one(depth)?;
+        while self.peek() == Some("and") {
+            self.at += 1;
+            asked = Condition::Both(Box::new(asked), Box::new(self.one(depth)?));
+        }
+        Ok(asked)
+    }
+
+    fn one(&mut self, depth: usize) -> Result<Condition, TextError> {
+        if depth == DEEPEST {
+            return Err(
+                self.wrong(&format!("more than {DEEPEST} parts of a condition are within each other"))
+            );
+        }
+        let first = self.next();
+        match first.as_str() {
+            "not" => return Ok(self.one(depth + 1)?.negated()),
+            "<" | "(" => {
+                let asked = self.condition(depth + 1)?;
+                if matches!(self.peek(), Some(">" | ")")) {
+                    self.at += 1;
+                }
+                return Ok(asked);
+            }
+            place
+                if place.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                    && !["or", "and", "then", "do"].contains(&place) => {}
+            _ => return Err(self.wrong(&format!("`{first}` begins no condition"))),
+        }
         let asked = match self.peek() {
             Some("=" | "==") => Some(true),
             Some("!=" | "<>") => Some(false),
@@ -203,22 +374,15 @@ impl Reader<'_> {
         let (equal, value) = match asked {
             Some(equal) => {
                 self.at += 1;
-                (equal != not, value(&self.next()))
+                (equal, value(&self.next()))
             }
-            None => (not, "0".to_owned()),
+            None => (false, "0".to_owned()),
         };
-        self.close();
-        Condition { place, equal, value }
+        Ok(Condition::Is(Comparison { place: first, equal, value }))
     }
 
     fn skip_brackets(&mut self) {
         while matches!(self.peek(), Some("<" | "(")) {
-            self.at += 1;
-        }
-    }
-
-    fn close(&mut self) {
-        while matches!(self.peek(), Some(">" | ")")) {
             self.at += 1;
         }
     }
@@ -251,7 +415,7 @@ impl Reader<'_> {
     }
 
     fn wrong(&self, what: &str) -> TextError {
-        let right = "write `x := 1`, `if x = 1 then … fi`, `await x = 0`, `for j := 1 to N do await ¬b[j] od`, `goto label` or \
+        let right = "write `x := 1`, `if x = 1 then … fi`, `await x = 0 or y ≠ i`, `while x = 1 do skip od`, `for j := 1 to N do await ¬b[j] od`, `goto label` or \
                      `critical section`";
         TextError { line: self.line(), problem: format!("{what}; {right}") }
     }

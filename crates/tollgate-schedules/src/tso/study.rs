@@ -7,7 +7,9 @@ use super::state::{Initial, MOST, State};
 use super::symbols::{Registers, Symbols};
 use crate::counterexample::Counterexample;
 use crate::search::{Limits, Machine as _, search};
-use crate::subject::{Checked, Cost, Group, MOST_STEPS, Rival, Setting, Subject, Unfit, Verdict, Wish, Work};
+use crate::subject::{
+    Checked, Correction, Cost, Group, MOST_STEPS, Rival, Setting, Subject, Unfit, Verdict, Wish, Work,
+};
 
 /// A program, its memory, and its expected verdict.
 #[derive(Clone, Debug)]
@@ -21,6 +23,7 @@ pub(super) struct Study {
     pub(super) symbols: Symbols,
     pub(super) initial: Initial,
     pub(super) setting: Setting,
+    pub(super) corrections: Vec<Correction>,
 }
 
 /// As many of everything as the machine has.
@@ -80,8 +83,13 @@ impl Subject for Study {
         self.program.to_string()
     }
 
+    fn corrections(&self) -> &[Correction] {
+        &self.corrections
+    }
+
     fn setting(&self, wish: Wish) -> Result<Setting, Unfit> {
-        wish.fitted(&self.name, self.setting, ALL)
+        let processes = if self.symbols.of_two { 2 } else { ALL.processes };
+        wish.fitted(&self.name, self.setting, Setting { processes, ..ALL })
     }
 
     fn check(&self, setting: Setting, limits: Limits) -> Checked {

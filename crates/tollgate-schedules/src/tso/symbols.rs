@@ -1,8 +1,9 @@
 //! The names of memory and registers.
 
 use super::buffer::Address;
-use super::program::{Place, Register};
+use super::program::{Place, Register, Whose};
 use super::state::{CELLS, MOST, REGISTERS};
+use crate::mips::number;
 
 /// The names of memory, which all processes share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,6 +11,8 @@ pub struct Symbols {
     /// Name, address, and whether it is `b[1]`, `b[2]`, …, one for each process.
     names: Vec<(String, Address, bool)>,
     used: Address,
+    /// Whether the program speaks of `j`, the other process of two.
+    pub of_two: bool,
 }
 
 /// Registers by all of their names, the first of which is shown.
@@ -84,13 +87,43 @@ impl Symbols {
         }
         let base = self.base(name, index.is_some())?;
         match index {
-            None => Ok(Place { base, each: false }),
-            Some("i") => Ok(Place { base, each: true }),
+            None => Ok(Place { base, of: Whose::All }),
+            Some("i") => Ok(Place { base, of: Whose::Own }),
+            Some("j") => {
+                self.of_two = true;
+                Ok(Place { base, of: Whose::Other })
+            }
             Some(index) => match index.parse::<u8>() {
-                Ok(number @ 1..=4) => Ok(Place { base: base + number - 1, each: false }),
-                _ => Err(format!("`{text}` names no process; write [i], or [1] to [{MOST}]")),
+                Ok(number @ 1..=4) => Ok(Place { base: base + number - 1, of: Whose::All }),
+                _ => Err(format!(
+                    "`{text}` names no process; write [i], [1] to [{MOST}], or of two processes [j], the other one"
+                )),
             },
         }
+    }
+
+    /// The place whose address a register holds, and nothing else: it is called as it is written, `[eax]`, `[rdi+4]`. None where that is no
+    /// register and a distance.
+    ///
+    /// # Errors
+    /// Where there is no room for one more.
+    pub fn pointed(&mut self, text: &str) -> Result<Option<Place>, String> {
+        let Some((register, distance)) = pointer(text) else { return Ok(None) };
+        let name = if distance == "0" { format!("[{register}]") } else { format!("[{register}+{distance}]") };
+        Ok(Some(Place { base: self.base(&name, false)?, of: Whose::All }))
+    }
+
+    /// The registers that hold addresses, each with the word there.
+    pub fn pointers(&self) -> impl Iterator<Item = (String, Address)> {
+        let inside = |name: &str| pointer(name.strip_prefix('[')?.strip_suffix(']')?);
+        self.names.iter().filter_map(move |(name, at, _)| Some((inside(name)?.0, *at)))
+    }
+
+    /// A register that holds an address, and that these registers have a number of: the model keeps no addresses.
+    pub fn pointer_among(&self, registers: &Registers) -> Option<String> {
+        let is_number =
+            |name: &str| register_named(name).is_some_and(|first| registers.find(first).is_some());
+        self.pointers().map(|(register, _)| register).find(|register| is_number(register))
     }
 
     fn base(&mut self, name: &str, each: bool) -> Result<Address, String> {
@@ -121,6 +154,15 @@ impl Symbols {
             None => format!("word {address}"),
         }
     }
+}
+
+/// A register, in small letters, and the distance that is added to it: of `RDI + 4` or `rdi+0x4`.
+fn pointer(text: &str) -> Option<(String, String)> {
+    let (register, distance) = text.split_once('+').unwrap_or((text, "0"));
+    let register = register.trim();
+    register_named(register)?;
+    let distance = u32::try_from(number(distance.trim())?).ok()?;
+    Some((register.trim_start_matches('%').to_ascii_lowercase(), distance.to_string()))
 }
 
 /// Can a variable or a label be called so?

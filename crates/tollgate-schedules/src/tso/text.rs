@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
+use super::program::Whose;
 use super::program::{Label, Line, Op, Place, Program, Value};
-use super::pseudocode::{is_pseudocode, sentences};
+use super::pseudocode::{expanded, is_pseudocode, sentences};
 use super::state::{Initial, MOST};
 use super::study::Study;
 use super::symbols::{Registers, Symbols, is_name, register_named};
 use super::text_error::TextError;
 use super::x86::{self, Draft, Scope};
-use crate::subject::{Group, Setting, Subject};
+use crate::subject::{Correction, Group, Setting, Subject};
 
 /// Lines before their labels are resolved.
 #[derive(Default)]
@@ -223,6 +224,7 @@ pub fn from_text(name: &str, text: &str) -> Result<Box<dyn Subject>, TextError> 
         return Err(TextError { line: parsed.count, problem });
     }
     let registers = std::mem::take(&mut parsed.registers);
+    let corrections = pointed(text, &parsed);
     Ok(Box::new(Study {
         name: name.to_owned(),
         about: "A program of your own on processors with store buffers.".to_owned(),
@@ -231,9 +233,25 @@ pub fn from_text(name: &str, text: &str) -> Result<Box<dyn Subject>, TextError> 
         program: parsed.program,
         registers,
         symbols: parsed.symbols,
+        corrections,
         initial: parsed.initial,
         setting: parsed.setting,
     }))
+}
+
+/// The words whose addresses registers hold, where nothing says what they begin with.
+fn pointed(text: &str, parsed: &Parsed) -> Vec<Correction> {
+    let unknown = parsed.symbols.pointers().filter(|(_, at)| parsed.initial.memory[usize::from(*at)] == 0);
+    let correction = |(register, at): (String, _)| {
+        let line =
+            text.lines().position(|line| line.to_ascii_lowercase().contains(&register)).unwrap_or(0) + 1;
+        let word = parsed.symbols.name_of(at);
+        let text = format!(
+            "{register} holds the address of the word {word}, which begins with 0; `.init {word}=1` gives it another value"
+        );
+        Correction { line, text }
+    };
+    unknown.map(correction).collect()
 }
 
 /// A text with its directives.
@@ -253,9 +271,20 @@ impl Parsed {
         let mut initial = Initial::default();
         let mut drafts = Drafts::default();
         let count = text.lines().count().max(1);
-        let lines = match is_pseudocode(text) {
-            true => sentences(text)?,
-            false => (1..).zip(text.lines().map(|line| code(line).to_owned())).collect(),
+        if let Some(line) = listing(text) {
+            return Err(TextError { line, problem: LISTING.to_owned() });
+        }
+        let lines = if is_pseudocode(text) {
+            sentences(text)?
+        } else {
+            let (is_gnu, mut lines, mut labels) = (is_gnu(text), Vec::new(), 0);
+            for (number, line) in (1..).zip(text.lines()) {
+                for statement in statements(line, is_gnu) {
+                    let simple = expanded(number, &statement, &mut labels)?;
+                    lines.extend(simple.into_iter().map(|simple| (number, simple)));
+                }
+            }
+            lines
         };
         for (number, line) in lines {
             let line = line.as_str();
@@ -269,6 +298,18 @@ impl Parsed {
             drafts.add(number, line, &mut scope)?;
         }
         let program = drafts.program(count)?;
+        let wrong = |problem| Err(TextError { line: count, problem });
+        if let Some(register) = symbols.pointer_among(&registers) {
+            return wrong(format!(
+                "{register} holds an address and a number; the model keeps no addresses: write the variable, such as [x]"
+            ));
+        }
+        if symbols.of_two && setting.processes > 2 {
+            return wrong(format!(
+                "j is the other process of two, and there are {}; write `.processes 2`",
+                setting.processes
+            ));
+        }
         Ok(Self { program, symbols, registers, initial, setting, count })
     }
 }
@@ -292,6 +333,51 @@ pub(crate) fn code(line: &str) -> &str {
     let code = line[..end].trim();
     let bare = code.trim_start_matches(|c: char| c.is_ascii_digit());
     if bare.len() < code.len() && bare.starts_with(char::is_whitespace) { bare.trim_start() } else { code }
+}
+
+/// Is a text in the syntax of the GNU assembler, where a semicolon separates instructions? Elsewhere it begins a comment.
+fn is_gnu(text: &str) -> bool {
+    text.lines().any(|line| code(line).contains(['%', '$']))
+}
+
+/// The statements of a line: `lock; decl x` is one, also where a semicolon begins a comment.
+fn statements(line: &str, is_gnu: bool) -> Vec<String> {
+    let end = ["//", "#"].iter().filter_map(|mark| line.find(mark)).min().unwrap_or(line.len());
+    let mut statements: Vec<String> = Vec::new();
+    for part in line[..end].split(';') {
+        let words = part.rsplit(':').next().unwrap_or(part);
+        let first = words.split_whitespace().next().unwrap_or("");
+        match statements.last_mut() {
+            None => statements.push(code(part).to_owned()),
+            Some(last) if x86::is_prefix(last.rsplit(':').next().unwrap_or(last).trim()) => {
+                last.push(' ');
+                last.push_str(part.trim());
+            }
+            Some(_) if is_gnu && (x86::is_mnemonic(first) || words.len() < part.len()) => {
+                statements.push(part.trim().to_owned());
+            }
+            Some(_) => break,
+        }
+    }
+    statements
+}
+
+const LISTING: &str = "a listing of objdump for x86 is not read; write the instructions alone, with labels for the addresses of jumps, \
+     names for memory, and a line `critical section` where the lock is held";
+
+/// The first line of a listing of objdump for x86: an address, bytes and an instruction. Words of MIPS have eight digits.
+pub(crate) fn listing(text: &str) -> Option<usize> {
+    let is_hex =
+        |word: &str, least: usize| word.len() >= least && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_of_listing = |line: &&str| {
+        let Some((address, rest)) = line.trim_start().split_once(":\t") else { return false };
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let bytes = words.iter().take_while(|word| word.len() == 2 && is_hex(word, 2)).count();
+        // Without its bytes (`--no-show-raw-insn`) an address is longer than a label is.
+        is_hex(address, if bytes > 0 { 1 } else { 4 })
+            && words.get(bytes).is_some_and(|word| x86::is_mnemonic(word))
+    };
+    text.lines().position(|line| is_of_listing(&line)).map(|at| at + 1)
 }
 
 /// A directive and what is behind it.
@@ -331,8 +417,13 @@ fn apply(
         }
         ".init" => {
             let (name, value) = rest.split_once('=').ok_or("`.init` is written `.init x=1`")?;
-            let place = symbols.place(name.trim())?;
-            let cells = if place.each { MOST as u8 } else { 1 };
+            let name = name.trim();
+            let pointed = match name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                Some(inner) => symbols.pointed(inner)?,
+                None => None,
+            };
+            let place = pointed.map_or_else(|| symbols.place(name), Ok)?;
+            let cells = if place.of == Whose::All { 1 } else { MOST as u8 };
             for process in 0..cells {
                 initial.memory[usize::from(place.address(process))] = x86::byte(value)?;
             }

@@ -12,7 +12,8 @@ pub struct Scope<'a> {
     pub registers: &'a mut Registers,
     /// Registers that hold addresses of memory, as the beginning of a litmus test says.
     pub pointers: &'a [(&'static str, Place)],
-    /// Is `i` the number of the process?
+    /// Is it a program that each process runs? `i` is the number of the process there, `j` that of the other one of two, and a register
+    /// may hold the address of a variable.
     pub numbered: bool,
 }
 
@@ -20,7 +21,7 @@ pub struct Scope<'a> {
 pub type Draft = (Op, Option<String>);
 
 pub const MNEMONICS: &str = "mov xchg cmpxchg xadd add sub and or xor cmp test inc dec mfence lfence sfence nop pause jmp ret je jne jb \
-     jbe ja jae jl jle jg jge js jns and the prefix lock";
+     jbe ja jae jl jle jg jge js jns and the prefix lock; rep stands before nop and ret";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mnemonic {
@@ -91,7 +92,16 @@ fn sized(word: &str) -> Option<Mnemonic> {
 
 /// Is this the first word of an instruction?
 pub fn is_mnemonic(word: &str) -> bool {
-    word.eq_ignore_ascii_case("lock") || sized(word).is_some()
+    is_prefix(word) || sized(word).is_some()
+}
+
+/// Is this a prefix, which belongs to the instruction behind it?
+pub fn is_prefix(word: &str) -> bool {
+    is_repeat(word) || word.eq_ignore_ascii_case("lock")
+}
+
+fn is_repeat(word: &str) -> bool {
+    ["rep", "repe", "repz"].iter().any(|prefix| word.eq_ignore_ascii_case(prefix))
 }
 
 /// The operation of an instruction.
@@ -99,7 +109,16 @@ pub fn is_mnemonic(word: &str) -> bool {
 /// # Errors
 /// What is wrong with it, and what would be right.
 pub fn instruction(text: &str, scope: &mut Scope<'_>) -> Result<Draft, String> {
-    let (first, rest) = split(text);
+    let (mut first, mut rest) = split(text);
+    // `rep nop` is pause; before `ret` it does nothing.
+    if is_repeat(first) {
+        (first, rest) = split(rest);
+        if !["nop", "ret", "retq"].iter().any(|known| first.eq_ignore_ascii_case(known)) {
+            return Err(format!(
+                "rep cannot stand before `{first}` here; the model has no instructions on strings"
+            ));
+        }
+    }
     let (locked, first, rest) = if first.eq_ignore_ascii_case("lock") {
         let (word, behind) = split(rest);
         (true, word, behind)
@@ -193,7 +212,7 @@ fn pair(
         Operand::Value(Value::Register(register)) => Ok(register),
         _ => Err(format!("`{word}` needs a register as one operand, such as eax")),
     };
-    let constant = |operand| matches!(operand, Operand::Value(Value::Is(_) | Value::I));
+    let constant = |operand| matches!(operand, Operand::Value(Value::Is(_) | Value::I | Value::J));
     if constant(to) && !matches!(mnemonic, Mnemonic::Calculate(what) if !what.writes()) {
         return Err(format!("`{word}` writes to a number; write the register or the variable first"));
     }
@@ -226,7 +245,8 @@ fn split(text: &str) -> (&str, &str) {
 fn operands(text: &str) -> Vec<String> {
     let mut operands = Vec::new();
     let mut depth = 0_usize;
-    for c in text.chars() {
+    // The papers on x86-TSO print `MOV [EAX]←1`.
+    for c in text.replace('←', ",").chars() {
         match c {
             '[' | '(' => depth += 1,
             ']' | ')' => depth = depth.saturating_sub(1),
@@ -259,7 +279,9 @@ fn is_att(operands: &[String]) -> bool {
 /// An operand that is written.
 fn target(text: &str, scope: &mut Scope<'_>) -> Result<Operand, String> {
     match operand(text, scope)? {
-        Operand::Value(Value::Is(_) | Value::I) => Err(format!("`{text}` is a number and cannot be written")),
+        Operand::Value(Value::Is(_) | Value::I | Value::J) => {
+            Err(format!("`{text}` is a number and cannot be written"))
+        }
         operand => Ok(operand),
     }
 }
@@ -278,13 +300,15 @@ fn operand(text: &str, scope: &mut Scope<'_>) -> Result<Operand, String> {
     if let Some((name, inner)) =
         text.split_once('(').and_then(|(name, rest)| Some((name, rest.strip_suffix(')')?)))
     {
-        let inner = if inner.eq_ignore_ascii_case("%rip") && !name.is_empty() { name } else { inner };
-        if !name.is_empty() && inner != name {
-            return Err(format!("`{text}` is no place in memory; write [x], x or (x)"));
-        }
-        return address(inner, scope).map(Operand::Memory);
+        let inner = match name {
+            "" => inner.to_owned(),
+            _ if inner.eq_ignore_ascii_case("%rip") => name.to_owned(),
+            distance => format!("{inner}+{distance}"),
+        };
+        return address(&inner, scope).map(Operand::Memory);
     }
-    if text == "i" && scope.numbered || text.starts_with(|first: char| first.is_ascii_digit() || first == '-')
+    if matches!(text, "i" | "j") && scope.numbered
+        || text.starts_with(|first: char| first.is_ascii_digit() || first == '-')
     {
         return value(text, scope).map(Operand::Value);
     }
@@ -314,6 +338,11 @@ fn address(text: &str, scope: &mut Scope<'_>) -> Result<Place, String> {
         .find_map(|prefix| lower.strip_prefix(prefix).map(|rest| &text[text.len() - rest.len()..]))
         .unwrap_or(text);
     match register_named(text) {
+        _ if scope.numbered
+            && let Some(place) = scope.symbols.pointed(text)? =>
+        {
+            Ok(place)
+        }
         Some(register) => {
             let pointer = scope.pointers.iter().find(|(name, _)| *name == register);
             pointer.map(|(_, place)| *place).ok_or_else(|| {
@@ -321,15 +350,20 @@ fn address(text: &str, scope: &mut Scope<'_>) -> Result<Place, String> {
             })
         }
         None if is_name(text.split('[').next().unwrap_or(text).trim()) => scope.symbols.place(text.trim()),
-        None => Err(format!("`{text}` is no place in memory; write [x], b[i] or (x)")),
+        None => Err(format!("`{text}` is no place in memory; write [x], b[i], (x), [rdi] or 4(%rdi)")),
     }
 }
 
 /// A number of one byte, `i`, or a register.
 pub fn value(text: &str, scope: &mut Scope<'_>) -> Result<Value, String> {
     let text = text.trim();
-    if text == "i" && scope.numbered {
-        return Ok(Value::I);
+    match text {
+        "i" if scope.numbered => return Ok(Value::I),
+        "j" if scope.numbered => {
+            scope.symbols.of_two = true;
+            return Ok(Value::J);
+        }
+        _ => {}
     }
     if let Some(register) = register_named(text) {
         return scope.registers.number(register).map(Value::Register);
