@@ -145,7 +145,8 @@ impl Table {
             let fits = |number: &usize| widest(&self.columns(1..*number, 1, usize::MAX)) + 2 <= width;
             let most = (few..=all).rev().find(fits).unwrap_or(few);
             let (columns, longest) = if room >= ENOUGH_FOR_NAMES { (0..few, room) } else { (1..most, 0) };
-            names = self.names(longest).iter().map(|name| cut(name, width)).collect();
+            let all = self.names(longest);
+            names = all.iter().map(|name| cut_apart(name, all.iter().map(String::as_str), width)).collect();
             let indent = if columns.start == 0 { "" } else { "  " };
             self.columns(columns, 1, longest).into_iter().map(|line| format!("{indent}{line}")).collect()
         });
@@ -235,7 +236,7 @@ impl Table {
     fn with_names_of(&self, longest: usize) -> Self {
         self.with_names(|row, name| match &row.short {
             Some(short) if name.width() > longest => cut(short, longest),
-            _ => cut(name, longest),
+            _ => cut_apart(name, self.first_cells(), longest),
         })
     }
 
@@ -293,7 +294,11 @@ impl Table {
             _ if self.rows.iter().any(|row| row.look == Look::Flagged) => "  ",
             _ => "",
         };
-        format!("{mark}{}", cut(name, LONGEST_NAME))
+        format!("{mark}{}", cut_apart(name, self.first_cells(), LONGEST_NAME))
+    }
+
+    fn first_cells(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().filter_map(|row| row.cells.first()).map(String::as_str)
     }
 }
 
@@ -312,6 +317,19 @@ pub fn cut(text: &str, longest: usize) -> String {
     }
     let end = end_within(text, longest.saturating_sub(1));
     format!("{}…", &text[..end])
+}
+
+/// The same of one of several names: in the middle where the beginning of another one is the same.
+fn cut_apart<'n>(name: &str, mut all: impl Iterator<Item = &'n str>, longest: usize) -> String {
+    let short = cut(name, longest);
+    if short == name || !all.any(|other| other != name && cut(other, longest) == short) {
+        return short;
+    }
+    let room = longest.saturating_sub(1);
+    let begin = end_within(name, room.div_ceil(2));
+    let rest = room - name[..begin].width();
+    let end = name.char_indices().map(|(at, _)| at).find(|&at| at >= begin && name[at..].width() <= rest);
+    format!("{}…{}", &name[..begin], &name[end.unwrap_or(name.len())..])
 }
 
 fn push_line(text: &mut String, style: Style, line: &str) {
@@ -539,6 +557,13 @@ mod tests {
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("漢字漢字", 5), ["漢字", "漢字"]);
         assert_eq!(wrap("漢字", 1), ["漢", "字"]);
+        let apart = |name: &str, other: &str| cut_apart(name, [name, other].into_iter(), 7);
+        assert_eq!(apart("abcdefgh-one", "abcdefgh-two"), "abc…one");
+        assert_eq!(apart("abcdefgh-one", "bcdefgh-two"), "abcdef…");
+        assert_eq!(
+            (apart("abc", "abc-two").as_str(), apart("漢字漢字漢", "漢字漢字字").as_str()),
+            ("abc", "漢…漢")
+        );
         assert_eq!((cut("漢字漢字", 6).as_str(), cut("abc", 3).as_str()), ("漢字…", "abc"));
         assert_eq!(wrap("it adds 12.3 ns; to", 12), ["it adds", "12.3 ns; to"]);
         assert!(wrap("", 10).is_empty());

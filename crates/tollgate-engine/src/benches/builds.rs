@@ -121,6 +121,9 @@ impl Builds {
             .map_err(|why| failed(format!("the list of the benches of {name} {why}"), String::new()))?;
         let is_whole = |end: &End| matches!(end, End::Ended(Ended::Exit(status)) if self.harness.is_listed(*status, &output));
         if !is_whole(&execution.end) {
+            if let Some(benches) = self.one_by_one(number, within, executor, tick)? {
+                return Ok(benches);
+            }
             let how = how_ended(&execution.end, within);
             return Err(failed(format!("{name}, asked for its benches by {shown}, {how}"), execution.said));
         }
@@ -138,6 +141,40 @@ impl Builds {
                 execution.said,
             )),
         }
+    }
+
+    /// The benches of a build of which one fails while all are listed: each is listed by itself. One that fails stays in the list by its own name,
+    /// as it is to be left out for what it says when it is timed. None where the harness lists without executing, or that list fails too.
+    fn one_by_one(
+        &self,
+        number: usize,
+        within: Option<Duration>,
+        executor: &mut dyn Executor,
+        tick: &mut dyn FnMut(),
+    ) -> Result<Option<Vec<String>>, NotCompared> {
+        let link = &self.links[number];
+        let Some(words) = self.harness.name_words(link) else { return Ok(None) };
+        let Ran { execution, output, .. } =
+            self.execute(words, How::Timed, within, executor, tick).map_err(ended)?;
+        let names = match (execution.end, output) {
+            (End::Ended(Ended::Exit(0)), Ok(output)) => self.harness.named(&output),
+            _ => return Ok(None),
+        };
+        let mut benches = Vec::new();
+        for name in names {
+            let words = self.harness.list_one_words(link, &name);
+            let Ran { execution, output, .. } =
+                self.execute(words, How::Timed, within, executor, tick).map_err(ended)?;
+            let listed = match (execution.end, output) {
+                (End::Ended(Ended::Exit(0)), Ok(output)) => self.harness.listed(&output),
+                _ => vec![],
+            };
+            match listed.is_empty() {
+                true => benches.push(name),
+                false => benches.extend(listed),
+            }
+        }
+        Ok((!benches.is_empty()).then_some(benches))
     }
 
     /// Executes a bench of a build once.
@@ -225,10 +262,33 @@ fn read(file: &Path) -> Result<String, String> {
     }
 }
 
-/// The last line that an execution wrote to standard error, behind a colon.
+/// What an execution said last on standard error, behind a colon: the message of a panic, or the last line.
 pub(super) fn last_words(said: &str) -> String {
-    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
-    last.map(|line| format!(": {}", excerpt(line))).unwrap_or_default()
+    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+    // Rust has advice below the message, and Go the stacks of all goroutines.
+    let last = lines().rfind(|line| !line.starts_with("note: run with `RUST_BACKTRACE"));
+    match panic_of(lines()).or_else(|| last.map(str::to_owned)) {
+        Some(line) => format!(": {}", excerpt(&line)),
+        None => String::new(),
+    }
+}
+
+/// `panicked: boom`, of Go or Rust.
+fn panic_of<'t>(mut lines: impl Iterator<Item = &'t str>) -> Option<String> {
+    let message = loop {
+        let line = lines.next()?;
+        if let Some(message) = line.strip_prefix("panic: ") {
+            break message.strip_suffix(" [recovered]").unwrap_or(message);
+        }
+        if let Some((_, at)) = line.split_once(" panicked at ").filter(|_| line.starts_with("thread '")) {
+            // Before Rust 1.73 the message stands before the place, in quotes.
+            break match at.strip_prefix('\'').and_then(|rest| rest.rsplit_once("', ")) {
+                Some((message, _)) => message,
+                None => lines.next()?,
+            };
+        }
+    };
+    Some(format!("panicked: {message}"))
 }
 
 /// Why a list is none.

@@ -176,6 +176,39 @@ impl Harness {
         with(program, rest)
     }
 
+    /// The command that names the benches and executes none, where that is another one: what they have inside is not named.
+    pub(super) fn name_words(&self, program: &str) -> Option<Vec<String>> {
+        match self {
+            Self::Divan => Some(with(program, &["--list", "--color", "never"])),
+            Self::Go => Some(with(program, &["-test.run=^$", "-test.list=^Benchmark"])),
+            Self::Criterion | Self::GoogleBenchmark | Self::Template(_) => None,
+        }
+    }
+
+    /// The names by what that command wrote.
+    pub(super) fn named(&self, output: &str) -> Vec<String> {
+        match self {
+            Self::Go => {
+                let names = output.lines().map(str::trim).filter(|line| line.starts_with("Benchmark"));
+                names.map(str::to_owned).collect()
+            }
+            _ => self.listed(output),
+        }
+    }
+
+    /// The command that lists what one of these has inside.
+    pub(super) fn list_one_words(&self, program: &str, name: &str) -> Vec<String> {
+        let mut words = self.list_words(program);
+        match self {
+            Self::Divan => words.extend(["--exact".to_owned(), "--".to_owned(), name.to_owned()]),
+            _ => words
+                .iter_mut()
+                .filter(|word| word.starts_with("-test.bench="))
+                .for_each(|word| *word = format!("-test.bench=^{}$", literal(name))),
+        }
+        words
+    }
+
     /// The benches by what that command wrote, in its order, each once.
     pub(super) fn listed(&self, output: &str) -> Vec<String> {
         let lines = || output.lines().map(str::trim).filter(|line| !line.is_empty());

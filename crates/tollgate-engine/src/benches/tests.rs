@@ -429,3 +429,50 @@ fn the_cases_of_every_harness_are_benches() {
         assert!(tollgate_model::versus::HARNESSES.contains(&harness.name()), "{}", harness.name());
     }
 }
+
+const PANIC_OF_GO: &str =
+    "panic: boom [recovered]\n\tpanic: boom\n\ngoroutine 7 [running]:\nx.BenchmarkPanics(0x1)\n";
+
+#[test]
+fn a_bench_that_panics_while_it_is_listed_is_one_of_the_list() {
+    let mut go = Mock::new(|order: &Order, _| {
+        let words = order.words.join(" ");
+        let (text, status) = if words.contains("-test.list=") {
+            ("BenchmarkGood\nBenchmarkPanics\nok\n", 0)
+        } else if words.contains("^BenchmarkGood$") {
+            ("BenchmarkGood/a \t 1\t 3 ns/op\nPASS\n", 0)
+        } else {
+            ("goos: linux\n", 2)
+        };
+        (text.to_owned(), End::Ended(Ended::Exit(status)))
+    });
+    let listed = builds(Harness::Go, &["old"]).list(0, None, &mut go, &mut || {}).expect("a list");
+    assert_eq!(listed, ["BenchmarkGood/a", "BenchmarkPanics"]);
+    let mut divan = Mock::new(|order: &Order, _| {
+        let words = order.words.join(" ");
+        let of = |name: &str| (format!("x\n╰─ {name}\n"), ended());
+        match () {
+            () if words.contains("--list") => ("x\n├─ good\n╰─ panics\n".to_owned(), ended()),
+            () if words.ends_with("--exact -- x::good") => of("good"),
+            () => (String::new(), End::Ended(Ended::Exit(101))),
+        }
+    });
+    let listed = builds(Harness::Divan, &["old"]).list(0, None, &mut divan, &mut || {}).expect("a list");
+    assert_eq!(listed, ["x::good", "x::panics"]);
+}
+
+#[test]
+fn the_reason_of_a_panic_is_its_message() {
+    let rust = "\nthread 'main' (7) panicked at benches/b.rs:9:5:\nboom\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
+    let old = "thread 'main' panicked at 'it's, \'boom\'', benches/b.rs:9:5\nnote: run with `RUST_BACKTRACE=1` environment\n";
+    for (said, reason) in [
+        (rust, ": panicked: boom"),
+        (old, ": panicked: it's, 'boom'"),
+        (PANIC_OF_GO, ": panicked: boom"),
+        ("error: one\nerror: two\n\n", ": error: two"),
+        ("why\nnote: run with `RUST_BACKTRACE=1`", ": why"),
+        ("", ""),
+    ] {
+        assert_eq!(super::builds::last_words(said), reason);
+    }
+}

@@ -373,7 +373,7 @@ impl Run<'_, '_> {
             How::Timed => self.plan.patience(self.cells[cell].slowest()),
             _ => self.plan.patience_of_traced(self.cells[cell].slowest()),
         };
-        let variables = vec![(ITERATION.to_owned(), iteration)];
+        let variables = vec![(ITERATION.to_owned(), iteration.clone())];
         let order = Order { how, within, variables, ..given.order.clone() };
         let name = self.name(cell);
         let place = self.place(cell);
@@ -387,12 +387,27 @@ impl Run<'_, '_> {
                 self.cells[cell].leave_untraced(format!("it failed while it was traced: {sentence}"));
                 None
             }
-            judged => Some(judged?),
+            // Where others have passed, this one's number says where to look.
+            judged => Some(judged.map_err(|stop| self.numbered(stop, &iteration))?),
         };
         if self.around(cell, "conclusion", |given| given.conclude.as_ref())?.is_none() {
             return Ok(None);
         }
         Ok(ended.map(|ended| (execution, ended)))
+    }
+
+    /// The failure of a command's execution, with its number where it is not the first one.
+    fn numbered(&self, stop: Stop, iteration: &str) -> Stop {
+        match (stop, iteration.parse::<u32>()) {
+            (Stop::Failed(NotCompared::Failed { sentence, said }), Ok(number @ 1..)) => {
+                let rounds = self.plan.rounds;
+                let of =
+                    if rounds.least == rounds.most { format!(" of {}", rounds.most) } else { String::new() };
+                let sentence = format!("{sentence} in its execution {}{of}", number + 1);
+                Stop::Failed(NotCompared::Failed { sentence, said })
+            }
+            (stop, _) => stop,
+        }
     }
 
     /// Executes what surrounds a command, which must succeed. None where its place is lost.

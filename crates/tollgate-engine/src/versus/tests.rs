@@ -18,6 +18,8 @@ struct Mock {
     log: Vec<String>,
     /// How some programs end.
     ends: BTreeMap<&'static str, End>,
+    /// How the execution ends that comes after so many.
+    end_after: Option<(usize, End)>,
     cooled: usize,
     /// Whether a command that was executed just before is done in a tenth of its time.
     is_stateful: bool,
@@ -46,7 +48,12 @@ impl Executor for Mock {
         // Up to a microsecond, that of neighbours not alike.
         let pace = (self.log.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
         let is_delayed = self.is_busy && name.starts_with('a') && pace % 2 == 0;
-        let end = self.ends.get(name.as_str()).cloned().unwrap_or(End::Ended(Ended::Exit(0)));
+        let ends_now = self.end_after.as_ref().filter(|(after, _)| self.log.len() == after + 1);
+        let end = ends_now
+            .map(|(_, end)| end)
+            .or(self.ends.get(name.as_str()))
+            .cloned()
+            .unwrap_or(End::Ended(Ended::Exit(0)));
         Ok(Execution {
             end,
             wall_ns: (ms * MS + pace) * if is_delayed { 30 } else { 1 },
@@ -226,6 +233,24 @@ fn ends_that_are_accepted_are_counted_and_others_are_named() {
         let error = with(&end, accepts).expect_err("not accepted").to_string();
         assert!(error.starts_with(said), "{error}");
     }
+}
+
+#[test]
+fn a_later_execution_that_fails_is_numbered() {
+    let fails = |after: usize, rounds: Rounds| {
+        let end_after = Some((after, End::Ended(Ended::Exit(1))));
+        let plan = Plan { rounds, ..plan(&["a 20"]) };
+        run(&mut Mock { end_after, ..Mock::default() }, &plan).expect_err("it failed").to_string()
+    };
+    // A warm-up is before them.
+    let said = |sentence: &str, after, rounds| {
+        let error = fails(after, rounds);
+        assert_eq!(error.lines().next(), Some(sentence), "{error}");
+    };
+    said("a 20 ended with exit status 1 in its execution 5 of 8", 5, Rounds::exactly(8));
+    said("a 20 ended with exit status 1 in its execution 5", 5, Rounds { least: 8, most: 9 });
+    said("a 20 ended with exit status 1", 1, Rounds::exactly(8));
+    said("a 20 ended with exit status 1", 0, Rounds::exactly(8));
 }
 
 #[test]
