@@ -33,6 +33,12 @@ pub enum OpenError {
     /// It holds the lines of a run.
     #[error("holds lines, without samples; the run is beside them in runs/")]
     Lines,
+    /// It is what a verb shows as JSON.
+    #[error("is what was shown with --format json, which has no samples; {}", the_run(.kept.as_deref()))]
+    Shown {
+        /// The file of the run, where it was kept.
+        kept: Option<String>,
+    },
     /// It is no run document.
     #[error(transparent)]
     Document(#[from] ReadError),
@@ -83,7 +89,35 @@ fn read(path: &Path, opened: io::Result<File>) -> Result<Run, OpenError> {
     if metadata.is_file() && metadata.len() > MAX_BYTES {
         return Err(ReadError::TooLarge.into());
     }
-    Ok(Run::read(file)?)
+    Run::read(file).map_err(|error| {
+        let is_json = matches!(error, ReadError::Syntax(_) | ReadError::Invalid(_));
+        match part::<Shown>(path) {
+            Ok(shown) if is_json && shown.is_one() => OpenError::Shown { kept: shown.kept },
+            _ => error.into(),
+        }
+    })
+}
+
+fn the_run(kept: Option<&str>) -> String {
+    match kept {
+        Some(file) => format!("the run is {}", shorten(file)),
+        None => "--out FILE writes the run".to_owned(),
+    }
+}
+
+/// Fields that tell what is shown as JSON: of a run, a session, commands, or a trace. A run document has none of them.
+#[derive(Deserialize)]
+struct Shown {
+    kept: Option<String>,
+    quality: Option<IgnoredAny>,
+    comparison: Option<IgnoredAny>,
+    calls: Option<IgnoredAny>,
+}
+
+impl Shown {
+    fn is_one(&self) -> bool {
+        self.quality.is_some() || self.comparison.is_some() || self.calls.is_some()
+    }
 }
 
 /// What a list shows of a run document. It is read without its samples.

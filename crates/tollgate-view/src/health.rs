@@ -202,12 +202,9 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
             let remedy = "Stop what else runs, or choose a quieter processor with --cpu.";
             good_unless(percent > PRESSED, State::Fair, found, remedy)
         }),
-        of_number(facts, "quota", "throttled.after", |_| match grown(facts, "throttled") {
-            Some(times) if times > 0.0 => {
-                poor(format!("the control group used up its processor time {times} times meanwhile"))
-                    .remedy("Raise the group's cpu.max (docker run --cpus).")
-            }
-            _ => good("not used up meanwhile"),
+        of_number(facts, "quota", "throttled.after", |_| match used_up(facts) {
+            Some(found) => poor(found).remedy("Raise the group's cpu.max (docker run --cpus)."),
+            None => good("not used up meanwhile"),
         }),
         of_number(facts, "steal", "steal.after", |_| match stolen(run) {
             None => Judged::new(State::Unreadable, "steal was not recorded before and after"),
@@ -242,6 +239,12 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
 /// The number of processors; where that is hidden, the number of allowed ones.
 pub(crate) fn online(facts: &Facts) -> Option<f64> {
     facts::number(facts, "cpu.online").or_else(|| facts::number(facts, "cpu.allowed"))
+}
+
+/// What is said of a control group whose processor time was used up.
+pub(crate) fn used_up(facts: &Facts) -> Option<String> {
+    let times = grown(facts, "throttled").filter(|times| *times > 0.0)?;
+    Some(format!("the control group used up its processor time {times} times meanwhile"))
 }
 
 /// The share of the processors' time that a hypervisor gave to other guests during a run.

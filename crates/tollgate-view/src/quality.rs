@@ -37,6 +37,8 @@ pub struct Quality {
     pub reasons: Vec<String>,
 }
 
+const QUOTA: &str = "the CPU quota ran out";
+
 /// The median range of the middle four fifths of processes above which a run is fair, and poor.
 const RANGES: [f64; 2] = [0.05, 0.20];
 /// The median difference between the first and the second half of the processes, likewise.
@@ -55,7 +57,9 @@ pub fn of(summary: &Summary) -> Quality {
     if counts::is_counted(summary) {
         return Quality { grade: Grade::Exact, reasons: counts::inexact(summary).into_iter().collect() };
     }
-    let mut reasons: Vec<(Grade, String)> = Vec::new();
+    // Two are shown, and this one makes all others.
+    let mut reasons: Vec<(Grade, String)> =
+        health::used_up(&summary.run.facts).map(|_| (Grade::Poor, QUOTA.to_owned())).into_iter().collect();
     let mut judge = |value: Option<f64>, [fair, poor]: [f64; 2], words: &dyn Fn(f64) -> String| {
         let Some(value) = value.filter(|value| *value > fair) else { return };
         reasons.push((if value > poor { Grade::Poor } else { Grade::Fair }, words(value)));
@@ -100,11 +104,12 @@ fn drift(figures: &Figures) -> Option<f64> {
     Some(if drift.beyond_interval { drift.ratio - 1.0 } else { 0.0 })
 }
 
-/// What disturbs at the moment: load, steal, quota, a tracer, the clock.
+/// What disturbs at the moment: load, steal, a tracer, the clock.
 fn disturbances(summary: &Summary) -> impl Iterator<Item = (Grade, String)> {
     let (run, facts) = (summary.run, &summary.run.facts);
     let number = |name: &str| facts::number(facts, name).unwrap_or_default();
-    let disturbing = health::of_moment(run).into_iter().filter(health::Check::disturbs);
+    let disturbing =
+        health::of_moment(run).into_iter().filter(|check| check.disturbs() && check.name != "quota");
     disturbing.map(move |check| match check.name {
         "load" => {
             let processors = count(health::online(facts).unwrap_or(1.0) as usize, "CPU", "CPUs");
@@ -116,7 +121,6 @@ fn disturbances(summary: &Summary) -> impl Iterator<Item = (Grade, String)> {
         ),
         "steal" => (Grade::Poor, format!("steal {}", percent(health::stolen(run).unwrap_or_default()))),
         "processors" => (Grade::Poor, "only one CPU, shared with other work".to_owned()),
-        "quota" => (Grade::Poor, "the CPU quota ran out".to_owned()),
         "clock" => (Grade::Poor, "timed by the kernel's clock, not the TSC".to_owned()),
         "tracer" => (Grade::Poor, "a tracer is attached".to_owned()),
         _ => (Grade::Poor, check.judged.found),

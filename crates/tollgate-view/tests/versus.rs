@@ -100,6 +100,25 @@ fn an_open_comparison_says_what_would_decide_it() {
 }
 
 #[test]
+fn a_quota_that_was_used_up_is_said() {
+    let mut runs = runs(&[side("a", 28.0), side("b", 28.4)]);
+    for (when, times) in [("before", 3_i64), ("after", 20)] {
+        for run in &mut runs {
+            run.facts.insert(format!("throttled.{when}"), Fact::known(times, "cpu.stat"));
+        }
+    }
+    let text = |runs: &[Run]| {
+        let session = Session::of(runs).expect("a session");
+        plain(&versus::text(&session, false, 80)).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let said = "a, b: the control group used up its processor time 17 times meanwhile (cpu.max): real time has these waits in it.";
+    assert!(text(&runs).contains(said), "{}", text(&runs));
+    runs.iter_mut()
+        .for_each(|run| drop(run.facts.insert("throttled.after".to_owned(), Fact::known(3_i64, "cpu.stat"))));
+    assert!(!text(&runs).contains("used up"), "{}", text(&runs));
+}
+
+#[test]
 fn no_command_is_too_long_or_too_wide_for_its_screen() {
     let line: &'static str = "printf '\u{1b}[2J\u{202e}%s\\n' \u{6f22}\u{5b57} | tr a b; sleep 0.00000000000000000000000000000000000000000000000001";
     for width in [24, 40, 80, 200] {

@@ -347,8 +347,8 @@ pub struct ExplainArgs {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("schedules", ""))]
 pub struct SchedulesArgs {
-    /// A program by its name, or a file: MIPS as the paper prints it, x86 on store buffers, a litmus test; none for a table
-    /// of all
+    /// A program by its name, or a file, or - for standard input: MIPS as the paper prints it, x86 on store buffers, a
+    /// litmus test; none for a table of all
     pub program: Vec<String>,
     /// This many processes run it [default: the program's own number]
     #[arg(long, value_name = "N")]

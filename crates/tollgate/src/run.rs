@@ -7,7 +7,7 @@ use tollgate_engine::{
 };
 use tollgate_inspect::Machine;
 use tollgate_model::compare::Spread;
-use tollgate_model::{Label, Measurement, Outcome, Run};
+use tollgate_model::{Case, Label, Measurement, Outcome, Run, own};
 use tollgate_store::writing::Until;
 use tollgate_suites::Extent;
 
@@ -18,6 +18,9 @@ use crate::storage::Workplace;
 use crate::{document, explain, say, show};
 use tollgate_view::facts;
 use tollgate_view::summary::Summary;
+
+/// Reasons why nothing was measured that are said.
+const MOST_REASONS: usize = 3;
 
 mod every;
 pub mod progress;
@@ -113,7 +116,31 @@ fn once(args: &RunArgs) -> Result<(), Failure> {
     }
     // The failure to keep the run is reported last.
     let path = kept?;
-    expect_seen(shown, path.as_deref())
+    expect_seen(shown, path.as_deref())?;
+    let is_own = |case: &Case| case.benchmark.starts_with(own::SUITE);
+    match run.measured().find(|(case, _)| !is_own(case)) {
+        None if !is_partial => Err(nothing(&run)),
+        _ => Ok(()),
+    }
+}
+
+/// Why no case of a run was measured: each reason once, with the first case that has it.
+fn nothing(run: &Run) -> Failure {
+    let mut whys: Vec<(&str, String)> = Vec::new();
+    for one in &run.measurements {
+        match one.outcome.why() {
+            Some(why) if whys.iter().all(|(known, _)| *known != why) => {
+                whys.push((why, one.case.to_string()))
+            }
+            _ => {}
+        }
+    }
+    let more = whys.len().saturating_sub(MOST_REASONS);
+    let said: Vec<String> =
+        whys.iter().take(MOST_REASONS).map(|(why, case)| format!("{case}: {why}")).collect();
+    let more =
+        if more > 0 { format!("; and {more} other reasons: `tollgate show --all`") } else { String::new() };
+    Failure::input(format!("nothing was measured: {}{more}", said.join("; ")))
 }
 
 /// The patterns of the arguments. The suite of files with a file's size means large files as well. Without one it does not: an operation of

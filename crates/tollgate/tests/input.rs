@@ -133,6 +133,22 @@ fn a_file_that_is_no_run_is_refused_with_the_reason() {
         (home.file("bytes.json", [0xff, 0xfe, 0x00]), no_run("expected value")),
         (home.path().join("absent.json").display().to_string(), "does not exist".to_owned()),
         (home.path().display().to_string() + "/", "is a directory; a run document is a file".to_owned()),
+        (
+            home.file(
+                "shown.json",
+                r#"{"schema": 2, "id": "x", "kept": null, "quality": {}, "measurements": []}"#,
+            ),
+            "is what was shown with --format json, which has no samples; --out FILE writes the run"
+                .to_owned(),
+        ),
+        (
+            home.file("kept.json", r#"{"schema": 2, "kept": "/runs/a.json", "quality": {}}"#),
+            "is what was shown with --format json, which has no samples; the run is /runs/a.json".to_owned(),
+        ),
+        (
+            home.file("session.json", r#"{"session": {}, "runs": [], "comparison": {}}"#),
+            "is what was shown with --format json".to_owned(),
+        ),
         (large, "is larger than 256 MiB, which no run document is".to_owned()),
     ];
     for (file, reason) in &cases {
@@ -141,6 +157,25 @@ fn a_file_that_is_no_run_is_refused_with_the_reason() {
             assert!(line.starts_with(&format!("{file} {reason}")), "{line}");
         }
     }
+}
+
+#[test]
+fn a_run_that_measured_nothing_says_why_and_fails() {
+    let home = Home::new();
+    let mut run = std::process::Command::new("taskset");
+    let run =
+        run.args(["-c", "0"]).arg(common::program()).args(["run", "memory/pingpong", "--out", "run.json"]);
+    let Ok(output) = run.current_dir(home.path()).env("HOME", home.path()).output() else {
+        return println!("skipped: no taskset here");
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("failed to set pid") {
+        return println!("skipped: processor 0 is not allowed here");
+    }
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.contains("nothing was measured: memory/pingpong"), "{said}");
+    assert!(home.path().join("run.json").exists(), "what was found is kept");
 }
 
 #[test]

@@ -510,3 +510,16 @@ fn what_is_wrong_with_a_program_is_said_with_its_line() {
         assert_eq!(home.refusal(["schedules", &file]), format!("{file}: {said}"));
     }
 }
+
+#[test]
+fn a_program_comes_from_standard_input_too() {
+    const SPIN: &str = ".init x=1\n1: lock; decl x\n jns 3f\n2: cmpl $0,x\n jle 2b\n jmp 1b\n3: critical section\n movl $1,x\n";
+    let home = Home::new();
+    let output =
+        home.tollgate(["schedules", "-"]).write_stdin(SPIN).assert().success().get_output().stdout.clone();
+    let text = String::from_utf8(output).expect("text");
+    assert!(text.starts_with("standard input") && text.contains("holds: "), "{text}");
+    let refused =
+        home.tollgate(["schedules", "-"]).write_stdin("").assert().code(2).get_output().stderr.clone();
+    assert!(one_line(&refused).starts_with("-: line 1: "), "{}", one_line(&refused));
+}

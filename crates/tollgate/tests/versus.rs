@@ -118,6 +118,9 @@ fn shells_are_chosen_and_left_out() {
     let exact = home.json(versus(&["-r2", "-N", "printf '%s' 'a  b'", "--output", "pipe"]));
     assert_eq!(commands(&exact), ["printf '%s' 'a  b'"]);
     // Without a shell a semicolon is no separator.
+    for blank in ["", "  "] {
+        assert_eq!(home.refusal(versus(&["-r2", blank, "true"])), "a command is empty");
+    }
     let said = home.refusal(versus(&["-r2", "--shell", "none", "true;false 'x"]));
     assert_eq!(said, "the command true;false 'x: a single quote (') is not closed");
     assert_eq!(

@@ -6,8 +6,8 @@ use tollgate_output::figures::count;
 
 use super::cells::Cell;
 use super::counted;
-use crate::facts;
 use crate::session::Session;
+use crate::{facts, health};
 use tollgate_trace::output::text as words;
 
 /// Files that stayed cached, by name.
@@ -41,6 +41,8 @@ pub(super) fn all(session: &Session, cells: &[Cell]) -> Vec<String> {
 fn notes_of(cell: &Cell) -> Vec<String> {
     let run = cell.member.summary.run;
     let lost = facts::text(&run.facts, facts::LOST).map(|why| format!("lost: {why}"));
+    let throttled = health::used_up(&run.facts)
+        .map(|found| format!("{found} (cpu.max): real time has these waits in it"));
     let failed = &cell.command.failed;
     let failed = (!failed.is_empty()).then(|| {
         let mut kinds: Vec<(Ended, usize)> = Vec::new();
@@ -62,7 +64,13 @@ fn notes_of(cell: &Cell) -> Vec<String> {
     let of_samples = cell.figures(REAL).or_else(|| cell.figures(INSTRUCTIONS));
     let of_samples = of_samples.map(|figures| figures.measured.notes.clone()).unwrap_or_default();
     let of_samples = counted::notes(cell).into_iter().chain(of_samples);
-    lost.into_iter().chain(failed).chain(cold).chain(division(cell)).chain(of_samples).collect()
+    lost.into_iter()
+        .chain(throttled)
+        .chain(failed)
+        .chain(cold)
+        .chain(division(cell))
+        .chain(of_samples)
+        .collect()
 }
 
 /// A command needs some user time to run and some sys time to make calls.

@@ -21,7 +21,6 @@ docs/versus.md has the method, and what differs from hyperfine.";
 pub struct VersusArgs {
     /// The commands; the others are compared with the first. With --bench: builds, OLD NEW, and patterns of benches
     #[arg(value_name = "COMMAND", required = true, value_hint = ValueHint::CommandString)]
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub commands: Vec<String>,
     /// Execute the commands in this environment, as `run --in`; several are alternated. NAME=ENV calls it NAME
     #[arg(long = "in", value_name = "ENV", value_hint = ValueHint::Other, value_parser = clap::builder::NonEmptyStringValueParser::new())]

@@ -1,7 +1,7 @@
 //! The chosen programs: built-in ones by name, and the user's own in files.
 
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use tollgate_model::bounded;
@@ -58,13 +58,19 @@ fn choose_one(meant: &str) -> Result<Chosen, Failure> {
     if let Some(subject) = tollgate_schedules::subjects().find(|subject| subject.name() == meant) {
         return Ok(Chosen::Known(subject));
     }
+    let from = |name: &str, read: Result<String, String>| {
+        let own = read.and_then(|text| tollgate_schedules::from_text(name, &text).map_err(in_brief));
+        own.map(Chosen::Own).map_err(|why| Failure::input(format!("{meant}: {why}")))
+    };
+    if meant == "-" {
+        return from("standard input", text_of(io::stdin().lock()));
+    }
     let path = Path::new(meant);
     if !meant.contains(['/', '.']) && !path.exists() {
         return Err(Failure::input(unknown(meant)));
     }
     let name = path.file_name().map_or(meant.into(), |name| name.to_string_lossy());
-    let own = read(path).and_then(|text| tollgate_schedules::from_text(&name, &text).map_err(in_brief));
-    own.map(Chosen::Own).map_err(|why| Failure::input(format!("{meant}: {why}")))
+    from(&name, read(path))
 }
 
 /// The error of a program, with little of its text.
@@ -83,16 +89,24 @@ fn unknown(meant: &str) -> String {
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    let cannot = |error| format!("cannot be read: {}", plainly(&error));
     if path.is_dir() {
         return Err("is a directory; a program is a file".to_owned());
     }
     let file = File::open(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => "does not exist".to_owned(),
-        _ => cannot(error),
+        _ => cannot(&error),
     })?;
-    let bytes =
-        bounded::whole(file, MAX_BYTES).map_err(cannot)?.ok_or("is larger than 1 MiB; no program is")?;
+    text_of(file)
+}
+
+fn cannot(error: &io::Error) -> String {
+    format!("cannot be read: {}", plainly(error))
+}
+
+fn text_of(input: impl Read) -> Result<String, String> {
+    let bytes = bounded::whole(input, MAX_BYTES)
+        .map_err(|error| cannot(&error))?
+        .ok_or("is larger than 1 MiB; no program is")?;
     String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..good].iter().filter(|&&byte| byte == b'\n').count() + 1;

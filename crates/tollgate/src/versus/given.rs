@@ -144,6 +144,9 @@ impl Executed<'_> {
                 MAX_LINE >> 10
             )));
         }
+        if line.trim().is_empty() {
+            return Err(Failure::input("a command is empty"));
+        }
         let words = match &self.shell {
             Some(shell) => shell.iter().cloned().chain(["-c".to_owned(), line.to_owned()]).collect(),
             None => {

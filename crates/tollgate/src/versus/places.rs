@@ -49,9 +49,9 @@ pub fn here(
     let mut executor = Here::new();
     let compared = execute(&mut executor).map_err(failed)?;
     drop(executor);
+    let after = tollgate_inspect::strain(&machine, "after");
     let mut facts = tollgate_inspect::read_facts(&machine);
-    facts.extend(strain);
-    facts.extend(tollgate_inspect::strain(&machine, "after"));
+    facts.extend(strain.into_iter().chain(after));
     let part = Part::alone(new_id(began)?, "host".to_owned());
     Ok(Executed { compared, places: vec![Some((part, facts))], functions: Vec::new(), stacks: Vec::new() })
 }
