@@ -111,7 +111,7 @@ fn a_quota_that_was_used_up_is_said() {
         let session = Session::of(runs).expect("a session");
         plain(&versus::text(&session, false, 80)).split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let said = "a, b: the control group used up its processor time 17 times meanwhile (cpu.max): real time has these waits in it.";
+    let said = "A, B: the control group used up its processor time 17 times meanwhile (cpu.max): real time has these waits in it.";
     assert!(text(&runs).contains(said), "{}", text(&runs));
     runs.iter_mut()
         .for_each(|run| drop(run.facts.insert("throttled.after".to_owned(), Fact::known(3_i64, "cpu.stat"))));
