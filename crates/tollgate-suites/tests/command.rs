@@ -47,6 +47,7 @@ fn order<W: Into<String>>(words: impl IntoIterator<Item = W>) -> Order {
         within: Some(Duration::from_secs(120)),
         keeps: false,
         is_alone: false,
+        most_output: None,
     }
 }
 

@@ -47,7 +47,7 @@ impl Executor for Mock {
         let ms = if is_slow { ms * (1 + self.log.len() as u64 % 4) } else { ms };
         // Up to a microsecond, that of neighbours not alike.
         let pace = (self.log.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
-        let is_delayed = self.is_busy && name.starts_with('a') && pace % 2 == 0;
+        let is_delayed = self.is_busy && name.starts_with('a') && pace.is_multiple_of(2);
         let ends_now = self.end_after.as_ref().filter(|(after, _)| self.log.len() == after + 1);
         let end = ends_now
             .map(|(_, end)| end)
