@@ -24,7 +24,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
         let Some(flags) = number(flags.split([':', ' ']).next().unwrap_or_default()) else { return false };
         return sink.push(FORMAT, What::Register { register: Register::RFLAGS, value: flags.value });
     }
-    if let Some((name, rest)) = text.split_once('=').filter(|(name, _)| is_control(name)) {
+    if let Some((name, rest)) = text.split_once('=').filter(|(name, _)| is_control_register(name)) {
         return control(sink, name, rest);
     }
     let Some((name, rest)) = text.split_once(':').filter(|(name, _)| name.len() <= 14) else { return false };
@@ -42,7 +42,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
 }
 
 /// CR0, EFER, and DR6 of `dreg`.
-fn is_control(name: &str) -> bool {
+fn is_control_register(name: &str) -> bool {
     let is_numbered = name.starts_with("CR") || name.starts_with("DR");
     name == "EFER" || is_numbered && Register::by_name(name).is_some()
 }

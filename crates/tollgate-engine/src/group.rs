@@ -58,14 +58,21 @@ pub fn end_strays(inherited: &Inherited) -> u32 {
     /// Each generation comes when the one before has ended.
     const GENERATIONS: usize = 64;
     let mut ended = 0;
+    let mut left = Vec::new();
     for _ in 0..GENERATIONS {
-        let later = inherited.later();
+        let mut later = inherited.later();
+        later.retain(|pid| !left.contains(pid));
         if later.is_empty() {
             break;
         }
         for pid in later {
-            ended += u32::from(is_running(pid));
+            let was_running = is_running(pid);
             drop(Group::of(Child::adopt(pid)));
+            if was_running && is_running(pid) {
+                left.push(pid);
+            } else {
+                ended += u32::from(was_running);
+            }
         }
     }
     ended

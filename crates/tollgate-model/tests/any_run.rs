@@ -225,7 +225,7 @@ proptest! {
             }
         }
         let comparison = compare(&base, &other);
-        assert_finite(&comparison, &["base", "other", "interval", "p99", "why", "pace", "alternation", "total", "halves", "total", "adds_interval", "correlation"]);
+        assert_finite(&comparison, &["base", "other", "interval", "p99", "why", "pace", "alternation", "total", "halves", "total", "adds_interval", "correlation", "processor"]);
         prop_assert!(comparison.pace.is_none_or(|(base, other)| base.is_finite() && other.is_finite()));
         for row in &comparison.rows {
             let [base, other] = [&base, &other].map(|run| of_case(run, &row.case));
@@ -270,7 +270,7 @@ proptest! {
         let back = compare(&other, &base);
         prop_assert!(comparison.is_alternated && back.is_alternated && comparison.pace.is_none());
         let may_be_null =
-            ["base", "other", "interval", "why", "pace", "alternation", "total", "spread", "halves", "total", "adds_interval", "correlation", "narrowed"];
+            ["base", "other", "interval", "why", "pace", "alternation", "total", "spread", "halves", "total", "adds_interval", "correlation", "narrowed", "processor"];
         assert_finite(&comparison, &may_be_null);
         prop_assert_eq!(comparison.rows.len(), back.rows.len());
         for row in &comparison.rows {

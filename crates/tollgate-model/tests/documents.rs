@@ -227,15 +227,24 @@ fn contradictory_parts_are_refused_both_ways() {
     refused(&|part| (part.place, part.of) = (0, 0), "its place in the session is 0");
     refused(&|part| part.of = u32::MAX, "its session has 4294967295 environments");
     refused(&|part| part.environment.clear(), "session.environment is empty");
-    refused(&|part| part.environment.push('\u{1b}'), "session.environment is too long or has control");
-    refused(&|part| part.environment = "e".repeat(4097), "session.environment is too long or has control");
+    refused(
+        &|part| part.environment.push('\u{1b}'),
+        "session.environment is too long or has characters that control",
+    );
+    refused(
+        &|part| part.environment = "e".repeat(4097),
+        "session.environment is too long or has characters that control",
+    );
     let knob = |change: &dyn Fn(&mut Knob), why: &str| {
         refused(&|part| change(part.knob.as_mut().unwrap()), why);
     };
     knob(&|knob| knob.path = "sys/kernel".into(), "session.knob.path is not absolute");
-    knob(&|knob| knob.path.push('\n'), "session.knob.path is too long or has control");
-    knob(&|knob| knob.was = "1\r".into(), "session.knob.was is too long or has control");
-    knob(&|knob| knob.value = "v".repeat(4097), "session.knob.value is too long or has control");
+    knob(&|knob| knob.path.push('\n'), "session.knob.path is too long or has characters that control");
+    knob(&|knob| knob.was = "1\r".into(), "session.knob.was is too long or has characters that control");
+    knob(
+        &|knob| knob.value = "v".repeat(4097),
+        "session.knob.value is too long or has characters that control",
+    );
     let mut run = small();
     run.session = Some(part());
     let json = String::from_utf8(run.to_json().unwrap()).unwrap();

@@ -43,9 +43,9 @@ impl Group {
         if let Ok(None) = process::peek(Some(self.first.pid()), libc::WEXITED | libc::WNOHANG) {
             return None;
         }
-        self.kill_all();
+        let patience = self.kill_all();
         let ended = self.first.wait().unwrap_or(Ended::Exit(0));
-        self.reap_heirs();
+        self.reap_heirs(patience);
         Some(ended)
     }
 
@@ -66,30 +66,34 @@ impl Group {
         if self.first.is_reaped() {
             return;
         }
-        self.kill_all();
+        let patience = self.kill_all();
         self.first.kill(libc::SIGKILL);
         let began = Instant::now();
         while let Ok(None) = self.first.try_wait()
-            && began.elapsed() < PATIENCE
+            && began.elapsed() < patience
         {
             std::thread::sleep(LOOK);
         }
-        self.reap_heirs();
+        self.reap_heirs(patience);
         // One that does not die is left, and not waited for when this is dropped.
         self.first.abandon();
     }
 
-    /// A group's number is not given out anew while it has members.
-    fn kill_all(&self) {
-        let _ = process::kill(-self.first.pid(), libc::SIGKILL);
+    /// Kills its processes, and says how long to wait for their end: those that may not be killed, as where a filter of system calls refuses
+    /// kill(2), may never end. A group's number is not given out anew while it has members.
+    fn kill_all(&self) -> Duration {
+        match process::kill(-self.first.pid(), libc::SIGKILL) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Duration::ZERO,
+            _ => PATIENCE,
+        }
     }
 
     /// Waits for the other processes of a killed group that came to this process.
-    fn reap_heirs(&self) {
+    fn reap_heirs(&self, patience: Duration) {
         let began = Instant::now();
         while let Ok(reaped) = process::wait4(-self.first.pid(), libc::WNOHANG) {
             if reaped.is_none() {
-                if began.elapsed() >= PATIENCE {
+                if began.elapsed() >= patience {
                     return;
                 }
                 std::thread::sleep(LOOK);

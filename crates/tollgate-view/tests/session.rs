@@ -157,6 +157,13 @@ fn its_json_has_the_runs_and_the_comparison() {
         "why",
         "causes",
         "more_time",
+        "cpu_base",
+        "cpu_other",
+        "cpu_ratio",
+        "cpu_ratio_low",
+        "cpu_ratio_high",
+        "cpu_verdict",
+        "cpu_why",
     ];
     expected.sort_unstable();
     let mut keys = keys;

@@ -188,7 +188,8 @@ fn expect_harmless(page: &str) {
 /// A made-up run in which every text that a document may hold is `text`; names that are refused otherwise are left alone.
 fn telling(text: &str) -> Value {
     let mut run = document("20261121-015427-0001", Some("environment"), 1.0);
-    let name: String = text.chars().filter(|c| !c.is_control()).take(40).collect();
+    let name: String =
+        text.chars().filter(|c| !tollgate_model::text::commands_a_reader(*c)).take(40).collect();
     run["facts"]["cpu.model"] = json!({"status": "known", "value": text, "source": text});
     run["facts"]["cpu.flags"] = json!({"status": "known", "value": [text, text], "source": text});
     run["facts"]["cpu.smt"] = json!({"status": "unknown", "why": format!("refused: {text}")});

@@ -40,7 +40,14 @@ const MEASUREMENT: [&str; 33] = [
     "ops_per_sample",
     "group",
 ];
-const ROW: [&str; 26] = [
+const ROW: [&str; 33] = [
+    "cpu_base",
+    "cpu_other",
+    "cpu_ratio",
+    "cpu_ratio_high",
+    "cpu_ratio_low",
+    "cpu_verdict",
+    "cpu_why",
     "base_run",
     "base_name",
     "other_run",

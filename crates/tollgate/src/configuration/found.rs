@@ -42,8 +42,8 @@ const SHOWN: &[(&str, &str)] = &[
 
 /// What is measured, how long and how exactly. A verdict depends on it: where the exit status depends on one, it is not taken.
 const MEASURED: &[(&str, &str)] = &[
-    ("run", "pattern quick threshold time"),
-    ("compare", "threshold"),
+    ("run", "by pattern quick threshold time"),
+    ("compare", "by threshold"),
     ("versus", "precision threshold time"),
     ("lab", "experiment"),
 ];
