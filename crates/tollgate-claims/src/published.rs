@@ -231,7 +231,7 @@ pub struct Step {
 pub enum Shows {
     /// The interval of the ratio has no 1 in it; or a word, such as `EINVAL`, and a figure.
     Change,
-    /// The figure was above zero, and with the correction it cannot be told from zero.
+    /// The figure was above zero, and with the correction its interval has zero in it.
     Vanishes,
     /// The interval of the ratio lies within a tenth of 1.
     Nothing,

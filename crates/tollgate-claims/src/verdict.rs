@@ -18,7 +18,7 @@ pub enum Verdict {
     /// "more than 7 times".
     #[serde(rename = "holds, and more")]
     HoldsAndMore,
-    /// Some of them hold, and others do not or cannot be told; or a part of the claim is not tested.
+    /// Some of them hold, and others do not or are open; or a part of the claim is not tested.
     #[serde(rename = "holds in part")]
     InPart,
     /// None of them does.
