@@ -188,3 +188,15 @@ fn killed_it_leaves_no_process() {
         assert_eq!(versus.ended(child).status.signal(), Some(libc::SIGKILL));
     }
 }
+
+/// A container's filter may refuse kill(2). The guard of an execution then stays until the agent ends, and no execution waits for it.
+#[test]
+fn what_may_not_be_killed_is_not_waited_for() {
+    let versus = Versus::new();
+    let profile = r#"{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["kill"], "action": "SCMP_ACT_ERRNO"}]}"#;
+    let place = format!("host:seccomp={}", versus.home.file("profile.json", profile));
+    let mut child = versus.started(&["-N", "--no-trace", "--runs", "6", "--in", &place, "true", "/bin/true"]);
+    wait_for("six executions", || child.try_wait().expect("our own child"));
+    let output = versus.ended(child);
+    assert!(output.status.success(), "{output:?}");
+}
