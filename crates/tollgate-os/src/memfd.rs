@@ -42,7 +42,7 @@ impl Said {
     /// Nothing yet, and never more than these bytes.
     ///
     /// # Errors
-    /// As [`create_bounded`].
+    /// Those of memfd_create(2), ftruncate(2) and fcntl(2).
     pub fn new(most: u64) -> io::Result<Self> {
         create_bounded("said", most).map(Self)
     }

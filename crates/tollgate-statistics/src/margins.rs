@@ -93,7 +93,7 @@ const LEVELS: f64 = std::f64::consts::LN_2;
 /// confidence, where the order of each pair was drawn by a coin of its own; None where the order was given.
 ///
 /// It is what two intervals have in common. The one is that of the `ends`: neighbours that are alike count as fewer, whatever makes them
-/// alike. The other is [`by_coins`]. Pairs that are too few for it have the range of all, widened, and a side may keep its level for
+/// alike. The other is `by_coins`. Pairs that are too few for it have the range of all, widened, and a side may keep its level for
 /// all of them: it is widened by that too.
 pub fn interval_of(logs: &[f64], ends: Option<Ends>, drawn: Option<f64>) -> Option<Interval> {
     let by_pairs = ends.and_then(|ends| ends.interval(logs));
