@@ -256,7 +256,7 @@ impl Step {
             number(value).or_else(|| self.words[at].clone()).unwrap_or_else(|| "none".to_owned())
         });
         match (self.shows, self.ratio, self.low, self.high) {
-            (Shows::Vanishes, ..) => format!("{figure} cannot be told from 0 (with it {from})"),
+            (Shows::Vanishes, ..) => format!("{figure} is 0 as far as the rounds show (with it {from})"),
             (_, Some(ratio), Some(low), Some(high)) => {
                 format!("{figure} is {}", compared_within(ratio, [low, high], ["more", "less"]))
             }
@@ -585,7 +585,7 @@ mod tests {
             measured.sentences,
             [
                 "no one: without it time is 9.02, and EINVAL with it.",
-                "no two: without it time cannot be told from 0 (with it 9.02), ratio cannot be told from 0 (with it 4.51).",
+                "no two: without it time is 0 as far as the rounds show (with it 9.02), ratio is 0 as far as the rounds show (with it 4.51).",
             ]
         );
         assert!(printed("fork: Resource temporarily unavailable\nread: error\n").is_empty());
