@@ -18,7 +18,7 @@ const LIST: &str = "programs.json";
 pub const FEWEST_ROUNDS: usize = 6;
 /// Executions of each variant at most: a step that is open then is said to be open.
 pub const MOST_ROUNDS: usize = 20;
-/// Of an interval that holds at all looks, since the rounds end when the steps are decided.
+/// The interval holds at all looks, since the rounds end when the steps are decided.
 const CONFIDENCE: f64 = 0.95;
 /// A step whose interval lies within this part of 1 changes nothing that matters.
 const NO_CHANGE: f64 = 0.1;
@@ -191,7 +191,7 @@ pub struct ShownFigure {
     pub low: Option<f64>,
     /// The upper end.
     pub high: Option<f64>,
-    /// What each execution printed, in the order of the rounds; null where its threads did not run at the same time.
+    /// The figure of each execution, in the order of the rounds; null where its threads did not run at the same time.
     pub samples: Vec<Option<f64>>,
     /// What it printed in the place of a figure, such as `EINVAL`.
     pub words: Option<String>,
@@ -217,14 +217,14 @@ pub struct Step {
     pub low: Option<f64>,
     /// The upper end.
     pub high: Option<f64>,
-    /// What it shows.
+    /// Whether it is a change.
     pub shows: Shows,
-    /// What was printed in the place of the figure, without the correction and with it.
+    /// The words that were printed in place of the figure, without the correction and with it.
     #[serde(skip)]
     words: [Option<String>; 2],
 }
 
-/// What a step shows of a figure.
+/// The finding of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ShownAsPublished"))]
 #[serde(rename_all = "lowercase")]
@@ -334,7 +334,7 @@ impl Column {
     fn of_all(&self, printed: &[&BTreeMap<String, String>]) -> ShownFigure {
         let samples: Vec<Option<f64>> = printed.iter().map(|one| self.value(one)).collect();
         let known: Vec<f64> = samples.iter().flatten().copied().collect();
-        // What is missing is not chosen by the figure: the threads of that execution were apart. Anything else that is missing is no figure of all.
+        // Executions whose threads were apart are left out, which no figure chose. Any other missing figure leaves none at all.
         let apart = printed.iter().filter(|one| !self.is_together(one)).count();
         let is_whole =
             known.len() >= FEWEST_ROUNDS.min(printed.len()) && known.len() + apart == printed.len();
@@ -379,7 +379,7 @@ fn steps(program: &Program, variants: &[Variant]) -> Vec<Step> {
     pairs.flat_map(of_one).collect()
 }
 
-/// Two figures, round by round. None where neither has a figure.
+/// Compares two figures round by round; None if neither has one.
 fn step(before: &ShownFigure, after: &ShownFigure, (option, cause): (&str, &str)) -> Option<Step> {
     let is_above = |figure: &ShownFigure| figure.samples.iter().flatten().all(|sample| *sample > 0.0);
     let pairs = after.samples.iter().zip(&before.samples);
@@ -438,7 +438,7 @@ fn sentences(program: &Program, variants: &[Variant], steps: &[Step]) -> Vec<Str
     said
 }
 
-/// What the steps of a correction say together: the figures that it changes; how far none changes; or what is open. None without a step.
+/// Says which figures a correction changes, or by how much none does, or what is open. None without a step.
 fn in_words(steps: &[&Step]) -> Option<String> {
     let changes: Vec<String> =
         steps.iter().filter(|step| step.is_a_change()).map(|step| step.in_words()).collect();
