@@ -34,7 +34,8 @@ fn create_bounded(name: &str, bytes: u64) -> io::Result<File> {
     Ok(made.into())
 }
 
-/// What a program says: a file in memory that it writes to, of a fixed size. A write of more fails with EPERM; a hole takes no memory.
+/// What a program says on its standard error: a file in memory that it writes to, of a fixed size, without a reader. A write of more fails
+/// with EPERM, and so does each write of a program that sets O_APPEND; a hole takes no memory.
 #[derive(Debug)]
 pub struct Said(File);
 

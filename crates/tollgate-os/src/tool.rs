@@ -3,21 +3,21 @@
 //! A tool has children, as cc(1) has as(1), which PR_SET_PDEATHSIG of prctl(2) does not reach. So a tool is in the process group of a
 //! [`guard`].
 
+use std::io::{self, PipeReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
 use std::time::Duration;
-use std::{io, thread};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::group::{Group, guard};
-use crate::memfd::Said;
 use crate::process::{Program, bind};
 
 /// The interval between looks for the end of a tool.
 const LOOK: Duration = Duration::from_millis(1);
-/// Bytes that a tool may say. A write of more fails with EPERM.
-const MOST_WRITTEN: u64 = 16 << 20;
+/// Bytes that a tool may say. A write of more fails with EPIPE.
+const MOST_WRITTEN: usize = 16 << 20;
 /// Bytes that are kept of that.
 const MOST_SAID: usize = 1 << 16;
 
@@ -36,16 +36,20 @@ pub struct Attended {
 /// # Errors
 /// Those of memfd_create(2), fork(2) and execve(2).
 pub fn attend(command: &mut Command, limit: Duration, stop: &dyn Fn() -> bool) -> io::Result<Attended> {
-    // A file, not a pipe: long output needs no reader.
-    let said = Said::new(MOST_WRITTEN)?;
-    command.stdin(Stdio::null()).stdout(said.stream()?).stderr(said.stream()?);
+    let (reader, writer) = io::pipe()?;
+    rustix::io::ioctl_fionbio(&reader, true)?;
+    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let group = Group::of(guard(0)?);
     bind(command, || Ok(()));
     let mut program = Program(command.process_group(group.first().pid()).spawn()?);
+    // The command has the other end until it is given others.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut said = Said { reader: Some(reader), beginning: Vec::new(), bytes: 0 };
     let mut left = limit.as_millis() / LOOK.as_millis();
     let mut status = None;
     while left > 0 && !stop() {
         status = program.0.try_wait()?;
+        said.read();
         if status.is_some() {
             break;
         }
@@ -54,7 +58,32 @@ pub fn attend(command: &mut Command, limit: Duration, stop: &dyn Fn() -> bool) -
     }
     drop(program);
     drop(group);
-    Ok(Attended { status, said: said.beginning(MOST_SAID) })
+    Ok(Attended { status, said: String::from_utf8_lossy(&said.beginning).into_owned() })
+}
+
+/// What a tool says: a pipe, since no other file can be bounded for a tool that sets O_APPEND, as make(1) does.
+struct Said {
+    /// Where the tool may still write.
+    reader: Option<PipeReader>,
+    beginning: Vec<u8>,
+    /// Bytes so far.
+    bytes: usize,
+}
+
+impl Said {
+    /// Reads what the pipe holds.
+    fn read(&mut self) {
+        let mut part = [0; 1 << 16];
+        // At most the buffer of a pipe at a time: a tool that writes on and on is not listened to on and on.
+        if let Some(Ok(got)) = self.reader.as_mut().map(|reader| reader.read(&mut part)) {
+            self.bytes += got;
+            let room = MOST_SAID - self.beginning.len();
+            self.beginning.extend_from_slice(&part[..got.min(room)]);
+        }
+        if self.bytes > MOST_WRITTEN {
+            self.reader = None;
+        }
+    }
 }
 
 /// A tool of this command line gets so many bytes of address space, makes no longer file, and leaves no core file (getrlimit(2)).
@@ -100,6 +129,9 @@ mod tests {
         assert!(run("exec sleep 600", LONG, || true).status.is_none());
         let much = run("yes | head -c 100000", LONG, || false);
         assert_eq!(much.said.len(), MOST_SAID);
+        // GNU make does this to its standard output.
+        let appends = run("exec 3>>/dev/stdout; echo appended >&3", LONG, || false);
+        assert_eq!(appends.said, "appended\n");
         assert!(attend(&mut Command::new("/nowhere"), LONG, &|| false).is_err());
     }
 
