@@ -368,6 +368,13 @@ pub fn bucket_low(bucket: u32) -> u64 {
 }
 
 impl Call {
+    /// Whether it waits for a child of its process, by wait(2) or as vfork(2) does. Where the child is traced, its own calls say what
+    /// it did in that time.
+    pub fn waits_for_child(&self) -> bool {
+        let name = self.name.split(' ').next().unwrap_or_default();
+        ["wait4", "waitid", "waitpid", "vfork"].contains(&name)
+    }
+
     /// The quantile `q` of the calls, from the histogram: the middle of its bucket, at most the longest call; that call
     /// itself where it is alone in the last bucket. None without a histogram.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {

@@ -4,6 +4,9 @@
 //! Times of threads sum to more than the real time. Each is scaled: time on processors to the time in which
 //! some thread ran, waiting of each kind to the time in which none did. So contributions sum to the real
 //! time to the nanosecond; with one thread nothing is scaled, with parallel threads they are an estimate.
+//!
+//! A parent that waits for its child sleeps while the child sleeps: that time is the child's. A wait for a child, see
+//! [`Call::waits_for_child`], gets what all other waiting leaves, as for a child that was not traced.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -182,14 +185,17 @@ impl Blame {
             let processor = traced.user_ns.saturating_add(traced.sys_ns);
             whole.on_cpu_ns = inside.on_cpu_ns.max(processor);
         }
+        let waits = traced.calls.iter().filter(|call| call.waits_for_child());
+        let waits = waits.fold(Parts::default(), |sum, call| sum.plus(call.parts));
         let mut calls: BTreeMap<&str, Contribution> = BTreeMap::new();
-        for Call { name, count, parts, .. } in &traced.calls {
+        for call @ Call { name, count, parts, .. } in &traced.calls {
             let unknown = traced.idle.is_none().then_some(match traced.backend {
                 // Real time outside of calls is in there too.
                 Backend::Strace => account.unaccounted.min(inside.total_ns()),
                 _ => account.unaccounted,
             });
-            let scaled = scaled(*parts, &account, whole, unknown);
+            let among = Among { whole, waits, is_wait: call.waits_for_child() };
+            let scaled = scaled(*parts, &account, among, unknown);
             let empty = || Contribution { name: name.clone(), count: 0, parts: Parts::default() };
             let known = calls.entry(name).or_insert_with(empty);
             known.count = known.count.saturating_add(*count);
@@ -201,23 +207,49 @@ impl Blame {
     }
 }
 
+/// What a call's time is a part of.
+#[derive(Clone, Copy)]
+struct Among {
+    /// The whole tree's time.
+    whole: Parts,
+    /// That of the waits for children in it.
+    waits: Parts,
+    /// Whether the call is one of them.
+    is_wait: bool,
+}
+
 /// The part of the real time for `parts` of the whole tree's time. `unknown`: idle time, where its cause is.
-fn scaled(parts: Parts, account: &Account, whole: Parts, unknown: Option<u64>) -> Parts {
-    let waiting = [whole.sleep_ns, whole.disk_ns, whole.runqueue_ns, whole.unknown_ns];
-    // Four times of hostile documents are together no u64.
-    let waiting: u128 = waiting.map(u128::from).iter().sum();
+fn scaled(parts: Parts, account: &Account, among: Among, unknown: Option<u64>) -> Parts {
     // Where the cause of idle time is unknown, all kinds are taken together.
-    let kind = |part: u64, of_kind: u64, amount: u64| match unknown {
-        None => share(part, amount, of_kind),
-        Some(unknown) => share_of(part, unknown, waiting),
+    let kind = |of: fn(Parts) -> u64, amount: u64| {
+        let [whole, waits] = [among.whole, among.waits].map(|parts| match unknown {
+            None => of(parts).into(),
+            Some(_) => waiting(parts),
+        });
+        let amount = unknown.unwrap_or(amount);
+        let others = whole.saturating_sub(waits);
+        let left = u128::from(amount).saturating_sub(others).min(waits) as u64;
+        match among.is_wait {
+            true => share_of(of(parts), left, waits),
+            false => share_of(of(parts), amount - left, others),
+        }
     };
     Parts {
-        on_cpu_ns: share(parts.on_cpu_ns, account.busy(), whole.on_cpu_ns),
-        sleep_ns: kind(parts.sleep_ns, whole.sleep_ns, account.sleep),
-        disk_ns: kind(parts.disk_ns, whole.disk_ns, account.disk),
-        runqueue_ns: kind(parts.runqueue_ns, whole.runqueue_ns, account.runqueue),
-        unknown_ns: kind(parts.unknown_ns, whole.unknown_ns, 0),
+        on_cpu_ns: share(parts.on_cpu_ns, account.busy(), among.whole.on_cpu_ns),
+        sleep_ns: kind(|parts| parts.sleep_ns, account.sleep),
+        disk_ns: kind(|parts| parts.disk_ns, account.disk),
+        // A parent that is ready and has no processor waits for itself.
+        runqueue_ns: match unknown {
+            None => share(parts.runqueue_ns, account.runqueue, among.whole.runqueue_ns),
+            Some(_) => kind(|parts| parts.runqueue_ns, 0),
+        },
+        unknown_ns: kind(|parts| parts.unknown_ns, 0),
     }
+}
+
+/// Waiting of all kinds: four times of hostile documents are together no u64.
+fn waiting(parts: Parts) -> u128 {
+    [parts.sleep_ns, parts.disk_ns, parts.runqueue_ns, parts.unknown_ns].map(u128::from).iter().sum()
 }
 
 /// The calls of both executions, those that differ most first.

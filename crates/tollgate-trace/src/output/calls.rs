@@ -44,10 +44,10 @@ pub(crate) fn table(traced: &Traced, top: usize, blocking: usize, width: usize) 
     match traced.outside {
         Some(outside) => {
             rows.put(Look::Plain, Line::outside("outside calls", outside, rows.known), &[]);
-            rows.put(Look::Plain, Line::sum("all threads", &all, rows.known).plus(outside), &[]);
+            rows.put(Look::Plain, Line::together("all threads", &all, rows.known).plus(outside), &[]);
         }
         None => {
-            rows.put(Look::Plain, Line::sum("all calls", &all, rows.known), &[]);
+            rows.put(Look::Plain, Line::together("all calls", &all, rows.known), &[]);
             let why = if traced.leaves_calls_out() {
                 "unknown, as calls were left out"
             } else {
@@ -81,9 +81,22 @@ pub(crate) fn legend(traced: &Traced, width: usize) -> Option<String> {
     Some(format!("{of}{}.", said.join("; ")))
 }
 
+/// Says which calls no sum has.
+pub(crate) fn left_out(traced: &Traced) -> Option<String> {
+    let Known { totals: true, children: true, .. } = Known::of(traced) else { return None };
+    let waits = traced.calls.iter().filter(|call| call.waits_for_child() && call.total_ns > 0);
+    let waits: Vec<&str> = waits.map(|call| call.name.as_str()).collect();
+    (!waits.is_empty()).then(|| {
+        format!(
+            "The time of {} is in no sum: the children's own calls have it.",
+            tollgate_model::text::listed(&waits)
+        )
+    })
+}
+
 /// The columns that there is something in.
 fn keys(traced: &Traced) -> Vec<&'static str> {
-    let Known { cpu, kinds, totals } = Known::of(traced);
+    let Known { cpu, kinds, totals, .. } = Known::of(traced);
     let any = |of: fn(&Call) -> bool| traced.calls.iter().any(of);
     let has_quantiles = any(|call| !call.histogram.is_empty());
     let columns = [
@@ -136,7 +149,7 @@ impl<'a> Rows<'a> {
             self.put(Look::Faint, line, &remarks);
         }
         if calls.len() > 1 && top > 0 {
-            self.put(Look::Plain, Line::sum("  together", calls, self.known), &[]);
+            self.put(Look::Plain, Line::together("  together", calls, self.known), &[]);
         }
     }
 

@@ -43,6 +43,8 @@ pub(crate) struct Known {
     pub kinds: bool,
     /// How long calls took.
     pub totals: bool,
+    /// What the command's own children did.
+    pub children: bool,
 }
 
 impl Known {
@@ -52,6 +54,7 @@ impl Known {
             cpu: traced.backend != Backend::Strace,
             kinds: traced.backend == Backend::Bpf || traced.calls.iter().any(|call| has_kinds(&call.parts)),
             totals: !traced.is_untimed,
+            children: traced.processes > 1 && traced.attached.is_none(),
         }
     }
 }
@@ -178,6 +181,13 @@ fn whole<'a>(
 impl<'a> Line<'a> {
     pub(crate) fn of(call: &'a Call, known: Known) -> Self {
         Self { call: Some(call), ..Self::sum(&call.name, &[call], known) }
+    }
+
+    /// All calls of an execution, or all of a kind. A parent's wait for a child that is traced is the child's time, and in no sum.
+    pub(crate) fn together(name: &'static str, calls: &[&Call], known: Known) -> Self {
+        let own: Vec<&Call> =
+            calls.iter().filter(|call| !known.children || !call.waits_for_child()).copied().collect();
+        Self { counts: Self::sum(name, calls, known).counts, ..Self::sum(name, &own, known) }
     }
 
     /// Several calls as one.

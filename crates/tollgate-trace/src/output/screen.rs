@@ -68,8 +68,8 @@ fn body(traced: &Traced, view: &View, width: usize) -> String {
         }
         By::Call => {
             let mut text = calls::table(traced, view.top, view.blocking, width).render(width);
-            if let Some(legend) = calls::legend(traced, width) {
-                text.push_str(&paragraph(&legend, width, ""));
+            for note in [calls::legend(traced, width), calls::left_out(traced)].into_iter().flatten() {
+                text.push_str(&paragraph(&note, width, ""));
             }
             text
         }
@@ -352,6 +352,32 @@ Tracing with BPF added, measured in this run:
         for figure in ["4,512", "344 ms", "3.00 ms", "293 ms", "48.0 ms"] {
             assert!(unlink.contains(figure), "{figure}: {unlink}");
         }
+    }
+
+    #[test]
+    fn a_wait_for_a_child_is_in_its_row_and_in_no_sum() {
+        let mut traced = examples::build();
+        let wait = traced.tree[0].calls[1].clone();
+        traced.calls.push(wait);
+        let totals = |traced: &Traced| {
+            let text = plain(traced, &View { tree: false, histogram: false, ..ALL }, 120);
+            let line = |what: &str| {
+                text.lines().find(|line| line.trim_start().starts_with(what)).unwrap_or_default()
+            };
+            let total = |what: &str| line(what).split_whitespace().collect::<Vec<_>>().join(" ");
+            (total("wait4"), total("all threads"), total("The time of"))
+        };
+        let (wait, all, note) = totals(&traced);
+        assert!(wait.starts_with("wait4 2 50.0 ms"), "{wait}");
+        assert_eq!(note, "The time of wait4 is in no sum: the children's own calls have it.");
+        traced.calls.pop();
+        let without = totals(&traced).1;
+        let time = |line: &str| line.split(' ').skip(3).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(time(&all), time(&without));
+        // One process waits for a child that nobody traced.
+        (traced.processes, traced.calls) = (1, vec![traced.tree[0].calls[1].clone()]);
+        let (_, all, note) = totals(&traced);
+        assert!(all.contains("3.58 s") && note.is_empty(), "{all} {note}");
     }
 
     #[test]
