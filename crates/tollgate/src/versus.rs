@@ -16,7 +16,6 @@ pub use benches::explain as explain_bench;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use clap::{Args, FromArgMatches};
 use tollgate_engine::session::FunctionCount;
 use tollgate_engine::versus::{Compared, Found, Plan, Rounds};
 use tollgate_engine::{Random, interrupt};
@@ -31,7 +30,7 @@ use tollgate_view::versus::{self, hyperfine, json, text};
 
 use crate::args::ShowFormat;
 use crate::args::compare::Quantity;
-use crate::args::versus::{By, LengthArgs, VersusArgs};
+use crate::args::versus::{AroundArgs, By, ConditionArgs, LengthArgs, ResultArgs, VersusArgs};
 use crate::destination::{Destination, STANDARD_OUTPUT, expect_seen};
 use crate::failure::{Failure, plainly};
 use crate::run::sides::named;
@@ -142,12 +141,23 @@ fn execute(
 /// # Errors
 /// As [`versus()`].
 pub fn explain(line: &str, environment: &str, stacks: Option<&Path>) -> Result<(), Failure> {
-    let words = ["versus", "--in", environment, "--by", "function", "--runs", "2", "--", line];
-    let parsed = VersusArgs::augment_args(clap::Command::new("versus")).try_get_matches_from(words);
-    let args = parsed.and_then(|matches| VersusArgs::from_arg_matches(&matches));
-    let mut args = args.map_err(|error| Failure::input(error.to_string()))?;
-    args.result.stacks = stacks.map(Path::to_owned);
-    versus(&args)
+    versus(&VersusArgs {
+        commands: vec![line.to_owned()],
+        environments: vec![environment.to_owned()],
+        length: LengthArgs { runs: Some(2), ..LengthArgs::default() },
+        around: AroundArgs { shell: "default".to_owned(), ..AroundArgs::default() },
+        conditions: ConditionArgs {
+            input: "null".to_owned(),
+            output: vec!["null".to_owned()],
+            ..ConditionArgs::default()
+        },
+        result: ResultArgs {
+            by: Some(By::Function),
+            stacks: stacks.map(Path::to_owned),
+            ..ResultArgs::default()
+        },
+        ..VersusArgs::default()
+    })
 }
 
 /// The files of `--export-…` and `--stacks`, with the options.

@@ -16,7 +16,7 @@ Each COMMAND is one line for the shell, so quote it. Commands are executed in ro
 docs/versus.md has the method, and what differs from hyperfine.";
 
 /// `tollgate versus`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = examples::help("versus", AFTER))]
 pub struct VersusArgs {
     /// The commands; the others are compared with the first. With --bench: builds, OLD NEW, and patterns of benches
@@ -46,7 +46,7 @@ pub struct VersusArgs {
 }
 
 /// Builds of benches in the place of commands.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Benches")]
 pub struct BenchArgs {
     /// Compare the benches of builds, bench by bench: the first two arguments and later paths of files are builds, the others patterns of
@@ -87,7 +87,7 @@ pub enum HarnessName {
 }
 
 /// For how long commands are executed.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "How long")]
 pub struct LengthArgs {
     /// Begin no round after this time, from 1s to 24h; a bare number is seconds [default: 30s; with --bench at least 4s a
@@ -120,7 +120,7 @@ pub struct LengthArgs {
 }
 
 /// What is executed around the commands.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Around the commands")]
 pub struct AroundArgs {
     /// Execute CMD once before all executions of a command
@@ -147,7 +147,7 @@ pub struct AroundArgs {
 }
 
 /// Parameters in commands, and names.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Parameters and names")]
 pub struct ParameterArgs {
     /// Execute each command with {VAR} from MIN to MAX
@@ -174,7 +174,7 @@ pub struct ParameterArgs {
 }
 
 /// The conditions that commands are executed under.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Conditions")]
 pub struct ConditionArgs {
     /// Standard input: `null`, or a file that is opened anew for each execution
@@ -205,7 +205,7 @@ pub struct ConditionArgs {
 }
 
 /// What becomes of the result.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Results")]
 pub struct ResultArgs {
     /// Keep the runs under this label, by which show, compare and report find them; without it nothing is kept
