@@ -6,22 +6,16 @@ use tollgate_model::Unknown;
 use crate::machine::Machine;
 use crate::{kernel, uname};
 
-/// The most that is read of a kernel image or of a configuration.
-const MAX_IMAGE: u64 = 64 << 20;
+/// The most that is read of a configuration.
+const MOST: u64 = 8 << 20;
 
 /// Where it may be, the surest first: the kernel's own copy, then the files installed under its release.
-const PATHS: [&str; 11] = [
+const PATHS: [&str; 5] = [
     "/proc/config.gz",
     "/boot/config-RELEASE",
     "/lib/modules/RELEASE/config",
     "/usr/lib/modules/RELEASE/config",
     "/lib/modules/RELEASE/build/.config",
-    "/lib/modules/RELEASE/kernel/kernel/configs.ko",
-    "/lib/modules/RELEASE/kernel/kernel/configs.ko.xz",
-    "/lib/modules/RELEASE/kernel/kernel/configs.ko.zst",
-    "/lib/modules/RELEASE/kernel/kernel/configs.ko.gz",
-    "/boot/vmlinuz-RELEASE",
-    "/lib/modules/RELEASE/vmlinuz",
 ];
 
 /// The configuration of a running kernel.
@@ -73,9 +67,9 @@ pub fn running_config(machine: &Machine) -> Result<RunningConfig, Vec<Tried>> {
 
 /// The configuration in one file.
 pub(crate) fn at(machine: &Machine, path: &str) -> Result<Reading, Unknown> {
-    let bytes = machine.start_of(path, MAX_IMAGE + 1)?.value;
-    if bytes.len() as u64 > MAX_IMAGE {
-        return Err(Unknown::Unreadable(format!("{path}: larger than {} MiB", MAX_IMAGE >> 20)));
+    let bytes = machine.start_of(path, MOST + 1)?.value;
+    if bytes.len() as u64 > MOST {
+        return Err(Unknown::Unreadable(format!("{path}: larger than {} MiB", MOST >> 20)));
     }
     read(bytes.as_slice()).map_err(|error| Unknown::Unreadable(format!("{path} {error}")))
 }

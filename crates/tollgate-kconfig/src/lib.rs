@@ -1,7 +1,6 @@
 //! Reads Linux kernel configurations, counts their options by area, and compares them.
 //!
-//! [`read()`] and [`open`] read a configuration from its text, from compressed text, or out of a kernel image that
-//! carries its own (`CONFIG_IKCONFIG`). An option is known by its name. Its [`Area`], its former names and the latencies
+//! [`read()`] and [`open`] read a configuration from its text, also as gzip(1) packs it in /proc/config.gz. An option is known by its name. Its [`Area`], its former names and the latencies
 //! that it affects stand in one table, [`AREAS`]. [`compare()`] aligns several configurations under the current names
 //! of their options.
 //!
@@ -10,32 +9,26 @@
 //!
 //! Every input is untrusted: reads and unpacking are bounded, and no input makes this crate panic.
 //!
-//! Files, from the ground up: `compression` (recognised by its first bytes), `error`, `lz4`, `unpack`; `value` and `text`
-//! (the format); `image` and `embedded` (kernel images); `read`; `areas`, `compare`, `command_line`; [`output`],
-//! which shows one configuration, or the differences of several.
+//! Files, from the ground up: `error`; `value` and `text` (the format); `not_text`; `read`; `areas`, `compare`,
+//! `command_line`; [`output`], which shows one configuration, or the differences of several.
 
 #![forbid(unsafe_code)]
 
 mod areas;
 mod command_line;
 mod compare;
-mod compression;
-mod embedded;
 mod error;
-mod image;
-mod lz4;
+mod not_text;
 pub mod output;
 mod read;
 mod text;
-mod unpack;
 mod value;
 
 pub use areas::{AREAS, Affects, Area, Entry, Identity, Machine, Without, identity};
 pub use command_line::{Overridden, overridden, parameter, parameters};
 pub use compare::{Counter, Counts, Difference, DifferenceKind, compare, counter};
-pub use compression::Compression;
 pub use error::ConfigError;
-pub use read::{Reading, Source, open, read};
+pub use read::{Reading, open, read};
 pub use text::{Configuration, Foreign, Repeated, parse};
 pub use value::Value;
 

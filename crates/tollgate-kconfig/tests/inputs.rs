@@ -18,13 +18,4 @@ fn is_configuration(bytes: &[u8]) -> bool {
 fn configurations() {
     let seeds: [&[u8]; 2] = [include_bytes!("configs/small.config"), include_bytes!("configs/other.config")];
     each("configurations", 4, &seeds.map(<[u8]>::to_vec), is_configuration);
-    // Unpacking takes a thousand times as long.
-    let seeds: [&[u8]; 5] = [
-        include_bytes!("configs/kernel.gz"),
-        include_bytes!("configs/kernel.xz"),
-        include_bytes!("configs/kernel.lzma"),
-        include_bytes!("configs/kernel.lz4"),
-        include_bytes!("configs/kernel.zst"),
-    ];
-    each("packed kernels", 100, &seeds.map(<[u8]>::to_vec), is_configuration);
 }

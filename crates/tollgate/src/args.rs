@@ -461,8 +461,7 @@ pub struct KernelArgs {
 /// `tollgate inspect config`.
 #[derive(Debug, Args)]
 pub struct ConfigArgs {
-    /// A configuration, plain or compressed, a kernel image that has its own in it, a captured tree, or `-` for
-    /// standard input [default: the running kernel's]
+    /// A configuration, plain or packed by gzip, a captured tree, or `-` for standard input [default: the running kernel's]
     #[arg(value_hint = ValueHint::AnyPath)]
     pub config: Vec<PathBuf>,
     /// Only the options of this area, one by one: `entry`, `memory`, `file-systems`; can be repeated

@@ -8,7 +8,7 @@ use super::asked::Asked;
 use super::chosen::Chosen;
 use super::text;
 use crate::{
-    Configuration, Counts, Difference, DifferenceKind, Entry, Foreign, Overridden, Repeated, Source, compare,
+    Configuration, Counts, Difference, DifferenceKind, Entry, Foreign, Overridden, Repeated, compare,
     counter, identity, overridden,
 };
 
@@ -30,12 +30,8 @@ struct ConfigurationRecord<'a> {
     path: &'a str,
     /// Whether it is that of the running kernel.
     running: bool,
-    /// `plain`, `compressed` or `embedded`.
+    /// `plain`, or `compressed` by gzip(1).
     source: &'static str,
-    /// Outermost first.
-    compressions: Vec<&'static str>,
-    /// The kernel's release, or None.
-    release: Option<&'a str>,
     /// The kernel's version, or None.
     version: Option<&'a str>,
     /// The architecture, or None.
@@ -159,13 +155,7 @@ impl<'a> ConfigurationRecord<'a> {
         Self {
             path: &chosen.path,
             running: chosen.running,
-            source: match reading.source {
-                Source::Plain => "plain",
-                Source::Compressed => "compressed",
-                Source::Embedded => "embedded",
-            },
-            compressions: reading.compressions.iter().map(|compression| compression.name()).collect(),
-            release: reading.release.as_deref(),
+            source: if reading.is_compressed { "compressed" } else { "plain" },
             version: configuration.version.as_deref(),
             architecture: configuration.architecture(),
             compiler: configuration.compiler(),

@@ -4,7 +4,7 @@ use tollgate_output::figures;
 use tollgate_output::table::paragraph;
 
 use super::chosen::Chosen;
-use crate::{Configuration, Counts, Entry, Overridden, Source, Value, identity};
+use crate::{Configuration, Counts, Entry, Overridden, Value, identity};
 
 /// The columns of a value in a table; a longer one is in a remark.
 const LONGEST_VALUE: usize = 12;
@@ -16,10 +16,9 @@ pub(crate) const NOT_STATE: &str = "A configuration shows how a kernel was built
 /// Which kernel it is of: `Linux 6.18.5, x86, 64 bits, built by gcc 15.3.0`.
 pub(crate) fn kernel(chosen: &Chosen) -> String {
     let configuration = &chosen.reading.configuration;
-    let mut words = vec![match (&configuration.version, &chosen.reading.release) {
-        (Some(version), _) => format!("Linux {version}"),
-        (None, Some(release)) => format!("Linux {release}"),
-        (None, None) => "a kernel of unknown version".to_owned(),
+    let mut words = vec![match &configuration.version {
+        Some(version) => format!("Linux {version}"),
+        None => "a kernel of unknown version".to_owned(),
     }];
     words.extend(configuration.architecture().map(str::to_owned));
     let is_built_in = |name: &str| configuration.value(name) == Some(&Value::BuiltIn);
@@ -33,19 +32,10 @@ pub(crate) fn kernel(chosen: &Chosen) -> String {
     words.join(", ")
 }
 
-/// Where it was read: `/boot/vmlinuz, embedded, unpacked from xz and gzip`.
+/// Where it was read: `/proc/config.gz, unpacked from gzip`.
 pub(crate) fn source(chosen: &Chosen) -> String {
-    let mut words = vec![chosen.path.clone()];
-    match (chosen.reading.source, &chosen.reading.release) {
-        (Source::Embedded, Some(release)) => words.push(format!("embedded in the image of {release}")),
-        (Source::Embedded, None) => words.push("embedded".to_owned()),
-        (Source::Plain | Source::Compressed, _) => {}
-    }
-    let names: Vec<&str> = chosen.reading.compressions.iter().map(|compression| compression.name()).collect();
-    if !names.is_empty() {
-        words.push(format!("unpacked from {}", names.join(" and ")));
-    }
-    words.join(", ")
+    let unpacked = if chosen.reading.is_compressed { ", unpacked from gzip" } else { "" };
+    format!("{}{unpacked}", chosen.path)
 }
 
 /// The counts in a sentence.

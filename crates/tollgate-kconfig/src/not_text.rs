@@ -1,0 +1,41 @@
+//! Files that are no text, by their first bytes, and the command that makes a configuration of each.
+
+/// What a file is that is no configuration, and the way from it to one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotText {
+    /// What it is.
+    pub what: &'static str,
+    /// The command that makes a configuration of it.
+    pub command: &'static str,
+}
+
+/// The bytes of a file that show its kind.
+pub(crate) const HEAD: u64 = 0x260;
+
+/// The first bytes of compressions, as `scripts/extract-vmlinux` of the kernel's sources knows them.
+const COMPRESSIONS: [(&[u8], NotText); 7] = [
+    (b"\xfd7zXZ\0", NotText { what: "compressed by xz", command: "xz -dc" }),
+    (b"\x5d\0\0", NotText { what: "compressed by xz", command: "xz -dc" }),
+    (b"\x02\x21\x4c\x18", NotText { what: "compressed by lz4", command: "lz4 -dc" }),
+    (b"\x04\x22\x4d\x18", NotText { what: "compressed by lz4", command: "lz4 -dc" }),
+    (b"\x28\xb5\x2f\xfd", NotText { what: "compressed by zstd", command: "zstd -dc" }),
+    (b"BZh", NotText { what: "compressed by bzip2", command: "bzip2 -dc" }),
+    (b"\x89LZO\0", NotText { what: "compressed by lzop", command: "lzop -dc" }),
+];
+
+/// `scripts/extract-ikconfig` of the kernel's sources: it finds what `CONFIG_IKCONFIG` puts into a kernel or into its module `configs`.
+const IMAGE: NotText =
+    NotText { what: "a kernel image or another program", command: "scripts/extract-ikconfig" };
+/// The signature of a boot sector (Documentation/arch/x86/boot.rst, "The Real-Mode Kernel Header").
+const BOOT_FLAG: usize = 0x1fe;
+
+impl NotText {
+    /// By the first [`HEAD`] bytes. None of text.
+    pub(crate) fn from_head(head: &[u8]) -> Option<Self> {
+        let is_image = head.starts_with(b"\x7fELF")
+            || head.get(BOOT_FLAG..BOOT_FLAG + 2) == Some(b"\x55\xaa")
+            || head.starts_with(b"MZ") && head.contains(&0);
+        let known = COMPRESSIONS.iter().find(|(magic, _)| head.starts_with(magic));
+        known.map(|(_, known)| *known).or_else(|| is_image.then_some(IMAGE))
+    }
+}
