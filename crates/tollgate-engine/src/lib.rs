@@ -57,6 +57,8 @@ pub mod own_process;
 pub mod parallel;
 pub mod plan;
 mod record;
+#[cfg(test)]
+mod recorded;
 mod run;
 mod runner;
 mod schedule;

@@ -97,8 +97,12 @@ impl<'a> Session<'a> {
     }
 
     /// Executes the sides in rounds, each in a random order of its own, until every comparison is decided and narrow, or the time is over.
-    pub fn run(mut self) -> Report {
-        let mut random = Random::new(Random::seed());
+    pub fn run(self) -> Report {
+        self.seeded(Random::seed())
+    }
+
+    fn seeded(mut self, seed: u64) -> Report {
+        let mut random = Random::new(seed);
         let failed = self.measure(&mut random).err();
         self.report(failed, &mut random)
     }
@@ -196,6 +200,45 @@ mod tests {
         assert_eq!(verdict(0), Some(Verdict::Slower), "{report}");
         assert!(verdict(1).is_some_and(|verdict| !verdict.is_beyond_margin()), "{report}");
         assert!(report.to_string().starts_with("more is slower than old: "), "{report}");
+    }
+
+    /// FNV-1a of 64 bits (Fowler, Noll and Vo; RFC 9923).
+    fn hash(text: &str) -> u64 {
+        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
+    }
+
+    /// What is executed with a seed, in order, and what is reported, of closures whose times are scripted.
+    fn record(seed: u64) -> String {
+        let told = std::cell::RefCell::new(Vec::new());
+        let mut noise = Random::new(seed);
+        let noise = std::cell::RefCell::new(&mut noise);
+        let mut session = Session::new().max_time(Duration::from_secs(3600));
+        for (at, ns) in
+            [(0, 1000), (1, 1000 + 2 * (seed % 30)), (2, 1000)].into_iter().take(1 + seed as usize % 3)
+        {
+            let (told, noise) = (&told, &noise);
+            session.sides.push(Side::scripted(format!("side {at}"), move |iterations| {
+                told.borrow_mut().push(at);
+                Duration::from_nanos(iterations * ns + (noise.borrow_mut().next_u64() >> 50))
+            }));
+        }
+        let report = session.seeded(seed);
+        format!("{:?}\n{report:?}\n{report}\n", told.borrow())
+    }
+
+    #[test]
+    fn orders_and_reports_are_as_recorded() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/recordings/closures");
+        let mut found = record(2);
+        (1..=40).for_each(|seed| found += &format!("{seed} {:016x}\n", hash(&record(seed))));
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(path, &found).expect("the recording is written");
+        }
+        let kept = std::fs::read_to_string(path).expect("the recording");
+        let differs = found.lines().zip(kept.lines()).find(|(found, kept)| found != kept);
+        assert_eq!((differs, found.len()), (None, kept.len()));
     }
 
     #[test]

@@ -34,6 +34,12 @@ impl<'a> Side<'a> {
         Self { name, figures: Vec::new(), what }
     }
 
+    /// One whose batches take what `batch` says.
+    #[cfg(test)]
+    pub(crate) fn scripted(name: String, batch: impl FnMut(u64) -> Duration + 'a) -> Self {
+        Self::new(name, What::Closure(Box::new(batch)))
+    }
+
     pub(crate) fn closure<T>(name: String, mut closure: impl FnMut() -> T + 'a) -> Self {
         let batch = move |iterations| {
             let began = Instant::now();

@@ -476,3 +476,48 @@ fn the_reason_of_a_panic_is_its_message() {
         assert_eq!(super::builds::last_words(said), reason);
     }
 }
+
+#[test]
+fn orders_and_documents_are_as_recorded() {
+    let names = ["old", "new", "newer"];
+    let own = Harness::Template(Box::new(custom("{ns}")));
+    let builds = [builds(own, &names), builds(Harness::Divan, &names)];
+    crate::recorded::hold("benches", |seed| {
+        let mut recorded = String::new();
+        for builds in &builds {
+            let is_divan = builds.harness() == &Harness::Divan;
+            let mut mock = Mock::new(|order: &Order, noise: f64| {
+                let bench = order.words.last().map_or("", String::as_str);
+                let link = Path::new(&order.words[0]);
+                let is_new = link.ends_with("build-001");
+                let ns = 1000.0 * noise * if is_new && bench == "b" { 1.03 } else { 1.0 };
+                match bench {
+                    "panics" if is_new => (String::new(), End::Ended(Ended::Exit(101))),
+                    _ if is_divan => {
+                        (format!("╰─ a  9 ns │ 9 ns │ {ns:.1} ns │ 9 ns │ 20 │ 1280\n"), ended())
+                    }
+                    _ => (format!("{ns}"), ended()),
+                }
+            });
+            mock.random = Random::new(seed);
+            mock.interrupted_after = if seed % 4 == 0 { 40 + seed as usize } else { usize::MAX };
+            let mut benches: Vec<Bench> = ["a", "b", "panics"].map(bench).into();
+            benches.push(Bench { name: "c".to_owned(), builds: vec![0, 1, 2] });
+            benches.push(Bench { name: "gone".to_owned(), builds: vec![0] });
+            let rounds = [Rounds { least: 1, most: 40 }, Rounds::exactly(5), Rounds { least: 3, most: 30 }];
+            let time = Duration::from_secs(if seed % 3 == 2 { 0 } else { 600 });
+            let plan = Plan { seed, rounds: rounds[seed as usize % 3], time, ..plan(benches) };
+            let compared = measure(builds, &mut mock, &plan, &mut |_| {}).unwrap();
+            for order in &mock.orders {
+                let link = Path::new(&order.words[0]).file_name().unwrap_or_default().to_string_lossy();
+                recorded += &format!("{link} {}, ", order.words[1..].join(" "));
+            }
+            for found in &compared.found {
+                recorded += "\n";
+                recorded += &serde_json::to_string(&found.measurements).unwrap();
+            }
+            recorded += &format!("\n{:?} {:?}\n", compared.facts, compared.interrupted);
+        }
+        recorded
+    });
+}

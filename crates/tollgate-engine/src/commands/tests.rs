@@ -348,3 +348,51 @@ fn a_case_that_hangs_on_one_side_leaves_time_for_the_rest() {
     table.records[1][0].add(Attempt::OutOfTime, second, second);
     assert_eq!(table.next(&[0], left, &mut random), Some((0, vec![0])));
 }
+
+#[test]
+fn orders_and_documents_are_as_recorded() {
+    crate::recorded::hold("workloads", |seed| {
+        let mut recorded = String::new();
+        for (sides, refuses, least, precision) in
+            [(1, 9, 6, 0.01), (2, 9, 8, 0.0001), (2, 1, 4, 0.05), (3, 9, 3, 0.02), (3, 1, 5, 1e-9)]
+        {
+            let told = Told::default();
+            let mut noise = Random::new(seed);
+            let noise = RefCell::new(&mut noise);
+            let mut fakes: Vec<Fake> = (0..sides)
+                .map(|side| {
+                    let lost = (side == 2).then_some((seed % 3, seed as usize % 7));
+                    let noise = &noise;
+                    let mut fake = Fake::new(side, &told, move |case, repetition| {
+                        let noise = noise.borrow_mut().next_u64() >> 54;
+                        match (case, repetition) {
+                            now if lost == Some(now) => Err(Halt::Lost("it ended".to_owned())),
+                            (2, 4) if seed % 5 == 1 => Ok(Attempt::OutOfTime),
+                            (100, 2) if seed % 8 == 3 => {
+                                Err(Halt::Run(BenchError::Interrupted(libc::SIGINT)))
+                            }
+                            _ => took(1_000_000 * (1 + case % 3) + noise),
+                        }
+                    });
+                    fake.refuses = vec![refuses];
+                    fake
+                })
+                .collect();
+            let mut executors: Vec<&mut dyn Executor> =
+                fakes.iter_mut().map(|fake| -> &mut dyn Executor { fake }).collect();
+            let most = if precision < 1e-6 { 12 } else { usize::MAX };
+            let terms = Terms { seed, most, ..terms(3_600_000, least, precision) };
+            let found = measure(&group(3, 2), &mut executors, &terms).expect("measured");
+            for (side, step, case) in told.borrow().iter() {
+                recorded += &format!("{step} {case} on {side}, ");
+            }
+            for OnSide { findings, lost, is_over } in &found {
+                let measurements = serde_json::to_string(&findings.measurements).expect("a document");
+                let facts = (&findings.facts, findings.interrupted, &findings.out_of_time);
+                recorded += &format!("\n{measurements} {facts:?} {lost:?} {is_over}");
+            }
+            recorded += "\n";
+        }
+        recorded
+    });
+}

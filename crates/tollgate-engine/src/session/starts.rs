@@ -223,3 +223,6 @@ impl<'c> Starts<'c> {
         (self.rounds > 0).then(|| ("run.rounds_of_starts".to_owned(), Fact::known(rounds, source)))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -157,4 +157,23 @@ mod tests {
         }
         assert!(firsts.iter().all(|&first| first > 60), "{firsts:?}");
     }
+
+    #[test]
+    fn orders_are_as_recorded() {
+        crate::recorded::hold("turns", |seed| {
+            let mut random = Random::new(seed);
+            let units: Vec<Unit> = (0..20).map(|case| unit(&[case], 60 << (case % 7))).collect();
+            let mut recorded = String::new();
+            for sides in 2..5 {
+                let mut order = Order::new((0..sides).collect());
+                for round in 0..4 {
+                    for turn in turns(&units, round, &mut random) {
+                        recorded += &format!("{:?} {:?}, ", turn.cases, order.next(&mut random));
+                    }
+                    recorded += "\n";
+                }
+            }
+            recorded
+        });
+    }
 }

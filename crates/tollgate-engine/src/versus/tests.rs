@@ -358,3 +358,51 @@ fn processor_times_end_a_comparison_that_real_times_would_not() {
     };
     assert_eq!((rounds(true), rounds(false)), (rounds::LEAST_PAIRS, 60));
 }
+
+/// What is executed, in order, and what came of it, over lengths, places that are lost, states, starts and failures.
+#[test]
+fn orders_and_documents_are_as_recorded() {
+    crate::recorded::hold("versus", |seed| {
+        let rounds = Rounds { least: 3, most: 60 };
+        let usual = Plan { seed, rounds, ..plan(&["a 20", "b 30", "c 20"]) };
+        let traced = Plan { is_traced: true, start: Some(order_of("start 2")), ..plan(&["a 4", "b 6"]) };
+        let plans = [
+            Plan { rounds: Rounds::exactly(4), ..usual.clone() },
+            Plan { until_decided: true, ..usual.clone() },
+            Plan { commands: vec![given("a 20")], ..usual.clone() },
+            Plan { seed, rounds: Rounds { least: 1, most: 20 }, time: Duration::ZERO, ..traced.clone() },
+            Plan { seed, rounds, ..traced },
+            Plan { by_processor: true, precision: 0.0, ..usual },
+        ];
+        let lost_after = |after: u64| Mock { lost_after: Some(after as usize), ..Mock::default() };
+        let mut recorded = String::new();
+        let mut record = |mocks: &mut [&mut Mock], plan: &Plan| {
+            let compared = {
+                let mut places: Vec<&mut dyn Executor> =
+                    mocks.iter_mut().map(|mock| -> &mut dyn Executor { &mut **mock }).collect();
+                measure(&mut places, plan, &mut |_| {})
+            };
+            let orders = mocks.iter().map(|mock| mock.log.join(", ") + "\n").collect::<String>();
+            recorded += &match compared {
+                Ok(Compared { found, facts, lost, interrupted }) => {
+                    let documents = found.iter().map(|found| {
+                        let document = serde_json::to_string(&found.measurements).expect("a document");
+                        format!("{document} {} {:?} {:?}\n", found.is_corrected, found.failed, found.cold)
+                    });
+                    let documents = documents.collect::<String>();
+                    format!("{orders}{documents}{facts:?} {lost:?} {interrupted:?}\n")
+                }
+                Err(why) => format!("{orders}{why}\n"),
+            };
+        };
+        for plan in &plans {
+            record(&mut [&mut Mock::default()], plan);
+            record(&mut [&mut Mock { is_stateful: true, ..Mock::default() }], plan);
+            record(&mut [&mut Mock::default(), &mut lost_after(20 + seed)], plan);
+        }
+        record(&mut [&mut lost_after(9)], &plans[0]);
+        let ends = Some((11, End::Ended(Ended::Exit(1))));
+        record(&mut [&mut Mock { end_after: ends, ..Mock::default() }], &plans[0]);
+        recorded
+    });
+}
