@@ -1,0 +1,225 @@
+//! A case on its sides: its figures, and what is known of their comparisons.
+
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use tollgate_statistics::sorting::Ordered as _;
+use tollgate_statistics::{Neighbours, Verdict, median, neighbours, settled_interval};
+
+use crate::{Places, Plan, Trial};
+
+/// With fewer pairs an interval is not trusted to be narrow.
+pub(crate) const LEAST_PAIRS: usize = 16;
+/// The confidence of the interval of a side alone, at all looks together.
+const CONFIDENCE: f64 = 0.95;
+
+/// What is known of the comparisons of a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum State {
+    /// A verdict is inconclusive, or rests on too few executions.
+    Undecided,
+    /// An interval is wide.
+    Wide,
+    /// Nothing more is asked for.
+    Narrow,
+}
+
+/// A case on its sides.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    pub sides: Vec<Side>,
+    /// What its rounds took together and at most, by the clock of the trial, and how many there were.
+    pub taken: Duration,
+    pub longest: Duration,
+    pub executed: u32,
+    pub state: State,
+    /// The pairs after which it was looked at last.
+    looked: usize,
+}
+
+/// A case on a side.
+#[derive(Debug, Clone)]
+pub(crate) struct Side {
+    pub number: usize,
+    /// One for each round that was timed.
+    pub figures: Vec<f64>,
+    /// For each of them whether what was executed before it in its place was the same.
+    pub is_after_itself: Vec<bool>,
+    /// Whether it is not executed any more.
+    pub is_left: bool,
+}
+
+impl Case {
+    pub fn new(sides: &[usize]) -> Self {
+        let side = |number: &usize| Side {
+            number: *number,
+            figures: Vec::new(),
+            is_after_itself: Vec::new(),
+            is_left: false,
+        };
+        Self {
+            sides: sides.iter().map(side).collect(),
+            taken: Duration::ZERO,
+            longest: Duration::ZERO,
+            executed: 0,
+            state: State::Undecided,
+            looked: 0,
+        }
+    }
+
+    pub fn side(&mut self, number: usize) -> Option<&mut Side> {
+        self.sides.iter_mut().find(|side| side.number == number)
+    }
+
+    /// Its sides that are executed.
+    pub fn open<'a>(&'a self, places: &'a Places) -> impl Iterator<Item = &'a Side> {
+        self.sides.iter().filter(|side| !side.is_left && places.has(side.number))
+    }
+
+    /// The rounds of which every side that is executed has a figure.
+    pub fn pairs(&self, places: &Places) -> usize {
+        self.open(places).map(|side| side.figures.len()).min().unwrap_or_default()
+    }
+
+    /// Notes what a round of it took.
+    pub fn took(&mut self, round: Duration) {
+        self.taken += round;
+        self.longest = self.longest.max(round);
+        self.executed += 1;
+    }
+
+    /// What a round of it takes.
+    fn round(&self) -> Duration {
+        self.taken / self.executed.max(1)
+    }
+
+    pub fn begin_anew(&mut self) {
+        for side in &mut self.sides {
+            side.figures.clear();
+            side.is_after_itself.clear();
+        }
+        (self.state, self.looked) = (State::Undecided, 0);
+    }
+
+    /// Looks at its comparisons, where it has enough new figures: its intervals hold at all looks together, and with many figures a look
+    /// takes its time. The last comparison, with its side.
+    pub fn look(
+        &mut self,
+        places: &Places,
+        plan: &Plan,
+        trial: &impl Trial,
+        rows: Option<usize>,
+    ) -> Option<(usize, Neighbours)> {
+        let pairs = self.pairs(places);
+        if pairs < LEAST_PAIRS || pairs < self.looked + self.looked / 20 {
+            return None;
+        }
+        let figures = |side: &Side| -> Vec<f64> {
+            let less = trial.less(side.number);
+            side.figures[..pairs].iter().map(|figure| figure - less).collect()
+        };
+        let all: Vec<(usize, Vec<f64>)> =
+            self.open(places).map(|side| (side.number, figures(side))).collect();
+        let ((_, base), others) = all.split_first()?;
+        let mut state = State::Narrow;
+        let mut last = None;
+        for (side, figures) in others {
+            let rows = rows.unwrap_or(others.len());
+            let found = neighbours(base, figures, rows, plan.asked, plan.is_whole);
+            last = found.map(|found| (*side, found)).or(last);
+            state = state.min(found.map_or(State::Undecided, |found| state_of(&found, plan)));
+        }
+        if others.is_empty() && !is_narrow(base, plan.precision) {
+            state = State::Wide;
+        }
+        (self.state, self.looked) = (state, pairs);
+        last
+    }
+}
+
+fn state_of(found: &Neighbours, plan: &Plan) -> State {
+    match found.verdict {
+        Verdict::Inconclusive if plan.until_decided => State::Undecided,
+        _ if found.is_precise(plan.precision) => State::Narrow,
+        _ if found.is_precise(f64::INFINITY) => State::Wide,
+        _ => State::Undecided,
+    }
+}
+
+/// Whether the median of a side alone is known so well.
+fn is_narrow(figures: &[f64], precision: f64) -> bool {
+    let interval = settled_interval(figures, CONFIDENCE);
+    let median = median(figures).filter(|median| *median > 0.0);
+    interval.zip(median).is_some_and(|(interval, median)| interval.high - interval.low <= precision * median)
+}
+
+/// The cases of the next round, where so much time is left: first those that the time brings to the pairs of an interval, as all of too few
+/// pairs would be a row without a verdict for each; then those whose comparisons are undecided; and when there are none, those whose
+/// intervals are wide.
+pub(crate) fn chosen(cases: &[Case], places: &Places, mut left: Duration) -> Vec<usize> {
+    let open = || {
+        let open = cases.iter().enumerate().filter(|(_, case)| case.open(places).next().is_some());
+        open.map(|(at, case)| (at, case, case.pairs(places)))
+    };
+    let mut lacking: Vec<(usize, &Case, usize)> = open().filter(|(.., pairs)| *pairs < LEAST_PAIRS).collect();
+    lacking.order_by_key(|(_, case, pairs)| (Reverse(*pairs), case.round()));
+    let is_carried = |(_, case, pairs): &&(usize, &Case, usize)| {
+        let rest = left.checked_sub(case.round() * (LEAST_PAIRS - pairs) as u32);
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    let carried: Vec<usize> = lacking.iter().take_while(is_carried).map(|(at, ..)| *at).collect();
+    let has_pairs = || open().filter(|(.., pairs)| *pairs >= LEAST_PAIRS);
+    let least = has_pairs().map(|(_, case, _)| case.state).min().filter(|state| *state != State::Narrow);
+    match (carried.is_empty(), least) {
+        (false, _) => carried,
+        (true, Some(least)) => {
+            has_pairs().filter(|(_, case, _)| case.state == least).map(|(at, ..)| at).collect()
+        }
+        // The time is for no other.
+        (true, None) => lacking.into_iter().map(|(at, ..)| at).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A case with so many pairs, each of which took so many ms.
+    fn case(pairs: usize, ms: u64, state: State) -> Case {
+        let mut case = Case { state, ..Case::new(&[0, 1]) };
+        case.sides.iter_mut().for_each(|side| side.figures = vec![1.0; pairs]);
+        case.took(Duration::from_millis(ms));
+        case
+    }
+
+    #[test]
+    fn cases_begin_that_the_time_brings_to_an_interval_and_the_decided_leave_theirs_to_others() {
+        use State::{Narrow, Undecided, Wide};
+        let places = Places::of_each(2);
+        let chosen = |cases: &[Case], ms| chosen(cases, &places, Duration::from_millis(ms));
+        let new = [300, 100, 200].map(|ms| case(0, ms, Undecided));
+        // Sixteen pairs of each.
+        assert_eq!(chosen(&new, 9600), [1, 2, 0]);
+        assert_eq!(chosen(&new, 9599), [1, 2]);
+        assert_eq!(chosen(&new, 4799), [1]);
+        // For none of them: they share it.
+        assert_eq!(chosen(&new, 1599), [1, 2, 0]);
+        // One that has begun comes first, although it is slow.
+        let mut begun = [case(1, 300, Undecided), case(0, 100, Undecided), case(16, 100, Undecided)];
+        assert_eq!(chosen(&begun, 6099), [0]);
+        assert_eq!(chosen(&begun, 6100), [0, 1]);
+        // It will not be brought there any more, nor will the new one.
+        assert_eq!(chosen(&begun, 1599), [2]);
+        begun[2].state = Wide;
+        assert_eq!(chosen(&begun, 1599), [2]);
+        begun[2].state = Narrow;
+        assert_eq!(chosen(&begun, 1599), [0, 1]);
+        let settled = [case(16, 100, Narrow), case(20, 100, Undecided), case(20, 100, Wide)];
+        assert_eq!(chosen(&settled, 10_000), [1]);
+        assert_eq!(chosen(&settled[..1], 10_000), [0_usize; 0]);
+        let mut left = case(0, 100, Undecided);
+        left.sides.iter_mut().for_each(|side| side.is_left = true);
+        assert_eq!(chosen(&[left], 10_000), [0_usize; 0]);
+    }
+}

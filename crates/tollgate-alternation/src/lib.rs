@@ -1,0 +1,33 @@
+//! Which side of a comparison is executed next, and when the comparison ends.
+//!
+//! A comparison has *cases*, such as benches, each on some *sides*, such as builds. A *round* executes the cases that are due, each once on
+//! each of its sides, in an order that is drawn anew. The figures of one round were neighbours in time, so they are compared pair by pair.
+//! What an execution is, only the [`Trial`] knows, which also has the clock: nothing here waits, and nothing starts a process. So a
+//! simulation can drive what measures.
+//!
+//! - [`Plan`]: for how long, and how precisely. [`Trial`]: what is executed.
+//! - [`Alternation`]: the rounds. [`Places`]: where sides are executed, and which places are lost.
+//! - [`drawn`], [`Mirrored`]: the orders.
+
+#![forbid(unsafe_code)]
+
+mod case;
+mod order;
+mod places;
+mod plan;
+mod rounds;
+mod trial;
+
+#[cfg(test)]
+mod tests;
+
+pub use order::{InTurn, Mirrored, drawn};
+pub use places::{Halt, Places};
+pub use plan::{Plan, Rounds};
+pub use rounds::Alternation;
+pub use trial::{How, Outcome, SoFar, Trial, Turn};
+
+// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

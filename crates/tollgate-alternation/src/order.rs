@@ -1,0 +1,70 @@
+//! In which order the sides of a round are executed.
+
+use tollgate_statistics::median;
+use tollgate_statistics::random::Random;
+
+/// After so many rounds it is looked at whether the order matters: with many sides one follows itself rarely.
+pub(crate) const LOOKS_AT_ORDER: [u32; 6] = [10, 16, 24, 32, 48, 64];
+
+/// These in random order. Each round has a coin of its own: so the signs of pairs are fair and independent where nothing differs.
+pub fn drawn(mut sides: Vec<usize>, random: &mut Random) -> Vec<usize> {
+    random.shuffle(&mut sides);
+    sides
+}
+
+/// One order at random, then its reverse (ABBA or BAAB): a trend within two turns adds nothing to either side.
+///
+/// The signs of two turns are no coins of their own, but all of a pair of processes reversed changes the sign of the pair's median alone. So it
+/// is for turns whose pairs of processes are compared, and not for rounds that are.
+#[derive(Debug, Clone)]
+pub struct Mirrored {
+    order: Vec<usize>,
+    is_to_reverse: bool,
+}
+
+impl Mirrored {
+    /// Of these sides.
+    pub fn new(sides: Vec<usize>) -> Self {
+        Self { order: sides, is_to_reverse: false }
+    }
+
+    /// The order of the next turn.
+    pub fn next(&mut self, random: &mut Random) -> Vec<usize> {
+        if self.is_to_reverse {
+            self.order.reverse();
+        } else {
+            random.shuffle(&mut self.order);
+        }
+        self.is_to_reverse = !self.is_to_reverse;
+        self.order.clone()
+    }
+}
+
+/// An order that is kept from round to round, since the figures of a side depend on which side came before it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InTurn {
+    /// The order.
+    pub order: Vec<usize>,
+    /// The first side of which that was seen.
+    pub side: usize,
+    /// The median of its figures after another side, and after itself.
+    pub medians: [f64; 2],
+}
+
+/// The medians of the figures that came after another side and of those that came after the same one, where the two have no value in common
+/// and lie apart. A checkout of what is checked out already is none.
+pub(crate) fn depends(figures: &[f64], is_after_itself: &[bool]) -> Option<[f64; 2]> {
+    /// With four of each, one order in 35 has no value in common by chance.
+    const LEAST: usize = 4;
+    const APART: f64 = 1.5;
+    let both = [false, true].map(|after_itself| {
+        let meant = figures.iter().zip(is_after_itself).filter(|(_, is)| **is == after_itself);
+        meant.map(|(figure, _)| *figure).collect::<Vec<f64>>()
+    });
+    let [Some(other), Some(itself)] = both.each_ref().map(|figures| median(figures)) else { return None };
+    let least = both.each_ref().map(|figures| figures.iter().copied().fold(f64::INFINITY, f64::min));
+    let most = both.each_ref().map(|figures| figures.iter().copied().fold(0.0, f64::max));
+    let is_separate = most[0] < least[1] || most[1] < least[0];
+    let is_apart = other.max(itself) > APART * other.min(itself);
+    (both.iter().all(|figures| figures.len() >= LEAST) && is_separate && is_apart).then_some([other, itself])
+}
