@@ -9,7 +9,7 @@ use tollgate_statistics::{Neighbours, Verdict, median, neighbours, settled_inter
 use crate::{Places, Plan, Trial};
 
 /// With fewer pairs an interval is not trusted to be narrow.
-pub(crate) const LEAST_PAIRS: usize = 16;
+pub const LEAST_PAIRS: usize = 16;
 /// The confidence of the interval of a side alone, at all looks together.
 const CONFIDENCE: f64 = 0.95;
 

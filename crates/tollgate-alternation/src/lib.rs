@@ -21,6 +21,7 @@ mod trial;
 #[cfg(test)]
 mod tests;
 
+pub use case::LEAST_PAIRS;
 pub use order::{InTurn, Mirrored, drawn};
 pub use places::{Halt, Places};
 pub use plan::{Plan, Rounds};

@@ -212,15 +212,15 @@ impl Alternation {
                 let turn = Turn { case, side, how, number };
                 let place = self.places.of(side);
                 let so_far = &self.so_far;
-                if matches!(step, Step::Execute) && self.places.has(side) {
-                    let before = self.last[place].replace((case, side));
-                    is_after_itself.push((side, before == Some((case, side))));
-                }
                 let outcome = self.places.step(place, || match step {
                     Step::Prepare => trial.prepare(&turn, so_far),
                     Step::Execute => trial.execute(&turn, so_far),
                     Step::Conclude => trial.conclude(&turn, outcome, so_far),
                 })?;
+                if let (Step::Execute, Some(Outcome::Figure(_))) = (step, outcome) {
+                    let before = self.last[place].replace((case, side));
+                    is_after_itself.push((side, before == Some((case, side))));
+                }
                 match outcome {
                     Some(Outcome::LeaveCase) => {
                         self.leave(case);

@@ -97,7 +97,7 @@ pub enum How {
 pub enum Outcome {
     /// A figure. 0 where it has none: its round keeps its place, and is not compared.
     Figure(f64),
-    /// Nothing that is compared.
+    /// Nothing was executed, or nothing that is compared.
     Done,
     /// The case is not executed on this side any more.
     LeaveSide,

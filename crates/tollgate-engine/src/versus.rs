@@ -17,5 +17,6 @@ mod tests;
 pub use cell::Found;
 pub use executor::Executor;
 pub use order::{Cooled, End, Execution, How, Input, Order, Output};
-pub use plan::{Accepts, Given, Plan, Rounds};
+pub use plan::{Accepts, Given, Plan};
 pub use rounds::{Compared, Doing, NotCompared, measure};
+pub use tollgate_alternation::Rounds;

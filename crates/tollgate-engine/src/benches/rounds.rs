@@ -18,8 +18,9 @@ use super::harness::Size;
 use crate::run::BenchError;
 use crate::versus::executor::{Executor, Halt};
 use crate::versus::plan::patience;
-use crate::versus::rounds::{LEAST_PAIRS, schedule_facts};
+use crate::versus::rounds::schedule_facts;
 use crate::versus::{Compared, Doing, Found, NotCompared, Rounds};
+use tollgate_alternation::LEAST_PAIRS;
 use tollgate_model::stats::random::Random;
 
 /// A comparison of the benches of builds.

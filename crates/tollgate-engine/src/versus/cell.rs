@@ -32,8 +32,6 @@ struct Timed {
     used: Option<Used>,
     memory: Option<u64>,
     ended: Ended,
-    /// Whether the execution before it in its place was of the same command.
-    is_after_itself: bool,
 }
 
 /// A command in one place.
@@ -81,12 +79,6 @@ impl Cell {
         self.timed.iter().map(|timed| timed.wall_ns).collect()
     }
 
-    /// The times on a processor, in nanoseconds; 0 where it is not known.
-    pub fn processor_times(&self) -> Vec<f64> {
-        let time = |used: Used| used.user_ns.saturating_add(used.sys_ns) as f64;
-        self.timed.iter().map(|timed| timed.used.map_or(0.0, time)).collect()
-    }
-
     /// The shortest of the executions so far, in nanoseconds.
     pub fn shortest(&self) -> Option<f64> {
         self.warm.iter().copied().chain(self.timed.iter().map(|timed| timed.wall_ns)).min_by(f64::total_cmp)
@@ -97,40 +89,14 @@ impl Cell {
         self.warm.push(execution.wall_ns as f64);
     }
 
-    pub fn time(&mut self, execution: &Execution, ended: Ended, is_after_itself: bool) {
+    pub fn time(&mut self, execution: &Execution, ended: Ended) {
         self.took(execution);
         self.timed.push(Timed {
             wall_ns: execution.wall_ns as f64,
-            used: matches!(execution.end, End::Ended(_)).then_some(Used {
-                user_ns: execution.user_ns,
-                sys_ns: execution.sys_ns,
-                faults: execution.faults,
-            }),
+            used: used(execution),
             memory: execution.memory,
             ended,
-            is_after_itself,
         });
-    }
-
-    /// The medians of the executions that came after another command and of those that came after the same one, in nanoseconds, where the
-    /// two have no value in common and lie apart: what a command does depends on which one was executed before it. A checkout of what is
-    /// checked out already is none.
-    pub fn depends(&self) -> Option<[f64; 2]> {
-        /// With four of each, one order in 35 has no value in common by chance.
-        const LEAST: usize = 4;
-        const APART: f64 = 1.5;
-        let of = |after_itself: bool| -> Vec<f64> {
-            let meant = self.timed.iter().filter(|timed| timed.is_after_itself == after_itself);
-            meant.map(|timed| timed.wall_ns).collect()
-        };
-        let both = [of(false), of(true)];
-        let medians = both.each_ref().map(|times| stats::median(times));
-        let [Some(other), Some(itself)] = medians else { return None };
-        let least = both.each_ref().map(|times| times.iter().copied().fold(f64::INFINITY, f64::min));
-        let most = both.each_ref().map(|times| times.iter().copied().fold(0.0, f64::max));
-        let is_separate = most[0] < least[1] || most[1] < least[0];
-        let is_apart = other.max(itself) > APART * other.min(itself);
-        (both.iter().all(|times| times.len() >= LEAST) && is_separate && is_apart).then_some([other, itself])
     }
 
     /// Drops all executions.
@@ -258,6 +224,19 @@ impl Cell {
             .collect();
         Found { measurements, is_corrected: around.is_some(), failed, cold: self.cold }
     }
+}
+
+fn used(execution: &Execution) -> Option<Used> {
+    matches!(execution.end, End::Ended(_)).then_some(Used {
+        user_ns: execution.user_ns,
+        sys_ns: execution.sys_ns,
+        faults: execution.faults,
+    })
+}
+
+/// The time of an execution on a processor, in nanoseconds; 0 where it is not known.
+pub(super) fn processor_time(execution: &Execution) -> f64 {
+    used(execution).map_or(0.0, |used| used.user_ns.saturating_add(used.sys_ns) as f64)
 }
 
 fn noted(mut measurement: Measurement, notes: Vec<String>) -> Measurement {

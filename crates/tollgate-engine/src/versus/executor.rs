@@ -20,10 +20,4 @@ pub trait Executor {
 }
 
 /// Why a place executes nothing more.
-#[derive(Debug)]
-pub enum Halt {
-    /// The environment ended; the others go on.
-    Lost(String),
-    /// The comparison ends, or the user stops it.
-    Run(BenchError),
-}
+pub type Halt = tollgate_alternation::Halt<BenchError>;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tollgate_alternation::Rounds;
 use tollgate_model::traced::Ended;
 
 use super::order::Order;
@@ -45,25 +46,6 @@ pub struct Plan {
 
 /// A command whose time without what surrounds it is below this is corrected for that.
 pub const SHORT: Duration = Duration::from_millis(5);
-
-/// How many executions of each command are timed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rounds {
-    /// At least so many, also beyond the time.
-    pub least: u32,
-    /// At most so many.
-    pub most: u32,
-}
-
-impl Rounds {
-    /// No round more than this: a document holds as many processes for each of its cases.
-    pub const MOST: u32 = 100_000;
-
-    /// Exactly so many.
-    pub fn exactly(number: u32) -> Self {
-        Self { least: number, most: number }
-    }
-}
 
 /// A command, and what is executed around it.
 #[derive(Debug, Clone)]

@@ -8,13 +8,14 @@
 
 use std::time::{Duration, Instant};
 
+use tollgate_alternation::{Alternation, How as Purpose, Outcome, Places, SoFar, Trial, Turn};
 use tollgate_model::estimate::CONFIDENCE;
 use tollgate_model::traced::{Backend, Ended};
 use tollgate_model::versus::IN_TURN;
 use tollgate_model::{Fact, compare, stats};
 
-use super::cell::{Cell, Found};
-use super::executor::{Executor, Halt};
+use super::cell::{Cell, Found, processor_time};
+use super::executor::Executor;
 use super::order::{End, Execution, How, Order};
 use super::plan::{Accepts, Given, Plan, SHORT};
 use crate::ending::signal_name;
@@ -23,15 +24,9 @@ use crate::measure::INTERRUPTED;
 use crate::run::BenchError;
 use tollgate_model::stats::random::Random;
 
-/// Rounds that are traced take at most this share of the time, and are at most so many; by ptrace(2), which stops a command twice a call,
-/// fewer.
-const TRACED_SHARE: f64 = 0.2;
-const MOST_TRACED: usize = 25;
-const MOST_BY_PTRACE: usize = 3;
-/// With fewer pairs an interval is not trusted to be narrow.
-pub(crate) const LEAST_PAIRS: usize = 16;
-/// After so many rounds it is looked at whether the order matters: with many commands one follows itself rarely.
-const LOOKS_AT_ORDER: [u32; 6] = [10, 16, 24, 32, 48, 64];
+/// Rounds that are traced are at most so many; by ptrace(2), which stops a command twice a call, fewer.
+const MOST_TRACED: u32 = 25;
+const MOST_BY_PTRACE: u32 = 3;
 /// Executions of what surrounds a command, before it is known whether it matters.
 const STARTS: u32 = 5;
 /// The variable that tells a command the number of its execution: scripts that hyperfine executes have it in names of files.
@@ -86,39 +81,43 @@ pub enum NotCompared {
 /// # Errors
 /// See [`NotCompared`]. What is to clean up is executed also then.
 pub fn measure(
-    places: &mut [&mut dyn Executor],
+    executors: &mut [&mut dyn Executor],
     plan: &Plan,
     watch: &mut dyn FnMut(&Doing<'_>),
 ) -> Result<Compared, NotCompared> {
-    let cells = plan.commands.len() * places.len();
-    let mut run = Run {
+    let (places, cells) = (executors.len(), plan.commands.len() * executors.len());
+    let mut commands = Commands {
         plan,
-        random: Random::new(plan.seed),
         began: Instant::now(),
         cells: (0..cells).map(|_| Cell::default()).collect(),
-        starts: vec![Vec::new(); places.len()],
-        lost: vec![None; places.len()],
+        starts: vec![Vec::new(); places],
         set_up: Vec::new(),
         is_start_timed: false,
         is_length_known: false,
-        traced_for: Duration::ZERO,
-        backends: vec![None; places.len()],
-        rounds: 0,
-        least: plan.rounds.least,
-        traced_rounds: 0,
-        checked: 0,
-        so_far: None,
-        last: vec![None; places.len()],
-        in_turn: None,
+        finds_files: false,
+        backends: vec![None; places],
         watch,
-        places,
+        executors,
     };
-    let ended = run.whole();
-    let cleaned = run.clean_up(matches!(ended, Err(Stop::Interrupted(_))));
+    let lengths = tollgate_alternation::Plan {
+        rounds: plan.rounds,
+        time: plan.time,
+        must_fit: false,
+        precision: plan.precision,
+        until_decided: plan.until_decided,
+        asked: plan.asked,
+        is_whole: true,
+        comparisons: None,
+        begins_in_order: false,
+    };
+    let all = [(0..cells).collect()];
+    let mut rounds = Alternation::new(lengths, Random::new(plan.seed), &all, Places::in_turn(cells, places));
+    let ended = commands.whole(&mut rounds).map_err(stopped);
+    let cleaned = commands.clean_up(&mut rounds.places, matches!(ended, Err(Stop::Interrupted(_))));
     match (ended, cleaned) {
-        (Ok(()), Ok(())) => Ok(run.conclude(None)),
+        (Ok(()), Ok(())) => Ok(commands.conclude(&rounds, None)),
         (Err(Stop::Interrupted(signal)), _) | (Ok(()), Err(Stop::Interrupted(signal))) => {
-            Ok(run.conclude(Some(signal)))
+            Ok(commands.conclude(&rounds, Some(signal)))
         }
         (Err(Stop::Failed(failed)), _) | (Ok(()), Err(Stop::Failed(failed))) => Err(failed),
     }
@@ -130,147 +129,155 @@ enum Stop {
     Failed(NotCompared),
 }
 
-struct Run<'r, 'p> {
+type Halt = tollgate_alternation::Halt<NotCompared>;
+
+fn stopped(halt: Halt) -> Stop {
+    match halt {
+        Halt::Run(NotCompared::Run(BenchError::Interrupted(signal))) => Stop::Interrupted(signal),
+        Halt::Run(failed) => Stop::Failed(failed),
+        Halt::Lost(why) => Stop::Failed(BenchError::NoEnvironment(why).into()),
+    }
+}
+
+/// The executions of commands. A side is a command in one place: command by command, each in all places.
+struct Commands<'r, 'p> {
     plan: &'r Plan,
-    places: &'r mut [&'p mut dyn Executor],
-    random: Random,
+    executors: &'r mut [&'p mut dyn Executor],
     began: Instant,
-    /// Command by command, each in all places.
     cells: Vec<Cell>,
     /// For each place real times of what surrounds a command, in nanoseconds.
     starts: Vec<Vec<f64>>,
-    lost: Vec<Option<String>>,
     /// The cells that were set up, and are to be cleaned up.
     set_up: Vec<usize>,
     is_start_timed: bool,
     is_length_known: bool,
-    traced_for: Duration,
+    /// Whether commands are traced for the files that they read.
+    finds_files: bool,
     /// For each place by what commands are traced, once that is known.
     backends: Vec<Option<Backend>>,
-    rounds: u32,
-    /// At least so many are timed, also beyond the time.
-    least: u32,
-    /// Rounds that were traced.
-    traced_rounds: usize,
-    /// The rounds after which the intervals were looked at last.
-    checked: u32,
-    so_far: Option<(usize, compare::Neighbours)>,
-    /// The cell that was executed last in each place.
-    last: Vec<Option<usize>>,
-    /// The order that is kept, where the order matters, and the command that it mattered to.
-    in_turn: Option<(Vec<usize>, String)>,
     watch: &'r mut dyn FnMut(&Doing<'_>),
 }
 
-impl Run<'_, '_> {
-    fn whole(&mut self) -> Result<(), Stop> {
-        for cell in 0..self.cells.len() {
-            self.set_up.push(cell);
-            self.around(cell, "setup", |given| given.setup.as_ref())?;
-        }
-        if self.plan.is_cold {
-            self.find_files()?;
-        }
-        for number in 0..self.plan.warmups {
-            for cell in self.order() {
-                if let Some((execution, _)) = self.execute(cell, How::Timed, format!("warmup-{number}"))? {
-                    self.cells[cell].warmed(&execution);
-                }
+impl Trial for Commands<'_, '_> {
+    type Stop = NotCompared;
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn execute(&mut self, turn: &Turn, so_far: &SoFar) -> Result<Outcome, Halt> {
+        let Turn { side: cell, how, number, .. } = *turn;
+        let (how, iteration) = match how {
+            Purpose::Warm => (How::Timed, format!("warmup-{number}")),
+            Purpose::Timed => (How::Timed, number.to_string()),
+            // Where nothing can trace, times are those of wait4(2), which the timed executions have too.
+            Purpose::Traced if self.cells[cell].is_untraced() => return Ok(Outcome::Done),
+            Purpose::Traced => (How::Traced { files: self.finds_files }, format!("traced-{number}")),
+        };
+        let executed = self.executed(cell, how, iteration, so_far)?;
+        let (plan, place) = (self.plan, self.place(cell));
+        let of_cell = &mut self.cells[cell];
+        let figure = match (&executed, plan.by_processor) {
+            (Some((execution, _)), true) => processor_time(execution),
+            (Some((execution, _)), false) => execution.wall_ns as f64,
+            (None, _) => 0.0,
+        };
+        match (executed, turn.how) {
+            (None, _) => {}
+            (Some((execution, _)), Purpose::Warm) => of_cell.warmed(&execution),
+            (Some((execution, ended)), Purpose::Timed) => of_cell.time(&execution, ended),
+            (Some((execution, _)), Purpose::Traced) if self.finds_files => {
+                self.find_files(cell, execution)?
+            }
+            (Some((execution, _)), Purpose::Traced) => {
+                let backend = execution.traced.as_ref().map(|traced| traced.backend);
+                self.backends[place] = self.backends[place].or(backend);
+                of_cell.trace(execution);
             }
         }
-        self.find_whether_short()?;
-        loop {
-            self.trace_a_round()?;
-            let order = self.order();
-            self.time_a_round(&order)?;
-            if self.is_over() {
-                return Ok(());
-            }
-            // In turn a command never follows itself.
-            if self.in_turn.is_none() && LOOKS_AT_ORDER.contains(&self.rounds) {
-                self.take_turns_if_needed();
-            }
+        Ok(Outcome::Figure(figure))
+    }
+
+    /// Times what surrounds a command, where that matters.
+    fn after_round(&mut self, places: &mut Places, so_far: &SoFar) -> Result<(), Halt> {
+        if self.is_start_timed {
+            self.time_starts(places, so_far)?;
+        }
+        self.find_whether_short(places, so_far)
+    }
+
+    fn less(&self, side: usize) -> f64 {
+        let is_subtracted =
+            !self.plan.by_processor && self.is_start_timed && is_start_known(&self.cells, &self.starts);
+        let starts = Some(&self.starts[self.place(side)]).filter(|_| is_subtracted);
+        starts.and_then(|starts| stats::median(starts)).unwrap_or(0.0)
+    }
+
+    fn most_traced(&self) -> u32 {
+        let is_possible = self.plan.is_traced && self.cells.iter().any(|cell| !cell.is_untraced());
+        match is_possible {
+            false => 0,
+            true if self.backends.contains(&Some(Backend::Ptrace)) => MOST_BY_PTRACE,
+            true => MOST_TRACED,
         }
     }
 
-    /// Begins anew with the commands in turn, where the order matters. With a preparation it is not looked at: that sets the state.
-    fn take_turns_if_needed(&mut self) {
-        if self.in_turn.is_some() || self.plan.commands.len() < 2 {
-            return;
-        }
-        let cells = self.cells.iter().enumerate();
-        let mut depending = cells.filter(|(cell, _)| self.given(*cell).prepare.is_none());
-        let Some((cell, [other, itself])) = depending.find_map(|(at, cell)| Some((at, cell.depends()?)))
-        else {
-            return;
-        };
-        let said = format!(
-            "{} takes {:.3} s after another command and {:.3} s after itself",
-            self.given(cell).name,
-            other / 1e9,
-            itself / 1e9
-        );
-        let mut order = self.order();
-        // The first one comes after another, too.
-        if order.first().is_some_and(|first| self.last.contains(&Some(*first))) {
-            order.rotate_left(1);
-        }
-        self.in_turn = Some((order, said));
+    /// A preparation sets the state.
+    fn inherits(&self, side: usize) -> bool {
+        self.given(side).prepare.is_none()
+    }
+
+    fn begin_anew(&mut self) {
         self.cells.iter_mut().for_each(Cell::begin_anew);
         self.starts.iter_mut().for_each(Vec::clear);
-        // What was dropped has cost its time: the time may be over before there is an interval.
-        self.least = self.least.max(self.rounds.min(LEAST_PAIRS as u32));
-        (self.rounds, self.checked, self.so_far, self.traced_rounds) = (0, 0, None, 0);
     }
+}
 
-    /// All cells of places that are there, in random order, or in turn.
-    fn order(&mut self) -> Vec<usize> {
-        if let Some((order, _)) = &self.in_turn {
-            return order.iter().copied().filter(|cell| self.lost[self.place(*cell)].is_none()).collect();
+impl Commands<'_, '_> {
+    fn whole(&mut self, rounds: &mut Alternation) -> Result<(), Halt> {
+        let so_far = SoFar::default();
+        for cell in 0..self.cells.len() {
+            self.set_up.push(cell);
+            let place = self.place(cell);
+            rounds
+                .places
+                .step(place, || self.around(cell, "setup", |given| given.setup.as_ref(), &so_far))?;
         }
-        let mut order: Vec<usize> =
-            (0..self.cells.len()).filter(|cell| self.lost[self.place(*cell)].is_none()).collect();
-        self.random.shuffle(&mut order);
-        order
+        if self.plan.is_cold {
+            self.finds_files = true;
+            rounds.pass(self, Purpose::Traced, 0)?;
+            self.finds_files = false;
+        }
+        for number in 0..self.plan.warmups {
+            rounds.pass(self, Purpose::Warm, number)?;
+        }
+        self.find_whether_short(&mut rounds.places, &so_far)?;
+        rounds.run(self)
     }
 
     fn place(&self, cell: usize) -> usize {
-        cell % self.places.len()
+        cell % self.executors.len()
     }
 
     /// The name of a command, with its environment where there are several.
     fn name(&self, cell: usize) -> String {
         let name = &self.given(cell).name;
         match self.plan.places.get(self.place(cell)) {
-            Some(place) if self.places.len() > 1 => format!("{name} in {place}"),
+            Some(place) if self.executors.len() > 1 => format!("{name} in {place}"),
             _ => name.clone(),
         }
     }
 
     fn given(&self, cell: usize) -> &Given {
-        &self.plan.commands[cell / self.places.len()]
-    }
-
-    /// One execution of each command in each place, and of what surrounds it.
-    fn time_a_round(&mut self, order: &[usize]) -> Result<(), Stop> {
-        for &cell in order {
-            let is_after_itself = self.last[self.place(cell)] == Some(cell);
-            if let Some((execution, ended)) = self.execute(cell, How::Timed, self.rounds.to_string())? {
-                self.cells[cell].time(&execution, ended, is_after_itself);
-            }
-        }
-        if self.is_start_timed {
-            self.time_starts()?;
-        }
-        self.rounds += 1;
-        self.find_whether_short()
+        &self.plan.commands[cell / self.executors.len()]
     }
 
     /// What surrounds a command, once in each place.
-    fn time_starts(&mut self) -> Result<(), Stop> {
+    fn time_starts(&mut self, places: &mut Places, so_far: &SoFar) -> Result<(), Halt> {
         let Some(start) = &self.plan.start else { return Ok(()) };
-        for place in 0..self.places.len() {
-            let executed = self.step(place, start, "the start of a command")?;
+        for place in 0..self.executors.len() {
+            let executed =
+                places.step(place, || self.step(place, start, "the start of a command", so_far))?;
             if let Some(Execution { end: End::Ended(Ended::Exit(0)), wall_ns, .. }) = executed {
                 self.starts[place].push(wall_ns as f64);
             }
@@ -279,7 +286,7 @@ impl Run<'_, '_> {
     }
 
     /// Finds whether any command is so short that what surrounds it matters: by the warm-ups, or by the first round.
-    fn find_whether_short(&mut self) -> Result<(), Stop> {
+    fn find_whether_short(&mut self, places: &mut Places, so_far: &SoFar) -> Result<(), Halt> {
         let is_executed = |cell: &Cell| cell.shortest().is_some();
         if self.is_length_known || self.plan.start.is_none() || !self.cells.iter().any(is_executed) {
             return Ok(());
@@ -287,7 +294,7 @@ impl Run<'_, '_> {
         self.is_length_known = true;
         let rounds = self.starts.iter().map(Vec::len).max().unwrap_or_default();
         for _ in 0..STARTS {
-            self.time_starts()?;
+            self.time_starts(places, so_far)?;
         }
         for (at, cell) in self.cells.iter().enumerate() {
             let around = stats::median(&self.starts[self.place(at)]).unwrap_or(0.0);
@@ -298,74 +305,33 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Finds the files that each command reads, by tracing it once.
-    fn find_files(&mut self) -> Result<(), Stop> {
-        for cell in self.order() {
-            let executed = self.execute(cell, How::Traced { files: true }, "traced-0".to_owned())?;
-            let Some((execution, _)) = executed else { continue };
-            let traced = execution.traced.filter(|traced| traced.backend != Backend::Rusage);
-            let Some(traced) = traced else {
-                let name = self.name(cell);
-                return Err(failed(format!(
-                    "{name}: which files it reads is not known, because it cannot be traced here; --cold needs that"
-                )));
-            };
-            let files = traced.files.into_iter().map(|file| file.path).filter(|path| path.starts_with('/'));
-            self.cells[cell].files = files.collect();
-        }
+    /// Notes the files that a command reads.
+    fn find_files(&mut self, cell: usize, execution: Execution) -> Result<(), Halt> {
+        let traced = execution.traced.filter(|traced| traced.backend != Backend::Rusage);
+        let Some(traced) = traced else {
+            let name = self.name(cell);
+            return Err(failed(format!(
+                "{name}: which files it reads is not known, because it cannot be traced here; --cold needs that"
+            )));
+        };
+        let files = traced.files.into_iter().map(|file| file.path).filter(|path| path.starts_with('/'));
+        self.cells[cell].files = files.collect();
         Ok(())
     }
 
-    /// A round of traced executions, where it is due.
-    fn trace_a_round(&mut self) -> Result<(), Stop> {
-        let is_known = |backend: Backend| self.backends.contains(&Some(backend));
-        let most = if is_known(Backend::Ptrace) { MOST_BY_PTRACE } else { MOST_TRACED };
-        let number = self.traced_rounds;
-        let is_due =
-            number == 0 || self.traced_for.as_secs_f64() < TRACED_SHARE * self.began.elapsed().as_secs_f64();
-        // Half of the time is for those that are timed, however long one that is traced takes.
-        let has_time = number == 0 || self.traced_for.as_secs_f64() < self.plan.time.as_secs_f64() / 2.0;
-        let is_possible = self.cells.iter().any(|cell| !cell.is_untraced());
-        if !(self.plan.is_traced && is_possible && number < most && is_due && has_time) {
-            return Ok(());
-        }
-        let began = Instant::now();
-        for cell in self.order() {
-            let place = self.place(cell);
-            // Where nothing can trace, times are those of wait4(2), which the timed executions have too.
-            if self.cells[cell].is_untraced() {
-                continue;
-            }
-            let iteration = format!("traced-{number}");
-            if let Some((execution, _)) = self.execute(cell, How::Traced { files: false }, iteration)? {
-                let backend = execution.traced.as_ref().map(|traced| traced.backend);
-                self.backends[place] = self.backends[place].or(backend);
-                self.cells[cell].trace(execution);
-            }
-        }
-        self.traced_for += began.elapsed();
-        self.traced_rounds += 1;
-        Ok(())
-    }
-
-    /// Executes a command with what surrounds it, and tells it the number of this execution. None where its place is lost.
-    fn execute(
+    /// Executes a command with what surrounds it, and tells it the number of this execution. None where it failed because it was traced.
+    fn executed(
         &mut self,
         cell: usize,
         how: How,
         iteration: String,
-    ) -> Result<Option<(Execution, Ended)>, Stop> {
-        if self.around(cell, "preparation", |given| given.prepare.as_ref())?.is_none() {
-            return Ok(None);
-        }
-        let is_known = !self.cells[cell].files.is_empty();
-        if self.plan.is_cold && is_known {
-            let place = self.place(cell);
-            let cooled = self.places[place].cool(&self.cells[cell].files);
-            match self.taken(place, cooled)? {
-                Some(cooled) => self.cells[cell].cooled(cooled),
-                None => return Ok(None),
-            }
+        so_far: &SoFar,
+    ) -> Result<Option<(Execution, Ended)>, Halt> {
+        self.around(cell, "preparation", |given| given.prepare.as_ref(), so_far)?;
+        let place = self.place(cell);
+        if self.plan.is_cold && !self.cells[cell].files.is_empty() {
+            let cooled = self.executors[place].cool(&self.cells[cell].files);
+            self.cells[cell].cooled(cooled.map_err(|halt| halt.map(NotCompared::from))?);
         }
         let given = self.given(cell);
         // What tracing adds is not the command's.
@@ -376,148 +342,68 @@ impl Run<'_, '_> {
         let variables = vec![(ITERATION.to_owned(), iteration.clone())];
         let order = Order { how, within, variables, ..given.order.clone() };
         let name = self.name(cell);
-        let place = self.place(cell);
-        self.last[place] = Some(cell);
-        let Some(execution) = self.step(self.place(cell), &order, &name)? else { return Ok(None) };
-        let ended = match self.judge(&name, &order, &execution) {
+        let execution = self.step(place, &order, &name, so_far)?;
+        let ended = match judged(&name, &order, &execution, &self.plan.accepts) {
             // It has passed without, or the next execution that is timed says what is wrong: a set-user-ID program may fail under ptrace(2).
-            Err(Stop::Failed(NotCompared::Failed { sentence, .. }))
-                if how == (How::Traced { files: false }) =>
-            {
+            Err(NotCompared::Failed { sentence, .. }) if how == (How::Traced { files: false }) => {
                 self.cells[cell].leave_untraced(format!("it failed while it was traced: {sentence}"));
                 None
             }
             // Where others have passed, this one's number says where to look.
-            judged => Some(judged.map_err(|stop| self.numbered(stop, &iteration))?),
+            judged => Some(judged.map_err(|failed| Halt::Run(self.numbered(failed, &iteration)))?),
         };
-        if self.around(cell, "conclusion", |given| given.conclude.as_ref())?.is_none() {
-            return Ok(None);
-        }
+        self.around(cell, "conclusion", |given| given.conclude.as_ref(), so_far)?;
         Ok(ended.map(|ended| (execution, ended)))
     }
 
     /// The failure of a command's execution, with its number where it is not the first one.
-    fn numbered(&self, stop: Stop, iteration: &str) -> Stop {
-        match (stop, iteration.parse::<u32>()) {
-            (Stop::Failed(NotCompared::Failed { sentence, said }), Ok(number @ 1..)) => {
+    fn numbered(&self, failed: NotCompared, iteration: &str) -> NotCompared {
+        match (failed, iteration.parse::<u32>()) {
+            (NotCompared::Failed { sentence, said }, Ok(number @ 1..)) => {
                 let rounds = self.plan.rounds;
-                let of =
-                    if rounds.least == rounds.most { format!(" of {}", rounds.most) } else { String::new() };
+                let of = if rounds.is_exact() { format!(" of {}", rounds.most) } else { String::new() };
                 let sentence = format!("{sentence} in its execution {}{of}", number + 1);
-                Stop::Failed(NotCompared::Failed { sentence, said })
+                NotCompared::Failed { sentence, said }
             }
-            (stop, _) => stop,
+            (failed, _) => failed,
         }
     }
 
-    /// Executes what surrounds a command, which must succeed. None where its place is lost.
+    /// Executes what surrounds a command, which must succeed.
     fn around(
         &mut self,
         cell: usize,
         what: &str,
         of: impl Fn(&Given) -> Option<&Order>,
-    ) -> Result<Option<()>, Stop> {
+        so_far: &SoFar,
+    ) -> Result<(), Halt> {
         let given = self.given(cell);
-        let Some(order) = of(given).cloned() else { return Ok(Some(())) };
+        let Some(order) = of(given).cloned() else { return Ok(()) };
         let order = Order { within: order.within.or(self.plan.timeout), ..order };
         let name = format!("the {what} of {}", self.name(cell));
-        let Some(execution) = self.step(self.place(cell), &order, &name)? else { return Ok(None) };
-        succeeded(&name, &order, execution).map(Some).map_err(Stop::Failed)
+        let execution = self.step(self.place(cell), &order, &name, so_far)?;
+        succeeded(&name, &order, execution).map_err(Halt::Run)
     }
 
-    /// How a command ended, if that is accepted.
-    fn judge(&self, name: &str, order: &Order, execution: &Execution) -> Result<Ended, Stop> {
-        judged(name, order, execution, &self.plan.accepts).map_err(Stop::Failed)
-    }
-
-    /// Executes an order in a place. None where that is lost.
-    fn step(&mut self, place: usize, order: &Order, what: &str) -> Result<Option<Execution>, Stop> {
-        if self.lost[place].is_some() {
-            return Ok(None);
-        }
-        let Self { places, watch, began, rounds, so_far, .. } = self;
-        let mut tick = || watch(&Doing { what, elapsed: began.elapsed(), rounds: *rounds, so_far: *so_far });
+    /// Executes an order in a place.
+    fn step(&mut self, place: usize, order: &Order, what: &str, so_far: &SoFar) -> Result<Execution, Halt> {
+        let Self { executors, watch, began, .. } = self;
+        let so_far = Doing {
+            what,
+            elapsed: Duration::ZERO,
+            rounds: so_far.rounds,
+            so_far: so_far.compared.map(|(_, side, found)| (side, found)),
+        };
+        let mut tick = || watch(&Doing { elapsed: began.elapsed(), ..so_far.clone() });
         tick();
-        let executed = places[place].execute(order, &mut tick);
-        self.taken(place, executed)
-    }
-
-    fn taken<T>(&mut self, place: usize, outcome: Result<T, Halt>) -> Result<Option<T>, Stop> {
-        match outcome {
-            Ok(value) => Ok(Some(value)),
-            Err(Halt::Lost(why)) => {
-                self.lost[place] = Some(why);
-                match self.lost.iter().all(Option::is_some) {
-                    true => {
-                        let why = self.lost[place].clone().unwrap_or_default();
-                        Err(Stop::Failed(BenchError::NoEnvironment(why).into()))
-                    }
-                    false => Ok(None),
-                }
-            }
-            Err(Halt::Run(BenchError::Interrupted(signal))) => Err(Stop::Interrupted(signal)),
-            Err(Halt::Run(error)) => Err(Stop::Failed(error.into())),
-        }
-    }
-
-    /// Whether enough rounds were timed.
-    fn is_over(&mut self) -> bool {
-        let rounds = self.plan.rounds;
-        if self.rounds >= rounds.most {
-            return true;
-        }
-        if self.rounds < self.least {
-            return false;
-        }
-        self.began.elapsed() >= self.plan.time || self.is_narrow()
-    }
-
-    /// Whether every interval is narrow, and every comparison decided where that is asked for. The intervals hold at all looks together; it
-    /// is looked at rarely where there are many rounds.
-    fn is_narrow(&mut self) -> bool {
-        if (self.rounds as usize) < LEAST_PAIRS || self.rounds < self.checked + self.checked / 20 {
-            return false;
-        }
-        self.checked = self.rounds;
-        let here = |cell: &usize| self.lost[self.place(*cell)].is_none();
-        let cells: Vec<usize> = (0..self.cells.len()).filter(here).collect();
-        let Some((&base, others)) = cells.split_first() else { return true };
-        let times = self.times(base);
-        if others.is_empty() {
-            let interval = stats::settled_interval(&times, CONFIDENCE);
-            let median = stats::median(&times).filter(|median| *median > 0.0);
-            return interval.zip(median).is_some_and(|(interval, median)| {
-                interval.high - interval.low <= self.plan.precision * median
-            });
-        }
-        let mut all = true;
-        for &other in others {
-            let found = compare::neighbours(&times, &self.times(other), others.len(), self.plan.asked, true);
-            let is_narrow = found.is_some_and(|found| {
-                let is_decided = !self.plan.until_decided || found.verdict != compare::Verdict::Inconclusive;
-                is_decided && found.is_precise(self.plan.precision)
-            });
-            self.so_far = found.map(|found| (other, found)).or(self.so_far);
-            all &= is_narrow;
-        }
-        all
-    }
-
-    /// The times of a cell that are compared: the real ones less what surrounds it where that is subtracted, or those of a processor.
-    fn times(&self, cell: usize) -> Vec<f64> {
-        if self.plan.by_processor {
-            return self.cells[cell].processor_times();
-        }
-        let is_subtracted = self.is_start_timed && is_start_known(&self.cells, &self.starts);
-        let starts = Some(&self.starts[self.place(cell)]).filter(|_| is_subtracted);
-        let around = starts.and_then(|starts| stats::median(starts)).unwrap_or(0.0);
-        self.cells[cell].times().into_iter().map(|time| time - around).collect()
+        executors[place].execute(order, &mut tick).map_err(|halt| halt.map(NotCompared::from))
     }
 
     /// Cleans up what was set up, in the order of the commands, whatever happened.
-    fn clean_up(&mut self, is_interrupted: bool) -> Result<(), Stop> {
+    fn clean_up(&mut self, places: &mut Places, is_interrupted: bool) -> Result<(), Stop> {
         let mut aside = is_interrupted.then(interrupt::set_aside);
         let mut outcome = Ok(());
+        let so_far = SoFar::default();
         for cell in std::mem::take(&mut self.set_up) {
             let Some(order) = self.given(cell).cleanup.clone() else { continue };
             let within = |is_hurried: bool| if is_hurried { Some(CLEANS_UP) } else { self.plan.timeout };
@@ -526,18 +412,19 @@ impl Run<'_, '_> {
                 if aside.is_some() { hurried.clone() } else { Order { within: within(false), ..order } };
             let name = format!("the clean-up of {}", self.name(cell));
             let place = self.place(cell);
-            let mut stepped = self.step(place, &order, &name);
+            let mut step = |order: &Order| {
+                places.step(place, || self.step(place, order, &name, &so_far)).map_err(stopped)
+            };
+            let mut stepped = step(&order);
             if let (Err(Stop::Interrupted(signal)), None) = (&stepped, &aside) {
                 // It is executed anew, and the others after it.
                 outcome = outcome.and(Err(Stop::Interrupted(*signal)));
                 aside = Some(interrupt::set_aside());
-                stepped = self.step(place, &hurried, &name);
+                stepped = step(&hurried);
             }
             let cleaned = match stepped {
-                Ok(Some(execution)) if execution.end != End::Ended(Ended::Exit(0)) => {
-                    Err(Stop::Failed(ended_badly(&name, &order, execution)))
-                }
-                Ok(_) => Ok(()),
+                Ok(Some(execution)) => succeeded(&name, &order, execution).map_err(Stop::Failed),
+                Ok(None) => Ok(()),
                 Err(stop) => Err(stop),
             };
             outcome = outcome.and(cleaned);
@@ -545,14 +432,19 @@ impl Run<'_, '_> {
         outcome
     }
 
-    fn conclude(self, interrupted: Option<i32>) -> Compared {
-        let Self { cells, starts, lost, is_start_timed, backends, rounds, plan, in_turn, .. } = self;
-        let places = starts.len();
-        let mut facts = schedule_facts(plan.seed, rounds, in_turn.is_some(), plan.time, interrupted);
-        facts.extend(
-            in_turn
-                .map(|(_, why)| (IN_TURN.to_owned(), Fact::known(why, "the first rounds, in random order"))),
-        );
+    fn conclude(self, rounds: &Alternation, interrupted: Option<i32>) -> Compared {
+        let in_turn = rounds.in_turn().map(|in_turn| {
+            let [other, itself] = in_turn.medians.map(|ns| ns / 1e9);
+            let name = &self.given(in_turn.side).name;
+            let why =
+                format!("{name} takes {other:.3} s after another command and {itself:.3} s after itself");
+            (IN_TURN.to_owned(), Fact::known(why, "the first rounds, in random order"))
+        });
+        let Self { cells, starts, is_start_timed, backends, plan, .. } = self;
+        let (places, lost) = (starts.len(), rounds.places.lost());
+        let number = rounds.so_far().rounds;
+        let mut facts = schedule_facts(plan.seed, number, in_turn.is_some(), plan.time, interrupted);
+        facts.extend(in_turn);
         facts.extend(backends.into_iter().flatten().next().map(|backend| {
             let name = match backend {
                 Backend::Bpf => "bpf",
@@ -576,7 +468,8 @@ impl Run<'_, '_> {
             };
             cell.conclude(around, is_subtracted, why)
         };
-        Compared { found: cells.into_iter().enumerate().map(conclude).collect(), facts, lost, interrupted }
+        let found = cells.into_iter().enumerate().map(conclude).collect();
+        Compared { found, facts, lost: lost.to_vec(), interrupted }
     }
 }
 
@@ -618,8 +511,8 @@ pub(crate) fn schedule_facts(
     facts
 }
 
-fn failed(sentence: String) -> Stop {
-    Stop::Failed(NotCompared::Failed { sentence, said: String::new() })
+fn failed(sentence: String) -> Halt {
+    Halt::Run(NotCompared::Failed { sentence, said: String::new() })
 }
 
 /// How a command ended, if that is accepted.

@@ -356,7 +356,7 @@ fn processor_times_end_a_comparison_that_real_times_would_not() {
         let mut mock = Mock { is_busy: true, ..Mock::default() };
         samples(&run(&mut mock, &plan).expect("compared").found[1], REAL).len()
     };
-    assert_eq!((rounds(true), rounds(false)), (rounds::LEAST_PAIRS, 60));
+    assert_eq!((rounds(true), rounds(false)), (tollgate_alternation::LEAST_PAIRS, 60));
 }
 
 /// What is executed, in order, and what came of it, over lengths, places that are lost, states, starts and failures.
