@@ -30,8 +30,6 @@ pub use tollgate_statistics::{Interval, Neighbours, Verdict};
 
 use side::Side;
 
-/// Rounds between two looks at what was found.
-const LOOK: usize = 12;
 /// Where an interval is as narrow as this, nothing more is asked for.
 const PRECISION: f64 = 0.01;
 /// The longest that a session takes, where nothing else is said.
@@ -112,10 +110,10 @@ impl<'a> Session<'a> {
             Some(side) => side.iterations()?,
             None => 1,
         };
-        let mut order: Vec<usize> = (0..self.sides.len()).collect();
         let began = Instant::now();
-        let mut rounds = 0;
+        let (mut rounds, mut looked) = (0, 0);
         loop {
+            let mut order: Vec<usize> = (0..self.sides.len()).collect();
             random.shuffle(&mut order);
             for side in &order {
                 self.sides[*side].turn(iterations)?;
@@ -125,7 +123,11 @@ impl<'a> Session<'a> {
                 self.sides.iter_mut().for_each(|side| side.figures.clear());
             }
             rounds += 1;
-            let is_look = rounds > LOOK && rounds % LOOK == 0;
+            let pairs = rounds - 1;
+            let is_look = pairs >= 16 && pairs >= looked + looked / 20;
+            if is_look {
+                looked = pairs;
+            }
             if began.elapsed() >= self.max_time || (is_look && self.is_narrow()) {
                 return Ok(());
             }

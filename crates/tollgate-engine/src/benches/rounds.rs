@@ -119,8 +119,6 @@ struct BenchState {
     name: String,
     sides: Vec<Side>,
     size: Size,
-    /// The places of its sides in the order of its next round.
-    order: Vec<usize>,
     /// What its executions have taken, and how many there were.
     taken: Duration,
     executions: u32,
@@ -239,7 +237,7 @@ impl Run<'_> {
         if self.benches[at].why.is_some() {
             return Ok(());
         }
-        let mut order = std::mem::take(&mut self.benches[at].order);
+        let mut order: Vec<usize> = (0..self.benches[at].sides.len()).collect();
         self.random.shuffle(&mut order);
         let mut figures = vec![0.0; order.len()];
         for &side in &order {
@@ -249,7 +247,6 @@ impl Run<'_> {
             }
         }
         let bench = &mut self.benches[at];
-        bench.order = order;
         if is_kept {
             bench.sides.iter_mut().zip(figures).for_each(|(side, figure)| side.figures.push(figure));
         }
@@ -328,7 +325,6 @@ impl BenchState {
             name: bench.name.clone(),
             sides: bench.builds.iter().map(side).collect(),
             size: Size::FIRST,
-            order: (0..bench.builds.len()).collect(),
             taken: Duration::ZERO,
             executions: 0,
             state: State::Undecided,
@@ -388,7 +384,6 @@ mod tests {
             name: "a".to_owned(),
             sides: vec![side(0), side(1)],
             size: Size::FIRST,
-            order: vec![0, 1],
             taken: Duration::from_millis(pair * 8),
             executions: 16,
             state,
