@@ -22,6 +22,7 @@ mod side;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use tollgate_alternation::{Alternation, Halt, How, Outcome, Places, Plan, Rounds, SoFar, Trial, Turn};
 use tollgate_statistics::random::Random;
 use tollgate_statistics::{median, neighbours};
 
@@ -100,58 +101,65 @@ impl<'a> Session<'a> {
     }
 
     fn seeded(mut self, seed: u64) -> Report {
-        let mut random = Random::new(seed);
-        let failed = self.measure(&mut random).err();
-        self.report(failed, &mut random)
+        let number = self.sides.len();
+        let plan = Plan {
+            rounds: Rounds { least: 0, most: u32::MAX },
+            time: self.max_time,
+            must_fit: false,
+            precision: PRECISION,
+            until_decided: true,
+            asked: self.noise_threshold,
+            is_whole: self.sides.first().is_some_and(Side::is_command),
+            comparisons: None,
+            begins_in_order: false,
+        };
+        let sides = (0..number).collect();
+        let mut rounds = Alternation::new(plan, Random::new(seed), &[sides], Places::in_turn(number, 1));
+        let failed = self.measure(&mut rounds).err();
+        self.report(failed, &mut rounds)
     }
 
-    fn measure(&mut self, random: &mut Random) -> Result<(), Failed> {
+    fn measure(&mut self, rounds: &mut Alternation) -> Result<(), Failed> {
         let iterations = match self.sides.iter_mut().find(|side| !side.is_command()) {
             Some(side) => side.iterations()?,
             None => 1,
         };
-        let began = Instant::now();
-        let (mut rounds, mut looked) = (0, 0);
-        loop {
-            let mut order: Vec<usize> = (0..self.sides.len()).collect();
-            random.shuffle(&mut order);
-            for side in &order {
-                self.sides[*side].turn(iterations)?;
-            }
-            // The first round finds caches as they were.
-            if rounds == 0 {
-                self.sides.iter_mut().for_each(|side| side.figures.clear());
-            }
-            rounds += 1;
-            let pairs = rounds - 1;
-            let is_look = pairs >= 16 && pairs >= looked + looked / 20;
-            if is_look {
-                looked = pairs;
-            }
-            if began.elapsed() >= self.max_time || (is_look && self.is_narrow()) {
-                return Ok(());
-            }
+        let mut turns = Turns { sides: &mut self.sides, iterations, began: Instant::now() };
+        // The first round finds caches as they were.
+        let ended = rounds.pass(&mut turns, How::Warm, 0).and_then(|()| rounds.run(&mut turns));
+        match ended {
+            Err(Halt::Run(failed)) => Err(failed),
+            // No side is anywhere else than here.
+            Ok(()) | Err(Halt::Lost(_)) => Ok(()),
         }
     }
 
-    fn is_narrow(&self) -> bool {
-        let is_narrow =
-            |found: Neighbours| found.verdict != Verdict::Inconclusive && found.is_precise(PRECISION);
-        self.sides.iter().skip(1).all(|side| self.compared(side).is_some_and(is_narrow))
-    }
-
-    fn compared(&self, side: &Side) -> Option<Neighbours> {
-        let (base, rows) = (self.sides.first()?, self.sides.len() - 1);
-        let is_whole = base.is_command() && side.is_command();
-        neighbours(&base.figures, &side.figures, rows, self.noise_threshold, is_whole)
+    fn report(&self, failed: Option<Failed>, rounds: &mut Alternation) -> Report {
+        let figures = |at: usize| rounds.figures(0, at);
+        let ns = |at: usize| median(figures(at)).unwrap_or_default();
+        let number = self.sides.len();
+        let compared = |at: usize| {
+            let is_whole = self.sides[0].is_command() && self.sides[at].is_command();
+            neighbours(figures(0), figures(at), number - 1, self.noise_threshold, is_whole)
+        };
+        let other = |at: usize| {
+            let compared = compared(at).filter(|_| failed.is_none());
+            Other { name: self.sides[at].name.clone(), ns: ns(at), compared }
+        };
+        let mut others: Vec<Other> = (1..number).map(other).collect();
+        let base = self.sides.first().map(|base| (base.name.clone(), ns(0))).unwrap_or_default();
+        let of_base = if number > 0 { figures(0).to_vec() } else { Vec::new() };
+        let halves = self.halves(&of_base, &mut rounds.random);
+        if halves.is_some_and(|halves| halves.verdict.is_beyond_margin()) {
+            let all = others.iter_mut().filter_map(|other| other.compared.as_mut());
+            all.for_each(|compared| compared.verdict = Verdict::Inconclusive);
+        }
+        Report { base, others, pairs: of_base.len(), halves, failed }
     }
 
     /// The base's turns beside its own: of two that follow each other one, by chance, is in one half.
-    fn halves(&self, random: &mut Random) -> Option<Neighbours> {
-        let (one, other): (Vec<f64>, Vec<f64>) = self
-            .sides
-            .first()?
-            .figures
+    fn halves(&self, of_base: &[f64], random: &mut Random) -> Option<Neighbours> {
+        let (one, other): (Vec<f64>, Vec<f64>) = of_base
             .chunks_exact(2)
             .map(|pair| match random.next_u64() >> 63 {
                 0 => (pair[0], pair[1]),
@@ -160,27 +168,25 @@ impl<'a> Session<'a> {
             .unzip();
         neighbours(&one, &other, 1, self.noise_threshold, false)
     }
+}
 
-    fn report(self, failed: Option<Failed>, random: &mut Random) -> Report {
-        let halves = self.halves(random);
-        let ns = |side: &Side| median(&side.figures).unwrap_or_default();
-        let other = |side: &Side| {
-            let compared = self.compared(side).filter(|_| failed.is_none());
-            Other { name: side.name.clone(), ns: ns(side), compared }
-        };
-        let mut others: Vec<Other> = self.sides.iter().skip(1).map(other).collect();
-        if halves.is_some_and(|halves| halves.verdict.is_beyond_margin()) {
-            let all = others.iter_mut().filter_map(|other| other.compared.as_mut());
-            all.for_each(|compared| compared.verdict = Verdict::Inconclusive);
-        }
-        let base = self.sides.first();
-        Report {
-            base: base.map_or_else(|| (String::new(), 0.0), |base| (base.name.clone(), ns(base))),
-            others,
-            pairs: base.map_or(0, |base| base.figures.len()),
-            halves,
-            failed,
-        }
+/// The sides, which make their turns.
+struct Turns<'s, 'a> {
+    sides: &'s mut [Side<'a>],
+    /// Of a batch of a closure.
+    iterations: u64,
+    began: Instant,
+}
+
+impl Trial for Turns<'_, '_> {
+    type Stop = Failed;
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn execute(&mut self, turn: &Turn, _: &SoFar) -> Result<Outcome, Halt<Failed>> {
+        self.sides[turn.side].turn(self.iterations).map(Outcome::Figure).map_err(Halt::Run)
     }
 }
 

@@ -15,11 +15,9 @@ const INPUTS: u64 = 4096;
 /// The most iterations of a batch.
 const MOST: u64 = 1 << 40;
 
-/// A side, and its figures.
+/// A side.
 pub(crate) struct Side<'a> {
     pub(crate) name: String,
-    /// In ns an iteration.
-    pub(crate) figures: Vec<f64>,
     what: What<'a>,
 }
 
@@ -31,7 +29,7 @@ enum What<'a> {
 
 impl<'a> Side<'a> {
     fn new(name: String, what: What<'a>) -> Self {
-        Self { name, figures: Vec::new(), what }
+        Self { name, what }
     }
 
     /// One whose batches take what `batch` says.
@@ -94,15 +92,14 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Its turn: a figure more.
-    pub(crate) fn turn(&mut self, iterations: u64) -> Result<(), Failed> {
+    /// Its turn: a figure, in ns an iteration.
+    pub(crate) fn turn(&mut self, iterations: u64) -> Result<f64, Failed> {
         let (batches, iterations) = if self.is_command() { (1, 1) } else { (BATCHES, iterations) };
         let mut fastest = Duration::MAX;
         for _ in 0..batches {
             fastest = fastest.min(self.timed(iterations)?);
         }
-        self.figures.push(fastest.as_nanos() as f64 / iterations as f64);
-        Ok(())
+        Ok(fastest.as_nanos() as f64 / iterations as f64)
     }
 
     fn timed(&mut self, iterations: u64) -> Result<Duration, Failed> {
