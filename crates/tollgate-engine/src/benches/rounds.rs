@@ -189,6 +189,8 @@ impl Run<'_> {
             true => (0..self.benches.len()).filter(|at| self.benches[*at].why.is_none()).collect(),
             false => chosen(&self.benches, self.plan.time.saturating_sub(self.began.elapsed())),
         };
+        // What they took, by which they were chosen, is no part of their order.
+        due.sort_unstable();
         self.random.shuffle(&mut due);
         due
     }
