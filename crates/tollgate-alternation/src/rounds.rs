@@ -132,10 +132,12 @@ impl Alternation {
             self.so_far.compared = found.map(|(side, found)| (at, side, found)).or(self.so_far.compared);
         }
         let rounds = self.so_far.rounds;
-        let due = match self.plan.rounds.is_exact() || rounds < self.least {
+        let mut due: Vec<usize> = match self.plan.rounds.is_exact() || rounds < self.least {
             true => (0..self.cases.len()).filter(|case| self.is_open(*case)).collect(),
             false => chosen(&self.cases, &self.places, self.plan.time.saturating_sub(trial.now())),
         };
+        // What they took, by which they are chosen, is no part of their order.
+        due.sort_unstable();
         if self.plan.begins_in_order && rounds == 0 { due } else { drawn(due, &mut self.random) }
     }
 
