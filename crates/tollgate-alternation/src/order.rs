@@ -7,9 +7,9 @@ use tollgate_statistics::random::Random;
 pub(crate) const LOOKS_AT_ORDER: [u32; 6] = [10, 16, 24, 32, 48, 64];
 
 /// These in random order. Each round has a coin of its own: so the signs of pairs are fair and independent where nothing differs.
-pub fn drawn(mut sides: Vec<usize>, random: &mut Random) -> Vec<usize> {
-    random.shuffle(&mut sides);
-    sides
+pub fn drawn<T>(mut these: Vec<T>, random: &mut Random) -> Vec<T> {
+    random.shuffle(&mut these);
+    these
 }
 
 /// One order at random, then its reverse (ABBA or BAAB): a trend within two turns adds nothing to either side.

@@ -7,9 +7,10 @@ mod members;
 mod record;
 mod visit;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use record::StartsOfCase;
+use tollgate_alternation::{Alternation, Halt, Outcome, Places, Rounds, SoFar, Trial, Turn};
 use tollgate_model::{Fact, Measurement};
 use tollgate_os::children::{Inherited, Subreaper};
 use visit::{StartSamples, Visit};
@@ -62,6 +63,45 @@ fn time_of(aspect: Aspect, found: Result<StartSamples, Gone>) -> Result<f64, Str
     let time = found.into_iter().find_map(|(of, time)| (of == aspect).then_some(time));
     let time = time.unwrap_or_else(|| Err(Refusal::NotMeasured("it was not timed".to_owned())));
     time.map_err(|refusal| refusal.why().to_owned())
+}
+
+/// The starts of environments in rounds. A side is an environment.
+struct Visits<'x, 'c, 's, 'a, 't> {
+    starts: &'x mut Starts<'c>,
+    sides: &'x mut [AgentSide<'s, 'a>],
+    /// The children that are of no environment.
+    before: Inherited,
+    /// For each side how often it failed to start in a row.
+    failures: Vec<usize>,
+    teller: &'x mut Teller<'t>,
+    began: Instant,
+}
+
+impl Trial for Visits<'_, '_, '_, '_, '_> {
+    type Stop = Stop;
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn execute(&mut self, turn: &Turn, so_far: &SoFar) -> Result<Outcome, Halt<Stop>> {
+        let (at, side) = (turn.side, &mut self.sides[turn.side]);
+        self.teller.done = so_far.rounds as usize;
+        self.teller.say(format!("start {} of {}", so_far.rounds + 1, side.side.name), self.starts.place);
+        let gone = match self.starts.visit(at, side, &self.before) {
+            Ok(()) => {
+                self.failures[at] = 0;
+                return Ok(Outcome::Done);
+            }
+            Err(Gone::Lost(_)) if self.failures[at] + 1 < FAILURES => {
+                self.failures[at] += 1;
+                return Ok(Outcome::Done);
+            }
+            Err(gone) => gone,
+        };
+        side.lose(gone).map_err(Halt::Run)?;
+        Err(Halt::Lost(side.lost.clone().unwrap_or_default()))
+    }
 }
 
 /// The starts of a session.
@@ -123,34 +163,30 @@ impl<'c> Starts<'c> {
         interrupt::check(Stop::Interrupted)?;
         let _subreaper = Subreaper::begin();
         let before = Inherited::now();
-        let mut failures = vec![0; sides.len()];
-        let mut longest = std::time::Duration::ZERO;
-        let most = plan.processes.map_or(MOST, |number| number.min(MOST));
-        while self.rounds < most {
-            let began = Instant::now();
-            let mut order: Vec<usize> = (0..sides.len()).filter(|&at| sides[at].lost.is_none()).collect();
-            if order.is_empty() {
-                return Ok(());
-            }
-            random.shuffle(&mut order);
-            for at in order {
-                let number = self.rounds + 1;
-                teller.done = self.rounds;
-                teller.say(format!("start {number} of {}", sides[at].side.name), self.place);
-                match self.visit(at, &mut sides[at], &before) {
-                    Ok(()) => failures[at] = 0,
-                    Err(gone @ Gone::Lost(_)) if failures[at] + 1 >= FAILURES => sides[at].lose(gone)?,
-                    Err(Gone::Lost(_)) => failures[at] += 1,
-                    Err(gone) => sides[at].lose(gone)?,
-                }
-            }
-            self.rounds += 1;
-            longest = longest.max(began.elapsed());
-            if deadline.saturating_duration_since(Instant::now()) < longest {
-                break;
-            }
+        let began = Instant::now();
+        let most = plan.processes.map_or(MOST, |number| number.min(MOST)) as u32;
+        let lengths = tollgate_alternation::Plan {
+            rounds: Rounds { least: 1, most },
+            time: deadline.saturating_duration_since(began),
+            must_fit: true,
+            precision: 0.0,
+            until_decided: true,
+            asked: 0.0,
+            is_whole: false,
+            comparisons: None,
+            begins_in_order: false,
+        };
+        let here = (0..sides.len()).filter(|&at| sides[at].lost.is_none()).collect();
+        let places = Places::of_each(sides.len());
+        let mut rounds = Alternation::new(lengths, random.clone(), &[here], places);
+        let failures = vec![0; sides.len()];
+        let mut visits = Visits { starts: self, sides, before, failures, teller, began };
+        let ended = rounds.run(&mut visits);
+        (self.rounds, *random) = (rounds.so_far().rounds as usize, rounds.random);
+        match ended {
+            Ok(()) | Err(Halt::Lost(_)) => Ok(()),
+            Err(Halt::Run(stop)) => Err(stop),
         }
-        Ok(())
     }
 
     /// Starts an environment with an agent, and with a shell where that is asked for.

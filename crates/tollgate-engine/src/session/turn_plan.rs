@@ -1,4 +1,4 @@
-//! The plan of a round: which cases share a turn, and in which order the environments make it.
+//! The plan of a round: which cases share a turn.
 //!
 //! A turn is up to about 2 ms of batches in each environment. Alternation in turns of that length loses nothing, and above 20 ms it
 //! does: a busy machine keeps one pace for so long. A round has as many turns as its cases need. A batch that is longer than a turn
@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use tollgate_alternation::drawn;
 use tollgate_model::sorting::Ordered as _;
 
 use super::super::worker::WARM_UP_PART;
@@ -61,8 +62,8 @@ pub fn time(batch: Duration, iterations: u64) -> Duration {
 
 /// The turns of a round. In round 0 every case is due, and long batches come last, in case the time is short.
 pub fn turns(units: &[Unit], round: usize, random: &mut Random) -> Vec<Turn> {
-    let mut due: Vec<&Unit> = units.iter().filter(|unit| round.is_multiple_of(unit.stride())).collect();
-    random.shuffle(&mut due);
+    let mut due: Vec<&Unit> =
+        drawn(units.iter().filter(|unit| round.is_multiple_of(unit.stride())).collect(), random);
     if round == 0 {
         due.order_by_key(|unit| if unit.is_long() { unit.batch } else { Duration::ZERO });
     }
@@ -81,34 +82,10 @@ pub fn turns(units: &[Unit], round: usize, random: &mut Random) -> Vec<Turn> {
     turns
 }
 
-/// The order of the environments, turn by turn: one at random, then its reverse. A trend within two turns adds nothing to either.
-///
-/// What is compared is the pair of processes, which has an order of its own: all of it reversed changes the sign of the pair's median
-/// alone. So the signs of pairs are fair coins and independent, though those of two turns are not.
-#[derive(Debug, Clone)]
-pub struct Order {
-    order: Vec<usize>,
-    is_to_reverse: bool,
-}
-
-impl Order {
-    pub fn new(sides: Vec<usize>) -> Self {
-        Self { order: sides, is_to_reverse: false }
-    }
-
-    pub fn next(&mut self, random: &mut Random) -> Vec<usize> {
-        if self.is_to_reverse {
-            self.order.reverse();
-        } else {
-            random.shuffle(&mut self.order);
-        }
-        self.is_to_reverse = !self.is_to_reverse;
-        self.order.clone()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use tollgate_alternation::Mirrored;
+
     use super::*;
 
     fn unit(cases: &[usize], us: u64) -> Unit {
@@ -147,25 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_reversed_in_every_second_turn() {
-        let (mut order, mut random) = (Order::new(vec![0, 1]), Random::new(7));
-        let mut firsts = [0; 2];
-        for _ in 0..200 {
-            let (one, other) = (order.next(&mut random), order.next(&mut random));
-            assert!(one.iter().eq(other.iter().rev()));
-            firsts[one[0]] += 1;
-        }
-        assert!(firsts.iter().all(|&first| first > 60), "{firsts:?}");
-    }
-
-    #[test]
     fn orders_are_as_recorded() {
         crate::recorded::hold("turns", |seed| {
             let mut random = Random::new(seed);
             let units: Vec<Unit> = (0..20).map(|case| unit(&[case], 60 << (case % 7))).collect();
             let mut recorded = String::new();
             for sides in 2..5 {
-                let mut order = Order::new((0..sides).collect());
+                let mut order = Mirrored::new((0..sides).collect());
                 for round in 0..4 {
                     for turn in turns(&units, round, &mut random) {
                         recorded += &format!("{:?} {:?}, ", turn.cases, order.next(&mut random));

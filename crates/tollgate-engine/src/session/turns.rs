@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use tollgate_alternation::Mirrored;
 use tollgate_model::{Fact, ProcessRounds};
 
 use super::super::agent::protocol::{Job, Request};
@@ -16,7 +17,7 @@ use super::connection::Stop;
 use super::joint;
 use super::pairs::{FIRST_GUESS, NARROW, Pairs};
 use super::running::Session;
-use super::turn_plan::{self, Order, Turn, Unit};
+use super::turn_plan::{self, Turn, Unit};
 
 /// With fewer pairs no interval that is corrected for the rows of a run could be narrow.
 const LEAST_PAIRS: usize = 24;
@@ -96,7 +97,7 @@ impl TurnTrack {
             joint::units(joint, &schedules, &batch_order.indices, |case| self.pairs[group].rest(case));
         let (turns, time) = self.length(group, &units, time.min(left));
         let until = began + time;
-        let mut order = Order::new(here.clone());
+        let mut order = Mirrored::new(here.clone());
         let mut pair = Pair { group, there: Vec::new(), deadline };
         for at in order.next(&mut session.random) {
             pair.prepare(session, at, &batch_order.indices)?;
