@@ -5,13 +5,18 @@
 
 mod support;
 
+use std::convert::Infallible;
+use std::time::Duration;
+
 use support::Random;
 use support::executions::{Executions, KINDS, Noise};
+use tollgate_alternation::{Alternation, Halt, Outcome, Places, Plan, Rounds, SoFar, Trial, Turn};
 use tollgate_model::compare::{Verdict, neighbours};
-use tollgate_model::stats::{Interval, anytime_interval, median, settled_interval};
+use tollgate_model::stats::random::Random as Orders;
+use tollgate_model::stats::{anytime_interval, median};
 
 /// The rounds of a comparison that does not end by itself.
-const MOST: usize = 1600;
+const MOST: u32 = 1600;
 
 /// What became of some comparisons of a command with one that takes `ratio` times as long.
 #[derive(Debug, Default, Clone, Copy)]
@@ -41,58 +46,81 @@ impl Rates {
     }
 
     fn compare(&mut self, kind: &Noise, seed: u64, ratio: f64) {
-        let mut executions = Executions::new(kind, seed, ratio);
-        let mut looked = false;
+        let mut commands = Simulated::new(kind, seed, ratio);
+        let rounds = commands.run(seed, 2, 0.01);
+        let [base, other] = [0, 1].map(|side| rounds.figures(0, side));
+        let verdict = neighbours(base, other, 1, 0.0, true).unwrap().verdict;
+        let logs: Vec<f64> = base.iter().zip(other).map(|(base, other)| (other / base).ln()).collect();
         self.replicas += 1;
-        for rounds in looks() {
-            executions.until(rounds);
-            let [base, other] = &executions.times;
-            let found = neighbours(base, other, 1, 0.0, true).unwrap();
-            looked |= found.verdict.is_difference();
-            if rounds == MOST || found.is_precise(0.01) {
-                self.rounds += rounds;
-                self.different += usize::from(found.verdict.is_difference());
-                self.beyond += usize::from(found.verdict.is_beyond_margin());
-                self.same += usize::from(found.verdict == Verdict::Same);
-                break;
-            }
-        }
-        self.different_at_a_look += usize::from(looked);
+        self.rounds += base.len();
+        self.different += usize::from(verdict.is_difference());
+        self.beyond += usize::from(verdict.is_beyond_margin());
+        self.same += usize::from(verdict == Verdict::Same);
+        self.different_at_a_look += usize::from(commands.has_differed || verdict.is_difference());
+        self.missed += usize::from(misses(&logs, ratio.ln()));
     }
 
-    fn cover(&mut self, kind: &Noise, replicas: u64) {
+    /// One command, until its median is known to 2 %.
+    fn alone(&mut self, kind: &Noise, replicas: u64) {
         let middle = middle(kind);
         for seed in 1..=replicas {
-            let logs = |executions: &Executions| -> Vec<f64> {
-                let [base, other] = &executions.times;
-                base.iter().zip(other).map(|(base, other)| (other / base).ln()).collect()
-            };
-            self.missed += usize::from(misses(kind, seed, 0.0, 0.01, logs));
-            let one = |executions: &Executions| executions.times[0].clone();
-            self.single_missed += usize::from(misses(kind, seed, middle, 0.02 * middle, one));
+            let rounds = Simulated::new(kind, seed, 1.0).run(seed, 1, 0.02);
+            self.single_missed += usize::from(misses(rounds.figures(0, 0), middle));
         }
     }
 }
 
-/// As versus looks: after a twentieth more rounds.
-fn looks() -> impl Iterator<Item = usize> {
-    std::iter::successors(Some(16), |rounds| {
-        (*rounds < MOST).then(|| (rounds + (rounds / 20).max(1)).min(MOST))
-    })
+/// Commands that take simulated times, and a clock that goes on by these.
+struct Simulated<'a> {
+    executions: Executions<'a>,
+    clock: f64,
+    /// Whether a look found a difference.
+    has_differed: bool,
 }
 
-/// Whether the interval of 95 % does not hold `truth` when it ends because it is narrow.
-fn misses(kind: &Noise, seed: u64, truth: f64, narrow: f64, of: impl Fn(&Executions) -> Vec<f64>) -> bool {
-    let mut executions = Executions::new(kind, seed, 1.0);
-    for rounds in looks() {
-        executions.until(rounds);
-        let values = of(&executions);
-        let is_narrow = |span: Interval| span.high - span.low <= narrow;
-        if rounds == MOST || settled_interval(&values, 0.95).is_some_and(is_narrow) {
-            return anytime_interval(&values, 0.95).is_some_and(|span| !span.contains(truth));
-        }
+impl<'a> Simulated<'a> {
+    fn new(kind: &'a Noise, seed: u64, ratio: f64) -> Self {
+        Self { executions: Executions::new(kind, seed, ratio), clock: 0.0, has_differed: false }
     }
-    false
+
+    /// Executes so many of them as versus does, until what it asks for is known so well.
+    fn run(&mut self, seed: u64, sides: usize, precision: f64) -> Alternation {
+        let plan = Plan {
+            rounds: Rounds { least: 1, most: MOST },
+            time: Duration::MAX,
+            must_fit: false,
+            precision,
+            until_decided: false,
+            asked: 0.0,
+            is_whole: true,
+            comparisons: None,
+            begins_in_order: false,
+        };
+        let all = [(0..sides).collect()];
+        let mut rounds = Alternation::new(plan, Orders::new(seed), &all, Places::in_turn(sides, 1));
+        assert!(rounds.run(self).is_ok());
+        rounds
+    }
+}
+
+impl Trial for Simulated<'_> {
+    type Stop = Infallible;
+
+    fn now(&self) -> Duration {
+        Duration::from_nanos(self.clock as u64)
+    }
+
+    fn execute(&mut self, turn: &Turn, so_far: &SoFar) -> Result<Outcome, Halt<Infallible>> {
+        self.has_differed |= so_far.compared.is_some_and(|(.., found)| found.verdict.is_difference());
+        let time = self.executions.one(turn.side);
+        self.clock += time;
+        Ok(Outcome::Figure(time))
+    }
+}
+
+/// Whether the interval of 95 % does not hold the truth.
+fn misses(series: &[f64], truth: f64) -> bool {
+    anytime_interval(series, 0.95).is_some_and(|span| !span.contains(truth))
 }
 
 /// The median of the first execution of many sessions.
@@ -121,7 +149,7 @@ fn what_ends_a_measurement_is_seldom_wrong() {
     let mut all = [0; 3];
     for kind in &KINDS {
         let mut rates = Rates::new(kind, 1.0, replicas);
-        rates.cover(kind, replicas);
+        rates.alone(kind, replicas);
         println!("{}: {rates:?}", kind.name);
         if kind.kept[1] == 0.0 {
             assert_eq!(rates.different_at_a_look, 0, "{}", kind.name);
@@ -186,7 +214,7 @@ fn table() {
     );
     for kind in &KINDS {
         let mut equal = Rates::new(kind, 1.0, REPLICAS);
-        equal.cover(kind, REPLICAS);
+        equal.alone(kind, REPLICAS);
         let power = [1.005, 1.01, 1.03].map(|ratio| {
             let rates = Rates::new(kind, ratio, REPLICAS / 10);
             let [same, somewhat, slower] =

@@ -121,10 +121,16 @@ impl<'a> Executions<'a> {
         while self.times[0].len() < rounds {
             let first = usize::from(self.random.chance(0.5));
             for side in [first, 1 - first] {
-                let time = self.execution(side);
-                self.times[side].push(time);
+                self.one(side);
             }
         }
+    }
+
+    /// Executes a side once: its time.
+    pub fn one(&mut self, side: usize) -> f64 {
+        let time = self.execution(side);
+        self.times[side].push(time);
+        time
     }
 
     fn execution(&mut self, side: usize) -> f64 {
