@@ -41,7 +41,7 @@ pub(crate) struct Case {
 #[derive(Debug, Clone)]
 pub(crate) struct Side {
     pub number: usize,
-    /// One for each round that was timed.
+    /// One for each round that was timed; NaN where it was discarded.
     pub figures: Vec<f64>,
     /// For each of them whether what was executed before it in its place was the same.
     pub is_after_itself: Vec<bool>,
@@ -118,8 +118,14 @@ impl Case {
             let less = trial.less(side.number);
             side.figures[..pairs].iter().map(|figure| figure - less).collect()
         };
-        let all: Vec<(usize, Vec<f64>)> =
+        let mut all: Vec<(usize, Vec<f64>)> =
             self.open(places).map(|side| (side.number, figures(side))).collect();
+        let is_kept: Vec<bool> =
+            (0..pairs).map(|round| all.iter().all(|(_, figures)| !figures[round].is_nan())).collect();
+        for (_, figures) in &mut all {
+            let mut is_kept = is_kept.iter();
+            figures.retain(|_| is_kept.next() == Some(&true));
+        }
         let ((_, base), others) = all.split_first()?;
         let mut state = State::Narrow;
         let mut last = None;

@@ -57,6 +57,11 @@ impl Alternation {
         self.cases[case].sides.iter_mut().for_each(|side| side.is_left = true);
     }
 
+    /// Leaves a case out on a side.
+    pub fn leave_side(&mut self, case: usize, side: usize) {
+        self.cases[case].side(side).iter_mut().for_each(|side| side.is_left = true);
+    }
+
     /// What is known so far.
     pub fn so_far(&self) -> &SoFar {
         &self.so_far
@@ -228,9 +233,7 @@ impl Alternation {
                         self.leave(case);
                         return Ok(());
                     }
-                    Some(Outcome::LeaveSide) => {
-                        self.cases[case].side(side).iter_mut().for_each(|side| side.is_left = true);
-                    }
+                    Some(Outcome::LeaveSide) => self.leave_side(case, side),
                     Some(outcome) => done.push((side, outcome)),
                     None => {}
                 }
@@ -238,7 +241,12 @@ impl Alternation {
         }
         if how == How::Timed {
             for (side, outcome) in done {
-                if let (Outcome::Figure(figure), Some(kept)) = (outcome, self.cases[case].side(side)) {
+                let figure = match outcome {
+                    Outcome::Figure(figure) => figure,
+                    Outcome::Discarded => f64::NAN,
+                    _ => continue,
+                };
+                if let Some(kept) = self.cases[case].side(side) {
                     kept.figures.push(figure);
                     kept.is_after_itself.push(is_after_itself.contains(&(side, true)));
                 }

@@ -233,6 +233,23 @@ fn a_case_or_a_side_that_fails_is_left_out() {
 }
 
 #[test]
+fn a_round_that_was_discarded_on_one_side_keeps_its_place() {
+    let mut noise = Random::new(3);
+    let script = |turn: &Turn, _: &SoFar| match (turn.side, turn.number % 5) {
+        (1, 4) => Ok(Outcome::Discarded),
+        (side, _) => {
+            let noise = (noise.next_u64() >> 50) as f64;
+            Ok(Outcome::Figure((20.0 + 10.0 * side as f64 + f64::from(turn.number)) * MS + noise))
+        }
+    };
+    let mut alternation = alternation(Plan { is_whole: false, ..plan(FREE) }, 7, 1, 2);
+    alternation.run(&mut Scripted::new(script)).expect("nothing halts");
+    let [base, other] = [0, 1].map(|side| alternation.figures(0, side));
+    assert!(base.len() == other.len() && base.len() < 400);
+    assert!(other.iter().enumerate().all(|(round, figure)| figure.is_nan() == (round % 5 == 4)));
+}
+
+#[test]
 fn warm_ups_are_not_kept_and_traced_rounds_take_their_share() {
     let mut trial = Scripted { most_traced: 25, ..Scripted::of(&[20.0, 30.0]) };
     let rounds = Plan { precision: 0.0, ..plan(Rounds::exactly(200)) };

@@ -95,8 +95,10 @@ pub enum How {
 /// What came of an execution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
-    /// A figure. 0 where it has none: its round keeps its place, and is not compared.
+    /// A figure. 0 where it has none, as too many of these say something.
     Figure(f64),
+    /// None, for a reason that says nothing of the figure: its round keeps its place, and is not compared.
+    Discarded,
     /// Nothing was executed, or nothing that is compared.
     Done,
     /// The case is not executed on this side any more.

@@ -1,8 +1,7 @@
-//! Whole commands: which case is executed next, and on which side.
+//! Whole commands: what is executed of a case on its sides. Which case is next, and on which side, says `tollgate_alternation`.
 //!
 //! A usual run has one side, this process; a session has one for each environment. Only one side works at a time. A case
-//! is executed on each side before another case is, in an order that is random for one repetition and the reverse in
-//! the next (ABBA or BAAB): so the repetitions of one number are neighbours in time, and may be paired. All sides are
+//! is executed on each side before another case is: so the repetitions of one number are neighbours in time, and may be paired. All sides are
 //! reset before the first command, and checked after the last: little more than the start of a tracer lies between the commands.
 
 mod executor;
@@ -10,12 +9,12 @@ mod local;
 mod protocol;
 mod record;
 mod serve;
-mod table;
 #[cfg(test)]
 mod tests;
 
 use std::time::{Duration, Instant};
 
+use tollgate_alternation::{Alternation, Outcome, Places, Rounds, SoFar, Trial, Turn};
 use tollgate_model::{Fact, traced::Backend};
 
 use super::benchmark::{Chosen, Commands};
@@ -27,17 +26,20 @@ use tollgate_model::stats::random::Random;
 pub(crate) use executor::{Attempt, Executor, Halt, NO_TIME, Phase};
 pub(crate) use local::Local;
 pub(crate) use protocol::{CommandAnswer, CommandRequest};
+use record::ExecutedCase;
 pub(crate) use serve::{Line, serve};
-use table::Table;
+
+/// The greatest number of repetitions of a case in a run without environments.
+const MOST_REPETITIONS: usize = 64;
+/// The greatest number of pairs: a document holds some 6 KB of each execution.
+const MOST_PAIRS: usize = 128;
 
 /// The end and the order of the executions of a group.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
     /// When the last of them ends.
     pub deadline: Instant,
-    /// They end early with so many repetitions,
-    pub least: usize,
-    /// where every interval's half width is within this share of its median, or of 1 for a ratio of two sides.
+    /// They end early where every interval's half width is within this share of its median, or of a ratio of two sides.
     pub precision: f64,
     /// With so many repetitions they end whatever the intervals are.
     pub most: usize,
@@ -48,7 +50,7 @@ pub(crate) struct Terms {
 impl Terms {
     pub(crate) fn new(plan: &Plan, deadline: Instant, seed: u64) -> Self {
         let most = plan.processes.unwrap_or(plan.most_processes);
-        Self { deadline, least: plan.least_processes, precision: plan.precision, most, seed }
+        Self { deadline, precision: plan.precision, most, seed }
     }
 
     fn left(&self) -> Duration {
@@ -69,9 +71,11 @@ pub(crate) struct OnSide {
 /// Why the executions end before their time.
 enum End {
     Run(BenchError),
-    /// The side of this number cannot have a setting that it needs.
-    Over(usize),
+    /// The side of this number cannot have a setting that it needs, for this reason.
+    Over(usize, String),
 }
+
+type Stop = tollgate_alternation::Halt<End>;
 
 /// Measures the cases of a group of whole commands, on all sides. One result for each side, with one measurement for each
 /// case, in the cases' order.
@@ -84,116 +88,181 @@ pub(crate) fn measure(
     terms: &Terms,
 ) -> Result<Vec<OnSide>, BenchError> {
     let Some(commands) = group.commands() else { return Ok(Vec::new()) };
+    let of_side = || group.cases.iter().map(|_| ExecutedCase::default()).collect();
     let mut run = Run {
         cases: &group.cases,
-        table: Table::new(&group.cases, sides.len()),
-        lost: vec![None; sides.len()],
+        of: Vec::new(),
+        records: sides.iter().map(|_| of_side()).collect(),
         facts: vec![Vec::new(); sides.len()],
-        random: Random::new(terms.seed),
+        repetition: None,
+        given: Duration::ZERO,
+        took: vec![Duration::ZERO; sides.len()],
+        is_traced: true,
+        began: Instant::now(),
+        deadline: terms.deadline,
         sides,
     };
-    let (interrupted, over) = match run.whole(commands, terms) {
-        Ok(()) => (None, None),
-        Err(End::Over(side)) => (None, Some(side)),
-        Err(End::Run(BenchError::Interrupted(signal))) => (Some(signal), None),
-        Err(End::Run(error)) => return Err(error),
+    let mut places = Places::of_each(run.sides.len());
+    let ended = run.whole(commands, terms, &mut places);
+    let (interrupted, over) = match ended {
+        Ok(()) | Err(Stop::Lost(_)) => (None, None),
+        Err(Stop::Run(End::Over(side, why))) => (None, Some((side, why))),
+        Err(Stop::Run(End::Run(BenchError::Interrupted(signal)))) => (Some(signal), None),
+        Err(Stop::Run(End::Run(error))) => return Err(error),
     };
-    Ok(run.conclude(interrupted, over))
+    Ok(run.conclude(places.lost(), interrupted, over))
 }
 
+/// The repetitions of whole commands. A case is one of those that share a fixture.
 struct Run<'r, 's> {
     cases: &'r [Chosen],
+    /// The cases that share the present fixture.
+    of: Vec<usize>,
     sides: &'r mut [&'s mut dyn Executor],
-    table: Table,
-    /// For each side why it ended.
-    lost: Vec<Option<String>>,
+    /// Side by side, one for each case.
+    records: Vec<Vec<ExecutedCase>>,
     facts: Vec<Vec<(String, Fact)>>,
-    random: Random,
+    /// The present repetition, as its case and its number, and how long it may take on each side.
+    repetition: Option<(usize, u32)>,
+    given: Duration,
+    /// What it took on each side.
+    took: Vec<Duration>,
+    is_traced: bool,
+    began: Instant,
+    /// When the executions on the present fixture end.
+    deadline: Instant,
+}
+
+impl Trial for Run<'_, '_> {
+    type Stop = End;
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Brings a case to the state in which its command begins.
+    fn prepare(&mut self, turn: &Turn, _: &SoFar) -> Result<Outcome, Stop> {
+        let repetition = Some((turn.case, turn.number));
+        if self.repetition != repetition {
+            (self.repetition, self.given) = (repetition, self.patience(turn.case, self.left()));
+        }
+        self.took[turn.side] = Duration::ZERO;
+        self.pass(turn, Phase::Reset)
+    }
+
+    fn execute(&mut self, turn: &Turn, _: &SoFar) -> Result<Outcome, Stop> {
+        self.pass(turn, Phase::Run { is_traced: self.is_traced })
+    }
+
+    /// Checks the result of a command.
+    fn conclude(&mut self, turn: &Turn, _: Outcome, _: &SoFar) -> Result<Outcome, Stop> {
+        self.pass(turn, Phase::Check)
+    }
 }
 
 impl Run<'_, '_> {
-    fn whole(&mut self, commands: &Commands, terms: &Terms) -> Result<(), End> {
+    fn whole(&mut self, commands: &Commands, terms: &Terms, places: &mut Places) -> Result<(), Stop> {
         let fixtures = (commands.fixtures)(self.cases);
-        let usual = |of: &[usize]| {
-            let chosen: Vec<Chosen> = of.iter().map(|&case| self.cases[case].clone()).collect();
-            (commands.usual)(&chosen)
-        };
-        let times: Vec<Duration> = fixtures.iter().map(|of| usual(of)).collect();
-        for (at, of) in fixtures.iter().enumerate() {
+        let times: Vec<Duration> = fixtures.iter().map(|of| (commands.usual)(&self.chosen(of))).collect();
+        let mut random = Random::new(terms.seed);
+        for (at, of) in fixtures.into_iter().enumerate() {
             // Each fixture gets a part of the remaining time, in proportion to its default time.
             let all = times[at..].iter().sum::<Duration>().as_secs_f64();
             let share = if all > 0.0 { times[at].as_secs_f64() / all } else { 1.0 };
-            let deadline = Instant::now() + terms.left().mul_f64(share);
-            let ended = self.on_fixture(of, &Terms { deadline, ..*terms });
+            (self.began, self.deadline) = (Instant::now(), Instant::now() + terms.left().mul_f64(share));
+            (self.of, self.repetition) = (of, None);
+            let ended = self.on_fixture(terms, &mut random, places);
             for side in 0..self.sides.len() {
-                self.finish(side)?;
+                // Also after an interruption.
+                places.step(side, || self.finish(side))?;
             }
-            of.iter().for_each(|&case| self.table.close(case));
             ended?;
         }
         Ok(())
     }
 
-    /// Executes cases that share a fixture until their time is over, or their intervals are narrow.
-    fn on_fixture(&mut self, of: &[usize], terms: &Terms) -> Result<(), End> {
-        let chosen: Vec<Chosen> = of.iter().map(|&case| self.cases[case].clone()).collect();
-        let mut order: Vec<usize> = (0..self.sides.len()).collect();
-        self.random.shuffle(&mut order);
-        for (at, &side) in order.iter().enumerate() {
-            let until = Instant::now() + terms.left() / (order.len() - at) as u32;
-            if let Some(refusals) = self.step(side, |executor| executor.prepare(&chosen, until))? {
-                for (&case, refusal) in of.iter().zip(refusals) {
-                    self.table.records[side][case].prepared(refusal);
-                }
-            }
-        }
-        let is_traced = self.is_traced(&order, terms)?;
-        while let Some((case, order)) = self.table.next(of, terms.left(), &mut self.random) {
-            let at = of.iter().position(|&of| of == case).unwrap_or_default();
-            self.repeat(case, at, order, is_traced, (of, terms))?;
-            if self.table.is_settled(self.cases, of, terms) {
-                break;
-            }
-        }
-        Ok(())
+    fn chosen(&self, of: &[usize]) -> Vec<Chosen> {
+        of.iter().map(|&case| self.cases[case].clone()).collect()
     }
 
-    /// Repeats a case on these sides, phase by phase.
-    fn repeat(
-        &mut self,
-        case: usize,
-        at: usize,
-        mut sides: Vec<usize>,
-        is_traced: bool,
-        (of, terms): (&[usize], &Terms),
-    ) -> Result<(), End> {
-        let mut took = vec![Duration::ZERO; self.sides.len()];
-        let given = self.table.patience(case, of, sides.len(), terms.left());
-        for phase in [Phase::Reset, Phase::Run { is_traced }, Phase::Check] {
-            for side in std::mem::take(&mut sides) {
-                let began = Instant::now();
-                let until = began + given.saturating_sub(took[side]);
-                let attempt = self.step(side, |executor| executor.pass(at, phase, until))?;
-                took[side] += began.elapsed();
-                match attempt {
-                    Some(Attempt::Passed) => sides.push(side),
-                    Some(last) => self.table.records[side][case].add(last, took[side], given),
-                    None => {}
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// Executes cases that share a fixture until their time is over, or their intervals are narrow.
+    fn on_fixture(&mut self, terms: &Terms, random: &mut Random, places: &mut Places) -> Result<(), Stop> {
+        let most = if self.sides.len() == 1 { MOST_REPETITIONS } else { MOST_PAIRS };
+        let plan = tollgate_alternation::Plan {
+            rounds: Rounds { least: 0, most: most.min(terms.most) as u32 },
+            time: self.deadline.saturating_duration_since(self.began),
+            must_fit: true,
+            precision: 2.0 * terms.precision,
+            until_decided: false,
+            asked: 0.0,
+            is_whole: true,
+            comparisons: None,
+            begins_in_order: true,
+        };
+        let chosen = self.chosen(&self.of);
+        let order = tollgate_alternation::drawn((0..self.sides.len()).collect(), random);
+        let all: Vec<Vec<usize>> = chosen.iter().map(|_| (0..self.sides.len()).collect()).collect();
+        let mut rounds = Alternation::new(plan, Random::new(random.next_u64()), &all, places.clone());
+        for (at, &side) in order.iter().enumerate() {
+            let until = Instant::now() + self.left() / (order.len() - at) as u32;
+            let prepared =
+                rounds.places.step(side, || self.step(side, |executor| executor.prepare(&chosen, until)));
+            *places = rounds.places.clone();
+            for (at, refusal) in prepared?.into_iter().flatten().enumerate() {
+                if refusal.is_some() {
+                    rounds.leave_side(at, side);
                 }
+                self.records[side][self.of[at]].prepared(refusal);
             }
         }
-        Ok(())
+        self.is_traced = self.is_to_be_traced(&order, &mut rounds.places)?;
+        let ended = rounds.run(self);
+        *places = rounds.places;
+        ended
+    }
+
+    /// Goes through a phase of a repetition.
+    fn pass(&mut self, turn: &Turn, phase: Phase) -> Result<Outcome, Stop> {
+        let (side, began) = (turn.side, Instant::now());
+        let given = self.given;
+        let until = began + given.saturating_sub(self.took[side]);
+        let attempt = self.step(side, |executor| executor.pass(turn.case, phase, until))?;
+        self.took[side] += began.elapsed();
+        let outcome = match &attempt {
+            Attempt::Passed => return Ok(Outcome::Done),
+            Attempt::Executed(execution) => match &execution.traced {
+                Some(traced) => Outcome::Figure(traced.wall_ns as f64),
+                None => Outcome::Discarded,
+            },
+            Attempt::Refused(_) | Attempt::OutOfTime => Outcome::LeaveSide,
+        };
+        self.records[side][self.of[turn.case]].add(attempt, given);
+        Ok(outcome)
+    }
+
+    /// How long a repetition may take on each side: one that hangs leaves time for the other sides, and in its first repetition for the
+    /// other cases.
+    fn patience(&self, case: usize, left: Duration) -> Duration {
+        let is_new = |case: usize| self.records.iter().all(|records| records[case].repetitions() == 0);
+        let is_open = |case: usize| self.records.iter().filter(|records| records[case].is_open()).count();
+        let (case, others) = (self.of[case], self.of.iter().filter(|other| **other != self.of[case]));
+        let others_wait = others.into_iter().any(|&other| is_new(other) && is_open(other) > 0);
+        left / if is_new(case) && others_wait { 2 } else { 1 } / is_open(case).max(1) as u32
     }
 
     /// Whether commands are traced: on several sides only where BPF traces them on each. The two stops per call of ptrace(2) take
     /// longer than most calls, and would be a difference of the tracers where one side has BPF.
-    fn is_traced(&mut self, sides: &[usize], terms: &Terms) -> Result<bool, End> {
+    fn is_to_be_traced(&mut self, sides: &[usize], places: &mut Places) -> Result<bool, Stop> {
         if sides.len() < 2 {
             return Ok(true);
         }
         for &side in sides {
-            let until = Instant::now() + terms.left();
-            let backend = self.step(side, |executor| executor.tracer(until))?.flatten();
+            let until = self.deadline;
+            let backend = places.step(side, || self.step(side, |executor| executor.tracer(until)))?.flatten();
             if backend.is_some_and(|backend| backend != Backend::Bpf) {
                 return Ok(false);
             }
@@ -201,61 +270,39 @@ impl Run<'_, '_> {
         Ok(true)
     }
 
-    /// Takes a step on a side. None if the side ended.
+    /// Takes a step on a side.
     fn step<T>(
         &mut self,
         side: usize,
         step: impl FnOnce(&mut dyn Executor) -> Result<T, Halt>,
-    ) -> Result<Option<T>, End> {
-        interrupt::check(|signal| End::Run(BenchError::Interrupted(signal)))?;
-        self.attempt(side, step)
-    }
-
-    fn attempt<T>(
-        &mut self,
-        side: usize,
-        step: impl FnOnce(&mut dyn Executor) -> Result<T, Halt>,
-    ) -> Result<Option<T>, End> {
-        if self.lost[side].is_some() {
-            return Ok(None);
-        }
-        match step(self.sides[side]) {
-            Ok(result) => Ok(Some(result)),
-            Err(Halt::Run(error)) => Err(End::Run(error)),
-            Err(Halt::Lost(why)) => {
-                self.lose(side, why);
-                Ok(None)
-            }
-            Err(Halt::Over(why)) => {
-                self.lose(side, why);
-                Err(End::Over(side))
-            }
-        }
-    }
-
-    fn lose(&mut self, side: usize, why: String) {
-        self.table.leave(side);
-        self.lost[side] = Some(why);
+    ) -> Result<T, Stop> {
+        interrupt::check(|signal| Stop::Run(End::Run(BenchError::Interrupted(signal))))?;
+        step(self.sides[side]).map_err(|halt| ended(halt, side))
     }
 
     /// Removes a side's fixture, also after an interruption.
-    fn finish(&mut self, side: usize) -> Result<(), End> {
-        if let Some(facts) = self.attempt(side, |executor| executor.finish())? {
-            let known = |name: &str, facts: &[(String, Fact)]| facts.iter().any(|(known, _)| known == name);
-            for (name, fact) in facts {
-                if !known(&name, &self.facts[side]) {
-                    self.facts[side].push((name, fact));
-                }
+    fn finish(&mut self, side: usize) -> Result<(), Stop> {
+        let known = |name: &str, facts: &[(String, Fact)]| facts.iter().any(|(known, _)| known == name);
+        for (name, fact) in self.sides[side].finish().map_err(|halt| ended(halt, side))? {
+            if !known(&name, &self.facts[side]) {
+                self.facts[side].push((name, fact));
             }
         }
         Ok(())
     }
 
-    fn conclude(self, interrupted: Option<i32>, over: Option<usize>) -> Vec<OnSide> {
-        let Self { cases, table, lost, facts, .. } = self;
-        let over_why = over.and_then(|side| lost[side].clone());
+    fn conclude(
+        self,
+        lost: &[Option<String>],
+        interrupted: Option<i32>,
+        over: Option<(usize, String)>,
+    ) -> Vec<OnSide> {
+        let Self { cases, records, facts, .. } = self;
         let mut found = Vec::new();
-        for (side, ((records, facts), lost)) in table.records.into_iter().zip(facts).zip(lost).enumerate() {
+        for (side, ((records, facts), lost)) in records.into_iter().zip(facts).zip(lost).enumerate() {
+            let here = over.as_ref().filter(|(over, _)| *over == side).map(|(_, why)| why.clone());
+            let (is_over, lost) = (here.is_some(), here.or_else(|| lost.clone()));
+            let over_why = over.as_ref().map(|(_, why)| why);
             let ended = match (&lost, &over_why, interrupted) {
                 (Some(why), ..) => Some(why.clone()),
                 (None, Some(why), _) => Some(format!("the session ended: {why}")),
@@ -268,8 +315,16 @@ impl Run<'_, '_> {
             let measurements =
                 measurements.map(|(record, case)| record.conclude(case, ended.as_deref())).collect();
             let findings = Findings { measurements, facts, interrupted, out_of_time };
-            found.push(OnSide { findings, lost, is_over: over == Some(side) });
+            found.push(OnSide { findings, lost, is_over });
         }
         found
+    }
+}
+
+fn ended(halt: Halt, side: usize) -> Stop {
+    match halt {
+        Halt::Lost(why) => Stop::Lost(why),
+        Halt::Over(why) => Stop::Run(End::Over(side, why)),
+        Halt::Run(error) => Stop::Run(End::Run(error)),
     }
 }

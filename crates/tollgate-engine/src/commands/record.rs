@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use tollgate_model::Traced;
 use tollgate_model::measurement::{Measured, Measurement, Outcome, ProcessRounds, Unit};
-use tollgate_model::{Traced, estimate::Estimate};
 
 use super::executor::{Attempt, NO_TIME};
 use crate::benchmark::Chosen;
@@ -20,8 +20,6 @@ pub(super) struct ExecutedCase {
     over: bool,
     /// For each repetition its trace; None where it was discarded.
     repetitions: Vec<Option<Traced>>,
-    /// The longest repetition, untimed parts included.
-    took: Duration,
     notes: Vec<String>,
 }
 
@@ -32,9 +30,8 @@ impl ExecutedCase {
         self.refused = refusal;
     }
 
-    /// Records a step that took so long, of the time that it was given.
-    pub fn add(&mut self, attempt: Attempt, took: Duration, given: Duration) {
-        self.took = self.took.max(took);
+    /// Records a step, and the time that it was given.
+    pub fn add(&mut self, attempt: Attempt, given: Duration) {
         match attempt {
             Attempt::Executed(execution) => {
                 self.repetitions.push(execution.traced);
@@ -51,11 +48,6 @@ impl ExecutedCase {
         }
     }
 
-    /// Ends it: its fixture is gone.
-    pub fn close(&mut self) {
-        self.ready = false;
-    }
-
     /// Whether it may be executed again.
     pub fn is_open(&self) -> bool {
         self.ready && self.refused.is_none() && !self.over
@@ -63,21 +55,6 @@ impl ExecutedCase {
 
     pub fn repetitions(&self) -> usize {
         self.repetitions.len()
-    }
-
-    /// The longest repetition so far.
-    pub fn took(&self) -> Duration {
-        self.took
-    }
-
-    /// The real time of each repetition that was kept, in nanoseconds.
-    pub fn times(&self) -> impl Iterator<Item = Option<f64>> + '_ {
-        self.repetitions.iter().map(|traced| traced.as_ref().map(|traced| traced.wall_ns as f64))
-    }
-
-    /// Half the width of the estimate's interval, over the estimate.
-    pub fn relative_half_width(&self, case: &Chosen) -> Option<f64> {
-        Estimate::of(&self.measured(case)?)?.relative_half_width()
     }
 
     fn measured(&self, (benchmark, params): &Chosen) -> Option<Measured> {

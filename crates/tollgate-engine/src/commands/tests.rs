@@ -123,14 +123,8 @@ fn took(ns: u64) -> Result<Attempt, Halt> {
     Ok(Attempt::Executed(Box::new(Execution { traced: Some(traced), notes: vec!["checked".to_owned()] })))
 }
 
-fn terms(ms: u64, least: usize, precision: f64) -> Terms {
-    Terms {
-        deadline: Instant::now() + Duration::from_millis(ms),
-        least,
-        precision,
-        most: usize::MAX,
-        seed: 7,
-    }
+fn terms(ms: u64, precision: f64) -> Terms {
+    Terms { deadline: Instant::now() + Duration::from_millis(ms), precision, most: usize::MAX, seed: 7 }
 }
 
 fn samples(side: &OnSide, case: usize) -> Vec<f64> {
@@ -147,8 +141,7 @@ fn sides_alternate_and_one_works_at_a_time() {
     // Both sides get slower together: only the ratio is narrow.
     let pace = |_: u64, repetition: usize| took(1_000_000 * (1 + repetition as u64));
     let (mut one, mut other) = (Fake::new(0, &told, pace), Fake::new(1, &told, pace));
-    let found =
-        measure(&group(3, 0), &mut [&mut one, &mut other], &terms(60_000, 8, 0.005)).expect("measured");
+    let found = measure(&group(3, 0), &mut [&mut one, &mut other], &terms(60_000, 0.005)).expect("measured");
     let told = told.borrow();
     let executed: Vec<_> = told.iter().filter(|(_, step, _)| *step == "run").collect();
     assert_eq!(told.iter().filter(|(_, step, _)| *step == "prepare").count(), 2);
@@ -201,12 +194,12 @@ fn sides_that_cannot_be_traced_alike_are_not_traced() {
             ..Fake::new(side, &told, |_, _| took(1000))
         });
         let found =
-            measure(&group(1, 0), &mut [&mut one, &mut other], &terms(60_000, 8, 0.1)).expect("measured");
+            measure(&group(1, 0), &mut [&mut one, &mut other], &terms(60_000, 0.1)).expect("measured");
         assert!(samples(&found[1], 0).len() >= 8);
     }
     // One side alone is compared with none.
     let mut one = Fake { tracer: Backend::Ptrace, ..Fake::new(0, &told, |_, _| took(1000)) };
-    let found = measure(&group(1, 0), &mut [&mut one], &terms(60_000, 8, 0.1)).expect("measured");
+    let found = measure(&group(1, 0), &mut [&mut one], &terms(60_000, 0.1)).expect("measured");
     assert!(samples(&found[0], 0).len() >= 8);
 }
 
@@ -219,8 +212,7 @@ fn a_discarded_repetition_stays_in_its_place() {
     };
     let mut one = Fake::new(0, &told, |_, repetition| took(1000 + repetition as u64));
     let mut other = Fake::new(1, &told, discards);
-    let found =
-        measure(&group(1, 0), &mut [&mut one, &mut other], &terms(60_000, 12, 0.5)).expect("measured");
+    let found = measure(&group(1, 0), &mut [&mut one, &mut other], &terms(60_000, 0.5)).expect("measured");
     let measured = |side: usize| found[side].findings.measurements[0].outcome.measured().expect("measured");
     let number = measured(0).processes.len();
     assert!((12..40).contains(&number) && number == measured(1).processes.len(), "{number}");
@@ -241,7 +233,7 @@ fn a_case_that_one_side_refuses_is_measured_on_the_other() {
         (2, 2) => Ok(Attempt::Refused(Refusal::Fail("other contents".to_owned()))),
         _ => took(1000),
     });
-    let found = measure(&group(3, 0), &mut [&mut one, &mut other], &terms(60_000, 8, 0.1)).expect("measured");
+    let found = measure(&group(3, 0), &mut [&mut one, &mut other], &terms(60_000, 0.1)).expect("measured");
     let outcome = |side: usize, case: usize| &found[side].findings.measurements[case].outcome;
     assert_eq!(outcome(0, 1), &Outcome::Skipped { why: "not here".to_owned() });
     assert_eq!(outcome(1, 2), &Outcome::Failed { error: "other contents".to_owned() });
@@ -259,7 +251,7 @@ fn a_side_that_ends_keeps_what_it_gave_and_the_others_go_on() {
         (0, 3) => Err(Halt::Lost("killed by SIGKILL".to_owned())),
         _ => took(1000),
     });
-    let found = measure(&group(1, 1), &mut [&mut one, &mut other], &terms(60_000, 8, 0.1)).expect("measured");
+    let found = measure(&group(1, 1), &mut [&mut one, &mut other], &terms(60_000, 0.1)).expect("measured");
     assert_eq!(found[1].lost.as_deref(), Some("killed by SIGKILL"));
     assert_eq!((samples(&found[1], 0).len(), samples(&found[0], 0).len() >= 8), (3, true));
     assert!(samples(&found[0], 1).len() >= 8, "the next fixture is measured, too");
@@ -280,7 +272,7 @@ fn executions_end_with_the_time_of_their_fixture() {
     let (mut one, mut other) = (Fake::new(0, &told, slow), Fake::new(1, &told, slow));
     let began = Instant::now();
     let sides: &mut [&mut dyn Executor] = &mut [&mut one, &mut other];
-    let found = measure(&group(1, 1), sides, &terms(400, 8, 1e-9)).expect("measured");
+    let found = measure(&group(1, 1), sides, &terms(400, 1e-9)).expect("measured");
     // A last execution may be under way, and a loaded machine is late.
     assert!(began.elapsed() < Duration::from_secs(20));
     for side in &found {
@@ -289,7 +281,7 @@ fn executions_end_with_the_time_of_their_fixture() {
     // Without time no case is executed, and each says so.
     let told = Told::default();
     let (mut one, mut other) = (Fake::new(0, &told, slow), Fake::new(1, &told, slow));
-    let found = measure(&group(1, 1), &mut [&mut one, &mut other], &terms(0, 8, 0.1)).expect("measured");
+    let found = measure(&group(1, 1), &mut [&mut one, &mut other], &terms(0, 0.1)).expect("measured");
     let why = |side: &OnSide| side.findings.measurements[1].outcome.why() == Some(NO_TIME);
     assert!(found.iter().all(why));
 }
@@ -299,7 +291,7 @@ fn executions_end_with_as_many_repetitions_as_were_asked_for() {
     let told = Told::default();
     let wide = |_: u64, repetition: usize| took(1_000_000 * (1 + repetition as u64 % 3));
     let mut one = Fake::new(0, &told, wide);
-    let terms = Terms { most: 3, ..terms(60_000, 3, 1e-9) };
+    let terms = Terms { most: 3, ..terms(60_000, 1e-9) };
     let found = measure(&group(1, 1), &mut [&mut one], &terms).expect("measured");
     assert_eq!([0, 1].map(|case| samples(&found[0], case).len()), [3, 3]);
 }
@@ -312,7 +304,7 @@ fn an_interrupted_session_keeps_what_it_has() {
         (0, 3) => Err(Halt::Run(BenchError::Interrupted(libc::SIGINT))),
         _ => took(1000),
     });
-    let found = measure(&group(2, 1), &mut [&mut one, &mut other], &terms(60_000, 8, 0.1)).expect("kept");
+    let found = measure(&group(2, 1), &mut [&mut one, &mut other], &terms(60_000, 0.1)).expect("kept");
     for side in &found {
         assert_eq!(side.findings.interrupted, Some(libc::SIGINT));
         assert!(!samples(side, 0).is_empty() && !samples(side, 1).is_empty());
@@ -325,36 +317,45 @@ fn an_interrupted_session_keeps_what_it_has() {
 #[test]
 fn a_case_that_hangs_on_one_side_leaves_time_for_the_rest() {
     let cases = group(3, 0).cases;
-    let table = Table::new(&cases, 2);
+    let ready = || {
+        let mut record = ExecutedCase::default();
+        record.prepared(None);
+        record
+    };
+    let mut run = Run {
+        cases: &cases,
+        of: vec![0, 1, 2],
+        sides: &mut [],
+        records: (0..2).map(|_| cases.iter().map(|_| ready()).collect()).collect(),
+        facts: Vec::new(),
+        repetition: None,
+        given: Duration::ZERO,
+        took: Vec::new(),
+        is_traced: true,
+        began: Instant::now(),
+        deadline: Instant::now(),
+    };
     let left = Duration::from_secs(12);
-    let all = [0, 1, 2];
-    let mut table = table;
-    for records in &mut table.records {
-        records.iter_mut().for_each(|record| record.prepared(None));
-    }
-    assert_eq!(table.patience(0, &all, 2, left), Duration::from_secs(3));
-    assert_eq!(table.patience(0, &all, 1, left), Duration::from_secs(6));
-    assert_eq!(table.patience(0, &[0], 1, left), left);
-    let second = Duration::from_secs(1);
-    for side in 0..2 {
-        table.records[side][0].add(took(1).expect("executed"), second * (1 + side as u32), left);
-    }
-    assert_eq!(table.patience(0, &all, 2, left), left / 2);
-    // A pair that takes 3 s does not fit into 2 s, and another case may.
-    let mut random = Random::new(1);
-    assert_eq!(table.next(&[0], 2 * second, &mut random), None);
-    assert_eq!(table.next(&all, 2 * second, &mut random).map(|(case, _)| case), Some(1));
-    // An execution that took longer than there was time for is not repeated.
-    table.records[1][0].add(Attempt::OutOfTime, second, second);
-    assert_eq!(table.next(&[0], left, &mut random), Some((0, vec![0])));
+    assert_eq!(run.patience(0, left), left / 4);
+    run.records[1][0].prepared(Some(Refusal::Skip("not here".to_owned())));
+    assert_eq!(run.patience(0, left), left / 2);
+    run.of = vec![0];
+    assert_eq!(run.patience(0, left), left);
+    (run.of, run.records[1][0]) = (vec![0, 1, 2], ready());
+    run.records[0][0].add(took(1).expect("executed"), left);
+    assert_eq!(run.patience(0, left), left / 2);
+    // One that took longer than there was time for is not repeated.
+    run.records[0][0].add(Attempt::OutOfTime, left);
+    assert!(!run.records[0][0].is_open());
+    assert_eq!(run.patience(0, left), left);
 }
 
 #[test]
 fn orders_and_documents_are_as_recorded() {
     crate::recorded::hold("workloads", |seed| {
         let mut recorded = String::new();
-        for (sides, refuses, least, precision) in
-            [(1, 9, 6, 0.01), (2, 9, 8, 0.0001), (2, 1, 4, 0.05), (3, 9, 3, 0.02), (3, 1, 5, 1e-9)]
+        for (sides, refuses, precision) in
+            [(1, 9, 0.01), (2, 9, 0.0001), (2, 1, 0.05), (3, 9, 0.02), (3, 1, 1e-9)]
         {
             let told = Told::default();
             let mut noise = Random::new(seed);
@@ -381,7 +382,7 @@ fn orders_and_documents_are_as_recorded() {
             let mut executors: Vec<&mut dyn Executor> =
                 fakes.iter_mut().map(|fake| -> &mut dyn Executor { fake }).collect();
             let most = if precision < 1e-6 { 12 } else { usize::MAX };
-            let terms = Terms { seed, most, ..terms(3_600_000, least, precision) };
+            let terms = Terms { seed, most, ..terms(3_600_000, precision) };
             let found = measure(&group(3, 2), &mut executors, &terms).expect("measured");
             for (side, step, case) in told.borrow().iter() {
                 recorded += &format!("{step} {case} on {side}, ");
