@@ -1,5 +1,6 @@
 //! What is said of runs that count instructions: no times, no intervals, no noise.
 
+mod everywhere;
 mod sessions;
 
 use sessions::{Side, host, runs, under};
@@ -382,4 +383,22 @@ fn other_systems_get_instructions() {
     insta::assert_snapshot!("markdown_of_a_counted_run", one);
     let page = format!("{:?}", page_of(&runs, |_| None, &Spread::default()));
     assert!(page.contains("in instructions, compared with vm:exact") && page.contains("-10.5 %"), "{page}");
+}
+
+#[test]
+fn counts_are_shown_everywhere_alike() {
+    insta::assert_snapshot!(everywhere::of_session(&counted_runs()));
+}
+
+#[test]
+fn times_beside_counts_are_shown_everywhere_alike() {
+    insta::assert_snapshot!(everywhere::of_session(&mixed_runs()));
+}
+
+#[test]
+fn kernels_are_shown_everywhere_alike() {
+    let names = ["6.1.0-47-cloud-amd64", "6.1.0-48-cloud-amd64", "6.12.100+deb12-cloud-amd64"];
+    let more = [0.0, 12.0, 4.0];
+    let all: Vec<(&str, f64)> = names.into_iter().zip(more).collect();
+    insta::assert_snapshot!(everywhere::of_session(&kernels(&all)));
 }

@@ -1,5 +1,6 @@
 //! What is said of a session: its screen, its JSON, and the causes that it proves.
 
+mod everywhere;
 mod sessions;
 
 use sessions::{CASES, Side, decide, filtered, host, runs};
@@ -252,4 +253,18 @@ fn what_environments_cost_is_a_table_with_ratios_and_phases() {
         run.measurements.extend(other.measurements);
     }
     insta::assert_snapshot!("what_environments_cost_beside_other_suites", screen(&sides[..2], &mixed));
+}
+
+#[test]
+fn environments_are_shown_everywhere_alike() {
+    let sandbox = Side { name: "gvisor", kind: Environment::Sandbox, ratio: |_| 17.3, ..host() };
+    let far = Side { name: "ssh:builder", paired: false, ratio: |_| 0.7, ..host() };
+    insta::assert_snapshot!(everywhere::of_session(&runs(&[host(), filtered(), sandbox, far], &CASES)));
+}
+
+#[test]
+fn what_environments_cost_is_shown_everywhere_alike() {
+    let guest = Side { name: "vm:vmm=microvm", ratio: |_| 120.0, ..filtered() };
+    let container = Side { name: "container:runtime=podman", ratio: |_| 2.0, ..filtered() };
+    insta::assert_snapshot!(everywhere::of_session(&starts(&[host(), container, guest])));
 }

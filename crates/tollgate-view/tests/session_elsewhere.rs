@@ -1,5 +1,6 @@
 //! Sessions in what is made for runs: comparisons, reports, explanations.
 
+mod everywhere;
 mod sessions;
 
 use sessions::{CASES, Side, filtered, host, runs};
@@ -148,4 +149,22 @@ fn an_explanation_has_what_the_setting_costs() {
     ];
     assert_eq!(sessions::under(&shown(Some(&session)), "Costs here"), costs);
     assert!(!shown(None).contains("Costs here"));
+}
+
+#[test]
+fn runs_of_no_session_are_shown_everywhere_alike() {
+    let mut runs = runs(&[host(), filtered(), host()], &CASES);
+    // One that the base lacks, and one that it alone has.
+    runs[0].measurements.remove(2);
+    runs[1].measurements.remove(6);
+    runs.iter_mut().for_each(|run| run.session = None);
+    // Others of the machine lie no further apart than the base from itself.
+    let others = vec![runs[0].clone(); 4];
+    insta::assert_snapshot!(everywhere::of_runs(&runs, &Spread::of(&others)));
+}
+
+#[test]
+fn a_proven_cause_is_shown_everywhere_alike() {
+    let runs = runs(&[host(), varied("host:seccomp=default")], &CASES[..5]);
+    insta::assert_snapshot!(everywhere::of_session(&runs));
 }

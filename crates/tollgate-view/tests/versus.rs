@@ -1,6 +1,7 @@
 //! What is said of compared commands: the screen, the JSON, and the forms of hyperfine.
 
 mod commands;
+mod everywhere;
 
 use std::collections::BTreeSet;
 
@@ -530,4 +531,48 @@ fn workloads_of_a_session_have_their_processor_time() {
     let said = lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     assert!(said.starts_with("By processor time 1 slower, 0 faster: workloads/grep 2.0"), "{said}");
     assert!(said.contains("]; real time leaves 1 of these inconclusive."), "{said}");
+}
+
+#[test]
+fn commands_are_shown_everywhere_alike() {
+    let sides = [side("git checkout -q a", 28.0), Side { unlinks: 400, ..side("git checkout -q b", 29.0) }];
+    insta::assert_snapshot!(everywhere::of_session(&runs(
+        &[sides.as_slice(), &[side("true", 1.0)]].concat()
+    )));
+}
+
+#[test]
+fn commands_in_environments_are_shown_everywhere_alike() {
+    let mut sides = Vec::new();
+    for (line, ms) in [("find .", 10.0), ("fd .", 6.0)] {
+        for (environment, times) in [("host", 1.0), ("container", 1.1)] {
+            sides.push(Side { environment, untraced: Some("--no-trace"), ..side(line, ms * times) });
+        }
+    }
+    insta::assert_snapshot!(everywhere::of_session(&runs(&sides)));
+}
+
+#[test]
+fn an_open_comparison_is_shown_everywhere_alike() {
+    insta::assert_snapshot!(everywhere::of_session(&crowded()));
+}
+
+#[test]
+fn builds_are_shown_everywhere_alike() {
+    let mut runs = builds(&["target/old/ops", "target/new/ops", "target/moved/ops"]);
+    for run in &mut runs {
+        run.facts.insert("run.control".to_owned(), Fact::known(2, "--control"));
+    }
+    insta::assert_snapshot!(everywhere::of_session(&runs));
+}
+
+#[test]
+fn traced_workloads_are_shown_everywhere_alike() {
+    let mut runs = runs(&[side("a", 10.0), Side { unlinks: 400, ..side("b", 20.0) }]);
+    for run in &mut runs {
+        run.measurements.retain(|one| one.case == Case::plain(tollgate_model::own::TRACED));
+        run.session = None;
+        run.measurements.iter_mut().for_each(|one| one.case = Case::plain("workloads/grep"));
+    }
+    insta::assert_snapshot!(everywhere::of_runs(&runs, &Spread::default()));
 }

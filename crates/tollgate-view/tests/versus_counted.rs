@@ -3,6 +3,7 @@
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
 mod commands;
+mod everywhere;
 
 use commands::{runs, side};
 use serde_json::Value;
@@ -81,4 +82,9 @@ fn a_document_has_the_counts_and_no_times() {
     assert_eq!(command["counted"]["user_instructions"]["samples"][0], 481_294.0);
     let row = &document["comparison"]["rows"][0];
     assert_eq!((&row["verdict"], row["others"].as_array().map(Vec::len)), (&Value::from("faster"), Some(7)));
+}
+
+#[test]
+fn counted_commands_are_shown_everywhere_alike() {
+    insta::assert_snapshot!(everywhere::of_session(&counted(-700_000.0, 0.0)));
 }
