@@ -1,11 +1,15 @@
 //! Runs compared with a base, as `tollgate compare` prints them.
 
 pub(crate) mod alternating;
+pub(crate) mod block;
+mod causes;
 pub mod columns;
 pub mod condition;
 pub mod csv;
-pub(crate) mod facts;
+mod facts;
 pub mod json;
 pub(crate) mod need;
+mod notes;
 pub(crate) mod processor;
+pub(crate) mod rows;
 pub mod text;

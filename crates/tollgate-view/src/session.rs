@@ -1,12 +1,9 @@
 //! A session as it is shown: several environments that were measured in alternation, the others compared with the first.
 
 mod atlas;
-mod beside;
 pub(crate) mod builds;
-mod causes;
 pub(crate) mod environments;
 pub mod json;
-mod rows;
 mod starts;
 pub mod text;
 

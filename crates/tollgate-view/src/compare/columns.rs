@@ -384,33 +384,66 @@ pub(crate) mod schema {
 const UNPAIRED: &[&str] = &["case", "base", "other", "ratio", "ratio_ci", "verdict"];
 const OF_TURNS: &[&str] = &["case", "base", "other", "ratio", "ratio_ci", "adds", "verdict", "correlation"];
 const OF_COUNTS: &[&str] = &["case", "base", "other", "adds", "change", "verdict"];
+const OF_SCREEN: &[&str] = &["case", "base", "ratio", "ratio_ci", "adds", "verdict"];
+const COUNTS_OF_SCREEN: &[&str] = &["case", "counts", "adds", "change", "verdict"];
+const OF_PROCESSOR: &[&str] = &["cpu_ratio", "cpu_ratio_ci", "cpu_verdict"];
+const NUMBERS: &[&str] = &["numbers"];
+const QUALITY: &[&str] = &["correlation", "turns"];
+const OF_COMMANDS: &[&str] = &["other_side", "ratio", "ratio_ci", "adds", "verdict", "cpu_multiple"];
 
 /// All of them, where the intervals are said to be of the level that they have.
 fn of_level<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
     columns().headed("ratio_ci", comparison.interval_name.clone())
 }
 
+/// What a verb has of the rows of a comparison on a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// Both estimates, with the correlation of turns.
+    Both,
+    /// The base and what the other adds: a screen of a session has no room for more.
+    Base,
+}
+
 /// Those of a table for people, by how the two were compared.
-pub fn of_table<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
-    of_turns(comparison, false)
+pub(crate) fn of_table<'a>(comparison: &Comparison, choice: Choice) -> Columns<Compared<'a>> {
+    of_level(comparison).pick(chosen(comparison, choice))
 }
 
-/// The same of a table that may be wide: with the processor times, where any row has one.
+/// The same with the numbers of the causes.
+pub(crate) fn of_numbered<'a>(comparison: &Comparison, choice: Choice) -> Columns<Compared<'a>> {
+    of_level(comparison).pick(&[chosen(comparison, choice), NUMBERS].concat())
+}
+
+/// The same of all rows: of times also how good the turns were.
+pub(crate) fn of_whole<'a>(comparison: &Comparison, choice: Choice) -> Columns<Compared<'a>> {
+    let quality = if comparison.is_counted() || choice == Choice::Both { &[] } else { QUALITY };
+    of_level(comparison).pick(&[chosen(comparison, choice), quality].concat())
+}
+
+/// Those of a table that may be wide: with the processor times, where any row has one.
 pub(crate) fn of_wide_table<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
-    of_turns(comparison, true)
+    let has_processor = comparison.rows.iter().any(|row| row.result.processor.is_some());
+    let more = if has_processor { OF_PROCESSOR } else { &[] };
+    of_level(comparison).pick(&[chosen(comparison, Choice::Both), more].concat())
 }
 
-fn of_turns<'a>(comparison: &Comparison, is_wide: bool) -> Columns<Compared<'a>> {
-    let chosen = match comparison.is_alternated {
-        _ if comparison.is_counted() => OF_COUNTS,
-        true => OF_TURNS,
-        false => UNPAIRED,
-    };
-    let has_processor = is_wide && comparison.rows.iter().any(|row| row.result.processor.is_some());
-    of_level(comparison).pick(&[chosen, if has_processor { OF_PROCESSOR } else { &[] }].concat())
+fn chosen(comparison: &Comparison, choice: Choice) -> &'static [&'static str] {
+    match (choice, comparison.is_counted()) {
+        (Choice::Both, true) => OF_COUNTS,
+        (Choice::Both, false) if comparison.is_alternated => OF_TURNS,
+        (Choice::Both, false) => UNPAIRED,
+        (Choice::Base, true) => COUNTS_OF_SCREEN,
+        (Choice::Base, false) => OF_SCREEN,
+    }
 }
 
-const OF_PROCESSOR: &[&str] = &["cpu_ratio", "cpu_ratio_ci", "cpu_verdict"];
+/// How many of the last columns a narrow terminal can do without: how good the turns were, and the numbers of causes, of which a list
+/// beneath says how many rows each reaches.
+pub(crate) fn dispensable(columns: &Columns<Compared>) -> usize {
+    let keys: Vec<&str> = columns.iter().map(|column| column.key).collect();
+    keys.iter().rev().take_while(|key| [QUALITY, NUMBERS].concat().contains(key)).count()
+}
 
 /// The same on a page, where the ratio comes first: it is seen on a narrow screen, whose tables are scrolled.
 pub(crate) fn of_page<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
@@ -424,32 +457,10 @@ pub(crate) fn of_page<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
     columns.arranged(&keys)
 }
 
-const OF_SCREEN: &[&str] = &["case", "base", "ratio", "ratio_ci", "adds", "verdict"];
-const COUNTS_OF_SCREEN: &[&str] = &["case", "counts", "adds", "change", "verdict"];
-const NUMBERS: &[&str] = &["numbers"];
-const QUALITY: &[&str] = &["correlation", "turns"];
-
-/// Those of the screen of a session, where not all have room; with the numbers of the causes where these say something.
-pub(crate) fn of_screen<'a>(comparison: &Comparison, is_numbered: bool) -> Columns<Compared<'a>> {
-    of_level(comparison).pick(&[screen(comparison), if is_numbered { NUMBERS } else { &[] }].concat())
-}
-
-/// The same of all rows: of times also how good the turns were.
-pub(crate) fn of_whole_screen<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
-    of_level(comparison)
-        .pick(&[screen(comparison), if comparison.is_counted() { &[] } else { QUALITY }].concat())
-}
-
-fn screen(comparison: &Comparison) -> &'static [&'static str] {
-    if comparison.is_counted() { COUNTS_OF_SCREEN } else { OF_SCREEN }
-}
-
 /// Those of commands that are compared with the first, a row each.
 pub(crate) fn of_commands<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
     of_level(comparison).pick(OF_COMMANDS).headed("other_side", "command")
 }
-
-const OF_COMMANDS: &[&str] = &["other_side", "ratio", "ratio_ci", "adds", "verdict", "cpu_multiple"];
 
 #[cfg(test)]
 mod tests {

@@ -1,59 +1,8 @@
 //! The facts that differ between two runs, as text.
 
-use std::collections::HashSet;
-
 use tollgate_model::compare::FactDifference;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Fact, Unknown};
 use tollgate_output::table::paragraph;
-
-use crate::comparison::{ComparedRow, Comparison};
-
-/// At most this many of the facts that changed.
-const MOST_FACTS: usize = 8;
-
-/// The facts that can cause the differences shown, a few others that changed, and how many more there are.
-pub(super) fn facts_in_short(comparison: &Comparison, rows: &[&ComparedRow], width: usize) -> String {
-    let changed: Vec<&FactDifference> = comparison.facts.iter().filter(|fact| fact.is_change()).collect();
-    let causes: HashSet<&str> =
-        rows.iter().flat_map(|row| comparison.causes(row)).map(|fact| fact.name.as_str()).collect();
-    let mut shown = changed.clone();
-    shown.order_by_key(|fact| !causes.contains(fact.name.as_str()));
-    shown.truncate(MOST_FACTS);
-    let mut text = String::new();
-    if !shown.is_empty() {
-        let heading = match causes.is_empty() {
-            true => "Facts that changed, base → other:",
-            false => "Facts that changed, base → other; possible causes first:",
-        };
-        text.push_str(&paragraph(heading, width, ""));
-    }
-    for fact in &shown {
-        text.push_str(&paragraph(&change(fact), width, "  "));
-    }
-    let known = |base: bool| {
-        comparison
-            .facts
-            .iter()
-            .filter(move |fact| is_known(&fact.base) == base && is_known(&fact.other) != base)
-    };
-    let counted = [
-        (changed.len() - shown.len(), "more changed"),
-        (known(true).count(), "known in the base only"),
-        (known(false).count(), "known in the other only"),
-    ];
-    let parts: Vec<String> = counted
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
-    text.push_str(&match (parts.is_empty(), shown.is_empty()) {
-        (true, true) => paragraph("No fact changed.", width, ""),
-        (true, false) => String::new(),
-        (false, _) => paragraph(&format!("Facts: {} (--all shows them).", parts.join(", ")), width, ""),
-    });
-    text
-}
 
 /// `memory.thp: madvise → always`
 pub(crate) fn change(fact: &FactDifference) -> String {
@@ -94,9 +43,6 @@ fn is_known(fact: &Option<Fact>) -> bool {
 
 /// The facts that differ, those that affect a latency with how they do.
 pub(crate) fn facts_text(facts: &[FactDifference], width: usize) -> String {
-    if facts.is_empty() {
-        return paragraph("No fact differs between the environments.", width, "");
-    }
     let of_kind = |base: bool, other: bool| {
         facts.iter().filter(move |fact| is_known(&fact.base) == base && is_known(&fact.other) == other)
     };

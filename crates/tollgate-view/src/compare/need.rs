@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use tollgate_model::compare::{MOST_SAME, Verdict};
+use tollgate_model::stats::Interval;
 use tollgate_model::versus::BENCHES;
 use tollgate_model::{Case, Run, own};
 use tollgate_output::figures;
@@ -49,7 +50,7 @@ impl Need {
             // The interval is clear of the threshold, and the samples contradict it: time changes nothing.
             Some(interval) if Verdict::from_interval(interval, result.threshold).is_difference() => without(),
             Some(interval) => {
-                let half = (interval.high / interval.low).sqrt() - 1.0;
+                let half = half_of(interval);
                 // The width of an interval goes with the square root of the time.
                 let widest = match result.alternation {
                     Some(_) => SAME,
@@ -71,6 +72,11 @@ impl Need {
             None => without(),
         })
     }
+}
+
+/// Half of the width of the interval of a ratio, as a share of the ratio.
+pub(crate) fn half_of(interval: Interval) -> f64 {
+    (interval.high / interval.low).sqrt() - 1.0
 }
 
 fn suite(case: &Case) -> &str {

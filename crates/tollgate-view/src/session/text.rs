@@ -1,21 +1,19 @@
 //! The screen of a session: at most 40 lines of at most 80 columns that say what each environment costs, how far that can be trusted,
 //! and why. With all rows, as many lines as they need.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use tollgate_environments::is_guest;
 use tollgate_model::text::{clean, quoted};
 use tollgate_output::figures::{count, time_left};
-use tollgate_output::table::{cut, heading, paragraph};
+use tollgate_output::table::{cut, paragraph};
 use unicode_width::UnicodeWidthStr;
 
-use super::beside::Beside;
-use super::causes::Causes;
-use super::{Member, Session, atlas, builds, environments, rows, starts};
+use super::{Member, Session, atlas, builds, environments, starts};
 use crate::atlas::Atlas;
+use crate::compare::block::{Block, Head};
+use crate::compare::columns::Choice;
 use crate::comparison::{self, Comparison};
-use crate::screen::headlines;
 
 /// The lines of the screen.
 const LINES: usize = 40;
@@ -54,7 +52,7 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
     let is_alone = others.len() == 1;
     let blocks: Vec<Block> = others
         .into_iter()
-        .map(|(other, comparison)| Block::new(session, other, comparison, is_alone, width))
+        .map(|(other, comparison)| block(&session.members[0], other, comparison, is_alone, width))
         .collect();
     // The last line says where the rest is.
     let notes = builds::notes(session);
@@ -64,13 +62,14 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
     let mut room = LINES.saturating_sub(fixed);
     let number = blocks.len();
     for (at, block) in blocks.iter().enumerate() {
+        text.push('\n');
         if all {
-            text.push_str(&block.whole(width));
+            text.push_str(&block.whole());
             continue;
         }
         // What one comparison does not need, the following ones may use.
         let own = (room / (number - at)).max(LEAST_ROWS);
-        let (part, used) = block.text(own, width);
+        let (part, used) = block.text(own);
         text.push_str(&part);
         room = room.saturating_sub(used);
     }
@@ -135,108 +134,23 @@ fn head(session: &Session, width: usize, is_short: bool) -> String {
     text
 }
 
-/// An environment compared with the first.
-struct Block<'a, 'b> {
-    comparison: &'b Comparison<'a>,
-    title: String,
-    method: String,
-    /// The figures of what is not compared.
-    beside: Beside<'a, 'b>,
-    causes: Causes<'b>,
-    sentences: Vec<String>,
-    headlines: HashSet<String>,
-    /// There is no other comparison.
+/// What is said of an environment that is compared with the first.
+fn block<'c, 'a>(
+    base: &Member,
+    other: &Member,
+    comparison: &'c Comparison<'a>,
     is_alone: bool,
     width: usize,
-}
-
-impl<'a, 'b> Block<'a, 'b> {
-    fn new(
-        session: &'b Session<'a>,
-        other: &'b Member<'a>,
-        comparison: &'b Comparison<'a>,
-        is_alone: bool,
-        width: usize,
-    ) -> Self {
-        let causes = Causes::new(comparison, if is_alone { MOST_CAUSES } else { FEW_CAUSES });
-        let base = &session.members[0];
-        let verdicts = match comparison.rows.is_empty() {
-            true => "not in one unit".to_owned(),
-            false => comparison.differences(),
-        };
-        Self {
-            title: format!("{} compared with {}: {verdicts}", in_short(&other.name), in_short(&base.name)),
-            beside: Beside { base: &base.summary, other: &other.summary },
-            method: environments::method(comparison).unwrap_or_default(),
-            // The builds differ, and no fact of their environment.
-            sentences: if comparison.is_of_builds() { Vec::new() } else { causes.sentences(comparison) },
-            causes,
-            headlines: headlines(&base.summary).into_iter().map(|(_, row, _)| row.case.to_string()).collect(),
-            comparison,
-            is_alone,
-            width,
-        }
-    }
-
-    /// The lines beside those of its rows, of which the header of the table is one.
-    fn lines(&self) -> usize {
-        let changed = self.comparison.changed().len();
-        let text = self.before() + &self.after(changed);
-        1 + text.lines().count() + usize::from(changed > 0 || self.is_beside())
-    }
-
-    fn before(&self) -> String {
-        let method = match self.method.is_empty() {
-            true => String::new(),
-            false => paragraph(&self.method, self.width, ""),
-        };
-        heading(&self.title, self.width) + &method
-    }
-
-    /// Whether no row changed and some have no ratio: their figures stand side by side.
-    fn is_beside(&self) -> bool {
-        !self.comparison.not_compared.is_empty() && self.comparison.changed().is_empty()
-    }
-
-    fn after(&self, hidden: usize) -> String {
-        let counts = rows::counts(self.comparison, hidden, self.is_alone);
-        let counts = counts.iter().map(|line| paragraph(line, self.width, ""));
-        // The value of a fact may be long; the first of them proves or is likeliest.
-        let is_proven = self.comparison.proven.is_some();
-        let sentence = |line: &String| match is_proven {
-            true => paragraph(line, self.width, ""),
-            false => format!("{}\n", cut(&clean(line), self.width)),
-        };
-        counts.chain(self.sentences.iter().map(sentence)).collect()
-    }
-
-    /// With at most so many rows; how many they are.
-    fn text(&self, room: usize, width: usize) -> (String, usize) {
-        if self.is_beside() {
-            let (table, used) = self.beside.table(self.comparison, &self.headlines, room);
-            return (
-                format!("\n{}{}{}", self.before(), table.lines(Some(width), false), self.after(0)),
-                used,
-            );
-        }
-        let rows = rows::shown(self.comparison, &self.headlines, room);
-        let hidden = self.comparison.changed().len() - rows.len();
-        let table = match rows.is_empty() {
-            true => String::new(),
-            false => rows::table(self.comparison, &rows, &self.causes).lines(Some(width), false),
-        };
-        (format!("\n{}{table}{}", self.before(), self.after(hidden)), rows.len())
-    }
-
-    fn whole(&self, width: usize) -> String {
-        let table = match self.is_beside() {
-            true => self.beside.table(self.comparison, &self.headlines, usize::MAX).0.render(width),
-            false => rows::whole(self.comparison).render(width),
-        };
-        let facts = crate::compare::facts::facts_text(&self.comparison.facts, width);
-        let only = crate::compare::text::only_of_both(self.comparison, width);
-        format!("\n{}{table}{only}{}{facts}", self.before(), self.after(0))
-    }
+) -> Block<'c, 'a> {
+    let head = Head {
+        who: format!("{} compared with {}", in_short(&other.name), in_short(&base.name)),
+        how: environments::method(comparison).into_iter().collect(),
+        choice: Choice::Base,
+        most_causes: if is_alone { MOST_CAUSES } else { FEW_CAUSES },
+        most_only: 0,
+        is_helpful: is_alone,
+    };
+    Block::new(comparison, head, width)
 }
 
 /// The name of an environment, with the last two names of a kernel's path: a line has no room for more.

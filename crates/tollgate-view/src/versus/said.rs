@@ -46,7 +46,7 @@ pub(crate) fn sentence([base, other]: [&str; 2], comparison: &Comparison) -> Str
             };
             format!(
                 "{other} compared with {base}: inconclusive, ±{}: {shown}.{decided}",
-                figures::percent(half(interval))
+                figures::percent(need::half_of(interval))
             )
         }
         (Verdict::Inconclusive, None) => {
@@ -106,11 +106,6 @@ fn adds(row: &ComparedRow) -> String {
         .map(|[low, high]| format!(" [{}]", figures::range(low, high, adds.abs(), unit).replace('–', ", ")));
     let word = if adds < 0.0 { "saves" } else { "adds" };
     format!(", {word} {}{}", figures::estimate(adds.abs(), unit), ends.unwrap_or_default())
-}
-
-/// Half of the width of an interval, as a share of the ratio.
-pub(super) fn half(interval: Interval) -> f64 {
-    (interval.high / interval.low).sqrt() - 1.0
 }
 
 /// ` B took longer in 5 of 5 pairs; about 14 pairs like these decide: --time 20s. Other work moves them: …`: what would decide it, by the

@@ -1,4 +1,4 @@
-//! The causes of what changed in a session, beneath its rows.
+//! The causes of what changed in a comparison, beneath its rows.
 
 use std::cmp::Reverse;
 
@@ -6,7 +6,7 @@ use tollgate_model::compare::FactDifference;
 use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures::count;
 
-use crate::compare::facts::change;
+use super::facts::change;
 use crate::comparison::{ComparedRow, Comparison, is_change};
 
 /// The kernel that stands in for another. Its other facts differ with it.

@@ -1,0 +1,152 @@
+//! What is said beneath the rows of a comparison: how many did not change, what stands in no row, and what would decide those that are open.
+
+use tollgate_model::Case;
+use tollgate_model::compare::{Verdict, margin};
+use tollgate_model::sorting::Ordered as _;
+use tollgate_output::figures;
+
+use super::need::{self, Need};
+use super::rows::{REAL, has_filter, is_refused};
+use super::{columns, processor};
+use crate::comparison::{ComparedRow, Comparison};
+use crate::{counts, facts};
+
+/// Each a paragraph. So many rows that changed have no room; where it is `helpful`, the command that gives more time is among them.
+pub(super) fn all(comparison: &Comparison, hidden: usize, is_helpful: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    let of = |verdict: Verdict| comparison.rows.iter().filter(move |row| row.result.verdict == verdict);
+    let mut parts = Vec::new();
+    if hidden > 0 {
+        parts.push(format!("{hidden} more changed"));
+    }
+    let same = of(Verdict::Same).count();
+    let widest =
+        of(Verdict::Same).filter_map(|row| row.result.interval.map(need::half_of)).max_by(f64::total_cmp);
+    let within = match (comparison.is_alternated, widest) {
+        (true, Some(widest)) => format!(
+            " within {}, the widest interval ±{}",
+            whole_percent(margin(comparison.asked)),
+            figures::percent(widest)
+        ),
+        (true, None) => format!(" within {}", whole_percent(margin(comparison.asked))),
+        (false, _) if comparison.is_counted() && comparison.asked > 0.0 => {
+            format!(" within {}", whole_percent(comparison.asked))
+        }
+        (false, _) => String::new(),
+    };
+    parts.push(format!("{} the same{within}", figures::count(same, "row", "rows")));
+    for (only, side) in [(&comparison.only_base, "base"), (&comparison.only_other, "other")] {
+        if !only.is_empty() {
+            let named = match only.as_slice() {
+                [(case, _)] => format!(" ({case})"),
+                _ => String::new(),
+            };
+            parts.push(format!("{} in the {side} only{named}", only.len()));
+        }
+    }
+    if comparison.rows.is_empty() {
+        parts.remove(0);
+    }
+    if !parts.is_empty() {
+        lines.push(format!("{}.", parts.join("; ")));
+    }
+    lines.extend(of_filter(comparison));
+    lines.extend(counts::not_compared(comparison));
+    lines.extend(comparison.halves.as_ref().map(|halves| format!("{halves}.")));
+    lines.extend(inconclusive(comparison, is_helpful));
+    lines.extend(gross(comparison));
+    lines.extend(processor::of_rows(comparison));
+    lines
+}
+
+/// A share that was asked for: `1 %`.
+fn whole_percent(share: f64) -> String {
+    format!("{} %", (share * 1e4).round() / 100.0)
+}
+
+/// The inconclusive rows: their number, their reasons, and the command that may decide them.
+fn inconclusive(comparison: &Comparison, is_helpful: bool) -> Option<String> {
+    let needs: Vec<Need> = comparison.rows.iter().filter_map(Need::of).collect();
+    if needs.is_empty() {
+        return None;
+    }
+    let mut halves: Vec<f64> = needs.iter().filter_map(|need| need.half).collect();
+    halves.order_by(f64::total_cmp);
+    let span = match halves.as_slice() {
+        [least, .., most] => Some(format!("±{} to ±{}", figures::percent(*least), figures::percent(*most))),
+        [half] => Some(format!("±{}", figures::percent(*half))),
+        [] => None,
+    };
+    let is_all = halves.len() == needs.len();
+    let mut reasons: Vec<String> = span
+        .map(|span| if is_all { span } else { format!("{} of {span}", halves.len()) })
+        .into_iter()
+        .collect();
+    let mut others: Vec<(String, usize)> = Vec::new();
+    for need in needs.iter().filter(|need| need.half.is_none()) {
+        // What stands before the figures is the kind of reason.
+        let kind = need.found.split(':').next().unwrap_or_default();
+        let kind = if kind.starts_with("too few") { format!("with {kind}") } else { kind.to_owned() };
+        match others.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, number)) => *number += 1,
+            None => others.push((kind, 1)),
+        }
+    }
+    others.order_by_key(|(_, number)| std::cmp::Reverse(*number));
+    reasons.extend(others.into_iter().take(2).map(|(kind, number)| format!("{number} {kind}")));
+    // The widest interval would need hours for all.
+    let middle = halves.get(halves.len() / 2).copied().unwrap_or(f64::INFINITY);
+    let half_of_them = || needs.iter().filter(|need| need.half.is_none_or(|half| half <= middle));
+    let command = need::command(comparison, half_of_them()).filter(|_| is_helpful);
+    let most = if half_of_them().count() < needs.len() { "half of them" } else { "them" };
+    let hint = command.map(|command| format!(". More time may decide {most}: {command}")).unwrap_or_default();
+    let lost = undetectable(comparison).unwrap_or_default();
+    Some(format!("{} inconclusive: {}{lost}{hint}", needs.len(), reasons.join(", ")))
+}
+
+/// Of runs that took no turns: how large a change has to be to be found in the inconclusive rows.
+fn undetectable(comparison: &Comparison) -> Option<String> {
+    let is_open =
+        |row: &&ComparedRow| !comparison.is_alternated && row.result.verdict == Verdict::Inconclusive;
+    let mut ratios: Vec<f64> =
+        comparison.rows.iter().filter(is_open).filter_map(|row| row.result.detectable()).collect();
+    ratios.sort_unstable_by(f64::total_cmp);
+    let [middle, most] =
+        [ratios.len() / 2, ratios.len().checked_sub(1)?].map(|at| figures::ratio(ratios[at]));
+    let which = match middle == most {
+        true => format!("below {middle} ×"),
+        false => format!("below {middle} × in half of them, and below {most} × in one,"),
+    };
+    Some(format!("; changes {which} are lost in the spread between runs here"))
+}
+
+/// The inconclusive row whose ratio is the largest, where that looks like a change.
+fn gross(comparison: &Comparison) -> Option<String> {
+    let is_far =
+        |row: &&ComparedRow| row.result.verdict == Verdict::Inconclusive && row.size() > 2.0_f64.ln();
+    let far = || comparison.rows.iter().filter(is_far);
+    let first = far().max_by(|one, another| one.size().total_cmp(&another.size()))?;
+    let more = match far().count() - 1 {
+        0 => String::new(),
+        more => format!(", and {}", figures::count(more, "more row", "more rows")),
+    };
+    let ratio = columns::Compared::new(comparison, first).words("ratio").unwrap_or_default();
+    Some(format!("Inconclusive in spite of its ratio: {} {ratio}{more}.", first.case()))
+}
+
+/// What a filter costs the calls of programs, where it differs.
+fn of_filter(comparison: &Comparison) -> Option<String> {
+    let is_shown = comparison.changed().iter().any(|row| is_refused(row.case()));
+    let real = comparison
+        .row(&Case::plain(REAL))
+        .and_then(|row| Some(format!(": getpid pays {}", figures::difference(row.adds()?, row.base.unit))));
+    let whose = facts::text(&comparison.other.facts, facts::FILTER);
+    let whose = whose.map(|whose| format!(" The filter is {whose}."));
+    (has_filter(comparison) && is_shown).then(|| {
+        format!(
+            "Calls with number -1, such as entry/syscall, are in no filter's cache of verdicts, and are its worst case{}.{}",
+            real.unwrap_or_default(),
+            whose.unwrap_or_default()
+        )
+    })
+}
