@@ -6,11 +6,13 @@ use tollgate_model::traced::blame::{self, Account, Blame, Difference, Part};
 use tollgate_model::traced::{Backend, Parts, TimesFrom};
 use tollgate_model::{Case, Measured, Params, RunId, Traced};
 use tollgate_output::figures;
-use tollgate_output::table::{Look, Table, heading, paragraph};
+use tollgate_output::table::{Table, heading, paragraph};
 use tollgate_trace::calls::is_blocking;
 use tollgate_trace::output::text::{self, seconds};
 
 use crate::comparison::Comparison;
+use crate::versus::lines::{self, Shown, field, in_words_of_part};
+use crate::versus::split::method;
 
 /// So many calls are ranked in the table; all of them are in the JSON.
 const MOST_CALLS: usize = 10;
@@ -166,52 +168,50 @@ impl<'a> Held<'a> {
     }
 
     fn parts_table(&self) -> Table {
-        let mut table =
-            Table::new(&["real time by", "base", "other", "difference", "share"]).with_dispensable(1);
         let [base, other] = self.accounts();
-        let whole = blame::less(other.real, base.real);
-        for (part, base, other) in self.parts() {
-            if base > 0 || other > 0 {
-                table.row(Look::Plain, &cells(self.part(part), base, other, whole), &[]);
-            }
-        }
-        table.row(Look::Plain, &cells("real".to_owned(), base.real, other.real, whole), &[]);
-        table
+        let parts = self.parts().into_iter().filter(|(_, base, other)| *base > 0 || *other > 0);
+        let lines = parts.map(|(part, base, other)| self.line(self.part(part), [base, other]));
+        let lines = lines.chain([self.line("real".to_owned(), [base.real, other.real])]);
+        let columns = lines::columns().without(&["calls", "of_which"]);
+        Table::from_rows(&columns, lines.map(|line| (line, None))).with_dispensable(1)
     }
 
     fn calls_table(&self) -> Table {
-        let mut table = Table::new(&["call", "base", "other", "difference", "share", "calls", "of which"])
-            .with_words(&["of which"])
-            .with_dispensable(3);
-        let whole = blame::less(self.sides[1].blame.account.real, self.sides[0].blame.account.real);
         // They are ranked: calls without a difference come last.
         let differ = self.calls.iter().take(MOST_CALLS).take_while(|call| call.total_ns() != 0).count();
         let (shown, rest) = self.calls.split_at(differ);
-        for call in shown {
-            let [base, other] = call.parts.map(Parts::total_ns);
-            let mut row = cells(text::cut(&call.name, 40), base, other, whole).to_vec();
-            row.push(counts(call.counts));
-            row.push(if self.has_strace() { String::new() } else { in_words(call) });
-            let remark = is_blocking(&call.name).then(|| "blocking call".to_owned());
-            table.row(Look::Plain, &row, remark.as_slice());
-        }
-        if !rest.is_empty() {
-            let sum = |side: usize| {
-                rest.iter().map(|call| call.parts[side].total_ns()).fold(0, u64::saturating_add)
+        let call = |call: &Difference| {
+            let line = Shown {
+                calls: Some(lines::numbers(call.counts)),
+                of_which: (!self.has_strace()).then(|| in_words(call)),
+                ..self.line(text::cut(&call.name, 40), call.parts.map(Parts::total_ns))
             };
+            (line, is_blocking(&call.name).then(|| "blocking call".to_owned()))
+        };
+        let sum =
+            |side: usize| rest.iter().map(|call| call.parts[side].total_ns()).fold(0, u64::saturating_add);
+        let others = (!rest.is_empty()).then(|| {
             let name = text::counted(rest.len() as u64, "other", "others");
-            table.row(Look::Faint, &cells(name, sum(0), sum(1), whole), &[]);
-        }
-        let Some([base, other]) = self.outside() else { return table };
-        let outside = [
-            "outside of calls".to_owned(),
-            text::signed(base as f64),
-            text::signed(other as f64),
-            text::difference(other.saturating_sub(base)),
-            share(other.saturating_sub(base), whole),
-        ];
-        table.row(Look::Plain, &outside, &[]);
-        table
+            Shown { is_rest: true, ..self.line(name, [sum(0), sum(1)]) }
+        });
+        let outside = self.outside().map(|sides| {
+            let difference = sides[1].saturating_sub(sides[0]);
+            let [base, other] = sides.map(|ns| text::signed(ns as f64));
+            self.of_difference("outside of calls".to_owned(), [base, other], difference)
+        });
+        let beside = others.into_iter().chain(outside).map(|line| (line, None));
+        let columns = lines::columns().headed("name", "call");
+        Table::from_rows(&columns, shown.iter().map(call).chain(beside)).with_dispensable(3)
+    }
+
+    fn line(&self, name: String, [base, other]: [u64; 2]) -> Shown {
+        self.of_difference(name, [base, other].map(text::time), blame::less(other, base))
+    }
+
+    fn of_difference(&self, name: String, sides: [String; 2], difference: i64) -> Shown {
+        let [base, other] = self.accounts();
+        let share = lines::share(difference, blame::less(other.real, base.real));
+        Shown { name, sides, difference: text::difference(difference), share, ..Shown::default() }
     }
 
     /// How exact the shares are.
@@ -256,63 +256,10 @@ impl<'a> Held<'a> {
     }
 }
 
-/// How exact the shares of calls are in these executions.
-pub(crate) fn method<'t>(mut traced: impl Iterator<Item = &'t Traced> + Clone) -> &'static str {
-    const EXACT: &str =
-        "Each had one thread: every part and every call's share of the real time is as measured.";
-    const ESTIMATE: &str = "Parts sum to the real time. Where threads run side by side the real time is shared out among them \
-        by their times on processors and in each kind of waiting, so a call's share is an estimate.";
-    const UNKNOWN: &str = "Where the backend does not know the kind of waiting, or the idle real time, waiting is the \
-        least that user and sys leave of the real time, and a call's share is an estimate.";
-    match () {
-        () if traced.clone().any(|traced| traced.idle.is_none()) => UNKNOWN,
-        () if traced.all(blame::is_exact) => EXACT,
-        () => ESTIMATE,
-    }
-}
-
-/// A part of the real time in words, of commands that ptrace(2) stopped or did not.
-pub(crate) fn in_words_of_part(part: Part, has_ptrace: bool) -> &'static str {
-    match part {
-        Part::User => "user",
-        Part::Sys => "kernel",
-        Part::Disk => "waiting for a disk",
-        Part::Runqueue => "waiting for a processor",
-        Part::Sleep => "waiting asleep",
-        Part::Unaccounted if has_ptrace => "waiting, or stopped by ptrace(2)",
-        Part::Unaccounted => "unaccounted",
-    }
-}
-
 impl<'a> Side<'a> {
     fn of(measured: &'a Measured) -> Option<Self> {
         let traced = blame::median(&measured.traced)?;
         Some(Self { traced, repetitions: measured.traced.len(), blame: Blame::of(traced) })
-    }
-}
-
-/// A name, both sides, their difference and its share of the whole.
-fn cells(name: String, base: u64, other: u64, whole: i64) -> [String; 5] {
-    let difference = blame::less(other, base);
-    [name, text::time(base), text::time(other), text::difference(difference), share(difference, whole)]
-}
-
-/// A share of a difference: may be below 0 and above 1, where others go the other way.
-fn share(part: i64, whole: i64) -> String {
-    let percent = part as f64 / whole as f64 * 100.0;
-    match (part, whole) {
-        (_, 0) => String::new(),
-        (0, _) => "0".to_owned(),
-        _ if percent.abs() < 0.5 => "<1 %".to_owned(),
-        _ => format!("{percent:.0} %"),
-    }
-}
-
-fn counts([base, other]: [u64; 2]) -> String {
-    if base == other {
-        text::grouped(base)
-    } else {
-        format!("{} → {}", text::grouped(base), text::grouped(other))
     }
 }
 
@@ -333,18 +280,6 @@ fn in_words(call: &Difference) -> String {
 
 fn signed_seconds(ns: i64) -> f64 {
     ns as f64 / 1e9
-}
-
-/// The name of a part in JSON.
-pub(crate) fn field(part: Part) -> &'static str {
-    match part {
-        Part::User => "user",
-        Part::Sys => "sys",
-        Part::Disk => "disk",
-        Part::Runqueue => "runqueue",
-        Part::Sleep => "sleep",
-        Part::Unaccounted => "unaccounted",
-    }
 }
 
 /// A comparison of two executions.

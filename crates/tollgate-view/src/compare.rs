@@ -12,4 +12,5 @@ pub(crate) mod need;
 mod notes;
 pub(crate) mod processor;
 pub(crate) mod rows;
+pub(crate) mod sentences;
 pub mod text;

@@ -268,15 +268,21 @@ impl<'a> Comparison<'a> {
 
     fn counted(&self, verdicts: impl Iterator<Item = Verdict>) -> String {
         let is_rare = |verdict: Verdict| verdict.is_difference() && !verdict.is_beyond_margin();
-        let counts = verdicts.map(|verdict| (verdict, self.count(verdict)));
+        let counts = verdicts.map(|verdict| (verdict, self.of_verdict(verdict).len()));
         let shown = counts.filter(|(verdict, number)| *number > 0 || !is_rare(*verdict));
         let word = |verdict| verdict_word(verdict, self.is_counted());
         shown.map(|(verdict, number)| format!("{number} {}", word(verdict))).collect::<Vec<_>>().join(", ")
     }
 
-    /// The number of rows with this verdict.
-    pub fn count(&self, verdict: Verdict) -> usize {
-        self.rows.iter().filter(|row| row.result.verdict == verdict).count()
+    /// The rows with this verdict, in their order.
+    pub fn of_verdict(&self, verdict: Verdict) -> Vec<&ComparedRow<'a>> {
+        self.rows.iter().filter(|row| row.result.verdict == verdict).collect()
+    }
+
+    /// Every row: those that changed, the largest first, then those that are inconclusive, then the same ones.
+    pub fn in_order(&self) -> Vec<&ComparedRow<'a>> {
+        let others = [Verdict::Inconclusive, Verdict::Same].map(|verdict| self.of_verdict(verdict));
+        self.changed().into_iter().chain(others.into_iter().flatten()).collect()
     }
 }
 

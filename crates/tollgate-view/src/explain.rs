@@ -23,6 +23,7 @@ use crate::session::Session;
 use crate::show::columns::{RowKind, Shown};
 use crate::show::names::{every_name, values};
 use crate::summary::{CaseRow, Figures, Summary};
+use crate::together::together;
 use crate::{causes, counts};
 
 pub use bench::bench;
@@ -285,14 +286,8 @@ type Reaching<'a> = (&'a String, &'a Fact, &'static Effect);
 
 /// Facts that have the same effect are said together, where the first of them stands.
 fn of_one_effect<'r, 'a>(facts: &[&'r Reaching<'a>]) -> Vec<Vec<&'r Reaching<'a>>> {
-    let mut groups: Vec<Vec<&Reaching>> = Vec::new();
-    for fact in facts {
-        match groups.iter_mut().find(|group| group[0].2.how == fact.2.how) {
-            Some(group) => group.push(fact),
-            None => groups.push(vec![fact]),
-        }
-    }
-    groups
+    let groups = together(facts.iter().map(|fact| (fact.2.how, *fact)));
+    groups.into_iter().map(|(_, facts)| facts).collect()
 }
 
 /// The facts that reach the case: those whose state makes it slow first, then others that are known.

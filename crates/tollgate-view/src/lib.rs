@@ -33,4 +33,5 @@ pub mod screen;
 pub mod session;
 pub mod show;
 pub mod summary;
+mod together;
 pub mod versus;

@@ -2,6 +2,7 @@
 
 mod bandwidth;
 mod bars;
+mod changes;
 mod curves;
 mod differences;
 mod dots;
@@ -23,7 +24,6 @@ mod sections;
 mod split;
 mod subject;
 mod suites;
-mod turns;
 mod verdict;
 
 use tollgate_model::Run;
@@ -45,11 +45,11 @@ pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
     let (kernels, title_of_kernels) = kernels::figure(&subjects).unzip();
     let mut facts = known::of(&subjects, &comparisons);
     // The table of the kernels has all counts, and what each of them changes.
-    let (turns, sections) = match kernels {
+    let (changes, sections) = match kernels {
         Some(_) => (Vec::new(), Vec::new()),
         None => {
             let sections = sections::of(&subjects, &comparisons, other, &mut facts.by_suite);
-            (turns::tables(&subjects, &comparisons), sections)
+            (changes::tables(&subjects, &comparisons), sections)
         }
     };
     Page {
@@ -64,7 +64,7 @@ pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
         ratios: kernels.or_else(|| ratios::figure(&subjects, &comparisons)),
         differences: differences::sentences(&subjects, &comparisons),
         differing: [
-            turns,
+            changes,
             split::tables(&subjects, &comparisons),
             differences::facts(&subjects, &comparisons),
         ]

@@ -445,16 +445,20 @@ pub(crate) fn dispensable(columns: &Columns<Compared>) -> usize {
     keys.iter().rev().take_while(|key| [QUALITY, NUMBERS].concat().contains(key)).count()
 }
 
-/// The same on a page, where the ratio comes first: it is seen on a narrow screen, whose tables are scrolled.
+/// The same on a page, where the ratio comes first: it is seen on a narrow screen, whose tables are scrolled. With the causes, where these
+/// are not proven.
 pub(crate) fn of_page<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
-    let columns = of_wide_table(comparison);
-    let mut keys: Vec<&str> = columns.iter().map(|column| column.key).collect();
+    let has_causes = comparison.proven.is_none()
+        && comparison.changed().iter().any(|row| comparison.causes(row).next().is_some());
+    let wide = of_wide_table(comparison);
+    let keys = wide.iter().map(|column| column.key).chain(has_causes.then_some("causes"));
+    let mut keys: Vec<&str> = keys.collect();
     keys.order_by_key(|key| match *key {
         "case" => 0,
         "ratio" | "change" => 1,
         _ => 2,
     });
-    columns.arranged(&keys)
+    of_level(comparison).arranged(&keys)
 }
 
 /// Those of commands that are compared with the first, a row each.

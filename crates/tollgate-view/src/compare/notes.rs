@@ -8,20 +8,19 @@ use tollgate_output::figures;
 use super::need::{self, Need};
 use super::rows::{REAL, has_filter, is_refused};
 use super::{columns, processor};
-use crate::comparison::{ComparedRow, Comparison};
+use crate::comparison::Comparison;
+use crate::together::together;
 use crate::{counts, facts};
 
 /// Each a paragraph. So many rows that changed have no room; where it is `helpful`, the command that gives more time is among them.
 pub(super) fn all(comparison: &Comparison, hidden: usize, is_helpful: bool) -> Vec<String> {
     let mut lines = Vec::new();
-    let of = |verdict: Verdict| comparison.rows.iter().filter(move |row| row.result.verdict == verdict);
     let mut parts = Vec::new();
     if hidden > 0 {
         parts.push(format!("{hidden} more changed"));
     }
-    let same = of(Verdict::Same).count();
-    let widest =
-        of(Verdict::Same).filter_map(|row| row.result.interval.map(need::half_of)).max_by(f64::total_cmp);
+    let same = comparison.of_verdict(Verdict::Same);
+    let widest = same.iter().filter_map(|row| row.result.interval.map(need::half_of)).max_by(f64::total_cmp);
     let within = match (comparison.is_alternated, widest) {
         (true, Some(widest)) => format!(
             " within {}, the widest interval ±{}",
@@ -34,7 +33,7 @@ pub(super) fn all(comparison: &Comparison, hidden: usize, is_helpful: bool) -> V
         }
         (false, _) => String::new(),
     };
-    parts.push(format!("{} the same{within}", figures::count(same, "row", "rows")));
+    parts.push(format!("{} the same{within}", figures::count(same.len(), "row", "rows")));
     for (only, side) in [(&comparison.only_base, "base"), (&comparison.only_other, "other")] {
         if !only.is_empty() {
             let named = match only.as_slice() {
@@ -72,28 +71,26 @@ fn inconclusive(comparison: &Comparison, is_helpful: bool) -> Option<String> {
     }
     let mut halves: Vec<f64> = needs.iter().filter_map(|need| need.half).collect();
     halves.order_by(f64::total_cmp);
-    let span = match halves.as_slice() {
-        [least, .., most] => Some(format!("±{} to ±{}", figures::percent(*least), figures::percent(*most))),
-        [half] => Some(format!("±{}", figures::percent(*half))),
-        [] => None,
-    };
+    let ends = halves.first().zip(halves.last());
+    let span = ends.map(|(least, most)| {
+        let mut ends = [least, most].map(|half| format!("±{}", figures::percent(*half))).to_vec();
+        ends.dedup();
+        ends.join(" to ")
+    });
     let is_all = halves.len() == needs.len();
     let mut reasons: Vec<String> = span
         .map(|span| if is_all { span } else { format!("{} of {span}", halves.len()) })
         .into_iter()
         .collect();
-    let mut others: Vec<(String, usize)> = Vec::new();
-    for need in needs.iter().filter(|need| need.half.is_none()) {
-        // What stands before the figures is the kind of reason.
-        let kind = need.found.split(':').next().unwrap_or_default();
-        let kind = if kind.starts_with("too few") { format!("with {kind}") } else { kind.to_owned() };
-        match others.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, number)) => *number += 1,
-            None => others.push((kind, 1)),
-        }
-    }
-    others.order_by_key(|(_, number)| std::cmp::Reverse(*number));
-    reasons.extend(others.into_iter().take(2).map(|(kind, number)| format!("{number} {kind}")));
+    // What stands before the figures is the kind of reason.
+    let kind = |need: &Need| need.found.split(':').next().unwrap_or_default().to_owned();
+    let others = needs.iter().filter(|need| need.half.is_none());
+    let mut others = together(others.map(|need| (kind(need), ())));
+    others.order_by_key(|(_, all)| std::cmp::Reverse(all.len()));
+    reasons.extend(others.into_iter().take(2).map(|(kind, all)| {
+        let with = if kind.starts_with("too few") { "with " } else { "" };
+        format!("{} {with}{kind}", all.len())
+    }));
     // The widest interval would need hours for all.
     let middle = halves.get(halves.len() / 2).copied().unwrap_or(f64::INFINITY);
     let half_of_them = || needs.iter().filter(|need| need.half.is_none_or(|half| half <= middle));
@@ -106,10 +103,11 @@ fn inconclusive(comparison: &Comparison, is_helpful: bool) -> Option<String> {
 
 /// Of runs that took no turns: how large a change has to be to be found in the inconclusive rows.
 fn undetectable(comparison: &Comparison) -> Option<String> {
-    let is_open =
-        |row: &&ComparedRow| !comparison.is_alternated && row.result.verdict == Verdict::Inconclusive;
-    let mut ratios: Vec<f64> =
-        comparison.rows.iter().filter(is_open).filter_map(|row| row.result.detectable()).collect();
+    if comparison.is_alternated {
+        return None;
+    }
+    let open = comparison.of_verdict(Verdict::Inconclusive);
+    let mut ratios: Vec<f64> = open.iter().filter_map(|row| row.result.detectable()).collect();
     ratios.sort_unstable_by(f64::total_cmp);
     let [middle, most] =
         [ratios.len() / 2, ratios.len().checked_sub(1)?].map(|at| figures::ratio(ratios[at]));
@@ -122,11 +120,10 @@ fn undetectable(comparison: &Comparison) -> Option<String> {
 
 /// The inconclusive row whose ratio is the largest, where that looks like a change.
 fn gross(comparison: &Comparison) -> Option<String> {
-    let is_far =
-        |row: &&ComparedRow| row.result.verdict == Verdict::Inconclusive && row.size() > 2.0_f64.ln();
-    let far = || comparison.rows.iter().filter(is_far);
-    let first = far().max_by(|one, another| one.size().total_cmp(&another.size()))?;
-    let more = match far().count() - 1 {
+    let mut far = comparison.of_verdict(Verdict::Inconclusive);
+    far.retain(|row| row.size() > 2.0_f64.ln());
+    let first = *far.iter().max_by(|one, another| one.size().total_cmp(&another.size()))?;
+    let more = match far.len() - 1 {
         0 => String::new(),
         more => format!(", and {}", figures::count(more, "more row", "more rows")),
     };

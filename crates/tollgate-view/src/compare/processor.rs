@@ -1,10 +1,10 @@
 //! What is said of processor times, beside the verdicts by real time.
 
-use tollgate_model::compare::{ComparedCase, Verdict, crowd, margin};
+use tollgate_model::compare::{ComparedCase, Verdict, crowd};
 use tollgate_model::sorting::Ordered as _;
-use tollgate_output::figures;
 
 use super::columns::cpu_ratio;
+use super::sentences;
 use crate::comparison::{ComparedRow, Comparison};
 
 /// Rows that a sentence names.
@@ -19,27 +19,17 @@ pub(crate) fn sentence(
     is_corrected: bool,
 ) -> Option<String> {
     let cpu = row.result.processor.as_deref()?;
-    let (Some(ratio), Some(interval)) = (cpu_ratio(cpu), cpu.interval) else {
+    let (Some(ratio), Some(_)) = (cpu_ratio(cpu), cpu.interval) else {
         let why = cpu.why.as_deref().unwrap_or("it has no ratio");
         return Some(format!("By processor time {other} and {base} are not compared: {why}."));
     };
     let with = if is_corrected { ", start-up included," } else { "" };
-    let within = figures::percent(margin(comparison.asked)).replace(".0 ", " ");
-    let how = match cpu.verdict {
-        Verdict::Slower | Verdict::Faster => format!("{other} is {} than {base}", different(cpu, ratio)),
-        verdict => {
-            let ends = [interval.low, interval.high].map(figures::ratio).join(", ");
-            let is = match verdict {
-                Verdict::Same => format!("{other} and {base} are the same within {within}"),
-                Verdict::SomewhatSlower => {
-                    format!("{other} is slower than {base}, perhaps by less than {within}")
-                }
-                Verdict::SomewhatFaster => {
-                    format!("{other} is faster than {base}, perhaps by less than {within}")
-                }
-                _ => "it is inconclusive".to_owned(),
-            };
-            format!("{is}: ratio {} [{ends}]", figures::ratio(ratio))
+    let is = sentences::verdict([base, other], cpu, comparison.asked);
+    let how = match is {
+        Some(is) if cpu.verdict.is_beyond_margin() => is,
+        is => {
+            let is = is.unwrap_or_else(|| "it is inconclusive".to_owned());
+            format!("{is}: {}", sentences::ratio(ratio, cpu.interval))
         }
     };
     let open = decides(row).then(|| format!("; real time is inconclusive{}", because(comparison)));
@@ -63,7 +53,7 @@ pub(crate) fn of_rows(comparison: &Comparison) -> Option<String> {
     let more = changed.len().saturating_sub(MOST_NAMED);
     changed.truncate(MOST_NAMED);
     let mut named: Vec<String> =
-        changed.iter().map(|(row, cpu)| format!("{} {}", row.case(), different(cpu, cpu.ratio))).collect();
+        changed.iter().map(|(row, cpu)| format!("{} {}", row.case(), sentences::different(cpu))).collect();
     named.extend((more > 0).then(|| format!("{more} more")));
     let named = if named.is_empty() { String::new() } else { format!(": {}", named.join(", ")) };
     let decided = rows.iter().filter(|(row, _)| decides(row)).count();
@@ -83,13 +73,4 @@ fn decides(row: &ComparedRow) -> bool {
 /// Other tasks, as the reason.
 fn because(comparison: &Comparison) -> String {
     crowd(comparison.base).map(|crowd| format!(": {crowd}")).unwrap_or_default()
-}
-
-/// `10.0 × slower [9.8, 10.2]`
-fn different(cpu: &ComparedCase, ratio: f64) -> String {
-    const WORDS: [&str; 2] = ["slower", "faster"];
-    match cpu.interval {
-        Some(interval) => figures::compared_within(ratio, [interval.low, interval.high], WORDS),
-        None => figures::compared(ratio, WORDS),
-    }
 }

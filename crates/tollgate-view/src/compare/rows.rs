@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tollgate_model::Case;
-use tollgate_model::compare::{FactDifference, NotCompared, Verdict};
+use tollgate_model::compare::{FactDifference, NotCompared};
 use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table};
@@ -57,13 +57,6 @@ pub(super) fn is_refused(case: &Case) -> bool {
 /// A call of programs, which leads where calls with number -1 do not.
 pub(super) const REAL: &str = "entry/syscall-getpid";
 
-/// Every row: those that changed, then those that are inconclusive, then the same ones.
-pub(crate) fn in_order<'c, 'a>(comparison: &'c Comparison<'a>) -> Vec<&'c ComparedRow<'a>> {
-    let of = |verdict| comparison.rows.iter().filter(move |row| row.result.verdict == verdict);
-    let others = [Verdict::Inconclusive, Verdict::Same].into_iter().flat_map(of);
-    comparison.changed().into_iter().chain(others).collect()
-}
-
 /// The table of some rows that changed, with the numbers of their causes.
 pub(super) fn table<'c>(
     comparison: &'c Comparison<'c>,
@@ -87,7 +80,7 @@ pub(super) fn table<'c>(
 
 /// The table of all rows, each with its causes, or with what would decide it.
 pub(super) fn whole<'c>(comparison: &'c Comparison<'c>, choice: Choice) -> Table {
-    let rows = in_order(comparison).into_iter();
+    let rows = comparison.in_order().into_iter();
     let rows = rows.map(|row| (Compared::new(comparison, row), remark(comparison, row)));
     let columns = columns::of_whole(comparison, choice);
     let dispensable = columns::dispensable(&columns);

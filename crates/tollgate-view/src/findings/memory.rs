@@ -8,6 +8,7 @@ use tollgate_output::figures;
 use super::finding::{Finding, Known, apart, case, find};
 use crate::facts;
 use crate::summary::Summary;
+use crate::together::together;
 
 pub(super) fn findings(summary: &Summary) -> Vec<Finding> {
     sharing(summary).into_iter().chain(false_sharing(summary)).chain(levels(summary)).collect()
@@ -43,23 +44,16 @@ fn series(summary: &Summary) -> Vec<(Series, Vec<Sharing>)> {
         case.benchmark == THRASH && case.params.get("shared") == Some(&ParamValue::Flag(true))
     });
     // Cases that differ in size only share a sentence.
-    let mut series: Vec<(Series, Vec<Sharing>)> = Vec::new();
-    for case in shared {
+    let series = shared.filter_map(|case| {
         let alone = with(case, false);
         let known = |case| Known::of(find(summary, case)?);
-        let (Some(kib), Some(shared), Some(unshared)) = (case.number("kib"), known(case), known(&alone))
-        else {
-            continue;
-        };
+        let (kib, shared, unshared) = (case.number("kib")?, known(case)?, known(&alone)?);
         let but_size = case.params.iter().filter(|(name, _)| !["kib", "shared"].contains(&name.as_str()));
         let key: Series = but_size.map(|(name, value)| (name.clone(), value.to_string())).collect();
         let sharing = Sharing { kib, shared, alone: unshared, cases: [alone, case.clone()] };
-        match series.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, points)) => points.push(sharing),
-            None => series.push((key, vec![sharing])),
-        }
-    }
-    series
+        Some((key, sharing))
+    });
+    together(series)
 }
 
 /// Parameters and their values.

@@ -1,5 +1,4 @@
-//! The rows that changed between environments that took turns, what each adds, and how far its turns correlate; and those of
-//! counts of instructions. The tables of facts have their causes.
+//! The rows that changed, a table for each comparison, with the causes that can be known: those of a proven cause stand above them.
 
 use crate::page::Table;
 
@@ -10,12 +9,11 @@ use crate::comparison::Comparison;
 /// More rows are in the tables of the suites.
 const MOST_ROWS: usize = 40;
 
-/// A table of each comparison that was alternated, or is of counts, and has changed rows.
+/// A table of each comparison that has changed rows.
 pub fn tables(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
     let [base, others @ ..] = subjects else { return Vec::new() };
-    let has_table = |comparison: &Comparison| comparison.is_alternated || comparison.is_counted();
-    let shown = comparisons.iter().zip(others).filter(|(comparison, _)| has_table(comparison));
-    shown.filter_map(|(comparison, other)| table(&base.name, &other.name, comparison)).collect()
+    let all = comparisons.iter().zip(others);
+    all.filter_map(|(comparison, other)| table(&base.name, &other.name, comparison)).collect()
 }
 
 fn table(base: &str, other: &str, comparison: &Comparison) -> Option<Table> {
@@ -26,7 +24,8 @@ fn table(base: &str, other: &str, comparison: &Comparison) -> Option<Table> {
     };
     let how = match comparison.is_counted() {
         true => "in instructions, compared with",
-        false => "turn by turn with",
+        false if comparison.is_alternated => "turn by turn with",
+        false => "compared with",
     };
     let caption = format!("What {other} changes, {how} {base}{more}");
     let rows = changed.iter().take(MOST_ROWS).map(|row| Compared::new(comparison, *row));

@@ -1,16 +1,14 @@
 //! Differences between environments: the benchmarks, and the facts that are known to affect those that differ.
 
-use std::collections::BTreeMap;
-
-use tollgate_model::compare::{FactDifference, Spread};
+use tollgate_model::compare::Spread;
 use tollgate_model::sorting::Ordered as _;
-use tollgate_model::{Case, Effect, Fact, Unit};
+use tollgate_model::{Effect, Fact};
 use tollgate_output::figures;
 
 use super::known::LONGEST_EFFECT;
 use super::subject::Subject;
-use crate::blame::Held;
-use crate::comparison::{ComparedRow, Comparison};
+use crate::blame::{self, Held};
+use crate::comparison::Comparison;
 use crate::page::{Table, Text};
 use crate::session::environments as session;
 use crate::{causes, counts};
@@ -23,56 +21,23 @@ pub fn all<'a>(subjects: &[Subject<'a>], spread: &Spread, asked: f64) -> Vec<Com
     others.iter().map(compared).collect()
 }
 
-/// A smaller difference is no sentence.
+/// A smaller difference of traced commands is no sentence.
 const LARGE: f64 = 1.25;
-/// More sentences are not read.
-const MOST: usize = 12;
 
-/// A sentence for each large difference, the largest of a benchmark and environment.
+/// The causes that are proven, and a sentence for each traced command whose real time differs much. All rows that changed have a table.
 pub fn sentences(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
     let [base, others @ ..] = subjects else { return Vec::new() };
-    let mut found: Vec<(f64, String)> = Vec::new();
-    let mut proven = Vec::new();
-    for (comparison, other) in comparisons.iter().zip(others) {
-        if let Some(cause) = comparison.proven.as_ref().filter(|_| !comparison.changed().is_empty()) {
-            proven.push(Text::cut(
-                &format!("Proven cause of each difference in {}: {cause}.", other.name),
-                600,
-            ));
-        }
-        // Turns and counts have a table.
-        if comparison.is_alternated || comparison.is_counted() {
-            continue;
-        }
-        let mut by_benchmark: BTreeMap<(&str, bool), Vec<(&ComparedRow, f64)>> = BTreeMap::new();
-        for row in &comparison.rows {
-            let ratio = row.ratio().filter(|_| row.result.verdict.is_difference());
-            if let Some(ratio) = ratio.filter(|ratio| size(*ratio) >= LARGE.ln()) {
-                by_benchmark.entry((&row.case().benchmark, ratio > 1.0)).or_default().push((row, ratio));
-            }
-            let traced = Held::of(row.case(), row.base, row.other);
-            if let Some(traced) = traced.filter(|traced| size(traced.ratio()) >= LARGE.ln()) {
-                found.push((size(traced.ratio()), traced.sentence([&base.name, &other.name])));
-            }
-        }
-        for rows in by_benchmark.values() {
-            let largest = rows.iter().max_by(|(_, a), (_, b)| size(*a).total_cmp(&size(*b)));
-            if let Some(&(row, ratio)) = largest {
-                let sentence = sentence(&base.name, &other.name, row, ratio, rows.len() - 1);
-                let by = known_causes(&comparison.facts, row.case());
-                found.push((size(ratio), format!("{sentence}{by}")));
-            }
-        }
-    }
-    found.order_by(|(a, _), (b, _)| b.total_cmp(a));
-    let left_out = found.len().saturating_sub(MOST);
-    let sentences = found.iter().take(MOST).map(|(_, sentence)| Text::cut(sentence, 600));
-    let more = (left_out > 0).then(|| {
-        Text::from(format!(
-            "{left_out} more benchmarks differ by a quarter or more: see the tables of the suites."
-        ))
+    let each = || comparisons.iter().zip(others);
+    let proven =
+        each().filter(|(comparison, _)| !comparison.changed().is_empty()).filter_map(|(it, other)| {
+            Some(format!("Proven cause of each difference in {}: {}.", other.name, it.proven.as_ref()?))
+        });
+    let traced = each().filter(|(it, _)| !it.is_alternated).flat_map(|(it, other)| {
+        let is_large = |held: &Held| held.ratio().ln().abs() >= LARGE.ln();
+        let held = blame::of(it).filter(is_large);
+        held.map(|held| held.sentence([&base.name, &other.name]))
     });
-    proven.into_iter().chain(sentences).chain(more).collect()
+    proven.chain(traced).map(|sentence| Text::cut(&sentence, 600)).collect()
 }
 
 /// The numbers of verdicts, a sentence for each comparison.
@@ -95,56 +60,6 @@ pub fn counts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
         ))
     });
     counts.collect()
-}
-
-/// How far a ratio is from one.
-fn size(ratio: f64) -> f64 {
-    ratio.ln().abs()
-}
-
-fn sentence(base: &str, other: &str, row: &ComparedRow, ratio: f64, likewise: usize) -> String {
-    let result = &row.result;
-    let estimate = |estimate: Option<f64>, unit: Unit| {
-        estimate.map_or("no estimate".to_owned(), |estimate| figures::estimate(estimate, unit))
-    };
-    let (here, there) = (estimate(result.other, row.other.unit), estimate(result.base, row.base.unit));
-    let words = figures::words(row.base.unit);
-    let how = match result.interval {
-        Some(span) => figures::compared_within(ratio, [span.low, span.high], words),
-        None => figures::compared(ratio, words),
-    };
-    let more = match likewise {
-        0 => String::new(),
-        1 => " One more of its cases differs likewise.".to_owned(),
-        more => format!(" {more} more of its cases differ likewise."),
-    };
-    format!("{} is {how} in {other} than in {base}: {here} compared with {there}.{more}", row.case())
-}
-
-/// The facts that differ and are known to affect this case, where they are few.
-fn known_causes(facts: &[FactDifference], case: &Case) -> String {
-    const FEW: usize = 4;
-    let names: Vec<&str> = facts
-        .iter()
-        .filter(|fact| has_value(&fact.base) && has_value(&fact.other))
-        .filter(|fact| {
-            tollgate_inspect::effect(&fact.name)
-                .is_some_and(|effect| !effect.is_general() && causes::reaches(effect, case))
-        })
-        .map(|fact| fact.name.as_str())
-        .collect();
-    match names.as_slice() {
-        [] => String::new(),
-        names if names.len() > FEW => format!(
-            " {} facts that differ are known to affect it, {} among them.",
-            names.len(),
-            names[..2].join(" and ")
-        ),
-        [one] => format!(" {one} differs, which is known to affect it."),
-        [before @ .., last] => {
-            format!(" {} and {last} differ, which are known to affect it.", before.join(", "))
-        }
-    }
 }
 
 fn has_value(fact: &Option<Fact>) -> bool {
@@ -250,30 +165,5 @@ impl Reach {
             0 => format!("{effect}. No case that it affects was measured in both."),
             all => format!("{effect}. {} of {all} such cases differ.", self.differing),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn differing(name: &str) -> FactDifference {
-        let known = |value: &str| Some(Fact::known(value, "a file"));
-        FactDifference { name: name.to_owned(), base: known("one"), other: known("another") }
-    }
-
-    #[test]
-    fn a_sentence_names_the_facts_that_affect_what_the_benchmark_crosses() {
-        // A general fact such as the governor is named in no sentence.
-        let facts = ["mitigation.pti", "power.governor", "clocksource.current"].map(differing);
-        let said = |benchmark: &str| known_causes(&facts, &Case::plain(benchmark));
-        assert_eq!(said("entry/syscall"), " mitigation.pti differs, which is known to affect it.");
-        assert_eq!(
-            said("entry/syscall-clock"),
-            " mitigation.pti and clocksource.current differ, which are known to affect it."
-        );
-        assert_eq!(said("memory/latency"), "");
-        assert_eq!(said("locks/uncontended"), "");
-        assert_eq!(said("entry/of-another-version"), "");
     }
 }

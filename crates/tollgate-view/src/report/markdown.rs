@@ -5,7 +5,6 @@ use std::fmt::Write;
 use crate::page::Text;
 use tollgate_model::Run;
 use tollgate_model::compare::{Spread, Verdict};
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::quoted;
 use tollgate_output::figures;
 use tollgate_output::markdown::{self, folded, plain};
@@ -13,7 +12,7 @@ use tollgate_output::markdown::{self, folded, plain};
 use super::subject::Subject;
 use super::{differences, environment, ruler, split, suites, verdict};
 use crate::compare::columns::{self, Compared};
-use crate::comparison::{self, Comparison};
+use crate::comparison::{ComparedRow, Comparison};
 use crate::counts;
 use crate::session::environments as session;
 use crate::show::columns::{RowKind, Shown};
@@ -92,7 +91,6 @@ fn alone(text: &mut String, subject: &Subject) {
 /// The verdicts of a comparison, the rows that changed, the facts that differ, and the other rows folded.
 fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     let name = plain(&other.name);
-    let count = |verdict: Verdict| format!("{} {verdict}", comparison.count(verdict));
     put(text, format_args!("## {name}: {}\n\n", comparison.verdicts()));
     if let Some(why) = counts::not_compared(comparison) {
         put(text, format_args!("{}\n\n", plain(&why)));
@@ -103,12 +101,7 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     if let Some(proven) = &comparison.proven {
         put(text, format_args!("**Proven cause:** {}\n\n", plain(&proven.to_string())));
     }
-    let mut rows: Vec<&comparison::ComparedRow> = comparison.rows.iter().collect();
-    let size = |row: &comparison::ComparedRow| row.ratio().map_or(0.0, |ratio| ratio.ln().abs());
-    rows.order_by(|a, b| size(b).total_cmp(&size(a)));
-    let of = |verdict: Verdict| rows.iter().filter(move |row| row.result.verdict == verdict);
-    let differences = Verdict::ALL.into_iter().filter(|verdict| verdict.is_difference());
-    let changed: Vec<&comparison::ComparedRow> = differences.flat_map(of).copied().collect();
+    let changed = comparison.changed();
     match changed.is_empty() {
         true => text.push_str("No significant difference.\n\n"),
         false => text.push_str(&of_rows(comparison, &changed)),
@@ -134,9 +127,9 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
         }
     }
     for verdict in [Verdict::Inconclusive, Verdict::Same] {
-        if of(verdict).next().is_some() {
-            let rows: Vec<&comparison::ComparedRow> = of(verdict).copied().collect();
-            let caption = format!("{name}: {}", count(verdict));
+        let rows = comparison.of_verdict(verdict);
+        if !rows.is_empty() {
+            let caption = format!("{name}: {} {verdict}", rows.len());
             text.push_str(&folded(&caption, &of_rows(comparison, &rows)));
         }
     }
@@ -150,7 +143,7 @@ fn consists_of(text: &mut String, lines: &Lines) {
 }
 
 /// The table of compared rows.
-fn of_rows(comparison: &Comparison, rows: &[&comparison::ComparedRow]) -> String {
+fn of_rows(comparison: &Comparison, rows: &[&ComparedRow]) -> String {
     let shown = rows.iter().take(MOST).map(|row| Compared::new(comparison, *row));
     markdown::table(&columns::of_wide_table(comparison), shown) + &not_shown(rows.len())
 }

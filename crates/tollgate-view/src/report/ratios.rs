@@ -10,6 +10,7 @@ use super::subject::Subject;
 use crate::compare::columns;
 use crate::comparison::{self, Comparison};
 use crate::page::{Axis, Drawing, Figure, Mark, PictureRow, Rows, Table, Text, Tick};
+use crate::together::together;
 
 /// More rows are no picture; the tables of the suites have all.
 const MOST: usize = 60;
@@ -25,15 +26,10 @@ struct Compared<'a, 'b> {
 impl Compared<'_, '_> {
     /// The row whose verdict is drawn: the largest difference, or else the first.
     fn first(&self) -> Option<&comparison::ComparedRow<'_>> {
-        let of = |row: &comparison::ComparedRow| (row.result.verdict.is_difference(), size(row));
+        let of = |row: &comparison::ComparedRow| (row.result.verdict.is_difference(), row.size());
         let rows = self.rows.iter().map(|(_, row)| *row);
         rows.max_by(|a, b| of(a).0.cmp(&of(b).0).then(of(a).1.total_cmp(&of(b).1)))
     }
-}
-
-/// How far a ratio is from one.
-fn size(row: &comparison::ComparedRow) -> f64 {
-    row.ratio().map_or(0.0, |ratio| ratio.ln().abs())
 }
 
 /// The order of verdicts on the page.
@@ -48,17 +44,14 @@ fn rank(verdict: Verdict) -> u8 {
 
 /// The picture; None where no case has a ratio.
 pub fn figure(subjects: &[Subject], comparisons: &[Comparison]) -> Option<Figure> {
-    let mut all: Vec<Compared> = Vec::new();
-    for (at, comparison) in comparisons.iter().enumerate() {
-        for row in comparison.rows.iter().filter(|row| row.ratio().is_some_and(|ratio| ratio > 0.0)) {
-            match all.iter_mut().find(|known| known.case == row.case()) {
-                Some(known) => known.rows.push((at + 1, row)),
-                None => all.push(Compared { case: row.case(), rows: vec![(at + 1, row)] }),
-            }
-        }
-    }
-    let key =
-        |compared: &Compared| compared.first().map_or((9, 0.0), |row| (rank(row.result.verdict), -size(row)));
+    let rows =
+        comparisons.iter().enumerate().flat_map(|(at, it)| it.rows.iter().map(move |row| (at + 1, row)));
+    let rows = rows.filter(|(_, row)| row.ratio().is_some_and(|ratio| ratio > 0.0));
+    let by_case = together(rows.map(|(look, row)| (row.case(), (look, row))));
+    let mut all: Vec<Compared> = by_case.into_iter().map(|(case, rows)| Compared { case, rows }).collect();
+    let key = |compared: &Compared| {
+        compared.first().map_or((9, 0.0), |row| (rank(row.result.verdict), -row.size()))
+    };
     all.order_by(|a, b| key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)));
     let is_difference =
         |compared: &Compared| compared.first().is_some_and(|row| row.result.verdict.is_difference());

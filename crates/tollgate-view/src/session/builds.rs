@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
-use tollgate_model::Run;
 use tollgate_model::text::listed;
+use tollgate_model::{Case, Run};
 use tollgate_output::figures::count;
 
 use super::{Member, Session};
 use crate::comparison::{self, ComparedRow, Comparison};
 use crate::facts;
+use crate::together::together;
 
 /// Benches that a sentence names.
 const MOST_NAMED: usize = 4;
@@ -86,19 +87,13 @@ const LAYOUT: &str = "Code that a linker moved may change by some percent withou
 
 /// The benches without a figure, by the reason.
 fn left_out(session: &Session) -> Vec<String> {
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    let measurements = session.members.iter().flat_map(|member| &member.summary.run.measurements);
+    let mut without: Vec<(&str, &Case)> =
+        measurements.filter_map(|it| Some((it.outcome.why()?, &it.case))).collect();
+    // One reason of a bench is enough.
     let mut known = HashSet::new();
-    for measurement in session.members.iter().flat_map(|member| &member.summary.run.measurements) {
-        // One reason of a bench is enough.
-        let Some(why) = measurement.outcome.why().filter(|_| known.insert(&measurement.case)) else {
-            continue;
-        };
-        let case = measurement.case.to_string();
-        match reasons.iter_mut().find(|(known, _)| known == why) {
-            Some((_, cases)) => cases.push(case),
-            None => reasons.push((why.to_owned(), vec![case])),
-        }
-    }
+    without.retain(|(_, case)| known.insert(*case));
+    let reasons = together(without.into_iter().map(|(why, case)| (why, case.to_string())));
     reasons.into_iter().map(|(why, cases)| format!("Left out: {}: {why}.", few(cases))).collect()
 }
 

@@ -11,6 +11,7 @@ use super::{Member, Session};
 use crate::compare::columns::Compared;
 use crate::comparison::Comparison;
 use crate::summary::Figures;
+use crate::together::together;
 
 /// The columns, each with what it shows.
 const COLUMNS: [(&str, Aspect); 7] = [
@@ -130,17 +131,10 @@ fn ratio_of(comparison: &Comparison, of: Aspect) -> Option<String> {
 
 /// What is said beside the times of an environment, with the names of those.
 fn remarks(session: &Session) -> Vec<String> {
-    let mut remarks: Vec<(String, Vec<String>)> = Vec::new();
-    for member in &session.members {
-        let Some(figures) = figures(member, Aspect::Start) else { continue };
-        for note in &figures.measured.notes {
-            match remarks.iter_mut().find(|(known, _)| known == note) {
-                Some((_, names)) => names.push(short(&member.name)),
-                None => remarks.push((note.clone(), vec![short(&member.name)])),
-            }
-        }
-    }
-    remarks.into_iter().map(|(note, names)| format!("{}: {note}.", names.join(", "))).collect()
+    let starts = session.members.iter().filter_map(|member| Some((member, figures(member, Aspect::Start)?)));
+    let notes = starts
+        .flat_map(|(member, figures)| figures.measured.notes.iter().map(|note| (note, short(&member.name))));
+    together(notes).into_iter().map(|(note, names)| format!("{}: {note}.", names.join(", "))).collect()
 }
 
 /// A name without the key that its value makes plain: `container:podman`.

@@ -6,7 +6,7 @@ use tollgate_output::figures::count;
 use tollgate_output::table::{Table, cut, heading, paragraph};
 use unicode_width::UnicodeWidthStr;
 
-use super::lines::{Lines, REST, Shown};
+use super::lines::{Lines, REST, Shown, numbers};
 use crate::comparison::{self, Comparison};
 use tollgate_trace::output::text as words;
 
@@ -60,7 +60,7 @@ impl Difference {
         let differ = split.calls.iter().filter(|call| call.line.difference != 0).take(FEW_CALLS);
         let call = |call: &super::split::Call| {
             let name = words::cut(&call.name, LONGEST);
-            format!("{name} {} ({})", self.lines.show(call.line.difference), call.numbers())
+            format!("{name} {} ({})", self.lines.show(call.line.difference), numbers(call.counts))
         };
         let outside = format!("outside of calls {}", self.lines.show(split.outside.difference));
         let calls: Vec<String> = std::iter::once(outside).chain(differ.map(call)).collect();
@@ -76,7 +76,7 @@ impl Difference {
     }
 }
 
-fn table<'l>(columns: Columns<Shown<'l>>, rows: Vec<Shown<'l>>, [base, other]: [&'static str; 2]) -> Table {
+fn table(columns: Columns<Shown>, rows: Vec<Shown>, [base, other]: [&'static str; 2]) -> Table {
     let columns = columns.headed("base", base).headed("other", other);
     Table::from_rows(&columns, rows.into_iter().map(|row| (row, None)))
 }

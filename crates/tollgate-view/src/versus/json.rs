@@ -13,9 +13,9 @@ use tollgate_output::json::Record;
 
 use super::cells::{self, Cell};
 use super::counted::{self, CountRecord};
+use super::lines::field;
 use super::said::real;
 use super::split::{Call, Line, Split};
-use crate::blame::field;
 use crate::compare::columns::{self, Compared, Sides};
 use crate::comparison::Comparison;
 use crate::session::Session;

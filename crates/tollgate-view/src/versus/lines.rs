@@ -8,7 +8,6 @@ use tollgate_output::value::{Tone, Value};
 
 use super::said;
 use super::split::{Call, Line, Split};
-use crate::blame::in_words_of_part;
 use crate::comparison::Comparison;
 use tollgate_trace::output::text as words;
 
@@ -28,13 +27,19 @@ pub(crate) struct Lines {
 }
 
 /// A line: a part of the real time, a call, or what is beside them.
-pub(crate) struct Shown<'a> {
-    lines: &'a Lines,
-    name: String,
-    line: Line,
-    calls: Option<String>,
-    /// It is what the others leave of the timed executions.
-    is_rest: bool,
+#[derive(Default)]
+pub(crate) struct Shown {
+    pub(crate) name: String,
+    pub(crate) sides: [String; 2],
+    pub(crate) difference: String,
+    /// Of the whole difference.
+    pub(crate) share: String,
+    /// The numbers of calls.
+    pub(crate) calls: Option<String>,
+    /// What a call spent its time on.
+    pub(crate) of_which: Option<String>,
+    /// It is what the others leave, or leaves others out.
+    pub(crate) is_rest: bool,
 }
 
 impl Lines {
@@ -46,7 +51,7 @@ impl Lines {
     }
 
     /// The parts of the real time.
-    pub(crate) fn parts(&self) -> Vec<Shown<'_>> {
+    pub(crate) fn parts(&self) -> Vec<Shown> {
         let parts = self.split.parts.iter().filter(|(_, line)| *line != Line::default());
         let parts =
             parts.map(|(part, line)| self.line(in_words_of_part(*part, self.split.has_ptrace()), *line));
@@ -54,11 +59,11 @@ impl Lines {
     }
 
     /// At most so many calls, the others together, and what is beside them.
-    pub(crate) fn calls(&self, most: usize) -> Vec<Shown<'_>> {
+    pub(crate) fn calls(&self, most: usize) -> Vec<Shown> {
         let differ = self.split.calls.iter().take_while(|call| call.line.difference != 0).count();
         let (shown, others) = self.split.calls.split_at(most.min(differ));
         let call = |call: &Call| Shown {
-            calls: Some(call.numbers()),
+            calls: Some(numbers(call.counts)),
             ..self.line(&words::cut(&call.name, LONGEST), call.line)
         };
         let sum =
@@ -83,17 +88,18 @@ impl Lines {
     }
 
     /// Their columns. What the parts are of heads the first.
-    pub(crate) fn of_parts<'a>(&self) -> Columns<Shown<'a>> {
+    pub(crate) fn of_parts(&self) -> Columns<Shown> {
         self.columns().without(&["calls"])
     }
 
     /// Those of calls.
-    pub(crate) fn of_calls<'a>(&self) -> Columns<Shown<'a>> {
+    pub(crate) fn of_calls(&self) -> Columns<Shown> {
         self.columns().headed("name", "call")
     }
 
-    fn columns<'a>(&self) -> Columns<Shown<'a>> {
-        columns().without(if self.is_different { &[] } else { &["share"] })
+    fn columns(&self) -> Columns<Shown> {
+        let all = columns().without(&["of_which"]);
+        if self.is_different { all } else { all.without(&["share"]) }
     }
 
     /// A difference in the unit of all: `+0.600 ms`.
@@ -101,52 +107,91 @@ impl Lines {
         self.scale.show(ns)
     }
 
-    fn line(&self, name: &str, line: Line) -> Shown<'_> {
-        Shown { lines: self, name: name.to_owned(), line, calls: None, is_rest: false }
+    fn line(&self, name: &str, line: Line) -> Shown {
+        let side = |ns: i64| if ns == 0 { "0".to_owned() } else { words::signed(ns as f64) };
+        Shown {
+            name: name.to_owned(),
+            sides: line.sides.map(side),
+            difference: self.show(line.difference),
+            share: share(line.difference, self.split.timed.difference),
+            ..Shown::default()
+        }
     }
 
     /// What is left of the timed executions, and those.
-    fn end(&self, rest: Line) -> [Shown<'_>; 2] {
+    fn end(&self, rest: Line) -> [Shown; 2] {
         [Shown { is_rest: true, ..self.line("rest", rest) }, self.line("real, timed", self.split.timed)]
     }
 }
 
-type Field<'a> = Column<Shown<'a>>;
+type Field = Column<Shown>;
 
-fn columns<'a>() -> Columns<Shown<'a>> {
+/// All of them. What the lines are of heads the first.
+pub(crate) fn columns() -> Columns<Shown> {
     Columns::new([
         Field::new("name", "real time by", "the part or the call", |it| {
             Some(Value::text(it.name.as_str()).with_tone(if it.is_rest { Tone::Open } else { Tone::Plain }))
         })
         .of_words(),
-        Field::new("base", "base", "its time in the base", |it| it.side(0)),
-        Field::new("other", "other", "its time in the other", |it| it.side(1)),
+        Field::new("base", "base", "its time in the base", |it| shown(&it.sides[0])),
+        Field::new("other", "other", "its time in the other", |it| shown(&it.sides[1])),
         Field::new("difference", "difference", "the median of the differences of the pairs", |it| {
-            Some(Value::of_words(it.lines.show(it.line.difference)))
+            shown(&it.difference)
         }),
-        Field::new("share", "share", "its share of the timed difference", |it| {
-            Some(Value::of_words(it.share()))
-        }),
+        Field::new("share", "share", "its share of the whole difference", |it| shown(&it.share)),
         Field::new("calls", "calls", "the number of calls in the base and in the other", |it| {
-            Some(Value::of_words(it.calls.as_deref()?))
+            shown(it.calls.as_deref()?)
         }),
+        Field::new("of_which", "of which", "the two largest parts of the difference of a call", |it| {
+            shown(it.of_which.as_deref()?)
+        })
+        .of_words(),
     ])
     .or_blank()
 }
 
-impl Shown<'_> {
-    fn side(&self, at: usize) -> Option<Value> {
-        let ns = self.line.sides[at];
-        Some(Value::of_words(if ns == 0 { "0".to_owned() } else { words::signed(ns as f64) }))
-    }
+fn shown(words: &str) -> Option<Value> {
+    Some(Value::of_words(words))
+}
 
-    /// Below 0 and above 100 % where other parts go the other way.
-    fn share(&self) -> String {
-        match self.line.difference as f64 / self.lines.split.timed.difference as f64 * 100.0 {
-            none if none == 0.0 || !none.is_finite() => "0".to_owned(),
-            small if small.abs() < 0.5 => "<1 %".to_owned(),
-            percent => format!("{percent:.0} %"),
-        }
+/// A share of a difference: below 0 and above 100 % where other parts go the other way.
+pub(crate) fn share(part: i64, whole: i64) -> String {
+    match part as f64 / whole as f64 * 100.0 {
+        _ if whole == 0 => String::new(),
+        none if none == 0.0 => "0".to_owned(),
+        small if small.abs() < 0.5 => "<1 %".to_owned(),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+/// The numbers of a call on both sides: `61,204`, `2 → 61,204`.
+pub(crate) fn numbers(counts: [u64; 2]) -> String {
+    let [from, to] = counts.map(words::grouped);
+    if from == to { from } else { format!("{from} → {to}") }
+}
+
+/// A part of the real time in words, of commands that ptrace(2) stopped or did not.
+pub(crate) fn in_words_of_part(part: Part, has_ptrace: bool) -> &'static str {
+    match part {
+        Part::User => "user",
+        Part::Sys => "kernel",
+        Part::Disk => "waiting for a disk",
+        Part::Runqueue => "waiting for a processor",
+        Part::Sleep => "waiting asleep",
+        Part::Unaccounted if has_ptrace => "waiting, or stopped by ptrace(2)",
+        Part::Unaccounted => "unaccounted",
+    }
+}
+
+/// The name of a part in JSON.
+pub(crate) fn field(part: Part) -> &'static str {
+    match part {
+        Part::User => "user",
+        Part::Sys => "sys",
+        Part::Disk => "disk",
+        Part::Runqueue => "runqueue",
+        Part::Sleep => "sleep",
+        Part::Unaccounted => "unaccounted",
     }
 }
 

@@ -7,6 +7,7 @@ use tollgate_output::figures::count;
 use super::cells::Cell;
 use super::counted;
 use crate::session::Session;
+use crate::together::together;
 use crate::{facts, health};
 use tollgate_trace::output::text as words;
 
@@ -15,17 +16,13 @@ const MOST_STAYED: usize = 2;
 
 /// The notes; one of several commands names them.
 pub(super) fn all(session: &Session, cells: &[Cell]) -> Vec<String> {
-    let mut notes: Vec<(String, Vec<String>)> = Vec::new();
     let is_traced = cells.iter().any(|cell| !cell.traced().is_empty());
-    for cell in cells {
+    let of_cell = |cell: &'_ Cell| {
         let untraced = cell.why_untraced().filter(|_| is_traced).map(|why| format!("not traced: {why}"));
-        for note in notes_of(cell).into_iter().chain(untraced) {
-            match notes.iter_mut().find(|(known, _)| *known == note) {
-                Some((_, labels)) => labels.push(cell.label.clone()),
-                None => notes.push((note, vec![cell.label.clone()])),
-            }
-        }
-    }
+        let label = cell.label.clone();
+        notes_of(cell).into_iter().chain(untraced).map(move |note| (note, label.clone())).collect::<Vec<_>>()
+    };
+    let notes = together(cells.iter().flat_map(of_cell));
     let gone = session.members.first().map_or(0, |first| first.part.of as usize);
     let gone = gone.saturating_sub(session.members.len());
     let gone =
@@ -45,19 +42,11 @@ fn notes_of(cell: &Cell) -> Vec<String> {
         .map(|found| format!("{found} (cpu.max): real time has these waits in it"));
     let failed = &cell.command.failed;
     let failed = (!failed.is_empty()).then(|| {
-        let mut kinds: Vec<(Ended, usize)> = Vec::new();
-        for failed in failed {
-            match kinds.iter_mut().find(|(ended, _)| *ended == failed.ended) {
-                Some((_, number)) => *number += 1,
-                None => kinds.push((failed.ended, 1)),
-            }
-        }
-        let kinds: Vec<String> = kinds
-            .into_iter()
-            .map(|(ended, number)| {
-                format!("{} in {}", words::ended(ended), count(number, "execution", "executions"))
-            })
-            .collect();
+        let kind = |(ended, all): (Ended, Vec<()>)| {
+            format!("{} in {}", words::ended(ended), count(all.len(), "execution", "executions"))
+        };
+        let kinds = together(failed.iter().map(|failed| (failed.ended, ())));
+        let kinds: Vec<String> = kinds.into_iter().map(kind).collect();
         format!("{} (of {})", kinds.join(", "), cell.executions())
     });
     let cold = cell.command.cold.as_ref().map(cold);

@@ -6,8 +6,7 @@ use tollgate_model::versus::REAL;
 use tollgate_model::{Case, Unit};
 use tollgate_output::figures;
 
-use crate::compare::columns::Compared;
-use crate::compare::need;
+use crate::compare::{need, sentences};
 use crate::comparison::{ComparedRow, Comparison};
 
 /// The row of real times.
@@ -24,73 +23,49 @@ pub(crate) fn sentence([base, other]: [&str; 2], comparison: &Comparison) -> Str
         let why = row.result.why.as_deref().unwrap_or("it has no ratio");
         return format!("{other} compared with {base}: inconclusive, {why}{}.", adds(row));
     };
-    let words = |key: &str| Compared::new(comparison, row).words(key).unwrap_or_default();
     let level = &comparison.interval_name;
-    let shown = match result.interval {
-        Some(interval) => {
-            format!("ratio {}{} ({level})", words("ratio"), in_brackets([interval.low, interval.high]))
-        }
-        None => format!("ratio {}", words("ratio")),
-    };
-    let within = figures::percent(margin(comparison.asked)).replace(".0 ", " ");
+    let shown = sentences::ratio(ratio, result.interval);
+    let shown = if result.interval.is_some() { format!("{shown} ({level})") } else { shown };
     let total = result.total.as_ref().map(in_all).unwrap_or_default();
-    match (result.verdict, result.interval) {
-        (Verdict::Same, _) => format!("{other} and {base} are the same within {within}: {shown}.{total}"),
-        (Verdict::Inconclusive, Some(interval)) => {
-            // It decides by itself, and something else is in the way.
-            let margin = 1.0 + margin(comparison.asked);
-            let is_within = interval.low >= 1.0 / margin && interval.high <= margin;
-            let decided = match result.why.as_ref().filter(|_| is_within || !interval.contains(1.0)) {
-                Some(why) => format!(" {}.", capitalized(why)),
-                None => format!("{total}{}", decided_by(other, comparison, row)),
-            };
-            format!(
-                "{other} compared with {base}: inconclusive, ±{}: {shown}.{decided}",
-                figures::percent(need::half_of(interval))
-            )
-        }
-        (Verdict::Inconclusive, None) => {
-            let why = result.why.as_deref().unwrap_or("it has no interval");
-            let decided = decided_by(other, comparison, row);
-            format!("{other} compared with {base}: inconclusive, {why}: {shown}.{decided}")
-        }
-        (Verdict::SomewhatSlower | Verdict::SomewhatFaster, _) => format!(
-            "{other} is {} than {base}, perhaps by less than {within}: {shown}{}.{total}",
-            if ratio > 1.0 { "slower" } else { "faster" },
-            adds(row)
-        ),
-        (Verdict::Slower | Verdict::Faster, _) => {
-            format!("{} ({level}){}.{total}", different([base, other], ratio, result.interval), adds(row))
-        }
+    if let Some(is) = sentences::verdict([base, other], result, comparison.asked) {
+        let how = match result.verdict {
+            Verdict::Same => format!(": {shown}"),
+            verdict if verdict.is_beyond_margin() => format!(" ({level}){}", adds(row)),
+            _ => format!(": {shown}{}", adds(row)),
+        };
+        return format!("{is}{how}.{total}");
     }
+    let Some(interval) = result.interval else {
+        let why = result.why.as_deref().unwrap_or("it has no interval");
+        let decided = decided_by(other, comparison, row);
+        return format!("{other} compared with {base}: inconclusive, {why}: {shown}.{decided}");
+    };
+    let half = figures::percent(need::half_of(interval));
+    let decided = match own_reason(comparison, row, interval) {
+        Some(why) => format!(" {}.", capitalized(why)),
+        None => format!("{total}{}", decided_by(other, comparison, row)),
+    };
+    format!("{other} compared with {base}: inconclusive, ±{half}: {shown}.{decided}")
+}
+
+/// Why a row is inconclusive whose interval decides by itself: something else is in the way.
+fn own_reason<'r>(comparison: &Comparison, row: &'r ComparedRow, interval: Interval) -> Option<&'r str> {
+    let margin = 1.0 + margin(comparison.asked);
+    let is_within = interval.low >= 1.0 / margin && interval.high <= margin;
+    row.result.why.as_deref().filter(|_| is_within || !interval.contains(1.0))
 }
 
 /// ` Ratio of the totals 1.004 [0.995, 1.013] (95 % CI).`
 fn in_all(total: &Total) -> String {
-    let ends = total.interval.map(|interval| in_brackets([interval.low, interval.high])).unwrap_or_default();
+    let shown = sentences::ratio(total.ratio, total.interval).replacen("ratio", "Ratio of the totals", 1);
     let level = interval_name(CONFIDENCE_OF_TOTAL);
     let modes = total.modes.as_ref().map(|modes| format!("; {modes}")).unwrap_or_default();
-    format!(" Ratio of the totals {}{ends} ({level}){modes}.", figures::ratio(total.ratio))
+    format!(" {shown} ({level}){modes}.")
 }
 
 fn capitalized(clause: &str) -> String {
     let mut letters = clause.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// ` [0.986, 1.016]`
-fn in_brackets(ends: [f64; 2]) -> String {
-    format!(" [{}]", ends.map(figures::ratio).join(", "))
-}
-
-/// `B is 3.2 % slower [2.6 %, 3.6 %] than A`, `B is 2.40 × faster [2.38, 2.42] than A`.
-fn different([base, other]: [&str; 2], ratio: f64, interval: Option<Interval>) -> String {
-    const WORDS: [&str; 2] = ["slower", "faster"];
-    let how = match interval {
-        Some(Interval { low, high }) => figures::compared_within(ratio, [low, high], WORDS),
-        None => figures::compared(ratio, WORDS),
-    };
-    format!("{other} is {how} than {base}")
 }
 
 /// `, adds 1.64 ms [1.40, 1.90]`, `, saves 1.64 ms [1.40, 1.90]`.

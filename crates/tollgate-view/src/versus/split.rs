@@ -14,9 +14,7 @@ use tollgate_model::traced::{Backend, Parts};
 use tollgate_model::{Case, Run, Traced, own};
 
 use super::said::real;
-use crate::blame::method;
 use crate::comparison::Comparison;
-use tollgate_trace::output::text::grouped;
 
 /// A difference and what it consists of. Times are in nanoseconds.
 pub(crate) struct Split {
@@ -59,6 +57,21 @@ fn shares<'t>(mut traced: impl Iterator<Item = &'t Traced> + Clone) -> &'static 
         () => {
             "More than 2 % of the time is before the first call or after the last: the calls' shares are estimates."
         }
+    }
+}
+
+/// How exact the shares of calls are in these executions.
+pub(crate) fn method<'t>(mut traced: impl Iterator<Item = &'t Traced> + Clone) -> &'static str {
+    const EXACT: &str =
+        "Each had one thread: every part and every call's share of the real time is as measured.";
+    const ESTIMATE: &str = "Parts sum to the real time. Where threads run side by side the real time is shared out among them \
+        by their times on processors and in each kind of waiting, so a call's share is an estimate.";
+    const UNKNOWN: &str = "Where the backend does not know the kind of waiting, or the idle real time, waiting is the \
+        least that user and sys leave of the real time, and a call's share is an estimate.";
+    match () {
+        () if traced.clone().any(|traced| traced.idle.is_none()) => UNKNOWN,
+        () if traced.all(blame::is_exact) => EXACT,
+        () => ESTIMATE,
     }
 }
 
@@ -133,14 +146,6 @@ impl Split {
     /// Whether ptrace(2) stopped either.
     pub(crate) fn has_ptrace(&self) -> bool {
         self.backends.contains(&Backend::Ptrace)
-    }
-}
-
-impl Call {
-    /// Its numbers: `61,204`, `2 → 61,204`.
-    pub(crate) fn numbers(&self) -> String {
-        let [from, to] = self.counts.map(grouped);
-        if from == to { from } else { format!("{from} → {to}") }
     }
 }
 
