@@ -14,7 +14,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use tollgate_model::text::clean;
 
 use crate::column::{Column, Columns};
-use crate::value::{Tone, Value};
+use crate::value::{NONE, Tone, Value};
 
 /// The first column is cut here: a name from elsewhere may be of any length.
 const LONGEST_NAME: usize = 76;
@@ -96,6 +96,19 @@ impl Table {
             table.row(tone.into(), &cells, remark.as_slice());
             let short = values.first().and_then(Value::short).map(|short| clean(short).into_owned());
             table.rows.iter_mut().next_back().into_iter().for_each(|row| row.short = short.clone());
+        }
+        table
+    }
+
+    /// A table of cells, each row with its name before them. What is not known is a dash.
+    pub fn of_cells<H: Into<Cow<'static, str>>, C: IntoIterator<Item = Option<String>>>(
+        heads: impl IntoIterator<Item = H>,
+        rows: impl IntoIterator<Item = (String, C)>,
+    ) -> Self {
+        let mut table = Self::of_columns(heads.into_iter().map(Into::into).collect());
+        for (name, cells) in rows {
+            let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned()));
+            table.row(Look::Plain, &std::iter::once(name).chain(cells).collect::<Vec<_>>(), &[]);
         }
         table
     }

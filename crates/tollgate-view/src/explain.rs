@@ -13,7 +13,7 @@ use tollgate_model::sorting::Ordered as _;
 use tollgate_model::stats::quantile;
 use tollgate_model::{Case, Effect, Fact, Facts, Reach};
 use tollgate_output::figures;
-use tollgate_output::table::{Look, Table, cut, heading, paragraph};
+use tollgate_output::table::{Table, cut, heading, paragraph};
 use tollgate_suites::Benchmark;
 
 use crate::benchmarks::{instruction, interface};
@@ -190,14 +190,11 @@ fn cases(summary: &Summary, rows: &[(&Case, &Figures)], kind: RowKind, width: us
         let heads = columns.iter().map(|column| column.head.clone());
         let names = std::iter::once(Cow::Owned(head)).chain(heads);
         let dispensable = kind.keys().len().saturating_sub(2);
-        let mut table = Table::of_columns(names.collect()).with_dispensable(dispensable);
-        for row in &rows {
-            let values = columns.values(&Shown::new(summary, row));
-            let cells = values.iter().map(|value| value.words().to_owned());
-            let cells: Vec<String> = std::iter::once(name(row.case)).chain(cells).collect();
-            table.row(Look::Plain, &cells, &[]);
-        }
-        table
+        let cells = rows.iter().map(|row| {
+            let values = columns.values(&Shown::new(summary, row)).into_iter();
+            (name(row.case), values.map(|value| Some(value.words().to_owned())).collect::<Vec<_>>())
+        });
+        Table::of_cells(names, cells).with_dispensable(dispensable)
     };
     let named = table("case".to_owned(), &|case| pairs(&case.params));
     // The case, its median and the interval stay.

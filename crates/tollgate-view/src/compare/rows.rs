@@ -6,8 +6,7 @@ use tollgate_model::Case;
 use tollgate_model::compare::{FactDifference, NotCompared};
 use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures;
-use tollgate_output::table::{Look, Table};
-use tollgate_output::value::NONE;
+use tollgate_output::table::Table;
 
 use super::causes::Causes;
 use super::columns::{self, Choice, Compared};
@@ -129,12 +128,10 @@ pub(super) fn beside(comparison: &Comparison, headlines: &HashSet<String>, room:
         rows.truncate(room);
     }
     let sides = [comparison.base, comparison.other].map(Summary::of);
-    let mut table = Table::new(&["benchmark", "base", "other"]);
-    for row in &rows {
-        let figure =
-            |side: &Summary| side.figures(&row.case).map_or_else(|| NONE.to_owned(), Figures::in_words);
-        let [base, other] = sides.each_ref().map(figure);
-        table.row(Look::Plain, &[row.case.to_string(), base, other], &[]);
-    }
+    let row = |row: &&NotCompared| {
+        let figure = |side: &Summary| side.figures(&row.case).map(Figures::in_words);
+        (row.case.to_string(), sides.each_ref().map(figure))
+    };
+    let table = Table::of_cells(["benchmark", "base", "other"], rows.iter().map(row));
     (table, rows.len())
 }

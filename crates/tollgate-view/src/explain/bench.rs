@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use tollgate_engine::benches::Asked;
 use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::{clean, listed};
-use tollgate_output::table::{Look, Table, heading, paragraph};
+use tollgate_output::table::{Table, heading, paragraph};
 
 use super::functions::decimal;
 use super::session::in_words;
@@ -51,14 +51,9 @@ fn rows(asked: &[Asked]) -> Vec<Numbers<'_>> {
 
 fn table(session: &Session, rows: &[Numbers]) -> Table {
     let names = session.members.iter().map(|member| Cow::Owned(clean(&member.name).into_owned()));
-    let mut table = Table::of_columns(std::iter::once(Cow::Borrowed("an iteration")).chain(names).collect());
-    for (name, numbers) in rows {
-        let number = |number: &f64| decimal((number.max(0.0) * 100.0).round() / 100.0);
-        let cells: Vec<String> =
-            std::iter::once(clean(name).into_owned()).chain(numbers.iter().map(number)).collect();
-        table.row(Look::Plain, &cells, &[]);
-    }
-    table
+    let number = |number: &f64| Some(decimal((number.max(0.0) * 100.0).round() / 100.0));
+    let rows = rows.iter().map(|(name, numbers)| (clean(name).into_owned(), numbers.iter().map(number)));
+    Table::of_cells(std::iter::once(Cow::Borrowed("an iteration")).chain(names), rows)
 }
 
 /// What differs, and how it was found.

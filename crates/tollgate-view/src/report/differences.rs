@@ -62,11 +62,7 @@ pub fn counts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
     counts.collect()
 }
 
-fn has_value(fact: &Option<Fact>) -> bool {
-    fact.as_ref().is_some_and(|fact| fact.value().is_some())
-}
-
-/// The facts that differ, ordered by how many of the cases that they are known to affect differ.
+/// The facts that differ: those first that reach the most rows that changed, as on a screen.
 pub fn facts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
     if comparisons.is_empty() {
         return Vec::new();
@@ -82,7 +78,7 @@ pub fn facts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
     }
     let mut ranked: Vec<(Reach, &str)> =
         names.into_iter().map(|name| (Reach::new(name, comparisons), name)).collect();
-    ranked.order_by(|(a, _), (b, _)| b.rank().total_cmp(&a.rank()));
+    ranked.order_by_key(|(reach, _)| std::cmp::Reverse(reach.differing));
     let (affecting, others): (Vec<_>, Vec<_>) =
         ranked.into_iter().partition(|(reach, _)| reach.effect.is_some());
     let row = |(reach, name): &(Reach, &str)| {
@@ -131,8 +127,6 @@ struct Reach {
     effect: Option<&'static Effect>,
     all: usize,
     differing: usize,
-    /// Its value is known in all environments that differ.
-    is_known: bool,
 }
 
 impl Reach {
@@ -145,19 +139,7 @@ impl Reach {
                 differing += usize::from(row.result.verdict.is_difference());
             }
         }
-        let of_name = comparisons.iter().flat_map(|comparison| &comparison.facts);
-        let is_known = of_name
-            .filter(|fact| fact.name == name)
-            .all(|fact| has_value(&fact.base) && has_value(&fact.other));
-        Self { effect, all, differing, is_known }
-    }
-
-    /// The share of its cases that differ; of equal shares, their number.
-    fn rank(&self) -> f64 {
-        let share = self.differing as f64 / self.all.max(1) as f64;
-        // Where no case differs, facts that both know come before facts that one hides.
-        let known = if self.is_known { 1e-9 } else { 0.0 };
-        share + self.differing as f64 * 1e-6 + known
+        Self { effect, all, differing }
     }
 
     fn in_words(&self, effect: &Effect) -> String {

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use tollgate_output::figures;
-use tollgate_output::table::{Look, Table, heading, paragraph};
+use tollgate_output::table::{Table, heading, paragraph};
 use tollgate_output::value::NONE;
 
 use super::Session;
-use crate::atlas::{Atlas, KernelsRow};
+use crate::atlas::{Atlas, Cell, KernelsRow};
 use crate::counts;
 
 /// The least rows of a screen.
@@ -57,13 +57,13 @@ fn method() -> String {
 
 /// A kernel a line: the letter, the release, and how many cases it changes.
 fn kernels(atlas: &Atlas) -> Table {
-    let mut table = Table::new(&["", "kernel", "cases", "more", "fewer"]).with_words(&["kernel"]);
-    for (at, (kernel, letter)) in atlas.kernels.iter().zip(LETTERS.chars()).enumerate() {
-        let [cases, more, fewer] = atlas.tally(at).map(|number| number.to_string());
-        let [more, fewer] = if at == 0 { [NONE, NONE].map(str::to_owned) } else { [more, fewer] };
-        table.row(Look::Plain, &[letter.to_string(), (*kernel).to_owned(), cases, more, fewer], &[]);
-    }
-    table
+    let row = |(at, (kernel, letter)): (usize, (&&str, char))| {
+        let [cases, more, fewer] = atlas.tally(at).map(|number| Some(number.to_string()));
+        let [more, fewer] = [more, fewer].map(|number| number.filter(|_| at > 0));
+        (letter.to_string(), [Some((*kernel).to_owned()), cases, more, fewer])
+    };
+    let kernels = atlas.kernels.iter().zip(LETTERS.chars()).enumerate();
+    Table::of_cells(["", "kernel", "cases", "more", "fewer"], kernels.map(row)).with_words(&["kernel"])
 }
 
 /// The rows as counts; in blocks of as many kernels as have room with `all`, else as signs where not all have.
@@ -92,14 +92,11 @@ fn table(atlas: &Atlas, rows: &[&KernelsRow], all: bool, width: usize) -> String
 fn counted(atlas: &Atlas, rows: &[&KernelsRow], kernels: Range<usize>) -> Table {
     let names = atlas.short_names();
     let names = names[kernels.clone()].iter().map(|name| Cow::Owned(format!("{name}  ")));
-    let header = std::iter::once(Cow::Borrowed("benchmark")).chain(names).collect();
-    let mut table = Table::of_columns(header);
-    for row in rows {
-        let cells = row.cells[kernels.clone()].iter().map(|cell| cell.signed());
-        let cells: Vec<String> = std::iter::once(row.case.to_string()).chain(cells).collect();
-        table.row(Look::Plain, &cells, &[]);
-    }
-    table
+    let cells = |row: &KernelsRow| {
+        row.cells[kernels.clone()].iter().map(|cell| Some(cell.signed())).collect::<Vec<_>>()
+    };
+    let rows = rows.iter().map(|row| (row.case.to_string(), cells(row)));
+    Table::of_cells(std::iter::once(Cow::Borrowed("benchmark")).chain(names), rows)
 }
 
 /// The first count, a sign for each kernel behind the first, the last count, and the largest change.
@@ -107,26 +104,15 @@ fn signs(rows: &[&KernelsRow], number: usize) -> Table {
     /// Where one of two kernels counted nothing.
     const UNKNOWN: char = '.';
     let letters = &LETTERS[..number.min(LETTERS.len())];
-    let header = ["benchmark", &letters[..1], &letters[1..], &letters[letters.len() - 1..], "largest change"];
-    let header = header.map(|name| Cow::Owned(name.to_owned())).to_vec();
-    let mut table = Table::of_columns(header);
-    for row in rows {
-        let end = |cell: Option<&crate::atlas::Cell>| {
-            cell.and_then(crate::atlas::Cell::words).unwrap_or_else(|| NONE.to_owned())
-        };
-        let signs: String = row.cells[1..].iter().map(|cell| cell.sign().unwrap_or(UNKNOWN)).collect();
-        let largest = row.largest().map(|(at, step)| {
+    let heads = ["benchmark", &letters[..1], &letters[1..], &letters[letters.len() - 1..], "largest change"];
+    let row = |row: &&KernelsRow| {
+        let signs = row.cells[1..].iter().map(|cell| cell.sign().unwrap_or(UNKNOWN)).collect();
+        let largest = row.largest().and_then(|(at, step)| {
             let letter = letters.get(at..=at).unwrap_or(NONE);
-            counts::percent(step.ratio).map_or(NONE.to_owned(), |change| format!("{change} in {letter}"))
+            Some(format!("{} in {letter}", counts::percent(step.ratio)?))
         });
-        let cells = [
-            row.case.to_string(),
-            end(row.cells.first()),
-            signs,
-            end(row.cells.last()),
-            largest.unwrap_or_else(|| NONE.to_owned()),
-        ];
-        table.row(Look::Plain, &cells, &[]);
-    }
-    table
+        let [first, last] = [row.cells.first(), row.cells.last()].map(|cell| cell.and_then(Cell::words));
+        (row.case.to_string(), [first, Some(signs), last, largest])
+    };
+    Table::of_cells(heads, rows.iter().map(row))
 }

@@ -4,8 +4,7 @@ use tollgate_engine::Aspect;
 use tollgate_engine::aspect::{Memory, Phase};
 use tollgate_model::{Case, Unit};
 use tollgate_output::figures::{count, estimate};
-use tollgate_output::table::{Look, Table, heading, paragraph};
-use tollgate_output::value::NONE;
+use tollgate_output::table::{Table, heading, paragraph};
 
 use super::{Member, Session};
 use crate::compare::columns::Compared;
@@ -51,12 +50,11 @@ pub(super) fn text(session: &Session, width: usize) -> String {
     let mut text = String::new();
     if !columns.is_empty() {
         text.push_str(&heading(&title(session), width));
-        let members: Vec<&Member> = session.members.iter().collect();
-        text.push_str(&of_members(&members, &columns, width));
+        text.push_str(&table(&columns, &session.members, in_words, width));
         text.push_str(&ratios(session, &columns, width));
     }
     if !phased.is_empty() {
-        text.push_str(&of_members(&phased, &phases, width));
+        text.push_str(&table(&phases, phased, in_words, width));
     }
     for remark in remarks(session) {
         text.push_str(&paragraph(&remark, width, ""));
@@ -80,20 +78,22 @@ fn figures<'f>(member: &'f Member, of: Aspect) -> Option<&'f Figures<'f>> {
     member.summary.measured().find(|(case, _)| aspect(case) == Some(of)).map(|(_, figures)| figures)
 }
 
-fn header(first: &'static str, columns: &[(&'static str, Aspect)]) -> Vec<&'static str> {
-    std::iter::once(first).chain(columns.iter().map(|(name, _)| *name)).collect()
+/// A row for each environment, with what is known of it in each column.
+fn table<'m>(
+    columns: &[(&'static str, Aspect)],
+    rows: impl IntoIterator<Item = &'m Member<'m>>,
+    cell: impl Fn(&Member, Aspect) -> Option<String>,
+    width: usize,
+) -> String {
+    let heads = std::iter::once("environment").chain(columns.iter().map(|(name, _)| *name));
+    let cells = |member: &Member| columns.iter().map(|(_, of)| cell(member, *of)).collect::<Vec<_>>();
+    let rows = rows.into_iter().map(|member| (short(&member.name), cells(member)));
+    Table::of_cells(heads, rows).lines(Some(width), false)
 }
 
-/// A row of figures for each of these.
-fn of_members(members: &[&Member], columns: &[(&'static str, Aspect)], width: usize) -> String {
-    let mut table = Table::new(&header("environment", columns));
-    for member in members {
-        let cell = |(_, of): &(&str, Aspect)| figures(member, *of).map_or(NONE.to_owned(), in_short);
-        let cells: Vec<String> =
-            std::iter::once(short(&member.name)).chain(columns.iter().map(cell)).collect();
-        table.row(Look::Plain, &cells, &[]);
-    }
-    table.lines(Some(width), false)
+/// The figure of a member for an aspect, in words.
+fn in_words(member: &Member, of: Aspect) -> Option<String> {
+    figures(member, of).map(in_short)
 }
 
 /// The median; of a page cache that did not grow, nothing.
@@ -108,20 +108,17 @@ fn in_short(figures: &Figures) -> String {
 /// The ratios to the first environment, by the pairs of each round.
 fn ratios(session: &Session, columns: &[(&'static str, Aspect)], width: usize) -> String {
     let Some(base) = session.members.first() else { return String::new() };
-    let others: Vec<(&Member, &Comparison)> = session.others().collect();
-    if others.is_empty() {
+    if session.comparisons.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&header("environment", columns));
-    for (other, comparison) in others {
-        let cell = |(_, of): &(&str, Aspect)| ratio_of(comparison, *of).unwrap_or_else(|| NONE.to_owned());
-        let cells: Vec<String> =
-            std::iter::once(short(&other.name)).chain(columns.iter().map(cell)).collect();
-        table.row(Look::Plain, &cells, &[]);
-    }
+    let cell = |other: &Member, of: Aspect| {
+        let mut all = session.others();
+        let (_, comparison) = all.find(|(member, _)| member.part.place == other.part.place)?;
+        ratio_of(comparison, of)
+    };
     let name = short(&base.name);
     let title = format!("As a multiple of {name}, paired by round (~ inconclusive; CIs: show --all)");
-    heading(&title, width) + &table.lines(Some(width), false)
+    heading(&title, width) + &table(columns, &session.members[1..], cell, width)
 }
 
 fn ratio_of(comparison: &Comparison, of: Aspect) -> Option<String> {

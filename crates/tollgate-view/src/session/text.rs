@@ -88,9 +88,6 @@ fn base(session: &Session, width: usize) -> String {
 /// The session on one line.
 fn title(session: &Session, width: usize) -> String {
     let Some(base) = session.members.first() else { return String::new() };
-    let run = base.summary.run;
-    let took = run.seconds().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(time_left);
-    let label = run.label.as_ref().map(ToString::to_string);
     let (verb, [cases, members]) = match builds::harness(session) {
         Some(harness) => ("versus", builds::head(session, harness)),
         None => {
@@ -98,8 +95,16 @@ fn title(session: &Session, width: usize) -> String {
             ("session", [cases, count(session.members.len(), "environment", "environments")])
         }
     };
-    let parts = [Some(format!("{verb} {}", session.id)), took, Some(cases), Some(members), label];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    line(session, verb, &[cases, members], width)
+}
+
+/// A session of a verb on one line: its id, how long it took, what was measured, and the user's name for it.
+pub(crate) fn line(session: &Session, verb: &str, measured: &[String], width: usize) -> String {
+    let run = session.members.first().map(|base| base.summary.run);
+    let seconds = run.and_then(|run| Duration::try_from_secs_f64(run.seconds()?).ok());
+    let label = run.and_then(|run| run.label.as_ref()).map(ToString::to_string);
+    let begin = [Some(format!("{verb} {}", session.id)), seconds.map(time_left)].into_iter().flatten();
+    let parts: Vec<String> = begin.chain(measured.iter().cloned()).chain(label).collect();
     format!("{}\n", cut(&clean(&parts.join("  ")), width))
 }
 

@@ -47,19 +47,10 @@ pub(crate) fn row<'c, 'a>(comparison: &'c Comparison<'a>) -> Option<&'c Compared
 
 /// The counts of each command.
 pub(super) fn table(cells: &[Cell], width: usize) -> String {
-    let mut header = vec!["counted"];
-    header.extend(COLUMNS.map(|(name, _)| name));
-    let mut table = Table::new(&header);
-    for cell in cells {
-        let median = |case: &str| {
-            let figures = cell.figures(case)?;
-            Some(whole(figures.estimate.median))
-        };
-        let counts = COLUMNS.map(|(_, case)| median(case).unwrap_or_else(|| NONE.to_owned()));
-        let row: Vec<String> = std::iter::once(cell.label.clone()).chain(counts).collect();
-        table.row(Look::Plain, &row, &[]);
-    }
-    table.lines(Some(width), false)
+    let median = |cell: &Cell, case: &str| cell.figures(case).map(|figures| whole(figures.estimate.median));
+    let rows = cells.iter().map(|cell| (cell.label.clone(), COLUMNS.map(|(_, case)| median(cell, case))));
+    let heads = std::iter::once("counted").chain(COLUMNS.map(|(name, _)| name));
+    Table::of_cells(heads, rows).lines(Some(width), false)
 }
 
 /// What another command has more or fewer than the first.
@@ -108,19 +99,19 @@ pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, wid
         2 => vec!["adds", "rep adds"],
         _ => Vec::new(),
     };
-    let header = [Cow::Borrowed("function")].into_iter().chain(labels);
-    let mut table = Table::of_columns(header.chain(last.into_iter().map(Cow::Borrowed)).collect());
     let shown = if all { rows.len() } else { MOST.min(rows.len()) };
-    for row in &rows[..shown] {
+    let cells_of = |row: &Function| {
         let counts = row.sides.iter().map(|[count, _]| thousands(&count.to_string()));
         let last = match row.sides.as_slice() {
             [[_, repeated]] => vec![thousands(&repeated.to_string())],
             [base, other] => [0, 1].map(|of| signed(other[of] as f64 - base[of] as f64)).to_vec(),
             _ => Vec::new(),
         };
-        let cells: Vec<String> = std::iter::once(row.name.clone()).chain(counts).chain(last).collect();
-        table.row(Look::Plain, &cells, &[]);
-    }
+        (row.name.clone(), counts.chain(last).map(Some).collect::<Vec<_>>())
+    };
+    let heads = [Cow::Borrowed("function")].into_iter().chain(labels);
+    let heads = heads.chain(last.into_iter().map(Cow::Borrowed));
+    let table = Table::of_cells(heads, rows[..shown].iter().map(cells_of));
     let left = rows.len() - shown;
     let more = if left > 0 {
         format!("{} more with --all. ", figures::count(left, "function", "functions"))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tollgate_engine::session::FunctionCount;
 use tollgate_model::traced::Backend;
-use tollgate_model::traced::blame::{Account, Part};
+use tollgate_model::traced::blame::Part;
 use tollgate_model::versus::{Command, FAULTS, INSTRUCTIONS, MEMORY, REAL, SYS, USER};
 use tollgate_model::{Case, Label, RunId, Traced, own, stats};
 use tollgate_output::json::Record;
@@ -15,7 +15,7 @@ use super::cells::{self, Cell};
 use super::counted::{self, CountRecord};
 use super::lines::field;
 use super::said::real;
-use super::split::{Call, Line, Split};
+use super::split::{Call, Line, Middle, Split};
 use crate::compare::columns::{self, Compared, Sides};
 use crate::comparison::Comparison;
 use crate::session::Session;
@@ -305,28 +305,21 @@ fn notes<'s>(real: &'s Figures<'_>) -> Vec<&'s str> {
 
 impl OfTrace {
     fn from_traced(traced: &[Traced]) -> Option<Self> {
-        let accounts: Vec<Account> = traced.iter().map(Account::from_traced).collect();
-        let middle =
-            |values: Vec<u64>| stats::median(&values.iter().map(|ns| *ns as f64).collect::<Vec<_>>());
-        let has_idle = traced.iter().all(|traced| traced.idle.is_some());
-        let part = |wanted: Part| {
-            let at = accounts.first()?.parts().iter().position(|(part, _)| *part == wanted)?;
-            seconds(middle(accounts.iter().map(|account| account.parts()[at].1).collect()))
-        };
-        let of_idle = |wanted| part(wanted).filter(|_| has_idle);
+        let middle = Middle::of(traced)?;
+        let part = |part: Part| seconds(middle.part(part));
         Some(Self {
             executions: traced.len(),
             backend: traced.first()?.backend,
-            real_s: seconds(middle(accounts.iter().map(|account| account.real).collect())),
+            real_s: seconds(Some(middle.real)),
             parts: PartsOfReal {
                 user_s: part(Part::User),
                 sys_s: part(Part::Sys),
-                disk_s: of_idle(Part::Disk),
-                runqueue_s: of_idle(Part::Runqueue),
-                sleep_s: of_idle(Part::Sleep),
+                disk_s: part(Part::Disk),
+                runqueue_s: part(Part::Runqueue),
+                sleep_s: part(Part::Sleep),
                 unaccounted_s: part(Part::Unaccounted),
             },
-            calls: middle(traced.iter().map(Traced::count).collect()),
+            calls: Some(middle.calls),
         })
     }
 }

@@ -1,7 +1,6 @@
 //! Several commands in several environments: one table of ratios.
 
-use tollgate_output::table::{Look, Table, heading};
-use tollgate_output::value::NONE;
+use tollgate_output::table::{Table, heading};
 
 use super::cells::{Cell, comparison_of, static_letter};
 use super::said::real;
@@ -14,19 +13,15 @@ pub(super) fn text(session: &Session, cells: &[Cell], width: usize) -> Option<St
     let commands = number(|cell| cell.command_number);
     let environments = number(|cell| cell.environment_number);
     let first = cells.first().filter(|_| commands > 1 && environments > 1)?;
-    let letters = (0..commands).map_while(static_letter);
-    let header: Vec<&'static str> = std::iter::once("environment").chain(letters).collect();
-    let mut table = Table::new(&header);
-    for environment in 0..environments {
-        let of_row: Vec<&Cell> = cells.iter().filter(|cell| cell.environment_number == environment).collect();
-        let name = of_row.first()?.member.part.environment.clone();
-        let ratio_of = |command: usize| {
-            let cell = of_row.iter().find(|cell| cell.command_number == command);
-            cell.and_then(|cell| shown(session, cell)).unwrap_or_else(|| NONE.to_owned())
-        };
-        let row: Vec<String> = std::iter::once(name).chain((0..header.len() - 1).map(ratio_of)).collect();
-        table.row(Look::Plain, &row, &[]);
-    }
+    let letters: Vec<&'static str> = (0..commands).map_while(static_letter).collect();
+    let row = |environment: usize| {
+        let of_row = || cells.iter().filter(move |cell| cell.environment_number == environment);
+        let ratio_of = |command: usize| shown(session, of_row().find(|cell| cell.command_number == command)?);
+        let ratios: Vec<Option<String>> = (0..letters.len()).map(ratio_of).collect();
+        Some((of_row().next()?.member.part.environment.clone(), ratios))
+    };
+    let heads = std::iter::once("environment").chain(letters.iter().copied());
+    let table = Table::of_cells(heads, (0..environments).filter_map(row));
     let title = format!("Real time as a multiple of {} (~ inconclusive; CIs: --all)", first.label);
     Some(heading(&title, width) + &table.lines(Some(width), false))
 }

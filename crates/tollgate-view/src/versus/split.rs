@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use tollgate_model::sorting::Ordered as _;
 use tollgate_model::stats;
-use tollgate_model::traced::blame::{self, Blame, Part, less};
+use tollgate_model::traced::blame::{self, Account, Blame, Part, less};
 use tollgate_model::traced::{Backend, Parts};
 use tollgate_model::{Case, Run, Traced, own};
 
@@ -147,6 +147,44 @@ impl Split {
     pub(crate) fn has_ptrace(&self) -> bool {
         self.backends.contains(&Backend::Ptrace)
     }
+}
+
+/// Medians of traced executions, in nanoseconds.
+pub(super) struct Middle {
+    /// The real time.
+    pub(super) real: f64,
+    parts: Vec<(Part, f64)>,
+    /// The number of system calls.
+    pub(super) calls: f64,
+    /// The waiting is known, and of what kind it is.
+    has_idle: bool,
+}
+
+impl Middle {
+    /// None without any.
+    pub(super) fn of(traced: &[Traced]) -> Option<Self> {
+        let accounts: Vec<Account> = traced.iter().map(Account::from_traced).collect();
+        let middle = |of: &dyn Fn(&Account) -> u64| middle(accounts.iter().map(of));
+        let part =
+            |(at, (part, _)): (usize, &(Part, u64))| Some((*part, middle(&|account| account.parts()[at].1)?));
+        Some(Self {
+            real: middle(&|account| account.real)?,
+            parts: accounts.first()?.parts().iter().enumerate().filter_map(part).collect(),
+            calls: self::middle(traced.iter().map(Traced::count))?,
+            has_idle: traced.iter().all(|traced| traced.idle.is_some()),
+        })
+    }
+
+    /// A part of the real time, where it is known.
+    pub(super) fn part(&self, wanted: Part) -> Option<f64> {
+        let is_known = self.has_idle || matches!(wanted, Part::User | Part::Sys | Part::Unaccounted);
+        let part = self.parts.iter().find(|(part, _)| *part == wanted);
+        part.map(|(_, ns)| *ns).filter(|_| is_known)
+    }
+}
+
+fn middle(values: impl Iterator<Item = u64>) -> Option<f64> {
+    stats::median(&values.map(|value| value as f64).collect::<Vec<f64>>())
 }
 
 /// The executions of a run's command that were traced.

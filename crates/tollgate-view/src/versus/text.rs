@@ -1,12 +1,10 @@
 //! The screen of compared commands: at most 40 lines of at most 80 columns that say which is faster, by how much, and where the time
 //! went. With all, as many lines as they need.
 
-use std::time::Duration;
-
 use tollgate_model::compare::Verdict;
 use tollgate_model::text::clean;
 use tollgate_model::traced::Backend;
-use tollgate_output::figures::{count, time_left};
+use tollgate_output::figures::count;
 use tollgate_output::table::{Look, cut, paragraph, styled};
 
 use super::cells::{self, Cell, letter, static_letter};
@@ -14,6 +12,7 @@ use super::difference::Difference;
 use super::{counted, matrix, notes, said, tables};
 use crate::compare::processor;
 use crate::comparison::Comparison;
+use crate::session::text::line;
 use crate::session::{Session, environments};
 use tollgate_trace::output::text as words;
 
@@ -114,15 +113,9 @@ impl<'s> Screen<'s, 's> {
 impl Screen<'_, '_> {
     /// The session, its executions, how they were alternated, and where.
     fn head(&self) -> String {
-        let Some(first) = self.session.members.first() else { return String::new() };
-        let run = first.summary.run;
-        let took = run.seconds().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(time_left);
-        let label = run.label.as_ref().map(ToString::to_string);
         let executions = of_each(self.cells.iter().map(Cell::executions));
-        let parts = [Some(format!("versus {}", self.session.id)), took, Some(executions), label];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
         let mut shown: Vec<&str> = Vec::new();
-        let mut lines = vec![format!("{}\n", cut(&clean(&parts.join("  ")), self.width))];
+        let mut lines = vec![line(self.session, "versus", &[executions], self.width)];
         for (member, (_, about)) in self.session.members.iter().zip(environments::lines(self.session)) {
             let name = member.part.environment.as_str();
             if !shown.contains(&name) && (self.all || shown.len() < MOST_ENVIRONMENTS) {
