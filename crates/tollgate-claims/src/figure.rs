@@ -1,5 +1,7 @@
 //! A figure of this machine, beside a published one.
 
+use std::fmt;
+
 use tollgate_model::Case;
 use tollgate_model::stats::{Interval, Mode};
 use tollgate_output::figures;
@@ -20,8 +22,8 @@ pub struct Figure {
     pub value: f64,
     /// Its 95 % CI, where its estimator has one.
     pub interval: Option<Interval>,
-    /// Its modes, where its samples have two: the value lies between them, or is one of them.
-    pub modes: Option<[Mode; 2]>,
+    /// Its modes, where its samples have two.
+    pub modes: Option<Modes>,
     /// On which side of the value it lies, where one of its parts is below the detection limit.
     pub bound: Option<Bound>,
     /// Whether it counts instructions.
@@ -30,6 +32,41 @@ pub struct Figure {
     pub has_no_interval: bool,
     /// The cases that it is made of.
     pub from: Vec<Case>,
+}
+
+/// The modes of a figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Modes {
+    /// The lower one and the upper one: the value lies between them, or is one of them.
+    Two([Mode; 2]),
+    /// Of a ratio both of whose parts have two: which of them meet is not known, so it lies between these.
+    Between(f64, f64),
+}
+
+impl Modes {
+    fn span(self) -> (f64, f64) {
+        match self {
+            Self::Two([low, high]) => (low.at, high.at),
+            Self::Between(low, high) => (low, high),
+        }
+    }
+
+    fn times(self, factor: f64) -> Self {
+        match self {
+            Self::Two(modes) => Self::Two(modes.map(|mode| Mode { at: mode.at * factor, ..mode })),
+            Self::Between(low, high) => Self::Between(low * factor, high * factor),
+        }
+    }
+
+    /// So much over them.
+    pub(super) fn under(self, amount: f64) -> Self {
+        match self {
+            Self::Two([low, high]) => {
+                Self::Two([high, low].map(|mode| Mode { at: amount / mode.at, ..mode }))
+            }
+            Self::Between(low, high) => Self::Between(amount / high, amount / low),
+        }
+    }
 }
 
 /// The side on which a figure lies of its value.
@@ -48,7 +85,7 @@ impl Figure {
         self.interval = self
             .interval
             .map(|interval| Interval { low: interval.low * factor, high: interval.high * factor });
-        self.modes = self.modes.map(|modes| modes.map(|mode| Mode { at: mode.at * factor, ..mode }));
+        self.modes = self.modes.map(|modes| modes.times(factor));
         self
     }
 
@@ -66,13 +103,22 @@ impl Figure {
         let interval = interval
             .map(|(one, other)| Interval { low: one.low / other.high, high: one.high / other.low })
             .filter(|_| bound.is_none());
+        let modes = match (self.modes, other.modes) {
+            (Some(modes), None) => Some(modes.times(1.0 / other.value)),
+            (None, Some(modes)) => Some(modes.under(self.value)),
+            (Some(one), Some(other)) => {
+                let ((low, high), (other_low, other_high)) = (one.span(), other.span());
+                Some(Modes::Between(low / other_high, high / other_low))
+            }
+            (None, None) => None,
+        };
         self.from.extend(other.from);
         let has_no_interval = self.has_no_interval || other.has_no_interval;
         let is_count = false;
         value.is_finite().then_some(Self {
             value,
             interval,
-            modes: None,
+            modes: modes.filter(|_| bound.is_none()),
             bound,
             is_count,
             has_no_interval,
@@ -93,15 +139,17 @@ impl Figure {
         is_whole.then_some(self)
     }
 
-    /// The least and the greatest value that it may have; None where its samples support no interval.
-    pub fn span(&self) -> Option<(f64, f64)> {
-        match (self.bound, self.interval) {
-            (Some(Bound::AtMost), _) => Some((0.0, self.value)),
-            (Some(Bound::AtLeast), _) => Some((self.value, f64::INFINITY)),
-            (None, Some(interval)) => Some((interval.low, interval.high)),
-            (None, None) if self.has_no_interval || self.is_count => Some((self.value, self.value)),
-            (None, None) => None,
-        }
+    /// The least and the greatest value that it may have, its modes among them; None where its samples support no interval.
+    pub fn span(&self) -> Option<Interval> {
+        let (low, high) = match (self.bound, self.interval) {
+            (Some(Bound::AtMost), _) => (0.0, self.value),
+            (Some(Bound::AtLeast), _) => (self.value, f64::INFINITY),
+            (None, Some(interval)) => (interval.low, interval.high),
+            (None, None) if self.has_no_interval || self.is_count => (self.value, self.value),
+            (None, None) => return None,
+        };
+        let own = Interval { low, high };
+        Some(self.modes.map(Modes::span).map_or(own, |(low, high)| own.hull(Interval { low, high })))
     }
 
     /// `478`, `< 1.2`, `28 instr.`.
@@ -126,13 +174,28 @@ impl Figure {
     }
 }
 
+impl fmt::Display for Modes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Two(modes) => {
+                let [low, high] = modes.map(|mode| {
+                    format!("{} ({})", figures::significant(mode.at, 3), figures::percent(mode.share))
+                });
+                write!(f, "two modes: {low} and {high}")
+            }
+            Self::Between(low, high) => {
+                let [low, high] = [low, high].map(|value| figures::significant(*value, 3));
+                write!(f, "both parts have two modes: {low} to {high}")
+            }
+        }
+    }
+}
+
 impl Answer {
     /// `two modes: 1.05 (60 %) and 5.4 (40 %)`, where it has them.
     pub fn modes_in_words(&self) -> Option<String> {
         let Self::Figure(Figure { modes: Some(modes), .. }) = self else { return None };
-        let [low, high] = modes
-            .map(|mode| format!("{} ({})", figures::significant(mode.at, 3), figures::percent(mode.share)));
-        Some(format!("two modes: {low} and {high}"))
+        Some(modes.to_string())
     }
 
     /// The figure or the words.
@@ -154,7 +217,7 @@ mod tests {
         let store = Figure {
             value: 15.0,
             interval: None,
-            modes: Some(modes),
+            modes: Some(Modes::Two(modes)),
             bound: None,
             is_count: false,
             has_no_interval: false,
@@ -166,6 +229,10 @@ mod tests {
             words(store.clone().times(2.0)).as_deref(),
             Some("two modes: 7.78 (40 %) and 30.2 (60 %)")
         );
-        assert_eq!(store.clone().over(store).map(words), Some(None), "a ratio has one value");
+        let alone = Figure { value: 5.0, modes: None, ..store.clone() };
+        let ratio = |one: &Figure, other: &Figure| one.clone().over(other.clone()).and_then(words);
+        assert_eq!(ratio(&store, &alone).as_deref(), Some("two modes: 0.778 (40 %) and 3.02 (60 %)"));
+        assert_eq!(ratio(&alone, &store).as_deref(), Some("two modes: 0.331 (60 %) and 1.29 (40 %)"));
+        assert_eq!(ratio(&store, &store).as_deref(), Some("both parts have two modes: 0.258 to 3.88"));
     }
 }

@@ -1,6 +1,7 @@
 //! What is at hand of this machine: kept runs, and its kernel's configuration.
 
 use tollgate_kconfig::{Configuration, Counts};
+use tollgate_model::compare::is_of_machine;
 use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Case, Facts};
 use tollgate_view::summary::{CaseRow, Summary};
@@ -28,6 +29,15 @@ impl Known<'_> {
             Some(part) => format!("in {}, run {}", part.environment, run.id),
             None => format!("run {}", run.id),
         }
+    }
+
+    /// The other runs of the same machine as it was: other times.
+    pub(super) fn other_times(&self, at: usize) -> impl Iterator<Item = &Summary<'_>> {
+        let own = self.runs.get(at);
+        let others = self.runs.iter().enumerate().filter(move |(other, _)| *other != at);
+        others
+            .filter(move |(_, other)| own.is_some_and(|own| is_of_machine(other.run, own.run)))
+            .map(|(_, other)| other)
     }
 
     /// Whether a pattern means a case of this machine.

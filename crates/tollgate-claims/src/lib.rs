@@ -20,6 +20,7 @@ pub use known::{Config, Known};
 pub use quantity::Quantity;
 pub use screen::screen;
 pub use told::{ClaimsDocument, Told, told};
+pub use verdict::to_repeat;
 
 // The examples of the README are tests.
 #[cfg(doctest)]

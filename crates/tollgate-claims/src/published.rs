@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::stats::{Interval, anytime_interval, median};
+use tollgate_model::text::listed;
 use tollgate_output::figures::{compared_within, percent, significant};
 
 use crate::data::Files;
@@ -80,6 +81,31 @@ pub struct Correction {
 
 /// What an execution printed: figures and words by their names; or why it printed none.
 pub type Execution = Result<BTreeMap<String, String>, String>;
+
+/// What else the machine did while a program was executed.
+#[derive(Debug, Clone, Default)]
+pub struct Load {
+    /// The other tasks that could run at the beginning of each round; empty where that is not known.
+    pub beside: Vec<f64>,
+    /// Seconds that the hypervisor gave to other guests.
+    pub stolen: f64,
+}
+
+impl Load {
+    /// What it did, in clauses.
+    fn in_words(&self) -> Vec<String> {
+        let rounds = self.beside.iter().filter(|tasks| **tasks >= 1.0).count();
+        let tasks = median(&self.beside).filter(|_| rounds > 0).map(|tasks| {
+            format!(
+                "other tasks ran at the beginning of {rounds} of {} rounds ({tasks:.0} in the median)",
+                self.beside.len()
+            )
+        });
+        let stolen = (self.stolen > 0.0)
+            .then(|| format!("the hypervisor gave {} s to other guests", significant(self.stolen, 2)));
+        tasks.into_iter().chain(stolen).collect()
+    }
+}
 
 impl Program {
     /// All of them.
@@ -285,16 +311,23 @@ impl Measured {
     }
 
     /// What executions say: those of each variant, in the order of the rounds.
-    pub fn new(program: &Program, compiler: String, command: String, executions: &[Vec<Execution>]) -> Self {
+    pub fn new(
+        program: &Program,
+        compiler: String,
+        command: String,
+        executions: &[Vec<Execution>],
+        load: &Load,
+    ) -> Self {
         let variants: Vec<Variant> = program
             .variants()
             .zip(executions)
             .map(|(corrections, executions)| variant(program, corrections, executions))
             .collect();
         let steps = steps(program, &variants);
-        let sentences = sentences(program, &variants, &steps);
-        let missing = None;
         let rounds = executions.iter().map(Vec::len).max().unwrap_or_default();
+        let mut sentences = sentences(program, &variants, &steps);
+        sentences.extend(open(program, &steps, rounds, load));
+        let missing = None;
         let shown = Self::missing(program, String::new());
         Self {
             compiler: Some(compiler),
@@ -466,6 +499,25 @@ fn in_words(steps: &[&Step]) -> Option<String> {
     })
 }
 
+/// The steps that the rounds did not decide, with the load that hides them. None where all are decided.
+fn open(program: &Program, steps: &[Step], rounds: usize, load: &Load) -> Option<String> {
+    let of = |correction: &Correction| {
+        let option = correction.option(program.is_go());
+        let own = steps.iter().filter(|step| step.option == option && step.shows == Shows::Open);
+        let figures: Vec<&str> = own.map(|step| step.figure.as_str()).collect();
+        (!figures.is_empty()).then(|| format!("{} ({})", correction.does, figures.join(", ")))
+    };
+    let open: Vec<String> = program.corrections.iter().filter_map(of).collect();
+    let why = match load.in_words().as_slice() {
+        [] => "No load is known that would hide a change.".to_owned(),
+        known => format!(
+            "Meanwhile {}: such load hides changes, so execute it again where nothing else runs.",
+            listed(known)
+        ),
+    };
+    (!open.is_empty()).then(|| format!("Not decided by {rounds} executions: {}. {why}", open.join("; ")))
+}
+
 /// The executions whose threads did not run at the same time.
 fn apart(variant: &str, figure: &ShownFigure) -> Option<String> {
     let missing = figure.samples.iter().filter(|sample| sample.is_none()).count();
@@ -516,7 +568,7 @@ mod tests {
     }
 
     fn measured(executions: &[Vec<Execution>]) -> Measured {
-        Measured::new(&program(), "cc".into(), "cc p.c".into(), executions)
+        Measured::new(&program(), "cc".into(), "cc p.c".into(), executions, &Load::default())
     }
 
     #[test]
@@ -602,11 +654,36 @@ mod tests {
     fn a_step_that_the_rounds_do_not_decide_says_what_they_leave_open() {
         let noisy = (0..FEWEST_ROUNDS)
             .map(|round| Ok(printed(&format!("t {}\nu 2\n", if round % 2 == 0 { 5 } else { 20 }))));
-        let one = measured(&[rounds(10.0, 2.0), noisy.collect()]);
+        let executions = [rounds(10.0, 2.0), noisy.collect()];
+        let one = measured(&executions);
         assert!(!one.is_decided());
         assert_eq!(
             one.sentences,
-            ["no one: without it no change is shown, and one of ratio by up to 3.50 × is not excluded."]
+            [
+                "no one: without it no change is shown, and one of ratio by up to 3.50 × is not excluded.",
+                "Not decided by 6 executions: one (time, ratio). No load is known that would hide a change."
+            ]
+        );
+        let load = Load { beside: vec![0.0, 2.0, 3.0, 3.0, 3.0, 4.0], stolen: 1.23 };
+        let loaded = Measured::new(&program(), String::new(), String::new(), &executions, &load);
+        assert_eq!(
+            loaded.sentences[1],
+            "Not decided by 6 executions: one (time, ratio). Meanwhile other tasks ran at the beginning of 5 of 6 rounds (3 in the median) \
+             and the hypervisor gave 1.2 s to other guests: such load hides changes, so execute it again where nothing else runs."
+        );
+    }
+
+    /// A correction that changes one figure does not hide that another one is open.
+    #[test]
+    fn what_is_open_beside_a_change_is_said() {
+        let noisy = (0..FEWEST_ROUNDS)
+            .map(|round| Ok(printed(&format!("t 5\nu {}\n", if round % 2 == 0 { 0.5 } else { 2.0 }))));
+        let one = measured(&[rounds(10.0, 2.0), noisy.collect()]);
+        assert_eq!(one.steps.iter().map(|step| step.shows).collect::<Vec<_>>(), [Shows::Change, Shows::Open]);
+        let last = one.sentences.last().map(String::as_str);
+        assert_eq!(
+            last,
+            Some("Not decided by 6 executions: one (ratio). No load is known that would hide a change.")
         );
     }
 
@@ -619,7 +696,8 @@ mod tests {
                 .map(|at| Ok(printed(&format!("t 5\nu 2\nboth {}\n", if at < apart { 0.1 } else { 0.9 }))))
                 .collect()
         };
-        let measured = Measured::new(&program, String::new(), String::new(), &[of(2), of(4)]);
+        let measured =
+            Measured::new(&program, String::new(), String::new(), &[of(2), of(4)], &Load::default());
         assert_eq!([0, 1].map(|at| measured.variants[at].figures[0].median), [Some(5.0), None]);
         assert_eq!(
             measured.sentences[1..],

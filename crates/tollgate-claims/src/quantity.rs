@@ -11,7 +11,7 @@ use tollgate_schedules::{Limits, Verdict};
 use tollgate_view::facts;
 use tollgate_view::summary::{CaseRow, Figures, State, Summary};
 
-use crate::figure::{Answer, Bound, Figure};
+use crate::figure::{Answer, Bound, Figure, Modes};
 use crate::known::{Known, row};
 
 /// What is asked for. One of the fields without a default says what; the others how.
@@ -151,12 +151,10 @@ impl Quantity {
 
     /// The patterns of the cases that it needs and no run was asked for, but those that are measured on request only.
     pub fn to_measure(&self, known: &Known) -> Vec<String> {
-        if self.is_on_request() { Vec::new() } else { self.unasked(known) }
-    }
-
-    /// The same with those.
-    pub fn unasked(&self, known: &Known) -> Vec<String> {
-        self.evaluate(known).err().map(|missing| missing.to_measure).unwrap_or_default()
+        match self.is_on_request() {
+            true => Vec::new(),
+            false => self.evaluate(known).err().map(|missing| missing.to_measure).unwrap_or_default(),
+        }
     }
 
     /// The fact of the answer that it needs and no run has. What failed may do next time, with a kernel for the guest.
@@ -185,7 +183,8 @@ impl Quantity {
         self.on_request.is_some() || pairs.chain(&self.any).any(Self::is_on_request)
     }
 
-    fn of_run(&self, known: &Known, summary: Option<&Summary>) -> Result<Answer, Missing> {
+    /// Its value by this run.
+    pub(super) fn of_run(&self, known: &Known, summary: Option<&Summary>) -> Result<Answer, Missing> {
         let answer = if !self.any.is_empty() {
             self.first_of(known, summary)?
         } else if let Some(pair) = &self.ratio {
@@ -222,7 +221,7 @@ impl Quantity {
     }
 
     /// The patterns of the cases that its value by this run is made of.
-    fn taken(&self, known: &Known, summary: Option<&Summary>) -> Vec<String> {
+    pub(super) fn taken(&self, known: &Known, summary: Option<&Summary>) -> Vec<String> {
         match self.any.iter().find(|one| one.of_run(known, summary).is_ok()) {
             Some(one) => one.taken(known, summary),
             None => {
@@ -355,7 +354,7 @@ impl Quantity {
             By::TrimmedMean => Some(plain(trimmed_mean(samples)?, true)),
             By::Median => {
                 let Estimate { median, interval, modes, .. } = &figures.estimate;
-                let modes = modes.as_slice().try_into().ok();
+                let modes = modes.as_slice().try_into().ok().map(Modes::Two);
                 Some(Figure { interval: *interval, modes, ..plain(*median, false) })
             }
         }
@@ -393,7 +392,7 @@ fn per(mut figure: Figure, amount: f64) -> Figure {
         .filter(|interval| interval.low > 0.0)
         .map(|interval| Interval { low: turned(interval.high), high: turned(interval.low) });
     figure.bound = figure.bound.map(|_| Bound::AtLeast);
-    figure.modes = None;
+    figure.modes = figure.modes.map(|modes| modes.under(amount));
     figure.value = turned(figure.value);
     figure
 }

@@ -1,9 +1,11 @@
 //! Whether a claim holds here.
 
 use serde::Serialize;
+use tollgate_model::compare::{ENOUGH_RUNS, SUPPOSED_APART};
+use tollgate_model::stats::Interval;
 use tollgate_output::figures;
 
-use crate::data::{Claim, Condition};
+use crate::data::{Claim, Condition, Experiment};
 use crate::figure::{Answer, Figure};
 use crate::known::Known;
 
@@ -56,9 +58,8 @@ pub struct Judged {
 
 /// Judges a claim: it holds where all of its conditions do and no part of it is untested, and in part where some do.
 pub fn judged(claim: &Claim, known: &Known) -> Judged {
-    let each: Vec<(Verdict, String)> =
-        claim.holds.iter().map(|condition| verdict_of(condition, known)).collect();
-    let has = |meant: &[Verdict]| each.iter().any(|(one, _)| meant.contains(one));
+    let each: Vec<Found> = claim.holds.iter().map(|condition| found(condition, known)).collect();
+    let has = |meant: &[Verdict]| each.iter().any(|one| meant.contains(&one.verdict));
     let holds = has(&[Verdict::Holds, Verdict::HoldsAndMore]);
     let verdict = match () {
         () if holds && (has(&[Verdict::DoesNotHold, Verdict::CannotBeTold]) || !claim.cannot.is_empty()) => {
@@ -71,7 +72,7 @@ pub fn judged(claim: &Claim, known: &Known) -> Judged {
     };
     // One reason is often that of several conditions.
     let mut because: Vec<String> = Vec::new();
-    for clause in each.into_iter().map(|(_, clause)| clause).chain([claim.cannot.clone()]) {
+    for clause in each.into_iter().map(|one| one.clause).chain([claim.cannot.clone()]) {
         if !clause.is_empty() && !because.contains(&clause) {
             because.push(clause);
         }
@@ -79,49 +80,104 @@ pub fn judged(claim: &Claim, known: &Known) -> Judged {
     Judged { verdict, because }
 }
 
-fn verdict_of(condition: &Condition, known: &Known) -> (Verdict, String) {
+/// The patterns of the cases that were measured, and that more runs of would decide a claim.
+pub fn to_repeat(experiment: &Experiment, known: &Known) -> Vec<String> {
+    let all = experiment.claims.iter().flat_map(|claim| &claim.holds);
+    let open = all.filter(|condition| !condition.of.is_on_request());
+    open.filter_map(|condition| {
+        let at = found(condition, known).lacks_runs?;
+        Some(condition.of.taken(known, known.runs.get(at)))
+    })
+    .flatten()
+    .collect()
+}
+
+/// What came of a condition.
+struct Found {
+    verdict: Verdict,
+    clause: String,
+    /// The run that has the figure, where more runs would decide.
+    lacks_runs: Option<usize>,
+}
+
+fn found(condition: &Condition, known: &Known) -> Found {
     let what = &condition.what;
+    let told = |verdict, clause| Found { verdict, clause, lacks_runs: None };
     let (answer, at) = match condition.of.evaluate(known) {
-        Err(missing) => return (Verdict::CannotBeTold, format!("{what}: {}", missing.why)),
+        Err(missing) => return told(Verdict::CannotBeTold, format!("{what}: {}", missing.why)),
         Ok(found) => found,
     };
-    let (verdict, mut clause) = match &answer {
+    let mut found = match &answer {
         Answer::Words(words) => {
             let is_so = condition.is.as_ref() == Some(words);
             let verdict = if is_so { Verdict::Holds } else { Verdict::DoesNotHold };
-            (verdict, format!("{what}: {words}"))
+            told(verdict, format!("{what}: {words}"))
         }
-        Answer::Figure(figure) => of_figure(condition, figure),
+        Answer::Figure(figure) => {
+            let others = known.other_times(at).filter_map(|run| condition.of.of_run(known, Some(run)).ok());
+            let spans = others.filter_map(|other| match other {
+                Answer::Figure(other) if other.from == figure.from => other.span(),
+                _ => None,
+            });
+            let (verdict, clause, lacks_runs) = of_figure(condition, figure, &spans.collect::<Vec<_>>());
+            Found { lacks_runs: lacks_runs.then_some(at), ..told(verdict, clause) }
+        }
     };
     if at > 0 {
-        clause = format!("{clause} ({})", known.whence(at));
+        found.clause = format!("{} ({})", found.clause, known.whence(at));
     }
-    match verdict == Verdict::DoesNotHold && !condition.unless.is_empty() {
-        true => (Verdict::CannotBeTold, format!("{clause}: {}", condition.unless)),
-        false => (verdict, clause),
+    if found.verdict == Verdict::DoesNotHold && !condition.unless.is_empty() {
+        return told(Verdict::CannotBeTold, format!("{}: {}", found.clause, condition.unless));
     }
+    found
 }
 
-fn of_figure(condition: &Condition, figure: &Figure) -> (Verdict, String) {
+/// By the figure with its span at other times; whether more of these would decide.
+fn of_figure(condition: &Condition, figure: &Figure, others: &[Interval]) -> (Verdict, String, bool) {
     let limits = [("at least", condition.at_least), ("at most", condition.at_most)];
     let limits = limits
         .into_iter()
         .filter_map(|(word, limit)| Some(format!("{word} {}", figures::multiple_in_short(limit?))));
     let limits = limits.collect::<Vec<_>>().join(", ").replace('×', "");
-    let clause = format!("{}: {}, and it holds with {limits}", condition.what, figure.with_interval());
-    let Some((low, high)) = figure.span() else {
-        return (Verdict::CannotBeTold, format!("{clause}; too few processes measured it for an interval"));
+    let mut clause = format!("{}: {}", condition.what, figure.with_interval());
+    clause.extend(figure.modes.map(|modes| format!(", {modes}")));
+    let times = 1 + others.len();
+    let span = figure.span().map(|span| others.iter().fold(span, |span, other| span.hull(*other)));
+    if let Some(span) = span.filter(|_| times > 1 && figure.interval.is_some()) {
+        clause.push_str(&format!(", in {times} runs {}", figures::span(span.low, span.high)));
+    }
+    clause.push_str(&format!(", and it holds with {limits}"));
+    let Some(Interval { low, high }) = span else {
+        let why = format!("{clause}; too few processes measured it for an interval");
+        return (Verdict::CannotBeTold, why, false);
     };
     let (least, most) = (condition.at_least.unwrap_or(0.0), condition.at_most.unwrap_or(f64::INFINITY));
     // A difference that is larger than claimed is no other than claimed.
     let [more, less] = [least > 1.0, most < 1.0];
     let is_more = more && low > condition.at_most.unwrap_or(MORE * least)
         || less && high < condition.at_least.unwrap_or(most / MORE);
-    let verdict = match () {
-        () if is_more => Verdict::HoldsAndMore,
-        () if low >= least && high <= most => Verdict::Holds,
-        () if high < least || low > most => Verdict::DoesNotHold,
-        () => return (Verdict::CannotBeTold, format!("{clause}; its interval reaches to both sides")),
-    };
-    (verdict, clause)
+    let lacks_runs = times < ENOUGH_RUNS
+        && figure.interval.is_some()
+        && condition.unless.is_empty()
+        && high * SUPPOSED_APART >= least
+        && low / SUPPOSED_APART <= most;
+    match () {
+        () if is_more => (Verdict::HoldsAndMore, clause, false),
+        () if (less || low >= least) && (more || high <= most) => (Verdict::Holds, clause, false),
+        () if (high < least || low > most) && lacks_runs => {
+            let why = format!(
+                "{clause}; runs of a machine may lie {SUPPOSED_APART} × apart, so it is told by {ENOUGH_RUNS} of them, or further from the limit: --check measures it once more"
+            );
+            (Verdict::CannotBeTold, why, true)
+        }
+        () if high < least || low > most => (Verdict::DoesNotHold, clause, false),
+        () => {
+            let what = match (times, figure.modes) {
+                (2.., _) => "they reach",
+                (_, Some(_)) => "its interval and its modes reach",
+                (_, None) => "its interval reaches",
+            };
+            (Verdict::CannotBeTold, format!("{clause}; {what} to both sides"), false)
+        }
+    }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use machines::MACHINES;
 use sessions::{host, runs};
-use tollgate_claims::{Cell, ClaimsDocument, Config, Experiment, Known, Told, screen, told};
+use tollgate_claims::{Cell, ClaimsDocument, Config, Experiment, Known, Told, screen, to_repeat, told};
 use tollgate_model::{Case, Fact, Facts, Outcome, Run};
 use tollgate_suites::{Extent, Size};
 use tollgate_view::summary::Summary;
@@ -185,14 +185,51 @@ fn a_claim_holds_or_not_by_the_interval_of_its_ratio() {
         "{because}"
     );
     assert_eq!(bounds(r#""at_least": 1.1, "at_most": 1.5"#).0, "holds, and more");
-    assert_eq!(bounds(r#""at_least": 0.5, "at_most": 1.5"#).0, "does not hold");
+    assert_eq!(bounds(r#""at_least": 1.2, "at_most": 2"#).0, "holds", "no less, and a part of it more");
+    assert_eq!(bounds(r#""at_least": 0.5, "at_most": 0.9"#).0, "does not hold");
     assert_eq!(bounds(r#""at_least": 5"#).0, "does not hold");
-    assert_eq!(bounds(r#""at_most": 1.1"#).0, "does not hold");
+    assert_eq!(bounds(r#""at_most": 0.9"#).0, "does not hold");
     let (verdict, because) = bounds(r#""at_least": 2"#);
     assert_eq!(verdict, "cannot be told here", "{because}");
     assert!(because.ends_with("its interval reaches to both sides"), "{because}");
     let (verdict, because) = bounds(r#""at_least": 5, "unless": "the reason""#);
     assert_eq!((verdict.as_str(), because.ends_with(": the reason")), ("cannot be told here", true));
+}
+
+/// The figures of one machine at three times: no order of them, and no part, has two verdicts that exclude each other.
+#[test]
+fn verdicts_at_different_times_do_not_exclude_each_other() {
+    let condition = format!(r#"[{{"what": "w", "of": {RATIO}, "at_least": 10}}]"#);
+    let at = |ratio: f64| run(&[("entry/syscall", 100.0), ("entry/int80", 100.0 * ratio)]);
+    let alone = |mut run: Run| {
+        run.session = None;
+        run
+    };
+    let at_times = |ratios: &[f64]| {
+        let runs: Vec<Run> = ratios.iter().map(|ratio| alone(at(*ratio))).collect();
+        let repeats = with(&runs, &cases(), |known| to_repeat(&claiming(&condition), known).len());
+        let (verdict, because) = judged(&condition, &runs);
+        (verdict, because, repeats)
+    };
+    let (verdict, because, repeats) = at_times(&[7.7]);
+    assert_eq!((verdict.as_str(), repeats), ("cannot be told here", 2), "{because}");
+    assert!(because.ends_with("; runs of a machine may lie 2 × apart, so it is told by 3 of them, or further from the limit: --check measures it once more"), "{because}");
+    assert_eq!(at_times(&[7.7, 7.6]).0, "cannot be told here");
+    let (verdict, because, repeats) = at_times(&[7.7, 7.6, 7.8]);
+    assert_eq!((verdict.as_str(), repeats), ("does not hold", 0), "{because}");
+    assert!(because.contains(", in 3 runs "), "{because}");
+    assert_eq!(at_times(&[22.0]).0, "holds, and more");
+    assert_eq!(at_times(&[22.0, 13.0]).0, "holds");
+    for ratios in [[22.0, 7.7], [7.7, 22.0], [22.0, 3.0]] {
+        let (verdict, because, repeats) = at_times(&ratios);
+        assert_eq!((verdict.as_str(), repeats), ("cannot be told here", 0), "{because}");
+        assert!(because.ends_with("; they reach to both sides"), "{because}");
+    }
+    assert_eq!(at_times(&[3.0]).0, "does not hold", "further from the limit than runs lie apart");
+    // The machine was another one by its facts.
+    let mut changed = alone(at(22.0));
+    changed.facts.insert("kernel.pti".to_owned(), Fact::known(true, "a test"));
+    assert_eq!(judged(&condition, &[alone(at(3.0)), changed]).0, "does not hold");
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub use halves::Halves;
 pub use paired::{Paired, paired, paired_rows};
 pub use processor::crowd;
 pub use rows::{Alternation, ComparedCase, Comparison, NotCompared, interval_name};
-pub use spread::{Basis, Spread, is_of_machine};
+pub use spread::{Basis, ENOUGH_RUNS, SUPPOSED_APART, Spread, is_of_machine};
 pub use threshold::{LEAST_THRESHOLD, MOST_EXCUSE};
 pub use tollgate_statistics::{
     CONFIDENCE_OF_TOTAL, MOST_SAME, Neighbours, QUANTITY, Total, Verdict, margin, neighbours,

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use hand::Hand;
-use tollgate_claims::{ClaimsDocument, Experiment, screen};
+use tollgate_claims::{ClaimsDocument, Experiment, Known, screen, to_repeat};
 use tollgate_engine::{Plan, Selection, Topology, interrupt};
 use tollgate_model::Run;
 use tollgate_model::estimate::ENOUGH_PROCESSES;
@@ -40,7 +40,7 @@ impl ClaimsArgs {
             // The figures of one run belong together: those of the others stay before it.
             hand.add(made);
         }
-        let known = hand.known(&experiments);
+        let known = hand.known();
         match self.format {
             Format::Json => out::print_json(&ClaimsDocument::new(&experiments, &known)),
             Format::Table => out::page(&screen(&experiments, &known, out::width())),
@@ -78,8 +78,9 @@ fn unknown(name: &str) -> String {
 
 /// Measures what is missing, and keeps it as a run. None where nothing is.
 fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<Option<Run>, Failure> {
-    let asks = asked::open(experiments, &hand.known(experiments));
-    let selection = match missing(experiments, hand)? {
+    let known = hand.known();
+    let asks = asked::open(experiments, &known);
+    let selection = match missing(experiments, &known)? {
         Some(selection) => selection,
         None if asks.is_empty() => return Ok(None),
         // Answers are kept with a run, which has a case.
@@ -117,11 +118,12 @@ fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<O
     Ok(Some(made))
 }
 
-/// The cases that no run was asked for, but those that are measured on request only.
-fn missing(experiments: &[Experiment], hand: &Hand) -> Result<Option<Selection>, Failure> {
-    let known = hand.known(experiments);
+/// The cases that no run was asked for, but those that are measured on request only; and those that another run may decide a claim by.
+fn missing(experiments: &[Experiment], known: &Known) -> Result<Option<Selection>, Failure> {
     let quantities = experiments.iter().flat_map(Experiment::quantities);
-    let patterns: BTreeSet<String> = quantities.flat_map(|quantity| quantity.to_measure(&known)).collect();
+    let unasked = quantities.flat_map(|quantity| quantity.to_measure(known));
+    let open = experiments.iter().flat_map(|experiment| to_repeat(experiment, known));
+    let patterns: BTreeSet<String> = unasked.chain(open).collect();
     if patterns.is_empty() {
         return Ok(None);
     }

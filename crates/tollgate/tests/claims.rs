@@ -57,7 +57,11 @@ fn verdicts_are_those_of_the_newest_run_or_of_the_named_one() {
     let home = Home::new();
     keep(&home, "20261121-015427-00000001", Some("before"), 2.0);
     keep(&home, "20261121-015428-00000002", None, 20.0);
-    assert_eq!(verdict(&home.json(["claims", "--format", "json"])), "holds, and more");
+    // The figure is the newest one's, and the verdict is of both times.
+    let both = home.json(["claims", ONE, "--format", "json"]);
+    assert_eq!((verdict(&both).as_str(), &rows(&both, 1)[1][2]), ("holds", &json!("20.0")));
+    let newest = home.json(["claims", ONE, "20261121-015428-00000002", "--format", "json"]);
+    assert_eq!(verdict(&newest), "holds, and more");
     assert_eq!(verdict(&home.json(["claims", ONE, "before", "--format", "json"])), "holds");
     // The first word is a run where no experiment has that name.
     let all = home.json(["claims", "before", "--format", "json"]);
@@ -181,6 +185,20 @@ fn check_measures_what_is_missing_once() {
     let again = home.json(check);
     assert_eq!(entries(&home.runs()).len(), 1);
     assert_eq!(verdict(&again), verdict(&document));
+}
+
+/// A figure that misses its claim by less than runs lie apart is measured once more.
+#[test]
+fn check_measures_again_what_another_time_decides() {
+    let home = Home::new();
+    keep(&home, "20261121-015427-00000001", None, 1.2);
+    assert_eq!(verdict(&home.json(["claims", ONE, "--json"])), "cannot be told here");
+    home.json(["claims", ONE, "--check", "--processes", "6", "--quiet", "--json"]);
+    let run = home.json(["show", "last", "--json"]);
+    let cases = run["measurements"].as_array().expect("cases");
+    for getpid in ["entry/syscall-getpid", "entry/int80-getpid"] {
+        assert!(cases.iter().any(|case| case["benchmark"] == getpid), "{run}");
+    }
 }
 
 #[test]

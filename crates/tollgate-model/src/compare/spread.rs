@@ -14,10 +14,10 @@ use crate::run::Run;
 use crate::stats::{self, Interval, normal_quantile, student};
 
 /// So many runs of a machine show how far its runs lie apart.
-const ENOUGH: usize = 3;
+pub const ENOUGH_RUNS: usize = 3;
 
 /// Where they are fewer: two runs of a machine lie up to twice apart.
-const PRIOR: f64 = 2.0;
+pub const SUPPOSED_APART: f64 = 2.0;
 
 /// How far runs lie apart, case by case: the variances of the logarithms of their levels.
 ///
@@ -70,7 +70,7 @@ impl Spread {
                 processes.entry(case).or_default().push(Processes::new(measured, &disturbance));
             }
         }
-        if number < ENOUGH {
+        if number < ENOUGH_RUNS {
             return Self::default();
         }
         let of_case =
@@ -110,7 +110,7 @@ impl Spread {
     /// The ratios by which two runs may differ in a case of which it was not seen.
     pub(super) fn supposed(&self, ratio: f64, confidence: f64) -> Interval {
         let half = match self.runs {
-            0 => PRIOR.ln(),
+            0 => SUPPOSED_APART.ln(),
             _ => quantile(confidence, WEIGHT) * (2.0 * self.usual).sqrt(),
         };
         Interval { low: ratio / half.exp(), high: ratio * half.exp() }
@@ -131,7 +131,7 @@ impl Between {
     fn from_runs(runs: &[Processes]) -> Option<Self> {
         let slope = slope(runs);
         let levels: Vec<Level> = runs.iter().filter_map(|run| run.level(slope)).collect();
-        if levels.len() < ENOUGH {
+        if levels.len() < ENOUGH_RUNS {
             return None;
         }
         let logs: Vec<f64> = levels.iter().map(|level| level.log).collect();
@@ -174,7 +174,7 @@ impl fmt::Display for Basis {
         match self.runs {
             0 => write!(
                 f,
-                "runs that took no turns are supposed to lie up to {PRIOR} × apart, as fewer than {ENOUGH} others of the machine are kept"
+                "runs that took no turns are supposed to lie up to {SUPPOSED_APART} × apart, as fewer than {ENOUGH_RUNS} others of the machine are kept"
             ),
             runs => write!(
                 f,

@@ -1,6 +1,6 @@
 //! What is at hand of this machine: kept runs, facts, and the kernel's configuration.
 
-use tollgate_claims::{Config, Experiment, Known, Quantity};
+use tollgate_claims::{Config, Known};
 use tollgate_engine::Topology;
 use tollgate_environments::is_guest;
 use tollgate_inspect::{Machine, running_config};
@@ -41,21 +41,10 @@ impl Hand {
         self.runs.push(run);
     }
 
-    /// What the experiments are evaluated with: as many runs as have something to tell.
-    pub fn known(&self, experiments: &[Experiment]) -> Known<'_> {
+    /// What the experiments are evaluated with. A run that adds no figure shows what another time makes of one.
+    pub fn known(&self) -> Known<'_> {
         let Self { runs, facts, config, cases } = self;
-        let mut known = Known { runs: Vec::new(), facts, config, cases };
-        for run in runs {
-            known.runs.push(Summary::of(run));
-            let mut quantities = experiments.iter().flat_map(Experiment::quantities);
-            let is_known = |quantity: &Quantity| {
-                quantity.unasked(&known).is_empty() && quantity.unanswered(&known).is_empty()
-            };
-            if quantities.all(is_known) {
-                break;
-            }
-        }
-        known
+        Known { runs: runs.iter().map(Summary::of).collect(), facts, config, cases }
     }
 }
 

@@ -9,13 +9,16 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use tollgate_claims::published::{
-    AsPublished, Correction, Execution, FEWEST_ROUNDS, MOST_ROUNDS, Measured, Program, printed,
+    AsPublished, Correction, Execution, FEWEST_ROUNDS, Load, MOST_ROUNDS, Measured, Program, printed,
 };
 use tollgate_engine::interrupt;
+use tollgate_inspect::{Machine, strain};
+use tollgate_model::Facts;
 use tollgate_model::text::{excerpt, plainly, signal_name};
 use tollgate_os::private::PrivateDirectory;
 use tollgate_os::programs::{find, search_path};
 use tollgate_os::tool::{Attended, attend};
+use tollgate_view::facts::number;
 
 use crate::args::Format;
 use crate::args::claims::ClaimsArgs;
@@ -72,7 +75,9 @@ fn measure(program: &Program, quiet: bool) -> Result<Measured, Failure> {
         ));
     }
     let mut executions: Vec<Vec<Execution>> = built.files.iter().map(|_| Vec::new()).collect();
+    let (mut load, mut stolen) = (Load::default(), Vec::new());
     for round in 1..=MOST_ROUNDS {
+        note_load(&mut load, &mut stolen);
         // There and back again: what drifts meets all of them.
         let there = 0..executions.len();
         let order: Vec<usize> = if round % 2 == 1 { there.collect() } else { there.rev().collect() };
@@ -84,11 +89,25 @@ fn measure(program: &Program, quiet: bool) -> Result<Measured, Failure> {
             go_on()?;
         }
         let is_a_look = round >= FEWEST_ROUNDS && round % 2 == 0;
-        if is_a_look && built.measured(program, &executions).is_decided() {
+        if is_a_look && built.measured(program, &executions, &load).is_decided() {
             break;
         }
     }
-    Ok(built.measured(program, &executions))
+    note_load(&mut load, &mut stolen);
+    Ok(built.measured(program, &executions, &load))
+}
+
+/// Notes the other tasks that can run now, and what the hypervisor has taken since the first look.
+fn note_load(load: &mut Load, stolen: &mut Vec<f64>) {
+    /// A second in ticks: USER_HZ of proc_stat(5).
+    const TICKS: f64 = 100.0;
+    let facts: Facts = strain(&Machine::here(), "now").into_iter().collect();
+    // One of them reads that file.
+    load.beside.extend(number(&facts, "running.now").map(|tasks| (tasks - 1.0).max(0.0)));
+    stolen.extend(number(&facts, "steal.now"));
+    if let (Some(first), Some(last)) = (stolen.first(), stolen.last()) {
+        load.stolen = (last - first) / TICKS;
+    }
 }
 
 /// The variants of a program, in a directory that ends with this.
@@ -128,8 +147,8 @@ impl Built {
         Ok(built)
     }
 
-    fn measured(&self, program: &Program, executions: &[Vec<Execution>]) -> Measured {
-        Measured::new(program, self.compiler.clone(), self.command.clone(), executions)
+    fn measured(&self, program: &Program, executions: &[Vec<Execution>], load: &Load) -> Measured {
+        Measured::new(program, self.compiler.clone(), self.command.clone(), executions, load)
     }
 
     /// Executes one of them.
