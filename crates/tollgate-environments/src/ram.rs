@@ -213,9 +213,13 @@ impl Disk {
         self.device.as_ref().and_then(Device::file)
     }
 
+    /// Writes what is dirty to the device. Else the pages that a command wrote to a device without a file system are in the page cache
+    /// alone, and are held without being counted.
     pub fn sync(&self) {
-        if let Some(mounted) = &self.mounted {
-            mounted.sync();
+        match (&self.mounted, &self.device) {
+            (Some(mounted), _) => mounted.sync(),
+            (None, Some(device)) => device.sync(),
+            (None, None) => {}
         }
     }
 

@@ -24,8 +24,10 @@ pub use archive::{Archive, ArchiveError, Timer};
 pub use assembler::AssemblerError;
 pub use elf::{ElfError, Gap};
 pub use file::FileError;
+pub(crate) use ran::CODE_32;
 pub use ran::{Cause, Control, End, Fault, Ran, Written};
 pub use run::{Options, run};
+pub(crate) use scan::is_refused_lock;
 pub use scan::{Foreign, foreign, refused_locks};
 pub use walk::walk;
 

@@ -240,7 +240,8 @@ fn without_preemption_a_process_loses_its_processor_where_it_enters_the_kernel()
     );
 }
 
-/// Algorithm 2 of Lamport, "A fast mutual exclusion algorithm", as it is printed, and the same in the manner of Pascal.
+/// Algorithm 2 of Lamport, "A fast mutual exclusion algorithm", as it is printed, and the same in the manner of Pascal, and of C with
+/// the brackets of the paper.
 #[test]
 fn pseudocode_is_read_by_its_steps() {
     let printed = "\
@@ -272,9 +273,30 @@ if x <> i then begin
 end;
 critical section; y := 0; b[i] := false;
 ";
+    let braces = "\
+start:
+  <b[i]=true>;
+  <x=i>;
+  if (<y != 0>) {
+    <b[i]=false>;
+    await (<y == 0>);
+    goto start;
+  }
+  <y=i>;
+  if (<x != i>) {
+    <b[i]=false>;
+    for (j = 1; j <= N; j++) {
+      await (<!b[j]>);
+    }
+    if (<y != i>) { await <y == 0>; goto start; }
+  }
+  critical section;
+  <y=0>;
+  <b[i]=false>;
+";
     let one = Wish { processors: Some(1), ..Wish::default() };
     let lamport = tollgate_schedules::subjects().find(|subject| subject.name() == "lamport-up").unwrap();
-    for text in [printed, pascal] {
+    for text in [printed, pascal, braces] {
         let own = subject("lamport.txt", text);
         assert_eq!(own.cost(), lamport.cost(), "{}", own.listing());
         assert_eq!(check(own.as_ref(), one).verdict, Verdict::Holds, "{}", own.listing());
@@ -291,6 +313,7 @@ critical section; y := 0; b[i] := false;
             "for k := 1 to N do await not b[k] od",
             "line 1: of loops `for j := 1 to N do await ¬b[j] od` is read",
         ),
+        ("<x=1>; if (<y != 0>) {", "line 1: `end` is missing"),
         ("if x < 1 then y := 2 fi", "line 1: `1` begins no statement"),
     ] {
         let said = from_text("own", text).err().unwrap().to_string();
@@ -298,6 +321,8 @@ critical section; y := 0; b[i] := false;
     }
     let deep = format!("x := 1; {}", "if x then ".repeat(40));
     assert!(from_text("own", &deep).err().unwrap().to_string().contains("more than 16 `if`"));
+    let deep = format!("x := 1; {}", "{".repeat(100_000));
+    assert!(from_text("own", &deep).err().unwrap().to_string().contains("more than 16 `begin`"));
 }
 
 proptest! {
@@ -308,7 +333,10 @@ proptest! {
     }
 }
 
-const WORDS: [&str; 26] = [
+const WORDS: [&str; 29] = [
+    "{",
+    "}",
+    "while",
     "if",
     "then",
     "fi",

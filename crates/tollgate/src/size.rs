@@ -1,6 +1,6 @@
 //! Amounts of bytes as they are typed: `1048576`, `512M`, `4GiB`.
 
-/// Bytes; K, M, G and T are powers of 1024, with or without `iB` behind.
+/// Bytes; K, M, G, T and P are powers of 1024, with or without `iB` behind.
 ///
 /// # Errors
 /// The fault, and a correct value.
@@ -17,8 +17,9 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         "m" => 20,
         "g" => 30,
         "t" => 40,
+        "p" => 50,
         unit if !unit.bytes().all(|byte| byte.is_ascii_alphabetic()) => return Err(wrong()),
-        _ => return Err("its unit is none of K, M, G and T (powers of 1024)".to_owned()),
+        _ => return Err("its unit is none of K, M, G, T and P (powers of 1024)".to_owned()),
     };
     number.checked_mul(1 << power).ok_or_else(wrong)
 }
@@ -33,7 +34,7 @@ mod tests {
         assert_eq!(read("1048576"), Some(1 << 20));
         assert_eq!(read("512M"), Some(512 << 20));
         assert_eq!(read("4 GiB"), Some(4 << 30));
-        assert_eq!(read("1k"), Some(1024));
+        assert_eq!([read("1k"), read("1P")], [Some(1024), Some(1 << 50)]);
         for wrong in ["", "M", "-1", "1.5G", "1MB", "99999999T", "4 weeks", "0x10", "٣"] {
             assert!(parse_bytes(wrong).is_err(), "{wrong:?} was taken for a size");
         }

@@ -251,7 +251,7 @@ fn wrong_input_is_one_line() {
     let home = Home::new();
     for (arguments, said) in [
         (&["--size", "1.5G", "--", "true"][..], "it is no size such as"),
-        (&["--size", "3 weeks", "--", "true"], "none of K, M, G and T"),
+        (&["--size", "3 weeks", "--", "true"], "none of K, M, G, T and P"),
         (&["--fs", "../x", "--", "true"], "not the name of a file system"),
         (&["--compare", "--", "true"], "cannot be used with"),
         (&[], "<COMMAND>"),
@@ -300,6 +300,12 @@ fn a_device_may_be_larger_than_the_memory() {
             .unwrap_or_else(|| panic!("{line}"))
     };
     assert!((60.0..200.0).contains(&(mib(after) - mib(held))), "{line}");
+    // What a command wrote to the bare device may still be in the page cache, and is held there.
+    let script = "head -c 64M /dev/zero > $TOLLGATE_RAM";
+    let output = ram(&home, &["--size", "1P", "--fs", "none", "--", "sh", "-c", script]);
+    let line = one_line(&output.stderr);
+    let after = line.strip_prefix("ram: 1,024 TiB: 0.0 bytes of memory held before the command, ");
+    assert!((60.0..200.0).contains(&mib(after.unwrap_or_else(|| panic!("{line}")))), "{line}");
 }
 
 #[test]

@@ -110,6 +110,12 @@ impl Device {
         }
     }
 
+    /// Flushes writes to it.
+    pub fn sync(&self) {
+        // By fsync(2) of the device, whoever wrote to it.
+        let _ = File::open(self.path()).and_then(|device| device.sync_all());
+    }
+
     /// Bytes of memory that it takes now.
     pub fn taken(&self) -> Option<u64> {
         match self {

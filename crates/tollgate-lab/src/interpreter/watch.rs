@@ -179,10 +179,11 @@ fn text_of(bytes: &[u8], registers: &Registers) -> String {
     written(bytes, registers.mode == Mode::Long64, registers.rip).1
 }
 
-/// The first instruction of these bytes: how many it has, and how an assembler writes it; empty of none.
+/// The first instruction of these bytes: how many it has, and how an assembler writes it, also one that a prefix or an operand makes invalid;
+/// empty of none.
 pub(crate) fn written(bytes: &[u8], is_64_bit: bool, rip: u64) -> (usize, String) {
     let bitness = if is_64_bit { 64 } else { 32 };
-    let mut decoder = Decoder::with_ip(bitness, bytes, rip, DecoderOptions::NONE);
+    let mut decoder = Decoder::with_ip(bitness, bytes, rip, DecoderOptions::NO_INVALID_CHECK);
     let mut text = String::new();
     if decoder.can_decode() {
         IntelFormatter::new().format(&decoder.decode(), &mut text);

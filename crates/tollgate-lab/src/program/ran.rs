@@ -13,7 +13,7 @@ const LONGEST: usize = 15;
 /// What stands for a program's number where the kernel refused the archive itself.
 const ARCHIVE: u8 = 0xff;
 /// The selector of the kernel's 32-bit code of ring 3.
-const CODE_32: u16 = 0x1b;
+pub(crate) const CODE_32: u16 = 0x1b;
 
 /// The result of a run of programs.
 #[derive(Debug, Clone, PartialEq, Eq)]

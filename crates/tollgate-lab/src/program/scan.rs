@@ -27,11 +27,15 @@ pub fn foreign(program: &Program) -> Vec<Foreign> {
 /// executes some as if there were none.
 pub fn refused_locks(program: &Program) -> Vec<Foreign> {
     let bits = bits(program);
-    let is_refused = |instruction: &Instruction, bytes: &[u8]| {
-        let is_invalid = || Decoder::new(bits, bytes, DecoderOptions::NONE).decode().is_invalid();
-        instruction.has_lock_prefix() && !instruction.is_invalid() && is_invalid()
-    };
-    instructions(program, DecoderOptions::NO_INVALID_CHECK, is_refused)
+    instructions(program, DecoderOptions::NO_INVALID_CHECK, |_, bytes| is_refused_lock(bytes, bits))
+}
+
+/// Whether the first instruction of these bytes is one that its LOCK prefix makes invalid.
+pub(crate) fn is_refused_lock(bytes: &[u8], bits: u32) -> bool {
+    let decoded = |options| Decoder::new(bits, bytes, options).decode();
+    let instruction = decoded(DecoderOptions::NO_INVALID_CHECK);
+    let is_locked = instruction.has_lock_prefix() && !instruction.is_invalid();
+    is_locked && decoded(DecoderOptions::NONE).is_invalid()
 }
 
 fn bits(program: &Program) -> u32 {

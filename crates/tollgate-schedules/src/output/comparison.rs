@@ -16,17 +16,22 @@ const KERNEL_INSTRUCTIONS: usize = 102;
 pub fn comparison(outcomes: &[Outcome], width: usize) -> String {
     let mut table = Table::new(&["method", "verdict", "alone", "entries", "preempted", "entries"])
         .with_words(&["verdict"]);
+    let mut accesses = Vec::new();
     for outcome in outcomes {
         let name = outcome.subject.name();
         let method = methods().find(|(_, subject)| subject.name() == name).map_or(name, |(method, _)| method);
         let Some(cost) = outcome.subject.cost() else { continue };
         let none = || "not played".to_owned();
         let instructions = text::range(cost.preempted.iter().map(|work| work.instructions));
+        // What is not played is pseudocode: its work is no instructions, and has no place among them.
+        if instructions.is_none() {
+            accesses.push(format!("{method} takes {} loads and stores", cost.alone.instructions));
+        }
         let entries = instructions.is_some().then(|| text::share_of_entries(&cost));
         let cells = [
             method.to_owned(),
             text::verdict(outcome.checked.verdict).to_owned(),
-            cost.alone.instructions.to_string(),
+            instructions.as_ref().map_or_else(|| "-".to_owned(), |_| cost.alone.instructions.to_string()),
             cost.alone.entries.to_string(),
             instructions.unwrap_or_else(none),
             entries.unwrap_or_default(),
@@ -37,9 +42,11 @@ pub fn comparison(outcomes: &[Outcome], width: usize) -> String {
     text.push_str(&table.render(width));
     text.push('\n');
     let said = [
-        "alone: instructions in user mode until the lock is taken, without a rival; of Lamport's algorithm loads and stores. \
-         preempted: the same where another process takes the lock and gives it back before one of them, each in turn."
-            .to_owned(),
+        format!(
+            "alone: instructions in user mode until the lock is taken, without a rival. {}, and is no program of MIPS. preempted: \
+             the same where another process takes the lock and gives it back before one of them, each in turn.",
+            accesses.join(", ")
+        ),
         "entries: into the kernel, by a system call or a fault, once per acquisition or in so many of the preemptions. On the model \
          the kernel does its work in one step."
             .to_owned(),

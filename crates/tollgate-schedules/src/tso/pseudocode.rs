@@ -1,4 +1,4 @@
-//! Algorithms as papers print them, in the manner of Algol and Pascal: `<y := i>; if <x ≠ i> then … fi`.
+//! Algorithms as papers print them, in the manner of Algol, Pascal and C: `<y := i>; if <x ≠ i> then … fi`, `<y=i>; if (<x!=i>) { … }`.
 //!
 //! Each access is a step, as Lamport's angle brackets have it ("A fast mutual exclusion algorithm", 1987). A statement becomes the
 //! sentence of `text.rs` that says the same, and an `if` a jump around what it guards.
@@ -9,14 +9,22 @@ use super::x86;
 /// Statements within each other.
 const DEEPEST: usize = 16;
 
-/// Is a text written so? Nothing else that is read here has such an assignment; but `MOV [x]←1` is an instruction.
+/// Is a text written so? Nothing else that is read here has such an assignment, nor one in Lamport's brackets; but `MOV [x]←1` is an
+/// instruction.
 pub(crate) fn is_pseudocode(text: &str) -> bool {
     let is_instruction = |line: &str| {
         let code = line.rsplit(':').next().unwrap_or(line);
         code.split_whitespace().next().is_some_and(x86::is_mnemonic)
     };
+    let is_in_brackets = |statement: &str| {
+        let statement = statement.trim();
+        let has_brackets = statement.starts_with(['<', '⟨', '〈']) && statement.ends_with(['>', '⟩', '〉']);
+        has_brackets && statement.contains('=')
+    };
     text.lines().any(|line| {
-        [":=", "≔"].iter().any(|sign| line.contains(sign)) || line.contains('←') && !is_instruction(line)
+        [":=", "≔"].iter().any(|sign| line.contains(sign))
+            || line.contains('←') && !is_instruction(line)
+            || line.split([';', ':']).any(is_in_brackets)
     })
 }
 
@@ -68,7 +76,8 @@ fn tokens(text: &str) -> (Vec<Token>, Vec<(usize, String)>) {
             continue;
         }
         let code = without_comments(written, &mut in_comment);
-        let code = ["⟨", "⟩", "〈", "〉", "$"].iter().fold(code, |code, bracket| code.replace(bracket, " "));
+        let forms = [("⟨", "<"), ("⟩", ">"), ("〈", "<"), ("〉", ">"), ("$", " ")];
+        let code = forms.iter().fold(code, |code, (bracket, plain)| code.replace(bracket, plain));
         let words = tokens_of(&code).map(|text| Token { line, text: text.to_ascii_lowercase() });
         tokens.extend(words.collect::<Vec<_>>());
     }
@@ -86,6 +95,8 @@ fn tokens_of(line: &str) -> impl Iterator<Item = String> {
         ("||", " or "),
         ("∧", " and "),
         ("&&", " and "),
+        ("{", " begin "),
+        ("}", " end "),
     ];
     let mut code = signs.iter().fold(line.to_owned(), |code, (sign, word)| code.replace(sign, word));
     std::iter::from_fn(move || {
@@ -181,6 +192,11 @@ impl Reader<'_> {
     }
 
     fn statement(&mut self, depth: usize) -> Result<(), TextError> {
+        let is_in_brackets = self
+            .at
+            .checked_sub(1)
+            .and_then(|at| self.tokens.get(at))
+            .is_some_and(|before| before.text == "<");
         let first = self.next();
         match first.as_str() {
             // Signs between statements, and Lamport's brackets around a step.
@@ -215,8 +231,10 @@ impl Reader<'_> {
                 self.take(":");
                 self.say(format!("{first}:"));
             }
-            _ if self.peek() == Some(":=") => {
-                self.take(":=");
+            "begin" => self.block(depth)?,
+            // In Lamport's brackets `=` is an assignment too.
+            _ if self.peek() == Some(":=") || self.peek() == Some("=") && is_in_brackets => {
+                self.at += 1;
                 let value = value(&self.next());
                 self.say(format!("{first} = {value}"));
             }
@@ -240,16 +258,25 @@ impl Reader<'_> {
         let behind = self.label("fi");
         self.jump(asked.negated(), &behind);
         self.take("then");
-        let ends: &[&str] = if self.is_closed { &["fi", "endif"] } else { &["end"] };
-        if self.is_closed || self.peek() == Some("begin") {
+        if self.is_closed {
             self.take("begin");
-            self.statements(ends, depth + 1)?;
+            self.statements(&["fi", "endif"], depth + 1)?;
             self.at += 1;
         } else {
             self.skip_brackets();
             self.statement(depth + 1)?;
         }
         self.say(format!("{behind}:"));
+        Ok(())
+    }
+
+    /// `… end`, behind its `begin`.
+    fn block(&mut self, depth: usize) -> Result<(), TextError> {
+        if depth == DEEPEST {
+            return Err(self.wrong(&format!("more than {DEEPEST} `begin` are within each other")));
+        }
+        self.statements(&["end"], depth + 1)?;
+        self.at += 1;
         Ok(())
     }
 
@@ -275,13 +302,20 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `for j := 1 to N do await ¬b[j] od`.
+    /// `for j := 1 to N do await ¬b[j] od`, `for (j = 1; j <= N; j++) { await <!b[j]>; }`.
     fn wait_for_all(&mut self) -> Result<(), TextError> {
+        self.skip_brackets();
         let head: Vec<String> = (0..6).map(|_| self.next()).collect();
+        let is_begun = head[0] == "j" && matches!(head[1].as_str(), ":=" | "=");
+        let is_one = is_begun && head[3] == "to" && head[5] == "do";
+        let is_of_c = is_begun && head[3] == ";";
+        while is_of_c && !matches!(self.next().as_str(), ")" | "") {}
+        let is_block = self.peek() == Some("begin");
+        self.take("begin");
         self.skip_brackets();
         self.take("await");
         let asked = self.condition(0)?;
-        let is_one = head[0] == "j" && head[1] == ":=" && head[3] == "to" && head[5] == "do";
+        let is_one = is_one || is_of_c;
         match asked {
             Condition::Is(Comparison { place, equal: true, value })
                 if is_one && place.ends_with("[j]") && value == "0" =>
@@ -290,7 +324,10 @@ impl Reader<'_> {
             }
             _ => return Err(self.wrong("of loops `for j := 1 to N do await ¬b[j] od` is read")),
         }
-        self.take("od");
+        while is_block && self.peek() == Some(";") {
+            self.at += 1;
+        }
+        self.take(if is_block { "end" } else { "od" });
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use tollgate_x86::walk::Exception;
 
 use super::super::text;
 use crate::Moment;
+use crate::program::{CODE_32, is_refused_lock};
 use crate::system::{ADDRESSES, Cause, Fault};
 
 #[derive(Serialize)]
@@ -108,7 +109,11 @@ impl FaultRecord {
                 .collect(),
             bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "),
             instruction: instruction.clone(),
-            why: why(&fault.cause, fault.rip),
+            why: why(
+                &fault.cause,
+                fault.rip,
+                is_refused_lock(bytes, if fault.cs == CODE_32 { 32 } else { 64 }),
+            ),
             at: format!("{:x}", moment.map(|moment| moment.before.rip).or(fault.at).unwrap_or(fault.rip)),
             walk: moment.zip(vector).map(|(moment, vector)| walked(fault, moment, vector, error)),
         }
@@ -167,8 +172,8 @@ fn code(vector: u8, error: Option<u32>) -> Option<u32> {
     error.filter(|_| matches!(vector, 8 | 10..=14 | 17 | 21))
 }
 
-/// What went wrong, in a clause.
-fn why(cause: &Cause, rip: u64) -> String {
+/// What went wrong, in a clause; of a LOCK prefix that makes the instruction invalid.
+fn why(cause: &Cause, rip: u64, is_refused_lock: bool) -> String {
     let (vector, error, cr2) = match *cause {
         Cause::Exception { vector, error, cr2 } => (vector, error, cr2),
         Cause::Unknown => {
@@ -183,6 +188,10 @@ fn why(cause: &Cause, rip: u64) -> String {
     let name = exception.name().unwrap_or("an exception");
     match exception.0 {
         7 => format!("{name}: the kernel keeps no x87 state; build for the general registers only"),
+        6 if is_refused_lock => format!(
+            "{name}: LOCK goes before ADD, ADC, AND, BTC, BTR, BTS, CMPXCHG, CMPXCHG8B, CMPXCHG16B, DEC, INC, NEG, NOT, OR, SBB, \
+             SUB, XADD, XCHG and XOR alone, and where their destination is memory (SDM 2A, LOCK)"
+        ),
         6 => format!(
             "{name}: no instruction, one that this processor's CPUID does not offer, or one of MMX, SSE or AVX, whose \
              registers the kernel does not keep"
@@ -218,10 +227,30 @@ fn walked(fault: &Fault, moment: &Moment, vector: u8, error: Option<u32>) -> Wal
     Walked {
         entry: text::exception(vector, code(vector, error)),
         vendor: None,
-        from: if fault.cs == 0x1b { "compatibility mode" } else { "64-bit mode" },
+        from: if fault.cs == CODE_32 { "compatibility mode" } else { "64-bit mode" },
         cpl: 3,
         steps: moment.steps.iter().map(ToString::to_string).collect(),
         crosses: true,
         outcome: "the kernel has the fault, and ends the program".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interpreter::written;
+
+    #[test]
+    fn a_lock_prefix_that_makes_an_instruction_invalid_is_the_reason() {
+        let invalid = Cause::Exception { vector: 6, error: 0, cr2: 0 };
+        let why = |bytes: &[u8]| why(&invalid, 0, is_refused_lock(bytes, 64));
+        let locked = [0xf0, 0x89, 0xc8];
+        assert_eq!(written(&locked, true, 0), (3, "lock mov eax,ecx".to_owned()));
+        assert!(why(&locked).starts_with("invalid opcode: LOCK goes before ADD, "), "{}", why(&locked));
+        // INC is one of them, and its destination a register.
+        assert_eq!(why(&[0xf0, 0xff, 0xc0]), why(&locked));
+        for other in [&[0x0f, 0xb9, 0xc8][..], &[0xf0, 0xff, 0x07], &[]] {
+            assert!(why(other).starts_with("invalid opcode: no instruction, "), "{other:?}");
+        }
     }
 }
