@@ -197,6 +197,11 @@ impl Outline {
         self.measurements.iter().any(|row| row.benchmark == benchmark && row.status == Status::Measured)
     }
 
+    /// Whether it was asked for a benchmark.
+    pub fn names(&self, benchmark: &str) -> bool {
+        self.measurements.iter().any(|row| row.benchmark == benchmark)
+    }
+
     /// How long it took, in seconds.
     pub fn seconds(&self) -> Option<f64> {
         seconds_between(&self.started, &self.finished)

@@ -37,13 +37,19 @@ pub fn find_runs(meant: &str, kinds: &[RunKind]) -> Result<Vec<Run>, FindError> 
     locate(meant, kinds)?.open_all()
 }
 
-/// The newest kept run that has a figure of a benchmark, with the others of its session; None where no kept run has one.
+/// The newest kept run that has a figure of a benchmark, else the newest that says why it has none, with the others of its session; None where
+/// no kept run was asked for one.
 ///
 /// # Errors
 /// When the directory of kept runs cannot be read, or a document is not a run.
 pub fn find_newest_of(benchmark: &str) -> Result<Option<Vec<Run>>, FindError> {
     let has_figure = |entry: &Entry| entry.outline().is_ok_and(|outline| outline.measured(benchmark));
-    newest(kept()?, has_figure).map(|found| Located::Kept(found).open_all()).transpose()
+    let says_why = |entry: &Entry| entry.outline().is_ok_and(|outline| outline.names(benchmark));
+    let found = match newest(kept()?, has_figure) {
+        None => newest(kept()?, says_why),
+        found => found,
+    };
+    found.map(|found| Located::Kept(found).open_all()).transpose()
 }
 
 /// The runs of the newest kept session that has a figure of a benchmark, the base first; None where no kept one has.

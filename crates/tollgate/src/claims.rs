@@ -12,6 +12,7 @@ use tollgate_claims::{ClaimsDocument, Experiment, Known, screen, to_repeat};
 use tollgate_engine::{Plan, Selection, Topology, interrupt};
 use tollgate_model::Run;
 use tollgate_model::estimate::ENOUGH_PROCESSES;
+use tollgate_output::figures::count;
 use tollgate_store::writing::Until;
 use tollgate_suites::{Extent, Size};
 use tollgate_view::summary::BASELINE;
@@ -92,14 +93,12 @@ fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<O
     go_on()?;
     if !args.quiet {
         destination.say_doubt();
-        let cases = tollgate_output::figures::count(selection.cases().count(), "case is", "cases are");
-        say::say(&format!("{cases} measured, with those that they are compared with"));
+        say::say(&expected(&selection, args));
         asked::announce(&asks);
     }
     let plan = match args.time {
         Some(time) => Plan::within(time),
-        // Of fewer processes no claim can be told.
-        None => Plan::of_processes(args.processes.unwrap_or(ENOUGH_PROCESSES)),
+        None => Plan::of_processes(processes(args)),
     };
     let plan = Plan { storage: workplace.storage(), ..plan };
     let mut made = run::make(&selection, &plan, None, !args.quiet)?;
@@ -116,6 +115,39 @@ fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<O
         say::say("interrupted; the run until then was kept");
     }
     Ok(Some(made))
+}
+
+/// Of fewer processes no claim can be told.
+fn processes(args: &ClaimsArgs) -> usize {
+    args.processes.unwrap_or(ENOUGH_PROCESSES)
+}
+
+/// What measuring takes, as far as it is known before.
+fn expected(selection: &Selection, args: &ClaimsArgs) -> String {
+    let number = |name: &str| selection.cases().filter_map(|case| case.number(name)).max();
+    let cases = count(selection.cases().count(), "case is", "cases are");
+    let mut said = format!("{cases} measured, with those that they are compared with, ");
+    said.push_str(&match args.time {
+        Some(time) => format!("within {} s", time.as_secs()),
+        None => {
+            let groups = count(selection.groups.len(), "group of cases", "groups of cases");
+            let processes = count(processes(args), "process", "processes");
+            format!("in {processes} each: some seconds for each of {groups}")
+        }
+    });
+    // Two buffers of the largest size, or what a parent has written.
+    let written = number("dirty_mib").unwrap_or(0).max(number("kib").unwrap_or(0) / 512);
+    let files = selection.cases().any(|case| case.word("size") == Some("1g"));
+    let many = selection.cases().any(|case| case.benchmark.starts_with("processes/population"));
+    let parts = [
+        (written > 0).then(|| format!("up to {written} MiB of memory")),
+        files.then(|| "files of 1 GiB in this directory, at the speed of its device".to_owned()),
+        many.then(|| "a thousand processes or threads at a time".to_owned()),
+    ];
+    for part in parts.into_iter().flatten() {
+        said.push_str(&format!("; {part}"));
+    }
+    said
 }
 
 /// The cases that no run was asked for, but those that are measured on request only; and those that another run may decide a claim by.

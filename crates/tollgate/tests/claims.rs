@@ -193,7 +193,12 @@ fn check_measures_again_what_another_time_decides() {
     let home = Home::new();
     keep(&home, "20261121-015427-00000001", None, 1.2);
     assert_eq!(verdict(&home.json(["claims", ONE, "--json"])), "cannot be told here");
-    home.json(["claims", ONE, "--check", "--processes", "6", "--quiet", "--json"]);
+    let check = home.tollgate(["claims", ONE, "--check", "--processes", "6", "--json"]).output();
+    let said = String::from_utf8(check.expect("started").stderr).expect("text");
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let takes =
+        " measured, with those that they are compared with, in 6 processes each: some seconds for each of ";
+    assert!(said.contains(takes), "{said}");
     let run = home.json(["show", "last", "--json"]);
     let cases = run["measurements"].as_array().expect("cases");
     for getpid in ["entry/syscall-getpid", "entry/int80-getpid"] {

@@ -320,6 +320,21 @@ fn a_benchmark_is_explained_with_and_without_a_run() {
     assert_eq!(home.refusal(["explain", "entry/int8"]), line);
 }
 
+/// The newest run was not asked for it; an older one says why it has no figure.
+#[test]
+fn a_benchmark_without_a_figure_is_explained_by_the_run_that_says_why() {
+    let home = Home::new();
+    let mut older = document("20261121-015427-00000001", None, 1.0);
+    older["measurements"] = serde_json::json!([
+        {"benchmark": "entry/int80", "params": {}, "status": "skipped", "why": "this kernel has no 32-bit programs"},
+    ]);
+    home.keep(&older);
+    home.keep(&document("20261121-015428-00000002", None, 1.0));
+    let text = home.output(["explain", "entry/int80"]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("this kernel has no 32-bit programs"), "{text}");
+}
+
 #[test]
 fn a_pipe_has_no_pager() {
     let home = Home::new();
