@@ -23,7 +23,7 @@ mod memory;
 mod pic;
 mod pit;
 mod ports;
-mod preempted;
+pub(crate) mod preempted;
 mod run;
 mod segments;
 mod state;
@@ -42,7 +42,6 @@ use crate::{Engine, LabError, Machine, Output, Provenance};
 
 pub use effect::Effect;
 pub(crate) use explore::{Explorer, Place as Stop, State};
-pub(crate) use preempted::{Preempted, Stack};
 pub(crate) use watch::written;
 pub use watch::{Change, Moment, Registers, Window};
 

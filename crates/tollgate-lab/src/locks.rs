@@ -4,11 +4,13 @@
 //! - [`LOCKS`]: the locks; [`MUTANTS`]: the test-and-set with one part wrong.
 //! - [`measure()`]: one uncontended acquisition and release, in instructions, references of memory, and time.
 //! - [`ENTRIES`]: entries of SYSCALL in a kernel that is preempted, right and wrong, which [`prove`] takes as well.
+//! - [`OwnEntry`]: one of a file, which [`prove_own`] takes.
 //! - [`prove`]: the orders in which two or three programs can run, by the interpreter.
 
 mod entries;
 mod list;
 mod measure;
+mod own;
 mod proof;
 #[cfg(test)]
 mod tests;
@@ -16,7 +18,8 @@ mod tests;
 pub use entries::{ENTRIES, Entry};
 pub use list::{Group, LOCKS, Lock, MUTANTS, Mutant, Subject};
 pub use measure::{LockRow, Results, measure};
-pub use proof::{Bounds, Proof, prove, prove_all};
+pub use own::{OwnEntry, OwnError};
+pub use proof::{Bounds, Point, Proof, prove, prove_all, prove_own};
 
 use crate::LabError;
 use crate::guest::{Image, Parameters, entry_of, lock_programs};

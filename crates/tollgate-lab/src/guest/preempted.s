@@ -11,6 +11,8 @@
     .set .LQ_CURRENT, 0x8010        # which thread runs: 0 or 8
     .set .LQ_SAVED, 0x8018          # where the registers of one that does not run are, by thread
     .set .LQ_STACK, 0x8028          # the ends of their stacks in the kernel, by thread
+    .set .LQ_STACK_WORD, 0x8038     # where the entry finds the running thread's: gs:0, or a word of a reader's own
+    .set .LQ_GS, 0x8040             # the base of the kernel's GS
     .set .LQ_RSP0, 0x8084           # in the TSS
     .set .LQ_USER_DATA, 0x23
     .set .LQ_USER_CODE, 0x2b
@@ -33,10 +35,9 @@ tollgate_preempted_begin:
     testb $3, 8(%rsp)
     jz 1f
     swapgs
-1:  push %rax
-    push %rcx
-    push %r11
-    push %rdi
+1:  .irp register, r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx, rax
+    push %\register
+    .endr
     mov .LQ_CURRENT, %rdi
     mov %rsp, .LQ_SAVED(%rdi)
     xor $8, %rdi
@@ -44,16 +45,39 @@ tollgate_preempted_begin:
     mov .LQ_SAVED(%rdi), %rsp
     mov .LQ_STACK(%rdi), %rax
     mov %rax, .LQ_RSP0
-    mov %rax, %gs:0
-    pop %rdi
-    pop %r11
-    pop %rcx
-    pop %rax
+    mov %gs:0, %rdx                 # a kernel that uses GS: a fault where it is ring 3's
+    mov .LQ_STACK_WORD, %rdx
+    mov %rax, (%rdx)
+    .irp register, rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
+    pop %\register
+    .endr
     testb $3, 8(%rsp)
     jz 2f
     swapgs
 2:  iretq
 .Lq_timer_end:
+
+# NMI and #MC come wherever they like: the handler trusts neither CS nor RSP. It has a stack of its own, and gives GS the kernel's base.
+    .balign 16, 0x90
+.Lq_strike:
+    push %rax
+    push %rcx
+    push %rdx
+    mov $0xc0000101, %ecx           # IA32_GS_BASE
+    rdmsr
+    push %rax
+    push %rdx
+    mov .LQ_GS, %eax
+    mov .LQ_GS + 4, %edx
+    wrmsr
+    mov %gs:0, %rax
+    pop %rdx
+    pop %rax
+    wrmsr
+    pop %rdx
+    pop %rcx
+    pop %rax
+    iretq
 
 # early: what stands before the caller's stack is in the frame; on and off: what lets interrupts come, and keeps them away again.
 .macro tq_entry name, reload, early="", on="sti", off="cli"
@@ -94,7 +118,7 @@ tollgate_preempted_end:
     .globl tollgate_preempted_parts
     .hidden tollgate_preempted_parts
 tollgate_preempted_parts:
-    .irp part, thread, done, timer, timer_end, gs8, frame, gs8_masked, late, no_cli
+    .irp part, thread, done, timer, timer_end, strike, gs8, frame, gs8_masked, late, no_cli
     .long .Lq_\part - .Lq_begin + .LQ_CODE
     .endr
     .globl tollgate_preempted_parts_end

@@ -4,16 +4,20 @@
 //! kernel's words with all stacks. It is taken between two instructions of a thread, in ring 3 or in ring 0; what the timer does is one step.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use tollgate_x86::walk::{Hidden, Segment, SegmentRegister};
-use tollgate_x86::{Cr0, Descriptor, Efer, GateKind, Msr, Rflags, Selector, Star, Vendor, WideGate};
+use tollgate_x86::{
+    Cr0, Descriptor, DescriptorKind, Efer, GateKind, Msr, Rflags, Selector, Star, Vendor, WideGate,
+};
 
 use super::explore::{State, Words};
-use super::state::{Place, Processor};
+use super::state::{End, Place, Processor, WatchedInstruction};
 use super::watch::written;
 use crate::engine::Counts;
 use crate::guest::preempted::{code, part};
+use crate::program::{self, ADDRESSES};
 
 /// The list of `preempted.s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,50 +26,69 @@ enum Part {
     Done,
     Timer,
     TimerEnd,
+    Strike,
 }
 
 /// Where the entries begin in that list.
-const ENTRIES: usize = 4;
+const ENTRIES: usize = 5;
 
-const MEMORY: usize = 0x1_0000;
 const PML4: u64 = 0x1000;
 const GDT: u64 = 0x4000;
 const IDT: u64 = 0x5000;
 const CODE: u64 = 0x7000;
-/// The words of the kernel: gs:0 and gs:8, the thread that runs, and for each thread where its registers are and the end of its stack.
-const DATA: u64 = 0x8000;
+/// The words of the kernel: gs:0 and gs:8, the thread that runs, for each thread where its registers are and the end of its stack, the
+/// word in which the entry finds the running one's, and the base of its GS.
+pub(crate) const DATA: u64 = 0x8000;
 const SAVED_STACK: u64 = DATA + 8;
 const CURRENT: u64 = DATA + 0x10;
 const SAVED: u64 = DATA + 0x18;
 const STACK: u64 = DATA + 0x28;
+const STACK_WORD: u64 = DATA + 0x38;
+const GS: u64 = DATA + 0x40;
 const TSS: u64 = DATA + 0x80;
 const RSP0: u64 = TSS + 4;
+const IST1: u64 = TSS + 0x24;
 /// The end of the first thread's stack in the kernel and in ring 3; the second one's is so many bytes above.
-const STACK_ENDS: [u64; 2] = [DATA + 0x200, DATA + 0x380];
-const APART: [u64; 2] = [0x100, 0x80];
+const STACK_ENDS: [u64; 2] = [DATA + 0x400, DATA + 0x780];
+const APART: [u64; 2] = [0x300, 0x80];
 /// Words of a state that are in memory.
-const WORDS: usize = 0x80;
+const WORDS: usize = 0x100;
+/// The end of the stack of NMI and #MC, which no state has: it is empty between two instructions of a thread.
+const STRIKE_STACK: u64 = 0xa000;
+/// The page tables of a file's program, and its memory.
+const DIRECTORY: u64 = 0xb000;
+const PAGES: u64 = 0xc000;
+const PROGRAM: u64 = 0x1_0000;
+/// Bytes of addresses that a file's program can have, and of them those that it can write: they are in every state.
+pub(crate) const MOST_BYTES: u64 = 2 << 20;
+pub(crate) const MOST_DATA: u64 = 4096;
 /// The base of GS in ring 3, where no page is.
 const NOWHERE: u64 = 1 << 40;
 const TIMER: u8 = 0x20;
-/// Instructions of the handler, and some.
+/// NMI and #MC.
+pub(crate) const STRIKES: [u8; 2] = [2, 18];
+/// Instructions of the handler, and some; and of one of NMI or #MC in a file.
 const HANDLER: usize = 64;
-/// In the frame of a thread that the timer has taken the processor from: RIP, behind four registers.
-const FRAME_RIP: u64 = 32;
-const KERNEL_CODE: u16 = 0x8;
-const USER_DATA: u16 = 0x23;
-const USER_CODE: u16 = 0x2b;
+const LONGEST: usize = 4096;
+/// In the frame of a thread that the timer has taken the processor from: RIP, behind fifteen registers.
+const FRAME_RIP: u64 = 15 * 8;
 const TASK: u16 = 0x30;
 
 /// Where the parts of a state are in its words: the general registers come first.
 const RIP: usize = 16;
 const FLAGS: usize = 17;
 const KERNEL_GS: usize = 18;
-/// The number of the segment registers' values, whether interrupts are held back, and whether the machine has stopped.
+/// The number of the segment registers' values, whether interrupts are held back, whether the machine has stopped, and whether the timer
+/// came in ring 0 on a stack that is not the kernel's.
 const REST: usize = 19;
 const SHARED: usize = 20;
 const STOPPED: u64 = 1;
 const HELD_BACK: u64 = 2;
+const BAD_ARRIVAL: u64 = 4;
+const SEGMENTS: u32 = 3;
+/// RSP in the number of a general register, and those that SYSCALL or its result changes: RAX, RCX and R11.
+const RSP: usize = 4;
+const CHANGED: [usize; 3] = [0, 1, 11];
 
 /// The stack that an address is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,33 +118,147 @@ const fn end_of(kind: usize, thread: usize) -> u64 {
     STACK_ENDS[kind] + APART[kind] * thread as u64
 }
 
+/// What a thread has in a general register when it calls.
+fn register_of(thread: usize, number: usize) -> u64 {
+    match number {
+        0 => 0,
+        RSP => end_of(1, thread),
+        _ => (10 + thread as u64) << 40 | number as u64,
+    }
+}
+
+/// What an entry, or an interruption of it, has lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The processor shuts down in ring 0, with the base of GS that ring 3 has, or for another reason.
+    Stops { with_user_gs: bool },
+    /// An interruption in ring 0 pushed its frame on the caller's stack.
+    Arrival,
+    /// The thread is back in ring 3 somewhere else.
+    Place,
+    /// With another stack.
+    Stack,
+    /// With another base of GS.
+    Gs,
+    /// With other registers: a bit each.
+    Registers(u16),
+    /// With other flags.
+    Flags,
+    /// With a CS or SS that the GDT has not for this ring: the next IRETQ faults.
+    Segment(SegmentRegister, Selector),
+    /// It never comes back.
+    Endless,
+}
+
+/// A kernel: its entry, and what the entry needs.
+#[derive(Debug, Clone)]
+pub(crate) struct Kernel {
+    pub(crate) entry: u64,
+    pub(crate) mask: Rflags,
+    pub(crate) star: Star,
+    /// Where the GDT is, and its last byte; none for the lab's.
+    pub(crate) gdt: Option<(u64, u16)>,
+    /// The base of its GS, and where its entry finds the stack.
+    pub(crate) gs: u64,
+    pub(crate) stack_word: u64,
+    /// The handlers of NMI and #MC, where they are not the lab's, and whether they have a stack of their own (IST).
+    pub(crate) strikes: [(Option<u64>, bool); 2],
+    /// The memory of a file's program.
+    pub(crate) memory: Vec<program::Segment>,
+}
+
+impl Kernel {
+    /// The lab's, with the entry at an address.
+    pub(crate) fn new(entry: u64, mask: Rflags) -> Self {
+        let star = Star::new(Selector(0x1b), Selector(0x8), 0);
+        let strikes = [(None, true); 2];
+        Self { entry, mask, star, gdt: None, gs: DATA, stack_word: DATA, strikes, memory: Vec::new() }
+    }
+
+    /// The lab's, with an entry by its place in `preempted.s`.
+    pub(crate) fn of_place(place: usize, mask: Rflags) -> Self {
+        Self::new(part(ENTRIES + place).unwrap_or_default(), mask)
+    }
+}
+
 /// The machine, and every state of it that was met.
 pub(crate) struct Preempted {
     machine: Processor,
+    kernel: Kernel,
+    /// What no state has, and what an entry may not change therefore.
+    fixed: [u64; 9],
+    /// Where the data of a file's program are.
+    data: Vec<Range<u64>>,
     counts: Counts,
     segments: Vec<[(Selector, Hidden); 8]>,
     states: Vec<Rc<[u64]>>,
     numbers: HashMap<Words, u32>,
+    /// Why a state could not be followed, a clause.
+    unmodelled: Option<String>,
 }
 
 impl Preempted {
-    /// Sets the machine up, with an entry by its place in `preempted.s` and the flags that SYSCALL clears. The first thread is about to
-    /// begin, the second one was so when the timer came.
-    pub(crate) fn new(entry: usize, mask: Rflags) -> (Self, State) {
-        let mut memory = vec![0; MEMORY];
+    /// Sets the machine up. The first thread is about to begin, the second one was so when the timer came. None where the GDT lacks a
+    /// segment that threads or handlers need.
+    pub(crate) fn new(kernel: Kernel) -> Option<(Self, State)> {
+        let size = if kernel.memory.is_empty() { 0 } else { MOST_BYTES };
+        let mut memory = vec![0; (PROGRAM + size) as usize];
         memory[CODE as usize..][..code().len()].copy_from_slice(code());
         let mut machine = Processor::new(Vendor::Intel, memory, 0);
-        set_up(&mut machine, entry, mask);
-        let counts = machine.counts;
-        let mut made =
-            Self { machine, counts, segments: Vec::new(), states: Vec::new(), numbers: HashMap::new() };
-        let first = made.take(false);
-        (made, first)
+        let data = load(&mut machine, &kernel.memory);
+        set_up(&mut machine, &kernel)?;
+        let (counts, fixed) = (machine.counts, fixed(&machine));
+        let mut made = Self {
+            machine,
+            kernel,
+            fixed,
+            data,
+            counts,
+            segments: Vec::new(),
+            states: Vec::new(),
+            numbers: HashMap::new(),
+            unmodelled: None,
+        };
+        let first = made.take(0);
+        Some((made, first))
     }
 
-    /// Whether the processor has shut down.
-    pub(crate) fn is_stopped(&self, state: State) -> bool {
-        self.words(state)[REST] & STOPPED != 0
+    /// Why some state could not be followed, a clause.
+    pub(crate) fn unmodelled(&self) -> Option<&str> {
+        self.unmodelled.as_deref()
+    }
+
+    /// What is lost in a state.
+    pub(crate) fn loss(&self, state: State) -> Option<Loss> {
+        let words = self.words(state);
+        let segments = self.segments_of(state);
+        let (gs, thread) = (segments[SegmentRegister::Gs as usize].1.base, self.thread(state));
+        if words[REST] & STOPPED != 0 {
+            return Some(Loss::Stops { with_user_gs: !self.is_in_ring_3(state) && gs != self.kernel.gs });
+        }
+        if words[REST] & BAD_ARRIVAL != 0 {
+            return Some(Loss::Arrival);
+        }
+        if !self.is_in_ring_3(state) {
+            return None;
+        }
+        let other = |number: &usize| words[*number] != register_of(thread, *number);
+        let registers = (0..16).filter(|number| !CHANGED.contains(number)).filter(other);
+        let bits = registers.fold(0, |bits, number| bits | 1 << number);
+        let wrong = [SegmentRegister::Cs, SegmentRegister::Ss].into_iter().find(|register| {
+            let selector = segments[*register as usize].0;
+            !fits(&self.machine, *register, selector, 3)
+        });
+        let code = address(Part::Thread)..=address(Part::Done);
+        let losses = [
+            (!code.contains(&self.rip(state))).then_some(Loss::Place),
+            (bits >> RSP & 1 != 0).then_some(Loss::Stack),
+            (gs != NOWHERE).then_some(Loss::Gs),
+            (bits != 0).then_some(Loss::Registers(bits)),
+            (words[FLAGS] != USER_FLAGS.0).then_some(Loss::Flags),
+            wrong.map(|register| Loss::Segment(register, segments[register as usize].0)),
+        ];
+        losses.into_iter().flatten().next()
     }
 
     /// The thread that runs.
@@ -131,28 +268,35 @@ impl Preempted {
 
     /// The stack that RSP points to.
     pub(crate) fn stack(&self, state: State) -> Stack {
-        Stack::at(self.words(state)[4])
+        Stack::at(self.words(state)[RSP])
     }
 
-    /// The stack that gs:8 of the kernel points to.
+    /// The stack that gs:8 of the lab's kernel points to.
     pub(crate) fn saved_stack(&self, state: State) -> Stack {
         Stack::at(self.word(state, SAVED_STACK))
     }
 
+    /// Whether GS has the kernel's base.
+    pub(crate) fn has_kernel_gs(&self, state: State) -> bool {
+        self.segments_of(state)[SegmentRegister::Gs as usize].1.base == self.kernel.gs
+    }
+
     /// Whether the thread that runs is in ring 3.
     pub(crate) fn is_in_ring_3(&self, state: State) -> bool {
-        let segments = self.segments.get((self.words(state)[REST] >> 2) as usize);
-        segments.is_some_and(|all| all[SegmentRegister::Cs as usize].0.rpl() == 3)
+        self.segments_of(state)[SegmentRegister::Cs as usize].0.rpl() == 3
+    }
+
+    /// Whether the thread that runs is behind its call.
+    pub(crate) fn is_done(&self, state: State) -> bool {
+        self.words(state)[REST] & STOPPED == 0 && self.rip(state) == address(Part::Done)
     }
 
     /// Whether both threads are behind their calls.
     pub(crate) fn is_over(&self, state: State) -> bool {
         let saved = self.word(state, SAVED + 8 * (1 - self.thread(state)) as u64);
-        let done = address(Part::Done);
-        !self.is_stopped(state)
-            && self.rip(state) == done
+        self.is_done(state)
             && Stack::at(saved) != Stack::Nowhere
-            && self.word(state, saved + FRAME_RIP) == done
+            && self.word(state, saved + FRAME_RIP) == address(Part::Done)
     }
 
     /// Whether an interrupt can come here.
@@ -174,14 +318,25 @@ impl Preempted {
         written(&bytes, true, self.machine.rip).1
     }
 
+    /// The exception that the next instruction raises.
+    pub(crate) fn fault(&mut self, state: State) -> Option<String> {
+        self.restore(state);
+        self.machine.record = Some(WatchedInstruction::default());
+        // Whether it ends the machine is known by now.
+        let _ = self.machine.step();
+        let fault = self.machine.record.take()?.exception?;
+        fault.exception.mnemonic().map(|name| format!("#{name}"))
+    }
+
     /// The state after the next instruction; none where the machine has stopped.
     pub(crate) fn execute(&mut self, state: State) -> Option<State> {
-        if self.is_stopped(state) {
+        if self.words(state)[REST] & STOPPED != 0 {
             return None;
         }
         self.restore(state);
-        let is_stopped = self.machine.step().is_err();
-        Some(self.take(is_stopped))
+        let step = self.machine.step();
+        let is_stopped = self.stops(step);
+        Some(self.take(if is_stopped { STOPPED } else { 0 }))
     }
 
     /// The state after an interrupt of the timer, in the other thread; none where none can come.
@@ -190,18 +345,104 @@ impl Preempted {
             return None;
         }
         self.restore(state);
-        let mut is_stopped = self.machine.interrupt(TIMER).is_err();
+        let mut marks = if self.is_on_a_stack_of_its_own() { 0 } else { BAD_ARRIVAL };
+        let step = self.machine.interrupt(TIMER);
+        let mut is_stopped = self.stops(step);
         let handler = address(Part::Timer)..address(Part::TimerEnd);
         let mut left = HANDLER;
         while !is_stopped && handler.contains(&self.machine.rip) {
             left -= 1;
-            is_stopped = left == 0 || self.machine.step().is_err();
+            let step = self.machine.step();
+            is_stopped = self.stops(step) || left == 0;
         }
-        Some(self.take(is_stopped))
+        if is_stopped {
+            marks |= STOPPED;
+        }
+        // A thread that comes back in ring 0 finds what the interrupt has left below its stack pointer, which is dead.
+        self.bury(self.current(), self.machine.general[RSP]);
+        Some(self.take(marks))
+    }
+
+    /// What an NMI (0) or a #MC (1) before the next instruction loses: its handler returns with everything as it was.
+    pub(crate) fn strike(&mut self, state: State, which: usize) -> Option<Loss> {
+        if !self.kernel.strikes[which].1 && !self.restored(state).is_on_a_stack_of_its_own() {
+            return Some(Loss::Arrival);
+        }
+        self.restore(state);
+        let looks = |machine: &Processor| (machine.rip, machine.general[RSP], machine.cpl);
+        let begin = looks(&self.machine);
+        let step = self.machine.interrupt(STRIKES[which]);
+        let mut is_stopped = self.stops(step);
+        let mut left = LONGEST;
+        while !is_stopped && looks(&self.machine) != begin {
+            left -= 1;
+            if left == 0 {
+                return Some(Loss::Endless);
+            }
+            let step = self.machine.step();
+            is_stopped = self.stops(step);
+        }
+        let machine = &self.machine;
+        let gs = machine.msr(Msr::GsBase);
+        if is_stopped {
+            return Some(Loss::Stops { with_user_gs: gs != self.kernel.gs });
+        }
+        let words = self.words(state);
+        let bits = (0..16).filter(|at| machine.general[*at] != words[*at]).fold(0, |bits, at| bits | 1 << at);
+        let was = self.segments_of(state)[SegmentRegister::Gs as usize].1.base;
+        match bits {
+            _ if gs != was || machine.msr(Msr::KernelGsBase) != words[KERNEL_GS] => Some(Loss::Gs),
+            0 if machine.flags.0 != words[FLAGS] => Some(Loss::Flags),
+            0 => None,
+            bits => Some(Loss::Registers(bits)),
+        }
+    }
+
+    /// Whether a step ends the machine; why, where it is for an instruction that is not modelled.
+    fn stops(&mut self, step: Result<(), End>) -> bool {
+        match step {
+            Ok(()) => false,
+            Err(End::CutShort(why)) if why.starts_with("the processor shut down") => true,
+            Err(End::CutShort(why)) => {
+                self.unmodelled.get_or_insert(why);
+                true
+            }
+            Err(End::Asked) => true,
+        }
+    }
+
+    fn restored(&mut self, state: State) -> &Self {
+        self.restore(state);
+        self
+    }
+
+    /// Whether an interruption without a stack of its own (IST) comes on one of the kernel's.
+    fn is_on_a_stack_of_its_own(&self) -> bool {
+        let own = Stack::Kernel(self.current());
+        self.machine.cpl == 3 || Stack::at(self.machine.general[RSP]) == own
+    }
+
+    fn current(&self) -> usize {
+        (self.machine.memory.read(CURRENT, 8) / 8) as usize & 1
+    }
+
+    /// Clears what is below the stack pointer of a thread in the kernel: it is dead, and would only tell states apart.
+    fn bury(&mut self, thread: usize, pointer: u64) {
+        if Stack::at(pointer) == Stack::Kernel(thread) {
+            let begin = end_of(0, thread) - APART[0];
+            for at in (begin..pointer & !7).step_by(8) {
+                self.machine.memory.write(at, 8, 0);
+            }
+        }
     }
 
     fn words(&self, state: State) -> &[u64] {
         &self.states[state.0 as usize]
+    }
+
+    fn segments_of(&self, state: State) -> &[(Selector, Hidden); 8] {
+        let number = (self.words(state)[REST] >> SEGMENTS) as usize;
+        self.segments.get(number).unwrap_or(&self.machine.segments)
     }
 
     /// A word of memory; 0 where none is kept.
@@ -210,15 +451,25 @@ impl Preempted {
         if at < WORDS { self.words(state)[SHARED + at] } else { 0 }
     }
 
-    /// The state that the machine is in. Of one that has stopped nothing else counts than who stopped it.
-    fn take(&mut self, is_stopped: bool) -> State {
+    /// The state that the machine is in, with marks.
+    fn take(&mut self, marks: u64) -> State {
+        if fixed(&self.machine) != self.fixed {
+            let why = "it changes control registers, tables or MSRs, which stay as they are here";
+            self.unmodelled.get_or_insert(why.to_owned());
+        }
+        // In ring 3 a thread has nothing on its stack in the kernel, and one that does not run what is in its frame and above.
+        let current = self.current();
+        if self.machine.cpl == 3 {
+            self.bury(current, end_of(0, current));
+        }
+        self.bury(1 - current, self.machine.memory.read(SAVED + 8 * (1 - current) as u64, 8));
         let machine = &self.machine;
-        let mut words = Vec::with_capacity(SHARED + WORDS);
+        let mut words = Vec::with_capacity(self.states.first().map_or(0, |first| first.len()));
         words.extend_from_slice(&machine.general[..16]);
         words.extend([machine.rip, machine.flags.0, machine.msr(Msr::KernelGsBase), 0]);
-        words.extend((0..WORDS as u64).map(|at| machine.memory.read(DATA + 8 * at, 8)));
+        words.extend(self.addresses().map(|at| machine.memory.read(at, 8)));
         let held_back = if machine.shadow { HELD_BACK } else { 0 };
-        words[REST] = self.segments_number() << 2 | held_back | u64::from(is_stopped);
+        words[REST] = self.segments_number() << SEGMENTS | held_back | marks;
         let words: Rc<[u64]> = words.into();
         let number = self.states.len() as u32;
         let number = *self.numbers.entry(Words(Rc::clone(&words))).or_insert(number);
@@ -228,20 +479,27 @@ impl Preempted {
         State(number)
     }
 
+    /// Where the words of a state are in memory.
+    fn addresses(&self) -> impl Iterator<Item = u64> + use<> {
+        let ranges = std::iter::once(DATA..DATA + 8 * WORDS as u64).chain(self.data.clone());
+        ranges.flat_map(|range| range.step_by(8))
+    }
+
     fn restore(&mut self, state: State) {
         let words = Rc::clone(&self.states[state.0 as usize]);
+        let addresses = self.addresses();
         let machine = &mut self.machine;
         machine.general[..16].copy_from_slice(&words[..16]);
         machine.rip = words[RIP];
         machine.flags.0 = words[FLAGS];
         machine.shadow = words[REST] & HELD_BACK != 0;
         machine.counts = self.counts;
-        if let Some(segments) = self.segments.get((words[REST] >> 2) as usize) {
+        if let Some(segments) = self.segments.get((words[REST] >> SEGMENTS) as usize) {
             machine.segments = *segments;
         }
         machine.set_msr(Msr::KernelGsBase, words[KERNEL_GS]);
-        for (at, word) in (0..).zip(&words[SHARED..]) {
-            machine.memory.write(DATA + 8 * at, 8, *word);
+        for (at, word) in addresses.zip(&words[SHARED..]) {
+            machine.memory.write(at, 8, *word);
         }
     }
 
@@ -259,29 +517,66 @@ fn address(of: Part) -> u64 {
     part(of as usize).unwrap_or_default()
 }
 
+fn fixed(machine: &Processor) -> [u64; 9] {
+    let [efer, star, entry, mask] =
+        [Msr::Efer, Msr::Star, Msr::Lstar, Msr::Fmask].map(|msr| machine.msr(msr));
+    let tables = [machine.gdtr.base, machine.idtr.base];
+    [machine.cr0.0, machine.cr3, machine.cr4.0, tables[0], tables[1], efer, star, entry, mask]
+}
+
+/// The flags of a thread.
+const USER_FLAGS: Rflags = Rflags::FIXED.with(Rflags::IF);
+/// In entries of page tables: present, writable, for ring 3; and a page of 2 MiB.
+const PRESENT: u64 = 1;
+const WRITABLE: u64 = 2;
+const OPEN: u64 = 0b111;
+const LARGE: u64 = 1 << 7;
+
+/// Puts the memory of a file's program into place, page by page. Where its data are, in whole words.
+fn load(machine: &mut Processor, memory: &[program::Segment]) -> Vec<Range<u64>> {
+    let place = |address: u64| PROGRAM + (address - ADDRESSES.start);
+    for segment in memory {
+        let begin = place(segment.address) as usize;
+        machine.memory.bytes[begin..begin + segment.bytes.len()].copy_from_slice(&segment.bytes);
+        let rights = PRESENT | if segment.rights.write { WRITABLE } else { 0 };
+        let first = segment.address & !0xfff;
+        for page in (first..segment.address + segment.size).step_by(0x1000) {
+            let at = PAGES + (page - ADDRESSES.start) / 0x1000 * 8;
+            machine.memory.write(at, 8, place(page) | rights);
+        }
+    }
+    let data = memory.iter().filter(|segment| segment.rights.write);
+    data.map(|it| place(it.address) & !7..place(it.address + it.size)).collect()
+}
+
 /// Page tables, GDT, IDT, TSS, the MSRs of SYSCALL, and the threads.
-fn set_up(machine: &mut Processor, entry: usize, mask: Rflags) {
-    /// Present, writable, for ring 3; and a page of 2 MiB.
-    const OPEN: u64 = 0b111;
-    const LARGE: u64 = 1 << 7;
-    for (at, entry) in [(PML4, 0x2000 | OPEN), (0x2000, 0x3000 | OPEN), (0x3000, OPEN | LARGE)] {
+fn set_up(machine: &mut Processor, kernel: &Kernel) -> Option<()> {
+    let entries = [
+        (PML4, 0x2000 | OPEN),
+        (0x2000, 0x3000 | OPEN),
+        (0x2008, DIRECTORY | OPEN),
+        (0x3000, OPEN | LARGE),
+        (DIRECTORY, PAGES | OPEN),
+    ];
+    for (at, entry) in entries {
         machine.memory.write(at, 8, entry);
     }
     machine.cr0 = Cr0::PE.with(Cr0::PG).with(Cr0::WP);
     machine.cr3 = PML4;
     machine.cr4 = tollgate_x86::Cr4::PAE;
     machine.set_msr(Msr::Efer, Efer::LME.with(Efer::LMA).with(Efer::SCE).0);
-    machine.set_msr(Msr::Star, Star::new(Selector(0x1b), Selector(KERNEL_CODE), 0).0);
-    machine.set_msr(Msr::Lstar, part(ENTRIES + entry).unwrap_or_default());
-    machine.set_msr(Msr::Fmask, mask.0);
-    tables(machine);
-    threads(machine);
+    machine.set_msr(Msr::Star, kernel.star.0);
+    machine.set_msr(Msr::Lstar, kernel.entry);
+    machine.set_msr(Msr::Fmask, kernel.mask.0);
+    tables(machine, kernel)?;
     machine.set_msr(Msr::GsBase, NOWHERE);
-    machine.set_msr(Msr::KernelGsBase, DATA);
+    machine.set_msr(Msr::KernelGsBase, kernel.gs);
+    Some(())
 }
 
-/// In the order that SYSCALL and SYSRET want: kernel code and data, 32-bit code and data and 64-bit code of ring 3; the task.
-fn tables(machine: &mut Processor) {
+/// The lab's GDT in the order that SYSCALL and SYSRET want: kernel code and data, 32-bit code and data and 64-bit code of ring 3; or that
+/// of a file. Threads and handlers have those segments of it that are right for them, wherever they are.
+fn tables(machine: &mut Processor, kernel: &Kernel) -> Option<()> {
     let task = Descriptor { base: TSS as u32, limit: 0x67, kind: 0xb, p: true, ..Descriptor::default() };
     let flat = [
         Descriptor::flat_code(0, true),
@@ -289,42 +584,86 @@ fn tables(machine: &mut Processor) {
         Descriptor::flat_code(3, false),
         Descriptor::flat_data(3),
         Descriptor::flat_code(3, true),
-        task,
     ];
     for (at, descriptor) in (1..).zip(flat) {
         machine.memory.write(GDT + 8 * at, 8, u64::from_le_bytes(descriptor.encode()));
     }
-    machine.gdtr = Place { base: GDT, limit: 0x3f };
-    let gate = WideGate::new(GateKind::Interrupt, Selector(KERNEL_CODE), address(Part::Timer), 0, 0).encode();
-    for (at, half) in (0..).zip(gate.chunks_exact(8)) {
-        let half = half.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-        machine.memory.write(IDT + 16 * u64::from(TIMER) + 8 * at, 8, half);
+    let (base, limit) = kernel.gdt.unwrap_or((GDT, 0x2f));
+    machine.gdtr = Place { base, limit };
+    let find = |machine: &Processor, register, ring: u8| {
+        let all = (1..=limit / 8).map(|index| Selector::new(index, tollgate_x86::Table::Gdt, ring));
+        all.into_iter().find(|selector| fits(machine, register, *selector, ring))
+    };
+    let kernel_code = find(machine, SegmentRegister::Cs, 0)?;
+    let user_code = find(machine, SegmentRegister::Cs, 3)?;
+    let user_data = find(machine, SegmentRegister::Ss, 3)?;
+    let strike = |at: usize| {
+        let (handler, has_stack) = kernel.strikes[at];
+        (STRIKES[at], handler.unwrap_or(address(Part::Strike)), u8::from(has_stack))
+    };
+    for (vector, handler, stack) in [(TIMER, address(Part::Timer), 0), strike(0), strike(1)] {
+        let gate = WideGate::new(GateKind::Interrupt, kernel_code, handler, 0, stack).encode();
+        for (at, half) in (0..).zip(gate.chunks_exact(8)) {
+            let half = half.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+            machine.memory.write(IDT + 16 * u64::from(vector) + 8 * at, 8, half);
+        }
     }
     machine.idtr = Place { base: IDT, limit: 0x20f };
     machine.load_segment(SegmentRegister::Tr, Segment::new(Selector(TASK), task));
-    machine.load_segment(SegmentRegister::Ss, Segment::new(Selector(USER_DATA), Descriptor::flat_data(3)));
-    machine
-        .load_segment(SegmentRegister::Cs, Segment::new(Selector(USER_CODE), Descriptor::flat_code(3, true)));
+    machine.load_segment(SegmentRegister::Ss, Segment::new(user_data, Descriptor::flat_data(3)));
+    machine.load_segment(SegmentRegister::Cs, Segment::new(user_code, Descriptor::flat_code(3, true)));
+    threads(machine, kernel, user_code, user_data);
+    Some(())
+}
+
+/// Whether the GDT has a segment that CS or SS can have in a ring.
+fn fits(machine: &Processor, register: SegmentRegister, selector: Selector, ring: u8) -> bool {
+    let Place { base, limit } = machine.gdtr;
+    if selector.offset() == 0 || selector.offset().saturating_add(7) > limit {
+        return false;
+    }
+    let at = base + u64::from(selector.offset());
+    let at = if ADDRESSES.contains(&at) { at - ADDRESSES.start + PROGRAM } else { at };
+    let descriptor = Descriptor::decode(machine.memory.read(at, 8).to_le_bytes());
+    let is_right = match descriptor.kind() {
+        DescriptorKind::Code { conforming: false, .. } => {
+            register == SegmentRegister::Cs && descriptor.l && !descriptor.d
+        }
+        DescriptorKind::Data { writable: true, .. } => register == SegmentRegister::Ss,
+        _ => false,
+    };
+    is_right && descriptor.p && descriptor.dpl == ring && selector.rpl() == ring
 }
 
 /// The first runs, and the second has the frame that the timer leaves.
-fn threads(machine: &mut Processor) {
-    let flags = Rflags::FIXED.with(Rflags::IF).0;
+fn threads(machine: &mut Processor, kernel: &Kernel, code: Selector, data: Selector) {
     machine.rip = address(Part::Thread);
-    machine.flags.0 = flags;
-    machine.general[4] = end_of(1, 0);
-    for (thread, slot) in [(0, STACK), (1, STACK + 8)] {
-        machine.memory.write(slot, 8, end_of(0, thread));
+    machine.flags.0 = USER_FLAGS.0;
+    for number in 0..16 {
+        machine.general[number] = register_of(0, number);
     }
-    for place in [DATA, RSP0] {
-        machine.memory.write(place, 8, end_of(0, 0));
+    let words = [
+        (STACK, end_of(0, 0)),
+        (STACK + 8, end_of(0, 1)),
+        (RSP0, end_of(0, 0)),
+        (IST1, STRIKE_STACK),
+        (STACK_WORD, kernel.stack_word),
+        (GS, kernel.gs),
+    ];
+    for (at, value) in words {
+        machine.memory.write(at, 8, value);
     }
-    let frame = [address(Part::Thread), USER_CODE.into(), flags, end_of(1, 1), USER_DATA.into()];
+    let word = kernel.stack_word;
+    let word = if ADDRESSES.contains(&word) { word - ADDRESSES.start + PROGRAM } else { word };
+    machine.memory.write(word, 8, end_of(0, 0));
+    let registers = (0..16).filter(|number| *number != RSP).map(|number| register_of(1, number));
+    let frame = [address(Part::Thread), code.0.into(), USER_FLAGS.0, end_of(1, 1), data.0.into()];
+    let frame: Vec<u64> = registers.chain(frame).collect();
     let begin = end_of(0, 1) - 8 * frame.len() as u64;
     for (at, word) in (0..).zip(frame) {
         machine.memory.write(begin + 8 * at, 8, word);
     }
-    machine.memory.write(SAVED + 8, 8, begin - FRAME_RIP);
+    machine.memory.write(SAVED + 8, 8, begin);
 }
 
 #[cfg(test)]
@@ -333,7 +672,7 @@ mod tests {
 
     #[test]
     fn a_call_goes_to_ring_0_and_back_and_the_timer_takes_turns() {
-        let (mut machine, first) = Preempted::new(1, Rflags::IF);
+        let (mut machine, first) = Preempted::new(Kernel::of_place(1, Rflags::IF)).expect("the lab's GDT");
         assert!(machine.is_in_ring_3(first) && !machine.is_over(first));
         assert_eq!((machine.thread(first), machine.stack(first)), (0, Stack::User(0)));
         assert_eq!(machine.text(first), "syscall");

@@ -5,6 +5,8 @@
 mod entries;
 mod steps;
 
+pub use entries::{Point, prove_own};
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,6 +49,12 @@ impl Bounds {
     pub const THREE: Self = Self { programs: 3, rounds: 1, preemptions: Some(2) };
 }
 
+impl Default for Bounds {
+    fn default() -> Self {
+        Self::TWO
+    }
+}
+
 impl Subject {
     /// What is tried of it: the violation of a mutant needs two programs, and an entry has two threads.
     pub fn bounds(self) -> &'static [Bounds] {
@@ -58,7 +66,7 @@ impl Subject {
 }
 
 /// What came of the search.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Proof {
     /// What was tried.
     pub bounds: Bounds,
@@ -76,6 +84,18 @@ pub struct Proof {
     pub is_complete: bool,
     /// The worst violation: a shortest sequence of steps to it.
     pub violation: Option<Counterexample>,
+    /// Of an entry of SYSCALL what the violation loses, as a verdict.
+    pub lost: Option<&'static str>,
+    /// Of an entry of one's own what interruptions lose, instruction by instruction.
+    pub points: Vec<Point>,
+}
+
+impl Proof {
+    /// Whether nothing is lost: in no order, and at no point.
+    pub fn holds(&self) -> bool {
+        let lost = |point: &Point| point.outcomes.iter().flatten().any(|lost| !lost.is_empty());
+        self.violation.is_none() && self.is_complete && !self.points.iter().any(lost)
+    }
 }
 
 /// Does several proofs, on as many processors as there are. `interrupted` is asked before each; a signal that it returns ends them.
@@ -285,6 +305,7 @@ impl System {
             restarts,
             is_complete,
             violation,
+            ..Proof::default()
         }
     }
 }

@@ -6,7 +6,7 @@ use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_schedules::output::draw;
 use tollgate_schedules::{Counterexample, Harm};
 
-use crate::locks::{Bounds, Proof, Subject};
+use crate::locks::{Bounds, OwnEntry, Point, Proof, Subject};
 
 /// What came of the orders of locks and mutants.
 #[derive(Serialize)]
@@ -20,12 +20,12 @@ pub struct Orders {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Proof"))]
 struct ProofRecord {
     /// Of the lock, or of the entry of SYSCALL.
-    name: &'static str,
+    name: String,
     /// What it is one of.
     #[serde(skip)]
     group: &'static str,
     /// A sentence about it; of a mutant what is wrong.
-    about: &'static str,
+    about: String,
     /// Whether it must let a violation through.
     mutant: bool,
     /// How many run; of an entry, threads.
@@ -53,6 +53,36 @@ struct ProofRecord {
     /// As in [`schedules`](#schedules), or None.
     #[serde(rename = "counterexample")]
     violation: Option<Counterexample>,
+    /// Of an entry of one's own, what interruptions find and lose before each instruction; of others, and of one that loses something
+    /// without them, none.
+    points: Vec<PointRecord>,
+    #[serde(skip)]
+    lost: Option<&'static str>,
+}
+
+/// An instruction of an entry, and interruptions before it.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "InterruptionPoint"))]
+struct PointRecord {
+    /// The address.
+    address: u64,
+    /// From `syscall_entry` on; None in ring 3.
+    offset: Option<i64>,
+    /// In Intel's syntax.
+    instruction: String,
+    /// RSP is still, or again, the caller's.
+    on_caller_stack: bool,
+    /// GS has the base of ring 3.
+    has_user_gs: bool,
+    /// What an interrupt loses, a sentence each; None where none can come.
+    interrupt: Option<Vec<String>>,
+    /// What an NMI loses.
+    nmi: Option<Vec<String>>,
+    /// What a #MC loses.
+    machine_check: Option<Vec<String>>,
+    /// The three as words.
+    #[serde(skip)]
+    words: [String; 3],
 }
 
 impl Orders {
@@ -61,9 +91,17 @@ impl Orders {
         Self { proofs: proofs.iter().map(|(subject, proof)| ProofRecord::new(*subject, proof)).collect() }
     }
 
+    /// Of entries of one's own.
+    pub fn own(proofs: &[(OwnEntry, Proof)]) -> Self {
+        let records = proofs.iter().map(|(entry, proof)| {
+            ProofRecord::named(entry.name.clone(), "entries of your own", entry.about.clone(), false, proof)
+        });
+        Self { proofs: records.collect() }
+    }
+
     /// The names of those that do not behave as they must: locks and entries hold, and mutants do not.
-    pub fn surprises(&self) -> Vec<&'static str> {
-        self.proofs.iter().filter(|proof| !proof.as_expected).map(|proof| proof.name).collect()
+    pub fn surprises(&self) -> Vec<&str> {
+        self.proofs.iter().filter(|proof| !proof.as_expected).map(|proof| proof.name.as_str()).collect()
     }
 
     /// The table as text, and behind it the counterexamples where they are asked for.
@@ -74,10 +112,18 @@ impl Orders {
             text.push_str(&paragraph(&sentence, width, ""));
         }
         for proof in self.proofs.iter().filter(|_| with_steps) {
-            if let Some(violation) = &proof.violation {
+            if proof.violation.is_some() || proof.is_own() {
                 text.push('\n');
-                text.push_str(&heading(proof.name, width));
-                text.push_str(&paragraph(&format!("Wrong: {}.", proof.about), width, ""));
+                text.push_str(&heading(&proof.name, width));
+                let wrong = if proof.is_own() { "" } else { "Wrong: " };
+                let about = format!("{wrong}{}.", proof.about.trim_end_matches('.'));
+                text.push_str(&paragraph(&about, width, ""));
+            }
+            if !proof.points.is_empty() {
+                text.push('\n');
+                text.push_str(&points(&proof.points).render(width));
+            }
+            if let Some(violation) = &proof.violation {
                 text.push('\n');
                 text.push_str(&draw(violation, 1, width));
             }
@@ -117,7 +163,9 @@ impl Orders {
              violation. Executed by the interpreter, each program one acquisition.";
         const ENTRIES: &str = "At a point the timer takes the processor from the running thread, before its next instruction, in ring 3 or in \
              ring 0. Of an entry that holds every point is tried; the search of one with a part wrong ends at a violation. Executed by the \
-             interpreter, each thread one call: back in ring 3 it has to have its own stack.";
+             interpreter, each thread one call: back in ring 3 it has to have its own stack, registers, flags, segments and base of GS.";
+        const OWN: &str = "NMI and #MC come before every instruction: after their handler registers, flags and GS have to be as they were. \
+             SYSCALL's result and what it needs itself, rax, rcx and r11, may change.";
         let of = |is_entry: bool| self.proofs.iter().any(|proof| proof.is_entry() == is_entry);
         let said = [(false, LOCKS), (true, ENTRIES)].into_iter().filter(|(is_entry, _)| of(*is_entry));
         let mut sentences: Vec<String> = said.map(|(_, said)| said.to_owned()).collect();
@@ -129,6 +177,9 @@ impl Orders {
                 proof.name, proof.instructions, proof.instructions_of_page, proof.restarts
             )
         }));
+        if self.proofs.iter().any(ProofRecord::is_own) {
+            sentences.push(OWN.to_owned());
+        }
         if !with_steps && self.proofs.iter().any(|proof| proof.violation.is_some()) {
             sentences.push(
                 "A counterexample is shown with the name of its mutant: tollgate lab NAME --prove".to_owned(),
@@ -140,22 +191,27 @@ impl Orders {
 
 impl ProofRecord {
     fn new(subject: Subject, proof: &Proof) -> Self {
+        let (name, about) = (subject.name().to_owned(), subject.about().to_owned());
+        Self::named(name, subject.group(), about, subject.is_mutant(), proof)
+    }
+
+    fn named(name: String, group: &'static str, about: String, mutant: bool, proof: &Proof) -> Self {
         let Bounds { programs, rounds, preemptions } = proof.bounds;
-        let verdict = match (&proof.violation, proof.is_complete) {
-            (Some(_), _) => "violated",
-            (None, true) => "holds",
-            (None, false) => "not-decided",
+        let verdict = match (proof.holds(), proof.is_complete || proof.violation.is_some()) {
+            (true, _) => "holds",
+            (false, true) => "violated",
+            (false, false) => "not-decided",
         };
         Self {
-            name: subject.name(),
-            group: subject.group(),
-            about: subject.about(),
-            mutant: subject.is_mutant(),
+            name,
+            group,
+            about,
+            mutant,
             programs,
             rounds,
             most_preemptions: preemptions,
             verdict,
-            as_expected: verdict == if subject.is_mutant() { "violated" } else { "holds" },
+            as_expected: verdict == if mutant { "violated" } else { "holds" },
             states: proof.states,
             preemption_points: proof.preemptions,
             instructions: proof.instructions,
@@ -163,7 +219,13 @@ impl ProofRecord {
             restarts: proof.restarts,
             complete: proof.is_complete,
             violation: proof.violation.clone(),
+            points: proof.points.iter().map(PointRecord::new).collect(),
+            lost: proof.lost,
         }
+    }
+
+    fn is_own(&self) -> bool {
+        self.group.ends_with("own")
     }
 
     fn is_entry(&self) -> bool {
@@ -173,9 +235,9 @@ impl ProofRecord {
     /// The verdict as a cell has it.
     fn told(&self) -> &'static str {
         match self.violation.as_ref().map(|violation| violation.harm) {
+            None if self.verdict == "violated" => "an NMI or #MC loses",
+            Some(_) if self.is_entry() => self.lost.unwrap_or("violated"),
             Some(Some(Harm::Exclusion)) => "two hold the lock",
-            Some(Some(Harm::Crash)) if self.is_entry() => "the processor stops",
-            Some(Some(Harm::Condition)) if self.is_entry() => "a stack is lost",
             Some(Some(Harm::Crash)) => "a program is ended",
             Some(Some(Harm::Stuck)) => "a program is stuck",
             Some(_) => "an addition is lost",
@@ -193,4 +255,76 @@ impl ProofRecord {
             .map(|violation| format!("after {}", figures::count(violation.steps.len(), "step", "steps")));
         about.into_iter().chain(steps).collect()
     }
+}
+
+impl PointRecord {
+    fn new(point: &Point) -> Self {
+        let [interrupt, nmi, machine_check] = point.outcomes.clone().map(|outcome| {
+            outcome.map(|losses| losses.into_iter().map(|(_, sentence)| sentence).collect::<Vec<_>>())
+        });
+        let words = [0, 1, 2].map(|at| match point.outcomes[at].as_deref() {
+            None => "off".to_owned(),
+            Some([]) => "holds".to_owned(),
+            Some(losses) => losses.iter().map(|loss| loss.0).collect::<Vec<_>>().join(", "),
+        });
+        Self {
+            address: point.address,
+            offset: point.offset,
+            instruction: point.instruction.clone(),
+            on_caller_stack: point.on_caller_stack,
+            has_user_gs: point.has_user_gs,
+            interrupt,
+            nmi,
+            machine_check,
+            words,
+        }
+    }
+
+    fn outcomes(&self) -> [(&'static str, &Option<Vec<String>>); 3] {
+        [("interrupt", &self.interrupt), ("NMI", &self.nmi), ("#MC", &self.machine_check)]
+    }
+
+    /// What interruptions lose here, a line for each loss.
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks: Vec<(&String, Vec<&str>)> = Vec::new();
+        for (name, losses) in self.outcomes() {
+            for loss in losses.iter().flatten() {
+                match remarks.iter_mut().find(|(said, _)| *said == loss) {
+                    Some((_, names)) => names.push(name),
+                    None => remarks.push((loss, vec![name])),
+                }
+            }
+        }
+        remarks.iter().map(|(loss, names)| format!("{}: {loss}", names.join(", "))).collect()
+    }
+}
+
+/// What interruptions find before each instruction, and what they lose. A remark stands where it is first said.
+fn points(points: &[PointRecord]) -> Table {
+    let mut table = Table::new(&["at", "next instruction", "stack", "GS", "interrupt", "NMI", "#MC"])
+        .with_words(&["next instruction", "stack", "GS", "interrupt", "NMI", "#MC"]);
+    let mut said = Vec::new();
+    for point in points {
+        let at = point.offset.map_or("ring 3".to_owned(), |offset| match offset {
+            0.. => format!("+{offset:x}h"),
+            _ => format!("{:x}h", point.address),
+        });
+        let whose = |is_callers: bool| if is_callers { "caller's" } else { "kernel's" }.to_owned();
+        let [interrupt, nmi, machine_check] = point.words.clone();
+        let cells = [
+            at,
+            point.instruction.clone(),
+            whose(point.on_caller_stack),
+            whose(point.has_user_gs),
+            interrupt,
+            nmi,
+            machine_check,
+        ];
+        let remarks = point.remarks();
+        let look = if remarks.is_empty() { Look::Plain } else { Look::Flagged };
+        let new: Vec<String> = remarks.into_iter().filter(|remark| !said.contains(remark)).collect();
+        table.row(look, &cells, &new);
+        said.extend(new);
+    }
+    table
 }

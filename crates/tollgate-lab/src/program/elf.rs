@@ -123,6 +123,31 @@ pub(super) fn read(name: &str, file: &[u8]) -> Result<Program, ElfError> {
     Ok(Program { is_32_bit: !file.is_64_bit, ..Program::new(name, entry, segments) })
 }
 
+/// The value of a symbol of a 64-bit file; none where there is no such symbol, or no table of them.
+pub(super) fn symbol(file: &[u8], name: &str) -> Option<u64> {
+    const TABLE: u32 = 2;
+    const UNDEFINED: u16 = 0;
+    let file = File::parse(file).ok().filter(|file| file.is_64_bit)?;
+    let (table, size, number) = (file.address(40)?, file.half(58)?, file.half(60)?);
+    let place = |at: u16| usize::try_from(table).ok()?.checked_add(usize::from(at) * usize::from(size));
+    // sh_offset, sh_size
+    let contents = |section: usize| {
+        let field = |at: usize| usize::try_from(file.address(section.checked_add(at)?)?).ok();
+        let from = field(24)?;
+        file.bytes.get(from..from.checked_add(field(32)?)?)
+    };
+    let is_table = |section: &usize| file.word(section.saturating_add(4)) == Some(TABLE);
+    let symbols = (0..number).filter_map(place).find(is_table)?;
+    let names = contents(place(u16::try_from(file.word(symbols.checked_add(40)?)?).ok()?)?)?;
+    contents(symbols)?.chunks_exact(24).find_map(|symbol| {
+        let at = u32::from_le_bytes(*symbol.first_chunk()?) as usize;
+        let rest = names.get(at..)?.strip_prefix(name.as_bytes())?;
+        let is_defined = *symbol.get(6..)?.first_chunk::<2>()? != UNDEFINED.to_le_bytes();
+        let value = u64::from_le_bytes(*symbol.get(8..)?.first_chunk()?);
+        (rest.first() == Some(&0) && is_defined).then_some(value)
+    })
+}
+
 /// Checks that segments share no page and are not too large together.
 fn expect_apart(segments: &[Segment]) -> Result<(), ElfError> {
     if segments.is_empty() {

@@ -55,6 +55,22 @@ impl Program {
         Self::flat(&name, &bytes).ok_or(FileError::LargeFlat(bytes.len()))
     }
 
+    /// Whether a file is assembly, by its name.
+    pub fn is_assembly(path: &Path) -> bool {
+        Syntax::from_path(path).is_some()
+    }
+
+    /// A program made of assembly, and the values of some symbols that it may have.
+    pub(crate) fn with_symbols<const N: usize>(
+        path: &Path,
+        names: [&str; N],
+    ) -> Result<(Self, [Option<u64>; N]), FileError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        read(path)?;
+        let file = assembler::assemble(path, Syntax::from_path(path).ok_or(FileError::Text)?)?;
+        Ok((elf::read(&name, &file)?, names.map(|name| elf::symbol(&file, name))))
+    }
+
     /// A program of the bytes of an ELF file.
     ///
     /// # Errors

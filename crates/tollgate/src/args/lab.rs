@@ -29,7 +29,8 @@ pub struct LabArgs {
     #[arg(long, requires = "experiment", conflicts_with_all = ["on", "dump", "image", "read", "label", "out"])]
     pub explain: bool,
     /// Preempt the programs of locks before every instruction, in the interpreter: which locks hold, and which mutants of the
-    /// test-and-set do not; with `entries` the same of entries of SYSCALL. With the name of a mutant its counterexample too
+    /// test-and-set do not; with `entries` the same of entries of SYSCALL, and with `entries FILE.s` of your own, with what an interrupt,
+    /// an NMI and a #MC lose before each instruction. With the name of a mutant its counterexample too
     #[arg(
         long,
         requires = "experiment",

@@ -1,8 +1,11 @@
 //! The chosen experiments, or locks.
 
+use std::path::Path;
+
 use tollgate_lab::guest::{EXPERIMENTS, Experiment};
 use tollgate_lab::locks::{ENTRIES, Group, LOCKS, Lock, MUTANTS, Subject};
 use tollgate_lab::output::BOOT;
+use tollgate_lab::system::Program;
 use tollgate_model::text::listed;
 use tollgate_suites::selection::{near, wildcard};
 
@@ -58,6 +61,23 @@ pub fn locks(names: &[String]) -> Result<Option<Vec<&'static Lock>>, Failure> {
 
 /// The name that stands for all entries of SYSCALL.
 const ALL_ENTRIES: &str = "entries";
+
+/// The files with entries of one's own among these names, by the end of the name; none where there is none.
+///
+/// # Errors
+/// Other names beside them than the one for all entries.
+pub fn own(names: &[String]) -> Result<Option<Vec<&Path>>, Failure> {
+    let (files, others): (Vec<&String>, Vec<&String>) =
+        names.iter().partition(|name| Program::is_assembly(Path::new(name)));
+    match others.iter().find(|name| **name != ALL_ENTRIES) {
+        _ if files.is_empty() => Ok(None),
+        Some(other) => Err(Failure::input(format!(
+            "--prove: {other:?} is no file with an entry of your own; ask for it and for {} one after the other",
+            files[0]
+        ))),
+        None => Ok(Some(files.into_iter().map(Path::new).collect())),
+    }
+}
 
 /// The locks, mutants and entries with these names.
 ///

@@ -1,14 +1,16 @@
 //! A test-and-set by the page-fault handler, beside other locks: what each takes, and every order of their programs.
 
+use std::path::Path;
 use std::time::SystemTime;
 
 use tollgate_engine::interrupt;
-use tollgate_lab::locks::{self, Bounds, Lock, Subject};
+use tollgate_lab::locks::{self, Bounds, Lock, OwnEntry, OwnError, Subject};
 use tollgate_lab::output::{Locks, Orders};
+use tollgate_lab::system::FileError;
 use tollgate_view::facts;
 use tollgate_x86::Vendor;
 
-use super::{chosen, engine, keep, kept};
+use super::{chosen, engine, keep, kept, programs};
 use crate::args::Format;
 use crate::args::lab::LabArgs;
 use crate::destination::Destination;
@@ -42,13 +44,38 @@ pub fn measure(locks: &[&'static Lock], args: &LabArgs) -> Result<(), Failure> {
     })
 }
 
+/// Tries entries of one's own, at every interruption.
+fn prove_own(paths: &[&Path], args: &LabArgs) -> Result<(), Failure> {
+    let proofs = paths.iter().map(|path| {
+        go_on()?;
+        let refused = |error: OwnError| {
+            if let OwnError::File(FileError::Assembler(error)) = &error {
+                programs::say_assembler(error);
+            }
+            Failure::input(format!("--prove: {} {error}", path.display()))
+        };
+        let entry = OwnEntry::open(path).map_err(refused)?;
+        let proof = locks::prove_own(&entry).map_err(refused)?;
+        Ok((entry, proof))
+    });
+    let document = Orders::own(&proofs.collect::<Result<Vec<_>, Failure>>()?);
+    match args.format {
+        Format::Json => out::print_json(&document)?,
+        Format::Table => out::print(&document.page(true, out::width()))?,
+    }
+    if document.surprises().is_empty() { Ok(()) } else { Err(Failure::Status(SURPRISED)) }
+}
+
 /// Tries the orders of locks, mutants and entries.
 ///
 /// # Errors
 /// An unknown name. A lock that does not hold, or a mutant that does, gives its status.
 pub fn prove(args: &LabArgs) -> Result<(), Failure> {
-    let subjects = chosen::subjects(&args.experiment)?;
     interrupt::install();
+    if let Some(paths) = chosen::own(&args.experiment)? {
+        return prove_own(&paths, args);
+    }
+    let subjects = chosen::subjects(&args.experiment)?;
     let bounds = |&subject: &Subject| subject.bounds().iter().map(move |&bounds| (subject, bounds));
     let tasks: Vec<(Subject, Bounds)> = subjects.iter().flat_map(bounds).collect();
     let proofs = locks::prove_all(&tasks, &interrupt::requested)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use tollgate_lab::output::{Programs, ended};
 use tollgate_lab::system::{
-    self, Cause, End, FileError, Foreign, Options, Program, Ran, foreign, refused_locks,
+    self, AssemblerError, Cause, End, FileError, Foreign, Options, Program, Ran, foreign, refused_locks,
 };
 use tollgate_lab::{EngineChoice, Provenance};
 use tollgate_output::figures::count;
@@ -87,11 +87,16 @@ fn programs(args: &ProgramArgs) -> Result<Vec<Program>, Failure> {
 fn open(path: &Path) -> Result<Program, Failure> {
     Program::open(path).map_err(|error| {
         if let FileError::Assembler(error) = &error {
-            let lines = error.said().iter().map(|line| format!("{}\n", say::clean(line)));
-            say::warn(&lines.collect::<String>());
+            say_assembler(error);
         }
         Failure::input(format!("--program: {} {error}", path.display()))
     })
+}
+
+/// Passes on what an assembler said.
+pub fn say_assembler(error: &AssemblerError) {
+    let lines = error.said().iter().map(|line| format!("{}\n", say::clean(line)));
+    say::warn(&lines.collect::<String>());
 }
 
 /// Says which instructions use registers that the kernel does not keep, before they fault.

@@ -137,6 +137,47 @@ fn the_published_entry_loses_a_stack_and_the_mended_one_holds() {
 }
 
 #[test]
+fn an_entry_of_one_s_own_is_tried_at_every_interruption() {
+    if tollgate_os::programs::find("cc").is_none() {
+        return println!("skipped: there is no cc");
+    }
+    let home = Home::new();
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab");
+    let of = |file: &str, format: &str| {
+        let mut program = home.tollgate(["lab", "entries", "--prove", file, "--format", format]);
+        program.current_dir(&docs).output().expect("the program starts")
+    };
+    let right = of("entry.s", "json");
+    let document: Value = serde_json::from_slice(&right.stdout).expect("JSON");
+    let proof = &document["proofs"][0];
+    assert_eq!(
+        (right.status.code(), &proof["verdict"], &proof["counterexample"]),
+        (Some(0), &"holds".into(), &Value::Null)
+    );
+    let points = proof["points"].as_array().expect("points");
+    assert!(points.iter().all(|point| point["nmi"] == serde_json::json!([])), "{proof}");
+    assert!(points.iter().any(|point| point["interrupt"] == Value::Null), "interrupts are off somewhere");
+    let wrong = of("entry-gs8.s", "table");
+    let text = String::from_utf8(wrong.stdout).expect("text");
+    assert_eq!(wrong.status.code(), Some(1), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    for part in
+        ["a stack is lost", "NMI: its frame is pushed on the caller's stack", "its own is lost", "+2bh"]
+    {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    home.file("other.s", "nop\n");
+    for (arguments, says) in [
+        (&["lab", "--prove", "other.s"][..], "--prove: other.s has no symbol syscall_entry"),
+        (&["lab", "entry-frame", "other.s", "--prove"], "one after the other"),
+        (&["lab", "entries", "no.s", "--prove"], "no.s cannot be read"),
+    ] {
+        let refusal = home.refusal(arguments.to_vec());
+        assert!(refusal.contains(says), "{refusal}");
+    }
+}
+
+#[test]
 fn locks_and_experiments_are_not_mixed() {
     let home = Home::new();
     for (arguments, says) in [

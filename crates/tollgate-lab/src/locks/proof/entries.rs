@@ -2,23 +2,45 @@
 //! step.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tollgate_schedules::search::{self, End, Schedule};
 use tollgate_schedules::{Counterexample, Harm, Limits, Step};
+use tollgate_x86::walk::SegmentRegister;
 
-use super::{Bounds, Move, Proof};
-use crate::interpreter::{Preempted, Stack, State};
+use super::{Move, Proof};
+use crate::interpreter::State;
+use crate::interpreter::preempted::{Kernel, Loss, Preempted, Stack};
 use crate::locks::Entry;
+use crate::locks::own::{OwnEntry, OwnError};
 
 /// More states are not looked at.
-const MOST_STATES: usize = FEW_STATES << 12;
-const FEW_STATES: usize = 1 << 10;
+const MOST_STATES: usize = 1 << 15;
+/// Steps of two threads that nothing interrupts any more.
+const MOST_STEPS: usize = 1 << 14;
+
+/// What an interruption finds before an instruction, and what it loses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point {
+    /// The instruction's address, and how far it is behind the beginning of the entry; none in ring 3.
+    pub address: u64,
+    /// See above.
+    pub offset: Option<i64>,
+    /// The instruction, in Intel's syntax.
+    pub instruction: String,
+    /// Whether RSP is the caller's, in some state or in all.
+    pub on_caller_stack: bool,
+    /// Whether GS has the base that ring 3 has.
+    pub has_user_gs: bool,
+    /// Of an interrupt, an NMI and a #MC: none where it cannot come, and what it loses, a word and a sentence each.
+    pub outcomes: [Option<Vec<(&'static str, String)>>; 3],
+}
 
 struct System {
     machine: RefCell<Preempted>,
     first: State,
-    /// The states in which the timer came.
+    /// The states that were gone on from, and those in which the timer came.
+    seen: RefCell<BTreeSet<u32>>,
     preempted: RefCell<HashSet<State>>,
 }
 
@@ -32,6 +54,11 @@ impl search::Machine for System {
 
     fn moves(&self, at: &State, mut each: impl FnMut(Move, State)) {
         let mut machine = self.machine.borrow_mut();
+        // Behind a loss nothing has to be looked for.
+        if machine.loss(*at).is_some() || machine.unmodelled().is_some() {
+            return;
+        }
+        self.seen.borrow_mut().insert(at.0);
         if let Some(next) = machine.execute(*at) {
             each(Move::Execute, next);
         }
@@ -42,12 +69,10 @@ impl search::Machine for System {
     }
 
     fn harm(&self, at: &State) -> Option<Harm> {
-        let machine = self.machine.borrow();
-        if machine.is_stopped(*at) {
-            return Some(Harm::Crash);
-        }
-        let own = Stack::User(machine.thread(*at));
-        (machine.is_in_ring_3(*at) && machine.stack(*at) != own).then_some(Harm::Condition)
+        self.machine.borrow().loss(*at).map(|loss| match loss {
+            Loss::Stops { .. } => Harm::Crash,
+            _ => Harm::Condition,
+        })
     }
 
     fn finished(&self, at: &State) -> bool {
@@ -57,40 +82,203 @@ impl search::Machine for System {
 
 /// Looks at every order of two threads that make a call each.
 pub(super) fn prove(entry: &Entry) -> Proof {
-    let (machine, first) = Preempted::new(entry.place, entry.mask);
-    let system = System { machine: RefCell::new(machine), first, preempted: RefCell::default() };
-    // A violation is near: behind it the stacks of a wrong entry have hundreds of thousands of states.
-    let mut states = FEW_STATES;
-    let found = loop {
-        let found = search::search(&system, Limits { states, ..Limits::default() });
-        if found.end == End::Complete || !found.harms.is_empty() || states >= MOST_STATES {
-            break found;
-        }
-        states *= 8;
+    explore(Kernel::of_place(entry.place, entry.mask)).map(|(_, proof)| proof).unwrap_or_default()
+}
+
+/// The same of an entry of one's own, and at each of its instructions what an interrupt, an NMI and a #MC lose.
+///
+/// # Errors
+/// An instruction that is not modelled; more states than are looked at.
+pub fn prove_own(entry: &OwnEntry) -> Result<Proof, OwnError> {
+    let (system, mut proof) = explore(entry.kernel.clone()).ok_or(OwnError::Segments)?;
+    let refused = |machine: &Preempted| machine.unmodelled().map(|why| OwnError::Unmodelled(why.to_owned()));
+    let mut machine = system.machine.into_inner();
+    if let Some(error) = refused(&machine) {
+        return Err(error);
+    }
+    if !proof.is_complete && proof.violation.is_none() {
+        return Err(OwnError::States(MOST_STATES));
+    }
+    let mut ends = HashMap::new();
+    // Where it loses something by itself no interruption has to be tried.
+    if finish(&mut machine, system.first, &mut ends).is_none() {
+        proof.points = points(&mut machine, &system.seen.into_inner(), entry.kernel.entry, &mut ends);
+    }
+    refused(&machine).map_or(Ok(proof), Err)
+}
+
+/// None where the GDT lacks a segment.
+fn explore(kernel: Kernel) -> Option<(System, Proof)> {
+    let (machine, first) = Preempted::new(kernel)?;
+    let (seen, preempted) = (RefCell::default(), RefCell::default());
+    let system = System { machine: RefCell::new(machine), first, seen, preempted };
+    let found = search::search(&system, Limits { states: MOST_STATES, ..Limits::default() });
+    // What has no way to the end has most often lost something.
+    let worst = |harm: Harm| [Harm::Crash, Harm::Condition].iter().position(|it| *it == harm).unwrap_or(2);
+    let first = found.harms.iter().min_by_key(|(harm, _)| worst(*harm));
+    let loss = first.map(|(_, schedule)| system.loss(schedule));
+    let violation = first.map(|(harm, schedule)| system.told(*harm, schedule));
+    let (preemptions, instructions) = {
+        let (machine, preempted) = (system.machine.borrow(), system.preempted.borrow());
+        let instructions: BTreeSet<u64> = preempted.iter().map(|state| machine.rip(*state)).collect();
+        (preempted.len(), instructions.len())
     };
-    let violation = found.harms.first().map(|(harm, schedule)| system.told(*harm, schedule));
-    let machine = system.machine.borrow();
-    let preempted = system.preempted.borrow();
-    let instructions: BTreeSet<u64> = preempted.iter().map(|state| machine.rip(*state)).collect();
-    Proof {
-        bounds: Bounds::TWO,
+    let proof = Proof {
         states: found.states,
-        preemptions: preempted.len(),
-        instructions: instructions.len(),
-        in_primitive: 0,
-        restarts: 0,
+        preemptions,
+        instructions,
         is_complete: found.end == End::Complete,
         violation,
+        lost: loss.map(|loss| word(loss).1),
+        ..Proof::default()
+    };
+    Some((system, proof))
+}
+
+/// What is lost on the way from a state to where both threads have made their calls, without further interruptions.
+fn finish(machine: &mut Preempted, from: State, ends: &mut HashMap<State, Option<Loss>>) -> Option<Loss> {
+    let (mut state, mut path) = (from, Vec::new());
+    let end = loop {
+        if let Some(known) = ends.get(&state) {
+            break *known;
+        }
+        if let Some(loss) = machine.loss(state) {
+            break Some(loss);
+        }
+        if machine.is_over(state) {
+            break None;
+        }
+        path.push(state);
+        let next = if machine.is_done(state) { machine.preempt(state) } else { machine.execute(state) };
+        match next {
+            Some(next) if path.len() < MOST_STEPS => state = next,
+            _ => break Some(Loss::Endless),
+        }
+    };
+    ends.extend(path.into_iter().map(|state| (state, end)));
+    end
+}
+
+/// What comes of interruptions at each instruction, in ring 3 and in ring 0.
+fn points(
+    machine: &mut Preempted,
+    seen: &BTreeSet<u32>,
+    entry: u64,
+    ends: &mut HashMap<State, Option<Loss>>,
+) -> Vec<Point> {
+    let mut all: BTreeMap<(bool, u64), Point> = BTreeMap::new();
+    for state in seen.iter().copied().map(State) {
+        let (in_ring_3, address) = (machine.is_in_ring_3(state), machine.rip(state));
+        // What is lost already is not lost by this interrupt.
+        let is_sound = finish(machine, state, ends).is_none();
+        let next = machine.preempt(state);
+        let losses = [
+            next.map(|next| finish(machine, next, ends).filter(|_| is_sound)),
+            Some(machine.strike(state, 0)),
+            Some(machine.strike(state, 1)),
+        ];
+        let own = Stack::Kernel(machine.thread(state));
+        let (on_caller_stack, has_user_gs) = (machine.stack(state) != own, !machine.has_kernel_gs(state));
+        let instruction = shortened(machine.text(state));
+        let point = all.entry((!in_ring_3, address)).or_insert_with(|| Point {
+            address,
+            offset: (!in_ring_3).then(|| address.wrapping_sub(entry) as i64),
+            instruction,
+            on_caller_stack: false,
+            has_user_gs: false,
+            outcomes: [const { None }; 3],
+        });
+        point.on_caller_stack |= on_caller_stack;
+        point.has_user_gs |= has_user_gs;
+        for (outcome, loss) in point.outcomes.iter_mut().zip(losses) {
+            let Some(loss) = loss else { continue };
+            let lost = outcome.get_or_insert_default();
+            if let Some(loss) = loss {
+                let said = (word(loss).0, sentence(loss));
+                if !lost.contains(&said) {
+                    lost.push(said);
+                }
+            }
+        }
+    }
+    all.into_values().collect()
+}
+
+/// An instruction whose target, an address of 16 digits, has no zeros before it.
+fn shortened(text: String) -> String {
+    const DIGITS: usize = 16;
+    match text.rsplit_once(' ') {
+        Some((front, target)) if target.len() == DIGITS + 1 => {
+            format!("{front} {}", target.trim_start_matches('0'))
+        }
+        _ => text,
+    }
+}
+
+/// A loss in a word, and as the verdict on an entry.
+fn word(loss: Loss) -> (&'static str, &'static str) {
+    match loss {
+        Loss::Stops { with_user_gs: true } => ("GS", "the processor stops"),
+        Loss::Stops { .. } => ("stops", "the processor stops"),
+        Loss::Arrival => ("stack", "a stack is exposed"),
+        Loss::Place => ("RIP", "a return is lost"),
+        Loss::Stack => ("stack", "a stack is lost"),
+        Loss::Gs => ("GS", "a base of GS is lost"),
+        Loss::Registers(_) => ("registers", "registers are lost"),
+        Loss::Flags => ("flags", "flags are lost"),
+        Loss::Segment(..) => ("segments", "a segment is lost"),
+        Loss::Endless => ("no return", "a call never ends"),
+    }
+}
+
+/// A loss in a sentence.
+fn sentence(loss: Loss) -> String {
+    const REGISTERS: [&str; 16] = [
+        "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
+        "r14", "r15",
+    ];
+    match loss {
+        Loss::Stops { with_user_gs: true } => {
+            "the processor shuts down: what the kernel reads or writes by gs is nowhere, for GS has the base of ring 3".to_owned()
+        }
+        Loss::Stops { .. } => "the processor shuts down: the kernel faults, and has no handler here".to_owned(),
+        Loss::Arrival => "its frame is pushed on the caller's stack, which is still loaded".to_owned(),
+        Loss::Place => "the thread is not back after its SYSCALL".to_owned(),
+        Loss::Stack => "a thread is back in ring 3 with a stack that is not its own".to_owned(),
+        Loss::Gs => "GS comes back with another base".to_owned(),
+        Loss::Registers(bits) => {
+            let names = (0..16).filter(|at| bits >> at & 1 != 0).map(|at| REGISTERS[at]);
+            format!("changed on return: {}", names.collect::<Vec<_>>().join(", "))
+        }
+        Loss::Flags => "RFLAGS are not the caller's on return".to_owned(),
+        Loss::Segment(register, selector) => {
+            let (name, right) = match register {
+                SegmentRegister::Cs => ("CS", "64-bit code"),
+                _ => ("SS", "writable data"),
+            };
+            format!(
+                "SYSRET makes {name} {:x}h, where the GDT has no {right} of ring 3: the next IRETQ to it faults. SYSRET wants STAR[63:48] \
+                 + 8 to be data and + 16 to be 64-bit code",
+                selector.0
+            )
+        }
+        Loss::Endless => "it never comes back".to_owned(),
     }
 }
 
 impl System {
+    fn loss(&self, schedule: &Schedule<Self>) -> Loss {
+        let last = schedule.steps.last().and_then(|(_, last)| self.machine.borrow().loss(*last));
+        last.unwrap_or(Loss::Endless)
+    }
+
     /// A violation, step by step.
     fn told(&self, harm: Harm, schedule: &Schedule<Self>) -> Counterexample {
         let machine = &mut self.machine.borrow_mut();
         let mut before = self.first;
         let mut steps = Vec::new();
         let (mut kept, mut thread) = (None, machine.thread(self.first));
+        let loss = schedule.steps.last().and_then(|(_, last)| machine.loss(*last));
         for (number, &(step, after)) in (1..).zip(&schedule.steps) {
             if machine.saved_stack(before) != machine.saved_stack(after) {
                 kept = Some((number, machine.thread(before)));
@@ -100,7 +288,7 @@ impl System {
             thread = machine.thread(before);
             before = after;
         }
-        let so = so(harm, (name(thread), machine.stack(before)), kept);
+        let so = so(loss, (name(thread), machine.stack(before)), kept);
         Counterexample { harm: Some(harm), steps, back_to: schedule.back_to, so }
     }
 }
@@ -111,8 +299,10 @@ fn told(machine: &mut Preempted, step: Move, before: State, after: State) -> Ste
         Move::Preempt => "timer".to_owned(),
     };
     let mut changes = Vec::new();
-    if machine.is_stopped(after) {
-        changes.push("the processor shuts down".to_owned());
+    if matches!(machine.loss(after), Some(Loss::Stops { .. })) {
+        let fault = if step == Move::Execute { machine.fault(before) } else { None };
+        let after = fault.map_or(String::new(), |fault| format!(" after {fault}"));
+        changes.push(format!("the processor shuts down{after}"));
     } else if step == Move::Preempt {
         changes.push(format!("{} runs", name(machine.thread(after))));
     } else {
@@ -141,18 +331,14 @@ fn named(stack: Stack) -> String {
 
 /// The outcome in a sentence, of the last step's thread and the stack that it has then. `kept` is the step that last wrote gs:8, and its
 /// thread.
-fn so(harm: Harm, (thread, stack): (char, Stack), kept: Option<(usize, usize)>) -> String {
-    match (harm, kept) {
-        (Harm::Condition, Some((step, by))) => format!(
+fn so(loss: Option<Loss>, (thread, stack): (char, Stack), kept: Option<(usize, usize)>) -> String {
+    match (loss, kept) {
+        (Some(Loss::Stack), Some((step, by))) => format!(
             "{thread} is back in ring 3 with the stack of {}, which {} left in gs:8 in step {step}: its own is lost",
             named(stack).trim_end_matches("'s"),
             name(by)
         ),
-        (Harm::Crash, _) => format!(
-            "The interrupt finds {thread} in ring 0 with the GS of ring 3: it does not exchange it, and what the kernel then reads or writes by \
-             gs is nowhere"
-        ),
-        (other, _) => other.to_string(),
+        (loss, _) => format!("{thread}: {}", sentence(loss.unwrap_or(Loss::Endless))),
     }
 }
 
