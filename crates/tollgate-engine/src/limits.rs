@@ -104,6 +104,15 @@ impl Quota {
     }
 }
 
+/// Of the reason why a case was left out the MiB that it needs and the limit, where it was memory.
+pub fn lack_of_memory(why: &str) -> Option<(u64, &str)> {
+    let (need, limit) = why.split_once(MORE)?;
+    Some((need.strip_suffix(" MiB")?.parse().ok()?, limit))
+}
+
+/// Between a need and the limit that it exceeds.
+pub const MORE: &str = " would be more than ";
+
 /// Amounts that other instances of the same process reserve, one after the other, as far as the limit allows.
 #[derive(Debug, Default)]
 pub struct Reserved {
@@ -146,7 +155,7 @@ impl Account {
         let held = Taken { account: Arc::clone(self), amount };
         match &self.allowed {
             Some(allowed) if taken > allowed.amount / self.unit.share().0 => {
-                Err(skip!("{} would be more than {}", self.unit.show(taken), self.limit(allowed)))
+                Err(skip!("{}{MORE}{}", self.unit.show(taken), self.limit(allowed)))
             }
             _ => Ok(held),
         }
@@ -208,6 +217,10 @@ mod tests {
         let refused = quota.clone().take_memory(64 << 20).expect_err("beyond the limit");
         let why = "128 MiB would be more than half of the 200 MiB that memory.max allows";
         assert_eq!(refused, Refusal::Skip(why.to_owned()));
+        let limit = "half of the 200 MiB that memory.max allows";
+        assert_eq!(lack_of_memory(why), Some((128, limit)));
+        let Refusal::Skip(other) = quota.take_processes(u64::MAX / 2).expect_err("beyond") else { panic!() };
+        assert_eq!(lack_of_memory(&other), None, "{other}");
         drop(first);
         assert!(quota.take_memory(100 << 20).is_ok());
         assert!(Quota::default().take_memory(u64::MAX / 2).is_ok());

@@ -45,7 +45,8 @@ pub fn text(summary: &Summary, width: usize) -> String {
         text.push_str(&format!("{}\n", put(&line, of_head)));
     }
     // The quality, a heading, and the last line.
-    let room = LINES.saturating_sub(text.lines().count() + 3);
+    let left_out = summary.without_memory().map_or(Vec::new(), |why| wrap(&clean(&why), width));
+    let room = LINES.saturating_sub(text.lines().count() + 3 + left_out.len());
     let mut rows = rows::Rows::headlines(summary, width);
     let lines = room.saturating_sub(rows.lines()).clamp(LEAST_EXPENSE_LINES, EXPENSE_LINES);
     let expenses = Expenses::new(summary, width, lines);
@@ -55,6 +56,7 @@ pub fn text(summary: &Summary, width: usize) -> String {
     text.push_str(&format!("{}{legend}\n", put(&quality, of_head.saturating_sub(legend.width()))));
     text.push_str(&rows.text());
     text.push_str(&expenses.text(width));
+    text.extend(left_out.into_iter().map(|line| line + "\n"));
     text.push_str(&cut(&more(summary, &expenses.shown), width));
     text.push('\n');
     text

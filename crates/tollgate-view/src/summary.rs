@@ -6,6 +6,7 @@ mod note;
 
 use std::collections::HashMap;
 
+use tollgate_engine::limits::lack_of_memory;
 use tollgate_model::compare::{Paired, paired_rows};
 use tollgate_model::disturbance::Disturbance;
 use tollgate_model::estimate::detection_limit;
@@ -135,6 +136,19 @@ impl<'a> Summary<'a> {
         let limits: Vec<f64> = limits.collect();
         let smallest = limits.iter().copied().min_by(f64::total_cmp)?;
         Some((smallest, limits.into_iter().max_by(f64::total_cmp)?))
+    }
+
+    /// How many cases were left out because their memory is more than a run may take, and how much that would have been.
+    pub fn without_memory(&self) -> Option<String> {
+        let lacking: Vec<(u64, &str)> =
+            self.rows.iter().filter_map(|row| lack_of_memory(row.why()?)).collect();
+        let (need, limit) = lacking.iter().max_by_key(|(need, _)| *need)?;
+        let up_to = if lacking.len() == 1 { "" } else { "up to " };
+        let cases = match lacking.len() {
+            1 => "1 case that needs".to_owned(),
+            cases => format!("{cases} cases that need"),
+        };
+        Some(format!("Left out: {cases} {up_to}{need} MiB of memory, more than {limit}"))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
+use tollgate_engine::limits::MORE;
 use tollgate_model::text::plainly;
 
 use super::topology::Sizes;
@@ -106,7 +107,7 @@ impl Region {
         const USERS: u64 = 22;
         let (fits, why) = match quota.memory_for_each(USERS) {
             Some((each, limit)) if each < bytes => {
-                let why = format!("{} MiB would be more than {limit}", bytes >> 20);
+                let why = format!("{} MiB{MORE}{limit}", bytes >> 20);
                 (each / HUGE as u64 * HUGE as u64, Some(Refusal::Skip(why)))
             }
             _ => (bytes, None),

@@ -59,6 +59,9 @@ pub fn text(summary: &Summary, options: Options) -> String {
     for finding in findings::of(summary) {
         text.push_str(&paragraph(&finding.sentence, width, ""));
     }
+    if let Some(why) = summary.without_memory() {
+        text.push_str(&paragraph(&clean(&why), width, ""));
+    }
     text.push_str(&method(summary, width));
     if options.bench {
         text.push_str(&bench(summary, width));
