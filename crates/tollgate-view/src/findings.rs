@@ -11,7 +11,7 @@ mod workloads;
 use crate::summary::Summary;
 
 pub use finding::Finding;
-pub(crate) use memory::{THRASH, sharing_rows};
+pub(crate) use memory::{SharingCurves, THRASH, sharing_curves, sharing_rows};
 
 /// The findings of a run.
 pub fn of(summary: &Summary) -> Vec<Finding> {

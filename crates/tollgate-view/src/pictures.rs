@@ -6,6 +6,7 @@ mod commands;
 pub mod curve;
 pub mod features;
 pub mod matrix;
+pub mod sharing;
 pub mod trade;
 
 use crate::summary::Summary;
@@ -20,6 +21,7 @@ pub fn all(summary: &Summary, width: usize) -> String {
     }
     let pictures = [
         curve::picture(summary, width),
+        sharing::picture(summary, width),
         matrix::picture(summary, width),
         trade::picture(summary, width),
         features::picture(summary, width),

@@ -1,5 +1,6 @@
 //! A value below the detection limit is `< limit`, and a few samples have a maximum and no p99, wherever a figure is shown.
 
+use tollgate_model::compare::Spread;
 use tollgate_model::own::EMPTY_LOOP;
 use tollgate_model::run::{SCHEMA, Tool};
 use tollgate_model::{
@@ -73,4 +74,77 @@ fn a_value_below_the_limit_is_less_than_it_in_words_and_in_no_picture() {
     let shown = tollgate_view::show::text::text(&summary, Options { width: Some(100), ..Options::default() });
     // A value that is not known has no share of the whole. Few samples have a maximum and no p99.
     insta::assert_snapshot!(anstream::adapter::strip_str(&shown));
+}
+
+#[test]
+fn cases_without_memory_are_said_where_a_run_ends() {
+    let mut run = run();
+    let summary = Summary::of(&run);
+    assert_eq!(summary.without_memory(), None);
+    for (kib, why) in [
+        (64, "128 MiB would be more than half of the 200 MiB that memory.max allows"),
+        (128, "256 MiB would be more than half of the 200 MiB that memory.max allows"),
+        (256, "a quarter of the caches is not known"),
+    ] {
+        let params = [("kib".to_owned(), ParamValue::from(kib))].into();
+        let case = Case { benchmark: "memory/latency".to_owned(), params };
+        run.measurements.push(Measurement { case, outcome: Outcome::Skipped { why: why.to_owned() } });
+    }
+    let said = "Left out: 2 cases that need up to 256 MiB of memory, more than half of the 200 MiB that memory.max allows";
+    let summary = Summary::of(&run);
+    assert_eq!(summary.without_memory().as_deref(), Some(said));
+    let screen = anstream::adapter::strip_str(&tollgate_view::screen::text(&summary, 80)).to_string();
+    assert!(
+        screen.lines().count() <= 43 && screen.lines().all(|line| line.chars().count() <= 80),
+        "{screen}"
+    );
+    for text in [screen, tollgate_view::show::text::text(&summary, Options::default())] {
+        let text = anstream::adapter::strip_str(&text).to_string();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(said), "{text}");
+    }
+}
+
+/// 48 samples of a store in six processes, about one time or about two.
+fn stores(kib: u64, shared: bool, times: [f64; 2]) -> Measurement {
+    let params = [
+        ("kib".to_owned(), ParamValue::from(kib)),
+        ("shared".to_owned(), ParamValue::Flag(shared)),
+        ("pair".to_owned(), "llc".into()),
+        ("order".to_owned(), "sequential".into()),
+        ("page".to_owned(), "4k".into()),
+    ];
+    let samples = (0..48).map(|at| times[at % 2] * (1.0 + (at * 7 % 48) as f64 / 10_000.0)).collect();
+    let whole = ProcessRounds { rounds: 8, ran: None, discarded: Vec::new() };
+    let of_lines = Measured { unit: Unit::NanosecondsPerLine, ops_per_sample: 509, ..measured([0.0; 7]) };
+    let measured = Measured { samples, processes: vec![whole; 6], group: "memory".to_owned(), ..of_lines };
+    let case = Case { benchmark: "memory/thrash".to_owned(), params: params.into() };
+    Measurement { case, outcome: Outcome::Measured(Box::new(measured)) }
+}
+
+#[test]
+fn sharing_is_two_curves_by_size_with_both_modes_of_a_case() {
+    let mut run = run();
+    run.measurements.clear();
+    let times = [
+        (8, [0.9; 2], [14.0, 30.0]),
+        (128, [1.0; 2], [12.0; 2]),
+        (2 << 10, [2.5; 2], [7.5; 2]),
+        (16 << 10, [6.0; 2], [6.0; 2]),
+    ];
+    for (kib, alone, shared) in times {
+        run.measurements.extend([stores(kib, false, alone), stores(kib, true, shared)]);
+    }
+    let summary = Summary::of(&run);
+    let shown = tollgate_view::show::text::text(&summary, Options { width: Some(80), ..Options::default() });
+    let shown = anstream::adapter::strip_str(&shown).to_string();
+    let (_, picture) = shown.split_once("memory/thrash: ns per line").expect("a picture");
+    assert!(picture.contains("sharing is slower up to 2M, and no longer"), "{picture}");
+    insta::assert_snapshot!(picture);
+    let page = tollgate_view::report::page_of(&[run], |_| None, &Spread::default()).render().expect("a page");
+    let figure = page.split("memory/thrash: a store where another core").nth(1).expect("a figure");
+    let figure = figure.split("</svg>").next().expect("a picture");
+    // A sign for each of the eight medians, and for both modes of one case.
+    assert_eq!(figure.matches("<use href=\"#m").count(), 8 + 2, "{figure}");
+    assert_eq!(figure.matches(" in 50 % of the samples").count(), 2, "{figure}");
 }

@@ -7,6 +7,7 @@ use tollgate_output::figures;
 
 use super::finding::{Finding, Known, apart, case, find};
 use crate::facts;
+use crate::pictures::curve::kib_in_words;
 use crate::summary::Summary;
 use crate::together::together;
 
@@ -31,6 +32,47 @@ pub(crate) fn sharing_rows(summary: &Summary) -> Vec<[String; 7]> {
     };
     let all = series(summary);
     all.iter().flat_map(|(key, points)| points.iter().map(move |point| row(key, point))).collect()
+}
+
+/// Stores alone and shared, of one pair, order and page.
+pub(crate) struct SharingCurves {
+    /// Those three.
+    pub(crate) name: String,
+    /// The size in KiB, and the cases alone and shared.
+    pub(crate) points: Vec<(u64, [Case; 2])>,
+    /// From which size on sharing takes no longer, in words.
+    pub(crate) ends: String,
+}
+
+/// The curves of every pair, order and page that has two sizes.
+pub(crate) fn sharing_curves(summary: &Summary) -> Vec<SharingCurves> {
+    let several = series(summary).into_iter().filter(|(_, points)| points.len() > 1);
+    let curves = several.map(|(key, mut points)| {
+        points.order_by_key(|point| point.kib);
+        let name = ["pair", "order", "page"].map(|name| value(&key, name));
+        let slower = |point: &Sharing| {
+            point.shared.estimate > point.alone.estimate && apart(point.shared.interval, point.alone.interval)
+        };
+        let size = |point: &Sharing| kib_in_words(point.kib as f64);
+        let ends = match points.iter().rposition(slower) {
+            None => "sharing takes no longer at any size".to_owned(),
+            Some(last) => match points.get(last + 1) {
+                Some(next) => format!(
+                    "sharing is slower up to {}, and no longer at {}",
+                    size(&points[last]),
+                    size(next)
+                ),
+                None => format!("sharing is slower up to {}, the largest", size(&points[last])),
+            },
+        };
+        let name = format!("{} pair, {} order, {} pages", name[0], name[1], name[2]);
+        SharingCurves {
+            name,
+            points: points.into_iter().map(|point| (point.kib, point.cases)).collect(),
+            ends,
+        }
+    });
+    curves.collect()
 }
 
 /// The sizes of each pair, order and page.

@@ -13,15 +13,15 @@ const HEIGHT: usize = 14;
 /// Columns before the axis: figures such as `1.41`.
 const MARGIN: usize = 7;
 /// A wider picture shows no more.
-const WIDEST: usize = 100;
+pub(super) const WIDEST: usize = 100;
 
 pub struct Point {
     /// The buffer's size.
     pub kib: f64,
     /// The latency of a load.
     pub ns: f64,
-    /// In pages of 2 MiB.
-    pub is_huge: bool,
+    /// Of the second curve: in pages of 2 MiB, or shared.
+    pub is_second: bool,
 }
 
 /// None where there are not at least two sizes.
@@ -41,7 +41,7 @@ pub fn points(summary: &Summary) -> Vec<Point> {
         .filter_map(|(case, figures)| {
             let kib = case.number("kib").filter(|&kib| kib > 0)? as f64;
             let ns = Some(figures.estimate.median).filter(|&ns| ns > 0.0)?;
-            Some(Point { kib, ns, is_huge: case.word("page") == Some("2m") })
+            Some(Point { kib, ns, is_second: case.word("page") == Some("2m") })
         })
         .collect()
 }
@@ -72,7 +72,7 @@ pub fn kib_in_words(kib: f64) -> String {
 }
 
 /// None where the points give no curve.
-fn draw(points: &[Point], caches: &[(String, f64)], width: usize) -> Option<String> {
+pub(super) fn draw(points: &[Point], caches: &[(String, f64)], width: usize) -> Option<String> {
     let across = Scale::new(points.iter().map(|point| point.kib), width.checked_sub(MARGIN + 3)?)?;
     let up = Scale::new(points.iter().map(|point| point.ns), HEIGHT)?;
     let mut canvas = vec![vec![' '; across.steps]; HEIGHT];
@@ -84,7 +84,7 @@ fn draw(points: &[Point], caches: &[(String, f64)], width: usize) -> Option<Stri
     for point in points {
         if let (Some(column), Some(row)) = (across.position(point.kib), up.position(point.ns)) {
             let cell = &mut canvas[row][column];
-            *cell = match (*cell, point.is_huge) {
+            *cell = match (*cell, point.is_second) {
                 ('○' | '◉', false) | ('●' | '◉', true) => '◉',
                 (_, false) => '●',
                 (_, true) => '○',
@@ -162,8 +162,8 @@ impl Scale {
 mod tests {
     use super::*;
 
-    fn point(kib: f64, ns: f64, is_huge: bool) -> Point {
-        Point { kib, ns, is_huge }
+    fn point(kib: f64, ns: f64, is_second: bool) -> Point {
+        Point { kib, ns, is_second }
     }
 
     #[test]

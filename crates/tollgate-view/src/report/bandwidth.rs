@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tollgate_output::figures;
 
+use super::curves::of_sizes;
 use super::panels::panels;
 use super::subject::{Subject, is_drawn};
 use crate::page::{Axis, Curve, Curves, Drawing, Figure, Key, Point, Sign, Table, Text, Tick};
@@ -30,12 +31,7 @@ pub fn figure(subjects: &[Subject]) -> Option<Figure> {
         Some((values().min_by(f64::total_cmp)?, values().max_by(f64::total_cmp)?))
     };
     let ((least, most), (slowest, fastest)) = (ends(|rate| rate.kib)?, ends(|rate| rate.bytes)?);
-    let powers = (least.log2().ceil() as i32..=most.log2().floor() as i32).filter(|power| power % 2 == 0);
-    let size = |power: i32| {
-        let kib = 2_f64.powi(power);
-        Tick { at: kib, name: curve::kib_in_words(kib).into(), is_main: power % 4 == 0 }
-    };
-    let across = Axis::logarithmic(least, most, powers.map(size).collect())?;
+    let across = of_sizes(least, most)?;
     let (low, high) = (slowest / 1.5, fastest * 1.5);
     let rate =
         |power: i32| Tick { at: 2_f64.powi(power), name: per_second(2_f64.powi(power)), is_main: true };

@@ -8,8 +8,12 @@ use tollgate_output::figures;
 
 use super::panels::panels;
 use super::subject::{Subject, is_drawn};
-use crate::page::{Axis, Curve, Curves, Drawing, Figure, Key, Plateau, Point, Sign, Table, Text, Tick};
-use crate::pictures::curve;
+use crate::findings::{SharingCurves, sharing_curves};
+use crate::page::{
+    Axis, Curve, Curves, Drawing, Figure, Key, MAX_ENVIRONMENTS, Panel, Plateau, Point, Sign, Table, Text,
+    Tick,
+};
+use crate::pictures::{curve, sharing};
 
 fn ns(value: f64) -> String {
     figures::estimate(value, Unit::Nanoseconds)
@@ -27,20 +31,14 @@ pub fn latency(subjects: &[Subject]) -> Option<Figure> {
     let up = Axis::around_times(all().map(|point| point.ns))?;
     let least = all().map(|point| point.kib).min_by(f64::total_cmp)?;
     let most = all().map(|point| point.kib).max_by(f64::total_cmp)?;
-    // Each fourth doubling is named, counted from 1 KiB.
-    let doublings = (least.log2().ceil() as i32..=most.log2().floor() as i32).filter(|power| power % 2 == 0);
-    let ticks = doublings.map(|power| {
-        let kib = 2_f64.powi(power);
-        Tick { at: kib, name: curve::kib_in_words(kib).into(), is_main: power % 4 == 0 }
-    });
-    let across = Axis::logarithmic(least, most, ticks.collect())?;
+    let across = of_sizes(least, most)?;
     let draw = |subject: &Subject| {
         let points = found.get(subject.look).filter(|points| !points.is_empty())?;
-        let of = |look: usize, is_huge: bool| Curve {
+        let of = |look: usize, is_second: bool| Curve {
             look,
             points: points
                 .iter()
-                .filter(|point| point.is_huge == is_huge)
+                .filter(|point| point.is_second == is_second)
                 .map(|point| Point {
                     x: point.kib,
                     y: point.ns,
@@ -66,10 +64,82 @@ pub fn latency(subjects: &[Subject]) -> Option<Figure> {
     })
 }
 
+/// An axis of sizes. Each fourth doubling is named, counted from 1 KiB.
+pub fn of_sizes(least: f64, most: f64) -> Option<Axis> {
+    let doublings = (least.log2().ceil() as i32..=most.log2().floor() as i32).filter(|power| power % 2 == 0);
+    let ticks = doublings.map(|power| {
+        let kib = 2_f64.powi(power);
+        Tick { at: kib, name: curve::kib_in_words(kib).into(), is_main: power % 4 == 0 }
+    });
+    Axis::logarithmic(least, most, ticks.collect())
+}
+
+/// More pictures of sharing are not drawn.
+const MOST_PANELS: usize = 12;
+
+/// Stores to lines that another core stores to as well, beside stores to other lines, by the size of the buffer.
+pub fn sharing(subjects: &[Subject]) -> Option<Figure> {
+    let found: Vec<Vec<SharingCurves>> =
+        subjects.iter().map(|subject| sharing_curves(&subject.summary)).collect();
+    let all =
+        || subjects.iter().zip(&found).flat_map(|(subject, all)| all.iter().map(move |one| (subject, one)));
+    let points = all().flat_map(|(subject, curves)| sharing::points(&subject.summary, curves));
+    let points: Vec<curve::Point> = points.collect();
+    let up = Axis::around_times(points.iter().map(|point| point.ns))?;
+    let sizes = || points.iter().map(|point| point.kib);
+    let across = of_sizes(sizes().min_by(f64::total_cmp)?, sizes().max_by(f64::total_cmp)?)?;
+    let panel = |(subject, curves): (&Subject, &SharingCurves)| {
+        let size = |kib: u64| curve::kib_in_words(kib as f64);
+        let medians = |look: usize| Curve {
+            look,
+            points: (curves.points.iter())
+                .filter_map(|(kib, cases)| {
+                    let figures =
+                        subject.summary.figures(&cases[look]).filter(|figures| is_drawn(figures))?;
+                    let title = format!("{}: {}", size(*kib), figures.in_words()).into();
+                    Some(Point { x: *kib as f64, y: figures.estimate.median, title })
+                })
+                .collect(),
+        };
+        // A curve of one point is a sign without a line.
+        let modes = curves.points.iter().flat_map(|(kib, cases)| {
+            cases.iter().enumerate().flat_map(move |(look, case)| {
+                let modes = subject.summary.figures(case).map_or(&[][..], |figures| &figures.estimate.modes);
+                let modes = modes.iter().filter(|mode| modes.len() > 1 && mode.at > 0.0);
+                modes.map(move |mode| {
+                    let share = figures::percent(mode.share);
+                    let title = format!("{}: {} in {share} of the samples", size(*kib), ns(mode.at)).into();
+                    Curve { look, points: vec![Point { x: *kib as f64, y: mode.at, title }] }
+                })
+            })
+        });
+        let caches = curve::caches(&subject.summary.run.facts);
+        let marked = caches.into_iter().map(|(name, kib)| Tick { at: kib, name: name.into(), is_main: true });
+        let drawn = [medians(0), medians(1)].into_iter().chain(modes).collect();
+        let drawing = Curves { marked: marked.collect(), ..Curves::new(&across, &up, drawn) };
+        Panel {
+            name: Some(Text::new(&format!("{}{}: {}", subject.prefix(", "), curves.name, curves.ends))),
+            environment: subject.is_one_of_several.then_some(subject.look.min(MAX_ENVIRONMENTS)),
+            drawing: Drawing::Curves(drawing),
+        }
+    };
+    Some(Figure {
+        is_folded: true,
+        title: "memory/thrash: a store where another core stores to the same lines".into(),
+        description: "Nanoseconds a line by the size of the buffer; both axes are logarithmic. The distance of the two curves is the \
+                      latency of sharing. A case with two modes has a sign for each, beside its median on the line. The table of this \
+                      suite has the figures."
+            .into(),
+        keys: vec![key(0, "other lines"), key(1, "the same lines")],
+        panels: all().take(MOST_PANELS).map(panel).collect(),
+        ..Figure::default()
+    })
+}
+
 /// The latency of each cache and of memory: the median of the loads whose memory is well inside it. The pages of 4 KiB are
 /// the curve of most programs; huge ones, where they were measured, have no misses of the TLB in it.
 fn plateaus(points: &[curve::Point], caches: &[(String, f64)]) -> Vec<Plateau> {
-    let is_huge = points.iter().any(|point| point.is_huge);
+    let is_huge = points.iter().any(|point| point.is_second);
     let most = points.iter().map(|point| point.kib).fold(0.0, f64::max);
     let mut from = 0.0;
     let mut plateaus = Vec::new();
@@ -77,7 +147,7 @@ fn plateaus(points: &[curve::Point], caches: &[(String, f64)]) -> Vec<Plateau> {
     for (name, end) in ends.chain([("memory", f64::INFINITY)]) {
         // Near an end a part of the memory is in the next cache.
         let inside = |kib: f64| kib >= from * 1.5 && kib <= end * 0.75;
-        let loads = points.iter().filter(|point| point.is_huge == is_huge && inside(point.kib));
+        let loads = points.iter().filter(|point| point.is_second == is_huge && inside(point.kib));
         let (sizes, times): (Vec<f64>, Vec<f64>) = loads.map(|point| (point.kib, point.ns)).unzip();
         if let (Some(at), Some(least)) = (median(&times), sizes.iter().copied().reduce(f64::min)) {
             let largest = sizes.into_iter().fold(least, f64::max).min(most);
@@ -99,7 +169,7 @@ fn latency_numbers(subjects: &[Subject], found: &[Vec<curve::Point>]) -> Table {
     let row = |kib: u64| {
         let cells = found.iter().flat_map(|points| {
             kinds.map(|(is_huge, _)| {
-                let point = points.iter().find(|point| point.kib as u64 == kib && point.is_huge == is_huge);
+                let point = points.iter().find(|point| point.kib as u64 == kib && point.is_second == is_huge);
                 Text::from(point.map_or("–".to_owned(), |point| ns(point.ns)))
             })
         });

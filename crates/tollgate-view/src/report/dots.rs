@@ -1,13 +1,11 @@
 //! Estimates of a suite as marks, a row a case.
 
-use std::collections::BTreeMap;
-
-use tollgate_model::{Case, ParamValue, Unit};
+use tollgate_model::{Case, Unit};
 use tollgate_output::figures;
 
 use super::curves::CREATIONS;
-use super::panels::{keys, rows_of_times, signs};
-use super::subject::{Subject, figures_of_all, is_drawn, mark};
+use super::panels::keys;
+use super::subject::{Subject, figures_of_all};
 use super::{bandwidth, ipc, ruler, scaling};
 use crate::findings::THRASH;
 use crate::page::{Axis, Drawing, Figure, Mark, PictureRow, Rows, Text};
@@ -85,50 +83,4 @@ fn is_below(subjects: &[Subject], case: &Case) -> bool {
 /// `seccomp, instructions=32` for `seccomp{instructions=32}`.
 fn plainly(case: &str) -> String {
     case.replace('{', ", ").replace('}', "")
-}
-
-/// The common parameters of two cases of which one shares its lines: pages, order, KiB.
-type Key3 = (String, String, u64);
-
-/// Stores to lines that another core stores to as well, compared with stores to other lines.
-pub fn sharing(subjects: &[Subject]) -> Option<Figure> {
-    let panels = rows_of_times(subjects, pairs_of)?;
-    Some(Figure {
-        is_folded: true,
-        title: "memory/thrash: a store where another core stores to the same lines".into(),
-        description: "Nanoseconds a line, by how much memory is gone through, in which order and on which pages. The distance of \
-                      the two signs is the latency of sharing. The table of this suite has the figures."
-            .into(),
-        keys: signs(&["other lines", "the same lines"]),
-        panels,
-        ..Figure::default()
-    })
-}
-
-fn pairs_of(subject: &Subject) -> Vec<PictureRow> {
-    let mut pairs: BTreeMap<Key3, Vec<_>> = BTreeMap::new();
-    let drawn =
-        subject.summary.measured().filter(|(case, figures)| case.benchmark == THRASH && is_drawn(figures));
-    for (case, figures) in drawn {
-        let text = |name: &str| case.word(name).unwrap_or_default().to_owned();
-        let Some(kib) = case.number("kib") else { continue };
-        let is_shared = case.params.get("shared") == Some(&ParamValue::Flag(true));
-        let pair = pairs.entry((text("page"), text("order"), kib)).or_default();
-        let words = figures.in_words();
-        pair.push((mark(usize::from(is_shared), figures), words));
-    }
-    let named = |((page, order, kib), pair): (Key3, Vec<(Mark, String)>)| {
-        let (marks, words): (Vec<Mark>, Vec<String>) = pair.into_iter().unzip();
-        let words = match words.as_slice() {
-            [one, other] => figures::from_to(one, other),
-            words => words.concat(),
-        };
-        PictureRow {
-            name: Text::label(&format!("{} {order}, {page} pages", curve::kib_in_words(kib as f64))),
-            value: words.into(),
-            verdict: None,
-            marks,
-        }
-    };
-    pairs.into_iter().filter(|(_, marks)| marks.len() == 2).take(MOST).map(named).collect()
 }

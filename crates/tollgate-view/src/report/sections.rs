@@ -30,7 +30,7 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
             curves::latency(subjects),
             bandwidth::figure(subjects),
             matrix::figure(subjects),
-            dots::sharing(subjects),
+            curves::sharing(subjects),
         ],
         "locks" => vec![locks::figure(subjects)],
         scaling::SUITE => vec![scaling::figure(subjects)],
