@@ -20,14 +20,15 @@ use tollgate_model::{Fact, traced::Backend};
 use super::benchmark::{Chosen, Commands};
 use super::run::{BenchError, Findings};
 use super::selection::Group;
+use super::versus::executor::Halt;
 use super::{interrupt, plan::Plan};
 use tollgate_model::stats::random::Random;
 
-pub(crate) use executor::{Attempt, Executor, Halt, NO_TIME, Phase};
+pub(crate) use executor::{Attempt, Executor, NO_TIME, Phase};
 pub(crate) use local::Local;
 pub(crate) use protocol::{CommandAnswer, CommandRequest};
 use record::ExecutedCase;
-pub(crate) use serve::{Line, serve};
+pub(crate) use serve::Served;
 
 /// The greatest number of repetitions of a case in a run without environments.
 const MOST_REPETITIONS: usize = 64;
@@ -322,9 +323,8 @@ impl Run<'_, '_> {
 }
 
 fn ended(halt: Halt, side: usize) -> Stop {
-    match halt {
-        Halt::Lost(why) => Stop::Lost(why),
-        Halt::Over(why) => Stop::Run(End::Over(side, why)),
-        Halt::Run(error) => Stop::Run(End::Run(error)),
-    }
+    halt.map(|error| match error {
+        BenchError::NoEnvironment(why) => End::Over(side, why),
+        error => End::Run(error),
+    })
 }

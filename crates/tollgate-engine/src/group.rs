@@ -16,7 +16,7 @@ use super::{ending::Ending, interrupt};
 
 /// The interval between two looks at a process that measures. On one processor each wake-up of the parent disturbs the
 /// measurement, so they are rare.
-pub(super) const LOOK: Duration = Duration::from_millis(40);
+pub(crate) const LOOK: Duration = Duration::from_millis(40);
 
 /// Runs `work` in the first process of a new group, a fork of this one, which exits with the status that it returns.
 /// The group is killed at `deadline`, when the user asks to stop, or when `goes_on`, which is called repeatedly, says no.

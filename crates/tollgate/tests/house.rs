@@ -428,6 +428,16 @@ fn a_thread_that_cannot_start_is_no_panic() {
     assert_eq!(callers(&["thread::spawn", "scope.spawn"]), BTreeSet::new());
 }
 
+/// `tollgate_alternation` decides which side is executed next, and when a comparison ends. In a bench process the batches of a round have a
+/// random order of their own.
+#[test]
+fn which_side_runs_next_is_decided_in_one_place() {
+    let draw = ["tollgate-alternation/order.rs", "tollgate-engine/worker.rs"];
+    assert_eq!(callers(&["shuffle"]), draw.map(str::to_owned).into());
+    let ends = ["tollgate-alternation/case.rs".to_owned()];
+    assert_eq!(callers(&["settled_interval", "is_precise"]), ends.into());
+}
+
 /// What somebody's tests build with the library, which is promised in docs/library.md.
 #[test]
 fn the_library_brings_at_most_ten_crates() {

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tollgate_model::text::said_by;
 
-use super::super::commands::{CommandAnswer, CommandRequest, Line};
+use super::super::group::LOOK;
 use super::super::interrupt;
 use super::super::run::BenchError;
 use super::super::versus::executor::Halt;
 use super::frame::{self, Inbox};
-use super::protocol::{Answer, Request, SIGN};
+use super::protocol::{Answer, SIGN};
 use super::streams::Streams;
 
 /// The agent's streams, for whole commands.
@@ -32,20 +32,34 @@ impl AgentLine<'_> {
             Err(error) => Err(error.into()),
         }
     }
-}
 
-impl AgentLine<'_> {
-    /// Does the work for a request, gives signs of life meanwhile, and says its answer. What comes in before its end stops it.
-    pub fn work(&mut self, work: impl FnOnce(&mut dyn FnMut()) -> Result<Answer, Halt>) -> io::Result<()> {
-        let mut said = Instant::now();
-        let answer = work(&mut || {
+    /// Whether the line has ended, or something was said that no answer is awaited for. Does not wait.
+    fn is_over(&self) -> bool {
+        !self.inbox.rest().is_empty() || self.is_readable(Duration::ZERO).unwrap_or(true)
+    }
+
+    /// Does the work for a request, gives signs of life meanwhile, and says its answer. What comes in before its end stops it. The work says
+    /// what it does, or nothing.
+    pub fn work(
+        &mut self,
+        work: impl FnOnce(&mut dyn FnMut(&str)) -> Result<Answer, Halt>,
+    ) -> io::Result<()> {
+        let began = Instant::now();
+        let (mut looked, mut said, mut told) = (None, began, String::new());
+        let answer = work(&mut |what| {
+            let now = Instant::now();
+            if looked.is_some_and(|looked| now - looked < LOOK) {
+                return;
+            }
+            looked = Some(now);
             if self.is_over() {
                 interrupt::stop_step();
             }
-            if said.elapsed() >= SIGN {
-                said = Instant::now();
+            if what != told || now - said >= SIGN {
+                (said, told) = (now, what.to_owned());
+                let sign = if what.is_empty() { Answer::Running(None) } else { Answer::Doing(told.clone()) };
                 // That the line has ended is seen by the next request.
-                let _ = frame::write(&mut self.streams.output, &Answer::Running(None));
+                let _ = frame::write(&mut self.streams.output, &sign);
             }
         });
         let was_stopped = interrupt::resume();
@@ -60,32 +74,5 @@ impl AgentLine<'_> {
             Err(Halt::Lost(why)) => why,
         };
         frame::write(&mut self.streams.output, &Answer::Failed(why))
-    }
-}
-
-impl Line for AgentLine<'_> {
-    fn say(&mut self, answer: CommandAnswer) -> io::Result<()> {
-        frame::write(&mut self.streams.output, &Answer::Command(answer))
-    }
-
-    fn next(&mut self) -> io::Result<Option<CommandRequest>> {
-        /// A signal may come just before the wait.
-        const LOOK: Duration = Duration::from_millis(250);
-        loop {
-            match self.inbox.next::<Request>().map_err(io::Error::other)? {
-                Some(Request::Command(request)) => return Ok(Some(request)),
-                Some(_) => {
-                    let why = "whole commands were not finished with".to_owned();
-                    frame::write(&mut self.streams.output, &Answer::Failed(why))?;
-                }
-                None if interrupt::requested().is_some() => return Ok(None),
-                None if self.is_readable(LOOK)? && !self.streams.read_to(self.inbox)? => return Ok(None),
-                None => {}
-            }
-        }
-    }
-
-    fn is_over(&mut self) -> bool {
-        !self.inbox.rest().is_empty() || self.is_readable(Duration::ZERO).unwrap_or(true)
     }
 }

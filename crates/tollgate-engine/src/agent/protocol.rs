@@ -193,6 +193,8 @@ pub enum Answer {
     },
     /// It is still at it, with this instance.
     Running(Option<usize>),
+    /// It is still at it, with this.
+    Doing(String),
     /// The bench process is prepared, and waits for its first turn.
     Ready,
     /// The turn is over, or the pages were touched.

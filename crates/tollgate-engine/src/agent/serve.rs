@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tollgate_model::text::said_by;
-use tollgate_os::children::{Inherited, Subreaper};
+use tollgate_os::children::Subreaper;
 
-use super::super::commands::{self, CommandRequest};
+use super::super::commands::{CommandRequest, Served};
 use super::super::ending::Ending;
 use super::super::limits::Limits;
 use super::super::other_cpus::OtherCpus;
@@ -18,7 +18,7 @@ use super::super::storage::Storage;
 use super::super::supervisor::Isolation;
 use super::super::versus::{self, executor::Halt};
 use super::super::worker::Task;
-use super::super::{cpu, group, interrupt, topology};
+use super::super::{cpu, interrupt, topology};
 use super::bench::Bench;
 use super::commands::AgentLine;
 use super::frame::{self, Inbox};
@@ -57,6 +57,7 @@ struct Agent<'a> {
     limits: Option<Limits>,
     storage: Option<Result<Storage, String>>,
     bench: Option<Bench>,
+    served: Served,
     _subreaper: Subreaper,
 }
 
@@ -80,6 +81,7 @@ impl<'a> Agent<'a> {
             limits: None,
             storage: None,
             bench: None,
+            served: Served::default(),
             _subreaper: Subreaper::begin(),
         })
     }
@@ -132,7 +134,7 @@ impl<'a> Agent<'a> {
                     Err(why) => self.say(&Answer::Failed(why)),
                 }
             }
-            Request::Command(request) => self.commands(request),
+            Request::Command(request) => self.command(request),
             Request::Execute { number, order } => self.at_work(|executor, tick| {
                 let execution = Box::new(executor.execute(&order, tick)?);
                 Ok(Answer::Executed { number, execution })
@@ -173,17 +175,21 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Executes whole commands until their fixture is gone. They may use all processors.
-    fn commands(&mut self, first: CommandRequest) -> io::Result<()> {
-        self.bench = None;
-        self.other_cpus = None;
+    /// Takes a step of whole commands. They may use all processors.
+    fn command(&mut self, request: CommandRequest) -> io::Result<()> {
+        (self.bench, self.other_cpus) = (None, None);
+        let is_last = request == CommandRequest::Finish;
         let storage = self.storage.get_or_insert_with(|| (self.means.storage)()).clone();
-        let inherited = Inherited::now();
         let mut line = AgentLine { streams: &mut self.streams, inbox: &mut self.inbox };
-        let served = commands::serve(first, storage, self.means.find, &mut line);
-        group::end_strays(&inherited);
-        self.other_cpus = Some(OtherCpus::except(self.cpu, self.allowed.clone()));
-        served
+        line.work(|say| {
+            let answer =
+                self.served.meet(request, storage, self.means.find, &mut |progress| say(&progress.what));
+            Ok(Answer::Command(answer?))
+        })?;
+        if is_last {
+            self.other_cpus = Some(OtherCpus::except(self.cpu, self.allowed.clone()));
+        }
+        Ok(())
     }
 
     /// Works on a command of the user, which may use all processors.
@@ -193,12 +199,13 @@ impl<'a> Agent<'a> {
     ) -> io::Result<()> {
         (self.bench, self.other_cpus) = (None, None);
         let mut line = AgentLine { streams: &mut self.streams, inbox: &mut self.inbox };
-        line.work(|tick| work(self.means.executor, tick))
+        line.work(|say| work(self.means.executor, &mut || say("")))
     }
 
     fn facts(&mut self, moment: Moment) -> tollgate_model::Facts {
         if moment == Moment::After {
             // Its maker may remove the directory now.
+            self.served.end();
             (self.bench, self.storage) = (None, None);
         }
         (self.means.facts)(moment)

@@ -8,12 +8,13 @@ use tollgate_model::{Fact, traced::Backend};
 use crate::benchmark::Chosen;
 use crate::fixture::Execution;
 use crate::refusal::Refusal;
-use crate::run::BenchError;
+use crate::versus::executor::Halt;
 
 /// The reason of a case that was never executed.
 pub(crate) const NO_TIME: &str = "the run's time was over before its first repetition";
 
-/// A place where whole commands are executed, one step after the other.
+/// A place where whole commands are executed, one step after the other. A setting that it needs and cannot have is
+/// [`BenchError::NoEnvironment`](crate::run::BenchError::NoEnvironment): nothing more is executed anywhere.
 pub(crate) trait Executor {
     /// Makes the fixture of these cases, and each of them ready. For each the reason if it cannot be executed.
     fn prepare(&mut self, cases: &[Chosen], until: Instant) -> Result<Vec<Option<Refusal>>, Halt>;
@@ -53,15 +54,4 @@ pub(crate) enum Attempt {
     Refused(Refusal),
     /// Its time was over before it ended.
     OutOfTime,
-}
-
-/// Why a place executes nothing more.
-#[derive(Debug)]
-pub(crate) enum Halt {
-    /// The environment ended; the others go on.
-    Lost(String),
-    /// A setting that the environment needs cannot be made: nothing more is executed anywhere.
-    Over(String),
-    /// The run ends, or the user stops it.
-    Run(BenchError),
 }

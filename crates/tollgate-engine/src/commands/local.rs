@@ -5,12 +5,13 @@ use std::time::Instant;
 use tollgate_model::Fact;
 use tollgate_model::traced::Backend;
 
-use super::executor::{Attempt, Executor, Halt, NO_TIME, Phase};
+use super::executor::{Attempt, Executor, NO_TIME, Phase};
 use crate::benchmark::{Chosen, Commands, Kind};
 use crate::fixture::{Fixture, Stop};
 use crate::plan::{Place, Plan};
 use crate::refusal::Refusal;
 use crate::run::{Progress, RunContext};
+use crate::versus::executor::Halt;
 
 /// Executes whole commands in this process.
 pub(crate) struct Local<'a> {
@@ -18,7 +19,7 @@ pub(crate) struct Local<'a> {
     began: Instant,
     suite: Place,
     watch: &'a mut dyn FnMut(&Progress),
-    fixture: Option<Box<dyn Fixture>>,
+    pub(super) fixture: Option<Box<dyn Fixture>>,
     has_prepared: bool,
 }
 

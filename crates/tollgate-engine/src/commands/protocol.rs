@@ -39,8 +39,6 @@ pub(crate) enum CommandRequest {
 /// From the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum CommandAnswer {
-    /// It is at work on this. An answer follows.
-    Doing(String),
     /// For each case the reason if it cannot be executed.
     Prepared(Vec<Option<Refusal>>),
     /// The best backend; None where none is known.
@@ -49,6 +47,4 @@ pub(crate) enum CommandAnswer {
     Did(Attempt),
     /// The fixture is gone. Facts of what was executed.
     Finished(Vec<(String, Fact)>),
-    /// Nothing can be executed here.
-    Failed(String),
 }

@@ -1,101 +1,62 @@
 //! An agent's part: it executes whole commands as the coordinator asks.
 
-use std::cell::RefCell;
-use std::io;
 use std::time::{Duration, Instant};
 
-use tollgate_model::text::said_by;
-use tollgate_model::{Case, Fact};
+use tollgate_model::Case;
+use tollgate_os::children::Inherited;
 
-use super::executor::{Attempt, Executor, Halt};
+use super::executor::{Attempt, Executor};
 use super::local::Local;
 use super::protocol::{CommandAnswer, CommandRequest};
 use crate::benchmark::{Benchmark, Chosen};
+use crate::fixture::Fixture;
+use crate::group;
 use crate::plan::{Place, Plan};
 use crate::refusal::Refusal;
-use crate::run::{BenchError, Progress};
+use crate::run::Progress;
 use crate::storage::Storage;
-use crate::{group, interrupt};
+use crate::versus::executor::Halt;
 
-/// The agent's end of the line to its coordinator.
-pub(crate) trait Line {
-    /// Writes an answer.
-    fn say(&mut self, answer: CommandAnswer) -> io::Result<()>;
-    /// The next request about whole commands. None at the end of the line.
-    fn next(&mut self) -> io::Result<Option<CommandRequest>>;
-    /// Whether the line has ended, or something was said that no answer is awaited for. Does not wait.
-    fn is_over(&mut self) -> bool;
-}
-
-/// Serves requests until the fixture is finished with, or the line ends.
-///
-/// # Errors
-/// Those of the line.
-pub(crate) fn serve(
-    first: CommandRequest,
-    storage: Result<Storage, String>,
-    find: fn(&str) -> Option<&'static Benchmark>,
-    line: &mut dyn Line,
-) -> io::Result<()> {
-    // Each request has its time; there is no other budget here.
-    let plan = Plan { storage, ..Plan::within(Duration::ZERO) };
-    let line = RefCell::new(line);
-    let began = Instant::now();
-    let (mut looked, mut said) = (began, None);
-    let mut watch = |progress: &Progress| {
-        let now = Instant::now();
-        if now - looked < group::LOOK {
-            return;
-        }
-        looked = now;
-        let mut line = line.borrow_mut();
-        if line.is_over() {
-            interrupt::stop_step();
-        }
-        if said.as_ref().is_none_or(|(what, at)| *what != progress.what || now - *at >= SIGN) {
-            said = Some((progress.what.clone(), now));
-            // That the line has ended is seen by the next request.
-            let _ = line.say(CommandAnswer::Doing(progress.what.clone()));
-        }
-    };
-    let mut cases = Known::default();
-    let mut local = Local::new(&plan, began, Place::default(), &mut watch);
-    let mut next = Some(first);
-    while let Some(request) = next {
-        let is_last = request == CommandRequest::Finish;
-        let answer = cases.meet(request, &mut local, find);
-        let stopped = interrupt::resume();
-        match answer {
-            Ok(answer) => line.borrow_mut().say(answer)?,
-            // The coordinator did not wait for the answer.
-            Err(Halt::Run(BenchError::Interrupted(_))) if stopped => {}
-            Err(Halt::Run(BenchError::NoProcess(error))) => {
-                let why = format!("no process can be started: {}", said_by("process", &error));
-                line.borrow_mut().say(CommandAnswer::Failed(why))?;
-            }
-            Err(Halt::Run(error)) => line.borrow_mut().say(CommandAnswer::Failed(error.to_string()))?,
-            Err(Halt::Lost(why) | Halt::Over(why)) => line.borrow_mut().say(CommandAnswer::Failed(why))?,
-        }
-        if is_last {
-            break;
-        }
-        next = line.borrow_mut().next()?;
-    }
-    Ok(())
-}
-
-/// A sign of life at least so often.
-const SIGN: Duration = Duration::from_millis(250);
-
-/// The cases of a preparation.
+/// What an agent keeps from request to request, until the fixture is finished with.
 #[derive(Default)]
-struct Known {
-    /// For each case of the request its place among those that this build knows.
+pub(crate) struct Served {
+    fixture: Option<Box<dyn Fixture>>,
+    /// For each case of the preparation its place among those that this build knows.
     places: Vec<Option<usize>>,
+    /// The processes that were there before.
+    before: Option<Inherited>,
 }
 
-impl Known {
-    fn meet(
+impl Served {
+    /// Meets a request. Each has its time; there is no other budget here.
+    ///
+    /// # Errors
+    /// See [`Halt`].
+    pub fn meet(
+        &mut self,
+        request: CommandRequest,
+        storage: Result<Storage, String>,
+        find: fn(&str) -> Option<&'static Benchmark>,
+        watch: &mut dyn FnMut(&Progress),
+    ) -> Result<CommandAnswer, Halt> {
+        self.before.get_or_insert_with(Inherited::now);
+        let plan = Plan { storage, ..Plan::within(Duration::ZERO) };
+        let mut local = Local::new(&plan, Instant::now(), Place::default(), watch);
+        local.fixture = self.fixture.take();
+        let answer = self.answer(request, &mut local, find);
+        self.fixture = local.fixture.take();
+        answer
+    }
+
+    /// Removes the fixture, and ends the processes that commands left.
+    pub fn end(&mut self) {
+        self.fixture = None;
+        if let Some(before) = self.before.take() {
+            group::end_strays(&before);
+        }
+    }
+
+    fn answer(
         &mut self,
         request: CommandRequest,
         local: &mut Local,
@@ -110,15 +71,16 @@ impl Known {
                 Ok(CommandAnswer::Prepared(refusals))
             }
             CommandRequest::Tracer { within } => Ok(CommandAnswer::Tracer(local.tracer(later(within))?)),
-            CommandRequest::Pass { case, phase, within } => match self.places.get(case).copied().flatten() {
-                Some(case) => Ok(CommandAnswer::Did(local.pass(case, phase, later(within))?)),
-                None => {
-                    let why = "it was not prepared".to_owned();
-                    Ok(CommandAnswer::Did(Attempt::Refused(Refusal::Fail(why))))
-                }
-            },
+            CommandRequest::Pass { case, phase, within } => {
+                let attempt = match self.places.get(case).copied().flatten() {
+                    Some(case) => local.pass(case, phase, later(within))?,
+                    None => Attempt::Refused(Refusal::Fail("it was not prepared".to_owned())),
+                };
+                Ok(CommandAnswer::Did(attempt))
+            }
             CommandRequest::Finish => {
-                let facts: Vec<(String, Fact)> = local.finish()?;
+                let facts = local.finish()?;
+                self.end();
                 Ok(CommandAnswer::Finished(facts))
             }
         }
@@ -148,6 +110,12 @@ impl Known {
     }
 }
 
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 /// The moment after so long; a length from another program may be of any size.
 fn later(within: Duration) -> Instant {
     const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -157,14 +125,15 @@ fn later(within: Duration) -> Instant {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
-    use std::collections::VecDeque;
     use std::rc::Rc;
 
     use super::*;
     use crate::benchmark::{Commands, Kind, PLAIN, params};
     use crate::commands::Phase;
     use crate::fixture::{Execution, Fixture, Step, Stop};
-    use crate::run::RunContext;
+    use crate::interrupt;
+    use crate::run::{BenchError, RunContext};
+    use tollgate_model::Fact;
     use tollgate_model::traced::Backend;
 
     thread_local! {
@@ -230,39 +199,24 @@ mod tests {
     };
     static GREP: Benchmark = Benchmark { name: "fake/grep", kind: Kind::Command(&COMMANDS), ..PLAIN };
 
-    /// A coordinator that sends these requests, and then ends.
-    #[derive(Default)]
-    struct Script {
-        requests: VecDeque<CommandRequest>,
-        answers: Vec<CommandAnswer>,
-        /// Whether it ends without waiting for the answer.
-        ends_early: bool,
-    }
-
-    impl Line for Script {
-        fn say(&mut self, answer: CommandAnswer) -> io::Result<()> {
-            if !matches!(answer, CommandAnswer::Doing(_)) || self.answers.last() != Some(&answer) {
-                self.answers.push(answer);
-            }
-            Ok(())
-        }
-
-        fn next(&mut self) -> io::Result<Option<CommandRequest>> {
-            Ok(self.requests.pop_front())
-        }
-
-        fn is_over(&mut self) -> bool {
-            self.ends_early && self.requests.is_empty()
-        }
-    }
-
-    fn served(ends_early: bool, requests: Vec<CommandRequest>) -> Vec<CommandAnswer> {
-        let mut script = Script { requests: requests.into(), ends_early, ..Script::default() };
-        let first = script.requests.pop_front().expect("a request");
+    /// The answers to these requests, and what each was said to do, where `stops` stops the work in hand.
+    fn served(stops: bool, requests: Vec<CommandRequest>) -> (Vec<Result<CommandAnswer, Halt>>, Vec<String>) {
         let find = |name: &str| (name == GREP.name).then_some(&GREP);
-        serve(first, Err("no directory".to_owned()), find, &mut script).expect("served");
+        let (mut served, mut said) = (Served::default(), Vec::new());
+        let mut meet = |request| {
+            let mut watch = |progress: &Progress| {
+                said.push(progress.what.clone());
+                if stops {
+                    interrupt::stop_step();
+                }
+            };
+            served.meet(request, Err("no directory".to_owned()), find, &mut watch)
+        };
+        let answers = requests.into_iter().map(&mut meet).collect();
+        drop(served);
         THERE.with(|there| assert_eq!(there.get(), 0, "a fixture outlives its requests"));
-        script.answers
+        said.dedup();
+        (answers, said)
     }
 
     fn prepare() -> CommandRequest {
@@ -281,16 +235,15 @@ mod tests {
         let tracer = CommandRequest::Tracer { within: Duration::from_secs(5) };
         let phases = [pass(1, Phase::Reset), pass(1, RUN), pass(1, Phase::Check), pass(0, RUN), pass(9, RUN)];
         let requests = [vec![prepare(), tracer], phases.to_vec(), vec![CommandRequest::Finish]].concat();
-        let answers = served(false, requests);
-        let [CommandAnswer::Prepared(refusals), tracer, reset, CommandAnswer::Doing(what), run, rest @ ..] =
-            answers.as_slice()
-        else {
+        let (answers, said) = served(false, requests);
+        let answers: Vec<CommandAnswer> = answers.into_iter().collect::<Result<_, _>>().expect("answers");
+        let [CommandAnswer::Prepared(refusals), tracer, reset, run, rest @ ..] = answers.as_slice() else {
             unreachable!("{answers:?}");
         };
         let why: Vec<_> = refusals.iter().map(|refusal| refusal.as_ref().map(Refusal::why)).collect();
         let unknown = "the agent's build has no workload later/grep";
         assert_eq!(why, [Some(unknown), None, Some("no git"), None]);
-        assert_eq!((tracer, what.as_str()), (&CommandAnswer::Tracer(Some(Backend::Ptrace)), "grep"));
+        assert_eq!((tracer, said), (&CommandAnswer::Tracer(Some(Backend::Ptrace)), vec!["grep".to_owned()]));
         let passed = CommandAnswer::Did(Attempt::Passed);
         assert_eq!((reset, run), (&passed, &passed));
         assert!(matches!(&rest[0], CommandAnswer::Did(Attempt::Executed(_))), "{rest:?}");
@@ -301,12 +254,11 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_line_ends_the_work_in_hand() {
-        let began = Instant::now();
+    fn a_stop_ends_the_work_in_hand() {
         let execute = CommandRequest::Pass { case: 1, phase: RUN, within: Duration::from_secs(600) };
-        let answers = served(true, vec![prepare(), execute]);
-        assert!(began.elapsed() < Duration::from_secs(60));
-        assert!(!answers.iter().any(|answer| matches!(answer, CommandAnswer::Did(_))), "{answers:?}");
-        assert!(!interrupt::resume(), "later steps go on");
+        let (answers, _) = served(true, vec![prepare(), execute]);
+        let stopped = &answers[1];
+        assert!(matches!(stopped, Err(Halt::Run(BenchError::Interrupted(_)))), "{stopped:?}");
+        assert!(interrupt::resume() && interrupt::requested().is_none(), "later steps go on");
     }
 }

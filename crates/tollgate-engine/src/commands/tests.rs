@@ -10,6 +10,7 @@ use tollgate_model::traced::{Backend, Ended};
 use tollgate_model::{Fact, Outcome, ParamValue, Traced};
 
 use super::executor::{Attempt, NO_TIME};
+
 use super::*;
 use crate::benchmark::{Benchmark, Kind, PLAIN, Suite, params};
 use crate::fixture::Execution;

@@ -8,14 +8,13 @@ use tollgate_model::{Fact, Measurement, Outcome};
 
 use super::super::agent::protocol::{Answer, Request};
 use super::super::benchmark::{Chosen, TIME_OF_MEMORY};
-use super::super::commands::{
-    self, Attempt, CommandAnswer, CommandRequest, Executor, Halt, NO_TIME, Phase, Terms,
-};
+use super::super::commands::{self, Attempt, CommandAnswer, CommandRequest, Executor, NO_TIME, Phase, Terms};
 use super::super::interrupt;
 use super::super::plan::Place;
 use super::super::refusal::Refusal;
 use super::super::run::BenchError;
 use super::super::selection::Group;
+use super::super::versus::executor::Halt;
 use super::agent_side::{AgentSide, unexpected};
 use super::connection::{Gone, Stop, plain};
 use super::teller::Teller;
@@ -125,10 +124,8 @@ impl Remote<'_, '_, '_> {
         loop {
             let left = last.saturating_duration_since(Instant::now());
             match self.side.receive(left).map_err(halt)? {
-                Answer::Command(CommandAnswer::Doing(what)) => self.tell(&plain(&what, MOST_NAME)),
-                Answer::Command(CommandAnswer::Failed(why)) => {
-                    return Err(Halt::Lost(plain(&why, MOST_TEXT)));
-                }
+                Answer::Doing(what) => self.tell(&plain(&what, MOST_NAME)),
+                Answer::Running(_) => {}
                 Answer::Command(answer) => return Ok(answer),
                 other => return Err(halt(unexpected(other))),
             }
@@ -196,7 +193,7 @@ impl Executor for Remote<'_, '_, '_> {
 fn halt(gone: Gone) -> Halt {
     match gone {
         Gone::Lost(why) => Halt::Lost(why),
-        Gone::Over(why) => Halt::Over(why),
+        Gone::Over(why) => Halt::Run(BenchError::NoEnvironment(why)),
         Gone::Interrupted(signal) => Halt::Run(BenchError::Interrupted(signal)),
     }
 }

@@ -14,7 +14,7 @@ use crate::agent::frame::{self, Inbox};
 use crate::agent::protocol::{Hello, MAGIC, PROTOCOL};
 use crate::agent::streams::Streams;
 use crate::benchmark::{self, Benchmark, Kind, PLAIN, Suite, params};
-use crate::commands::Line as _;
+use crate::commands::Served;
 use crate::fixture::{self, Execution, Fixture};
 use crate::plan::Plan;
 use crate::run::RunContext;
@@ -73,36 +73,24 @@ fn agent(mut streams: Streams, requests: usize) -> io::Result<()> {
     io::Write::write_all(&mut streams.output, &MAGIC)?;
     let hello = Hello { protocol: PROTOCOL, version: String::new(), allowed: vec![0], usual: None };
     frame::write(&mut streams.output, &hello)?;
-    let mut inbox = Inbox::default();
-    let mut line = Dying { line: AgentLine { streams: &mut streams, inbox: &mut inbox }, left: requests };
+    let (mut inbox, mut served) = (Inbox::default(), Served::default());
     let find = |name: &str| (name == GREP.name).then_some(&GREP);
-    while let Some(first) = line.next()? {
-        commands::serve(first, Err("none".to_owned()), find, &mut line)?;
+    for _ in 0..requests {
+        let request = loop {
+            match inbox.next::<Request>().map_err(io::Error::other)? {
+                Some(Request::Command(request)) => break request,
+                Some(other) => return Err(io::Error::other(format!("{other:?}"))),
+                None if !streams.read_to(&mut inbox)? => return Ok(()),
+                None => {}
+            }
+        };
+        let mut line = AgentLine { streams: &mut streams, inbox: &mut inbox };
+        line.work(|say| {
+            let none = Err("none".to_owned());
+            served.meet(request, none, find, &mut |progress| say(&progress.what)).map(Answer::Command)
+        })?;
     }
     Ok(())
-}
-
-struct Dying<'a> {
-    line: AgentLine<'a>,
-    left: usize,
-}
-
-impl commands::Line for Dying<'_> {
-    fn say(&mut self, answer: CommandAnswer) -> io::Result<()> {
-        self.line.say(answer)
-    }
-
-    fn next(&mut self) -> io::Result<Option<CommandRequest>> {
-        if self.left == 0 {
-            return Ok(None);
-        }
-        self.left -= 1;
-        self.line.next()
-    }
-
-    fn is_over(&mut self) -> bool {
-        self.line.is_over()
-    }
 }
 
 fn side(requests: usize) -> Side<'static> {
