@@ -18,7 +18,7 @@ use super::Moment;
 use super::frame::MOST;
 
 /// The version of this protocol. Builds of the program that have the same one work together.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// The longest [`Hello`], in bytes. Linux on x86-64 has at most 8192 processors (CONFIG_NR_CPUS), whose numbers take 40 KiB.
 pub const LONGEST_HELLO: usize = 1 << 16;
