@@ -11,8 +11,9 @@ use tollgate_trace::calls::is_blocking;
 use tollgate_trace::output::text::{self, seconds};
 
 use crate::comparison::Comparison;
-use crate::versus::lines::{self, Shown, field, in_words_of_part};
-use crate::versus::split::method;
+use crate::versus::lines::{self, Shown, in_words_of_part};
+use crate::versus::record::{self, LineRecord, SplitCall, SplitPart};
+use crate::versus::split::{Line, method};
 
 /// So many calls are ranked in the table; all of them are in the JSON.
 const MOST_CALLS: usize = 10;
@@ -79,11 +80,10 @@ impl<'a> Held<'a> {
     /// The parts of the difference in one sentence, the largest first.
     pub(crate) fn sentence(&self, names: [&str; 2]) -> String {
         let [base, other] = self.accounts();
-        let parts =
-            self.parts().into_iter().map(|(part, base, other)| (self.part(part), blame::less(other, base)));
-        let mut parts: Vec<(String, i64)> = parts.filter(|(_, difference)| *difference != 0).collect();
+        let parts = self.parts().into_iter().map(|(part, line)| (self.part(part), line.difference));
+        let mut parts: Vec<(&str, i64)> = parts.filter(|(_, difference)| *difference != 0).collect();
         parts.order_by_key(|(_, difference)| std::cmp::Reverse(difference.unsigned_abs()));
-        let part = |(name, difference): &(String, i64)| format!("{name} {}", text::difference(*difference));
+        let part = |(name, difference): &(&str, i64)| format!("{name} {}", text::difference(*difference));
         let parts: Vec<String> = parts.iter().map(part).collect();
         let [base, other] = [base.real, other.real].map(text::time);
         let mut sentence =
@@ -109,18 +109,24 @@ impl<'a> Held<'a> {
         self.sides.iter().any(|side| side.traced.backend == Backend::Strace)
     }
 
+    /// The real times.
+    fn real(&self) -> Line {
+        line(self.accounts().map(|account| account.real))
+    }
+
     /// The parts of both real times, where they are known.
-    fn parts(&self) -> Vec<(Part, u64, u64)> {
+    fn parts(&self) -> Vec<(Part, Line)> {
         let [base, other] = self.accounts();
         let parts = base.parts().into_iter().zip(other.parts());
-        let parts = parts.map(|((part, base), (_, other))| (part, base, other));
+        let parts = parts.map(|((part, base), (_, other))| (part, line([base, other])));
         if self.has_strace() { Vec::new() } else { parts.collect() }
     }
 
     /// The time outside of calls, where it is known: calls that several threads made side by side are not told apart from it by strace(1).
-    fn outside(&self) -> Option<[i64; 2]> {
+    fn outside(&self) -> Option<Line> {
         let is_known = |side: &Side| side.traced.backend != Backend::Strace || side.traced.threads == 1;
-        self.sides.iter().all(is_known).then(|| [0, 1].map(|side| self.sides[side].blame.outside_ns))
+        let sides = self.sides.each_ref().map(|side| side.blame.outside_ns);
+        self.sides.iter().all(is_known).then(|| Line::of(sides))
     }
 
     /// Differences that make the two less comparable.
@@ -162,16 +168,14 @@ impl<'a> Held<'a> {
     }
 
     /// A part of the real time in words.
-    fn part(&self, part: Part) -> String {
+    fn part(&self, part: Part) -> &'static str {
         in_words_of_part(part, self.sides.iter().any(|side| side.traced.backend == Backend::Ptrace))
-            .to_owned()
     }
 
     fn parts_table(&self) -> Table {
-        let [base, other] = self.accounts();
-        let parts = self.parts().into_iter().filter(|(_, base, other)| *base > 0 || *other > 0);
-        let lines = parts.map(|(part, base, other)| self.line(self.part(part), [base, other]));
-        let lines = lines.chain([self.line("real".to_owned(), [base.real, other.real])]);
+        let parts = self.parts().into_iter().filter(|(_, line)| *line != Line::default());
+        let lines = parts.map(|(part, line)| self.shown(self.part(part), line));
+        let lines = lines.chain([self.shown("real", self.real())]);
         let columns = lines::columns().without(&["calls", "of_which"]);
         Table::from_rows(&columns, lines.map(|line| (line, None))).with_dispensable(1)
     }
@@ -181,37 +185,24 @@ impl<'a> Held<'a> {
         let differ = self.calls.iter().take(MOST_CALLS).take_while(|call| call.total_ns() != 0).count();
         let (shown, rest) = self.calls.split_at(differ);
         let call = |call: &Difference| {
-            let line = Shown {
-                calls: Some(lines::numbers(call.counts)),
-                of_which: (!self.has_strace()).then(|| in_words(call)),
-                ..self.line(text::cut(&call.name, 40), call.parts.map(Parts::total_ns))
-            };
-            (line, is_blocking(&call.name).then(|| "blocking call".to_owned()))
+            let of_which = (!self.has_strace()).then(|| in_words(call));
+            let shown = self.shown(&text::cut(&call.name, 40), line_of(call)).of_call(call.counts, of_which);
+            (shown, is_blocking(&call.name).then(|| "blocking call".to_owned()))
         };
         let sum =
             |side: usize| rest.iter().map(|call| call.parts[side].total_ns()).fold(0, u64::saturating_add);
         let others = (!rest.is_empty()).then(|| {
             let name = text::counted(rest.len() as u64, "other", "others");
-            Shown { is_rest: true, ..self.line(name, [sum(0), sum(1)]) }
+            self.shown(&name, line([sum(0), sum(1)])).of_rest()
         });
-        let outside = self.outside().map(|sides| {
-            let difference = sides[1].saturating_sub(sides[0]);
-            let [base, other] = sides.map(|ns| text::signed(ns as f64));
-            self.of_difference("outside of calls".to_owned(), [base, other], difference)
-        });
+        let outside = self.outside().map(|line| self.shown("outside of calls", line));
         let beside = others.into_iter().chain(outside).map(|line| (line, None));
         let columns = lines::columns().headed("name", "call");
         Table::from_rows(&columns, shown.iter().map(call).chain(beside)).with_dispensable(3)
     }
 
-    fn line(&self, name: String, [base, other]: [u64; 2]) -> Shown {
-        self.of_difference(name, [base, other].map(text::time), blame::less(other, base))
-    }
-
-    fn of_difference(&self, name: String, sides: [String; 2], difference: i64) -> Shown {
-        let [base, other] = self.accounts();
-        let share = lines::share(difference, blame::less(other.real, base.real));
-        Shown { name, sides, difference: text::difference(difference), share, ..Shown::default() }
+    fn shown(&self, name: &str, line: Line) -> Shown {
+        Shown::new(name, line, self.real().difference, text::difference)
     }
 
     /// How exact the shares are.
@@ -233,23 +224,10 @@ impl<'a> Held<'a> {
             params: &self.case.params,
             base: SideRecord::of(base),
             other: SideRecord::of(other),
-            difference_s: signed_seconds(blame::less(other.blame.account.real, base.blame.account.real)),
-            parts: self
-                .parts()
-                .into_iter()
-                .map(|(part, base, other)| PartRecord {
-                    part: field(part),
-                    base_s: seconds(base),
-                    other_s: seconds(other),
-                    difference_s: signed_seconds(blame::less(other, base)),
-                })
-                .collect(),
+            difference_s: record::seconds(self.real().difference),
+            parts: self.parts().into_iter().map(SplitPart::from).collect(),
             calls: self.calls.iter().map(|call| CallRecord::of(call, !self.has_strace())).collect(),
-            outside: self.outside().map(|[base, other]| OutsideRecord {
-                base_s: signed_seconds(base),
-                other_s: signed_seconds(other),
-                difference_s: signed_seconds(other.saturating_sub(base)),
-            }),
+            outside: self.outside().map(LineRecord::from),
             exact: self.sides.iter().all(|side| blame::is_exact(side.traced)),
             same_command: base.traced.command == other.traced.command,
         }
@@ -278,8 +256,13 @@ fn in_words(call: &Difference) -> String {
     largest.map(|(name, ns)| format!("{name} {}", text::difference(*ns))).collect::<Vec<String>>().join(", ")
 }
 
-fn signed_seconds(ns: i64) -> f64 {
-    ns as f64 / 1e9
+/// A time of both.
+fn line(sides: [u64; 2]) -> Line {
+    Line::of(sides.map(|ns| blame::less(ns, 0)))
+}
+
+fn line_of(call: &Difference) -> Line {
+    line(call.parts.map(Parts::total_ns))
 }
 
 /// A comparison of two executions.
@@ -299,11 +282,11 @@ pub(crate) struct ComparedTraces<'a> {
     /// Of the real times.
     difference_s: f64,
     /// The parts of the difference. They sum to the real times. Empty where a side is a log of strace(1).
-    parts: Vec<PartRecord>,
+    parts: Vec<SplitPart>,
     /// The contribution of each call to the real time, the largest difference first.
-    calls: Vec<CallRecord<'a>>,
+    calls: Vec<CallRecord>,
     /// Time outside of calls; None where a side is a log of strace(1) of several threads.
-    outside: Option<OutsideRecord>,
+    outside: Option<LineRecord>,
     /// Each command had one thread and all of its time was seen; else contributions are an estimate.
     exact: bool,
     /// Whether both ran the same command.
@@ -330,33 +313,10 @@ struct SideRecord<'a> {
 }
 
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedPart"))]
-struct PartRecord {
-    /// `user`, `sys`, `disk`, `runqueue`, `sleep` or `unaccounted`.
-    part: &'static str,
-    /// In the base.
-    base_s: f64,
-    /// In the other.
-    other_s: f64,
-    /// Other less base.
-    difference_s: f64,
-}
-
-#[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedCall"))]
-struct CallRecord<'a> {
-    /// The call.
-    name: &'a str,
-    /// Calls in the base.
-    base_count: u64,
-    /// Calls in the other.
-    other_count: u64,
-    /// In the base.
-    base_s: f64,
-    /// In the other.
-    other_s: f64,
-    /// Other less base.
-    difference_s: f64,
+struct CallRecord {
+    #[serde(flatten)]
+    call: SplitCall,
     /// Part of the difference: on a processor; None where a side is a log of strace(1), as the others.
     on_cpu_s: Option<f64>,
     /// Asleep until something happens.
@@ -369,17 +329,6 @@ struct CallRecord<'a> {
     unknown_s: Option<f64>,
     /// Whether it waits for others as a rule, such as `wait4`.
     blocking: bool,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedTime"))]
-struct OutsideRecord {
-    /// In the base.
-    base_s: f64,
-    /// In the other.
-    other_s: f64,
-    /// Other less base.
-    difference_s: f64,
 }
 
 impl<'a> SideRecord<'a> {
@@ -398,18 +347,13 @@ impl<'a> SideRecord<'a> {
     }
 }
 
-impl<'a> CallRecord<'a> {
-    fn of(call: &'a Difference, has_parts: bool) -> Self {
+impl CallRecord {
+    fn of(call: &Difference, has_parts: bool) -> Self {
         let [base, other] = call.parts;
         let more =
-            |of: fn(&Parts) -> u64| has_parts.then(|| signed_seconds(blame::less(of(&other), of(&base))));
+            |of: fn(&Parts) -> u64| has_parts.then(|| record::seconds(blame::less(of(&other), of(&base))));
         Self {
-            name: &call.name,
-            base_count: call.counts[0],
-            other_count: call.counts[1],
-            base_s: seconds(base.total_ns()),
-            other_s: seconds(other.total_ns()),
-            difference_s: signed_seconds(call.total_ns()),
+            call: SplitCall::new(&call.name, call.counts, line_of(call)),
             on_cpu_s: more(|parts| parts.on_cpu_ns),
             sleep_s: more(|parts| parts.sleep_ns),
             disk_s: more(|parts| parts.disk_ns),

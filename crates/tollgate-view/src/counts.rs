@@ -50,10 +50,10 @@ pub fn exactness(summary: &Summary) -> String {
     }
 }
 
-/// `209`; a size with its unit.
+/// `209`, of instructions and of other events; a size with its unit.
 pub fn count(count: f64, unit: Unit) -> String {
     match unit {
-        Unit::Instructions => figures::instructions(count),
+        Unit::Instructions | Unit::Count => figures::instructions(count),
         unit => figures::estimate(count, unit),
     }
 }

@@ -12,6 +12,7 @@ pub mod json;
 pub(crate) mod lines;
 mod matrix;
 mod notes;
+pub(crate) mod record;
 pub(crate) mod said;
 pub(crate) mod split;
 mod tables;

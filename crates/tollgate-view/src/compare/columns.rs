@@ -41,12 +41,14 @@ pub struct Compared<'a> {
     sides: Option<&'a Sides<'a>>,
     /// The numbers of its causes in a list beneath the rows.
     numbers: Option<String>,
+    /// What people read in the place of its case.
+    name: Option<&'static str>,
 }
 
 impl<'a> Compared<'a> {
     /// A row of a comparison, or what is known where it has no such row.
     pub fn new(comparison: &'a Comparison<'a>, row: impl Into<Option<&'a ComparedRow<'a>>>) -> Self {
-        Self { comparison, row: row.into(), sides: None, numbers: None }
+        Self { comparison, row: row.into(), sides: None, numbers: None, name: None }
     }
 
     /// With its sides.
@@ -57,6 +59,11 @@ impl<'a> Compared<'a> {
     /// With the numbers of its causes.
     pub fn numbered(self, numbers: String) -> Self {
         Self { numbers: Some(numbers), ..self }
+    }
+
+    /// With a name in the place of its case.
+    pub(crate) fn named(self, name: &'static str) -> Self {
+        Self { name: Some(name), ..self }
     }
 
     /// A field in words, for a sentence. None where it is unknown, or does not apply.
@@ -161,7 +168,13 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
             .of_words()
             .always()
             .with_fields(&["other_run", "other_name"]),
-        Field::new("case", "benchmark", "the case: its benchmark, such as `entry/seccomp`, and its parameters, such as `{\"instructions\": 32}`", |it| Some(case(it.row?.case())))
+        Field::new("case", "benchmark", "the case: its benchmark, such as `entry/seccomp`, and its parameters, such as `{\"instructions\": 32}`", |it| {
+            let case = case(it.row?.case());
+            Some(match it.name {
+                Some(name) => case.in_words(Some(name.to_owned())),
+                None => case,
+            })
+        })
             .of_words()
             .with_kinds(&[ValueKind::Text, ValueKind::Params])
             .with_fields(&["benchmark", "params"]),

@@ -10,7 +10,7 @@ use super::alternating;
 use super::columns::{self, Compared, Sides};
 use crate::blame::{self, Held};
 use crate::comparison::Comparison;
-use crate::versus::json::SplitRecord;
+use crate::versus::record::SplitRecord;
 use crate::versus::split::Split;
 
 /// The document.

@@ -11,11 +11,12 @@ use tollgate_model::versus::{
 };
 use tollgate_model::{Case, Run};
 use tollgate_output::figures::{self, thousands};
-use tollgate_output::table::{Look, Table, heading, paragraph};
+use tollgate_output::table::{Table, heading, paragraph};
 use tollgate_output::value::NONE;
 
 use super::cells::{self, Cell};
-use crate::comparison::{self, ComparedRow, Comparison};
+use crate::compare::columns::{self, Choice, Compared};
+use crate::comparison::{ComparedRow, Comparison};
 use crate::counts;
 use crate::session::Session;
 use crate::summary::Figures;
@@ -55,24 +56,14 @@ pub(super) fn table(cells: &[Cell], width: usize) -> String {
 
 /// What another command has more or fewer than the first.
 pub(super) fn compared(base: &str, other: &str, comparison: &Comparison, width: usize) -> String {
-    let names = [base, other].map(|name| Cow::Owned(name.to_owned()));
-    let header = [Cow::Borrowed("")].into_iter().chain(names);
-    let header = header.chain(["adds", "change", "verdict"].map(Cow::Borrowed)).collect();
-    let mut table = Table::of_columns(header);
-    for (name, case) in COLUMNS {
-        let Some(row) = comparison.row(&Case::plain(case)) else { continue };
-        let sides = [row.result.base, row.result.other].map(Option::unwrap_or_default);
-        if case == TICKS && sides == [0.0; 2] {
-            continue;
-        }
-        let adds = sides[1] - sides[0];
-        let adds = signed(adds);
-        let verdict = comparison::verdict_word(row.result.verdict, true);
-        let is_different = row.result.verdict.is_difference();
-        let look = if is_different { Look::Coloured } else { Look::Plain };
-        let change = counts::change(row).unwrap_or_else(|| NONE.to_owned());
-        table.row(look, &[name.to_owned(), whole(sides[0]), whole(sides[1]), adds, change, verdict], &[]);
-    }
+    let rows = COLUMNS.into_iter().filter_map(|(name, case)| {
+        let row = comparison.row(&Case::plain(case))?;
+        let is_idle = case == TICKS && [row.result.base, row.result.other] == [Some(0.0); 2];
+        (!is_idle).then(|| (Compared::new(comparison, row).named(name), None))
+    });
+    let columns = columns::of_table(comparison, Choice::Both).headed("case", "");
+    let columns = columns.headed("base", base.to_owned()).headed("other", other.to_owned());
+    let table = Table::from_rows(&columns, rows);
     heading(&format!("{other} compared with {base}"), width) + &table.lines(Some(width), false)
 }
 

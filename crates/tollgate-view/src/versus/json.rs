@@ -13,9 +13,9 @@ use tollgate_output::json::Record;
 
 use super::cells::{self, Cell};
 use super::counted::{self, CountRecord};
-use super::lines::field;
+use super::record::SplitRecord;
 use super::said::real;
-use super::split::{Call, Line, Middle, Split};
+use super::split::{Middle, Split};
 use crate::compare::columns::{self, Compared, Sides};
 use crate::comparison::Comparison;
 use crate::session::Session;
@@ -139,70 +139,6 @@ struct Row<'a> {
     others: Vec<Record>,
     /// What `adds_s` consists of, or None.
     split: Option<SplitRecord>,
-}
-
-/// What the difference of two commands consists of: medians over pairs of traced executions, in seconds.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Split"))]
-pub(crate) struct SplitRecord {
-    /// Other less base, of the timed executions. The differences of `parts` and `rest_of_parts_s` sum to it; so do those of `calls`,
-    /// `outside`, `runqueue` and `unaccounted` with `rest_of_calls_s`.
-    difference_s: f64,
-    /// Pairs of traced executions.
-    pairs: usize,
-    /// What traced the base and the other.
-    backends: [Backend; 2],
-    /// No share is an estimate.
-    exact: bool,
-    /// The real time.
-    traced: LineRecord,
-    /// The parts of it.
-    parts: Vec<SplitPart>,
-    /// What the parts leave.
-    rest_of_parts_s: f64,
-    /// The system calls, those first that differ most.
-    calls: Vec<SplitCall>,
-    /// Time outside of calls.
-    outside: LineRecord,
-    /// Waiting for a processor, in calls and outside.
-    runqueue: LineRecord,
-    /// Before the first event, and after the last.
-    unaccounted: LineRecord,
-    /// What the calls and these leave.
-    rest_of_calls_s: f64,
-}
-
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SplitLine"))]
-struct LineRecord {
-    /// In the base.
-    base_s: f64,
-    /// In the other.
-    other_s: f64,
-    /// Other less base.
-    difference_s: f64,
-}
-
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct SplitPart {
-    /// `user`, `sys`, `disk`, `runqueue`, `sleep` or `unaccounted`.
-    part: &'static str,
-    #[serde(flatten)]
-    line: LineRecord,
-}
-
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct SplitCall {
-    /// The call.
-    name: String,
-    /// Calls in the base.
-    base_count: u64,
-    /// Calls in the other.
-    other_count: u64,
-    #[serde(flatten)]
-    line: LineRecord,
 }
 
 /// The parts of the real time.
@@ -346,42 +282,6 @@ impl<'s> Row<'s> {
             others: others.map(|row| Record::from_row(&of_others, &compared(Some(row)))).collect(),
             split: Split::of(comparison).as_ref().map(SplitRecord::from_split),
         }
-    }
-}
-
-impl SplitRecord {
-    /// What a difference consists of.
-    pub(crate) fn from_split(split: &Split) -> Self {
-        let part =
-            |(part, line): &(Part, Line)| SplitPart { part: field(*part), line: LineRecord::from_line(line) };
-        let call = |call: &Call| SplitCall {
-            name: call.name.clone(),
-            base_count: call.counts[0],
-            other_count: call.counts[1],
-            line: LineRecord::from_line(&call.line),
-        };
-        Self {
-            difference_s: split.timed.difference as f64 / 1e9,
-            pairs: split.pairs,
-            backends: split.backends,
-            exact: split.is_exact,
-            traced: LineRecord::from_line(&split.traced),
-            parts: split.parts.iter().map(part).collect(),
-            rest_of_parts_s: split.rest_of_parts().difference as f64 / 1e9,
-            calls: split.calls.iter().map(call).collect(),
-            outside: LineRecord::from_line(&split.outside),
-            runqueue: LineRecord::from_line(&split.runqueue),
-            unaccounted: LineRecord::from_line(&split.unaccounted),
-            rest_of_calls_s: split.rest_of_calls().difference as f64 / 1e9,
-        }
-    }
-}
-
-impl LineRecord {
-    fn from_line(line: &Line) -> Self {
-        let [base_s, other_s, difference_s] =
-            [line.sides[0], line.sides[1], line.difference].map(|ns| ns as f64 / 1e9);
-        Self { base_s, other_s, difference_s }
     }
 }
 

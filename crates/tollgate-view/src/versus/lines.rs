@@ -29,17 +29,17 @@ pub(crate) struct Lines {
 /// A line: a part of the real time, a call, or what is beside them.
 #[derive(Default)]
 pub(crate) struct Shown {
-    pub(crate) name: String,
-    pub(crate) sides: [String; 2],
-    pub(crate) difference: String,
+    name: String,
+    sides: [String; 2],
+    difference: String,
     /// Of the whole difference.
-    pub(crate) share: String,
+    share: String,
     /// The numbers of calls.
-    pub(crate) calls: Option<String>,
+    calls: Option<String>,
     /// What a call spent its time on.
-    pub(crate) of_which: Option<String>,
+    of_which: Option<String>,
     /// It is what the others leave, or leaves others out.
-    pub(crate) is_rest: bool,
+    is_rest: bool,
 }
 
 impl Lines {
@@ -62,10 +62,8 @@ impl Lines {
     pub(crate) fn calls(&self, most: usize) -> Vec<Shown> {
         let differ = self.split.calls.iter().take_while(|call| call.line.difference != 0).count();
         let (shown, others) = self.split.calls.split_at(most.min(differ));
-        let call = |call: &Call| Shown {
-            calls: Some(numbers(call.counts)),
-            ..self.line(&words::cut(&call.name, LONGEST), call.line)
-        };
+        let call =
+            |call: &Call| self.line(&words::cut(&call.name, LONGEST), call.line).of_call(call.counts, None);
         let sum =
             |of: &dyn Fn(&Line) -> i64| others.iter().map(|call| of(&call.line)).fold(0, i64::saturating_add);
         let others = Some((
@@ -108,19 +106,36 @@ impl Lines {
     }
 
     fn line(&self, name: &str, line: Line) -> Shown {
-        let side = |ns: i64| if ns == 0 { "0".to_owned() } else { words::signed(ns as f64) };
-        Shown {
-            name: name.to_owned(),
-            sides: line.sides.map(side),
-            difference: self.show(line.difference),
-            share: share(line.difference, self.split.timed.difference),
-            ..Shown::default()
-        }
+        Shown::new(name, line, self.split.timed.difference, |ns| self.show(ns))
     }
 
     /// What is left of the timed executions, and those.
     fn end(&self, rest: Line) -> [Shown; 2] {
-        [Shown { is_rest: true, ..self.line("rest", rest) }, self.line("real, timed", self.split.timed)]
+        [self.line("rest", rest).of_rest(), self.line("real, timed", self.split.timed)]
+    }
+}
+
+impl Shown {
+    /// A line, its share of the whole difference, and how its own is written.
+    pub(crate) fn new(name: &str, line: Line, whole: i64, show: impl Fn(i64) -> String) -> Self {
+        let side = |ns: i64| if ns == 0 { "0".to_owned() } else { words::signed(ns as f64) };
+        Self {
+            name: name.to_owned(),
+            sides: line.sides.map(side),
+            difference: show(line.difference),
+            share: share(line.difference, whole),
+            ..Self::default()
+        }
+    }
+
+    /// With the numbers of a call on both sides, and what it spent its time on.
+    pub(crate) fn of_call(self, counts: [u64; 2], of_which: Option<String>) -> Self {
+        Self { calls: Some(numbers(counts)), of_which, ..self }
+    }
+
+    /// What the others leave, or leaves others out.
+    pub(crate) fn of_rest(self) -> Self {
+        Self { is_rest: true, ..self }
     }
 }
 
@@ -155,7 +170,7 @@ fn shown(words: &str) -> Option<Value> {
 }
 
 /// A share of a difference: below 0 and above 100 % where other parts go the other way.
-pub(crate) fn share(part: i64, whole: i64) -> String {
+fn share(part: i64, whole: i64) -> String {
     match part as f64 / whole as f64 * 100.0 {
         _ if whole == 0 => String::new(),
         none if none == 0.0 => "0".to_owned(),
@@ -165,7 +180,7 @@ pub(crate) fn share(part: i64, whole: i64) -> String {
 }
 
 /// The numbers of a call on both sides: `61,204`, `2 → 61,204`.
-pub(crate) fn numbers(counts: [u64; 2]) -> String {
+pub(super) fn numbers(counts: [u64; 2]) -> String {
     let [from, to] = counts.map(words::grouped);
     if from == to { from } else { format!("{from} → {to}") }
 }

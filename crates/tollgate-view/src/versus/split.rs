@@ -85,6 +85,11 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    /// Of two executions.
+    pub(crate) fn of([base, other]: [i64; 2]) -> Self {
+        Self { sides: [base, other], difference: other.saturating_sub(base) }
+    }
+
     fn less(self, part: Self) -> Self {
         let [base, other] = [0, 1].map(|at| self.sides[at].saturating_sub(part.sides[at]));
         Self { sides: [base, other], difference: self.difference.saturating_sub(part.difference) }
