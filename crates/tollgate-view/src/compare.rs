@@ -1,4 +1,5 @@
-//! Runs compared with a base, as `tollgate compare` prints them.
+//! A comparison of two runs as it is shown: its columns, which rows have room, what is said beneath them, the causes, and what would decide
+//! it. `compare`, sessions, builds, `versus`, explanations and reports choose from these, in text, Markdown, pages, CSV and JSON.
 
 pub(crate) mod alternating;
 pub(crate) mod block;
@@ -9,8 +10,8 @@ pub mod csv;
 mod facts;
 pub mod json;
 pub(crate) mod need;
-mod notes;
+pub(crate) mod notes;
 pub(crate) mod processor;
-pub(crate) mod rows;
+mod rows;
 pub(crate) mod sentences;
 pub mod text;

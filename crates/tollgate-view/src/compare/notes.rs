@@ -13,49 +13,51 @@ use crate::together::together;
 use crate::{counts, facts};
 
 /// Each a paragraph. So many rows that changed have no room; where it is `helpful`, the command that gives more time is among them.
-pub(super) fn all(comparison: &Comparison, hidden: usize, is_helpful: bool) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut parts = Vec::new();
-    if hidden > 0 {
-        parts.push(format!("{hidden} more changed"));
-    }
+pub(crate) fn all(comparison: &Comparison, hidden: usize, is_helpful: bool) -> Vec<String> {
+    let lines = [
+        unshown(comparison, hidden),
+        of_filter(comparison),
+        counts::not_compared(comparison),
+        comparison.halves.as_ref().map(|halves| format!("{halves}.")),
+        inconclusive(comparison, is_helpful),
+        gross(comparison),
+        processor::of_rows(comparison),
+    ];
+    lines.into_iter().flatten().collect()
+}
+
+/// How many rows changed and are not shown, how many are the same, and how many cases one of the two alone measured.
+fn unshown(comparison: &Comparison, hidden: usize) -> Option<String> {
+    let more = (hidden > 0).then(|| format!("{hidden} more changed (--all)"));
     let same = comparison.of_verdict(Verdict::Same);
     let widest = same.iter().filter_map(|row| row.result.interval.map(need::half_of)).max_by(f64::total_cmp);
-    let within = match (comparison.is_alternated, widest) {
-        (true, Some(widest)) => format!(
-            " within {}, the widest interval ±{}",
-            whole_percent(margin(comparison.asked)),
-            figures::percent(widest)
-        ),
-        (true, None) => format!(" within {}", whole_percent(margin(comparison.asked))),
-        (false, _) if comparison.is_counted() && comparison.asked > 0.0 => {
-            format!(" within {}", whole_percent(comparison.asked))
-        }
-        (false, _) => String::new(),
+    let widest = widest.filter(|_| comparison.is_alternated);
+    let widest = widest.map(|half| format!(", the widest interval ±{}", figures::percent(half)));
+    let same = figures::count(same.len(), "row", "rows");
+    let same = format!("{same} the same{}{}", within(comparison), widest.unwrap_or_default());
+    let only = |side: &str, only: &[(Case, String)]| match only {
+        [] => None,
+        [(case, _)] => Some(format!("1 in the {side} only ({case})")),
+        several => Some(format!("{} in the {side} only", several.len())),
     };
-    parts.push(format!("{} the same{within}", figures::count(same.len(), "row", "rows")));
-    for (only, side) in [(&comparison.only_base, "base"), (&comparison.only_other, "other")] {
-        if !only.is_empty() {
-            let named = match only.as_slice() {
-                [(case, _)] => format!(" ({case})"),
-                _ => String::new(),
-            };
-            parts.push(format!("{} in the {side} only{named}", only.len()));
-        }
-    }
-    if comparison.rows.is_empty() {
-        parts.remove(0);
-    }
-    if !parts.is_empty() {
-        lines.push(format!("{}.", parts.join("; ")));
-    }
-    lines.extend(of_filter(comparison));
-    lines.extend(counts::not_compared(comparison));
-    lines.extend(comparison.halves.as_ref().map(|halves| format!("{halves}.")));
-    lines.extend(inconclusive(comparison, is_helpful));
-    lines.extend(gross(comparison));
-    lines.extend(processor::of_rows(comparison));
-    lines
+    let parts = [
+        more,
+        Some(same).filter(|_| !comparison.rows.is_empty()),
+        only("base", &comparison.only_base),
+        only("other", &comparison.only_other),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("{}.", parts.join("; ")))
+}
+
+/// The margin within which rows are the same, where it is known.
+fn within(comparison: &Comparison) -> String {
+    let share = match comparison.is_alternated {
+        true => margin(comparison.asked),
+        false if comparison.is_counted() => comparison.asked,
+        false => 0.0,
+    };
+    if share > 0.0 { format!(" within {}", whole_percent(share)) } else { String::new() }
 }
 
 /// A share that was asked for: `1 %`.

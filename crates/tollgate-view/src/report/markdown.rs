@@ -12,6 +12,7 @@ use tollgate_output::markdown::{self, folded, plain};
 use super::subject::Subject;
 use super::{differences, environment, ruler, split, suites, verdict};
 use crate::compare::columns::{self, Compared};
+use crate::compare::notes;
 use crate::comparison::{ComparedRow, Comparison};
 use crate::counts;
 use crate::session::environments as session;
@@ -92,9 +93,6 @@ fn alone(text: &mut String, subject: &Subject) {
 fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     let name = plain(&other.name);
     put(text, format_args!("## {name}: {}\n\n", comparison.verdicts()));
-    if let Some(why) = counts::not_compared(comparison) {
-        put(text, format_args!("{}\n\n", plain(&why)));
-    }
     if let Some(method) = session::method(comparison) {
         put(text, format_args!("{}\n\n", plain(&method)));
     }
@@ -105,6 +103,9 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     match changed.is_empty() {
         true => text.push_str("No significant difference.\n\n"),
         false => text.push_str(&of_rows(comparison, &changed)),
+    }
+    for note in notes::all(comparison, 0, true) {
+        put(text, format_args!("{}\n\n", plain(&note)));
     }
     if let Some(lines) = comparison.is_of_commands().then(|| Lines::of(comparison)).flatten() {
         consists_of(text, &lines);
