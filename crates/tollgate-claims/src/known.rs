@@ -1,9 +1,9 @@
 //! What is at hand of this machine: kept runs, and its kernel's configuration.
 
 use tollgate_kconfig::{Configuration, Counts};
-use tollgate_model::compare::is_of_machine;
+use tollgate_model::compare::is_volatile;
 use tollgate_model::sorting::Ordered as _;
-use tollgate_model::{Case, Facts};
+use tollgate_model::{Case, Fact, Facts, Run};
 use tollgate_view::summary::{CaseRow, Summary};
 
 /// The configuration of the kernel that the runs were made on.
@@ -36,7 +36,7 @@ impl Known<'_> {
         let own = self.runs.get(at);
         let others = self.runs.iter().enumerate().filter(move |(other, _)| *other != at);
         others
-            .filter(move |(_, other)| own.is_some_and(|own| is_of_machine(other.run, own.run)))
+            .filter(move |(_, other)| own.is_some_and(|own| is_another_time(other.run, own.run)))
             .map(|(_, other)| other)
     }
 
@@ -55,6 +55,17 @@ impl Known<'_> {
             _ => Ok(configuration.value(name).map_or("not there".to_owned(), ToString::to_string)),
         }
     }
+}
+
+/// Whether a run was made on the machine of another one as it was, and not in turns: no fact differs that both know, but those of the moment. A run
+/// that was asked for files knows more than one that was not.
+fn is_another_time(run: &Run, other: &Run) -> bool {
+    let is_alone = run.session.is_none() && run.environment == other.environment;
+    let differs = |(name, fact): (&String, &Fact)| {
+        let values = fact.value().zip(other.facts.get(name).and_then(Fact::value));
+        !is_volatile(name) && values.is_some_and(|(one, other)| one != other)
+    };
+    is_alone && !run.facts.iter().any(differs)
 }
 
 /// The row that a pattern means: of those that it matches the one with the fewest parameters. With `nth` the one with the nth

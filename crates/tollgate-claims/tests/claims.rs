@@ -226,10 +226,14 @@ fn verdicts_at_different_times_do_not_exclude_each_other() {
         assert!(because.ends_with("; they reach to both sides"), "{because}");
     }
     assert_eq!(at_times(&[3.0]).0, "does not hold", "further from the limit than runs lie apart");
-    // The machine was another one by its facts.
-    let mut changed = alone(at(22.0));
-    changed.facts.insert("kernel.pti".to_owned(), Fact::known(true, "a test"));
-    assert_eq!(judged(&condition, &[alone(at(3.0)), changed]).0, "does not hold");
+    // The machine was another one by a fact that both know.
+    let knowing = |mut run: Run, pti: bool| {
+        run.facts.insert("kernel.pti".to_owned(), Fact::known(pti, "a test"));
+        run
+    };
+    let low = knowing(alone(at(3.0)), false);
+    assert_eq!(judged(&condition, &[low.clone(), knowing(alone(at(22.0)), true)]).0, "does not hold");
+    assert_eq!(judged(&condition, &[low, alone(at(22.0))]).0, "cannot be told here");
 }
 
 #[test]

@@ -304,7 +304,7 @@ fn a_device_may_be_larger_than_the_memory() {
     let script = "head -c 64M /dev/zero > $TOLLGATE_RAM";
     let output = ram(&home, &["--size", "1P", "--fs", "none", "--", "sh", "-c", script]);
     let line = one_line(&output.stderr);
-    let after = line.strip_prefix("ram: 1,024 TiB: 0.0 bytes of memory held before the command, ");
+    let after = line.strip_prefix("ram: 1024 TiB: 0.0 bytes of memory held before the command, ");
     assert!((60.0..200.0).contains(&mib(after.unwrap_or_else(|| panic!("{line}")))), "{line}");
 }
 

@@ -325,11 +325,13 @@ fn a_benchmark_is_explained_with_and_without_a_run() {
 fn a_benchmark_without_a_figure_is_explained_by_the_run_that_says_why() {
     let home = Home::new();
     let mut older = document("20261121-015427-00000001", None, 1.0);
-    older["measurements"] = serde_json::json!([
+    older["measurements"] = json!([
         {"benchmark": "entry/int80", "params": {}, "status": "skipped", "why": "this kernel has no 32-bit programs"},
     ]);
     home.keep(&older);
-    home.keep(&document("20261121-015428-00000002", None, 1.0));
+    let mut newest = document("20261121-015428-00000002", None, 1.0);
+    newest["measurements"] = json!([measured("entry/call", 1.0, &[])]);
+    home.keep(&newest);
     let text = home.output(["explain", "entry/int80"]);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("this kernel has no 32-bit programs"), "{text}");
