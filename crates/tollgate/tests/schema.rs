@@ -37,7 +37,7 @@ const CHECKS: &[Check] = &[
     ("lab-explain", || vec![Home::new().json(["lab", "--explain", "boot", "int", "--format", "json"])]),
     ("lab-program", programs),
     ("lab-locks", || vec![interpreted(&["locks"])]),
-    ("lab-prove", || vec![Home::new().json(["lab", "locks", "--prove", "--format", "json"])]),
+    ("lab-prove", proofs),
     ("trace", traces),
     ("trace-interval", intervals),
     ("trace-keys", keys),
@@ -59,6 +59,13 @@ fn configured() -> Vec<Value> {
     let without = home.json(["config", "--json"]);
     home.file("tollgate.toml", "[run]\nthreshold = \"2%\"\ntime = 10\nverbose = true\ndir = \"/tmp\"\n");
     vec![without, home.json(["config", "--json"])]
+}
+
+/// Of locks, and of an entry of one's own.
+fn proofs() -> Vec<Value> {
+    let entry = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab/entry.s");
+    let of = |name| Home::new().json(["lab", name, "--prove", "--format", "json"]);
+    vec![of("locks"), of(entry.to_str().expect("text"))]
 }
 
 /// A program that needs no second processor, compiled and executed.
