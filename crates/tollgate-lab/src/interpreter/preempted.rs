@@ -17,7 +17,6 @@ use super::state::{End, Place, Processor, WatchedInstruction};
 use super::watch::written;
 use crate::engine::Counts;
 use crate::guest::preempted::{code, part};
-use crate::program::{self, ADDRESSES};
 
 /// The list of `preempted.s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +58,8 @@ const STRIKE_STACK: u64 = 0xa000;
 const DIRECTORY: u64 = 0xb000;
 const PAGES: u64 = 0xc000;
 const PROGRAM: u64 = 0x1_0000;
+/// Where its addresses begin, as those of every program of the lab.
+const BEGIN: u64 = 0x4000_0000;
 /// Bytes of addresses that a file's program can have, and of them those that it can write: they are in every state.
 pub(crate) const MOST_BYTES: u64 = 2 << 20;
 pub(crate) const MOST_DATA: u64 = 4096;
@@ -150,6 +151,15 @@ pub(crate) enum Loss {
     Endless,
 }
 
+/// A part of a file's program: its address, its bytes in memory, of which the first are in the file, and whether it may be written.
+#[derive(Debug, Clone)]
+pub(crate) struct Piece {
+    pub(crate) address: u64,
+    pub(crate) size: u64,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) is_writable: bool,
+}
+
 /// A kernel: its entry, and what the entry needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Kernel {
@@ -164,7 +174,7 @@ pub(crate) struct Kernel {
     /// The handlers of NMI and #MC, where they are not the lab's, and whether they have a stack of their own (IST).
     pub(crate) strikes: [(Option<u64>, bool); 2],
     /// The memory of a file's program.
-    pub(crate) memory: Vec<program::Segment>,
+    pub(crate) memory: Vec<Piece>,
 }
 
 impl Kernel {
@@ -533,19 +543,19 @@ const OPEN: u64 = 0b111;
 const LARGE: u64 = 1 << 7;
 
 /// Puts the memory of a file's program into place, page by page. Where its data are, in whole words.
-fn load(machine: &mut Processor, memory: &[program::Segment]) -> Vec<Range<u64>> {
-    let place = |address: u64| PROGRAM + (address - ADDRESSES.start);
+fn load(machine: &mut Processor, memory: &[Piece]) -> Vec<Range<u64>> {
+    let place = |address: u64| PROGRAM + (address - BEGIN);
     for segment in memory {
         let begin = place(segment.address) as usize;
         machine.memory.bytes[begin..begin + segment.bytes.len()].copy_from_slice(&segment.bytes);
-        let rights = PRESENT | if segment.rights.write { WRITABLE } else { 0 };
+        let rights = PRESENT | if segment.is_writable { WRITABLE } else { 0 };
         let first = segment.address & !0xfff;
         for page in (first..segment.address + segment.size).step_by(0x1000) {
-            let at = PAGES + (page - ADDRESSES.start) / 0x1000 * 8;
+            let at = PAGES + (page - BEGIN) / 0x1000 * 8;
             machine.memory.write(at, 8, place(page) | rights);
         }
     }
-    let data = memory.iter().filter(|segment| segment.rights.write);
+    let data = memory.iter().filter(|segment| segment.is_writable);
     data.map(|it| place(it.address) & !7..place(it.address + it.size)).collect()
 }
 
@@ -623,7 +633,7 @@ fn fits(machine: &Processor, register: SegmentRegister, selector: Selector, ring
         return false;
     }
     let at = base + u64::from(selector.offset());
-    let at = if ADDRESSES.contains(&at) { at - ADDRESSES.start + PROGRAM } else { at };
+    let at = if at >= BEGIN { at - BEGIN + PROGRAM } else { at };
     let descriptor = Descriptor::decode(machine.memory.read(at, 8).to_le_bytes());
     let is_right = match descriptor.kind() {
         DescriptorKind::Code { conforming: false, .. } => {
@@ -654,7 +664,7 @@ fn threads(machine: &mut Processor, kernel: &Kernel, code: Selector, data: Selec
         machine.memory.write(at, 8, value);
     }
     let word = kernel.stack_word;
-    let word = if ADDRESSES.contains(&word) { word - ADDRESSES.start + PROGRAM } else { word };
+    let word = if word >= BEGIN { word - BEGIN + PROGRAM } else { word };
     machine.memory.write(word, 8, end_of(0, 0));
     let registers = (0..16).filter(|number| *number != RSP).map(|number| register_of(1, number));
     let frame = [address(Part::Thread), code.0.into(), USER_FLAGS.0, end_of(1, 1), data.0.into()];

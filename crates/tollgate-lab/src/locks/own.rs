@@ -5,8 +5,8 @@ use std::path::Path;
 use tollgate_x86::{Rflags, Star};
 
 use crate::LabError;
-use crate::interpreter::preempted::{Kernel, MOST_BYTES, MOST_DATA};
-use crate::system::{ADDRESSES, FileError, Program};
+use crate::interpreter::preempted::{Kernel, MOST_BYTES, MOST_DATA, Piece};
+use crate::system::{ADDRESSES, FileError, Program, Segment};
 
 /// The flags that the lab's kernel clears: AC, NT, IOPL, DF, IF and TF are not the caller's to choose.
 const FMASK: u64 = 0x4_7700;
@@ -122,7 +122,11 @@ impl OwnEntry {
             kernel.strikes[at] = (handler, has_stack);
         }
         let name = program.name.clone();
-        kernel.memory = program.segments;
+        let piece = |segment: Segment| {
+            let Segment { address, size, bytes, rights } = segment;
+            Piece { address, size, bytes, is_writable: rights.write }
+        };
+        kernel.memory = program.segments.into_iter().map(piece).collect();
         let about = about(&symbols, &kernel);
         Ok(Self { name, about, kernel })
     }
