@@ -142,7 +142,7 @@ fn sharing_is_two_curves_by_size_with_both_modes_of_a_case() {
     assert!(picture.contains("sharing is slower up to 2M, and no longer"), "{picture}");
     insta::assert_snapshot!(picture);
     let page = tollgate_view::report::page_of(&[run], |_| None, &Spread::default()).render().expect("a page");
-    let figure = page.split("memory/thrash: a store where another core").nth(1).expect("a figure");
+    let (_, figure) = page.split_once("memory/thrash: a store where another core").expect("a figure");
     let figure = figure.split("</svg>").next().expect("a picture");
     // A sign for each of the eight medians, and for both modes of one case.
     assert_eq!(figure.matches("<use href=\"#m").count(), 8 + 2, "{figure}");
