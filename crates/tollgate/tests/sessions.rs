@@ -207,7 +207,7 @@ fn an_environment_that_does_not_work_is_named_in_one_line_and_the_others_go_on()
         // A message of 29 bytes, and one of 4 GiB.
         (
             r#"exec:sh -c 'printf "\211tollg8\n\035\0\0\0{\"protocol\":99,\"version\":\"9\"}"; sleep 20'"#,
-            "its agent of version 9 speaks protocol 99, this tollgate speaks 1",
+            "its agent of version 9 speaks protocol 99, this tollgate speaks 2",
         ),
         (
             r#"exec:sh -c 'printf "\211tollg8\n\377\377\377\377{\"protocol\":1"; sleep 20'"#,

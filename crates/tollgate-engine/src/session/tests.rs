@@ -395,7 +395,7 @@ fn a_program_that_is_no_agent_is_named_by_what_it_did_and_the_other_environment_
         (b"\x89PNG".to_vec(), false, "it printed \"\u{fffd}PNG\" before its agent's first message"),
         (Vec::new(), false, "its agent ended"),
         (MAGIC[..5].to_vec(), false, "its agent ended"),
-        (greeting(7), true, "its agent of version 9.9 speaks protocol 7, this tollgate speaks 1"),
+        (greeting(7), true, "its agent of version 9.9 speaks protocol 7, this tollgate speaks 2"),
         (greeting(PROTOCOL), false, "its agent ended"),
         (
             [greeting(PROTOCOL), vec![255; 70_000]].concat(),
