@@ -27,6 +27,23 @@ pub struct Plan {
     pub begins_in_order: bool,
 }
 
+impl Plan {
+    /// So many rounds within this time, fewer where every interval is so narrow. Cases fit, whatever their time.
+    pub fn new(rounds: Rounds, time: Duration, precision: f64) -> Self {
+        Self {
+            rounds,
+            time,
+            must_fit: false,
+            precision,
+            until_decided: false,
+            asked: 0.0,
+            is_whole: false,
+            comparisons: None,
+            begins_in_order: false,
+        }
+    }
+}
+
 /// How many rounds are timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rounds {

@@ -88,17 +88,7 @@ impl Trial for Scripted<'_> {
 }
 
 fn plan(rounds: Rounds) -> Plan {
-    Plan {
-        rounds,
-        time: Duration::MAX,
-        must_fit: false,
-        precision: 0.01,
-        until_decided: false,
-        asked: 0.0,
-        is_whole: true,
-        comparisons: None,
-        begins_in_order: false,
-    }
+    Plan { is_whole: true, ..Plan::new(rounds, Duration::MAX, 0.01) }
 }
 
 const FREE: Rounds = Rounds { least: 1, most: 400 };
@@ -239,7 +229,9 @@ fn a_round_that_was_discarded_on_one_side_keeps_its_place() {
         (1, 4) => Ok(Outcome::Discarded),
         (side, _) => {
             let noise = (noise.next_u64() >> 50) as f64;
-            Ok(Outcome::Figure((20.0 + 10.0 * side as f64 + f64::from(turn.number)) * MS + noise))
+            Ok(Outcome::Figure(
+                (20.0 + 10.0 * side as f64) * f64::from(100 + turn.number) / 100.0 * MS + noise,
+            ))
         }
     };
     let mut alternation = alternation(Plan { is_whole: false, ..plan(FREE) }, 7, 1, 2);

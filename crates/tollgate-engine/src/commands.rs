@@ -193,16 +193,13 @@ impl Run<'_, '_> {
     /// Executes cases that share a fixture until their time is over, or their intervals are narrow.
     fn on_fixture(&mut self, terms: &Terms, random: &mut Random, places: &mut Places) -> Result<(), Stop> {
         let most = if self.sides.len() == 1 { MOST_REPETITIONS } else { MOST_PAIRS };
+        let rounds = Rounds { least: 0, most: most.min(terms.most) as u32 };
+        let time = self.deadline.saturating_duration_since(self.began);
         let plan = tollgate_alternation::Plan {
-            rounds: Rounds { least: 0, most: most.min(terms.most) as u32 },
-            time: self.deadline.saturating_duration_since(self.began),
             must_fit: true,
-            precision: 2.0 * terms.precision,
-            until_decided: false,
-            asked: 0.0,
             is_whole: true,
-            comparisons: None,
             begins_in_order: true,
+            ..tollgate_alternation::Plan::new(rounds, time, 2.0 * terms.precision)
         };
         let chosen = self.chosen(&self.of);
         let order = tollgate_alternation::drawn((0..self.sides.len()).collect(), random);

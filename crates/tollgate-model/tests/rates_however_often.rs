@@ -85,17 +85,8 @@ impl<'a> Simulated<'a> {
 
     /// Executes so many of them as versus does, until what it asks for is known so well.
     fn run(&mut self, seed: u64, sides: usize, precision: f64) -> Alternation {
-        let plan = Plan {
-            rounds: Rounds { least: 1, most: MOST },
-            time: Duration::MAX,
-            must_fit: false,
-            precision,
-            until_decided: false,
-            asked: 0.0,
-            is_whole: true,
-            comparisons: None,
-            begins_in_order: false,
-        };
+        let rounds = Rounds { least: 1, most: MOST };
+        let plan = Plan { is_whole: true, ..Plan::new(rounds, Duration::MAX, precision) };
         let all = [(0..sides).collect()];
         let mut rounds = Alternation::new(plan, Orders::new(seed), &all, Places::in_turn(sides, 1));
         assert!(rounds.run(self).is_ok());

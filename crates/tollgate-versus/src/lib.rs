@@ -103,15 +103,10 @@ impl<'a> Session<'a> {
     fn seeded(mut self, seed: u64) -> Report {
         let number = self.sides.len();
         let plan = Plan {
-            rounds: Rounds { least: 0, most: u32::MAX },
-            time: self.max_time,
-            must_fit: false,
-            precision: PRECISION,
             until_decided: true,
             asked: self.noise_threshold,
             is_whole: self.sides.first().is_some_and(Side::is_command),
-            comparisons: None,
-            begins_in_order: false,
+            ..Plan::new(Rounds { least: 0, most: u32::MAX }, self.max_time, PRECISION)
         };
         let sides = (0..number).collect();
         let mut rounds = Alternation::new(plan, Random::new(seed), &[sides], Places::in_turn(number, 1));

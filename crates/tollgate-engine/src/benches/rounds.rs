@@ -81,15 +81,10 @@ pub fn measure(
     };
     let benches: Vec<BenchState> = plan.benches.iter().map(state).collect();
     let lengths = tollgate_alternation::Plan {
-        rounds: plan.rounds,
-        time: plan.time,
-        must_fit: false,
-        precision: plan.precision,
         until_decided: true,
         asked: plan.asked,
-        is_whole: false,
         comparisons: Some(benches.iter().filter(|bench| bench.why.is_none()).count()),
-        begins_in_order: false,
+        ..tollgate_alternation::Plan::new(plan.rounds, plan.time, plan.precision)
     };
     let sides: Vec<Vec<usize>> = plan.benches.iter().map(|bench| bench.builds.clone()).collect();
     let mut rounds = Alternation::new(lengths, Random::new(plan.seed), &sides, Places::in_turn(number, 1));

@@ -166,15 +166,12 @@ impl<'c> Starts<'c> {
         let began = Instant::now();
         let most = plan.processes.map_or(MOST, |number| number.min(MOST)) as u32;
         let lengths = tollgate_alternation::Plan {
-            rounds: Rounds { least: 1, most },
-            time: deadline.saturating_duration_since(began),
             must_fit: true,
-            precision: 0.0,
-            until_decided: true,
-            asked: 0.0,
-            is_whole: false,
-            comparisons: None,
-            begins_in_order: false,
+            ..tollgate_alternation::Plan::new(
+                Rounds { least: 1, most },
+                deadline.saturating_duration_since(began),
+                0.0,
+            )
         };
         let here = (0..sides.len()).filter(|&at| sides[at].lost.is_none()).collect();
         let places = Places::of_each(sides.len());

@@ -100,15 +100,10 @@ pub fn measure(
         executors,
     };
     let lengths = tollgate_alternation::Plan {
-        rounds: plan.rounds,
-        time: plan.time,
-        must_fit: false,
-        precision: plan.precision,
         until_decided: plan.until_decided,
         asked: plan.asked,
         is_whole: true,
-        comparisons: None,
-        begins_in_order: false,
+        ..tollgate_alternation::Plan::new(plan.rounds, plan.time, plan.precision)
     };
     let all = [(0..cells).collect()];
     let mut rounds = Alternation::new(lengths, Random::new(plan.seed), &all, Places::in_turn(cells, places));
