@@ -171,11 +171,12 @@ fn shown(words: &str) -> Option<Value> {
 
 /// A share of a difference: below 0 and above 100 % where other parts go the other way.
 fn share(part: i64, whole: i64) -> String {
-    match part as f64 / whole as f64 * 100.0 {
-        _ if whole == 0 => String::new(),
-        none if none == 0.0 => "0".to_owned(),
-        small if small.abs() < 0.5 => "<1 %".to_owned(),
-        percent => format!("{percent:.0} %"),
+    let percent = part as f64 / whole as f64 * 100.0;
+    match (part, whole) {
+        (_, 0) => String::new(),
+        (0, _) => "0".to_owned(),
+        _ if percent.abs() < 0.5 => "<1 %".to_owned(),
+        _ => format!("{percent:.0} %"),
     }
 }
 
