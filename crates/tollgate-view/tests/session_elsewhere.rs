@@ -46,6 +46,27 @@ fn compare_shows_the_pairing() {
 }
 
 #[test]
+fn compare_shows_the_largest_changes_where_not_all_have_room() {
+    let names: Vec<String> = (0..25).map(|number| format!("entry/other-{number:02}")).collect();
+    let others = names.iter().map(|name| (name.as_str(), 100.0));
+    let cases: Vec<(&str, f64)> = others.chain([("entry/syscall", 83.1)]).collect();
+    let other = Side {
+        name: "container",
+        ratio: |case| {
+            let number = case.benchmark.strip_prefix("entry/other-").and_then(|it| it.parse::<f64>().ok());
+            number.map_or(1.2, |number| 1.5 + number / 10.0)
+        },
+        ..host()
+    };
+    let runs = runs(&[host(), other], &cases);
+    let text = plain(&text::text(&[Comparison::of(&runs[0], &runs[1])], false, 100));
+    let shows = |case: &str| text.lines().any(|line| line.starts_with(&format!("{case} ")));
+    assert!(text.contains("6 more changed (--all); "), "{text}");
+    assert!(shows("entry/other-24") && shows("entry/other-05"), "{text}");
+    assert!(!shows("entry/other-04") && !shows("entry/syscall"), "{text}");
+}
+
+#[test]
 fn runs_of_no_common_session_name_the_command_that_alternates() {
     let runs = runs(&[host(), filtered()], &CASES);
     let [base, other] = [alone(&runs[0]), alone(&runs[1])];

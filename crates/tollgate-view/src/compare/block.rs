@@ -37,6 +37,7 @@ pub(crate) struct Block<'c, 'a> {
     head: Head,
     causes: Causes<'c>,
     sentences: Vec<String>,
+    /// The cases that have room before others: on a screen those of a run's first screen, else the largest differences.
     headlines: HashSet<String>,
     width: usize,
 }
@@ -50,7 +51,10 @@ impl<'c, 'a> Block<'c, 'a> {
             // The builds differ, and no fact of their environment.
             sentences: if comparison.is_of_builds() { Vec::new() } else { causes.sentences(comparison) },
             causes,
-            headlines: headlines(&base).into_iter().map(|(_, row, _)| row.case.to_string()).collect(),
+            headlines: match head.choice {
+                Choice::Base => headlines(&base).iter().map(|(_, row, _)| row.case.to_string()).collect(),
+                Choice::Both => HashSet::new(),
+            },
             comparison,
             head,
             width,
