@@ -16,16 +16,9 @@ pub fn table<R>(columns: &Columns<R>, rows: impl IntoIterator<Item = R>) -> Stri
     let mut text = format!("| {} |\n|{rules}\n", heads.join(" | "));
     for row in rows {
         let cells: Vec<String> = columns.values(&row).iter().map(cell).collect();
-        line(&mut text, &cells);
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
     }
-    text.push('\n');
-    text
-}
-
-/// The same of cells that are [`plain`] already, all figures but the first.
-pub fn table_of<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
-    let mut text = format!("| {} |\n|---|{}\n", head.join(" | "), "--:|".repeat(N - 1));
-    rows.into_iter().for_each(|row| line(&mut text, &row));
     text.push('\n');
     text
 }
@@ -33,11 +26,6 @@ pub fn table_of<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = 
 /// Something that is shown when its caption is clicked on.
 pub fn folded(caption: &str, table: &str) -> String {
     format!("<details><summary>{caption}</summary>\n\n{table}</details>\n\n")
-}
-
-fn line(text: &mut String, cells: &[String]) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "| {} |", cells.join(" | "));
 }
 
 /// Names and words begin below each other, figures end below each other.

@@ -3,11 +3,13 @@
 use std::fmt::Write;
 
 use crate::page::Text;
-use tollgate_model::Run;
-use tollgate_model::compare::{Spread, Verdict};
+use tollgate_model::compare::{FactDifference, Spread, Verdict};
 use tollgate_model::text::quoted;
+use tollgate_model::{Fact, Run};
+use tollgate_output::column::{Column, Columns};
 use tollgate_output::figures;
 use tollgate_output::markdown::{self, folded, plain};
+use tollgate_output::value::Value;
 
 use super::subject::Subject;
 use super::{differences, environment, ruler, split, suites, verdict};
@@ -24,6 +26,8 @@ use crate::versus::lines::{Lines, REST};
 const MOST: usize = 500;
 /// More facts are counted.
 const MOST_FACTS: usize = 12;
+/// Characters of the value of a fact.
+const LONGEST_VALUE: usize = 80;
 
 /// The summary of one run, or of several compared with the first; `spread` is how far runs of the machine lie apart, and no relative difference
 /// of up to `asked` counts.
@@ -112,16 +116,8 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     }
     let facts = &comparison.facts;
     if !facts.is_empty() {
-        let shown = |fact: &Option<tollgate_model::Fact>| {
-            let value = fact.as_ref().and_then(tollgate_model::Fact::value).map(ToString::to_string);
-            plain(Text::cut(&value.unwrap_or("unknown".to_owned()), 80).as_str())
-        };
-        let rows = facts
-            .iter()
-            .take(MOST_FACTS)
-            .map(|fact| [plain(&fact.name), shown(&fact.base), shown(&fact.other)]);
         let caption = figures::count(facts.len(), "fact differs", "facts differ");
-        let rows = table(["fact", "base", "other"], rows);
+        let rows = markdown::table(&of_facts(), facts.iter().take(MOST_FACTS));
         text.push_str(&folded(&format!("{caption}, likely causes first"), &rows));
         if facts.len() > MOST_FACTS {
             put(text, format_args!("{} more facts differ.\n\n", facts.len() - MOST_FACTS));
@@ -149,11 +145,17 @@ fn of_rows(comparison: &Comparison, rows: &[&ComparedRow]) -> String {
     markdown::table(&columns::of_wide_table(comparison), shown) + &not_shown(rows.len())
 }
 
-/// A table; its first column is text, the others are figures.
-fn table<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
-    let rows: Vec<[String; N]> = rows.collect();
-    let all = rows.len();
-    markdown::table_of(head, rows.into_iter().take(MOST)) + &not_shown(all)
+/// The columns of facts that differ.
+fn of_facts<'a>() -> Columns<&'a FactDifference> {
+    fn value(fact: &Option<Fact>) -> Option<Value> {
+        let value = fact.as_ref().and_then(Fact::value).map_or("unknown".to_owned(), ToString::to_string);
+        Some(Value::text(Text::cut(&value, LONGEST_VALUE).as_str()))
+    }
+    Columns::new([
+        Column::new("fact", "fact", "its name", |it: &&FactDifference| Some(Value::text(it.name.as_str()))),
+        Column::new("base", "base", "its value in the base", |it| value(&it.base)),
+        Column::new("other", "other", "its value in the other", |it| value(&it.other)),
+    ])
 }
 
 /// How many rows of so many have no room.
