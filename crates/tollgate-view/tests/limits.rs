@@ -143,8 +143,8 @@ fn sharing_is_two_curves_by_size_with_both_modes_of_a_case() {
     insta::assert_snapshot!(picture);
     let page = tollgate_view::report::page_of(&[run], |_| None, &Spread::default()).render().expect("a page");
     let (_, figure) = page.split_once("memory/thrash: a store where another core").expect("a figure");
-    let figure = figure.split("</svg>").next().expect("a picture");
-    // A sign for each of the eight medians, and for both modes of one case.
-    assert_eq!(figure.matches("<use href=\"#m").count(), 8 + 2, "{figure}");
+    let figure = figure.split("</figure>").next().expect("a picture");
+    // A sign for each of two keys, of eight medians, and of both modes of one case.
+    assert_eq!(figure.matches("<use href=\"#m").count(), 2 + 8 + 2, "{figure}");
     assert_eq!(figure.matches(" in 50 % of the samples").count(), 2, "{figure}");
 }
