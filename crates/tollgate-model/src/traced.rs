@@ -406,6 +406,11 @@ impl Call {
 }
 
 impl Traced {
+    /// Whether what its children did was traced too: children of a process that ran before may not have been.
+    pub fn has_children(&self) -> bool {
+        self.processes > 1 && self.attached.is_none()
+    }
+
     /// An execution by this tracer, of which only the real time is known.
     pub fn new(backend: Backend, wall_ns: u64) -> Self {
         Self {

@@ -6,7 +6,7 @@
 //! time to the nanosecond; with one thread nothing is scaled, with parallel threads they are an estimate.
 //!
 //! A parent that waits for its child sleeps while the child sleeps: that time is the child's. A wait for a child, see
-//! [`Call::waits_for_child`], gets what all other waiting leaves, as for a child that was not traced.
+//! [`Call::waits_for_child`], gets nothing where children were traced, and elsewhere what all other waiting leaves.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -187,6 +187,7 @@ impl Blame {
         }
         let waits = traced.calls.iter().filter(|call| call.waits_for_child());
         let waits = waits.fold(Parts::default(), |sum, call| sum.plus(call.parts));
+        let has_children = traced.has_children();
         let mut calls: BTreeMap<&str, Contribution> = BTreeMap::new();
         for call @ Call { name, count, parts, .. } in &traced.calls {
             let unknown = traced.idle.is_none().then_some(match traced.backend {
@@ -194,7 +195,7 @@ impl Blame {
                 Backend::Strace => account.unaccounted.min(inside.total_ns()),
                 _ => account.unaccounted,
             });
-            let among = Among { whole, waits, is_wait: call.waits_for_child() };
+            let among = Among { whole, waits, is_wait: call.waits_for_child(), has_children };
             let scaled = scaled(*parts, &account, among, unknown);
             let empty = || Contribution { name: name.clone(), count: 0, parts: Parts::default() };
             let known = calls.entry(name).or_insert_with(empty);
@@ -216,6 +217,8 @@ struct Among {
     waits: Parts,
     /// Whether the call is one of them.
     is_wait: bool,
+    /// Whether the calls of children are among the others.
+    has_children: bool,
 }
 
 /// The part of the real time for `parts` of the whole tree's time. `unknown`: idle time, where its cause is.
@@ -230,6 +233,7 @@ fn scaled(parts: Parts, account: &Account, among: Among, unknown: Option<u64>) -
         let others = whole.saturating_sub(waits);
         let left = u128::from(amount).saturating_sub(others).min(waits) as u64;
         match among.is_wait {
+            true if among.has_children => 0,
             true => share_of(of(parts), left, waits),
             false => share_of(of(parts), amount - left, others),
         }

@@ -54,7 +54,7 @@ impl Known {
             cpu: traced.backend != Backend::Strace,
             kinds: traced.backend == Backend::Bpf || traced.calls.iter().any(|call| has_kinds(&call.parts)),
             totals: !traced.is_untimed,
-            children: traced.processes > 1 && traced.attached.is_none(),
+            children: traced.has_children(),
         }
     }
 }

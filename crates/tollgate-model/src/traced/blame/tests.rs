@@ -111,25 +111,26 @@ fn a_parent_that_waits_for_a_busy_child_contributes_nothing() {
 
 #[test]
 fn a_parent_that_waits_for_a_sleeping_child_contributes_nothing() {
-    let of = |calls: &[Call], idle, outside| {
-        let blame = Blame::of(&traced(12, 1, 1, idle, calls.to_vec(), outside));
+    let of = |processes, calls: &[Call], idle, outside| {
+        let one = traced(12, 1, 1, idle, calls.to_vec(), outside);
+        let blame = Blame::of(&Traced { processes, ..one });
         blame.calls.iter().map(|call| call.parts).collect::<Vec<_>>()
     };
     let [slept, wait] = [call("clock_nanosleep", parts(0, 10, 0, 0)), call("wait4", parts(0, 10, 0, 1))];
     let both = [slept.clone(), wait.clone()];
-    assert_eq!(of(&both, idle(1, 0, 10), Parts::default()), [parts(0, 10, 0, 0), parts(0, 0, 0, 1)]);
+    assert_eq!(of(2, &both, idle(1, 0, 10), Parts::default()), [parts(0, 10, 0, 0), parts(0, 0, 0, 1)]);
     // One tracer knows no kinds, another no sleep outside of calls.
     let unknown =
         |call: &Call| Call { parts: Parts { unknown_ns: 10 * MS, ..Parts::default() }, ..call.clone() };
     let unknown = [unknown(&slept), unknown(&wait)];
-    assert_eq!(of(&unknown, None, parts(2, 0, 0, 0)), [unknown[0].parts, Parts::default()]);
-    // Nobody saw what that child did, or how its last call ended.
-    assert_eq!(of(&both[1..], idle(1, 0, 10), Parts::default()), [wait.parts]);
+    assert_eq!(of(2, &unknown, None, parts(2, 0, 0, 0)), [unknown[0].parts, Parts::default()]);
+    // Nobody saw what that child did.
+    assert_eq!(of(1, &both[1..], idle(1, 0, 10), Parts::default()), [wait.parts]);
     let short = call("clock_nanosleep", parts(0, 4, 0, 0));
-    assert_eq!(
-        of(&[short.clone(), wait], idle(1, 0, 10), Parts::default()),
-        [short.parts, parts(0, 6, 0, 1)]
-    );
+    let both = [short.clone(), wait];
+    assert_eq!(of(1, &both, idle(1, 0, 10), Parts::default()), [short.parts, parts(0, 6, 0, 1)]);
+    // Its last call did not return.
+    assert_eq!(of(2, &both, idle(1, 0, 10), Parts::default()), [short.parts, parts(0, 0, 0, 1)]);
 }
 
 #[test]
