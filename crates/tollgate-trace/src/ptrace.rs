@@ -170,7 +170,7 @@ impl Tracer {
                 if watch.asked_by_command().is_some() {
                     self.threads.keys().for_each(|pid| drop(process::kill(*pid, libc::SIGKILL)));
                     // Each of them is reported at its end.
-                    watch.pass_no_more();
+                    watch.dismiss_observer();
                     continue;
                 }
                 if alarm.is_none() && !self.threads.is_empty() {

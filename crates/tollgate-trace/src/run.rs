@@ -147,7 +147,7 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let mut tracer = Tracer::seize(&child, request, filter.is_some()).map_err(|error| {
         Failure::Refused(format!("ptrace(2) cannot trace here: {}", tollgate_model::text::plainly(&error)))
     })?;
-    watch.pass_to(child.pid(), child.pidfd());
+    watch.pass_to(child.pid(), child.pidfd(), false);
     child.release().map_err(Failure::system("write(2)"))?;
     let finished = tracer
         .run(&child, &watch, &record.descendants, request.linger)
@@ -193,7 +193,7 @@ impl CommonPart {
         mut collected: Collected,
     ) -> Result<Trace, Failure> {
         self.descendants.wait_for_the_dead();
-        watch.pass_no_more();
+        watch.dismiss_observer();
         if let (Some(why), Some(identity)) = (child.identity_failed(), self.identity) {
             let error = IdentityError::Refused(identity.uid, why);
             return Err(Failure::Final(TraceError::Unavailable(error.to_string())));
@@ -208,8 +208,10 @@ impl CommonPart {
                 _ => Failure::Final(program.refused(&error)),
             });
         }
-        let all = Usage::of_children();
-        let less = |of: fn(&Usage) -> u64| of(&all).saturating_sub(of(&self.used_before));
+        let (all, observer) = (Usage::of_children(), watch.used_by_observer());
+        let less = |of: fn(&Usage) -> u64| {
+            of(&all).saturating_sub(of(&self.used_before)).saturating_sub(of(&observer))
+        };
         let (user_ns, sys_ns, times_from) = match collected.processor_time(self.backend) {
             Some((user_ns, sys_ns)) => (user_ns, sys_ns, TimesFrom::Trace),
             None => (less(|usage| usage.user_ns), less(|usage| usage.sys_ns), TimesFrom::Rusage),

@@ -64,6 +64,25 @@ fn number(child: &Child) -> libc::pid_t {
 }
 
 #[test]
+fn a_signal_to_the_group_comes_once() {
+    for backend in BACKENDS {
+        for (signal, word) in [
+            (libc::SIGTERM, "TERM=1"),
+            (libc::SIGINT, "INT=1"),
+            (libc::SIGHUP, "HUP=1"),
+            (libc::SIGUSR1, "USR1=1"),
+        ] {
+            let Some(mut counting) = Counting::by(backend) else { return };
+            let mut child = counting.command.process_group(0).spawn().expect("it starts");
+            counting.await_ready();
+            send(-number(&child), signal);
+            assert!(child.wait().expect("it ends").success());
+            assert_eq!(counting.counted(), word, "{backend}");
+        }
+    }
+}
+
+#[test]
 fn a_signal_to_the_tracer_alone_comes_once() {
     for backend in BACKENDS {
         for (signal, word) in [(libc::SIGTERM, "TERM=1"), (libc::SIGUSR2, "USR2=1")] {
@@ -78,10 +97,11 @@ fn a_signal_to_the_tracer_alone_comes_once() {
 }
 
 #[test]
-fn a_tracer_that_timeout_ends_ends_with_its_command() {
+fn a_signal_that_timeout_sends_comes_once() {
     for backend in BACKENDS {
         let Some(counting) = Counting::by(backend) else { return };
-        // timeout(1) sends to its child and then to the group.
+        // timeout(1) makes a group of its own, and sends to its child first and then to the group: when the time is over,
+        // and when it is sent a signal itself.
         let mut command = Command::new("timeout");
         command.args(["600", "sh", "-c", &format!("exec {}", counting.words())]);
         let mut child = match command.spawn() {
@@ -91,7 +111,21 @@ fn a_tracer_that_timeout_ends_ends_with_its_command() {
         counting.await_ready();
         send(number(&child), libc::SIGTERM);
         child.wait().expect("it ends");
-        assert!(counting.counted().starts_with("TERM="), "{backend}");
+        assert_eq!(counting.counted(), "TERM=1", "{backend}");
+        // The same by a shell, as often as chance may differ.
+        for _ in 0..3 {
+            let Some(counting) = Counting::by(backend) else { return };
+            let script = format!(
+                "trap : TERM; {} & while [ ! -s '{}' ]; do sleep 0.02; done; kill -TERM $!; kill -TERM 0; \
+                 while kill -0 $! 2>/dev/null; do wait $!; done",
+                counting.words(),
+                counting.ready().display()
+            );
+            let mut command = Command::new("bash");
+            command.args(["-c", &script]).process_group(0);
+            command.status().expect("it ends");
+            assert_eq!(counting.counted(), "TERM=1", "{backend}");
+        }
     }
 }
 
@@ -316,6 +350,29 @@ fn a_stream_that_is_closed_stays_closed() {
             );
             assert!(!alone.is_empty());
         }
+    }
+}
+
+#[test]
+fn a_tracer_that_is_killed_leaves_no_witness() {
+    for backend in BACKENDS {
+        let Some(mut counting) = Counting::by(backend) else { return };
+        let mut child = counting.command.process_group(0).spawn().expect("it starts");
+        counting.await_ready();
+        let group = number(&child);
+        child.kill().expect("our child");
+        assert_eq!(child.wait().expect("it was killed").signal(), Some(libc::SIGKILL));
+        // The command goes on alone; nothing else of the group does.
+        let command = fs::read_to_string(counting.ready()).expect("its number");
+        eventually("the observer's end", || {
+            let members = fs::read_dir("/proc").expect("/proc").filter_map(|entry| {
+                let pid: libc::pid_t = entry.ok()?.file_name().to_str()?.parse().ok()?;
+                // SAFETY: a question to the kernel.
+                (unsafe { libc::getpgid(pid) } == group && !matches!(state(pid), 'Z' | 'X')).then_some(pid)
+            });
+            members.map(|pid| pid.to_string()).collect::<Vec<_>>() == [command.trim()]
+        });
+        send(-group, libc::SIGKILL);
     }
 }
 

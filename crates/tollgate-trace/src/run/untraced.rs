@@ -40,12 +40,12 @@ pub(super) fn let_go(
     linger: Duration,
     alive: impl Fn() -> u64,
 ) -> Result<Finished, Failure> {
-    watch.pass_to(child.pid(), child.pidfd());
+    watch.pass_to(child.pid(), child.pidfd(), true);
     let began = clock::now();
     child.release().map_err(Failure::system("write(2)"))?;
     let ended = wait_for(child.pid(), watch, descendants).map_err(Failure::system("wait4(2)"))?;
     let wall_ns = clock::now().saturating_sub(began);
-    watch.pass_no_more();
+    watch.dismiss_observer();
     let mut notes = Vec::new();
     if watch.asked_by_command().is_none() && !all_have_ended(watch, descendants, linger) {
         notes.push(match alive() {
