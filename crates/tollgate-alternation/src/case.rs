@@ -13,7 +13,7 @@ pub const LEAST_PAIRS: usize = 16;
 /// The confidence of the interval of a side alone, at all looks together.
 const CONFIDENCE: f64 = 0.95;
 
-/// What is known of the comparisons of a case.
+/// How far the comparisons of a case are decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum State {
     /// A verdict is inconclusive, or rests on too few executions.
@@ -28,7 +28,7 @@ pub(crate) enum State {
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub sides: Vec<Side>,
-    /// What its rounds took together and at most, by the clock of the trial, and how many there were.
+    /// The time of all its rounds and of the longest, by the trial's clock, and their number.
     pub taken: Duration,
     pub longest: Duration,
     pub executed: u32,
@@ -88,7 +88,7 @@ impl Case {
         self.executed += 1;
     }
 
-    /// What a round of it takes.
+    /// The mean time of its rounds.
     fn round(&self) -> Duration {
         self.taken / self.executed.max(1)
     }
@@ -191,7 +191,7 @@ pub(crate) fn chosen(cases: &[Case], places: &Places, mut left: Duration) -> Vec
 mod tests {
     use super::*;
 
-    /// A case with so many pairs, each of which took so many ms.
+    /// A case with this number of pairs, which took this many milliseconds each.
     fn case(pairs: usize, ms: u64, state: State) -> Case {
         let mut case = Case { state, ..Case::new(&[0, 1]) };
         case.sides.iter_mut().for_each(|side| side.figures = vec![1.0; pairs]);

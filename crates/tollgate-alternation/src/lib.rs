@@ -2,8 +2,7 @@
 //!
 //! A comparison has *cases*, such as benches, each on some *sides*, such as builds. A *round* executes the cases that are due, each once on
 //! each of its sides, in an order that is drawn anew. The figures of one round were neighbours in time, so they are compared pair by pair.
-//! What an execution is, only the [`Trial`] knows, which also has the clock: nothing here waits, and nothing starts a process. So a
-//! simulation can drive what measures.
+//! The [`Trial`] executes, and it has the clock: nothing here waits or starts a process. So a simulation drives the code that measures.
 //!
 //! - [`Plan`]: for how long, and how precisely. [`Trial`]: what is executed.
 //! - [`Alternation`]: the rounds. [`Places`]: where sides are executed, and which places are lost.

@@ -3,7 +3,7 @@
 use tollgate_statistics::median;
 use tollgate_statistics::random::Random;
 
-/// After so many rounds it is looked at whether the order matters: with many sides one follows itself rarely.
+/// The rounds after which the alternation checks whether the order matters. With many sides, one rarely follows itself.
 pub(crate) const LOOKS_AT_ORDER: [u32; 6] = [10, 16, 24, 32, 48, 64];
 
 /// These in random order. Each round has a coin of its own: so the signs of pairs are fair and independent where nothing differs.
@@ -23,7 +23,7 @@ pub struct Mirrored {
 }
 
 impl Mirrored {
-    /// Of these sides.
+    /// Takes these sides in turn.
     pub fn new(sides: Vec<usize>) -> Self {
         Self { order: sides, is_to_reverse: false }
     }

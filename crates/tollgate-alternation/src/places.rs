@@ -28,13 +28,13 @@ pub struct Places {
 }
 
 impl Places {
-    /// So many sides, in turn at so many places: side 0 at place 0, side 1 at place 1.
+    /// Deals the sides out to the places in turn: side 0 to place 0, side 1 to place 1.
     pub fn in_turn(sides: usize, places: usize) -> Self {
         let places = places.max(1);
         Self { of_side: (0..sides).map(|side| side % places).collect(), lost: vec![None; places] }
     }
 
-    /// So many sides, each at a place of its own.
+    /// Each side at a place of its own.
     pub fn of_each(sides: usize) -> Self {
         Self::in_turn(sides, sides)
     }

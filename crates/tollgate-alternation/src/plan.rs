@@ -20,7 +20,7 @@ pub struct Plan {
     pub asked: f64,
     /// Whether figures are those of whole commands, whose totals must be the same too where they are called the same.
     pub is_whole: bool,
-    /// So many comparisons are made at once, for which intervals are corrected (Bonferroni); None for as many as a case has.
+    /// The number of comparisons that intervals are corrected for (Bonferroni); None for those of a case.
     pub comparisons: Option<usize>,
     /// Whether the cases of the first round come in their own order: those that are probably short first, so that few are missing where the
     /// time is.
@@ -28,7 +28,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// So many rounds within this time, fewer where every interval is so narrow. Cases fit, whatever their time.
+    /// This number of rounds within this time, fewer where every interval is narrow. A case begins even where it ends after that time.
     pub fn new(rounds: Rounds, time: Duration, precision: f64) -> Self {
         Self {
             rounds,
