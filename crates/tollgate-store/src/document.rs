@@ -192,14 +192,10 @@ impl Outline {
         RunKind::by_first(self.measurements.first().map(|row| row.benchmark.as_str()))
     }
 
-    /// Whether it has a figure of a benchmark.
-    pub fn measured(&self, benchmark: &str) -> bool {
-        self.measurements.iter().any(|row| row.benchmark == benchmark && row.status == Status::Measured)
-    }
-
-    /// Whether it was asked for a benchmark.
-    pub fn names(&self, benchmark: &str) -> bool {
-        self.measurements.iter().any(|row| row.benchmark == benchmark)
+    /// Whether it has a row of a benchmark, and where asked so one with a figure.
+    pub fn has(&self, benchmark: &str, with_figure: bool) -> bool {
+        let mut rows = self.measurements.iter().filter(|row| row.benchmark == benchmark);
+        rows.any(|row| !with_figure || row.status == Status::Measured)
     }
 
     /// How long it took, in seconds.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tollgate_model::Run;
+use tollgate_model::{Case, Run};
 
 use crate::document::{EXTENSION, open};
 use crate::fleet::layout::{DOCUMENTS, is_store};
@@ -37,28 +37,40 @@ pub fn find_runs(meant: &str, kinds: &[RunKind]) -> Result<Vec<Run>, FindError> 
     locate(meant, kinds)?.open_all()
 }
 
-/// The newest kept run that has a figure of a benchmark, else the newest that says why it has none, with the others of its session; None where
-/// no kept run was asked for one.
+/// The newest kept run that has a figure of a row that is meant, else the newest that says why it has none, with the others of its session;
+/// where no kept run was asked for such a row, the same of any row of its benchmark. None where no kept run has the benchmark.
 ///
 /// # Errors
 /// When the directory of kept runs cannot be read, or a document is not a run.
-pub fn find_newest_of(benchmark: &str) -> Result<Option<Vec<Run>>, FindError> {
-    let has_figure = |entry: &Entry| entry.outline().is_ok_and(|outline| outline.measured(benchmark));
-    let says_why = |entry: &Entry| entry.outline().is_ok_and(|outline| outline.names(benchmark));
-    let found = match newest(kept()?, has_figure) {
-        None => newest(kept()?, says_why),
-        found => found,
-    };
-    found.map(|found| Located::Kept(found).open_all()).transpose()
+pub fn find_newest_of(
+    benchmark: &str,
+    is_meant: impl Fn(&Case) -> bool,
+) -> Result<Option<Vec<Run>>, FindError> {
+    let of_benchmark = |case: &Case| case.benchmark == benchmark;
+    let rows: [(&dyn Fn(&Case) -> bool, bool); 4] =
+        [(&is_meant, true), (&is_meant, false), (&of_benchmark, true), (&of_benchmark, false)];
+    for (is_row, with_figure) in rows {
+        let has = |entry: &Entry| {
+            entry.outline().is_ok_and(|outline| outline.has(benchmark, with_figure))
+                && entry.open().is_ok_and(|run| {
+                    let mut rows = run.measurements.iter().filter(|row| is_row(&row.case));
+                    rows.any(|row| !with_figure || row.outcome.measured().is_some())
+                })
+        };
+        if let Some(found) = newest(kept()?, has) {
+            return Located::Kept(found).open_all().map(Some);
+        }
+    }
+    Ok(None)
 }
 
 /// The runs of the newest kept session that has a figure of a benchmark, the base first; None where no kept one has.
 ///
 /// # Errors
-/// As [`find_newest_of`].
+/// When the directory of kept runs cannot be read, or a document is not a run.
 pub fn find_newest_session_of(benchmark: &str) -> Result<Option<Vec<Run>>, FindError> {
     let has_figure = |entry: &Entry| {
-        entry.head().session.is_some() && entry.outline().is_ok_and(|outline| outline.measured(benchmark))
+        entry.head().session.is_some() && entry.outline().is_ok_and(|outline| outline.has(benchmark, true))
     };
     newest(kept()?, has_figure).map(|found| Located::Kept(found).open_all()).transpose()
 }

@@ -40,10 +40,12 @@ impl ExplainArgs {
         if let Some(environment) = &self.environment {
             return functions::explain(&pattern, &selection, environment);
         }
+        let is_meant =
+            |case: &Case| case.benchmark == benchmark.name && tollgate_suites::matches(&pattern, case);
         let runs = match &self.run {
             Some(run) => tollgate_store::find_runs(run, RunKind::MEASURED)?,
             // A run without a figure still has the facts of its environment.
-            None => match tollgate_store::find_newest_of(benchmark.name) {
+            None => match tollgate_store::find_newest_of(benchmark.name, is_meant) {
                 Ok(Some(runs)) => runs,
                 _ => tollgate_store::find_runs(tollgate_store::kept::LAST, RunKind::OF_BENCHMARKS)
                     .unwrap_or_default(),
@@ -61,10 +63,7 @@ impl ExplainArgs {
         let mut summary = run.map(Summary::of);
         if let Some(summary) = &mut summary {
             let is_beside = |case: &Case| benchmark.beside.iter().any(|(name, _)| *name == case.benchmark);
-            summary.retain(|case| {
-                let is_meant = case.benchmark == benchmark.name && tollgate_suites::matches(&pattern, case);
-                is_meant || is_beside(case)
-            });
+            summary.retain(|case| is_meant(case) || is_beside(case));
         }
         let here;
         let facts = match run {

@@ -337,6 +337,38 @@ fn a_benchmark_without_a_figure_is_explained_by_the_run_that_says_why() {
     assert!(text.contains("this kernel has no 32-bit programs"), "{text}");
 }
 
+/// A newer run has another row of the benchmark, with a figure.
+#[test]
+fn a_row_is_explained_by_the_run_that_has_it() {
+    let home = Home::new();
+    let run = |id: &str, rows: serde_json::Value| {
+        let mut run = document(id, None, 1.0);
+        run["measurements"] = rows;
+        home.keep(&run);
+    };
+    let row = |size: u64, more: serde_json::Value| {
+        let mut row = serde_json::json!({"benchmark": "memory/latency", "params": {"kib": size}});
+        row.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        row
+    };
+    let why = serde_json::json!({"status": "skipped", "why": "this group may have 1 MiB"});
+    let measured = document("x", None, 1.0)["measurements"][0].clone();
+    let figure = |size: u64| {
+        let mut row = measured.clone();
+        (row["benchmark"], row["params"]) = ("memory/latency".into(), serde_json::json!({"kib": size}));
+        row
+    };
+    run("20261121-015427-00000001", serde_json::json!([row(65536, why)]));
+    run("20261121-015428-00000002", serde_json::json!([figure(8)]));
+    let text = home.output(["explain", "memory/latency{kib=65536}"]);
+    assert!(
+        text.split_whitespace().collect::<Vec<_>>().join(" ").contains("this group may have 1 MiB"),
+        "{text}"
+    );
+    let text = home.output(["explain", "memory/latency{kib=8}"]);
+    assert!(!text.contains("this group may have 1 MiB"), "{text}");
+}
+
 #[test]
 fn a_pipe_has_no_pager() {
     let home = Home::new();
