@@ -12,8 +12,6 @@ use tollgate_os::process::{self, Status, Wait};
 
 /// Where a child that is not ours has ended, so long is waited between two looks at those that are.
 const LOOK: Duration = Duration::from_millis(1);
-/// So long is waited for processes to go that were killed.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Signals and orphans belong to the whole process: one command at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -111,22 +109,5 @@ impl Descendants {
             return matches!(none, Err(error) if error.raw_os_error() == Some(libc::ECHILD));
         }
         self.others.later().is_empty()
-    }
-
-    /// Ends the command's descendants, generation by generation: a process that loses its parent becomes our child.
-    pub fn end_all(&self) {
-        let began = Instant::now();
-        while began.elapsed() < PATIENCE {
-            self.wait_for_the_dead();
-            let left = self.others.later();
-            if left.is_empty() {
-                return;
-            }
-            for pid in left {
-                // It is our child, and keeps its number until it is waited for.
-                let _ = process::kill(pid, libc::SIGKILL);
-            }
-            std::thread::sleep(LOOK);
-        }
     }
 }

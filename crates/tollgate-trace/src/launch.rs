@@ -2,12 +2,10 @@
 //!
 //! - [`path`]: which file it is. [`child`]: its process, which waits before its execve(2).
 //! - [`streams`]: which of its standard streams were closed.
-//! - [`observer`]: which signals reach it by themselves.
 //! - [`signals`]: which of the signals that this process gets are the command's. [`ending`]: ending as it did.
 
 pub(crate) mod child;
 pub(crate) mod ending;
-mod observer;
 pub(crate) mod path;
 pub(crate) mod signals;
 mod streams;

@@ -78,9 +78,6 @@ pub enum TraceError {
     /// Something else of the request is wrong, such as a call that no table has.
     #[error("{0}")]
     Request(String),
-    /// The command asked this process to end, as by `kill $PPID`: by this signal. The command has been killed.
-    #[error("the command sent signal {0} to the process that traced it")]
-    Asked(i32),
     /// A call of ours, such as `fork(2)`, failed.
     #[error("{}: {}", .0, tollgate_model::text::said_by(.0, .1))]
     System(&'static str, std::io::Error),

@@ -80,11 +80,6 @@ pub(crate) struct Tracer {
     events_missed: u64,
     began_ns: u64,
     ended: Option<(Ended, u64)>,
-    /// The last stop signal came from the command itself, from its descendants or from the terminal. One that another
-    /// process sends to it alone is that one's affair.
-    stopped_itself: bool,
-    /// The command has stopped, and this process is to stop with it.
-    stops: bool,
     /// The first set-user-ID program that ran without its owner's rights.
     unprivileged: Option<String>,
     notes: Vec<String>,
@@ -125,8 +120,6 @@ impl Tracer {
             events_missed: 0,
             began_ns: clock::now(),
             ended: None,
-            stopped_itself: false,
-            stops: false,
             unprivileged: None,
             notes: Vec::new(),
         };
@@ -163,16 +156,7 @@ impl Tracer {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
             }
-            if std::mem::take(&mut self.stops) {
-                watch.stop_with(self.command, || sys::has_continued(self.command));
-            }
             if self.ended.is_some() {
-                if watch.asked_by_command().is_some() {
-                    self.threads.keys().for_each(|pid| drop(process::kill(*pid, libc::SIGKILL)));
-                    // Each of them is reported at its end.
-                    watch.dismiss_observer();
-                    continue;
-                }
                 if alarm.is_none() && !self.threads.is_empty() {
                     alarm = Some(watch.command_is_over(if self.filtered { Duration::MAX } else { linger }));
                 }

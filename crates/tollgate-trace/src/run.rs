@@ -147,7 +147,7 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let mut tracer = Tracer::seize(&child, request, filter.is_some()).map_err(|error| {
         Failure::Refused(format!("ptrace(2) cannot trace here: {}", tollgate_model::text::plainly(&error)))
     })?;
-    watch.pass_to(child.pid(), child.pidfd(), false);
+    watch.pass_to(child.pid(), child.pidfd());
     child.release().map_err(Failure::system("write(2)"))?;
     let finished = tracer
         .run(&child, &watch, &record.descendants, request.linger)
@@ -193,14 +193,9 @@ impl CommonPart {
         mut collected: Collected,
     ) -> Result<Trace, Failure> {
         self.descendants.wait_for_the_dead();
-        watch.dismiss_observer();
         if let (Some(why), Some(identity)) = (child.identity_failed(), self.identity) {
             let error = IdentityError::Refused(identity.uid, why);
             return Err(Failure::Final(TraceError::Unavailable(error.to_string())));
-        }
-        if let Some(signal) = watch.asked_by_command() {
-            self.descendants.end_all();
-            return Err(Failure::Final(TraceError::Asked(signal)));
         }
         if let (Some(error), Some(program)) = (child.failed(), program) {
             return Err(match error.raw_os_error() {
@@ -208,10 +203,8 @@ impl CommonPart {
                 _ => Failure::Final(program.refused(&error)),
             });
         }
-        let (all, observer) = (Usage::of_children(), watch.used_by_observer());
-        let less = |of: fn(&Usage) -> u64| {
-            of(&all).saturating_sub(of(&self.used_before)).saturating_sub(of(&observer))
-        };
+        let all = Usage::of_children();
+        let less = |of: fn(&Usage) -> u64| of(&all).saturating_sub(of(&self.used_before));
         let (user_ns, sys_ns, times_from) = match collected.processor_time(self.backend) {
             Some((user_ns, sys_ns)) => (user_ns, sys_ns, TimesFrom::Trace),
             None => (less(|usage| usage.user_ns), less(|usage| usage.sys_ns), TimesFrom::Rusage),

@@ -158,7 +158,6 @@ pub fn failure(error: TraceError) -> Failure {
     match error {
         TraceError::NotFound(sentence) => Failure::NotFound(sentence),
         TraceError::NotExecutable(sentence) => Failure::NotExecutable(sentence),
-        TraceError::Asked(signal) => Failure::Interrupted(signal),
         TraceError::Unavailable(_) | TraceError::Request(_) | TraceError::System(..) => {
             Failure::input(error.to_string())
         }

@@ -15,7 +15,7 @@ use tollgate_model::text::plainly;
 use tollgate_model::traced::CodeMap;
 use tollgate_os::children::{Inherited, Subreaper};
 use tollgate_os::{affinity, identity, paths, process};
-use tollgate_trace::{Choice, Request, Trace, TraceError, trace, trace_nothing};
+use tollgate_trace::{Choice, Request, Trace, trace, trace_nothing};
 
 use super::answer::Answer;
 
@@ -89,10 +89,7 @@ fn execute(order: &Order, to: Option<BorrowedFd<'_>>) -> Result<Ran, End> {
             }
         })
     };
-    traced.map_err(|error| match error {
-        TraceError::Asked(signal) => End::KilledGroup(signal),
-        error => End::NotStarted(error.to_string()),
-    })
+    traced.map_err(|error| End::NotStarted(error.to_string()))
 }
 
 fn request(order: &Order) -> Request {

@@ -1,24 +1,23 @@
 //! The signals of this process that are forwarded to the command, and those that it inherits.
 //!
-//! A signal to the process group (the terminal's Ctrl-C, `kill -- -PGID`, timeout(1)) reaches the command by itself and is not
-//! sent on. A signal to this process alone (`kill PID`, a supervisor) is meant for the command and goes to it.
-//! [`super::observer`] distinguishes them. A signal that was ignored when this process began, as by nohup(1), stays
-//! ignored for both.
-//!
-//! A signal that the command itself sends here, as by `kill $PPID`, is meant for this process: it ends the command, and then
-//! this process by the same signal. A command that stops stops this process too, so that a shell sees a stopped job.
+//! As system(3) has it, SIGINT and SIGQUIT are left to the command while it runs: the terminal sends them to the process group, and
+//! so to the command itself. SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 that another process sends here are forwarded, but those that the
+//! command itself sends. A command gets such a signal twice where its sender means the group, as timeout(1) does: kill(2) does not say
+//! whom it meant. A signal that was ignored when this process began, as by nohup(1), stays ignored for both.
 
 #![allow(unsafe_code)] // Handlers.
 
-use std::cell::{Cell, RefCell};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::time::Duration;
 
 use tollgate_os::signals::{self, Changed, Disposition, Mask, Set};
-use tollgate_os::{group, rusage::Usage, timer::Timer};
+use tollgate_os::{process, timer::Timer};
 
-use super::observer::{self, HandlerMessage, Observer, PASSED};
+/// The signals that are the command's while it runs.
+const PASSED: [libc::c_int; 6] =
+    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGTERM];
 
 /// Signals that this program changes for itself and restores for the command: Rust ignores SIGPIPE before `main`, and this program
 /// SIGXFSZ.
@@ -27,8 +26,6 @@ const CHANGED: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 /// The process that signals go to: its descriptor where there is one, else its number; 0 for none.
 static DESCRIPTOR: AtomicI32 = AtomicI32::new(-1);
 static COMMAND: AtomicI32 = AtomicI32::new(0);
-/// The pipe of signals to the observer; -1 where there is no observer.
-static RECORDS: AtomicI32 = AtomicI32::new(-1);
 /// The command has ended, and its descendants are waited for.
 static OVER: AtomicBool = AtomicBool::new(false);
 /// A signal that came when the command had ended, and asks this process to end; 0 for none.
@@ -77,11 +74,6 @@ pub(crate) fn came() -> Option<libc::c_int> {
 /// As long as it lives, signals are passed on. One at a time in a process.
 pub(crate) struct Watch {
     before: Vec<(libc::c_int, Disposition)>,
-    observer: RefCell<Option<Observer>>,
-    /// The signal by which the command asked this process to end.
-    asked: Cell<Option<libc::c_int>>,
-    /// The times of the observer, once it has ended.
-    used_by_observer: Cell<Usage>,
 }
 
 impl Watch {
@@ -92,7 +84,6 @@ impl Watch {
         signals::ignore(libc::SIGXFSZ);
         DESCRIPTOR.store(-1, Relaxed);
         COMMAND.store(0, Relaxed);
-        RECORDS.store(-1, Relaxed);
         OVER.store(false, Relaxed);
         LATE.store(0, Relaxed);
         CAME.store(0, Relaxed);
@@ -109,12 +100,7 @@ impl Watch {
         // command itself, and wait4(2) would not return it.
         let only_ends = Disposition::default_with(libc::SA_NOCLDSTOP).set(libc::SIGCHLD);
         before.extend(only_ends.ok().map(|was| (libc::SIGCHLD, was)));
-        Self {
-            before,
-            observer: RefCell::new(None),
-            asked: Cell::new(None),
-            used_by_observer: Cell::new(Usage::default()),
-        }
+        Self { before }
     }
 
     /// The signal actions that the command inherits.
@@ -127,34 +113,10 @@ impl Watch {
         Inherited { dispositions: before.chain(changed).collect(), mask: Set::blocked() }
     }
 
-    /// From now on signals go to this process. `stops`: while it is stopped, /proc says so.
-    pub fn pass_to(&self, pid: libc::pid_t, pidfd: Option<BorrowedFd<'_>>, stops: bool) {
+    /// From now on signals go to this process.
+    pub fn pass_to(&self, pid: libc::pid_t, pidfd: Option<BorrowedFd<'_>>) {
         DESCRIPTOR.store(pidfd.map_or(-1, |pidfd| pidfd.as_raw_fd()), Relaxed);
-        // Without a observer only the terminal's signals are known to reach the group.
-        if let Ok(observer) = Observer::start(pid, pidfd, stops) {
-            RECORDS.store(observer.records(), Relaxed);
-            *self.observer.borrow_mut() = Some(observer);
-        }
         COMMAND.store(pid, Relaxed);
-    }
-
-    /// Ends the observer: the command has ended.
-    pub fn dismiss_observer(&self) {
-        COMMAND.store(0, Relaxed);
-        RECORDS.store(-1, Relaxed);
-        if let Some(observer) = self.observer.take() {
-            self.asked.set(self.asked.get().or(observer.asked_by_command()));
-            let (used, late) = observer.end();
-            self.used_by_observer.set(used);
-            if let Some(signal) = late {
-                LATE.store(signal, Relaxed);
-            }
-        }
-    }
-
-    /// The signal by which the command asked this process to end, as by `kill $PPID`. It has been killed then.
-    pub fn asked_by_command(&self) -> Option<libc::c_int> {
-        self.asked.get().or_else(|| self.observer.borrow().as_ref().and_then(Observer::asked_by_command))
     }
 
     /// A signal that was sent to this process and came too late for the command. This process ends by it.
@@ -162,36 +124,10 @@ impl Watch {
         Some(LATE.load(Relaxed)).filter(|signal| *signal != 0)
     }
 
-    /// The times of the observer, where it has been waited for.
-    pub fn used_by_observer(&self) -> Usage {
-        self.used_by_observer.get()
-    }
-
-    /// The command has stopped: this process stops too, until it is continued, and then continues the command.
-    ///
-    /// `goes_on` looks whether the command was continued meanwhile.
-    pub fn stop_with(&self, pid: libc::pid_t, goes_on: impl Fn() -> bool) {
-        // A stop signal that went to the whole group is delivered here on the way back from this call.
-        await_senders();
-        if goes_on() {
-            return;
-        }
-        if let Some(observer) = self.observer.borrow().as_ref() {
-            observer.say_that_we_stop();
-        }
-        // SIGSTOP stops this process here, whatever its group is.
-        signals::raise(libc::SIGSTOP);
-        await_senders();
-        if !goes_on() {
-            observer::send(pid, DESCRIPTOR.load(Relaxed), libc::SIGCONT);
-        }
-    }
-
     /// The command has ended: signals are not forwarded any more, and one that asks to end ends the wait for its descendants. So does
     /// the time. The wait4(2) that is going on then is interrupted.
     pub fn command_is_over(&self, linger: Duration) -> Alarm {
         OVER.store(true, Relaxed);
-        self.dismiss_observer();
         DESCRIPTOR.store(-1, Relaxed);
         for (signal, _) in &self.before {
             if *signal != libc::SIGCHLD {
@@ -212,14 +148,7 @@ impl Drop for Watch {
         for (signal, before) in &self.before {
             let _ = before.set(*signal);
         }
-        self.dismiss_observer();
     }
-}
-
-/// Returns when no process is in the middle of a kill(2): setpgid(2) takes the lock under which the kernel goes through a
-/// group. This process stays in its group.
-fn await_senders() {
-    group::join(0, group::own());
 }
 
 fn passing(flags: libc::c_int) -> Disposition {
@@ -238,18 +167,28 @@ extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
     // SAFETY: system calls on valid arguments; the kernel filled `info`; errno is put back.
     unsafe {
         let errno = *libc::__errno_location();
-        let records = RECORDS.load(Relaxed);
         if command == 0 {
             signals::default(&[signal]);
             signals::raise(signal);
         } else {
-            await_senders();
-            let is_sent = records >= 0 && HandlerMessage::new(signal, info).send_to(records);
-            if !is_sent && (*info).si_code != libc::SI_KERNEL && (*info).si_pid() != command {
-                observer::send(command, DESCRIPTOR.load(Relaxed), signal);
+            let is_left =
+                matches!(signal, libc::SIGINT | libc::SIGQUIT) || (*info).si_code == libc::SI_KERNEL;
+            if !is_left && (*info).si_pid() != command {
+                send(command, DESCRIPTOR.load(Relaxed), signal);
             }
         }
         *libc::__errno_location() = errno;
+    }
+}
+
+/// Sends a signal to a process: through its descriptor where there is one, else by its number. Only what signal-safety(7) allows.
+fn send(pid: libc::pid_t, pidfd: RawFd, signal: libc::c_int) {
+    if pidfd >= 0 {
+        let none = ptr::null::<libc::siginfo_t>();
+        // SAFETY: a system call on numbers.
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd, signal, none, 0) };
+    } else {
+        let _ = process::kill(pid, signal);
     }
 }
 

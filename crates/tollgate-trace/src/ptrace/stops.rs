@@ -13,9 +13,6 @@ use crate::{clock, launch::Child, outcome::Event};
 /// The cost of a filter where the process may not install one otherwise.
 const NO_NEW_PRIVILEGES: &str = "so that other calls pass without a stop, the command was run with no_new_privs: setuid programs gain no privileges";
 
-/// Signals that stop a process which does not handle them, see signal(7).
-const STOPPING: [libc::c_int; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
-
 impl Tracer {
     /// A thread has stopped or ended.
     pub(super) fn heard(&mut self, wait: Wait, now: u64, child: &Child) {
@@ -35,10 +32,7 @@ impl Tracer {
         let mut sends = 0;
         match event {
             0 if signal == sys::SYSCALL_STOP => self.at_call(pid, now, child),
-            0 => {
-                sends = signal;
-                self.is_sent(pid, signal);
-            }
+            0 => sends = signal,
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
                 self.forked(pid, now)
             }
@@ -53,24 +47,11 @@ impl Tracer {
             }
             sys::EVENT_STOP if signal != libc::SIGTRAP => {
                 sys::resume(pid, On::Listening, 0);
-                self.stops = pid == self.command && self.stopped_itself;
                 return;
             }
             _ => {}
         }
         self.go_on(pid, sends);
-    }
-
-    /// A signal is about to be delivered. Whether it stops the command, and comes from within.
-    fn is_sent(&mut self, pid: libc::pid_t, signal: libc::c_int) {
-        if !STOPPING.contains(&signal) {
-            return;
-        }
-        let is_of_command = self.threads.get(&pid).is_some_and(|thread| thread.pid == self.command);
-        if is_of_command {
-            self.stopped_itself = signal != libc::SIGSTOP
-                || sys::sender(pid).is_some_and(|sender| sender == 0 || self.threads.contains_key(&sender));
-        }
     }
 
     /// Adds up the time since a thread stopped last.

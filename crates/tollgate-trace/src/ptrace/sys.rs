@@ -4,8 +4,6 @@
 
 use std::{io, mem, ptr};
 
-use tollgate_os::process;
-
 /// Stops of system calls differ from SIGTRAP by this bit (`PTRACE_O_TRACESYSGOOD`).
 pub const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
 /// A stop of its own for all that are not signals (`PTRACE_EVENT_STOP`): the first one, and group stops.
@@ -36,22 +34,6 @@ pub enum Info {
     Exit { result: i64, is_error: bool },
     /// Neither.
     None,
-}
-
-/// Whether a child whose stop was reported has a new event: it was continued, has stopped anew or has ended. The event stays
-/// for wait4(2): of a thread that is traced waitid(2) would take a stop whatever it is asked for.
-pub fn has_continued(pid: libc::pid_t) -> bool {
-    let any = libc::WCONTINUED | libc::WEXITED | libc::WSTOPPED | libc::WNOHANG;
-    !matches!(process::peek(Some(pid), any), Ok(None))
-}
-
-/// The sender of the signal that a stopped thread is about to get; 0 for the kernel.
-pub fn sender(pid: libc::pid_t) -> Option<libc::pid_t> {
-    // SAFETY: zeroes are a valid answer.
-    let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
-    request(libc::PTRACE_GETSIGINFO, pid, 0, &raw mut info as usize).ok()?;
-    // SAFETY: of a signal that a process sent the kernel sets the number.
-    Some(if info.si_code > 0 { 0 } else { unsafe { info.si_pid() } })
 }
 
 /// Lets the call that a thread is about to make fail with ENOSYS, as a filter's `SECCOMP_RET_TRACE` does where nothing traces

@@ -9,7 +9,7 @@ use super::{CommonPart, Failure};
 use crate::bpf::Costs;
 use crate::launch::{Child, Program};
 use crate::outcome::{Collected, Finished, Trace};
-use crate::ptrace::{still_running, sys};
+use crate::ptrace::still_running;
 use crate::{clock, descendants::Descendants, launch::signals::Watch, request::Request};
 
 /// The times of a process that is no program and does nothing.
@@ -40,14 +40,13 @@ pub(super) fn let_go(
     linger: Duration,
     alive: impl Fn() -> u64,
 ) -> Result<Finished, Failure> {
-    watch.pass_to(child.pid(), child.pidfd(), true);
+    watch.pass_to(child.pid(), child.pidfd());
     let began = clock::now();
     child.release().map_err(Failure::system("write(2)"))?;
-    let ended = wait_for(child.pid(), watch, descendants).map_err(Failure::system("wait4(2)"))?;
+    let ended = wait_for(child.pid(), descendants).map_err(Failure::system("wait4(2)"))?;
     let wall_ns = clock::now().saturating_sub(began);
-    watch.dismiss_observer();
     let mut notes = Vec::new();
-    if watch.asked_by_command().is_none() && !all_have_ended(watch, descendants, linger) {
+    if !all_have_ended(watch, descendants, linger) {
         notes.push(match alive() {
             0 => still_running(None),
             threads => still_running(usize::try_from(threads).ok()),
@@ -56,14 +55,15 @@ pub(super) fn let_go(
     Ok(Finished { ended, wall_ns, notes })
 }
 
-/// Waits for the command, and for others that end meanwhile. Where the command stops, this process does too.
-fn wait_for(pid: libc::pid_t, watch: &Watch, descendants: &Descendants) -> io::Result<Ended> {
+/// Waits for the command, and for others that end meanwhile.
+fn wait_for(pid: libc::pid_t, descendants: &Descendants) -> io::Result<Ended> {
     loop {
-        match descendants.wait(libc::WUNTRACED, || vec![pid]) {
-            Ok(Some(wait)) if wait.pid == pid => match wait.status {
-                Status::Ended(ended) => return Ok(ended),
-                Status::Stopped { .. } => watch.stop_with(pid, || sys::has_continued(pid)),
-            },
+        match descendants.wait(0, || vec![pid]) {
+            Ok(Some(wait)) if wait.pid == pid => {
+                if let Status::Ended(ended) = wait.status {
+                    return Ok(ended);
+                }
+            }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
