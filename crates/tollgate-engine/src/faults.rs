@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 use tollgate_model::{Measurement, Outcome, Params, Unit};
 use tollgate_os::signals;
 
-use super::experiment::Experiment;
-use super::instance::{Instance, Loop};
-use super::mapping::{HUGE, Mapping};
-use super::own_process::OwnProcess;
-use super::runner::{Batch, Order, Runner};
-use super::{BenchError, Findings, Plan, measure};
-use super::{clock::Clock, context::Context, refusal::Result, timed::Timed};
-use crate::benchmark::{Benchmark, Kind, PLAIN, Suite};
-use crate::selection::{Group, Selection};
+use crate::cases::benchmark::{Benchmark, Kind, PLAIN, Suite};
+use crate::cases::selection::{Group, Selection};
+use crate::loops::experiment::Experiment;
+use crate::loops::instance::{Instance, Loop};
+use crate::loops::own_process::OwnProcess;
+use crate::loops::runner::{Batch, Order, Runner};
+use crate::machine::mapping::{HUGE, Mapping};
+use crate::{BenchError, Findings, Plan, rounds::measure::measure};
+use crate::{loops::context::Context, loops::timed::Timed, machine::clock::Clock, refusal::Result};
 
 /// Registered nowhere.
 static SUITE: Suite = Suite {
@@ -152,7 +152,7 @@ fn tried(names: &[&str], plan: &Plan) -> Result<Findings, BenchError> {
     let cases = SUITE.benchmarks.iter().filter(|benchmark| names.contains(&benchmark.name));
     let cases = cases.map(|benchmark| (*benchmark, Params::new())).collect();
     let find = |name: &str| {
-        let all = SUITE.benchmarks.iter().chain(super::OWN_BENCHMARKS);
+        let all = SUITE.benchmarks.iter().chain(crate::OWN_BENCHMARKS);
         all.copied().find(|benchmark| benchmark.name == name)
     };
     let selection = Selection { groups: vec![Group { suite: &SUITE, cases }], find };

@@ -2,107 +2,65 @@
 //!
 //! [`measure()`] is the entry. It calibrates each case alone, then runs rounds of batches in fresh bench processes
 //! until every CI is narrow or the time is over. [`session::measure_in`] measures several environments, with an agent
-//! in each, and lets their bench processes take turns. The modules, from top to bottom:
+//! in each, and lets their bench processes take turns. [`versus`] executes whole commands of the user in alternation, [`benches`] the benches of builds.
 //!
-//! - What to measure: `benchmark` (suites, benchmarks, cases), `aspect` (of an environment itself), `selection` (the chosen cases), `plan` (how a run spends
-//!   its time), `limits` and `storage` (processes, memory and the directory that a run may use).
-//! - The parent: `measure` (a run from calibration to findings), `schedule` and `case_state` (the cases of one suite and
-//!   their batch order), `supervisor` (starts, watches and ends bench processes), `group` (process groups that end
-//!   together), `ending` (how a process ended), `interrupt` (requests to stop).
-//! - Several environments: `session` (their coordinator) and `agent` (this program in one of them).
-//! - Whole commands of the user, in alternation: `versus`; the benches of builds: `benches`.
-//! - The border: `shared` (the memory in which a bench process leaves its results), `record` (the same as plain data).
-//! - The bench process: `worker` (calibrates instances, runs rounds of them or takes turns), `instance` (a case that is ready to run),
-//!   `runner` (the interface of everything that runs batches).
-//! - Ways to run a batch: `timed` (loops written in instructions), `compat` (the same in a 32-bit program), `contended`
-//!   (a loop with partners on other processors), `parallel` (threads or processes that make one operation at the same time),
-//!   `settling` (a loop in its steady state), `own_process` (instances in a process of their own), `experiment` (one action that gives several measurements).
-//! - Tools: `clock` (the only clock), `cpu` (affinity and switches), `affinity` (whether it binds), `own` (the
-//!   engine's measurements of itself: detection limit, loop overhead, timer overhead), `events` (what is counted beside the time).
+//! Its rooms, from top to bottom; each knows those below it:
+//!
+//! - `sides`: several environments, commands or builds in alternation.
+//! - `rounds`: a run in one environment, from calibration to findings.
+//! - `bench_process`: the process in which benchmarks run, and the border to its parent.
+//! - `cases`: what is measured, and how a run spends its time on it.
+//! - `loops`: ways to run a batch of operations, and what is counted beside its time.
+//! - `machine`: clock, processors, memory and limits, and processes that end together.
 
 // First, since its macros are known from here on.
 #[macro_use]
 mod refusal;
 
-mod affinity;
-pub mod agent;
-pub mod aspect;
-pub mod benches;
-pub mod benchmark;
-mod case_state;
-pub mod clock;
-mod commands;
-mod compat;
-pub mod contended;
-mod context;
-pub mod cpu;
-mod ending;
-pub mod events;
-pub mod experiment;
+mod bench_process;
+mod cases;
 #[cfg(test)]
 mod faults;
-mod fixture;
-pub mod group;
-mod headline;
-mod heartbeat;
-pub mod instance;
-pub mod interrupt;
-pub mod limits;
-pub mod mapping;
-mod measure;
-mod memory;
-mod other_cpus;
-mod own;
-pub mod own_process;
-pub mod parallel;
-pub mod plan;
-mod record;
+mod loops;
+mod machine;
 #[cfg(test)]
 mod recorded;
-mod run;
-mod runner;
-mod schedule;
-pub mod selection;
-pub mod session;
-mod settling;
-mod shared;
-mod slow_down;
-mod storage;
-mod supervisor;
-pub mod timed;
-pub mod topology;
-pub mod versus;
-mod worker;
+mod rounds;
+mod sides;
 
-pub use aspect::Aspect;
-pub use benchmark::{
+pub use bench_process::own::{OWN_BENCHMARKS, REFUSED_CALL};
+pub use bench_process::shared::MAX_INSTANCES;
+pub use bench_process::worker::serve_if_worker;
+pub use cases::aspect::Aspect;
+pub use cases::benchmark::{
     Benchmark, Chosen, Commands, Company, Extent, Kind, PLAIN, Share, Suite, TIME_OF_MEMORY, each, each_word,
     never_absent, no_case, number, one_case, params, word,
 };
-pub use clock::{Clock, Span};
-pub use compat::Entry;
-pub use contended::{Contended, Contender, ContendingLoop, Partner};
-pub use context::Context;
-pub use cpu::CpuShare;
-pub use ending::{Ending, signal_name};
-pub use experiment::{Experiment, Shared};
-pub use fixture::{Execution, Fixture, Step, Stop};
-pub use headline::{Headline, Section};
-pub use heartbeat::Heartbeat;
-pub use instance::{Instance, Loop};
-pub use limits::{Allowed, Limits, Quota, Reserved, Taken};
-pub use measure::{INTERRUPTED, measure};
-pub use own::{OWN_BENCHMARKS, REFUSED_CALL};
-pub use own_process::OwnProcess;
-pub use plan::{Length, Place, Plan};
+pub use cases::fixture::{Execution, Fixture, Step, Stop};
+pub use cases::headline::{Headline, Section};
+pub use cases::plan::{Length, Place, Plan};
+pub use cases::run::{BenchError, Decided, Findings, Progress, RunContext};
+pub use cases::selection::{Group, Selection};
+pub use cases::storage::Storage;
+pub use cases::{aspect, benchmark, plan, selection};
+pub use loops::compat::Entry;
+pub use loops::contended::{Contended, Contender, ContendingLoop, Partner};
+pub use loops::context::Context;
+pub use loops::experiment::{Experiment, Shared};
+pub use loops::heartbeat::Heartbeat;
+pub use loops::instance::{Instance, Loop};
+pub use loops::own_process::OwnProcess;
+pub use loops::runner::{Batch, BatchHooks, Counters, Order, Runner, until_undisturbed};
+pub use loops::settling::Settling;
+pub use loops::timed::{LongLoop, LoopContext, Timed, TimedLoop, run_empty};
+pub use loops::{contended, events, experiment, instance, own_process, parallel, timed};
+pub use machine::clock::{Clock, Span};
+pub use machine::cpu::CpuShare;
+pub use machine::ending::{Ending, signal_name};
+pub use machine::limits::{Allowed, Limits, Quota, Reserved, Taken};
+pub use machine::topology::Topology;
+pub use machine::{clock, cpu, group, interrupt, limits, mapping, topology};
 pub use refusal::{OrRefused, Refusal, Result, checked};
-pub use run::{BenchError, Decided, Findings, Progress, RunContext};
-pub use runner::{Batch, BatchHooks, Counters, Order, Runner, until_undisturbed};
-pub use selection::{Group, Selection};
-pub use settling::Settling;
-pub use shared::MAX_INSTANCES;
-pub use storage::Storage;
-pub use timed::{LongLoop, LoopContext, Timed, TimedLoop, run_empty};
+pub use rounds::measure::{INTERRUPTED, measure};
+pub use sides::{agent, benches, session, versus};
 pub use tollgate_model::stats::random::Random;
-pub use topology::Topology;
-pub use worker::serve_if_worker;

@@ -64,7 +64,7 @@ impl Refusal {
     }
 
     /// The reason, as a sentence.
-    pub(super) fn why_mut(&mut self) -> &mut String {
+    pub(crate) fn why_mut(&mut self) -> &mut String {
         let (Self::Skip(why)
         | Self::Refuse(why)
         | Self::NotMeasured(why)

@@ -334,6 +334,27 @@ fn files_do_not_import_each_other_in_a_circle() {
     assert!(found.is_empty(), "circles of imports:\n{}", found.join("\n"));
 }
 
+/// The folders of the engine, from the top: what stands above is not known below.
+#[test]
+fn imports_between_rooms_of_the_engine_run_down() {
+    const ROOMS: [&str; 6] = ["sides", "rounds", "bench_process", "cases", "loops", "machine"];
+    let source = crates().join("tollgate-engine/src");
+    let house = House::read(&source);
+    let room = |file: &Path| {
+        let within = file.strip_prefix(&source).unwrap();
+        let first = within.iter().next().unwrap().to_str().unwrap();
+        ROOMS.iter().position(|room| *room == first.trim_end_matches(".rs"))
+    };
+    let mut down = BTreeSet::new();
+    for (from, to) in house.edges() {
+        if let (Some(above), Some(below)) = (room(from), room(to)) {
+            assert!(above <= below, "{} imports {}, which lies above", from.display(), to.display());
+            down.insert((above, below));
+        }
+    }
+    assert!(down.len() > 10, "{down:?}");
+}
+
 /// A benchmark is a file, and its name in its suite: no other module has a list of them. One that is a variant of another in its folder takes
 /// what they have in common from that (`..syscall::BENCHMARK`).
 #[test]
@@ -408,9 +429,9 @@ fn what_strangers_wrote_has_one_way_out() {
     let readers = [
         "tollgate-dump/line.rs",
         "tollgate-dump/markup.rs",
-        "tollgate-engine/record.rs",
-        "tollgate-engine/session/agent_side.rs",
-        "tollgate-engine/shared.rs",
+        "tollgate-engine/bench_process/record.rs",
+        "tollgate-engine/sides/session/agent_side.rs",
+        "tollgate-engine/bench_process/shared.rs",
         "tollgate-environments/container.rs",
         "tollgate-environments/kinds.rs",
         "tollgate-environments/knob.rs",
@@ -432,7 +453,7 @@ fn a_thread_that_cannot_start_is_no_panic() {
 /// random order of their own.
 #[test]
 fn which_side_runs_next_is_decided_in_one_place() {
-    let draw = ["tollgate-alternation/order.rs", "tollgate-engine/worker.rs"];
+    let draw = ["tollgate-alternation/order.rs", "tollgate-engine/bench_process/worker.rs"];
     assert_eq!(callers(&["shuffle"]), draw.map(str::to_owned).into());
     let ends = ["tollgate-alternation/case.rs".to_owned()];
     assert_eq!(callers(&["settled_interval", "is_precise"]), ends.into());

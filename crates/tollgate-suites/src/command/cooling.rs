@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::{io, path::Path};
 
-use tollgate_engine::versus::{Cooled, executor::Halt};
+use tollgate_engine::versus::{Cooled, Halt};
 use tollgate_engine::{BenchError, interrupt};
 
 use crate::files::data_dir::FileSystemKind;

@@ -11,9 +11,7 @@ mod listener;
 
 use std::time::{Duration, Instant};
 
-use tollgate_engine::versus::{
-    Cooled, End, Execution, Executor, How, Order, Output, counted, executor::Halt,
-};
+use tollgate_engine::versus::{Cooled, End, Execution, Executor, Halt, How, Order, Output, counted};
 use tollgate_engine::{BenchError, Ending, group, interrupt};
 use tollgate_os::children::{Inherited, Subreaper};
 use tollgate_os::process::{self, Child};

@@ -14,12 +14,12 @@ use tollgate_engine::session::{
     Counted, Counting, FunctionCount, Inside, Side, UNASKED, count_in, is_kernel,
 };
 use tollgate_engine::versus::counted::{PATH, PATIENCE, Rounds};
-use tollgate_engine::versus::executor::{Executor, Halt};
 use tollgate_engine::versus::rounds::{judged, succeeded};
 use tollgate_engine::versus::tally::tally;
 use tollgate_engine::versus::{
     Accepts, Compared, Doing, Found, Given, How, Input, NotCompared, Order, Output, Plan,
 };
+use tollgate_engine::versus::{Executor, Halt};
 use tollgate_environments::{Cleanup, Environment, EnvironmentError, Spec, Wanted, What};
 use tollgate_model::measurement::Outcome;
 use tollgate_model::sorting::Ordered as _;

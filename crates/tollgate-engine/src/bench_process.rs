@@ -1,0 +1,12 @@
+//! The process in which benchmarks run, and the border to its parent.
+//!
+//! [`supervisor`] starts, watches and ends it; [`worker`] is its life. [`shared`] is the memory in which it leaves results, [`record`] the same as plain
+//! data. [`own`] are the engine's measurements of itself.
+
+pub(crate) mod frame;
+pub(crate) mod own;
+pub(crate) mod record;
+pub(crate) mod shared;
+pub(crate) mod slow_down;
+pub(crate) mod supervisor;
+pub(crate) mod worker;

@@ -1,0 +1,95 @@
+//! The engine's own benchmarks, which run in every group's rounds.
+
+use std::time::Duration;
+
+use crate::cases::benchmark::{Benchmark, Kind, PLAIN};
+use crate::loops::instance::{Instance, Loop};
+use crate::loops::runner::{Batch, Order, Runner};
+use crate::loops::timed::{LoopContext, Timed, TimedLoop, run_empty, timed_loop};
+use crate::{machine::clock::Clock, machine::cpu, refusal::Result};
+use tollgate_model::Boundary::{
+    ClockSource, KernelCode, KernelEntry, SystemCall, TimeStampCounter, VdsoClock,
+};
+use tollgate_model::own;
+
+timed_loop! {
+    /// Number -1, which no system call has: the unit in which crossings are shown.
+    refused_call: called "mov rax, -1", "syscall"
+}
+
+/// The plainest kernel entry.
+pub const REFUSED_CALL: Timed = Timed::once("syscall", TimedLoop::Long(refused_call));
+
+/// Added to every group: detection limit, loop overhead, timer overhead, and the canary.
+pub static OWN_BENCHMARKS: &[&Benchmark] = &[&EMPTY_LOOP, &EMPTY_LOOP_RAW, &CLOCK_PAIR, &CANARY];
+
+/// The empty loop less the empty loop: all of its result is noise.
+static EMPTY_LOOP: Benchmark = Benchmark {
+    name: own::EMPTY_LOOP,
+    operation: "Nothing: an empty loop less another empty loop, which gives the detection limit.",
+    kind: Kind::Instance(|timed, _, _| Ok(Loop::without_context(timed, |_| Ok(()))?.here())),
+    ..PLAIN
+};
+
+/// The loop that is subtracted from every other, with nothing subtracted.
+static EMPTY_LOOP_RAW: Benchmark = Benchmark {
+    name: own::RAW_LOOP,
+    operation: "One iteration of the empty loop, timer included, nothing subtracted: the loop overhead.",
+    kind: Kind::Instance(|_, _, _| Ok(Instance::new(RawLoop))),
+    ..PLAIN
+};
+
+/// Two readings of the clock with nothing in between.
+static CLOCK_PAIR: Benchmark = Benchmark {
+    name: own::CLOCK_PAIR,
+    operation: "Two readings of the clock with nothing in between, as around every batch: the timer overhead.",
+    crosses: &[TimeStampCounter, VdsoClock, ClockSource],
+    kind: Kind::Instance(|_, _, _| Ok(Instance::new(ClockPairs))),
+    ..PLAIN
+};
+
+/// The unit itself, briefly.
+static CANARY: Benchmark = Benchmark {
+    name: own::CANARY,
+    operation: "One SYSCALL with number -1, a few microseconds of it in each round: a process in which it takes longer was disturbed.",
+    crosses: &[KernelEntry, SystemCall, KernelCode],
+    timed: |_| REFUSED_CALL,
+    kind: Kind::Instance(|timed, _, _| {
+        /// Some microseconds, so that rounds hardly become longer.
+        const MOST: u64 = 64;
+        Ok(Loop::without_context(timed, |_| Ok(()))?.here().with_most(MOST))
+    }),
+    absence: |signal| (signal == libc::SIGSYS).then_some("a seccomp filter kills unknown system calls"),
+    ..PLAIN
+};
+
+struct RawLoop;
+
+impl Runner for RawLoop {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
+        let mut context = LoopContext::default();
+        let before = cpu::switches();
+        let span = clock.time(|| run_empty(order.iterations, &mut context));
+        let undisturbed = span.same_processor && before == cpu::switches();
+        Ok(Batch::new(span.ticks, 0, undisturbed))
+    }
+}
+
+struct ClockPairs;
+
+impl Runner for ClockPairs {
+    fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
+        let before = cpu::switches();
+        let span = clock.time(|| {
+            for _ in 0..order.iterations {
+                std::hint::black_box(clock.time(|| ()));
+            }
+        });
+        let undisturbed = span.same_processor && before == cpu::switches();
+        Ok(Batch::new(span.ticks, 0, undisturbed))
+    }
+}
+
+/// The intended time of a batch of the slowest case of a comparison: long enough to make the timer overhead
+/// negligible, short enough that most batches see no interrupt.
+pub const BATCH_TIME: Duration = Duration::from_micros(50);

@@ -1,0 +1,517 @@
+//! Shared results: memory that the engine shares with a bench process. The task goes in, samples and reasons come out,
+//! and the records stay readable however the process ends.
+//!
+//! Samples and counts are typed records of atomic words, so that a child with wild writes can make the parent read a
+//! wrong number but never cause undefined behaviour. All else is JSON.
+
+use std::fs::{File, Permissions};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{
+    AtomicI64, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::{io, mem::offset_of, os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tollgate_os::memfd;
+
+use crate::loops::events::{self, NoPmu};
+use crate::machine::affinity::Observed;
+use crate::machine::clock::{Clock, FrequencySource};
+use crate::{
+    loops::heartbeat::Heartbeat, loops::runner::Counters, machine::mapping::Mapping, refusal::Result,
+};
+
+/// Greatest number of instances of a group.
+pub const MAX_INSTANCES: usize = 2048;
+/// Greatest number of rounds of a process.
+pub const MAX_ROUNDS: usize = 4096;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"tollgat2");
+
+const NO_INSTANCE: u64 = u64::MAX;
+
+/// The start of the memory. The records of all instances follow, then the samples, round by round, so that few rounds
+/// need few pages.
+#[repr(C)]
+struct Head {
+    magic: AtomicU64,
+    /// The instance that runs.
+    current: AtomicU64,
+    beats: AtomicU64,
+    rounds: AtomicU64,
+    report: Json<{ 1 << 9 }>,
+    task: Json<{ 1 << 16 }>,
+}
+
+#[repr(C)]
+struct WorkerPage {
+    /// Counts of its kept batches.
+    events: [AtomicU64; EVENTS],
+    state: Json<{ 1 << 10 }>,
+}
+
+#[repr(C)]
+struct Sample {
+    kind: AtomicU64,
+    /// Ticks of the batch less those of its empty loop.
+    ticks: AtomicI64,
+}
+
+/// A value as JSON, in so many words.
+#[repr(C)]
+struct Json<const WORDS: usize> {
+    /// In bytes; 0 while there is none.
+    length: AtomicU64,
+    words: [AtomicU64; WORDS],
+}
+
+impl<const WORDS: usize> Json<WORDS> {
+    /// Writes the value; false if it does not fit.
+    fn write(&self, value: &impl Serialize) -> bool {
+        let Some(json) = serde_json::to_vec(value).ok().filter(|json| json.len() <= WORDS * 8) else {
+            return false;
+        };
+        // A process that is killed meanwhile leaves no value.
+        self.length.store(0, Release);
+        for (word, chunk) in self.words.iter().zip(json.chunks(8)) {
+            let mut bytes = [0; 8];
+            bytes[..chunk.len()].copy_from_slice(chunk);
+            word.store(u64::from_le_bytes(bytes), Release);
+        }
+        self.length.store(json.len() as u64, Release);
+        true
+    }
+
+    /// The value, if there is one.
+    fn read<T: DeserializeOwned>(&self) -> Option<T> {
+        let length = usize::try_from(self.length.load(Acquire)).ok()?;
+        let words = self.words.get(..length.div_ceil(8))?;
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
+        serde_json::from_slice(&bytes[..length]).ok()
+    }
+}
+
+/// Shared memory for some instances. Untouched pages take no memory.
+pub struct SharedResults {
+    memory: Arc<Mapping>,
+    instances: usize,
+    /// None where only a fork can share the memory.
+    file: Option<OwnedFd>,
+}
+
+/// What a bench process found before its task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The time stamp counter with the source of its frequency, or the reason against it; None where it was not asked
+    /// for.
+    pub clock: Option<Result<(Clock, FrequencySource), String>>,
+    /// The error number of pinning the process.
+    pub pin_error: Option<i32>,
+    /// What pinned threads showed; None where it was not asked for, or could not be tried.
+    pub affinity: Option<Observed>,
+    /// What hardware events are counted, or why none are; None where it was not asked for.
+    #[serde(default)]
+    pub pmu: Option<Result<String, NoPmu>>,
+}
+
+/// An instance in a child: its calibration, or why it cannot be measured. None where the child did not reach it.
+pub type InstanceState = Option<Result<Readiness>>;
+
+/// The calibration of an instance.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Readiness {
+    /// Time of one iteration of its loop.
+    pub cost: Duration,
+    /// The same, with the untimed parts of a batch that are in proportion to its iterations.
+    pub whole: Duration,
+    /// Time of the untimed parts that are not: a loop becomes steady, say.
+    #[serde(default)]
+    pub fixed: Duration,
+    /// Time of its preparation.
+    pub setup: Duration,
+    /// Operations in one iteration.
+    pub ops: u64,
+    /// Greatest number of iterations in a batch.
+    pub most: u64,
+    /// Iterations of a sample of instructions; 0 where its batches are timed.
+    #[serde(default)]
+    pub counted: u64,
+    /// The address of its loop's first instruction, in a process that is watched or in the kernel.
+    #[serde(default)]
+    pub entry: Option<u64>,
+    pub experiment: Option<String>,
+    /// The fixture that it shares with other instances.
+    pub fixture: Option<String>,
+    pub notes: Vec<String>,
+}
+
+/// Counts of a batch: the benchmark's events, its counters, then what is counted beside any time.
+pub type Events = [u64; EVENTS];
+
+const EVENTS: usize = OWN_EVENTS + events::WORDS;
+
+/// Those that the benchmark names.
+pub(crate) const OWN_EVENTS: usize = 1 + size_of::<Counters>() / 8;
+
+/// One batch in the matrix of rounds and instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    Empty,
+    /// Ticks of the batch less those of its empty loop.
+    Kept(i64),
+    /// The thread was switched out or migrated.
+    Discarded,
+}
+
+/// Bytes of the memory for so many instances.
+const fn size(instances: usize) -> usize {
+    size_of::<Head>() + instances * (size_of::<WorkerPage>() + MAX_ROUNDS * size_of::<Sample>())
+}
+
+impl SharedResults {
+    /// New memory for so many instances, in a memfd where the kernel has them, so that it survives an exec.
+    ///
+    /// # Errors
+    /// More than [`MAX_INSTANCES`]; errors of memfd_create(2) and mmap(2).
+    pub fn new(instances: usize) -> io::Result<Self> {
+        if instances > MAX_INSTANCES {
+            return Err(io::Error::other("too many instances for one process"));
+        }
+        let file = memfd::create("tollgate-shared").ok().map(OwnedFd::from);
+        let file = file.filter(|file| {
+            let file = file.try_clone().map(File::from);
+            // It is made with all permissions (mm/memfd.c). A link to /proc/self/fd in another user's directory leads a
+            // process with that user's file access to it, and must not open it.
+            let settle = |file: File| {
+                file.set_permissions(Permissions::from_mode(0o600))?;
+                file.set_len(size(instances) as u64)
+            };
+            file.and_then(settle).is_ok()
+        });
+        let shared = Self { memory: map(file.as_ref(), instances)?, instances, file };
+        shared.head().magic.store(MAGIC, Relaxed);
+        shared.head().current.store(NO_INSTANCE, Relaxed);
+        Ok(shared)
+    }
+
+    /// The shared results that another process made, from their descriptor.
+    ///
+    /// # Errors
+    /// When the descriptor is not such a file.
+    pub fn open(file: OwnedFd) -> io::Result<Self> {
+        let file = File::from(file);
+        let bytes = file.metadata()?.len();
+        let instances = (0..=MAX_INSTANCES).find(|&instances| size(instances) as u64 == bytes);
+        let wrong_size = || io::Error::other("not tollgate's shared results: wrong size");
+        let (instances, file) = (instances.ok_or_else(wrong_size)?, OwnedFd::from(file));
+        let shared = Self { memory: map(Some(&file), instances)?, instances, file: Some(file) };
+        if shared.head().magic.load(Relaxed) != MAGIC {
+            return Err(io::Error::other("not tollgate's shared results: wrong magic"));
+        }
+        Ok(shared)
+    }
+
+    /// The descriptor to hand to another program.
+    pub fn descriptor(&self) -> Option<i32> {
+        self.file.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    fn head(&self) -> &Head {
+        // SAFETY: the mapping is page-aligned, begins with a head of zeros or another process's words, and stays as
+        // long as this; every access to it in any process is atomic.
+        unsafe { &*self.memory.address().cast() }
+    }
+
+    fn records(&self) -> &[WorkerPage] {
+        // SAFETY: as in `head`; `map` made room for these behind it.
+        unsafe {
+            let first = self.memory.address().add(size_of::<Head>()).cast();
+            std::slice::from_raw_parts(first, self.instances)
+        }
+    }
+
+    fn samples(&self) -> &[Sample] {
+        // SAFETY: as in `head`; `map` made room for these behind the records.
+        unsafe {
+            let first = self.records().as_ptr().add(self.instances).cast();
+            std::slice::from_raw_parts(first, self.instances * MAX_ROUNDS)
+        }
+    }
+
+    /// Writes the task.
+    ///
+    /// # Errors
+    /// When it is longer than 512 KiB.
+    pub fn set_task(&self, task: &impl Serialize) -> io::Result<()> {
+        let too_long = || io::Error::other("too many instances for one process");
+        self.head().task.write(task).then_some(()).ok_or_else(too_long)
+    }
+
+    pub fn task<T: DeserializeOwned>(&self) -> Option<T> {
+        self.head().task.read()
+    }
+
+    pub fn set_report(&self, report: &Report) {
+        self.head().report.write(report);
+    }
+
+    pub fn report(&self) -> Report {
+        self.head().report.read().unwrap_or_default()
+    }
+
+    pub fn enter(&self, instance: usize) {
+        self.head().current.store(instance as u64, Relaxed);
+        self.beat();
+    }
+
+    pub fn leave(&self) {
+        self.head().current.store(NO_INSTANCE, Relaxed);
+        self.beat();
+    }
+
+    pub fn beat(&self) {
+        self.head().beats.fetch_add(1, Relaxed);
+    }
+
+    /// A handle that counts progress, for an instance whose batch takes long.
+    pub fn heartbeat(&self) -> Heartbeat {
+        // SAFETY: the word is atomic and lies in the head.
+        unsafe { Heartbeat::at(Arc::clone(&self.memory), offset_of!(Head, beats)) }
+    }
+
+    pub fn beats(&self) -> u64 {
+        self.head().beats.load(Relaxed)
+    }
+
+    /// The instance that runs, or ran when the process ended.
+    pub fn current_instance(&self) -> Option<usize> {
+        let instance = self.head().current.load(Relaxed);
+        (instance < self.instances as u64).then_some(instance as usize)
+    }
+
+    pub fn finish_round(&self) {
+        self.head().rounds.fetch_add(1, Relaxed);
+    }
+
+    /// Counts the rounds up to this one, which has begun.
+    pub fn begin_round(&self, round: usize) {
+        self.head().rounds.fetch_max(round as u64 + 1, Relaxed);
+    }
+
+    pub fn rounds(&self) -> usize {
+        (self.head().rounds.load(Relaxed) as usize).min(MAX_ROUNDS)
+    }
+
+    /// Recorded rounds after the process has ended: the complete ones, or an incomplete first one.
+    pub fn rounds_recorded(&self) -> usize {
+        let begun = || (0..self.instances).any(|instance| self.slot(0, instance) != Slot::Empty);
+        if self.rounds() == 0 && begun() { 1 } else { self.rounds() }
+    }
+
+    pub fn set_slot(&self, round: usize, instance: usize, slot: Slot) {
+        let Some(sample) = self.sample(round, instance) else { return };
+        let (kind, ticks) = match slot {
+            Slot::Empty => (0, 0),
+            Slot::Kept(ticks) => (1, ticks),
+            Slot::Discarded => (2, 0),
+        };
+        sample.ticks.store(ticks, Relaxed);
+        sample.kind.store(kind, Release);
+    }
+
+    pub fn slot(&self, round: usize, instance: usize) -> Slot {
+        let Some(sample) = self.sample(round, instance) else { return Slot::Empty };
+        match sample.kind.load(Acquire) {
+            1 => Slot::Kept(sample.ticks.load(Relaxed)),
+            2 => Slot::Discarded,
+            _ => Slot::Empty,
+        }
+    }
+
+    fn sample(&self, round: usize, instance: usize) -> Option<&Sample> {
+        let exists = round < MAX_ROUNDS && instance < self.instances;
+        exists.then(|| &self.samples()[round * self.instances + instance])
+    }
+
+    /// Records the state of `instance`. Of one that is too long the notes are left out, and the end of the reason.
+    pub fn set_instance(&self, instance: usize, state: &Result<Readiness>) {
+        /// Characters, each of which takes at most six bytes in JSON.
+        const MOST: usize = 1 << 10;
+        let Some(record) = self.records().get(instance) else { return };
+        if record.state.write(state) {
+            return;
+        }
+        let shorter = match state.clone() {
+            Ok(ready) => Ok(Readiness { notes: Vec::new(), ..ready }),
+            Err(mut refusal) => {
+                let why = refusal.why_mut();
+                *why = why.chars().take(MOST).collect();
+                Err(refusal)
+            }
+        };
+        record.state.write(&shorter);
+    }
+
+    pub fn instance(&self, instance: usize) -> InstanceState {
+        let plain = |text: &mut String| {
+            *text = text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect();
+        };
+        let mut state: Result<Readiness> = self.records().get(instance)?.state.read()?;
+        match &mut state {
+            Ok(ready) => ready.notes.iter_mut().for_each(plain),
+            Err(refusal) => plain(refusal.why_mut()),
+        }
+        Some(state)
+    }
+
+    /// Adds to the counts of an instance's kept batches.
+    pub fn add_events(&self, instance: usize, events: Events) {
+        let Some(record) = self.records().get(instance) else { return };
+        for (word, number) in record.events.iter().zip(events) {
+            word.fetch_add(number, Relaxed);
+        }
+    }
+
+    /// Subtracts the counts of a batch that is discarded later.
+    pub fn take_back_events(&self, instance: usize, events: Events) {
+        self.add_events(instance, events.map(u64::wrapping_neg));
+    }
+
+    pub fn events(&self, instance: usize) -> Events {
+        let of = |record: &WorkerPage| std::array::from_fn(|which| record.events[which].load(Relaxed));
+        self.records().get(instance).map_or(Events::default(), of)
+    }
+}
+
+/// Maps memory for so many instances: the file's, or new memory that forks share.
+fn map(file: Option<&OwnedFd>, instances: usize) -> io::Result<Arc<Mapping>> {
+    let (kind, descriptor) = match file {
+        Some(file) => (0, file.as_raw_fd()),
+        None => (libc::MAP_ANONYMOUS, -1),
+    };
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | kind;
+    Mapping::new(size(instances), access, flags, descriptor, 0).map(Arc::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::refusal::Refusal;
+    use proptest::prelude::*;
+
+    #[test]
+    fn slots_and_instances_are_read_as_written() {
+        let shared = SharedResults::new(MAX_INSTANCES).expect("shared memory");
+        for slot in [Slot::Kept(0), Slot::Kept(-5), Slot::Kept(i64::MAX), Slot::Discarded, Slot::Empty] {
+            shared.set_slot(7, 3, slot);
+            assert_eq!(shared.slot(7, 3), slot);
+        }
+        assert_eq!(shared.instance(MAX_INSTANCES - 1), None);
+        for state in [
+            Ok(Readiness {
+                cost: Duration::from_nanos(77),
+                most: u64::MAX,
+                experiment: Some("fork with Plain".into()),
+                notes: vec!["sysenter".into(), "ü".repeat(100)],
+                ..Readiness::default()
+            }),
+            Err(Refusal::Skip("no IA-32 emulation".into())),
+            Err(Refusal::Fail("ü".repeat(100))),
+        ] {
+            shared.set_instance(MAX_INSTANCES - 1, &state);
+            assert_eq!(shared.instance(MAX_INSTANCES - 1), Some(state));
+        }
+        let events = |first: [u64; 4]| {
+            let mut events = Events::default();
+            (events[0], events[1], events[2], events[EVENTS - 1]) = first.into();
+            events
+        };
+        shared.add_events(3, events([5, 1, 0, 0]));
+        shared.add_events(3, events([9, 0, 7, 3]));
+        shared.take_back_events(3, events([2, 0, 1, 3]));
+        assert_eq!(shared.events(3), events([12, 1, 6, 0]));
+        assert_eq!((shared.events(4), shared.events(MAX_INSTANCES)), (Events::default(), Events::default()));
+        assert_eq!((shared.rounds(), shared.rounds_recorded()), (0, 0));
+        shared.set_slot(0, 5, Slot::Discarded);
+        assert_eq!((shared.rounds(), shared.rounds_recorded()), (0, 1));
+        shared.set_slot(MAX_ROUNDS, MAX_INSTANCES, Slot::Discarded);
+        assert_eq!(shared.slot(MAX_ROUNDS, MAX_INSTANCES), Slot::Empty);
+    }
+
+    #[test]
+    fn the_clock_and_the_pinning_are_reported() {
+        let shared = SharedResults::new(0).expect("shared memory");
+        assert_eq!(shared.report(), Report::default());
+        let clock = Some(Ok((Clock::Tsc { hz: 3 }, FrequencySource::Cpuid15)));
+        let over = Duration::from_millis(40);
+        let affinity = Some(Observed { pinned: 1, ran_on: [Some(1), None], quick: 9, over });
+        let pmu = Some(Err(NoPmu { is_refused: true, why: "EPERM".to_owned() }));
+        let report = Report { clock, pin_error: Some(libc::EINVAL), affinity, pmu };
+        shared.set_report(&report);
+        assert_eq!(shared.report(), report);
+    }
+
+    #[test]
+    fn what_another_process_made_is_opened_by_its_size_and_magic() {
+        let shared = SharedResults::new(3).expect("shared memory");
+        let Some(file) = &shared.file else { return eprintln!("skipped: no memfd_create(2)") };
+        shared.set_slot(9, 2, Slot::Kept(-7));
+        let copy = || File::from(file.try_clone().expect("a descriptor"));
+        assert_eq!(SharedResults::open(copy().into()).expect("the same").slot(9, 2), Slot::Kept(-7));
+        shared.head().magic.store(1, Relaxed);
+        assert!(SharedResults::open(copy().into()).is_err());
+        copy().set_len(size(3) as u64 - 8).expect("shorter");
+        assert!(SharedResults::open(copy().into()).is_err());
+    }
+
+    #[test]
+    fn a_heartbeat_outlives_its_shared_results() {
+        let shared = SharedResults::new(1).expect("shared memory");
+        let (heartbeat, memory) = (shared.heartbeat(), Arc::clone(&shared.memory));
+        heartbeat.beat();
+        assert_eq!(shared.beats(), 1);
+        drop(shared);
+        heartbeat.beat();
+        let shared = SharedResults { memory, instances: 1, file: None };
+        assert_eq!(shared.beats(), 2);
+        Heartbeat::default().beat();
+    }
+
+    #[test]
+    fn control_characters_of_a_reason_are_not_shown() {
+        let shared = SharedResults::new(1).expect("shared memory");
+        shared.set_instance(0, &Err(Refusal::Fail("a\u{1b}[1mb\nc".into())));
+        assert_eq!(shared.instance(0), Some(Err(Refusal::Fail("a?[1mb\nc".into()))));
+    }
+
+    proptest! {
+        #[test]
+        fn any_reason_is_kept_or_cut_at_a_character_boundary(text in "\\PC{0,400}", times in 1_usize..30) {
+            let text = text.repeat(times);
+            let shared = SharedResults::new(1).expect("shared memory");
+            shared.set_instance(0, &Err(Refusal::Fail(text.clone())));
+            let Some(Err(Refusal::Fail(back))) = shared.instance(0) else { panic!("state changed") };
+            prop_assert!(text.starts_with(&back) && (back == text || back.len() >= 1024));
+        }
+
+        #[test]
+        fn wild_writes_are_read_without_panic(words in proptest::collection::vec(any::<u64>(), 200)) {
+            let shared = SharedResults::new(MAX_INSTANCES).expect("shared memory");
+            let all = || (0..).map(|at| {
+                // SAFETY: the first words of the mapping, to which every access is atomic.
+                unsafe { &*shared.memory.address().cast::<AtomicU64>().add(at) }
+            });
+            let starts = [0, size_of::<Head>() / 8, offset_of!(Head, report) / 8];
+            for start in starts {
+                all().skip(start).zip(&words).for_each(|(at, word)| at.store(*word, Relaxed));
+                (0..8).for_each(|instance| drop(shared.instance(instance)));
+                shared.report();
+                shared.current_instance();
+                prop_assert!(shared.rounds() <= MAX_ROUNDS);
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Counts the instructions of an operation, where the time stamp counter goes one tick an instruction: a guest under QEMU's
+//! translator with `-icount shift=0`.
+//!
+//! A sample is the difference of two batches, of which one has twice the iterations of the other: what a batch has once, such as the
+//! readings of the counter and the call of the loop, is not in it. Beside a long operation that is nothing, and a sample is one batch of
+//! one: the fewer instructions a sample has, the fewer of them have a tick of the kernel. The same code takes the same instructions in each batch, but
+//! where the kernel's tick, another thread or a page of its own falls into one. So the samples that agree to the last instruction are
+//! kept, and the others are discarded and counted.
+//!
+//! Nothing is decided by time: two runs of the same guest make the same batches.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tollgate_model::Unit;
+
+use super::{Bench, InstanceOrder, events_of, run_batch};
+use crate::bench_process::shared::{Events, Readiness, SharedResults, Slot};
+use crate::cases::benchmark::Benchmark;
+use crate::loops::instance::Instance;
+use crate::loops::runner::Order;
+use crate::loops::timed::{LoopContext, run_empty};
+use crate::machine::clock::Clock;
+use crate::refusal::{Refusal, Result};
+
+/// Operations of a batch: the first number whose batch is short enough.
+const OPERATIONS: [u64; 6] = [100, 30, 10, 4, 2, 1];
+/// Instructions of a batch of several operations at most. A kernel with 250 ticks a second has four million between two.
+const SHORT: u64 = 60_000;
+/// Instructions of a long iteration, at least.
+const LONG: u64 = 20_000;
+/// Samples of a case: the first number whose batches are few enough instructions. The ranges of two times seven that differ by chance
+/// alone lie apart once in 1,716 cases.
+const SAMPLES: [usize; 4] = [25, 15, 9, 7];
+/// Samples without a difference that are enough. Of an operation with another way in a quarter of its batches, once in 13 cases nine show
+/// none.
+const AGREED: usize = 9;
+/// The same of an amount, in bytes: no tick of the kernel is in one.
+const AMOUNTS: usize = 3;
+/// Instructions of all batches of a case, about.
+const ENOUGH: u64 = 60_000_000;
+/// Samples that are not recorded: they bring in pages and fill the kernel's free lists.
+const WARM_UP: usize = 2;
+/// A pause before each batch: the kernel ends what earlier batches left to it, such as RCU callbacks. An idle guest's clock goes on to
+/// its next timer at once.
+const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 20 });
+/// Batches of one iteration that show how long it is.
+const TRIES: usize = 4;
+
+/// What a case of so many instructions is counted with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Plan {
+    /// Iterations of the shorter batch of a sample.
+    iterations: u64,
+    /// Whether a sample is the difference to a batch of twice the iterations.
+    is_difference: bool,
+    samples: usize,
+}
+
+impl Plan {
+    /// For an iteration that takes so many instructions, in a batch that takes so many with its untimed parts.
+    fn new(ready: &Readiness, unit: Unit, cost: u64, whole: u64) -> Self {
+        // An amount is in bytes, which say nothing of instructions.
+        let is_one = unit == Unit::Bytes || cost >= LONG;
+        let fits = |&iterations: &u64| iterations == 1 || iterations.saturating_mul(cost) <= SHORT;
+        // An even number where there are several: some operations of the kernel alternate between two ways.
+        let mut iterations = OPERATIONS.iter().map(|&operations| match operations {
+            1 => 1,
+            several => several.div_ceil(ready.ops).next_multiple_of(2),
+        });
+        let iterations = iterations.find(fits);
+        let most = if is_one { 1 } else { (ready.most / 2).max(1) };
+        let iterations = iterations.unwrap_or(1).min(most);
+        let is_difference = !is_one && iterations.saturating_mul(2) <= ready.most;
+        let batches = if is_difference { 3 } else { 1 };
+        let sample = cost.saturating_mul(iterations * batches).saturating_add(whole.saturating_mul(2));
+        let is_enough = |&samples: &usize| sample.saturating_mul(samples as u64) <= ENOUGH;
+        let samples = SAMPLES.iter().copied().find(is_enough).unwrap_or(SAMPLES[SAMPLES.len() - 1]);
+        Self { iterations, is_difference, samples }
+    }
+}
+
+/// A sample: instructions of the plan's iterations.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    ticks: i64,
+    events: Events,
+    undisturbed: bool,
+}
+
+impl Bench<'_> {
+    /// Counts each instance, one after the other.
+    pub fn count(&mut self, clock: Result<Clock, String>, orders: &[InstanceOrder]) {
+        let clock = clock.and_then(|clock| steps_by_one(clock).map(|()| clock));
+        for (index, order) in orders.iter().enumerate() {
+            self.shared.enter(index);
+            let clock = clock
+                .clone()
+                .map_err(|why| Refusal::NotMeasured(format!("no instructions are counted: {why}")));
+            let state = clock.and_then(|clock| {
+                let (benchmark, instance) = self.prepare(order)?;
+                count(self.shared, index, clock, benchmark, instance)
+            });
+            self.shared.set_instance(index, &state);
+            self.shared.leave();
+        }
+    }
+}
+
+/// Counts one instance, and records its samples.
+fn count(
+    shared: &SharedResults,
+    index: usize,
+    clock: Clock,
+    benchmark: &Benchmark,
+    mut instance: Instance,
+) -> Result<Readiness> {
+    let (cost, whole) = try_out(shared, clock, benchmark, &mut instance)?;
+    let plan = Plan::new(&instance.ready, benchmark.unit, cost, whole);
+    let mut take = || sample(shared, clock, benchmark, &mut instance, plan);
+    // Where an iteration is long, its tries have warmed up all that there is.
+    if plan.samples > SAMPLES[SAMPLES.len() - 1] {
+        for _ in 0..WARM_UP {
+            take()?;
+        }
+    }
+    let mut samples = Vec::new();
+    while samples.len() < plan.samples && !agree(&samples, benchmark.unit) {
+        samples.push(take()?);
+    }
+    let kept = kept(&samples);
+    for (round, (sample, is_kept)) in samples.iter().zip(kept).enumerate() {
+        shared.begin_round(round);
+        shared.set_slot(round, index, if is_kept { Slot::Kept(sample.ticks) } else { Slot::Discarded });
+        if is_kept {
+            shared.add_events(index, sample.events);
+        }
+    }
+    Ok(Readiness { counted: plan.iterations, ..instance.ready })
+}
+
+/// Instructions of one iteration, and of a batch of one with its untimed parts: the least of a few.
+fn try_out(
+    shared: &SharedResults,
+    clock: Clock,
+    benchmark: &Benchmark,
+    instance: &mut Instance,
+) -> Result<(u64, u64)> {
+    let (mut cost, mut whole, mut spent) = (u64::MAX, u64::MAX, 0_u64);
+    for _ in 0..TRIES {
+        shared.beat();
+        let began = clock.moment();
+        let batch = run_batch(benchmark, instance, clock, Order::new(1))?;
+        let took = clock.moment().saturating_sub(began);
+        (cost, whole) = (cost.min(batch.work.saturating_sub(batch.empty)), whole.min(took));
+        spent = spent.saturating_add(took);
+        if spent >= ENOUGH / 4 {
+            break;
+        }
+    }
+    Ok((cost.max(1), whole))
+}
+
+fn sample(
+    shared: &SharedResults,
+    clock: Clock,
+    benchmark: &Benchmark,
+    instance: &mut Instance,
+    plan: Plan,
+) -> Result<Sample> {
+    let mut batch = |iterations| {
+        shared.beat();
+        std::thread::sleep(PAUSE);
+        let batch = run_batch(benchmark, instance, clock, Order::new(iterations))?;
+        let ticks = (batch.work as i64).wrapping_sub(batch.empty as i64);
+        Ok::<_, Refusal>(Sample { ticks, events: events_of(&batch), undisturbed: batch.undisturbed })
+    };
+    let once = batch(plan.iterations)?;
+    if !plan.is_difference {
+        return Ok(once);
+    }
+    let twice = batch(plan.iterations * 2)?;
+    Ok(Sample {
+        ticks: twice.ticks.wrapping_sub(once.ticks),
+        events: std::array::from_fn(|which| twice.events[which].saturating_sub(once.events[which])),
+        undisturbed: once.undisturbed && twice.undisturbed,
+    })
+}
+
+/// Whether so many samples are the same to the last instruction, or byte, that more would be too.
+fn agree(samples: &[Sample], unit: Unit) -> bool {
+    let enough = if unit == Unit::Bytes { AMOUNTS } else { AGREED };
+    samples.len() >= enough && samples.windows(2).all(|pair| pair[0].ticks == pair[1].ticks)
+}
+
+/// Which samples are kept: those that agree, if they are at least three quarters of all. Ticks of the kernel are in one of twenty.
+/// Otherwise the operation is not the same in every batch: the kernel takes another way in a part of each second, or at each
+/// sixty-third page. Then those in which no other thread took the processor are kept, or all, where each was disturbed.
+fn kept(samples: &[Sample]) -> Vec<bool> {
+    let mut times: BTreeMap<i64, usize> = BTreeMap::new();
+    samples.iter().for_each(|sample| *times.entry(sample.ticks).or_default() += 1);
+    let most = times.into_iter().max_by_key(|&(_, number)| number);
+    match most {
+        Some((ticks, number)) if number * 4 >= samples.len() * 3 => {
+            samples.iter().map(|sample| sample.ticks == ticks).collect()
+        }
+        _ => {
+            let is_any = samples.iter().any(|sample| sample.undisturbed);
+            samples.iter().map(|sample| sample.undisturbed || !is_any).collect()
+        }
+    }
+}
+
+/// Whether the counter goes one tick an instruction: more iterations of the empty loop, of two instructions, are exactly so many more
+/// ticks.
+fn steps_by_one(clock: Clock) -> Result<(), String> {
+    const FEW: u64 = 1_000;
+    const MANY: u64 = 3_000;
+    /// Instructions of an iteration: `dec`, `jnz`.
+    const EACH: u64 = 2;
+    const TRIES: usize = 8;
+    // The engine's own tests count ticks on any machine.
+    if cfg!(test) {
+        return Ok(());
+    }
+    let mut context = LoopContext::default();
+    let mut least = |iterations| {
+        let ticks = (0..TRIES).map(|_| clock.time(|| run_empty(iterations, &mut context)).ticks);
+        ticks.min().unwrap_or(0)
+    };
+    let (few, many) = (least(FEW), least(MANY));
+    let (instructions, ticks) = ((MANY - FEW) * EACH, many.wrapping_sub(few));
+    match ticks == instructions {
+        true => Ok(()),
+        false => Err(format!(
+            "the counter made {ticks} ticks in {instructions} instructions; QEMU's -icount shift=0 makes one in each"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(ticks: &[i64]) -> Vec<Sample> {
+        let sample = |&ticks: &i64| Sample { ticks, events: Events::default(), undisturbed: ticks < 900 };
+        ticks.iter().map(sample).collect()
+    }
+
+    #[test]
+    fn samples_that_agree_are_kept_if_they_are_three_quarters_of_all() {
+        for (ticks, expected) in [
+            (&[209, 209, 700, 209][..], &[true, true, false, true][..]),
+            // Two ways: neither is the operation's.
+            (&[215, 209, 209, 215], &[true, true, true, true]),
+            (&[209, 215, 209, 215, 209, 209], &[true, true, true, true, true, true]),
+            // Not the same in every batch: what another thread disturbed is left out, unless all were.
+            (&[100, 101, 102, 950, 103], &[true, true, true, false, true]),
+            (&[950, 960, 970], &[true, true, true]),
+            (&[209, 700], &[true, true]),
+            (&[-3], &[true]),
+            (&[], &[]),
+        ] {
+            assert_eq!(kept(&samples(ticks)), expected, "{ticks:?}");
+        }
+    }
+
+    #[test]
+    fn samples_that_agree_end_a_case() {
+        assert!(!agree(&samples(&[209; 8]), Unit::Nanoseconds));
+        assert!(agree(&samples(&[209; 9]), Unit::Nanoseconds));
+        assert!(!agree(&samples(&[209, 209, 209, 209, 700, 209, 209, 209, 209, 209]), Unit::Nanoseconds));
+        assert!(agree(&samples(&[4096; 3]), Unit::Bytes));
+        assert!(
+            !agree(&samples(&[4096, 4096]), Unit::Bytes)
+                && !agree(&samples(&[4096, 8192, 4096]), Unit::Bytes)
+        );
+    }
+
+    #[test]
+    fn a_batch_is_short_and_a_long_operation_has_few_samples() {
+        let ready = |ops, most| Readiness { ops, most, ..Readiness::default() };
+        let plan =
+            |ready: &Readiness, cost| Plan::new(ready, Unit::Nanoseconds, cost, cost.saturating_add(2_000));
+        let of = |iterations, is_difference, samples| Plan { iterations, is_difference, samples };
+        assert_eq!(plan(&ready(1, u64::MAX), 209), of(100, true, 25));
+        assert_eq!(plan(&ready(8, u64::MAX), 8 * 209), of(14, true, 25));
+        assert_eq!(plan(&ready(1, u64::MAX), 20_000), of(1, false, 25));
+        assert_eq!(plan(&ready(1, u64::MAX), 12_000), of(4, true, 25));
+        assert_eq!(plan(&ready(64, u64::MAX), 15_000), of(2, true, 25));
+        assert_eq!(plan(&ready(1, u64::MAX), 150_000), of(1, false, 25));
+        assert_eq!(plan(&ready(1, u64::MAX), 1_000_000), of(1, false, 15));
+        assert_eq!(plan(&ready(1000, 1), 300_000_000), of(1, false, 7));
+        // No room for twice the iterations, and an amount of memory.
+        assert_eq!(plan(&ready(1, 1), 209), of(1, false, 25));
+        assert_eq!(plan(&ready(1, 64), 209), of(32, true, 25));
+        assert_eq!(Plan::new(&ready(1, u64::MAX), Unit::Bytes, 40, 2_000), of(1, false, 25));
+        assert_eq!(plan(&ready(1, u64::MAX), u64::MAX), of(1, false, 7));
+    }
+}

@@ -1,0 +1,13 @@
+//! What is measured, and how a run spends its time on it.
+//!
+//! [`benchmark`] has suites, benchmarks and cases, [`selection`] the chosen ones, [`aspect`] what is measured of an environment itself; [`plan`],
+//! [`storage`] and [`run`] are what a run is given and what it tells.
+
+pub mod aspect;
+pub mod benchmark;
+pub(crate) mod fixture;
+pub(crate) mod headline;
+pub mod plan;
+pub(crate) mod run;
+pub mod selection;
+pub(crate) mod storage;

@@ -1,0 +1,72 @@
+//! The fixture of whole commands, and one execution of a command on it.
+
+use serde::{Deserialize, Serialize};
+use tollgate_model::{Fact, Traced, traced::Backend};
+
+use crate::cases::run::{BenchError, RunContext};
+use crate::refusal::Refusal;
+
+/// What some whole commands share, such as a source tree on disk. It is removed on drop.
+pub trait Fixture {
+    /// Makes a case ready to be executed, by its index among the cases that the fixture was made for.
+    ///
+    /// # Errors
+    /// See [`Stop`].
+    fn make_ready(&mut self, case: usize, context: &mut RunContext) -> Step<()>;
+
+    /// The best backend by which a command can be traced here. It takes the time of a short command to find out.
+    ///
+    /// # Errors
+    /// See [`Stop`].
+    fn tracer(&mut self, context: &mut RunContext) -> Step<Backend>;
+
+    /// Brings a case that is ready to the state in which its command begins.
+    ///
+    /// # Errors
+    /// See [`Stop`].
+    fn reset(&mut self, case: usize, context: &mut RunContext) -> Step<()>;
+
+    /// Executes the command of a case that was reset, traced by the best backend or not at all.
+    ///
+    /// # Errors
+    /// See [`Stop`].
+    fn run(&mut self, case: usize, is_traced: bool, context: &mut RunContext) -> Step<()>;
+
+    /// Checks the result of the command, which ran.
+    ///
+    /// # Errors
+    /// See [`Stop`].
+    fn check(&mut self, case: usize, context: &mut RunContext) -> Step<Execution>;
+
+    /// Facts of what is executed, such as versions of programs.
+    fn facts(&self) -> Vec<(String, Fact)>;
+}
+
+/// One execution of a whole command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Execution {
+    /// Its trace; None where it was discarded, since its input was not in the required state.
+    pub traced: Option<Traced>,
+    /// Notes on the case, as of this execution.
+    pub notes: Vec<String>,
+}
+
+/// Why a step on a fixture was not done.
+#[derive(Debug)]
+pub enum Stop {
+    /// The run ends.
+    Run(BenchError),
+    /// The time for the step is over.
+    Time,
+    /// The case cannot be measured.
+    Case(Refusal),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Case(refusal)
+    }
+}
+
+/// The result of a step on a fixture.
+pub type Step<T> = Result<T, Stop>;

@@ -1,0 +1,119 @@
+//! The plan: how long a run may take, and how that time is spent.
+
+use std::time::Duration;
+
+use tollgate_model::Fact;
+
+use crate::{cases::storage::Storage, machine::limits::Limits};
+
+/// How a run spends its time. More time means narrower CIs, never other benchmarks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// For everything, from start to end.
+    pub budget: Duration,
+    /// Each case is measured in so many processes, however long that takes; None where the time ends the run.
+    pub processes: Option<usize>,
+    /// Rounds end early when the half width of every CI is within this share of its median.
+    pub precision: f64,
+    /// Least number of processes: with fewer, no comparison of two runs could be significant.
+    pub least_processes: usize,
+    /// Greatest number of processes.
+    pub most_processes: usize,
+    /// An instance without progress for this long counts as hanging.
+    pub stall: Duration,
+    /// The processor to stay on; None for the default, see [`crate::machine::topology::usual`].
+    pub cpu: Option<usize>,
+    /// Whether the program's `main` begins with [`serve_if_worker`](crate::serve_if_worker): then bench processes are
+    /// started anew from its file, with new addresses and pages. A test's program only forks them.
+    pub executes: bool,
+    /// The environment's limits.
+    pub limits: Limits,
+    /// The directory for files, or why there is none.
+    pub storage: Result<Storage, String>,
+}
+
+/// What ends a run, or a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// This time since it began.
+    Time(Duration),
+    /// A number of these, such as `process`; this is the one that goes on.
+    Number(&'static str, Place),
+}
+
+/// A place among the suites of a run, or among others of a kind, from 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Its number.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+/// Time of a process whose preparation is short. Neighbouring processes share the machine's pace, which lasts for seconds:
+/// many short processes see more paces than few long ones.
+pub(crate) const SLICE: Duration = Duration::from_millis(60);
+
+impl Plan {
+    /// 10 s.
+    pub const QUICK: Duration = Duration::from_secs(10);
+    /// 60 s, for everything that is measured in rounds; whole commands have a time of their own, see
+    /// [`Selection::usual_time`](crate::Selection::usual_time).
+    pub const STANDARD: Duration = Duration::from_secs(60);
+    /// 20 s, for the starts of an environment.
+    pub const STARTS: Duration = Duration::from_secs(20);
+    /// 10 minutes.
+    pub const THOROUGH: Duration = Duration::from_secs(600);
+    /// A day, the longest.
+    pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
+    /// The most processes of a case.
+    pub const MOST_PROCESSES: usize = 2000;
+
+    /// A process may keep no batch of a case: so many are tried for each that is asked for.
+    const TRIES: usize = 5;
+
+    /// A plan for any budget.
+    pub fn within(budget: Duration) -> Self {
+        Self {
+            budget,
+            processes: None,
+            precision: 0.005,
+            least_processes: if budget < Self::STANDARD / 2 { 8 } else { 10 },
+            most_processes: Self::MOST_PROCESSES,
+            // With less, a starved instance would count as hanging; with more, a hanging one would take the whole
+            // budget.
+            stall: (budget / 4).clamp(Duration::from_millis(750), Duration::from_secs(10)),
+            cpu: None,
+            executes: false,
+            limits: Limits::default(),
+            storage: Err("no directory for files was named".to_owned()),
+        }
+    }
+
+    /// A plan for a number of processes of each case, at least 1.
+    pub fn of_processes(number: usize) -> Self {
+        Self {
+            processes: Some(number),
+            least_processes: number,
+            // A case whose batches are always discarded does not hold the others up for ever.
+            most_processes: (number * Self::TRIES).min(Self::MOST_PROCESSES),
+            ..Self::within(Self::LONGEST)
+        }
+    }
+
+    /// The same, where so many processes of a suite are done.
+    pub(crate) fn length(&self, done: usize) -> Length {
+        match self.processes {
+            Some(of) => Length::Number("process", Place { number: (done + 1).min(of), of }),
+            None => Length::Time(self.budget),
+        }
+    }
+
+    /// What ends the run, as a fact of it.
+    pub(crate) fn fact(&self) -> (String, Fact) {
+        match self.processes {
+            Some(number) => ("run.processes".to_owned(), Fact::known(number as i64, "--processes")),
+            None => ("run.budget_s".to_owned(), Fact::known(self.budget.as_secs_f64(), "--time")),
+        }
+    }
+}

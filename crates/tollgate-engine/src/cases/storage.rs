@@ -1,0 +1,31 @@
+//! The working directory for files, and how much may be written there.
+
+use serde::{Deserialize, Serialize};
+use tollgate_os::workdir::Workdir;
+
+/// A working directory of this run. Its maker removes it with its contents, however the run ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Storage {
+    /// The directory, with the identity that uses it.
+    pub directory: Workdir,
+    /// Greatest number of bytes at a time.
+    pub limit: u64,
+    /// The source of that limit, such as `a tenth of the 4 GiB that are free there (statfs(2))`.
+    pub by: String,
+}
+
+impl Storage {
+    /// Whether cases of this benchmark use the directory.
+    pub fn is_used_by(benchmark: &str) -> bool {
+        const SUITES: [&str; 4] = ["files/", "ipc/", "scaling/", "workloads/"];
+        SUITES.iter().any(|suite| benchmark.starts_with(suite))
+    }
+
+    /// Takes the identity that uses the directory, in this thread and those that it starts, for the rest of their
+    /// lives. Must be called before other threads exist.
+    pub(crate) fn entered(self) -> Result<Self, String> {
+        // Dropping the access would give the identity back.
+        std::mem::forget(self.directory.enter().map_err(|why| why.to_string())?);
+        Ok(self)
+    }
+}

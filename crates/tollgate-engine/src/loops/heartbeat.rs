@@ -1,0 +1,29 @@
+//! Signs of progress from a bench process to its parent.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::machine::mapping::Mapping;
+
+/// Tells the parent of a bench process that a long batch makes progress, also from processes that an instance forked.
+/// It keeps the shared memory mapped; the default tells nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Heartbeat(Option<(Arc<Mapping>, usize)>);
+
+impl Heartbeat {
+    /// A heartbeat that counts at this offset of shared memory.
+    ///
+    /// # Safety
+    /// There must be an aligned word, to which every access is atomic.
+    pub(crate) unsafe fn at(memory: Arc<Mapping>, offset: usize) -> Self {
+        Self(Some((memory, offset)))
+    }
+
+    /// Counts one more sign of progress.
+    pub fn beat(&self) {
+        let Some((memory, offset)) = &self.0 else { return };
+        // SAFETY: by the contract of `at`.
+        let beats = unsafe { &*memory.address().add(*offset).cast::<AtomicU64>() };
+        beats.fetch_add(1, Relaxed);
+    }
+}

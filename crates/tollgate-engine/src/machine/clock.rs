@@ -1,0 +1,387 @@
+//! The clock: the time stamp counter, fenced, where it can be trusted; else the kernel's.
+
+use std::arch::asm;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use tollgate_os::cpuid::cpuid;
+
+use crate::machine::cpu;
+
+/// The clock that times batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Clock {
+    /// The time stamp counter, at this many ticks a second.
+    Tsc {
+        /// Ticks a second.
+        hz: u64,
+    },
+    /// `clock_gettime(CLOCK_MONOTONIC_RAW)`, in nanoseconds.
+    Kernel,
+}
+
+/// Two readings of the clock around a stretch of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Ticks between the readings.
+    pub ticks: u64,
+    /// Whether both readings came from the same processor, as far as the clock shows.
+    pub same_processor: bool,
+}
+
+/// Why the time stamp counter cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TscFault {
+    /// CPUID.80000001H:EDX\[27\] is clear.
+    #[error("the processor has no rdtscp")]
+    NoRdtscp,
+    /// CPUID.80000007H:EDX\[8\] is clear: the counter's rate may change with the processor's.
+    #[error("the counter is not invariant (CPUID.80000007H:EDX[8])")]
+    NotInvariant,
+    /// `prctl(PR_SET_TSC, PR_TSC_SIGSEGV)` is in force.
+    #[error("this process may not read it (prctl PR_TSC_SIGSEGV)")]
+    Refused,
+    /// A reading takes so long that a hypervisor or the kernel must emulate it.
+    #[error("a reading takes {0} ns: it is trapped and emulated")]
+    Trapped(u64),
+    /// Readings on two processors are not in the order in which they were made.
+    #[error("processors {0} and {1} disagree by at least {2} ticks")]
+    Offset(usize, usize, u64),
+    /// It does not run at a steady rate against the kernel's clock.
+    #[error("its rate is not steady: {0} and {1} Hz in two trials")]
+    Unsteady(u64, u64),
+}
+
+/// The source of the counter's frequency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FrequencySource {
+    /// CPUID leaf 15H: crystal frequency and ratio.
+    Cpuid15,
+    /// CPUID leaf 4000_0010H: the hypervisor's value, in kHz.
+    Hypervisor,
+    /// Counted against CLOCK_MONOTONIC_RAW.
+    Calibrated,
+    /// QEMU's `-icount shift=0`: each instruction is a tick.
+    Instructions,
+}
+
+impl FrequencySource {
+    /// For a fact's source.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Cpuid15 => "CPUID.15H",
+            Self::Hypervisor => "CPUID.40000010H",
+            Self::Calibrated => "calibrated against CLOCK_MONOTONIC_RAW",
+            Self::Instructions => "QEMU -icount shift=0: one tick an instruction",
+        }
+    }
+}
+
+/// A reading slower than this is not an instruction's: bare rdtscp takes 10 to 30 ns.
+const TRAPPED: u64 = 400;
+
+impl Clock {
+    /// The time stamp counter if it can be trusted here. Takes about 40 ms where its frequency must be
+    /// calibrated.
+    pub fn tsc() -> Result<(Self, FrequencySource), TscFault> {
+        check_features()?;
+        let nanoseconds = reading_takes(monotonic_raw, || {
+            tsc_end();
+        });
+        if nanoseconds > TRAPPED {
+            return Err(TscFault::Trapped(nanoseconds));
+        }
+        check_offsets()?;
+        let calibrated = calibrate()?;
+        let (hz, source) = match stated_frequency() {
+            // A hypervisor can declare a wrong frequency, so calibration has to agree with it.
+            Some((stated, source)) if stated.abs_diff(calibrated) < calibrated / 500 => (stated, source),
+            _ => (calibrated, FrequencySource::Calibrated),
+        };
+        Ok((Self::Tsc { hz }, source))
+    }
+
+    /// The time stamp counter where it goes one tick an instruction, and a thousand million of them are a second: a guest under
+    /// QEMU's translator with `-icount shift=0`. Whether it does is for the caller to check.
+    pub fn of_instructions() -> Result<(Self, FrequencySource), TscFault> {
+        check_readable()?;
+        Ok((Self::Tsc { hz: 1_000_000_000 }, FrequencySource::Instructions))
+    }
+
+    /// Ticks a second.
+    pub fn hz(self) -> u64 {
+        match self {
+            Self::Tsc { hz } => hz.max(1),
+            Self::Kernel => 1_000_000_000,
+        }
+    }
+
+    /// Nanoseconds in so many ticks.
+    pub fn nanoseconds(self, ticks: f64) -> f64 {
+        ticks * 1e9 / self.hz() as f64
+    }
+
+    /// Times `work`.
+    #[inline(always)]
+    pub fn time(self, work: impl FnOnce()) -> Span {
+        match self {
+            Self::Tsc { .. } => {
+                let (start, on) = tsc_start();
+                work();
+                let (end, still_on) = tsc_end();
+                Span { ticks: end.wrapping_sub(start), same_processor: on == still_on }
+            }
+            Self::Kernel => {
+                let start = monotonic_raw();
+                work();
+                let end = monotonic_raw();
+                Span { ticks: end.saturating_sub(start), same_processor: true }
+            }
+        }
+    }
+
+    /// The current time in ticks, after all earlier instructions. Times of different threads are comparable:
+    /// [`Clock::tsc`] checked that the processors' counters agree.
+    pub fn moment(self) -> u64 {
+        match self {
+            Self::Tsc { .. } => tsc_end().0,
+            Self::Kernel => monotonic_raw(),
+        }
+    }
+}
+
+/// Reads the counter so that nothing before is still under way and nothing after has begun:
+/// `lfence` waits for all earlier instructions, `rdtscp` names the processor (IA32_TSC_AUX), and the
+/// second `lfence` holds back what follows (Intel SDM vol. 2, RDTSC and RDTSCP; AMD APM vol. 3 with
+/// DE_CFG\[1\] set, as Linux does).
+#[inline(always)]
+fn tsc_start() -> (u64, u32) {
+    let (low, high, aux): (u32, u32, u32);
+    // SAFETY: the instructions touch only the named registers; `Clock::tsc` found rdtscp present and
+    // permitted before any `Clock::Tsc` was made.
+    unsafe {
+        asm!("lfence", "rdtscp", "lfence", out("eax") low, out("edx") high, out("ecx") aux, options(nostack));
+    }
+    (u64::from(high) << 32 | u64::from(low), aux)
+}
+
+/// Reads the counter after everything before has finished: `rdtscp` waits for all earlier
+/// instructions by itself, and `lfence` keeps later ones from starting before it.
+#[inline(always)]
+fn tsc_end() -> (u64, u32) {
+    let (low, high, aux): (u32, u32, u32);
+    // SAFETY: as in `tsc_start`.
+    unsafe {
+        asm!("rdtscp", "lfence", out("eax") low, out("edx") high, out("ecx") aux, options(nostack));
+    }
+    (u64::from(high) << 32 | u64::from(low), aux)
+}
+
+/// CLOCK_MONOTONIC_RAW in nanoseconds: not steered by NTP.
+pub(crate) fn monotonic_raw() -> u64 {
+    kernels(libc::CLOCK_MONOTONIC_RAW)
+}
+
+/// CLOCK_MONOTONIC in nanoseconds: the same number line in every process of the machine.
+pub(crate) fn monotonic() -> u64 {
+    kernels(libc::CLOCK_MONOTONIC)
+}
+
+#[inline(always)]
+fn kernels(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for writing; on failure it stays zero.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The counter, for comparison with readings of another processor's loop. Only valid after [`Clock::tsc`] returned a
+/// clock.
+pub(crate) fn stamp() -> u64 {
+    tsc_start().0
+}
+
+fn check_features() -> Result<(), TscFault> {
+    check_readable()?;
+    let highest = cpuid(0x8000_0000, 0).eax;
+    match highest >= 0x8000_0007 && cpuid(0x8000_0007, 0).edx & 1 << 8 != 0 {
+        true => Ok(()),
+        false => Err(TscFault::NotInvariant),
+    }
+}
+
+/// Whether rdtscp exists and this process may execute it.
+fn check_readable() -> Result<(), TscFault> {
+    let highest = cpuid(0x8000_0000, 0).eax;
+    if highest < 0x8000_0001 || cpuid(0x8000_0001, 0).edx & 1 << 27 == 0 {
+        return Err(TscFault::NoRdtscp);
+    }
+    let mut mode: libc::c_int = libc::PR_TSC_ENABLE;
+    // SAFETY: PR_GET_TSC writes one int through the pointer (prctl(2)).
+    unsafe { libc::prctl(libc::PR_GET_TSC, &mut mode) };
+    if mode == libc::PR_TSC_SIGSEGV { Err(TscFault::Refused) } else { Ok(()) }
+}
+
+/// Nanoseconds of one `reading` by the kernel's clock: what twice as many readings take more, each the least of several trials. The
+/// difference does not contain the two calls of the kernel's clock, which take microseconds where a sandbox emulates it.
+fn reading_takes(kernels: impl Fn() -> u64, reading: impl Fn()) -> u64 {
+    const READINGS: u64 = 32;
+    const TRIALS: usize = 32;
+    let takes = |readings: u64| {
+        let before = kernels();
+        (0..readings).for_each(|_| reading());
+        kernels().saturating_sub(before)
+    };
+    let least = (0..TRIALS)
+        .fold([u64::MAX; 2], |[few, many], _| [few.min(takes(READINGS)), many.min(takes(2 * READINGS))]);
+    least[1].saturating_sub(least[0]) / READINGS
+}
+
+/// Moves from processor to processor and back and checks that later readings are larger. A migration takes
+/// microseconds, so only larger offsets show; smaller ones do not matter to batches that stay on one processor.
+fn check_offsets() -> Result<(), TscFault> {
+    const MOST: usize = 16;
+    let allowed = cpu::allowed();
+    let (Some(&home), true) = (allowed.first(), allowed.len() > 1) else { return Ok(()) };
+    let step = allowed.len().div_ceil(MOST);
+    let outcome = allowed.iter().skip(1).step_by(step).try_for_each(|&other| {
+        let mut earlier = 0;
+        for on in [home, other, home] {
+            if cpu::pin(on).is_err() {
+                return Ok(());
+            }
+            let (reading, _) = tsc_start();
+            if reading < earlier {
+                return Err(TscFault::Offset(home, other, earlier - reading));
+            }
+            earlier = reading;
+        }
+        Ok(())
+    });
+    cpu::allow(&allowed);
+    outcome
+}
+
+fn stated_frequency() -> Option<(u64, FrequencySource)> {
+    if cpuid(0, 0).eax >= 0x15 {
+        // SDM vol. 2, CPUID leaf 15H: TSC Hz = ECX * EBX / EAX, each possibly not enumerated (0).
+        let leaf = cpuid(0x15, 0);
+        if leaf.eax != 0 && leaf.ebx != 0 && leaf.ecx != 0 {
+            let hz = u64::from(leaf.ecx) * u64::from(leaf.ebx) / u64::from(leaf.eax);
+            return Some((hz, FrequencySource::Cpuid15));
+        }
+    }
+    let hypervisor = cpuid(1, 0).ecx & 1 << 31 != 0;
+    if hypervisor && (0x4000_0010..0x4000_0100).contains(&cpuid(0x4000_0000, 0).eax) {
+        let khz = cpuid(0x4000_0010, 0).eax;
+        if khz != 0 {
+            return Some((u64::from(khz) * 1000, FrequencySource::Hypervisor));
+        }
+    }
+    None
+}
+
+/// Counts ticks against CLOCK_MONOTONIC_RAW, twice.
+fn calibrate() -> Result<u64, TscFault> {
+    const TRIALS: usize = 3;
+    let mut previous = None;
+    let mut last = (0, 0);
+    for _ in 0..TRIALS {
+        let hz = calibrate_once(Duration::from_millis(20));
+        if let Some(before) = previous {
+            if hz.abs_diff(before) <= before / 2000 {
+                return Ok(hz / 2 + before / 2);
+            }
+            last = (before, hz);
+        }
+        previous = Some(hz);
+    }
+    Err(TscFault::Unsteady(last.0, last.1))
+}
+
+fn calibrate_once(over: Duration) -> u64 {
+    let (tsc_0, ns_0) = simultaneous();
+    let until = Instant::now() + over;
+    while Instant::now() < until {
+        std::hint::spin_loop();
+    }
+    let (tsc_1, ns_1) = simultaneous();
+    let nanoseconds = u128::from((ns_1 - ns_0).max(1));
+    (u128::from(tsc_1.wrapping_sub(tsc_0)) * 1_000_000_000 / nanoseconds) as u64
+}
+
+/// A reading of both clocks as close together as 16 tries allow: the one in the tightest bracket.
+fn simultaneous() -> (u64, u64) {
+    let reading = || {
+        let (before, _) = tsc_start();
+        let nanoseconds = monotonic_raw();
+        let (after, _) = tsc_end();
+        (after.wrapping_sub(before), before.wrapping_add(after.wrapping_sub(before) / 2), nanoseconds)
+    };
+    let (_, tsc, nanoseconds) = (0..16).map(|_| reading()).min().unwrap_or_else(reading);
+    (tsc, nanoseconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn the_tsc_agrees_with_the_kernels_clock() {
+        let Ok((clock, source)) = Clock::tsc() else {
+            eprintln!("skipped: no usable TSC here: {}", Clock::tsc().expect_err("just seen"));
+            return;
+        };
+        // Other work may come between the two clocks, not always.
+        let differences = (0..100).map(|_| {
+            let before = monotonic_raw();
+            let span = clock.time(|| std::thread::sleep(Duration::from_millis(30)));
+            let kernel = (monotonic_raw() - before) as f64;
+            (clock.nanoseconds(span.ticks as f64) / kernel - 1.0).abs()
+        });
+        let least = differences.inspect(|by| println!("{by}")).find(|by| *by < 0.02);
+        assert!(least.is_some(), "{source:?}");
+    }
+
+    /// What a reading is found to take on a machine whose kernel's clock and counter take so long, while every 701st step is
+    /// interrupted for 50 µs.
+    fn found(kernels_ns: u64, reading_ns: u64) -> u64 {
+        let (now, steps) = (Cell::new(0_u64), Cell::new(0_u64));
+        let pass = |ns: u64| {
+            steps.set(steps.get() + 1);
+            now.set(now.get() + ns + if steps.get().is_multiple_of(701) { 50_000 } else { 0 });
+        };
+        let kernels = || {
+            pass(kernels_ns / 2);
+            let read = now.get();
+            pass(kernels_ns / 2);
+            read
+        };
+        reading_takes(kernels, || pass(reading_ns))
+    }
+
+    #[test]
+    fn a_slow_clock_of_the_kernel_is_not_charged_to_the_counter() {
+        // Natively; in gVisor, whose CLOCK_MONOTONIC_RAW is a call of the sandbox; where that is slower still.
+        for kernels_ns in [20, 4_500, 60_000] {
+            assert_eq!(found(kernels_ns, 44), 44, "{kernels_ns}");
+        }
+    }
+
+    #[test]
+    fn a_counter_that_is_trapped_is_found_beside_any_clock_of_the_kernel() {
+        for kernels_ns in [20, 4_500, 60_000] {
+            for reading_ns in [TRAPPED + 1, 1_200, 25_000] {
+                assert_eq!(found(kernels_ns, reading_ns), reading_ns, "{kernels_ns}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_kernels_clock_measures_a_sleep() {
+        let span = Clock::Kernel.time(|| std::thread::sleep(Duration::from_millis(5)));
+        assert!(span.ticks >= 5_000_000);
+    }
+}

@@ -1,0 +1,166 @@
+//! Memory from mmap(2), unmapped with its owner.
+
+use std::{io, ptr};
+
+use crate::refusal::checked;
+
+/// A huge page of x86-64, in bytes (Intel SDM volume 3, 4.5.4: a page-directory entry with PS).
+pub const HUGE: usize = 2 << 20;
+
+/// A mapping. Its owner decides how the memory is used.
+#[derive(Debug)]
+pub struct Mapping {
+    address: *mut u8,
+    length: usize,
+    /// The range that is unmapped at the end.
+    whole: (*mut libc::c_void, usize),
+}
+
+// SAFETY: a mapping belongs to the process, not to a thread; this only hands out its address.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// So many bytes of zeros that may be read and written; `kind` is MAP_SHARED (with children) or MAP_PRIVATE.
+    pub fn anonymous(length: usize, kind: libc::c_int) -> io::Result<Self> {
+        Self::new(length, libc::PROT_READ | libc::PROT_WRITE, kind | libc::MAP_ANONYMOUS, -1, 0)
+    }
+
+    /// So many bytes of a file, or of zeros.
+    pub fn new(
+        length: usize,
+        protection: libc::c_int,
+        flags: libc::c_int,
+        descriptor: libc::c_int,
+        offset: libc::off_t,
+    ) -> io::Result<Self> {
+        // An empty mapping is an error (EINVAL).
+        let length = length.max(1);
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let address = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, descriptor, offset) };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { address: address.cast(), length, whole: (address, length) })
+    }
+
+    /// The same at a multiple of a huge page: the kernel treats aligned windows alike in each run.
+    pub fn aligned(
+        length: usize,
+        protection: libc::c_int,
+        flags: libc::c_int,
+        descriptor: libc::c_int,
+    ) -> io::Result<Self> {
+        let length = length.max(1);
+        Self::reserved(length, HUGE)?.within(
+            |first| first.next_multiple_of(HUGE),
+            length,
+            protection,
+            flags,
+            descriptor,
+        )
+    }
+
+    /// So many bytes of zeros between two pages that are not accessible. Beside memory of the same kind they would be a part of one
+    /// mapping, which a change of their protection divides and the next one joins.
+    pub fn alone(length: usize) -> io::Result<Self> {
+        const PAGE: usize = 4096;
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let length = length.max(1).next_multiple_of(PAGE);
+        Self::reserved(length, 2 * PAGE)?.within(|first| first + PAGE, length, access, flags, -1)
+    }
+
+    /// Addresses for so many bytes and more.
+    fn reserved(length: usize, more: usize) -> io::Result<Self> {
+        let nothing = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let length = length.checked_add(more).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        Self::new(length, libc::PROT_NONE, nothing, -1, 0)
+    }
+
+    /// A mapping in the place of a part of these addresses, which begins where `place` says.
+    fn within(
+        self,
+        place: impl FnOnce(usize) -> usize,
+        length: usize,
+        protection: libc::c_int,
+        flags: libc::c_int,
+        descriptor: libc::c_int,
+    ) -> io::Result<Self> {
+        let address = place(self.address as usize) as *mut u8;
+        // SAFETY: within the reservation, to which nothing else refers.
+        let mapped =
+            unsafe { libc::mmap(address.cast(), length, protection, flags | libc::MAP_FIXED, descriptor, 0) };
+        if mapped == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let whole = self.whole;
+        std::mem::forget(self);
+        Ok(Self { address, length, whole })
+    }
+
+    /// Its address.
+    pub fn address(&self) -> *mut u8 {
+        self.address
+    }
+
+    /// Its length in bytes, at least 1.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// madvise(2) on all of it.
+    pub fn advise(&self, advice: libc::c_int) -> io::Result<()> {
+        // SAFETY: the range is this mapping's; no advice does more than empty its pages.
+        checked(unsafe { libc::madvise(self.address.cast(), self.length, advice) }).map(drop)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        let (address, length) = self.whole;
+        // SAFETY: our own mapping, of this length; no reference outlives its owner.
+        unsafe { libc::munmap(address, length) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_aligned_mapping_begins_at_a_huge_page_and_is_usable_to_its_end() {
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let mapping = Mapping::aligned(HUGE + 5, access, flags, -1).expect("memory");
+        assert_eq!((mapping.address() as usize % HUGE, mapping.length()), (0, HUGE + 5));
+        // SAFETY: the last byte of our own mapping, to which nothing else refers.
+        unsafe { mapping.address().add(mapping.length() - 1).write_volatile(7) };
+        mapping.advise(libc::MADV_DONTNEED).expect("given back");
+        // SAFETY: as above.
+        assert_eq!(unsafe { mapping.address().add(mapping.length() - 1).read_volatile() }, 0);
+        assert_eq!(
+            Mapping::aligned(usize::MAX, access, flags, -1).map_err(|error| error.raw_os_error()).err(),
+            Some(Some(libc::ENOMEM))
+        );
+    }
+
+    #[test]
+    fn a_mapping_alone_is_no_part_of_another_one() {
+        let both = [Mapping::alone(4096).expect("memory"), Mapping::alone(4096).expect("memory")];
+        let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else {
+            return println!("skipped: no /proc");
+        };
+        for mapping in &both {
+            let first = mapping.address() as usize;
+            // SAFETY: the first byte of our own mapping, to which nothing else refers.
+            unsafe { mapping.address().write_volatile(1) };
+            let line = format!("{first:x}-{:x} rw-p", first + 4096);
+            assert!(maps.lines().any(|other| other.starts_with(&line)), "{line} is not in\n{maps}");
+        }
+    }
+
+    #[test]
+    fn an_empty_mapping_works() {
+        assert_eq!(Mapping::anonymous(0, libc::MAP_PRIVATE).map(|mapping| mapping.length()).ok(), Some(1));
+    }
+}

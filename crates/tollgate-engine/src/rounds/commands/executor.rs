@@ -1,0 +1,57 @@
+//! The interface of a place where whole commands are executed: this process, or an agent in an environment.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use tollgate_model::{Fact, traced::Backend};
+
+use crate::cases::benchmark::Chosen;
+use crate::cases::fixture::Execution;
+use crate::cases::run::Halt;
+use crate::refusal::Refusal;
+
+/// The reason of a case that was never executed.
+pub(crate) const NO_TIME: &str = "the run's time was over before its first repetition";
+
+/// A place where whole commands are executed, one step after the other. A setting that it needs and cannot have is
+/// [`BenchError::NoEnvironment`](crate::cases::run::BenchError::NoEnvironment): nothing more is executed anywhere.
+pub(crate) trait Executor {
+    /// Makes the fixture of these cases, and each of them ready. For each the reason if it cannot be executed.
+    fn prepare(&mut self, cases: &[Chosen], until: Instant) -> Result<Vec<Option<Refusal>>, Halt>;
+
+    /// The best backend by which a command can be traced there; None where none is known.
+    fn tracer(&mut self, until: Instant) -> Result<Option<Backend>, Halt>;
+
+    /// Goes through a phase of a repetition of one of the cases of the last preparation.
+    fn pass(&mut self, case: usize, phase: Phase, until: Instant) -> Result<Attempt, Halt>;
+
+    /// Removes the fixture. Facts of what was executed.
+    fn finish(&mut self) -> Result<Vec<(String, Fact)>, Halt>;
+}
+
+/// A phase of a repetition. Each is gone through on all sides before the next: so the commands run close together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Phase {
+    /// Bring the case to the state in which its command begins.
+    Reset,
+    /// Execute the command.
+    Run {
+        /// Whether it is traced, by the best backend.
+        is_traced: bool,
+    },
+    /// Check its result.
+    Check,
+}
+
+/// The result of one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Attempt {
+    /// The phase is over, and the next one follows.
+    Passed,
+    /// It was the last phase: the case was executed.
+    Executed(Box<Execution>),
+    /// It cannot be measured, whatever was executed before.
+    Refused(Refusal),
+    /// Its time was over before it ended.
+    OutOfTime,
+}

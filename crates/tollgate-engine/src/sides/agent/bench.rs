@@ -1,0 +1,202 @@
+//! The bench process of an agent: started as asked, watched, ended.
+
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use super::protocol::{Answer, Job, SIGN};
+use crate::bench_process::frame;
+use crate::bench_process::record::ProcessRecord;
+use crate::bench_process::supervisor::{Isolation, Worker};
+use crate::bench_process::worker::{Find, Task, TurnOrder, Work};
+use crate::machine::ending::Ending;
+use crate::{machine::clock, machine::group};
+
+/// A bench process and what it is expected to do.
+pub struct Bench {
+    worker: Worker,
+    instances: usize,
+    turns: Option<Pipes>,
+    /// Readable when it has ended.
+    ended: Option<OwnedFd>,
+    /// Whether something is asked of it: it waits for a turn otherwise.
+    is_busy: bool,
+    stall: Duration,
+    most: Duration,
+    /// Since when it is busy.
+    since: Instant,
+    beats: u64,
+    last_beat: Instant,
+    last_sign: Instant,
+}
+
+struct Pipes {
+    orders: PipeWriter,
+    done: PipeReader,
+    /// Whether it has said that it is prepared.
+    is_ready: bool,
+}
+
+impl Pipes {
+    /// Also the descriptors of the other ends, which are kept open there.
+    fn new(theirs: &mut Option<(PipeReader, PipeWriter)>) -> io::Result<(Self, [i32; 2])> {
+        let ((to_read, orders), (done, to_write)) = (io::pipe()?, io::pipe()?);
+        let descriptors = [to_read.as_raw_fd(), to_write.as_raw_fd()];
+        *theirs = Some((to_read, to_write));
+        Ok((Self { orders, done, is_ready: false }, descriptors))
+    }
+}
+
+impl Bench {
+    /// Starts it with this job. `task` makes the whole task of its work.
+    ///
+    /// # Errors
+    /// Those of fork(2), pipe(2) and the shared memory.
+    pub fn start(
+        job: Job,
+        task: impl FnOnce(Work) -> Task,
+        (stall, most): (Duration, Duration),
+        isolation: &Isolation,
+        find: Find,
+    ) -> io::Result<Self> {
+        let instances = job.instances();
+        let until = |within: Duration| {
+            clock::monotonic().saturating_add(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX))
+        };
+        // The ends of the bench process close here when it is started.
+        let mut theirs = None;
+        let mut turns = None;
+        let work = match job {
+            Job::Clock => Work::Clock,
+            Job::Calibration { clock, instances, within } => {
+                Work::Calibration { clock, instances, deadline: until(within) }
+            }
+            Job::Rounds { clock, instances, seed, within } => {
+                Work::Rounds { clock, instances, seed, deadline: until(within) }
+            }
+            Job::Count { instances } => Work::Count { instances },
+            Job::Turns { clock, instances } => {
+                let (own, pipes) = Pipes::new(&mut theirs)?;
+                turns = Some(own);
+                Work::Turns { clock, instances, pipes }
+            }
+            Job::Watched { instances } => {
+                let (own, pipes) = Pipes::new(&mut theirs)?;
+                turns = Some(own);
+                Work::Watched { instances, pipes }
+            }
+        };
+        let worker = Worker::start(&task(work), isolation, find)?;
+        drop(theirs);
+        let ended = worker.descriptor_of_end();
+        let now = Instant::now();
+        Ok(Self {
+            worker,
+            instances,
+            turns,
+            ended,
+            is_busy: true,
+            stall,
+            most,
+            since: now,
+            beats: 0,
+            last_beat: now,
+            last_sign: now,
+        })
+    }
+
+    /// The descriptors whose readiness is news.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        // One that ends while it waits is found when it gets its next turn.
+        let of_end = self.ended.iter().map(AsFd::as_fd);
+        of_end.chain(self.turns.iter().map(|turns| turns.done.as_fd())).filter(|_| self.is_busy)
+    }
+
+    /// The place of the pipe that says that a turn is over, among [`Self::descriptors`].
+    pub fn place_of_done(&self) -> Option<usize> {
+        self.turns.as_ref().filter(|_| self.is_busy).map(|_| usize::from(self.ended.is_some()))
+    }
+
+    /// How long to wait for news at most.
+    pub fn look(&self) -> Duration {
+        match (self.is_busy, &self.ended) {
+            (true, Some(_)) => group::LOOK,
+            // Without a descriptor its end has to be looked for.
+            (true, None) => group::LOOK / 4,
+            (false, _) => SIGN,
+        }
+    }
+
+    /// Hands out a turn.
+    ///
+    /// # Errors
+    /// A sentence, where it waits for none. The write of one to a process that has ended is none: its end is news.
+    pub fn turn(&mut self, order: &TurnOrder) -> Result<(), String> {
+        let Some(turns) = self.turns.as_mut().filter(|turns| turns.is_ready) else {
+            return Err("no bench process waits for a turn".to_owned());
+        };
+        if order.due.len() > self.instances || self.is_busy {
+            return Err("this turn cannot be made".to_owned());
+        }
+        let now = Instant::now();
+        (self.is_busy, self.since, self.last_beat, self.last_sign) = (true, now, now, now);
+        let _ = frame::write(&mut turns.orders, &Some(order));
+        Ok(())
+    }
+
+    /// The next news, if there is any. `done` says whether the pipe of ended turns is readable.
+    pub fn news(&mut self, done: bool) -> Option<Answer> {
+        if !self.is_busy {
+            return None;
+        }
+        if done && let Some(turns) = &mut self.turns {
+            // Nothing to read means that it has ended.
+            if let Ok(1) = turns.done.read(&mut [0]) {
+                let was_ready = std::mem::replace(&mut turns.is_ready, true);
+                self.is_busy = false;
+                return Some(if was_ready { Answer::Done } else { Answer::Ready });
+            }
+        }
+        if let Some(ending) = self.worker.ended() {
+            return Some(self.answer(ending));
+        }
+        let now = Instant::now();
+        let beats = self.worker.shared.beats();
+        if beats != self.beats {
+            (self.beats, self.last_beat) = (beats, now);
+        }
+        let cut = match self.is_busy {
+            true if now - self.since >= self.most => Some(Ending::OutOfTime),
+            true if now - self.last_beat >= self.stall => Some(Ending::Stalled),
+            _ => None,
+        };
+        if let Some(ending) = cut {
+            self.worker.kill();
+            return Some(self.answer(ending));
+        }
+        if self.is_busy && now - self.last_sign >= SIGN {
+            self.last_sign = now;
+            return Some(Answer::Running(self.worker.shared.current_instance()));
+        }
+        None
+    }
+
+    fn answer(&self, ending: Ending) -> Answer {
+        Answer::Ended { ending, record: self.worker.record(self.instances) }
+    }
+
+    /// What it left, when its turns are over. It must not be busy.
+    pub fn left(&self) -> ProcessRecord {
+        self.worker.record(self.instances)
+    }
+
+    /// Lets it end by itself for a moment.
+    pub fn end(mut self) {
+        /// It only has to let go of what it prepared.
+        const PATIENCE: Duration = Duration::from_secs(1);
+        if let Some(turns) = &mut self.turns {
+            let _ = frame::write(&mut turns.orders, &None::<TurnOrder>);
+        }
+        self.worker.let_end(PATIENCE);
+    }
+}

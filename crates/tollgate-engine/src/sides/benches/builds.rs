@@ -1,0 +1,305 @@
+//! Builds of benches, and their executions.
+//!
+//! A longer path of a program moves its stack, by which a bench of divan became 16 % slower. So all builds are executed by paths of equal
+//! length, with equal arguments and an equal environment, and write into directories whose paths are of equal length.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::CWD;
+use tollgate_model::text::{commands_a_reader, excerpt, plainly};
+use tollgate_model::traced::Ended;
+use tollgate_os::paths;
+use tollgate_os::private::{Place, PrivateDirectory};
+
+use super::copies::Copies;
+use super::harness::{Harness, Size};
+use crate::cases::run::BenchError;
+use crate::sides::versus::rounds::how_ended;
+use crate::sides::versus::{End, Execution, How, NotCompared, Order, Output};
+use crate::sides::versus::{Executor, Halt};
+
+/// The most bytes of what an execution writes to standard output.
+const MOST_OUTPUT: u64 = 16 << 20;
+/// The most benches of a build.
+const MOST_BENCHES: usize = 1 << 16;
+/// So often a bench is executed for a figure that a harness hurried.
+const MOST_ATTEMPTS: u32 = 3;
+/// The most bytes of the name of a bench, which stands in documents behind that of its harness.
+const LONGEST_NAME: usize = 200;
+
+/// A build.
+#[derive(Debug, Clone)]
+pub struct Build {
+    /// Its name in messages.
+    pub name: String,
+    /// The program.
+    pub program: PathBuf,
+}
+
+/// Builds that can be executed.
+#[derive(Debug)]
+pub struct Builds {
+    harness: Harness,
+    builds: Vec<Build>,
+    /// Links to the programs.
+    links: Vec<String>,
+    /// What is executed for a figure in the place of the link.
+    copies: Vec<Option<RefCell<Copies>>>,
+    /// How they are executed: what is no part of a harness.
+    order: Order,
+    /// Where an execution has the directory of its results.
+    place: Place,
+    /// What all of these lie in.
+    _directory: PrivateDirectory,
+}
+
+/// What became of an execution.
+pub(super) struct Done {
+    /// The figure, or why there is none: the predicate of a sentence whose subject is the bench.
+    pub figure: Result<f64, String>,
+    /// Real time.
+    pub took: Duration,
+}
+
+impl Builds {
+    /// Makes the links.
+    ///
+    /// # Errors
+    /// A sentence: no directory for them, a path that is no text.
+    pub fn new(harness: Harness, builds: Vec<Build>, order: Order) -> Result<Self, String> {
+        let cannot = |why: String| format!("no link to a build can be made: {why}");
+        let directory = PrivateDirectory::temporary().map_err(|why| cannot(plainly(&why)))?;
+        let place = Place::open(directory.path()).map_err(|why| cannot(why.to_string()))?;
+        let mut links = Vec::new();
+        for (number, build) in builds.iter().enumerate() {
+            let link = directory.path().join(format!("build-{number:03}"));
+            rustix::fs::symlinkat(&build.program, CWD, &link).map_err(|why| cannot(plainly(&why.into())))?;
+            let text = link.to_str().ok_or_else(|| cannot(format!("{} is no text", link.display())))?;
+            links.push(text.to_owned());
+        }
+        let copies = |(number, build): (usize, &Build)| {
+            Copies::new(&build.program, directory.path(), number).map(RefCell::new)
+        };
+        let copies = builds.iter().enumerate().map(copies).collect();
+        Ok(Self { harness, builds, links, copies, order, place, _directory: directory })
+    }
+
+    /// Their harness.
+    pub fn harness(&self) -> &Harness {
+        &self.harness
+    }
+
+    /// The builds, the base first.
+    pub fn all(&self) -> &[Build] {
+        &self.builds
+    }
+
+    /// The benches of a build, in its order.
+    ///
+    /// # Errors
+    /// A list that ended badly, and one without a bench; see [`Halt`].
+    pub fn list(
+        &self,
+        number: usize,
+        within: Option<Duration>,
+        executor: &mut dyn Executor,
+        tick: &mut dyn FnMut(),
+    ) -> Result<Vec<String>, NotCompared> {
+        let name = &self.builds[number].name;
+        let failed = |sentence: String, said: String| NotCompared::Failed { sentence, said };
+        let words = self.harness.list_words(&self.links[number]);
+        let shown = words[1..].join(" ");
+        let Ran { execution, output, .. } =
+            self.execute(words, How::Timed, within, executor, tick).map_err(ended)?;
+        if let End::Full(_) = execution.end {
+            let how = how_ended(&execution.end, within);
+            return Err(failed(format!("{name}, asked for its benches by {shown}, {how}"), execution.said));
+        }
+        let output = output
+            .map_err(|why| failed(format!("the list of the benches of {name} {why}"), String::new()))?;
+        let is_whole = |end: &End| matches!(end, End::Ended(Ended::Exit(status)) if self.harness.is_listed(*status, &output));
+        if !is_whole(&execution.end) {
+            if let Some(benches) = self.one_by_one(number, within, executor, tick)? {
+                return Ok(benches);
+            }
+            let how = how_ended(&execution.end, within);
+            return Err(failed(format!("{name}, asked for its benches by {shown}, {how}"), execution.said));
+        }
+        let benches = self.harness.listed(&output);
+        match benches.len() {
+            0 => Err(failed(
+                format!("{name} lists no bench; asked by {shown}, it wrote: {}", excerpt(output.trim())),
+                execution.said,
+            )),
+            1..=MOST_BENCHES => Ok(benches),
+            number => Err(failed(
+                format!(
+                    "{name} lists {number} benches; asked by {shown}, it may list {MOST_BENCHES} at most"
+                ),
+                execution.said,
+            )),
+        }
+    }
+
+    /// The benches of a build of which one fails while all are listed: each is listed by itself. One that fails stays in the list by its own name,
+    /// as it is to be left out for what it says when it is timed. None where the harness lists without executing, or that list fails too.
+    fn one_by_one(
+        &self,
+        number: usize,
+        within: Option<Duration>,
+        executor: &mut dyn Executor,
+        tick: &mut dyn FnMut(),
+    ) -> Result<Option<Vec<String>>, NotCompared> {
+        let link = &self.links[number];
+        let Some(words) = self.harness.name_words(link) else { return Ok(None) };
+        let Ran { execution, output, .. } =
+            self.execute(words, How::Timed, within, executor, tick).map_err(ended)?;
+        let names = match (execution.end, output) {
+            (End::Ended(Ended::Exit(0)), Ok(output)) => self.harness.named(&output),
+            _ => return Ok(None),
+        };
+        let mut benches = Vec::new();
+        for name in names {
+            let words = self.harness.list_one_words(link, &name);
+            let Ran { execution, output, .. } =
+                self.execute(words, How::Timed, within, executor, tick).map_err(ended)?;
+            let listed = match (execution.end, output) {
+                (End::Ended(Ended::Exit(0)), Ok(output)) => self.harness.listed(&output),
+                _ => vec![],
+            };
+            match listed.is_empty() {
+                true => benches.push(name),
+                false => benches.extend(listed),
+            }
+        }
+        Ok((!benches.is_empty()).then_some(benches))
+    }
+
+    /// Executes a bench of a build once.
+    pub(super) fn one(
+        &self,
+        number: usize,
+        bench: &str,
+        size: Size,
+        within: Option<Duration>,
+        executor: &mut dyn Executor,
+        tick: &mut dyn FnMut(),
+    ) -> Result<Done, Halt> {
+        let words = self.harness.one_words(&self.fresh(number), bench, size);
+        let mut attempts = 0;
+        loop {
+            let Ran { execution, output, results } =
+                self.execute(words.clone(), How::Timed, within, executor, tick)?;
+            let took = Duration::from_nanos(execution.wall_ns);
+            let figure = match execution.end {
+                End::Ended(Ended::Exit(0)) => {
+                    output.and_then(|output| self.harness.figure(&output, results.path()))
+                }
+                end => Err(format!("{}{}", how_ended(&end, within), last_words(&execution.said))),
+            };
+            attempts += 1;
+            // A bench may be told in its source to make few iterations.
+            if attempts == MOST_ATTEMPTS || !figure.as_ref().is_ok_and(|figure| figure.is_hasty) {
+                return Ok(Done { figure: figure.map(|figure| figure.ns), took });
+            }
+        }
+    }
+
+    /// A copy of a build that was just made, or the link where there is none. Their paths are of equal length.
+    fn fresh(&self, number: usize) -> String {
+        let copy = self.copies[number].as_ref().and_then(|copies| {
+            let mut copies = copies.try_borrow_mut().ok()?;
+            copies.renew().ok()?.to_str().map(str::to_owned)
+        });
+        copy.unwrap_or_else(|| self.links[number].clone())
+    }
+
+    /// The link to a build.
+    pub(super) fn link(&self, number: usize) -> &str {
+        &self.links[number]
+    }
+
+    pub(super) fn execute(
+        &self,
+        words: Vec<String>,
+        how: How,
+        within: Option<Duration>,
+        executor: &mut dyn Executor,
+        tick: &mut dyn FnMut(),
+    ) -> Result<Ran, Halt> {
+        let results = PrivateDirectory::make(&self.place)
+            .map_err(|why| Halt::Run(BenchError::NoProcess(why.into())))?;
+        let file = results.path().join("output");
+        let home = results.path().display().to_string();
+        let order = Order {
+            words,
+            how,
+            within,
+            output: Output::File(file.clone()),
+            most_output: Some(MOST_OUTPUT),
+            // Fresh, or criterion compares with what the user keeps there, and replaces it.
+            variables: vec![("CRITERION_HOME".to_owned(), home)],
+            ..self.order.clone()
+        };
+        let execution = executor.execute(&order, tick)?;
+        Ok(Ran { execution, output: read(&file), results })
+    }
+}
+
+pub(super) struct Ran {
+    pub execution: Execution,
+    /// What it wrote to standard output, or why that is not known.
+    output: Result<String, String>,
+    results: PrivateDirectory,
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    match paths::read_regular(file, MOST_OUTPUT) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(why) => Err(format!("has an output that cannot be read: {why}")),
+    }
+}
+
+/// What an execution said last on standard error, behind a colon: the message of a panic, or the last line.
+pub(super) fn last_words(said: &str) -> String {
+    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+    // Rust has advice below the message, and Go the stacks of all goroutines.
+    let last = lines().rfind(|line| !line.starts_with("note: run with `RUST_BACKTRACE"));
+    match panic_of(lines()).or_else(|| last.map(str::to_owned)) {
+        Some(line) => format!(": {}", excerpt(&line)),
+        None => String::new(),
+    }
+}
+
+/// `panicked: boom`, of Go or Rust.
+fn panic_of<'t>(mut lines: impl Iterator<Item = &'t str>) -> Option<String> {
+    let message = loop {
+        let line = lines.next()?;
+        if let Some(message) = line.strip_prefix("panic: ") {
+            break message.strip_suffix(" [recovered]").unwrap_or(message);
+        }
+        if let Some((_, at)) = line.split_once(" panicked at ").filter(|_| line.starts_with("thread '")) {
+            // Before Rust 1.73 the message stands before the place, in quotes.
+            break match at.strip_prefix('\'').and_then(|rest| rest.rsplit_once("', ")) {
+                Some((message, _)) => message,
+                None => lines.next()?,
+            };
+        }
+    };
+    Some(format!("panicked: {message}"))
+}
+
+/// Why a list is none.
+pub(super) fn ended(halt: Halt) -> NotCompared {
+    match halt {
+        Halt::Lost(why) => BenchError::NoEnvironment(why).into(),
+        Halt::Run(error) => error.into(),
+    }
+}
+
+/// Whether a bench has a name that documents can hold.
+pub fn is_nameable(bench: &str) -> bool {
+    bench.len() <= LONGEST_NAME && !bench.contains(commands_a_reader)
+}

@@ -1,0 +1,267 @@
+//! What an iteration of a bench executes, in instructions, in a guest that counts them.
+//!
+//! A bench is executed with a number of iterations and with twice as many, as in [`kernel`](super::kernel). What the longer execution has more
+//! is that of its iterations: what starts the process and the harness is in both.
+
+use std::time::Duration;
+
+use tollgate_model::measurement::{Measured, Measurement, Outcome, Provenance, Unit};
+use tollgate_model::traced::Ended;
+use tollgate_model::versus::{BENCHES, KERNEL_NOISE, part_of_bench};
+use tollgate_model::{Case, stats};
+
+use super::builds::{Builds, ended, last_words};
+use super::rounds::Bench;
+use crate::sides::session::Counted;
+use crate::sides::versus::counted::PATIENCE;
+use crate::sides::versus::executor::Executor;
+use crate::sides::versus::rounds::how_ended;
+use crate::sides::versus::{End, Execution, Found, Given, NotCompared, Order};
+
+/// The commands of a bench: with its iterations, and with twice as many.
+const COMMANDS: usize = 2;
+
+/// What the figures are: the object of a sentence.
+pub const STATISTIC: &str = "what an execution with twice the iterations has more, an iteration: the program's instructions; \
+    {of=kernel}: the kernel's, where it is entered; {of=total}: both, where no log tells them apart";
+
+/// A bench that is to be counted.
+#[derive(Debug)]
+pub struct Numbered<'b> {
+    bench: &'b Bench,
+    /// The iterations of the shorter execution, or why it is left out.
+    iterations: Result<u64, Outcome>,
+}
+
+impl Numbered<'_> {
+    /// The iterations, where this build has the bench.
+    fn of_build(&self, build: usize) -> Option<u64> {
+        self.iterations.as_ref().ok().copied().filter(|_| self.bench.builds.contains(&build))
+    }
+}
+
+impl Builds {
+    /// How many iterations of each bench are counted: as many in all builds. Each is executed on this machine first.
+    ///
+    /// # Errors
+    /// See [`Halt`](crate::cases::run::Halt).
+    pub fn numbered<'b>(
+        &self,
+        benches: &'b [Bench],
+        within: Option<Duration>,
+        executor: &mut dyn Executor,
+    ) -> Result<Vec<Numbered<'b>>, NotCompared> {
+        let within = within.unwrap_or(PATIENCE);
+        let mut one = |bench: &'b Bench| {
+            let iterations = match bench.alone(self) {
+                Some(why) => Err(Outcome::NotMeasured { why }),
+                None => self
+                    .iterations(&bench.name, self.harness().counted_time(), within, &mut *executor)
+                    .map_err(ended)?
+                    .map_err(|why| Outcome::Failed { error: self.inside(&why, 0) }),
+            };
+            Ok(Numbered { bench, iterations })
+        };
+        benches.iter().map(&mut one).collect()
+    }
+
+    /// The commands that are counted of a build: two of each bench that it has.
+    ///
+    /// # Errors
+    /// The harness cannot be told how many iterations to make.
+    pub fn commands(&self, build: usize, benches: &[Numbered<'_>]) -> Result<Vec<Given>, NotCompared> {
+        let mut all = Vec::new();
+        for (bench, iterations) in
+            benches.iter().filter_map(|bench| Some((bench.bench, bench.of_build(build)?)))
+        {
+            for iterations in [iterations, COMMANDS as u64 * iterations] {
+                let words = self.exactly(build, &bench.name, iterations)?;
+                let name = &self.all()[build].name;
+                all.push(Given {
+                    name: format!("{} of {name}, {iterations} iterations,", bench.name),
+                    order: Order { words, ..Order::default() },
+                    setup: None,
+                    prepare: None,
+                    conclude: None,
+                    cleanup: None,
+                });
+            }
+        }
+        Ok(all)
+    }
+
+    /// What was found of each build, by what came of its commands.
+    pub fn found(
+        &self,
+        benches: &[Numbered<'_>],
+        within: Option<Duration>,
+        counted: &[Counted],
+    ) -> Vec<Found> {
+        let within = within.unwrap_or(PATIENCE);
+        let mut found = vec![Found::default(); counted.len()];
+        for (at, bench) in benches.iter().enumerate() {
+            let of_build = |build: usize| {
+                let Some(iterations) = bench.of_build(build) else { return Ok(None) };
+                let before = benches[..at].iter().filter(|other| other.of_build(build).is_some());
+                let counts = Counts::new(&counted[build], before.count(), iterations, within);
+                counts.map(Some).map_err(|why| Outcome::Failed { error: self.inside(&why, build) })
+            };
+            let name = format!("{}/{}", self.harness().name(), bench.bench.name);
+            let counts: Result<Vec<_>, _> = (0..counted.len()).map(of_build).collect();
+            let rows = match bench.iterations.clone().and(counts) {
+                Ok(counts) => rows(&name, &counts),
+                Err(why) => vec![vec![Measurement { case: Case::plain(name), outcome: why }]; counted.len()],
+            };
+            found.iter_mut().zip(rows).for_each(|(found, rows)| found.measurements.extend(rows));
+        }
+        found
+    }
+
+    fn inside(&self, why: &str, build: usize) -> String {
+        format!("{why} (in {})", self.all()[build].name)
+    }
+}
+
+/// What was counted of a bench in a build.
+#[derive(Debug, Clone, PartialEq)]
+struct Counts {
+    iterations: u64,
+    /// The instructions that the longer execution of a round has more, an iteration.
+    total: Vec<f64>,
+    /// Those of the program, or why they are not known.
+    user: Result<f64, String>,
+}
+
+impl Counts {
+    /// Of the bench that has this place among those of the build; why there are none: the predicate of a sentence.
+    fn new(counted: &Counted, place: usize, iterations: u64, within: Duration) -> Result<Self, String> {
+        let all = counted.executions.chunks(counted.inside.len());
+        let pairs: Vec<_> = all.filter_map(|round| round.chunks(COMMANDS).nth(place)).collect();
+        let is_bad = |execution: &&Execution| !matches!(execution.end, End::Ended(Ended::Exit(0)));
+        if let Some(Execution { end, said, .. }) = pairs.iter().copied().flatten().find(is_bad) {
+            return Err(how_ended(end, Some(within)) + &last_words(said));
+        }
+        let more = |short: u64, long: u64| (long as f64 - short as f64) / iterations as f64;
+        let totals = pairs.iter().filter_map(|pair| match pair {
+            [short, long] => Some(more(short.wall_ns, long.wall_ns)),
+            _ => None,
+        });
+        // The first execution after the start finds nothing that the kernel knows later.
+        let total: Vec<f64> = totals.skip(1).collect();
+        let sums = counted.inside.chunks(COMMANDS).nth(place).ok_or("was not counted")?;
+        let user = |at: usize| sums[at].sums.as_ref().map(|sums| sums.program()).map_err(Clone::clone);
+        match total.is_empty() {
+            true => Err("was not executed: one before it did not end".to_owned()),
+            false => {
+                Ok(Self { iterations, total, user: user(0).and_then(|short| Ok(more(short, user(1)?))) })
+            }
+        }
+    }
+
+    /// The kernel's instructions in each round.
+    fn kernel(&self) -> Option<Vec<f64>> {
+        let user = self.user.as_ref().ok()?;
+        Some(self.total.iter().map(|total| (total - user).max(0.0)).collect())
+    }
+
+    /// Whether an iteration has more of them than what executions differ by anyway.
+    fn enters_kernel(&self) -> bool {
+        let median = self.kernel().and_then(|kernel| stats::median(&kernel));
+        median.is_some_and(|median| median * self.iterations as f64 > KERNEL_NOISE)
+    }
+
+    fn measured(&self, case: Case, samples: Vec<f64>) -> Measurement {
+        let measured = Measured {
+            provenance: Provenance::QemuIcount,
+            ops_per_sample: self.iterations,
+            notes: self.user.as_ref().err().cloned().into_iter().collect(),
+            ..Measured::of_executions(BENCHES, Unit::Instructions, samples)
+        };
+        Measurement { case, outcome: Outcome::Measured(Box::new(measured)) }
+    }
+}
+
+/// The rows of a bench in each build, the same ones in all: the instructions of the program, and those of the kernel where any build enters it.
+/// Where they are not known apart, their sum.
+fn rows(name: &str, counts: &[Option<Counts>]) -> Vec<Vec<Measurement>> {
+    let is_split = counts.iter().flatten().all(|counts| counts.user.is_ok());
+    let enters_kernel = counts.iter().flatten().any(Counts::enters_kernel);
+    let of_build = |counts: &Option<Counts>| match counts {
+        None => {
+            let why = "is not in this build".to_owned();
+            vec![Measurement { case: Case::plain(name), outcome: Outcome::NotMeasured { why } }]
+        }
+        Some(counts @ Counts { user: Ok(user), .. }) if is_split => {
+            let kernel = counts.kernel().filter(|_| enters_kernel);
+            let kernel = kernel.map(|kernel| counts.measured(part_of_bench(name, "kernel"), kernel));
+            std::iter::once(counts.measured(Case::plain(name), vec![*user])).chain(kernel).collect()
+        }
+        Some(counts) => vec![counts.measured(part_of_bench(name, "total"), counts.total.clone())],
+    };
+    counts.iter().map(of_build).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sides::session::{Inside, Sums};
+
+    /// Executions of a bench with 100 iterations and with 200, in two rounds behind the first one: the program's instructions and the kernel's of
+    /// an iteration, and as many as those of the start of the harness.
+    fn counted(user: u64, kernel: u64) -> Counted {
+        let sums = |iterations: u64| Sums { user: 5_000_000 + iterations * user, ..Sums::default() };
+        let execution = |iterations: u64| Execution {
+            wall_ns: 7_000_000 + iterations * (user + kernel),
+            ..Execution::ended(End::Ended(Ended::Exit(0)))
+        };
+        let inside = |iterations| Inside {
+            sums: Ok(sums(iterations)),
+            traced: Err(String::new()),
+            functions: Vec::new(),
+            stacks: Err(crate::sides::session::UNASKED.to_owned()),
+        };
+        let executions = (0..6).map(|at| execution(100 + 100 * (at % 2))).collect();
+        Counted { executions, inside: [100, 200].map(inside).into() }
+    }
+
+    fn rows_of(counted: &[&Counted]) -> Vec<Vec<(String, Vec<f64>)>> {
+        let counts: Vec<_> =
+            counted.iter().map(|counted| Counts::new(counted, 0, 100, PATIENCE).ok()).collect();
+        let row = |row: &Measurement| {
+            let samples = row.outcome.measured().map(|measured| measured.samples.clone());
+            (row.case.to_string(), samples.unwrap_or_default())
+        };
+        rows("go/A", &counts).iter().map(|rows| rows.iter().map(row).collect()).collect()
+    }
+
+    #[test]
+    fn what_both_executions_have_is_of_no_iteration() {
+        let row = |name: &str, samples: &[f64]| (name.to_owned(), samples.to_vec());
+        assert_eq!(rows_of(&[&counted(300, 0)]), [[row("go/A", &[300.0])]]);
+        // The kernel's part is there on both sides where one side enters it.
+        let found = rows_of(&[&counted(300, 0), &counted(310, 500)]);
+        assert_eq!(found[0], [row("go/A", &[300.0]), row("go/A{of=kernel}", &[0.0; 2])]);
+        assert_eq!(found[1], [row("go/A", &[310.0]), row("go/A{of=kernel}", &[500.0; 2])]);
+    }
+
+    #[test]
+    fn an_execution_that_was_not_logged_has_the_sum_in_all_builds() {
+        let mut long = counted(300, 7);
+        long.inside[1].sums = Err("too many to log".to_owned());
+        let sum = |samples: f64| vec![("go/A{of=total}".to_owned(), vec![samples; 2])];
+        assert_eq!(rows_of(&[&counted(300, 0), &long]), [sum(300.0), sum(307.0)]);
+    }
+
+    #[test]
+    fn a_bench_that_fails_in_the_guest_says_how() {
+        let mut bad = counted(300, 0);
+        bad.executions[3] =
+            Execution { said: "no file\n".to_owned(), ..Execution::ended(End::Ended(Ended::Exit(2))) };
+        let of = |bad: &Counted| Counts::new(bad, 0, 100, Duration::from_secs(5));
+        assert_eq!(of(&bad), Err("ended with exit status 2: no file".to_owned()));
+        bad.executions[3] = Execution::ended(End::OutOfTime);
+        assert!(of(&bad).is_err_and(|why| why.contains("5.0 s")));
+        bad.executions.truncate(2);
+        assert_eq!(of(&bad), Err("was not executed: one before it did not end".to_owned()));
+    }
+}

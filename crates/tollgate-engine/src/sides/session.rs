@@ -1,0 +1,158 @@
+//! A session: several environments that are measured in turns, on the same processor of the same machine.
+//!
+//! An agent, which is this program, serves in each environment. It prepares bench processes there as a run does, and lets one
+//! make its turn when this side says so. A turn is a batch of each case that is due, up to about 2 ms; one environment at a time
+//! is awake. An environment whose instructions are counted takes no turns.
+
+mod agent_side;
+mod commands;
+mod connection;
+mod count;
+mod counting;
+mod execute;
+mod explain;
+mod iterations;
+mod joint;
+mod life;
+mod measure;
+mod pairs;
+mod running;
+mod stacks;
+mod starts;
+mod teller;
+#[cfg(test)]
+mod tests;
+mod turn_plan;
+mod turns;
+mod whole;
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+
+use tollgate_model::{Fact, Facts};
+
+use crate::cases::run::Findings;
+
+pub use count::{Counted, Counting, Inside, UNASKED, count_in};
+pub use execute::{Work, execute_in};
+pub use explain::{Functions, explain_in};
+pub use iterations::{FunctionCount, Lengths, is_kernel};
+pub use life::{About, Life, Mark};
+pub use measure::measure_in;
+pub use stacks::Stacks;
+pub use starts::{Answered, first_answers};
+
+/// The pipes to a started agent.
+pub struct Link {
+    /// Its standard input.
+    pub to: OwnedFd,
+    /// Its standard output.
+    pub from: OwnedFd,
+    /// Why the environment ended or did not begin, in its own words: the first line that it wrote to standard error.
+    pub said: Box<dyn FnMut() -> Option<String>>,
+}
+
+/// An environment of a session.
+pub struct Side<'a> {
+    /// As the user named it.
+    pub name: String,
+    /// Starts it with an agent in it; also for another start, when the one before has ended.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub start: Box<dyn FnMut() -> Result<Link, String> + 'a>,
+    /// How often it is started in the session, at least 1.
+    pub starts: usize,
+    /// Called before its processes are prepared and before each of its turns, where the environment's turns need another setting of
+    /// the machine.
+    ///
+    /// # Errors
+    /// A sentence; the session ends.
+    pub wake: Option<Box<dyn FnMut() -> Result<(), String> + 'a>>,
+    /// The processor to stay on; None for the session's.
+    pub cpu: Option<usize>,
+    /// Whether its turns can be paired with the base's: it runs on this machine.
+    pub is_paired: bool,
+    /// Whether its time stamp counter goes one tick an instruction: its batches are counted, once, and not timed.
+    pub is_counting: bool,
+    /// Whether its files are on a disk that the host serves.
+    pub has_disk: bool,
+    /// Reads what this machine knows of it while it runs, beside the facts that its agent reads.
+    pub outside: Option<Outside<'a>>,
+    /// Starts and ends it to be measured itself; None where that is not measured.
+    pub life: Option<Box<dyn Life + 'a>>,
+}
+
+/// Reads facts.
+pub type Outside<'a> = Box<dyn Fn() -> Vec<(String, Fact)> + 'a>;
+
+/// The log of the instructions that an environment executes, one by one.
+pub trait InstructionLog {
+    /// Begins it.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn begin(&mut self) -> Result<(), String>;
+
+    /// Ends it. The addresses of the instructions that were executed meanwhile, in their order.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn end(&mut self) -> Result<Vec<u64>, String>;
+
+    /// Begins it for the sums of one execution of a command, whose ends have marks, and for its stacks.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn begin_sums(&mut self, stacks: Option<Stacks>) -> Result<(), String>;
+
+    /// Ends it. What was executed between the marks.
+    ///
+    /// # Errors
+    /// A sentence, also where a mark is missing.
+    fn end_sums(&mut self) -> Result<Sums, String>;
+}
+
+/// Instructions that were executed, summed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// In user mode, each execution of an instruction once.
+    pub user: u64,
+    /// In the kernel, likewise.
+    pub kernel: u64,
+    /// Iterations of instructions that repeat themselves (`rep`), less the first of each: in user mode, and in the kernel.
+    pub repeated: [u64; 2],
+    /// By address: each execution once, and iterations less the first of each.
+    pub addresses: HashMap<u64, [u64; 2]>,
+    /// The stacks of the kernel's functions, where they are asked for.
+    pub stacks: Option<Stacks>,
+}
+
+impl Sums {
+    /// The instructions of programs, each iteration of `rep` as one.
+    pub fn program(&self) -> u64 {
+        self.user + self.repeated[0]
+    }
+}
+
+/// What was found in one environment of a session.
+#[derive(Debug, Clone, Default)]
+pub struct EnvironmentFindings {
+    /// The facts that the agent read there.
+    pub facts: Facts,
+    /// Its measurements, and the facts of the measuring.
+    pub findings: Findings,
+    /// Why the environment gave nothing more, where it ended early or never began.
+    pub lost: Option<String>,
+}
+
+/// The results of a session.
+#[derive(Debug, Clone, Default)]
+pub struct SessionFindings {
+    /// One for each side, in their order.
+    pub found: Vec<EnvironmentFindings>,
+    /// Facts of the session as a whole, for each of its runs: pairs of processes, turns in each and why so many.
+    pub facts: Vec<(String, Fact)>,
+    /// The signal that stopped it early.
+    pub interrupted: Option<i32>,
+}

@@ -1,0 +1,252 @@
+//! Commands of the user in an environment whose instructions are counted: one, or those of the benches of a build.
+//!
+//! Their executions are over before the agent begins, so that nothing of them depends on when this side speaks. The agent tells what came of
+//! them. Then it executes each command twice more: once while the monitor logs each instruction, which says how many are the program's own,
+//! and once traced, which says how many system calls there are.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tollgate_model::sorting::Ordered as _;
+
+use super::agent_side::AgentSide;
+use super::connection::Gone;
+use super::execute::Remote;
+use super::explain::MOST_ADDRESSES;
+use super::iterations::{FunctionCount, is_kernel};
+use super::stacks::Stacks;
+use super::{EnvironmentFindings, InstructionLog, Side, Sums};
+use crate::cases::run::Halt;
+use crate::cases::run::{BenchError, Findings};
+use crate::sides::agent::Moment;
+use crate::sides::versus::counted::{FOUND, NO_MORE};
+use crate::sides::versus::{End, Execution, Executor, Given, How, Input, Order};
+
+/// The log holds about a million instructions in a second. More than these take longer than anybody waits for the split.
+const MOST_LOGGED: u64 = 64_000_000;
+/// Why a command was not traced, where nobody asked for that.
+pub const UNASKED: &str = "not asked for";
+/// Executions that a guest may tell of.
+const MOST: usize = 1 << 20;
+
+/// What is to be counted.
+#[derive(Debug)]
+pub struct Counting<'a> {
+    /// What is counted, for messages.
+    pub name: &'a str,
+    /// The commands and what is executed around each, as the guest has them. Around one of several nothing is executed.
+    pub commands: &'a [Given],
+    /// Real time of this machine for the start and all executions.
+    pub within: Duration,
+    /// Why no execution is logged; None where one is.
+    pub why_not_logged: Option<&'static str>,
+    /// Whether they are traced.
+    pub is_traced: bool,
+    /// Whether the instructions of the kernel are divided among its functions.
+    pub has_functions: bool,
+    /// Whether another execution is logged for the stacks of these functions.
+    pub has_stacks: bool,
+}
+
+/// What came of them.
+#[derive(Debug)]
+pub struct Counted {
+    /// What `/init` executed, in its order, with what surrounds a command.
+    pub executions: Vec<Execution>,
+    /// What was found of each command behind that.
+    pub inside: Vec<Inside>,
+}
+
+/// What a command's instructions consist of.
+#[derive(Debug)]
+pub struct Inside {
+    /// One execution's instructions, by the log, or why they are not known.
+    pub sums: Result<Sums, String>,
+    /// One that was traced, or why there is none.
+    pub traced: Result<Execution, String>,
+    /// The kernel's functions of the logged execution, the largest first, and its programs as one; where they are asked for.
+    pub functions: Vec<FunctionCount>,
+    /// The stacks of another logged execution, each with its instructions, as flame graphs take them, or why there are none.
+    pub stacks: Result<Vec<(String, u64)>, String>,
+}
+
+/// Starts the environment, in which the commands are executed, and asks its agent what came of that.
+///
+/// # Errors
+/// [`BenchError::NoEnvironment`] with a sentence; [`BenchError::Interrupted`].
+pub fn count_in(
+    side: &mut Side<'_>,
+    log: &mut dyn InstructionLog,
+    counting: &Counting<'_>,
+    say: &mut dyn FnMut(String),
+) -> Result<(EnvironmentFindings, Counted), BenchError> {
+    let mut side = AgentSide::new(side, Vec::new());
+    let name = side.side.name.clone();
+    say(format!("counting {} in {name}", counting.name));
+    side.start_within(counting.within).map_err(|gone| match gone {
+        // Until then nothing else is done there.
+        Gone::Lost(why) => lost(Gone::Lost(format!("{why} (while it executed {})", counting.name))),
+        gone => lost(gone),
+    })?;
+    side.read_facts(Moment::Before).map_err(lost)?;
+    let mut remote = Remote::new(&mut side, counting.within);
+    let counted = ask(&mut remote, log, counting, say).map_err(|halt| match halt {
+        Halt::Run(error) => error,
+        Halt::Lost(why) => BenchError::NoEnvironment(why),
+    })?;
+    side.read_facts(Moment::After).map_err(lost)?;
+    side.close();
+    let findings = Findings { facts: side.of_measuring, ..Findings::default() };
+    Ok((EnvironmentFindings { findings, facts: side.facts, lost: None }, counted))
+}
+
+fn lost(gone: Gone) -> BenchError {
+    match gone {
+        Gone::Interrupted(signal) => BenchError::Interrupted(signal),
+        Gone::Lost(why) | Gone::Over(why) => BenchError::NoEnvironment(why),
+    }
+}
+
+fn ask(
+    remote: &mut Remote<'_, '_, '_>,
+    log: &mut dyn InstructionLog,
+    counting: &Counting<'_>,
+    say: &mut dyn FnMut(String),
+) -> Result<Counted, Halt> {
+    let executions = recall(remote)?;
+    let number = counting.commands.len();
+    let of = |at: usize| executions.iter().skip(at).step_by(number);
+    let inside = counting.commands.iter().enumerate();
+    let inside = inside.map(|(at, given)| look_inside(remote, &mut *log, counting, given, of(at), &mut *say));
+    let inside = inside.collect::<Result<_, _>>()?;
+    Ok(Counted { executions, inside })
+}
+
+/// Logs and traces a command that was executed so.
+fn look_inside<'e>(
+    remote: &mut Remote<'_, '_, '_>,
+    log: &mut dyn InstructionLog,
+    counting: &Counting<'_>,
+    given: &Given,
+    executions: impl Iterator<Item = &'e Execution> + Clone,
+    say: &mut dyn FnMut(String),
+) -> Result<Inside, Halt> {
+    let last = executions.clone().filter(|execution| execution.wall_ns > 0).last();
+    let instructions = last.map_or(0, |last| last.wall_ns);
+    let is_whole = executions.clone().all(|execution| matches!(execution.end, End::Ended(_)));
+    let why_not = "its executions did not all end by themselves";
+    let name = remote.side.side.name.clone();
+    let sums = match (counting.why_not_logged, instructions) {
+        _ if !is_whole => Err(why_not.to_owned()),
+        (Some(why), _) => Err(why.to_owned()),
+        (None, 0..=MOST_LOGGED) => {
+            say(format!("logging the instructions of {} in {name}", given.name));
+            logged(remote, log, given, None)?
+        }
+        _ => Err(format!(
+            "an execution has more than {} million instructions, which are too many to log",
+            MOST_LOGGED / 1_000_000
+        )),
+    };
+    let (mut functions, mut stacks) = (Vec::new(), Err(UNASKED.to_owned()));
+    match &sums {
+        Ok(sums) if counting.has_functions => {
+            say(format!("reading the kernel's symbols in {name}"));
+            let names = names(remote, sums)?;
+            functions = counts(sums, &names);
+            if counting.has_stacks {
+                say(format!("logging the calls of {} in {name}", given.name));
+                let sums = logged(remote, log, given, Some(Stacks::of(&names)))?;
+                stacks = sums.map(|sums| sums.stacks.map(|stacks| stacks.folded()).unwrap_or_default());
+            }
+        }
+        Ok(_) => {}
+        Err(why) => stacks = Err(why.clone()),
+    }
+    let traced = match (is_whole, counting.is_traced) {
+        (false, _) => Err(why_not.to_owned()),
+        (_, false) => Err(UNASKED.to_owned()),
+        (true, true) => {
+            say(format!("tracing {} in {name}", given.name));
+            let how = if counting.has_functions { How::Mapped } else { How::Traced { files: false } };
+            Ok(once(remote, given, how)?)
+        }
+    };
+    Ok(Inside { sums, traced, functions, stacks })
+}
+
+/// What `/init` executed.
+fn recall(remote: &mut Remote<'_, '_, '_>) -> Result<Vec<Execution>, Halt> {
+    let mut all = Vec::new();
+    while all.len() < MOST {
+        let how = How::Recalled { number: all.len() };
+        let order = Order { how, input: Input::File(FOUND.into()), ..Order::default() };
+        let execution = remote.execute(&order, &mut || {})?;
+        match &execution.end {
+            End::NotStarted(why) if why == NO_MORE => break,
+            _ => all.push(execution),
+        }
+    }
+    Ok(all)
+}
+
+/// The sums of an execution that is logged, or why there are none.
+fn logged(
+    remote: &mut Remote<'_, '_, '_>,
+    log: &mut dyn InstructionLog,
+    given: &Given,
+    stacks: Option<Stacks>,
+) -> Result<Result<Sums, String>, Halt> {
+    around(remote, given.prepare.as_ref())?;
+    if let Err(why) = log.begin_sums(stacks) {
+        return Ok(Err(why));
+    }
+    let executed = remote.execute(&Order { how: How::Counted, ..given.order.clone() }, &mut || {});
+    let sums = log.end_sums();
+    executed?;
+    around(remote, given.conclude.as_ref())?;
+    Ok(sums)
+}
+
+/// The function of the kernel at each of its addresses.
+fn names(remote: &mut Remote<'_, '_, '_>, sums: &Sums) -> Result<BTreeMap<u64, String>, Halt> {
+    let addresses: Vec<u64> = sums.addresses.keys().copied().filter(|address| is_kernel(*address)).collect();
+    let mut names = BTreeMap::new();
+    for some in addresses.chunks(MOST_ADDRESSES) {
+        let named = remote.side.names(some.iter().copied().collect());
+        names.extend(named.map_err(|gone| remote.halt(gone))?);
+    }
+    Ok(names)
+}
+
+/// The instructions of the functions of the kernel, and of the program as one.
+fn counts(sums: &Sums, names: &BTreeMap<u64, String>) -> Vec<FunctionCount> {
+    let mut counts: BTreeMap<Option<&str>, [u64; 2]> = BTreeMap::new();
+    counts.insert(None, [sums.user, sums.repeated[0]]);
+    for (address, times) in sums.addresses.iter().filter(|(address, _)| is_kernel(**address)) {
+        let name = names.get(address).map_or("(no function)", String::as_str);
+        let count = counts.entry(Some(name)).or_default();
+        count.iter_mut().zip(times).for_each(|(count, times)| *count += times);
+    }
+    let of = |(name, [instructions, repeated]): (Option<&str>, [u64; 2])| FunctionCount {
+        name: name.map(str::to_owned),
+        file: None,
+        instructions,
+        repeated,
+    };
+    let mut all: Vec<FunctionCount> = counts.into_iter().map(of).collect();
+    all.order_by_key(|function| std::cmp::Reverse(function.instructions));
+    all
+}
+
+/// One execution with what surrounds it.
+fn once(remote: &mut Remote<'_, '_, '_>, given: &Given, how: How) -> Result<Execution, Halt> {
+    around(remote, given.prepare.as_ref())?;
+    let execution = remote.execute(&Order { how, ..given.order.clone() }, &mut || {})?;
+    around(remote, given.conclude.as_ref())?;
+    Ok(execution)
+}
+
+fn around(remote: &mut Remote<'_, '_, '_>, order: Option<&Order>) -> Result<(), Halt> {
+    order.map_or(Ok(()), |order| remote.execute(order, &mut || {}).map(drop))
+}

@@ -1,0 +1,243 @@
+//! Which functions the instructions of an operation are in, in an environment whose instructions are counted.
+//!
+//! The case is counted first, as in a run. Then another process like that one takes samples while the environment logs each instruction
+//! that it executes, and the agent names the kernel's functions. A sample in the log that has the row's count stands for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tollgate_model::{Outcome, Unit};
+
+use super::agent_side::{AgentSide, unexpected};
+use super::connection::{Gone, plain};
+use super::counting::{self, MOST, STALL};
+use super::iterations::{FunctionCount, Lengths, choose, functions, is_kernel, iterations};
+use super::teller::Teller;
+use super::{InstructionLog, Side};
+use crate::bench_process::worker::{InstanceOrder, TurnOrder};
+use crate::cases::plan::{Place, Plan};
+use crate::cases::run::{BenchError, Progress};
+use crate::cases::selection::Group;
+use crate::loops::instance::loop_address;
+use crate::loops::timed::{Timed, TimedLoop};
+use crate::machine::ending::Ending;
+use crate::refusal::Refusal;
+use crate::sides::agent::protocol::{Answer, Job, Request};
+
+/// Samples in front of the logged ones.
+const WARM_UP: usize = 3;
+/// Samples that are logged, and the number of instructions after which no other one is: the log holds about a million in a second.
+const SAMPLES: usize = 5;
+/// The same of a case whose samples are all equal.
+const EQUAL_SAMPLES: usize = 2;
+const ENOUGH: usize = 4_000_000;
+/// Functions that the agent is asked for in one message.
+pub(super) const MOST_ADDRESSES: usize = 1 << 16;
+/// Characters of a function's name.
+const MOST_NAME: usize = 120;
+/// Why a case is not explained.
+const NO_LOOP: &str =
+    "it is no loop of instructions but whole operations, which cannot be told apart in the log";
+/// Reading the symbols of a kernel takes a part of a second in the guest.
+const SYMBOLS: Duration = Duration::from_secs(300);
+
+/// An operation's instructions by function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Functions {
+    /// Instructions of an operation, as a run counts them: the median of its samples.
+    pub counted: f64,
+    /// The least and the most of its samples; both the same where the count is exact.
+    pub range: (f64, f64),
+    /// Operations in an iteration.
+    pub operations: u64,
+    /// Iterations that the functions' instructions are the sum of.
+    pub iterations: u64,
+    /// Instructions of the iterations that were looked at.
+    pub lengths: Lengths,
+    /// In the order of their first execution.
+    pub functions: Vec<FunctionCount>,
+}
+
+/// Counts the one case of this group in an environment, and divides an operation's instructions among functions.
+///
+/// # Errors
+/// [`BenchError::NoEnvironment`] with a sentence; [`BenchError::Interrupted`].
+pub fn explain_in(
+    side: &mut Side<'_>,
+    log: &mut dyn InstructionLog,
+    group: &Group,
+    watch: &mut dyn FnMut(&Progress),
+) -> Result<Functions, BenchError> {
+    if let Some((benchmark, params)) = group.cases.first()
+        && loop_address(&(benchmark.timed)(params)).is_none()
+    {
+        return Err(BenchError::NoEnvironment(format!("{}: {NO_LOOP}", benchmark.name)));
+    }
+    let place = Place { number: 1, of: 1 };
+    let schedules = vec![counting::schedule(group, place, side.has_disk)];
+    // What is counted takes none of a run's time.
+    let plan = Plan::within(Duration::ZERO);
+    let mut teller = Teller::new(watch, &plan);
+    let mut side = AgentSide::new(side, schedules);
+    let found = side.explain(log, &mut |what| teller.say(what, place));
+    found.map_err(|gone| match gone {
+        Gone::Interrupted(signal) => BenchError::Interrupted(signal),
+        Gone::Lost(why) | Gone::Over(why) => BenchError::NoEnvironment(why),
+    })
+}
+
+/// What the count of the case says of its samples.
+struct Counted {
+    per_operation: f64,
+    range: (f64, f64),
+    /// Instructions of the sample in the middle.
+    ticks: i64,
+    /// Its iterations are those of the shorter batch of a sample.
+    order: InstanceOrder,
+    /// Iterations of the longer batch of a sample.
+    in_batch: u64,
+    /// Its loop calls its body.
+    is_called: bool,
+}
+
+/// A sample, and what was executed in about its time.
+struct Logged {
+    addresses: Vec<u64>,
+    ticks: i64,
+}
+
+impl AgentSide<'_, '_> {
+    fn explain(
+        &mut self,
+        log: &mut dyn InstructionLog,
+        say: &mut dyn FnMut(String),
+    ) -> Result<Functions, Gone> {
+        let name = self.side.name.clone();
+        say(format!("starting {name}"));
+        self.start()?;
+        self.settle(self.side.cpu.or(self.hello.usual))?;
+        while self.count_one(0, &mut |what| say(format!("counting {what} in {name}")))? {}
+        let counted = self.counted().map_err(Gone::Lost)?;
+        say(format!("logging the instructions of {} in {name}", counted.order.benchmark));
+        let (samples, entry) = self.logged(&counted, log)?;
+        let sample = samples.iter().min_by_key(|sample| sample.ticks.abs_diff(counted.ticks));
+        let addresses = sample.map(|sample| sample.addresses.as_slice()).unwrap_or_default();
+        let all =
+            iterations(addresses, entry, counted.in_batch as usize, counted.is_called).map_err(Gone::Lost)?;
+        // Those by which the longer batch of a sample is longer.
+        let looked_at = &all[all.len().saturating_sub(counted.order.iterations as usize)..];
+        let chosen = choose(looked_at, counted.per_operation * counted.order.ops as f64);
+        say(format!("reading the kernel's symbols in {name}"));
+        let executed = || chosen.iterations.iter().flat_map(|range| &addresses[range.clone()]).copied();
+        let names = self.names(executed().filter(|&address| is_kernel(address)).collect())?;
+        let name = |address: u64| names.get(&address).map_or("(no function)", String::as_str);
+        self.close();
+        Ok(Functions {
+            counted: counted.per_operation,
+            range: counted.range,
+            operations: counted.order.ops,
+            iterations: chosen.iterations.len() as u64,
+            lengths: chosen.lengths,
+            functions: functions(executed(), name),
+        })
+    }
+
+    /// The count of the one case.
+    fn counted(&self) -> Result<Counted, String> {
+        let state = self.schedules.first().and_then(|schedule| schedule.single());
+        let state = state.ok_or("one case is explained at a time")?;
+        let case = state.case();
+        let measurement = state.clone().conclude(case.suite(), self.clock, None);
+        let measured = match measurement.outcome {
+            Outcome::Measured(measured) if measured.unit == Unit::Bytes => {
+                return Err(format!("{case}: it is an amount of memory, and not of instructions"));
+            }
+            Outcome::Measured(measured) => measured,
+            Outcome::Skipped { why }
+            | Outcome::NotMeasured { why }
+            | Outcome::Refused { why, .. }
+            | Outcome::Failed { error: why } => {
+                return Err(format!("{case}: {why}"));
+            }
+        };
+        let per_operation = tollgate_model::stats::median(&measured.samples).unwrap_or_default();
+        let range = measured.samples.iter().fold((per_operation, per_operation), |(least, most), &sample| {
+            (sample.min(least), sample.max(most))
+        });
+        let mut ticks = state.batches.clone();
+        ticks.sort_unstable();
+        let ticks = ticks.get(ticks.len() / 2).copied().unwrap_or_default();
+        let iterations = state.ready.counted.max(1);
+        let longer = iterations.saturating_mul(2);
+        let in_batch = if longer <= state.ready.most { longer } else { iterations };
+        let order = InstanceOrder { iterations, ..state.order(1) };
+        let timed = (state.benchmark.timed)(&state.params);
+        let is_called = matches!(timed, Timed::Loop { code: TimedLoop::Long(code), .. } if code.is_called());
+        Ok(Counted { per_operation, range, ticks, order, in_batch, is_called })
+    }
+
+    /// Samples of this instance with the addresses that the environment executed meanwhile, and the one at which the loop begins.
+    fn logged(
+        &mut self,
+        counted: &Counted,
+        log: &mut dyn InstructionLog,
+    ) -> Result<(Vec<Logged>, u64), Gone> {
+        let case = &counted.order.benchmark;
+        let job = Job::Watched { instances: vec![counted.order.clone()] };
+        if let Some((ending, _)) = self.prepare(job, STALL, MOST, &mut |_| {})? {
+            return Err(Gone::Lost(format!("{case}: its process ended ({ending:?}) before it was logged")));
+        }
+        for round in 0..WARM_UP {
+            self.sample(round)?;
+        }
+        let (mut logs, mut all): (Vec<Vec<u64>>, usize) = (Vec::new(), 0);
+        let most = if counted.range.0 == counted.range.1 { EQUAL_SAMPLES } else { SAMPLES };
+        while logs.len() < most && all < ENOUGH {
+            log.begin().map_err(Gone::Lost)?;
+            let sampled = self.sample(WARM_UP + logs.len());
+            let addresses = log.end().map_err(Gone::Lost);
+            sampled?;
+            let addresses = addresses?;
+            all += addresses.len();
+            logs.push(addresses);
+        }
+        let ended = self.ask(&Request::End, MOST, 1, &mut |_| {})?;
+        let instance = ended.and_then(|(_, record)| {
+            let instance = record.instances.into_iter().next()?;
+            let ticks: Vec<i64> = instance.batches(record.rounds).map(|(_, ticks)| ticks).collect();
+            Some((instance.state?, ticks))
+        });
+        let (state, ticks) =
+            instance.ok_or_else(|| Gone::Lost(format!("{case}: its process was not ready")))?;
+        let ready = state.map_err(|refusal| Gone::Lost(format!("{case}: {}", Refusal::why(&refusal))))?;
+        let entry = ready.entry.ok_or_else(|| Gone::Lost(format!("{case}: {NO_LOOP}")))?;
+        let samples = logs.into_iter().zip(ticks.into_iter().skip(WARM_UP));
+        Ok((samples.map(|(addresses, ticks)| Logged { addresses, ticks }).collect(), entry))
+    }
+
+    /// Has the bench process take a sample.
+    fn sample(&mut self, round: usize) -> Result<(), Gone> {
+        let turn = TurnOrder { round, due: vec![0], warms_up: false };
+        match self.ask(&Request::Turn(turn), MOST, 1, &mut |_| {})? {
+            None => Ok(()),
+            Some((Ending::Finished, _)) => Err(Gone::Lost("its process ended before its sample".to_owned())),
+            Some((ending, _)) => Err(Gone::Lost(format!("its process ended before its sample: {ending:?}"))),
+        }
+    }
+
+    /// The kernel's functions at these addresses.
+    pub(super) fn names(&mut self, addresses: BTreeSet<u64>) -> Result<BTreeMap<u64, String>, Gone> {
+        let addresses: Vec<u64> = addresses.into_iter().take(MOST_ADDRESSES).collect();
+        if addresses.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        self.send(&Request::Functions(addresses.clone()), SYMBOLS)?;
+        match self.receive(SYMBOLS)? {
+            Answer::Functions(names) if names.len() == addresses.len() => {
+                let named = addresses.into_iter().zip(names);
+                Ok(named.filter_map(|(address, name)| Some((address, plain(&name?, MOST_NAME)))).collect())
+            }
+            other => Err(unexpected(other)),
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Commands in a guest whose clock goes one tick an instruction: what an execution takes, in instructions.
+//!
+//! A copy of this process waits until the kernel's tick has just been, reads the time stamp counter and becomes the command. This process
+//! reads the counter again when it is told of the command's end. What lies between the two is the command's: execve(2), its program with
+//! all that it starts and waits for, and its exit. So that executions are the same at each boot, nothing here depends on a time of the
+//! host: `/init` executes all of them before anything of the guest speaks with it.
+
+use std::arch::asm;
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::time::{ClockId, clock_getres, clock_gettime};
+use tollgate_model::text::plainly;
+use tollgate_model::traced::Ended;
+use tollgate_os::process::{self, Child, Status};
+use tollgate_os::rusage::Usage;
+use tollgate_os::shared::Shared;
+use tollgate_os::{group, memfd, paths, signals};
+
+use super::order::{End, Execution, How, Input, Order, Output};
+use crate::checked;
+use crate::machine::clock::Clock;
+
+/// The orders of a guest, in the guest.
+pub const ORDERS: &str = "/tollgate/orders";
+/// What came of them: an execution a line.
+pub const FOUND: &str = "/tollgate/found";
+/// How often the jump to itself is executed that marks the two ends of an execution in a log of instructions: no program executes one
+/// instruction as often in a row.
+pub const MARK: u64 = 7919;
+/// Where a guest looks for programs.
+pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// A pause before each execution: the kernel ends what earlier ones left to it, such as RCU callbacks.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Seconds of the guest's clock in which an execution ends. A guest that waits goes on to its next timer at once, so that one that waits
+/// for ever is known in a moment.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// The end of what a command said is kept, so many bytes.
+const MOST_SAID: u64 = 16 << 10;
+/// Rounds that are executed however long they take: the first, and two others, which may differ.
+const LEAST_ROUNDS: usize = 3;
+
+/// Why there is no execution of a number.
+pub const NO_MORE: &str = "no more were executed";
+
+/// Orders of a guest: those before the rounds, then those of each round; and the instructions of the rounds after which no other one
+/// begins.
+pub type Rounds = (Vec<Vec<Order>>, u64);
+
+/// Executes all, and hands each execution on. It ends early at a command that does not end by itself, and where what surrounds one fails.
+pub fn execute_all((rounds, enough): &Rounds, keep: &mut dyn FnMut(&Execution)) {
+    let mut spent = 0_u64;
+    for (number, round) in rounds.iter().enumerate() {
+        if number > LEAST_ROUNDS && spent >= *enough {
+            return;
+        }
+        for order in round {
+            let execution = execute(order);
+            keep(&execution);
+            let is_counted = order.how == How::Counted;
+            let goes_on = match execution.end {
+                End::Ended(Ended::Exit(0)) => true,
+                End::Ended(_) => is_counted,
+                _ => false,
+            };
+            if !goes_on {
+                return;
+            }
+            spent = spent.saturating_add(if is_counted { execution.wall_ns } else { 0 });
+        }
+    }
+}
+
+/// Executes one. Its real time is that of the time stamp counter: instructions.
+pub fn execute(order: &Order) -> Execution {
+    execute_behind(order, true)
+}
+
+/// The same for a log of instructions: it begins at once, since the wait for a tick would be in the log as well.
+pub fn execute_logged(order: &Order) -> Execution {
+    execute_behind(order, false)
+}
+
+fn execute_behind(order: &Order, a_tick: bool) -> Execution {
+    let mut execution = not_started(String::new());
+    let said = memfd::create("said");
+    let done = said.and_then(|mut said| {
+        let ended =
+            Prepared::new(order, &said).and_then(|prepared| prepared.run(order, a_tick, &mut execution));
+        execution.said = end_of(&mut said)?;
+        Ok(ended)
+    });
+    match done {
+        Ok(Ok(())) => {}
+        Ok(Err(why)) => execution.end = End::NotStarted(why),
+        Err(error) => execution.end = End::NotStarted(plainly(&error)),
+    }
+    execution
+}
+
+/// The execution of this number in the file that is the order's input, a line each. One that was not started where there is none.
+pub fn recalled(order: &Order, number: usize) -> Execution {
+    let Input::File(path) = &order.input else { return not_started("nothing is recalled".to_owned()) };
+    let read = std::fs::read_to_string(path).map_err(|error| plainly(&error));
+    let found = read.and_then(|text| match text.lines().nth(number) {
+        Some(line) => serde_json::from_slice(line.as_bytes()).map_err(|error| error.to_string()),
+        None => Err(NO_MORE.to_owned()),
+    });
+    found.unwrap_or_else(not_started)
+}
+
+fn not_started(why: String) -> Execution {
+    Execution::ended(End::NotStarted(why))
+}
+
+/// The end of what a command wrote.
+fn end_of(said: &mut File) -> io::Result<String> {
+    let length = said.seek(SeekFrom::End(0))?;
+    said.seek(SeekFrom::Start(length.saturating_sub(MOST_SAID)))?;
+    let mut bytes = Vec::new();
+    said.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Words that the copy and its parent share.
+const BEGAN: usize = 0;
+const COARSE: usize = 1;
+const FAULTS: usize = 2;
+const SWITCHES: usize = 3;
+const FAILED: usize = 4;
+
+/// What a copy of this process needs to become the command.
+struct Prepared<'a> {
+    program: CString,
+    words: Vec<CString>,
+    variables: Vec<CString>,
+    directory: Option<&'a Path>,
+    streams: [File; 3],
+    shared: Shared<5>,
+    clock: Clock,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(order: &'a Order, said: &File) -> Result<Self, String> {
+        let value = |wanted: &str| {
+            let found = order.variables.iter().find(|(name, _)| name == wanted);
+            found.map(|(_, value)| value.as_str())
+        };
+        let name = order.words.first().ok_or("it has no word")?;
+        let program = find(name, value("PATH").unwrap_or_default())?;
+        let system = |error: io::Error| plainly(&error);
+        let said = || said.try_clone().map_err(system);
+        let open = |path: &Path| {
+            File::open(path).map_err(|error| format!("{}: {}", path.display(), plainly(&error)))
+        };
+        let make = |path: &Path| paths::open_emptied(path).map_err(|error| error.to_string());
+        let input = match &order.input {
+            Input::Null => open(Path::new("/dev/null"))?,
+            Input::File(path) => open(path)?,
+        };
+        let output = match &order.output {
+            Output::Null => make(Path::new("/dev/null"))?,
+            Output::File(path) => make(path)?,
+            Output::Pipe | Output::Inherit => said()?,
+        };
+        let (clock, _) = Clock::of_instructions().map_err(|fault| fault.to_string())?;
+        Ok(Self {
+            program: text(&program.to_string_lossy())?,
+            words: order.words.iter().map(|word| text(word)).collect::<Result<_, _>>()?,
+            variables: order
+                .variables
+                .iter()
+                .map(|(name, value)| text(&format!("{name}={value}")))
+                .collect::<Result<_, _>>()?,
+            directory: value("PWD").map(Path::new),
+            streams: [input, output, said()?],
+            shared: Shared::new().map_err(system)?,
+            clock,
+        })
+    }
+
+    /// Executes it, and notes what came of it.
+    fn run(&self, order: &Order, a_tick: bool, execution: &mut Execution) -> Result<(), String> {
+        let failed = |call: &str, error: &io::Error| format!("{call}: {}", plainly(error));
+        let pointers = |texts: &[CString]| -> Vec<*const libc::c_char> {
+            texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+        };
+        let (words, variables) = (pointers(&self.words), pointers(&self.variables));
+        let child = process::fork(|| self.become_it(a_tick, &words, &variables))
+            .map_err(|error| failed("fork(2)", &error))?;
+        group::join(child.pid(), child.pid());
+        let ended =
+            child.pidfd().map_err(|error| failed("pidfd_open(2), which Linux has since 5.3", &error))?;
+        let within = order.within.unwrap_or(PATIENCE);
+        let most = Timespec { tv_sec: within.as_secs().cast_signed(), tv_nsec: within.subsec_nanos().into() };
+        let ready = poll(&mut [PollFd::new(&ended, PollFlags::IN)], Some(&most));
+        let now = self.clock.moment();
+        mark();
+        let coarse = coarse();
+        let is_over = matches!(ready, Ok(1..));
+        if !(order.keeps && is_over) {
+            let _ = process::kill(-child.pid(), libc::SIGKILL);
+        }
+        let group = -child.pid();
+        let (ended, used) = wait(child).map_err(|error| failed("wait4(2)", &error))?;
+        execution.left = if order.keeps { 0 } else { reap(group) };
+        let of = |word: usize| self.shared[word].load(Relaxed);
+        if of(FAILED) != 0 {
+            let error = io::Error::from_raw_os_error(of(FAILED) as i32);
+            return Err(format!("{}: {}", order.words[0], plainly(&error)));
+        }
+        execution.wall_ns = now.saturating_sub(of(BEGAN));
+        let resolution = clock_getres(ClockId::MonotonicCoarse);
+        let tick = (resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64).max(1);
+        execution.ticks = u32::try_from(coarse.saturating_sub(of(COARSE)) / tick).unwrap_or(u32::MAX);
+        execution.faults = used.faults().saturating_sub(of(FAULTS));
+        execution.switches = u32::try_from(used.nivcsw.saturating_sub(of(SWITCHES))).unwrap_or(u32::MAX);
+        (execution.user_ns, execution.sys_ns) = (used.user_ns, used.sys_ns);
+        execution.end = if is_over { End::Ended(ended) } else { End::OutOfTime };
+        Ok(())
+    }
+
+    /// In the copy, with lists that end with null. It returns where it could not become the command.
+    fn become_it(
+        &self,
+        a_tick: bool,
+        words: &[*const libc::c_char],
+        variables: &[*const libc::c_char],
+    ) -> i32 {
+        group::lead();
+        // A program inherits ignored signals.
+        signals::default(&[libc::SIGPIPE, libc::SIGXFSZ]);
+        let settled = self.settle();
+        if let Err(error) = settled {
+            self.shared[FAILED].store(error.raw_os_error().unwrap_or(libc::EIO) as u64, Relaxed);
+            return 127;
+        }
+        let now = if a_tick { behind_a_tick() } else { coarse() };
+        let used = Usage::of_process();
+        self.shared[COARSE].store(now, Relaxed);
+        self.shared[FAULTS].store(used.faults(), Relaxed);
+        self.shared[SWITCHES].store(used.nivcsw, Relaxed);
+        mark();
+        self.shared[BEGAN].store(self.clock.moment(), Relaxed);
+        // SAFETY: texts with an end, in lists with an end.
+        unsafe { libc::execve(self.program.as_ptr(), words.as_ptr(), variables.as_ptr()) };
+        let error = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+        self.shared[FAILED].store(error as u64, Relaxed);
+        127
+    }
+
+    fn settle(&self) -> io::Result<()> {
+        if let Some(directory) = self.directory {
+            std::env::set_current_dir(directory)?;
+        }
+        for (number, stream) in (0..).zip(&self.streams) {
+            // SAFETY: open descriptors of this process.
+            checked(unsafe { libc::dup2(stream.as_raw_fd(), number) })?;
+        }
+        Ok(())
+    }
+}
+
+fn text(text: &str) -> Result<CString, String> {
+    CString::new(text).map_err(|_| "it has a NUL".to_owned())
+}
+
+/// The file of a program. What has a slash in it is a path; everything else is looked for along `search`.
+fn find(name: &str, search: &str) -> Result<PathBuf, String> {
+    if name.contains('/') {
+        return Ok(PathBuf::from(name));
+    }
+    let mut candidates = search.split(':').map(|directory| Path::new(directory).join(name));
+    candidates.find(|path| path.is_file()).ok_or_else(|| format!("there is no {name} along PATH ({search})"))
+}
+
+/// How the command ended, and what it and those that it waited for used.
+fn wait(child: Child) -> io::Result<(Ended, Usage)> {
+    let pid = child.pid();
+    child.leave();
+    loop {
+        match process::wait4(pid, 0) {
+            Ok(Some(wait)) => {
+                if let Status::Ended(ended) = wait.status {
+                    return Ok((ended, wait.usage));
+                }
+            }
+            Ok(None) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Waits for the killed processes of a group that came to this one. How many there were.
+fn reap(group: libc::pid_t) -> u32 {
+    let mut number = 0;
+    while let Ok(Some(_)) = process::wait4(group, libc::WNOHANG) {
+        number += 1;
+    }
+    number
+}
+
+/// Waits until the kernel's tick has just been. The coarse clock then.
+fn behind_a_tick() -> u64 {
+    std::thread::sleep(PAUSE);
+    let first = coarse();
+    loop {
+        match coarse() {
+            now if now == first => {}
+            now => return now,
+        }
+    }
+}
+
+/// CLOCK_MONOTONIC_COARSE in nanoseconds: it steps with the kernel's tick.
+fn coarse() -> u64 {
+    let now = clock_gettime(ClockId::MonotonicCoarse);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Has one instruction executed [`MARK`] times in a row. It reads no memory, so that no page fault comes between.
+#[inline(never)]
+fn mark() {
+    // SAFETY: it counts down a register.
+    unsafe {
+        asm!("2: loop 2b", inout("rcx") MARK => _, options(nostack, nomem, preserves_flags));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of any machine: what its counter counts is not looked at.
+    fn order(line: &str) -> Order {
+        Order {
+            words: ["sh", "-c", line].map(str::to_owned).to_vec(),
+            variables: [("PATH", PATH), ("PWD", "/")].map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec(),
+            how: How::Counted,
+            within: Some(Duration::from_secs(60)),
+            is_alone: true,
+            ..Order::default()
+        }
+    }
+
+    #[test]
+    fn an_execution_has_its_end_its_words_and_no_variables_but_its_own() {
+        let execution = execute(&order("echo $PWD $HOME$LANG. >&2; exit 3"));
+        assert_eq!((execution.end, execution.said.as_str()), (End::Ended(Ended::Exit(3)), "/ .\n"));
+        assert!(execution.wall_ns > 0 && execution.faults > 0);
+    }
+
+    #[test]
+    fn what_is_not_there_or_never_ends_says_so() {
+        let missing = Order { words: vec!["tollgate-no-such-program".to_owned()], ..order("") };
+        assert!(
+            matches!(execute(&missing).end, End::NotStarted(why) if why.contains("no tollgate-no-such-program"))
+        );
+        let missing = Order { words: vec!["/no/such".to_owned()], ..order("") };
+        assert!(matches!(execute(&missing).end, End::NotStarted(why) if why.contains("/no/such")));
+        let waits = Order { within: Some(Duration::from_millis(200)), ..order("sleep 100 & wait") };
+        assert_eq!(execute(&waits).end, End::OutOfTime);
+    }
+
+    #[test]
+    fn rounds_end_where_something_fails_or_enough_was_executed() {
+        let ends = |rounds: &[Vec<Order>], enough| {
+            let mut number = 0;
+            execute_all(&(rounds.to_vec(), enough), &mut |_| number += 1);
+            number
+        };
+        let around = |line| Order { how: How::Timed, ..order(line) };
+        let round = vec![around("true"), order("exit 1"), around("true")];
+        let all: Vec<Vec<Order>> = std::iter::once(vec![around("true")]).chain(vec![round; 5]).collect();
+        assert_eq!(ends(&all, u64::MAX), 16);
+        // The first and two others are executed in any case.
+        assert_eq!(ends(&all, 0), 10);
+        let failing = [vec![], vec![around("false"), order("true")]];
+        assert_eq!(ends(&failing, u64::MAX), 1);
+    }
+}
