@@ -1,7 +1,7 @@
 //! What is measured, and how a run spends its time on it.
 //!
-//! [`benchmark`] has suites, benchmarks and cases, [`selection`] the chosen ones, [`aspect`] what is measured of an environment itself; [`plan`],
-//! [`storage`] and [`run`] are what a run is given and what it tells.
+//! [`benchmark`] has suites, benchmarks and cases, [`selection`] the chosen ones, [`aspect`] what is measured of an environment itself; [`plan`]
+//! and [`run`] are what a run is given and what it tells.
 
 pub mod aspect;
 pub mod benchmark;
@@ -10,4 +10,3 @@ pub(crate) mod headline;
 pub mod plan;
 pub(crate) mod run;
 pub mod selection;
-pub(crate) mod storage;

@@ -1,7 +1,7 @@
 //! The machine under a benchmark: its clock, processors, memory and limits, and the processes that end together.
 //!
 //! [`clock`] is the only clock; [`cpu`], [`affinity`], [`topology`] and [`other_cpus`] are of processors, [`memory`], [`mapping`] and [`limits`] of
-//! memory, [`group`], [`ending`] and [`interrupt`] of processes that begin and end.
+//! memory, [`storage`] is the directory for files, [`group`], [`ending`] and [`interrupt`] of processes that begin and end.
 
 pub(crate) mod affinity;
 pub mod clock;
@@ -13,4 +13,5 @@ pub mod limits;
 pub mod mapping;
 pub(crate) mod memory;
 pub(crate) mod other_cpus;
+pub(crate) mod storage;
 pub mod topology;

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use tollgate_os::memfd;
 
 use crate::loops::events::{self, NoPmu};
+use crate::loops::instance::Readiness;
 use crate::machine::affinity::Observed;
 use crate::machine::clock::{Clock, FrequencySource};
 use crate::{
@@ -118,34 +119,6 @@ pub struct Report {
 
 /// An instance in a child: its calibration, or why it cannot be measured. None where the child did not reach it.
 pub type InstanceState = Option<Result<Readiness>>;
-
-/// The calibration of an instance.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Readiness {
-    /// Time of one iteration of its loop.
-    pub cost: Duration,
-    /// The same, with the untimed parts of a batch that are in proportion to its iterations.
-    pub whole: Duration,
-    /// Time of the untimed parts that are not: a loop becomes steady, say.
-    #[serde(default)]
-    pub fixed: Duration,
-    /// Time of its preparation.
-    pub setup: Duration,
-    /// Operations in one iteration.
-    pub ops: u64,
-    /// Greatest number of iterations in a batch.
-    pub most: u64,
-    /// Iterations of a sample of instructions; 0 where its batches are timed.
-    #[serde(default)]
-    pub counted: u64,
-    /// The address of its loop's first instruction, in a process that is watched or in the kernel.
-    #[serde(default)]
-    pub entry: Option<u64>,
-    pub experiment: Option<String>,
-    /// The fixture that it shares with other instances.
-    pub fixture: Option<String>,
-    pub notes: Vec<String>,
-}
 
 /// Counts of a batch: the benchmark's events, its counters, then what is counted beside any time.
 pub type Events = [u64; EVENTS];

@@ -20,18 +20,19 @@ use tollgate_model::{Boundary, Params};
 use tollgate_os::process::die_with_parent;
 
 use crate::bench_process::own::BATCH_TIME;
-use crate::bench_process::shared::{Events, MAX_ROUNDS, OWN_EVENTS, Readiness, Report, SharedResults, Slot};
+use crate::bench_process::shared::{Events, MAX_ROUNDS, OWN_EVENTS, Report, SharedResults, Slot};
 use crate::bench_process::slow_down::SlowDown;
 use crate::cases::benchmark::{Benchmark, Kind};
-use crate::cases::storage::Storage;
 use crate::loops::context::Context;
 use crate::loops::events;
+use crate::loops::instance::Readiness;
 use crate::loops::instance::{Instance, loop_address};
 use crate::loops::runner::{Batch, Order};
 use crate::machine::affinity::Observed;
 use crate::machine::clock::{self, Clock};
 use crate::machine::cpu;
 use crate::machine::limits::{Limits, Quota};
+use crate::machine::storage::Storage;
 use crate::refusal::Result;
 use tollgate_model::stats::random::Random;
 

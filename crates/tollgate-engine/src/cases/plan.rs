@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate_model::Fact;
 
-use crate::{cases::storage::Storage, machine::limits::Limits};
+use crate::{machine::limits::Limits, machine::storage::Storage};
 
 /// How a run spends its time. More time means narrower CIs, never other benchmarks.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,7 @@ use std::rc::{Rc, Weak};
 
 use crate::refusal::{Refusal, Result};
 use crate::{
-    cases::storage::Storage, loops::heartbeat::Heartbeat, machine::cpu, machine::limits::Quota,
+    loops::heartbeat::Heartbeat, machine::cpu, machine::limits::Quota, machine::storage::Storage,
     machine::topology::Topology,
 };
 

@@ -2,12 +2,44 @@
 
 use std::{any::Any, sync::mpsc, thread, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use crate::loops::events::{self, Counting, Of};
 use crate::loops::runner::{Batch, BatchHooks, Order, Runner};
 use crate::loops::settling::Settling;
 use crate::loops::timed::{LongLoop, LoopContext, Timed, TimedLoop};
 use crate::refusal::{OrRefused, Refusal, Result};
-use crate::{bench_process::shared::Readiness, loops::compat, machine::clock::Clock, machine::cpu};
+use crate::{loops::compat, machine::clock::Clock, machine::cpu};
+
+/// The calibration of an instance.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Readiness {
+    /// Time of one iteration of its loop.
+    pub cost: Duration,
+    /// The same, with the untimed parts of a batch that are in proportion to its iterations.
+    pub whole: Duration,
+    /// Time of the untimed parts that are not: a loop becomes steady, say.
+    #[serde(default)]
+    pub fixed: Duration,
+    /// Time of its preparation.
+    pub setup: Duration,
+    /// Operations in one iteration.
+    pub ops: u64,
+    /// Greatest number of iterations in a batch.
+    pub most: u64,
+    /// Iterations of a sample of instructions; 0 where its batches are timed.
+    #[serde(default)]
+    pub counted: u64,
+    /// The address of its loop's first instruction, in a process that is watched or in the kernel.
+    #[serde(default)]
+    pub entry: Option<u64>,
+    /// The experiment that it is a part of.
+    pub experiment: Option<String>,
+    /// The fixture that it shares with other instances.
+    pub fixture: Option<String>,
+    /// Sentences about it.
+    pub notes: Vec<String>,
+}
 
 /// A case that is ready to run.
 pub struct Instance {

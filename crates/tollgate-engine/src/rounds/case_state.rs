@@ -10,9 +10,10 @@ use tollgate_model::stats::{self, Interval};
 use tollgate_model::{Counter, EventCounts};
 
 use crate::bench_process::record::InstanceRecord;
-use crate::bench_process::shared::{Events, InstanceState, OWN_EVENTS, Readiness};
+use crate::bench_process::shared::{Events, InstanceState, OWN_EVENTS};
 use crate::bench_process::worker::{InstanceOrder, iterations_for};
 use crate::loops::events::Tally;
+use crate::loops::instance::Readiness;
 use crate::{
     cases::benchmark::Benchmark, cases::headline::Headline, cases::run::Decided, machine::clock::Clock,
     machine::ending::Ending, refusal::Refusal,

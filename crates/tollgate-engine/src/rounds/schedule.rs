@@ -592,9 +592,9 @@ fn stride(batch: Duration) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_process::shared::Readiness;
     use crate::cases::benchmark::{Benchmark, PLAIN};
     use crate::cases::headline::{Headline, Section};
+    use crate::loops::instance::Readiness;
     use tollgate_model::measurement::ProcessRounds;
 
     static BASE: Benchmark = Benchmark { name: "some/base", ..PLAIN };

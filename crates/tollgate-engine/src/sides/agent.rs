@@ -15,7 +15,7 @@ pub(crate) mod streams;
 use serde::{Deserialize, Serialize};
 use tollgate_model::Facts;
 
-use crate::{cases::benchmark::Benchmark, cases::storage::Storage, machine::limits::Limits, sides::versus};
+use crate::{cases::benchmark::Benchmark, machine::limits::Limits, machine::storage::Storage, sides::versus};
 
 pub use protocol::MAGIC;
 pub use protocol::PATIENCE;

@@ -15,9 +15,10 @@ use std::time::Duration;
 use tollgate_model::Unit;
 
 use super::{Bench, InstanceOrder, events_of, run_batch};
-use crate::bench_process::shared::{Events, Readiness, SharedResults, Slot};
+use crate::bench_process::shared::{Events, SharedResults, Slot};
 use crate::cases::benchmark::Benchmark;
 use crate::loops::instance::Instance;
+use crate::loops::instance::Readiness;
 use crate::loops::runner::Order;
 use crate::loops::timed::{LoopContext, run_empty};
 use crate::machine::clock::Clock;

@@ -13,8 +13,8 @@ use crate::cases::fixture::Fixture;
 use crate::cases::plan::{Place, Plan};
 use crate::cases::run::Halt;
 use crate::cases::run::Progress;
-use crate::cases::storage::Storage;
 use crate::machine::group;
+use crate::machine::storage::Storage;
 use crate::refusal::Refusal;
 
 /// What an agent keeps from request to request, until the fixture is finished with.

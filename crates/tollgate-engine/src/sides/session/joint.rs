@@ -4,7 +4,7 @@ use tollgate_model::own::CONTROL;
 
 use super::pairs::MOST_REST;
 use super::turn_plan::{self, Unit};
-use crate::bench_process::shared::Readiness;
+use crate::loops::instance::Readiness;
 use crate::rounds::case_state::{CaseState, State};
 use crate::rounds::schedule::Schedule;
 
