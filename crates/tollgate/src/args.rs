@@ -685,7 +685,7 @@ pub enum Format {
     #[default]
     #[value(name = "text", alias = "table")]
     Table,
-    /// JSON, with the fields of docs/json.md
+    /// JSON (docs/json.md)
     Json,
 }
 
@@ -696,7 +696,7 @@ pub enum PictureFormat {
     #[default]
     #[value(name = "text", alias = "table")]
     Table,
-    /// JSON, with the fields of docs/json.md
+    /// JSON (docs/json.md)
     Json,
     /// A picture: latencies of one run, ratios of several with their intervals
     Svg,
@@ -709,7 +709,7 @@ pub enum ShowFormat {
     #[default]
     #[value(name = "text", alias = "table")]
     Table,
-    /// JSON, with the fields of docs/json.md
+    /// JSON (docs/json.md)
     Json,
     /// CSV: one line per case of one run, per system call of a traced command, or per compared case of several
     Csv,

@@ -8,13 +8,14 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::Home;
+use common::{Home, document};
 
 /// The pages with samples of these verbs.
-const PAGES: [&str; 5] = ["decode.md", "lab.md", "locks.md", "schedules.md", "trace.md"];
+const PAGES: [&str; 6] = ["decode.md", "json.md", "lab.md", "locks.md", "schedules.md", "trace.md"];
 const VERBS: [&str; 2] = ["decode", "schedules"];
 /// Of these verbs the samples that read a file, and those of locks.
-const BEGINNINGS: [&str; 6] = [
+const BEGINNINGS: [&str; 7] = [
+    "inspect --from crates/",
     "trace --from ",
     "lab locks --on interpreter",
     "lab locks --prove",
@@ -98,5 +99,16 @@ fn samples_of_what_needs_no_machine_are_what_is_printed() {
             seen.push(command.to_owned());
         }
     }
-    assert_eq!(seen.len(), 15, "{seen:?}");
+    assert_eq!(seen.len(), 16, "{seen:?}");
+}
+
+#[test]
+fn the_page_has_the_columns_of_csv() {
+    let home = Home::new();
+    home.keep(&document("20261121-015427-00000001", Some("one"), 1.0));
+    let csv = home.output(["show", "one", "--format", "csv"]);
+    let header = csv.lines().next().expect("a header").replace(',', ", ");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json.md");
+    let page = fs::read_to_string(page).expect("a page").replace('\n', " ");
+    assert!(page.contains(&format!("`{header}`")), "docs/json.md has not the columns {header}");
 }

@@ -49,7 +49,7 @@ pub enum Position {
     Selector(Selector),
 }
 
-/// An item as `--format json` has it; docs/json.md describes the fields.
+/// An item as `--format json` has it.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Item"))]
 pub struct ItemRecord {
