@@ -132,8 +132,6 @@ static void pipe_same(void) { pipes(), peer_here(); }
 static void pipe_4k_same(void) { length = 4096, pipes(), peer_here(); }
 static void pipe_apart(void) { pipes(), peer_elsewhere(); }
 static void pair_same(void) { pair(SOCK_STREAM), peer_here(); }
-static void pair_datagram_same(void) { pair(SOCK_DGRAM), peer_here(); }
-static void pair_packet_same(void) { pair(SOCK_SEQPACKET), peer_here(); }
 static void unix_same(void) { connected(AF_UNIX), peer_here(); }
 static void tcp_same(void) { connected(AF_INET), peer_here(); }
 static void tcp_apart(void) { connected(AF_INET), peer_elsewhere(); }
@@ -246,7 +244,7 @@ static void shared_apart(void)
     share(), polls = 1, in_child(other, answer_shared), usleep(2000);
 }
 
-/* Connections, and a descriptor in a message. */
+/* Connections. */
 
 static void listen_tcp(void)
 {
@@ -264,29 +262,6 @@ OPERATION(connect_and_close)
     must(peers >= 0);
     sys1(SYS_close, peers);
     sys1(SYS_close, own);
-}
-
-static union {
-    char bytes[CMSG_SPACE(sizeof(int))];
-    struct cmsghdr header;
-} control;
-static struct iovec vector = { message, 8 };
-static struct msghdr letter = { .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
-
-static void post(void)
-{
-    pair(SOCK_STREAM);
-    control.header = (struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
-}
-
-OPERATION(pass_descriptor)
-{
-    *(int *)CMSG_DATA(&control.header) = 0;
-    letter.msg_controllen = CMSG_LEN(sizeof(int));
-    must(sys3(SYS_sendmsg, mine[0], &letter, 0) == 8);
-    letter.msg_controllen = sizeof control;
-    must(sys3(SYS_recvmsg, theirs[0], &letter, MSG_CMSG_CLOEXEC) == 8);
-    must(sys1(SYS_close, *(int *)CMSG_DATA(&control.header)) == 0);
 }
 
 /* Which of many eventfds is ready: the last one. */
@@ -337,8 +312,9 @@ OPERATION(add_and_delete)
 }
 
 /* Bytes through a pipe by one thread. */
-static int file, other_pipe[2];
+static int file;
 static char *memory, *output;
+static struct iovec vector;
 static void copies(long bytes)
 {
     length = bytes;
@@ -346,8 +322,7 @@ static void copies(long bytes)
     mine[0] = theirs[0];
     must(fcntl(mine[0], F_SETFL, O_NONBLOCK) == 0 && fcntl(mine[1], F_SETFL, O_NONBLOCK) == 0);
     must((file = memfd_create("loops", 0)) >= 0);
-    must(write(file, message, length) == length && pipe(other_pipe) == 0);
-    must(write(other_pipe[1], message, length) == length);
+    must(write(file, message, length) == length);
     memory = mmap(NULL, 2 * length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     must(memory != MAP_FAILED);
     memset(memory, 1, 2 * length);
@@ -382,11 +357,6 @@ OPERATION(splice_memory)
     must(sys4(SYS_vmsplice, mine[1], &vector, 1, SPLICE_F_NONBLOCK) == length);
     OUT;
 }
-OPERATION(tee_pipe)
-{
-    must(sys4(SYS_tee, other_pipe[0], mine[1], length, SPLICE_F_NONBLOCK) == length);
-    OUT;
-}
 
 static struct flock lock = { .l_type = F_WRLCK, .l_len = 1 }, unlock = { .l_type = F_UNLCK, .l_len = 1 };
 static void in_memory(void) { must((file = memfd_create("loops", 0)) >= 0); }
@@ -416,8 +386,6 @@ const struct loop ipc_loops[] = {
     ROW(TRIP("pipe", "4096", "same"), ask, SLEEPS, .prepare = pipe_4k_same),
     ROW(TRIP("pipe", "1", "llc"), ask, SLEEPS_APART, .prepare = pipe_apart),
     ROW(TRIP("socketpair", "1", "same"), ask, SLEEPS, .prepare = pair_same),
-    ROW(TRIP("socketpair-dgram", "1", "same"), ask, SLEEPS, .prepare = pair_datagram_same),
-    ROW(TRIP("socketpair-seqpacket", "1", "same"), ask, SLEEPS, .prepare = pair_packet_same),
     ROW(TRIP("unix", "1", "same"), ask, SLEEPS, .prepare = unix_same),
     ROW(TRIP("tcp", "1", "same"), ask, SLEEPS, .prepare = tcp_same),
     ROW(TRIP("tcp", "1", "llc"), ask, SLEEPS_APART, .prepare = tcp_apart),
@@ -432,7 +400,6 @@ const struct loop ipc_loops[] = {
         .itself = give_many, .prepare = many_same },
     ROW("ipc/connect{by=tcp}", connect_and_close, "a listener without connections", .prepare = listen_tcp),
     ROW("ipc/connect{by=unix}", connect_and_close, "a listener without connections", .prepare = listen_unix),
-    ROW("ipc/descriptor", pass_descriptor, "an empty socket", .prepare = post),
     ROW("ipc/wait{by=select,descriptors=100}", by_select, "eventfds of one thread; the last is ready", .prepare = about_100),
     ROW("ipc/wait{by=poll,descriptors=100}", by_poll, "eventfds of one thread; the last is ready", .prepare = about_100),
     ROW("ipc/wait{by=epoll,descriptors=100}", by_epoll, "eventfds of one thread; the last is ready", .prepare = about_100),
@@ -444,7 +411,6 @@ const struct loop ipc_loops[] = {
     ROW("ipc/copy{by=splice,bytes=65536}", splice_file, EMPTY, .prepare = copies_64k),
     ROW("ipc/copy{by=sendfile,bytes=65536}", send_file, EMPTY, .prepare = copies_64k),
     ROW("ipc/copy{by=vmsplice,bytes=65536}", splice_memory, EMPTY, .prepare = copies_64k),
-    ROW("ipc/copy{by=tee,bytes=65536}", tee_pipe, EMPTY, .prepare = copies_64k),
     ROW("ipc/file-lock{by=record}", lock_record, "no lock", .prepare = in_memory),
     ROW("ipc/file-lock{by=open-file}", lock_open_file, "no lock", .prepare = in_memory),
     ROW("ipc/file-lock{by=flock}", lock_file, "no lock", .prepare = in_memory),

@@ -17,3 +17,33 @@ pub(crate) use crate::syscall::call;
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// The timed code of a case of another version, which has no instance either.
+pub(crate) const NOT_TIMED: Timed = Timed::Whole("");
+
+/// An enumeration of the words that a parameter can be.
+macro_rules! words {
+    ($(#[$about:meta])* enum $name:ident($key:literal) { $($variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        enum $name {
+            $($variant),+
+        }
+
+        impl $name {
+            const WORDS: &'static [&'static str] = &[$($word),+];
+        }
+
+        impl TryFrom<&Params> for $name {
+            type Error = Refusal;
+
+            fn try_from(params: &Params) -> Result<Self> {
+                match word(params, $key) {
+                    $($word => Ok(Self::$variant),)+
+                    other => Err(fail!("{} is {other:?}, and none of {}", $key, Self::WORDS.join(", "))),
+                }
+            }
+        }
+    };
+}
+pub(crate) use words;

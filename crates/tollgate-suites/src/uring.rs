@@ -2,7 +2,7 @@
 //!
 //! Timed loops are instructions on the ring's own words ([`Ring::words`]), whose addresses the crate io-uring keeps to itself.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::{io, sync::atomic::AtomicU32};
 
@@ -16,10 +16,8 @@ const IORING_FEAT_SINGLE_MMAP: u32 = 1;
 const SQE: usize = 64;
 const CQE: usize = 16;
 const IORING_OP_FSYNC: u8 = 3;
-const IORING_OP_POLL_ADD: u8 = 6;
 const IORING_OP_READ: u8 = 22;
 const IORING_OP_WRITE: u8 = 23;
-const IORING_OP_MSG_RING: u8 = 40;
 /// The next entry starts when this one has completed.
 const IOSQE_IO_LINK: u8 = 1 << 2;
 const IORING_ENTER_GETEVENTS: u32 = 1;
@@ -116,11 +114,6 @@ impl Ring {
         })
     }
 
-    /// Its descriptor, for messages from another ring.
-    pub fn descriptor(&self) -> BorrowedFd<'_> {
-        self.descriptor.as_fd()
-    }
-
     /// A loop's words: the descriptor, the batch, and the addresses of submission tail, completion head and
     /// completion tail.
     pub fn words(&self, batch: u64) -> [u64; 7] {
@@ -166,44 +159,6 @@ impl Ring {
         true
     }
 
-    /// Makes entry `index` a poll of a file for what can be read, which completes once with `tag`. False if there is no such entry.
-    pub fn set_poll(&mut self, index: u32, file: RawFd, tag: u64) -> bool {
-        if index >= self.count {
-            return false;
-        }
-        let entry = Entry {
-            opcode: IORING_OP_POLL_ADD,
-            file,
-            // poll32_events: in a little-endian machine the mask itself.
-            operation_flags: libc::POLLIN as u32,
-            user_data: tag,
-            ..Entry::default()
-        };
-        // SAFETY: the entry lies within the mapping of entries, which the kernel only reads when it is submitted.
-        unsafe { self.entries.address().add(index as usize * SQE).cast::<Entry>().write_volatile(entry) };
-        true
-    }
-
-    /// Submits the first `batch` entries without waiting; see [`Ring::submit_and_wait`].
-    pub fn submit(&mut self, batch: u32) -> io::Result<u32> {
-        let tail = self.word(self.tail);
-        tail.store(tail.load(Relaxed).wrapping_add(batch), Release);
-        self.enter(batch, 0)
-    }
-
-    /// For a loop that reads completions: the address of the first, and the mask of the ring's indices.
-    pub fn completion_words(&self) -> [u64; 2] {
-        let first = self.rings.address() as u64 + u64::from(self.completions);
-        [first, u64::from(self.word(self.completion_mask).load(Relaxed))]
-    }
-
-    /// Completions that are not consumed; a number near 2^32 where a loop has consumed more than there were.
-    pub fn unconsumed(&self) -> u32 {
-        self.word(self.completion_tail)
-            .load(Acquire)
-            .wrapping_sub(self.word(self.completion_head).load(Relaxed))
-    }
-
     /// Submits the first `batch` entries and waits for all of them. The tail of the ring must be a multiple of the
     /// number of entries, as after batches of all entries.
     #[inline(always)]
@@ -240,7 +195,6 @@ impl Ring {
                 What::Read => IORING_OP_READ,
                 What::Write => IORING_OP_WRITE,
                 What::Fsync => IORING_OP_FSYNC,
-                What::Message => IORING_OP_MSG_RING,
             },
             flags: if request.is_linked { IOSQE_IO_LINK } else { 0 },
             file: request.file,
@@ -300,8 +254,6 @@ pub(crate) enum What {
     Write,
     /// fsync(2) of the file.
     Fsync,
-    /// A completion in the ring that the file is, whose tag is the offset (IORING_MSG_DATA, since Linux 5.18).
-    Message,
 }
 
 /// An operation on a file.

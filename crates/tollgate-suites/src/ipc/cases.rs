@@ -53,10 +53,7 @@ pub fn of_throughput(machine: &Topology) -> (Vec<Params>, Vec<Params>) {
     all(machine, |means| means.is_queue).into_iter().partition(|case| word(case, "between") == PROCESSES)
 }
 
-/// The boundaries that messages cross which are kept for a receiver.
-pub const KEPT: &[Boundary] = CROSSED.split_at(CROSSED.len() - 2).0;
-
-/// The boundaries that any message crosses. The last two are of channels that keep none.
+/// The boundaries that messages cross.
 pub const CROSSED: &[Boundary] = &[
     KernelEntry,
     SystemCall,
@@ -70,8 +67,6 @@ pub const CROSSED: &[Boundary] = &[
     CacheLine,
     InterProcessorInterrupt,
     IdleExit,
-    IoUring,
-    SignalSend,
 ];
 
 /// Whether a case crosses a boundary.

@@ -4,8 +4,6 @@ mod counter;
 mod datagram;
 mod memory;
 mod queue;
-mod ring;
-mod signal;
 mod stream;
 mod word;
 
@@ -184,8 +182,6 @@ const WORD: &[u64] = &[4];
 pub static ALL: &[Means] = &[
     PIPE,
     Means { name: "socketpair", ends: |_| stream::socketpair(), ..SOCKET },
-    Means { name: "socketpair-dgram", ends: |_| datagram::socketpair(libc::SOCK_DGRAM), ..SOCKET },
-    Means { name: "socketpair-seqpacket", ends: |_| datagram::socketpair(libc::SOCK_SEQPACKET), ..SOCKET },
     Means { name: "unix", ends: |order| stream::unix(order.context), ..SOCKET },
     Means { name: "tcp", ends: |_| stream::tcp(), ..SOCKET },
     Means { name: "udp", bytes: SMALL, ends: |_| datagram::udp(), ..SOCKET },
@@ -204,24 +200,6 @@ pub static ALL: &[Means] = &[
         crosses: &[KernelEntry, SystemCall, KernelCode],
         is_queue: false,
         ends: |order| word::words(order.is_private),
-        ..PIPE
-    },
-    Means {
-        name: "signal",
-        calls: "rt_tgsigqueueinfo(2), rt_sigtimedwait(2)",
-        bytes: NUMBER,
-        crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, SignalSend],
-        is_queue: false,
-        ends: |_| signal::signals(),
-        ..PIPE
-    },
-    Means {
-        name: "io_uring",
-        calls: "io_uring_enter(2)",
-        bytes: NUMBER,
-        crosses: &[KernelEntry, SystemCall, KernelCode, IoUring],
-        is_queue: false,
-        ends: |_| ring::rings(),
         ..PIPE
     },
     Means {

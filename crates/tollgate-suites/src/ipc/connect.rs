@@ -42,9 +42,9 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     source: "connect(2); accept(2); tcp(7); unix(7); lmbench, lat_connect.c and lat_unix_connect.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, Socket],
     timed: |_| Timed::Loop { code: TimedLoop::Long(connect_and_close), instruction: "syscall", times: 5 },
-    cases: |_| each_word("by", &["tcp", "unix"]),
+    cases: |_| each_word("by", By::WORDS),
     kind: Kind::Instance(|timed, params, _| {
-        let connections = Connections::new(word(params, "by"))?;
+        let connections = Connections::new(By::try_from(params)?)?;
         let words = connections.words();
         // SAFETY: the kernel reads the address, which lies in the box that the hooks keep.
         let timed = unsafe { Loop::new(timed, words, None, any) }?;
@@ -54,6 +54,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
+words! {
+    enum By("by") { Tcp = "tcp", Unix = "unix" }
+}
+
 struct Connections {
     listener: Listener,
     /// Of the next connection that is checked.
@@ -61,10 +65,10 @@ struct Connections {
 }
 
 impl Connections {
-    fn new(by: &str) -> Result<Self> {
+    fn new(by: By) -> Result<Self> {
         let listener = match by {
-            "tcp" => Listener::tcp(),
-            _ => Listener::unix(),
+            By::Tcp => Listener::tcp(),
+            By::Unix => Listener::unix(),
         };
         let connections = Self { listener: listener.or_refused("no socket can listen here")?, number: 0 };
         connections.try_one()?;
@@ -125,8 +129,8 @@ mod tests {
     use super::*;
     use crate::testing::ready;
 
-    fn each(test: impl Fn(&str, Connections)) {
-        for by in ["tcp", "unix"] {
+    fn each(test: impl Fn(By, Connections)) {
+        for by in [By::Tcp, By::Unix] {
             if let Some(connections) = ready(by, Connections::new(by)) {
                 test(by, connections);
             }
@@ -144,11 +148,12 @@ mod tests {
     fn connections_are_made_and_nothing_is_left_of_them() {
         each(|by, connections| {
             let port = port(&connections.listener);
-            assert!(run(connections, 50).is_ok_and(|batch| batch.work > 0), "{by}");
+            assert!(run(connections, 50).is_ok_and(|batch| batch.work > 0), "{by:?}");
             let Ok(table) = std::fs::read_to_string("/proc/net/tcp") else {
                 return eprintln!("skipped: no /proc/net/tcp");
             };
-            let left: Vec<&str> = table.lines().filter(|line| by == "tcp" && line.contains(&port)).collect();
+            let left: Vec<&str> =
+                table.lines().filter(|line| by == By::Tcp && line.contains(&port)).collect();
             assert!(left.is_empty(), "{left:?}");
         });
     }
@@ -172,11 +177,11 @@ mod tests {
             let mut timed = timed.expect("a loop").with_hooks(Verified::new(connections)).here();
             let began = std::time::Instant::now();
             let Err(Refusal::Fail(why)) = timed.batch(Clock::Kernel, Order::new(TIMES)) else {
-                panic!("{by}: a failure")
+                panic!("{by:?}: a failure")
             };
-            assert!(why.contains("failed in one of"), "{by}: {why}");
+            assert!(why.contains("failed in one of"), "{by:?}: {why}");
             // With waits of two seconds it would be half an hour.
-            assert!(began.elapsed().as_secs() < 60, "{by}");
+            assert!(began.elapsed().as_secs() < 60, "{by:?}");
         });
     }
 
@@ -184,16 +189,16 @@ mod tests {
     fn a_connection_more_or_less_fails() {
         each(|by, connections| {
             let stray = connections.listener.client().expect("a connection");
-            let Err(Refusal::Fail(why)) = run(connections, 5) else { panic!("{by}: a failure") };
+            let Err(Refusal::Fail(why)) = run(connections, 5) else { panic!("{by:?}: a failure") };
             // The stray one is accepted in the place of the first of the loop.
-            assert!(why.contains("more connections"), "{by}: {why}");
+            assert!(why.contains("more connections"), "{by:?}: {why}");
             drop(stray);
         });
         each(|by, connections| {
             // SAFETY: shutdown(2) takes numbers.
             unsafe { libc::shutdown(connections.listener.descriptor(), libc::SHUT_RDWR) };
-            let Err(Refusal::Fail(why)) = run(connections, 5) else { panic!("{by}: a failure") };
-            assert!(why.contains("failed in one of"), "{by}: {why}");
+            let Err(Refusal::Fail(why)) = run(connections, 5) else { panic!("{by:?}: a failure") };
+            assert!(why.contains("failed in one of"), "{by:?}: {why}");
         });
     }
 }

@@ -1,8 +1,7 @@
 //! Bytes that go from a file or from memory through a pipe into memory, with a copy at each step or with pages that change hands.
 //!
 //! The pipe is always read by read(2) into the receiver's memory, which is the one copy that all have. What stands before it differs:
-//! read(2) and write(2) copy twice, splice(2) and sendfile(2) put the file's pages into the pipe, vmsplice(2) the sender's, and tee(2)
-//! those that are in another pipe.
+//! read(2) and write(2) copy twice, splice(2) and sendfile(2) put the file's pages into the pipe, and vmsplice(2) the sender's.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -69,45 +68,31 @@ timed_loop! {
         "add [r13 + 40], rax"
 }
 
-timed_loop! {
-    /// tee(2) of what is in another pipe and stays there, read(2). Word 0: that pipe.
-    tee: called
-        // SPLICE_F_NONBLOCK
-        "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov rdx, [r13 + 32]", "mov r10d, 2", "mov eax, 276",
-        "syscall",
-        "add [r13 + 40], rax",
-        "mov rdi, [r13 + 16]", "mov rsi, [r13 + 48]", "mov rdx, [r13 + 32]", "xor eax, eax",
-        "syscall",
-        "add [r13 + 40], rax"
-}
-
 /// Words of the results.
 const BYTES: usize = 5;
 /// Copies between new bytes and a batch.
 const WARM_UP: usize = 2;
 
-const METHODS: [&str; 5] = ["read-write", "splice", "sendfile", "vmsplice", "tee"];
+words! {
+    enum Method("by") { ReadWrite = "read-write", Splice = "splice", Sendfile = "sendfile", Vmsplice = "vmsplice" }
+}
+
 /// The bytes that a pipe has room for, unless it is told otherwise (pipe(7)).
 const USUAL: u64 = 64 << 10;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "ipc/copy",
-    operation: "So many bytes into a pipe and out of it by read, by one thread: from a cached file by pread and write, by splice or by sendfile; from memory by vmsplice; from another pipe by tee.",
+    operation: "So many bytes into a pipe and out of it by read, by one thread: from a cached file by pread and write, by splice or by sendfile; from memory by vmsplice.",
     avoid: "Send files by splice or sendfile, and share memory where both sides may.",
-    source: "splice(2); sendfile(2); vmsplice(2); tee(2); pipe(7); fs/splice.c",
+    source: "splice(2); sendfile(2); vmsplice(2); pipe(7); fs/splice.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, PageCache],
-    crossed_in: |params, boundary| {
-        boundary != PageCache || matches!(word(params, "by"), "read-write" | "splice" | "sendfile")
-    },
-    timed: |params| {
-        let (code, times) = match word(params, "by") {
-            "read-write" => (read_write, 3),
-            "splice" => (splice, 2),
-            "sendfile" => (sendfile, 2),
-            "vmsplice" => (vmsplice, 2),
-            _ => (tee, 2),
-        };
-        Timed::Loop { code: TimedLoop::Long(code), instruction: "syscall", times }
+    crossed_in: |params, boundary| boundary != PageCache || Method::try_from(params) != Ok(Method::Vmsplice),
+    timed: |params| match Method::try_from(params) {
+        Ok(method) => {
+            let (code, times) = method.code();
+            Timed::Loop { code: TimedLoop::Long(code), instruction: "syscall", times }
+        }
+        Err(_) => NOT_TIMED,
     },
     cases: |_| rows(&[4 << 10, USUAL]),
     thorough_cases: |_| rows(&[1 << 20]),
@@ -116,7 +101,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     },
     bytes: |params| Some(number(params, "bytes")),
     kind: Kind::Instance(|timed, params, _| {
-        let copies = Copies::new(word(params, "by"), number(params, "bytes") as usize)?;
+        let copies = Copies::new(Method::try_from(params)?, number(params, "bytes") as usize)?;
         let words = copies.words();
         // SAFETY: the kernel reads and writes memory of the copies, which the hooks keep.
         let timed = unsafe { Loop::new(timed, words, None, any) }?;
@@ -127,9 +112,21 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
+impl Method {
+    /// Its loop, and the calls in it.
+    fn code(self) -> (LongLoop, usize) {
+        match self {
+            Self::ReadWrite => (read_write, 3),
+            Self::Splice => (splice, 2),
+            Self::Sendfile => (sendfile, 2),
+            Self::Vmsplice => (vmsplice, 2),
+        }
+    }
+}
+
 fn rows(bytes: &[u64]) -> Vec<Params> {
     let case = |by: &str, bytes: u64| params(&[("by", by.into()), ("bytes", bytes.into())]);
-    METHODS.iter().flat_map(|by| bytes.iter().map(move |&bytes| case(by, bytes))).collect()
+    Method::WORDS.iter().flat_map(|by| bytes.iter().map(move |&bytes| case(by, bytes))).collect()
 }
 
 struct Copies {
@@ -149,24 +146,18 @@ enum Source {
     Sendfile(File),
     /// Memory, and its struct iovec.
     Memory(Mapping, Box<[u64; 2]>),
-    /// A pipe's ends to read and to write.
-    Pipe(OwnedFd, OwnedFd),
 }
 
 impl Copies {
-    fn new(by: &str, bytes: usize) -> Result<Self> {
-        let source = match by {
-            "read-write" => Source::ReadWrite(file()?, memory(bytes)?),
-            "splice" => Source::Splice(file()?),
-            "sendfile" => Source::Sendfile(file()?),
-            "vmsplice" => {
+    fn new(method: Method, bytes: usize) -> Result<Self> {
+        let source = match method {
+            Method::ReadWrite => Source::ReadWrite(file()?, memory(bytes)?),
+            Method::Splice => Source::Splice(file()?),
+            Method::Sendfile => Source::Sendfile(file()?),
+            Method::Vmsplice => {
                 let memory = memory(bytes)?;
                 let vector = [memory.address() as u64, bytes as u64];
                 Source::Memory(memory, Box::new(vector))
-            }
-            _ => {
-                let (out, into) = pipe(bytes)?;
-                Source::Pipe(out, into)
             }
         };
         let mut copies = Self { source, bytes, pipe: pipe(bytes)?, received: memory(bytes)?, seed: 0 };
@@ -180,7 +171,6 @@ impl Copies {
             Source::ReadWrite(file, between) => (file.as_raw_fd(), between.address() as u64),
             Source::Splice(file) | Source::Sendfile(file) => (file.as_raw_fd(), 0),
             Source::Memory(_, vector) => (-1, vector.as_ptr() as u64),
-            Source::Pipe(out, _) => (out.as_raw_fd(), 0),
         };
         let (out, into) = (self.pipe.0.as_raw_fd() as u64, self.pipe.1.as_raw_fd() as u64);
         [from as u64, into, out, extra, self.bytes as u64, 0, self.received.address() as u64]
@@ -202,18 +192,6 @@ impl Copies {
             Source::Memory(memory, _) => {
                 bytes_of(memory, self.bytes).copy_from_slice(&data);
                 Ok(())
-            }
-            Source::Pipe(out, into) => {
-                let mut old = vec![0; self.bytes];
-                while read(out, &mut old)? > 0 {}
-                // SAFETY: the kernel reads so many bytes.
-                let written = checked(unsafe {
-                    libc::write(into.as_raw_fd(), data.as_ptr().cast(), self.bytes)
-                } as i64);
-                match written.or_refused("a write into a pipe is refused")? {
-                    whole if whole == self.bytes => Ok(()),
-                    less => Err(fail!("a pipe took {less} of {} bytes", self.bytes)),
-                }
             }
         }
     }
@@ -251,7 +229,6 @@ impl Copies {
                 Source::Memory(_, vector) => {
                     ("vmsplice(2)", libc::vmsplice(into, vector.as_ptr().cast(), 1, flags))
                 }
-                Source::Pipe(out, _) => ("tee(2)", libc::tee(out.as_raw_fd(), into, self.bytes, flags)),
             }
         };
         let moved = checked(moved as i64).or_refused(&format!("{call} into a pipe is refused"))?;
@@ -366,9 +343,9 @@ mod tests {
     use super::*;
     use crate::testing::ready;
 
-    fn run(by: &str, copies: Copies, times: u64) -> Result<Batch> {
+    fn run(case: &Params, copies: Copies, times: u64) -> Result<Batch> {
         let words = copies.words();
-        let timed = (BENCHMARK.timed)(&params(&[("by", by.into())]));
+        let timed = (BENCHMARK.timed)(case);
         // SAFETY: as in the benchmark.
         let timed = unsafe { Loop::new(timed, words, None, any) }?;
         timed.with_hooks(Verified::new(copies)).here().batch(Clock::Kernel, Order::new(times))
@@ -377,36 +354,34 @@ mod tests {
     #[test]
     fn all_bytes_come_out_of_the_pipe() {
         for case in BENCHMARK.cases_in(Extent::Thorough, &Topology::default()) {
-            let (by, bytes) = (word(&case, "by"), number(&case, "bytes") as usize);
-            let Some(copies) = ready(&case, Copies::new(by, bytes)) else { continue };
-            let batch = run(by, copies, 5);
+            let method = Method::try_from(&case).expect("a method");
+            let Some(copies) = ready(&case, Copies::new(method, number(&case, "bytes") as usize)) else {
+                continue;
+            };
+            let batch = run(&case, copies, 5);
             assert!(batch.as_ref().is_ok_and(|batch| batch.work > 0), "{case:?}: {batch:?}");
         }
     }
 
     #[test]
     fn a_byte_more_or_less_or_another_one_fails() {
-        for by in METHODS {
-            let copies = || ready(by, Copies::new(by, 4 << 10));
+        for case in rows(&[4 << 10]) {
+            let (method, by) = (Method::try_from(&case).expect("a method"), word(&case, "by"));
+            let copies = || ready(by, Copies::new(method, 4 << 10));
             let Some(stray) = copies() else { continue };
             // SAFETY: the kernel reads one byte.
             assert_eq!(unsafe { libc::write(stray.pipe.1.as_raw_fd(), c"!".as_ptr().cast(), 1) }, 1);
-            assert!(run(by, stray, 3).is_err(), "{by}: a byte more");
+            assert!(run(&case, stray, 3).is_err(), "{by}: a byte more");
 
             let Some(mut lost) = copies() else { continue };
             lost.pipe.1 = File::create("/dev/null").expect("it is there").into();
-            assert!(run(by, lost, 3).is_err(), "{by}: all bytes lost");
+            assert!(run(&case, lost, 3).is_err(), "{by}: all bytes lost");
 
             let Some(mut other) = copies() else { continue };
             let mut context = LoopContext { words: other.words(), result: 0 };
             other.before(&mut context).expect("ready");
-            let Timed::Loop { code: TimedLoop::Long(code), .. } =
-                (BENCHMARK.timed)(&params(&[("by", by.into())]))
-            else {
-                panic!("a loop of {by}")
-            };
             // SAFETY: as in the benchmark.
-            unsafe { code.run(3, &mut context) };
+            unsafe { method.code().0.run(3, &mut context) };
             assert_eq!(other.after(&context, 3), Ok(()), "{by}");
             assert!(other.after(&context, 4).is_err(), "{by}: one time less");
             bytes_of(&mut other.received, 4 << 10)[100] ^= 1;

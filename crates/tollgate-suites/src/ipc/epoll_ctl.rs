@@ -38,15 +38,20 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Add a descriptor once; use EPOLLET or EPOLLEXCLUSIVE in the place of EPOLLONESHOT, which has to be armed again.",
     source: "epoll_ctl(2); perf bench epoll ctl; fs/eventpoll.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, UserCopy],
-    crossed_in: |params, boundary| boundary != KernelAllocation || word(params, "op") == "add-delete",
-    timed: |params| match word(params, "op") {
-        "modify" => Timed::once("syscall", TimedLoop::Long(modify)),
-        _ => Timed::Loop { code: TimedLoop::Long(add_and_delete), instruction: "syscall", times: 2 },
+    crossed_in: |params, boundary| {
+        boundary != KernelAllocation || Change::try_from(params) != Ok(Change::Modify)
     },
-    cases: |_| each_word("op", &["modify", "add-delete"]),
+    timed: |params| match Change::try_from(params) {
+        Ok(change) => {
+            let (code, times) = change.code();
+            Timed::Loop { code: TimedLoop::Long(code), instruction: "syscall", times }
+        }
+        Err(_) => NOT_TIMED,
+    },
+    cases: |_| each_word("op", Change::WORDS),
     in_everything: |_, _| false,
     kind: Kind::Instance(|timed, params, _| {
-        let watched = Watched::new(word(params, "op") == "modify")?;
+        let watched = Watched::new(Change::try_from(params)? == Change::Modify)?;
         let words = watched.words();
         // SAFETY: the kernel reads the event, which lies in a box that the hooks keep.
         let timed = unsafe { Loop::new(timed, words, None, any) }?;
@@ -55,6 +60,20 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     absence: killed_by_filter,
     ..PLAIN
 };
+
+words! {
+    enum Change("op") { Modify = "modify", AddDelete = "add-delete" }
+}
+
+impl Change {
+    /// Its loop, and the calls in it.
+    fn code(self) -> (LongLoop, usize) {
+        match self {
+            Self::Modify => (modify, 1),
+            Self::AddDelete => (add_and_delete, 2),
+        }
+    }
+}
 
 struct Watched {
     instance: OwnedFd,
@@ -125,12 +144,10 @@ mod tests {
     #[test]
     fn the_instance_is_as_before_and_a_failed_change_fails() {
         for case in (BENCHMARK.cases)(&Topology::default()) {
-            let is_there = word(&case, "op") == "modify";
+            let change = Change::try_from(&case).expect("a change");
+            let (is_there, (code, _)) = (change == Change::Modify, change.code());
             let Some(mut watched) = ready(&case, Watched::new(is_there)) else { continue };
             let mut context = LoopContext { words: watched.words(), result: 0 };
-            let Timed::Loop { code: TimedLoop::Long(code), .. } = (BENCHMARK.timed)(&case) else {
-                panic!("a loop")
-            };
             // SAFETY: the words are those of the loop.
             unsafe { code.run(10, &mut context) };
             assert_eq!(watched.after(&context, 10), Ok(()), "{case:?}");

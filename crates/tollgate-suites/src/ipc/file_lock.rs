@@ -45,15 +45,15 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     avoid: "Between threads or processes that share memory, use a futex.",
     source: "fcntl(2), advisory record locking; flock(2); lmbench, lat_fcntl.c; will-it-scale, lock1.c; fs/locks.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, UserCopy],
-    crossed_in: |params, boundary| boundary != UserCopy || word(params, "by") != "flock",
-    timed: |params| {
-        let code = if word(params, "by") == "flock" { lock_file } else { lock_record };
-        Timed::Loop { code: TimedLoop::Long(code), instruction: "syscall", times: 2 }
+    crossed_in: |params, boundary| boundary != UserCopy || By::try_from(params) != Ok(By::Flock),
+    timed: |params| match By::try_from(params) {
+        Ok(by) => Timed::Loop { code: TimedLoop::Long(by.code()), instruction: "syscall", times: 2 },
+        Err(_) => NOT_TIMED,
     },
-    cases: |_| each_word("by", &["record", "open-file", "flock"]),
+    cases: |_| each_word("by", By::WORDS),
     in_everything: |_, _| false,
     kind: Kind::Instance(|timed, params, _| {
-        let locks = Locks::new(word(params, "by"))?;
+        let locks = Locks::new(By::try_from(params)?)?;
         let words = locks.words();
         // SAFETY: the kernel reads the structures, which lie in a box that the hooks keep.
         let timed = unsafe { Loop::new(timed, words, None, any) }?;
@@ -62,6 +62,19 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     absence: killed_by_filter,
     ..PLAIN
 };
+
+words! {
+    enum By("by") { Record = "record", OpenFile = "open-file", Flock = "flock" }
+}
+
+impl By {
+    fn code(self) -> LongLoop {
+        match self {
+            Self::Record | Self::OpenFile => lock_record,
+            Self::Flock => lock_file,
+        }
+    }
+}
 
 struct Locks {
     file: File,
@@ -72,11 +85,11 @@ struct Locks {
 }
 
 impl Locks {
-    fn new(by: &str) -> Result<Self> {
+    fn new(by: By) -> Result<Self> {
         let command = match by {
-            "record" => Some(libc::F_SETLK),
-            "open-file" => Some(libc::F_OFD_SETLK),
-            _ => None,
+            By::Record => Some(libc::F_SETLK),
+            By::OpenFile => Some(libc::F_OFD_SETLK),
+            By::Flock => None,
         };
         let file = memfd::create("tollgate-lock").or_refused("memfd_create(2) is refused")?;
         let locks = Self { file, command, records: record_lock::first_byte() };
@@ -141,13 +154,11 @@ mod tests {
     #[test]
     fn each_kind_locks_and_unlocks_and_a_lock_that_stays_fails() {
         for case in (BENCHMARK.cases)(&Topology::default()) {
-            let Some(mut locks) = ready(&case, Locks::new(word(&case, "by"))) else { continue };
+            let by = By::try_from(&case).expect("a kind");
+            let Some(mut locks) = ready(&case, Locks::new(by)) else { continue };
             let mut context = LoopContext { words: locks.words(), result: 0 };
-            let Timed::Loop { code: TimedLoop::Long(code), .. } = (BENCHMARK.timed)(&case) else {
-                panic!("a loop")
-            };
             // SAFETY: the words are those of the loop.
-            unsafe { code.run(10, &mut context) };
+            unsafe { by.code().run(10, &mut context) };
             assert_eq!(locks.after(&context, 10), Ok(()), "{case:?}");
             locks.once(0).expect("a lock");
             match locks.is_held() {
@@ -160,7 +171,7 @@ mod tests {
             // Not a file.
             context.words[0] = u64::MAX;
             // SAFETY: as above.
-            unsafe { code.run(1, &mut context) };
+            unsafe { by.code().run(1, &mut context) };
             assert!(locks.after(&context, 1).is_err(), "{case:?}");
         }
     }

@@ -7,7 +7,6 @@ mod cases;
 mod channel;
 mod connect;
 mod copy;
-mod descriptor;
 mod endpoint;
 mod epoll_ctl;
 mod file_lock;
@@ -25,7 +24,6 @@ pub(crate) static SUITE: Suite = Suite {
     about: "Communication between threads and between processes.",
     benchmarks: &[
         &connect::BENCHMARK,
-        &descriptor::BENCHMARK,
         &wait::BENCHMARK,
         &epoll_ctl::BENCHMARK,
         &copy::BENCHMARK,

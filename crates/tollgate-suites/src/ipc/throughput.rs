@@ -1,6 +1,6 @@
 //! Messages in one direction: lmbench's bw_pipe, bw_unix and bw_tcp, perf bench sched messaging.
 
-use super::cases::{KEPT, PROCESSES, crossed_in, is_one_of, of_throughput, timed};
+use super::cases::{CROSSED, PROCESSES, crossed_in, is_one_of, of_throughput, timed};
 use super::peer::Part;
 use super::talk::{COUNTERS, Talk};
 use crate::prelude::*;
@@ -10,7 +10,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     operation: "One message of so many bytes, of many that a peer takes one by one without an answer; the time ends when it has all. By UDP it answers every 16th, or datagrams would be dropped.",
     avoid: "Send larger messages, up to what the channel holds, and pass large data in shared memory.",
     source: "pipe(7); unix(7); tcp(7); mq_overview(7); McVoy and Staelin, lmbench, USENIX 1996 (bw_pipe, bw_unix, bw_tcp)",
-    crosses: KEPT,
+    crosses: CROSSED,
     crossed_in,
     timed,
     counters: COUNTERS,

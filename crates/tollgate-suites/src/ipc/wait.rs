@@ -1,4 +1,4 @@
-//! The wait for one of many descriptors: select(2), poll(2), epoll(7) and polls by io_uring.
+//! The wait for one of many descriptors: select(2), poll(2) and epoll(7).
 //!
 //! One descriptor is ready in each call, so that none sleeps. lmbench's lat_select has all of them ready, for writing, and nothing to
 //! wait for either: what both show is the time that the call needs for each descriptor that it is asked about.
@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex};
 use super::endpoint::{Subject, Verified};
 use crate::descriptor::{eventfd, owned};
 use crate::prelude::*;
-use crate::uring::{self, Ring};
 
 timed_loop! {
     /// poll(2) without a time to wait. Word 0: the array; 1: its length; 2: the results, added up.
@@ -47,54 +46,34 @@ timed_loop! {
         "add [r13 + 16], rax"
 }
 
-timed_loop! {
-    /// Submits the poll of one descriptor again, which completes at once, and consumes its completion. Word 0: the ring's descriptor;
-    /// 1: submission tail; 2: completion head (both addresses); 3: the address of the completions; 4: their mask; 5: the results of the
-    /// call and of its completion, added up.
-    poll_again: called
-        "mov rbx, [r13 + 8]", "add dword ptr [rbx], 1",
-        // IORING_ENTER_GETEVENTS, and no completion that is waited for.
-        "mov rdi, [r13]", "mov esi, 1", "xor edx, edx", "mov r10d, 1", "xor r8d, r8d", "xor r9d, r9d", "mov eax, 426",
-        "syscall",
-        "add [r13 + 40], rax",
-        // A completion has 16 bytes, with the result at 8.
-        "mov rbx, [r13 + 16]", "mov ecx, [rbx]", "mov rdx, rcx", "and rdx, [r13 + 32]",
-        "add rdx, rdx", "mov rsi, [r13 + 24]", "mov eax, [rsi + rdx*8 + 8]", "add [r13 + 40], rax",
-        "add ecx, 1", "mov [rbx], ecx"
+words! {
+    enum Method("by") { Select = "select", Poll = "poll", Epoll = "epoll" }
 }
-
-const METHODS: [&str; 4] = ["select", "poll", "epoll", "io_uring"];
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "ipc/wait",
-    operation: "One call that asks which of so many eventfds can be read, of which the last can; it does not sleep. io_uring has polls of the others in flight and submits that of the last again.",
-    avoid: "Use epoll or io_uring, which are told of each descriptor once; take several events with each call.",
-    source: "select(2); poll(2); epoll_wait(2); io_uring_enter(2), IORING_OP_POLL_ADD; lmbench, lat_select.c; fs/select.c, fs/eventpoll.c",
-    crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, IoUring],
-    crossed_in: |params, boundary| match boundary {
-        IoUring => word(params, "by") == "io_uring",
-        UserCopy => matches!(word(params, "by"), "select" | "poll"),
-        _ => true,
-    },
-    timed: |params| match word(params, "by") {
-        "select" => Timed::once("syscall", TimedLoop::Long(select)),
-        "poll" => Timed::once("syscall", TimedLoop::Long(poll)),
-        "epoll" => Timed::once("syscall", TimedLoop::Long(epoll_wait)),
-        _ => Timed::Together { code: poll_again, instruction: "syscall", times: 1 },
+    operation: "One call that asks which of so many eventfds can be read, of which the last can; it does not sleep.",
+    avoid: "Use epoll, which is told of each descriptor once; take several events with each call.",
+    source: "select(2); poll(2); epoll_wait(2); lmbench, lat_select.c; fs/select.c, fs/eventpoll.c",
+    crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy],
+    crossed_in: |params, boundary| boundary != UserCopy || Method::try_from(params) != Ok(Method::Epoll),
+    timed: |params| match Method::try_from(params) {
+        Ok(method) => Timed::once("syscall", TimedLoop::Long(method.code())),
+        Err(_) => NOT_TIMED,
     },
     cases: |_| rows(&[10, 100, 1000]),
     // More than an fd_set has bits, and more than a process may usually have open.
     thorough_cases: |_| rows(&[4000]),
-    in_everything: |params, _| number(params, "descriptors") == 100 && word(params, "by") != "io_uring",
+    in_everything: |params, _| number(params, "descriptors") == 100,
     kind: Kind::Instance(|timed, params, _| {
-        let (by, count) = (word(params, "by").to_owned(), number(params, "descriptors") as usize);
+        let (method, count) = (Method::try_from(params)?, number(params, "descriptors") as usize);
         let made = Arc::new(Mutex::new(None));
         let waits = Waits { made: Arc::clone(&made), words: [0; 7] };
         // SAFETY: the words are those that `Asked` has for this loop, and it lives as long as the hooks.
         let timed = unsafe { Loop::new(timed, [0; 7], None, any) }?.with_hooks(Verified::new(waits));
         timed.in_thread(move || {
             own_table()?;
-            *locked(&made) = Some(Asked::new(&by, count)?);
+            *locked(&made) = Some(Asked::new(method, count)?);
             Ok(())
         })
     }),
@@ -102,9 +81,19 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
+impl Method {
+    fn code(self) -> LongLoop {
+        match self {
+            Self::Select => select,
+            Self::Poll => poll,
+            Self::Epoll => epoll_wait,
+        }
+    }
+}
+
 fn rows(numbers: &[u64]) -> Vec<Params> {
     let case = |by: &str, count: u64| params(&[("by", by.into()), ("descriptors", count.into())]);
-    METHODS.iter().flat_map(|by| numbers.iter().map(move |&count| case(by, count))).collect()
+    Method::WORDS.iter().flat_map(|by| numbers.iter().map(move |&count| case(by, count))).collect()
 }
 
 /// An empty table of descriptors: select(2) needs low numbers, and other instances of the process have descriptors too.
@@ -124,7 +113,6 @@ enum Call {
     Select { kept: Box<Set>, asked: Box<Set>, time: Box<libc::timeval> },
     Poll(Vec<libc::pollfd>),
     Epoll { instance: OwnedFd, events: Box<[libc::epoll_event; 8]> },
-    Uring(Ring),
 }
 
 /// The bits of an fd_set.
@@ -132,18 +120,17 @@ type Set = [u64; libc::FD_SETSIZE / 64];
 
 impl Asked {
     /// So many descriptors, of which the last can be read.
-    fn new(by: &str, count: usize) -> Result<Self> {
+    fn new(method: Method, count: usize) -> Result<Self> {
         let mut files = Vec::with_capacity(count);
         for number in 1..=count {
             let ready = libc::c_uint::from(number == count);
             let file = eventfd(ready, libc::EFD_NONBLOCK).map_err(|error| refused(count, &error))?;
             files.push(file);
         }
-        let call = match by {
-            "select" => Call::select(&files)?,
-            "poll" => Call::Poll(files.iter().map(|file| asked(file.as_raw_fd())).collect()),
-            "epoll" => Call::epoll(&files)?,
-            _ => Call::uring(&files)?,
+        let call = match method {
+            Method::Select => Call::select(&files)?,
+            Method::Poll => Call::Poll(files.iter().map(|file| asked(file.as_raw_fd())).collect()),
+            Method::Epoll => Call::epoll(&files)?,
         };
         Ok(Self { files, call })
     }
@@ -164,11 +151,6 @@ impl Asked {
             Call::Epoll { instance, events } => {
                 [instance.as_raw_fd() as u64, events.as_mut_ptr() as u64, 0, 0, 0, 0, 0]
             }
-            Call::Uring(ring) => {
-                let ([descriptor, _, tail, head, ..], [first, mask]) =
-                    (ring.words(1), ring.completion_words());
-                [descriptor, tail, head, first, mask, 0, 0]
-            }
         })
     }
 
@@ -178,27 +160,24 @@ impl Asked {
             Call::Select { asked, .. } => asked.fill(0),
             Call::Poll(array) => array.iter_mut().for_each(|asked| asked.revents = 0),
             Call::Epoll { events, .. } => events.fill(libc::epoll_event { events: 0, u64: 0 }),
-            // A completion is consumed once.
-            Call::Uring(_) => {}
         }
     }
 
     /// Checks that so many calls named the last descriptor and no other.
     fn check(&mut self, words: &[u64; 7], calls: u64) -> Result<()> {
         let ready = self.ready()?;
-        let (results, expected, is_right) = match &mut self.call {
-            Call::Select { asked, .. } => (words[4], calls, **asked == bits([ready])?),
+        let (results, is_right) = match &mut self.call {
+            Call::Select { asked, .. } => (words[4], **asked == bits([ready])?),
             Call::Poll(array) => {
                 let right =
                     |asked: &libc::pollfd| asked.revents == if asked.fd == ready { libc::POLLIN } else { 0 };
-                (words[2], calls, array.iter().all(right))
+                (words[2], array.iter().all(right))
             }
-            Call::Epoll { events, .. } => (words[2], calls, { events[0].u64 } == ready as u64),
-            Call::Uring(ring) => (words[5], calls * (1 + libc::POLLIN as u64), ring.unconsumed() == 0),
+            Call::Epoll { events, .. } => (words[2], { events[0].u64 } == ready as u64),
         };
-        if results != expected {
+        if results != calls {
             return Err(fail!(
-                "the results of {calls} calls are {} in sum and should be {expected}",
+                "the results of {calls} calls are {} in sum and should be {calls}",
                 results as i64
             ));
         }
@@ -229,30 +208,6 @@ impl Call {
             checked(added).or_refused("epoll_ctl(2) is refused (fs.epoll.max_user_watches)")?;
         }
         Ok(Self::Epoll { instance, events: Box::new([libc::epoll_event { events: 0, u64: 0 }; 8]) })
-    }
-
-    /// Polls of all but the last are in flight, and that of the last is the ring's one entry.
-    fn uring(files: &[OwnedFd]) -> Result<Self> {
-        let mut ring = Ring::new(1).map_err(|error| match error.raw_os_error() {
-            Some(libc::EMFILE) => refused(files.len(), &error),
-            _ => uring::refused(&error),
-        })?;
-        for (number, file) in files.iter().enumerate() {
-            let is_last = number + 1 == files.len();
-            if ring.set_poll(0, file.as_raw_fd(), number as u64) && !is_last {
-                ring.submit(1).or_refused("io_uring_enter(2) is refused")?;
-            }
-        }
-        // What this kernel does not know completes at once, with an error.
-        let mut refusal = None;
-        ring.take_completions(|_, result| refusal = Some(result));
-        match refusal {
-            None => Ok(Self::Uring(ring)),
-            Some(result) => {
-                let error = io::Error::from_raw_os_error(-result);
-                Err(Refusal::new("a poll by io_uring is refused", &error))
-            }
-        }
     }
 }
 
@@ -348,35 +303,27 @@ mod tests {
 
     #[test]
     fn another_descriptor_that_is_ready_or_none_fails() {
-        for by in METHODS {
+        for by in [Method::Select, Method::Poll, Method::Epoll] {
             let Some(mut asked) = ready(by, Asked::new(by, 10)) else { continue };
             let words = asked.words().expect("words");
             let mut context = LoopContext { words, result: 0 };
-            let Some(code) = code_of(by) else { panic!("a loop of {by}") };
             let mut run = |asked: &mut Asked| {
                 asked.clear();
                 context.words = words;
                 // SAFETY: the words are those of the loop.
-                unsafe { code.run(3, &mut context) };
+                unsafe { by.code().run(3, &mut context) };
                 asked.check(&context.words, 3)
             };
-            assert_eq!(run(&mut asked), Ok(()), "{by}");
-            assert!(asked.check(&words, 3).is_err(), "{by}: no call was made");
+            assert_eq!(run(&mut asked), Ok(()), "{by:?}");
+            assert!(asked.check(&words, 3).is_err(), "{by:?}: no call was made");
             let file = |at: usize| File::from(asked.files[at].try_clone().expect("a descriptor"));
             let (other, last) = (file(4), file(9));
             (&other).write_all(&1_u64.to_ne_bytes()).expect("written");
-            assert!(run(&mut asked).is_err(), "{by}");
+            assert!(run(&mut asked).is_err(), "{by:?}");
             for mut file in [&other, &last] {
                 assert_eq!(file.read(&mut [0; 8]).expect("read"), 8);
             }
-            assert!(run(&mut asked).is_err(), "{by}: none is ready");
-        }
-    }
-
-    fn code_of(by: &str) -> Option<LongLoop> {
-        match (BENCHMARK.timed)(&params(&[("by", by.into())])) {
-            Timed::Loop { code: TimedLoop::Long(code), .. } | Timed::Together { code, .. } => Some(code),
-            _ => None,
+            assert!(run(&mut asked).is_err(), "{by:?}: none is ready");
         }
     }
 

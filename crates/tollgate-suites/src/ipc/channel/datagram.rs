@@ -1,27 +1,15 @@
-//! Datagrams: a call moves a whole message.
+//! Datagrams of UDP: a call moves a whole message.
 
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
 use super::super::endpoint::set;
 use super::{End, Ends, Fault, Outcome};
 use crate::prelude::*;
 
-/// A socket of this machine. A local sender waits while the receiver's queue is full (unix(7)); over loopback a datagram for which the
-/// receiver's buffer has no room is lost (udp(7)).
-struct Socket<const LOSES: bool>(OwnedFd);
-
-/// A pair of sockets of this type: SOCK_DGRAM or SOCK_SEQPACKET.
-pub fn socketpair(kind: libc::c_int) -> Result<Ends> {
-    let mut ends = [-1; 2];
-    // SAFETY: the kernel writes two numbers.
-    checked(unsafe { libc::socketpair(libc::AF_UNIX, kind | libc::SOCK_CLOEXEC, 0, ends.as_mut_ptr()) })
-        .or_refused("socketpair(2) is refused")?;
-    // SAFETY: the descriptors are new and have no other owner.
-    let [home, peer] = ends.map(|end| Socket::<false>(unsafe { OwnedFd::from_raw_fd(end) }));
-    Ok((Box::new(home), Box::new(peer)))
-}
+/// A socket over loopback: a datagram for which the receiver's buffer has no room is lost (udp(7)).
+struct Socket(UdpSocket);
 
 /// Datagrams that may wait at a receiver.
 const DATAGRAMS: u64 = 16;
@@ -66,11 +54,11 @@ pub fn udp() -> Result<Ends> {
     let (home, peer) = connect().or_refused("sockets of UDP over loopback are refused")?;
     make_room(&home)?;
     make_room(&peer)?;
-    Ok((Box::new(Socket::<true>(home.into())), Box::new(Socket::<true>(peer.into()))))
+    Ok((Box::new(Socket(home)), Box::new(Socket(peer))))
 }
 
-impl<const LOSES: bool> End for Socket<LOSES> {
-    const WINDOW: Option<u64> = if LOSES { Some(DATAGRAMS) } else { None };
+impl End for Socket {
+    const WINDOW: Option<u64> = Some(DATAGRAMS);
 
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> Outcome {
