@@ -14,7 +14,7 @@ use std::path::Path;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
+use clap::{Arg, ArgAction, Command, ValueHint};
 
 use self::environments::ENVIRONMENTS;
 pub use self::environments::{Named, say_used, with_names};
@@ -259,7 +259,13 @@ pub fn applied(
     let matches = command.clone().ignore_errors(true).try_get_matches_from(typed).ok();
     // Help and the version are asked for.
     let Some(matches) = matches else { return (typed.to_vec(), Vec::new()) };
-    let is_given = |id: &str| is_typed(command, &matches, &verb, id);
+    let of_verb = verb.iter().try_fold(&matches, |matches, name| matches.subcommand_matches(name));
+    // The options of all verbs are known to each.
+    let is_given = |id: &str| {
+        of_verb.is_some_and(|matches| {
+            matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
+        })
+    };
     // No found file gives one of them.
     let is_gate = |one: &Setting| GATES.contains(&one.id.as_str()) && is_of_it(one) && !one.words.is_empty();
     let is_gated = GATES.iter().any(|id| is_given(id)) || configuration.counting().0.into_iter().any(is_gate);
@@ -314,19 +320,6 @@ fn verb_of(command: &Command, words: &[OsString]) -> (Vec<String>, usize) {
         at += 1;
     }
     (verb, end)
-}
-
-fn is_typed(command: &Command, matches: &ArgMatches, verb: &[String], id: &str) -> bool {
-    let (mut matches, mut command) = (matches, command);
-    for name in verb {
-        let (Some(inner), Some(found)) = (matches.subcommand_matches(name), command.find_subcommand(name))
-        else {
-            return false;
-        };
-        (matches, command) = (inner, found);
-    }
-    // The options of all verbs are known to each.
-    matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
 fn say_refused(configuration: &Configuration, refused: &[(&Setting, &str)]) {
