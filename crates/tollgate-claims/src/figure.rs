@@ -159,9 +159,10 @@ impl Figure {
             Some(Bound::AtLeast) => "> ",
             None => "",
         };
-        match self.is_count {
-            true => format!("{bound}{} instr.", figures::instructions(self.value)),
-            false => format!("{bound}{}", figures::significant(self.value, 3)),
+        if self.is_count {
+            format!("{bound}{} instr.", figures::instructions(self.value))
+        } else {
+            format!("{bound}{}", figures::significant(self.value, 3))
         }
     }
 

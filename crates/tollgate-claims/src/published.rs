@@ -136,10 +136,7 @@ impl Program {
 impl Correction {
     /// The option of a compiler.
     pub fn option(&self, is_go: bool) -> String {
-        match is_go {
-            true => format!("-ldflags=-X main.{}=1", self.flag),
-            false => format!("-D{}", self.flag),
-        }
+        if is_go { format!("-ldflags=-X main.{}=1", self.flag) } else { format!("-D{}", self.flag) }
     }
 }
 

@@ -151,9 +151,10 @@ impl Quantity {
 
     /// The patterns of the cases that it needs and no run was asked for, but those that are measured on request only.
     pub fn to_measure(&self, known: &Known) -> Vec<String> {
-        match self.is_on_request() {
-            true => Vec::new(),
-            false => self.evaluate(known).err().map(|missing| missing.to_measure).unwrap_or_default(),
+        if self.is_on_request() {
+            Vec::new()
+        } else {
+            self.evaluate(known).err().map(|missing| missing.to_measure).unwrap_or_default()
         }
     }
 

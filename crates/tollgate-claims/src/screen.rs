@@ -102,9 +102,10 @@ fn of_one(one: &Told, width: usize) -> String {
         text.push_str(&heading(&listing.title, width));
         for line in &listing.lines {
             // A line that fits keeps its spaces.
-            text.push_str(&match line.width() + 2 <= width {
-                true => styled(Look::Plain, &format!("  {line}")),
-                false => paragraph(line, width, "  "),
+            text.push_str(&if line.width() + 2 <= width {
+                styled(Look::Plain, &format!("  {line}"))
+            } else {
+                paragraph(line, width, "  ")
             });
         }
     }

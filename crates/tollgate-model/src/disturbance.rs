@@ -127,9 +127,12 @@ fn quiet(levels: &[Option<f64>]) -> Option<f64> {
 
 /// What was measured in these processes. The others keep their places, so that processes of one number stay neighbours in time.
 fn only(measured: &Measured, is_kept: impl Fn(usize) -> bool) -> Measured {
-    let place = |(at, process): (usize, &ProcessRounds)| match is_kept(at) {
-        true => process.clone(),
-        false => ProcessRounds { rounds: process.rounds, ran: Some(Vec::new()), discarded: Vec::new() },
+    let place = |(at, process): (usize, &ProcessRounds)| {
+        if is_kept(at) {
+            process.clone()
+        } else {
+            ProcessRounds { rounds: process.rounds, ran: Some(Vec::new()), discarded: Vec::new() }
+        }
     };
     let processes: Vec<ProcessRounds> = measured.processes.iter().enumerate().map(place).collect();
     let kept = measured.by_process().enumerate().filter(|(at, _)| is_kept(*at));

@@ -85,10 +85,11 @@ impl Estimate {
 
 fn half_width_over(interval: Interval, centre: f64) -> f64 {
     let half_width = interval.high / 2.0 - interval.low / 2.0;
-    match interval.low < interval.high {
+    if interval.low < interval.high {
         // Half of the least number is none, and so is a small number over a large one.
-        true => (half_width.max(f64::MIN_POSITIVE) / centre.abs()).clamp(f64::MIN_POSITIVE, f64::MAX),
-        false => 0.0,
+        (half_width.max(f64::MIN_POSITIVE) / centre.abs()).clamp(f64::MIN_POSITIVE, f64::MAX)
+    } else {
+        0.0
     }
 }
 
@@ -109,10 +110,7 @@ impl Level {
         if process_medians.len() >= ENOUGH_PROCESSES {
             let by_time = || stats::series_interval(&process_medians, paces(measured.span_ns), CONFIDENCE);
             let of_all_looks = || stats::ranked_interval(&process_medians, CONFIDENCE);
-            let span = match measured.is_of_executions() {
-                true => of_all_looks().or_else(by_time),
-                false => by_time(),
-            }?;
+            let span = if measured.is_of_executions() { of_all_looks().or_else(by_time) } else { by_time() }?;
             let median = stats::median(&process_medians)?;
             let interval = if measured.is_count() { None } else { as_resolved(span, &measured.samples) };
             return Some(Self { median, interval, span, process_medians });

@@ -229,10 +229,11 @@ proptest! {
         prop_assert!(comparison.pace.is_none_or(|(base, other)| base.is_finite() && other.is_finite()));
         for row in &comparison.rows {
             let [base, other] = [&base, &other].map(|run| of_case(run, &row.case));
-            match base.unit == other.unit && (base.is_count() || other.is_count()) {
-                true => assert_count((row.verdict, row.interval, row.threshold, row.why.as_ref()), &[base, other]),
-                false => assert_verdict(row.verdict, row.interval, row.threshold, row.why.as_ref()),
-            }
+            if base.unit == other.unit && (base.is_count() || other.is_count()) {
+assert_count((row.verdict, row.interval, row.threshold, row.why.as_ref()), &[base, other])
+} else {
+assert_verdict(row.verdict, row.interval, row.threshold, row.why.as_ref())
+}
             prop_assert!(row.interval.is_none_or(|interval| interval.contains(row.ratio)), "{:?}", row);
         }
         let back = compare(&other, &base);

@@ -212,9 +212,10 @@ fn table() {
                 [rates.same, rates.different - rates.beyond, rates.beyond].map(|number| rates.share(number));
             format!("{same:.0}, {somewhat:.0}, {slower:.0}")
         });
-        let single = match has_median(kind) {
-            true => format!("{:.2}", equal.share(equal.single_missed)),
-            false => "–".to_owned(),
+        let single = if has_median(kind) {
+            format!("{:.2}", equal.share(equal.single_missed))
+        } else {
+            "–".to_owned()
         };
         println!(
             "| {} | {single} | {:.2} | {:.2} | {:.2} | {:.0} | {} | {:.0} |",

@@ -218,9 +218,10 @@ fn nearest<'a>(meant: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str
 
 /// Insertions, deletions, substitutions and exchanges of neighbours between two texts, in either case of letters.
 fn distance(meant: &str, name: &str) -> usize {
-    match meant.len() > LONGEST {
-        true => usize::MAX / 2,
-        false => strsim::osa_distance(&meant.to_lowercase(), &name.to_lowercase()),
+    if meant.len() > LONGEST {
+        usize::MAX / 2
+    } else {
+        strsim::osa_distance(&meant.to_lowercase(), &name.to_lowercase())
     }
 }
 

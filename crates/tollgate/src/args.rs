@@ -825,11 +825,10 @@ fn with_transposed(mut error: clap::Error) -> clap::Error {
 }
 
 fn parse_file_system(text: &str) -> Result<String, String> {
-    match is_file_system_name(text) {
-        true => Ok(text.to_owned()),
-        false => {
-            Err("it is not the name of a file system, such as ext4 or xfs, nor tmpfs or none".to_owned())
-        }
+    if is_file_system_name(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("it is not the name of a file system, such as ext4 or xfs, nor tmpfs or none".to_owned())
     }
 }
 
@@ -869,11 +868,12 @@ fn parse_machine(text: &str) -> Result<String, String> {
     const LONGEST: usize = 253;
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
     let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
-    match begins && text.len() <= LONGEST && text.bytes().all(fits) {
-        true => Ok(text.to_owned()),
-        false => Err(format!(
+    if begins && text.len() <= LONGEST && text.bytes().all(fits) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
             "a machine's name has 1 to {LONGEST} of A-Z a-z 0-9 . _ : - and begins with a letter or digit"
-        )),
+        ))
     }
 }
 

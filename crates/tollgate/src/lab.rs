@@ -105,11 +105,12 @@ fn import(path: &Path, args: &LabArgs) -> Result<(), Failure> {
     let began = SystemTime::now();
     let results = read(path)?;
     if args.on == On::Auto {
-        return match args.label.is_some() || args.out.is_some() {
-            true => Err(Failure::input(
+        return if args.label.is_some() || args.out.is_some() {
+            Err(Failure::input(
                 "--from: the ticks of a guest mean nothing without its engine; name it with --on",
-            )),
-            false => show(&results, Vec::new(), args),
+            ))
+        } else {
+            show(&results, Vec::new(), args)
         };
     }
     let destination = Destination::choose(args.out.as_deref())?;
@@ -180,9 +181,10 @@ fn write_image(path: &Path, parameters: &Parameters) -> Result<(), Failure> {
 fn read(path: &Path) -> Result<Results, Failure> {
     let name = path.display();
     let refused = |error: &io::Error| Failure::input(format!("--from: {name}: {}", plainly(error)));
-    let bytes = match path.as_os_str() == "-" {
-        true => bounded::whole(io::stdin().lock(), MOST),
-        false => File::open(path).and_then(|file| bounded::whole(file, MOST)),
+    let bytes = if path.as_os_str() == "-" {
+        bounded::whole(io::stdin().lock(), MOST)
+    } else {
+        File::open(path).and_then(|file| bounded::whole(file, MOST))
     };
     let Some(bytes) = bytes.map_err(|error| refused(&error))? else {
         return Err(Failure::input(format!(

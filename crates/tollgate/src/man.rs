@@ -89,8 +89,5 @@ fn sections(verb: &str, after: &str) -> String {
 /// A line of text in roff(7), which takes a backslash for an escape and `-` for a hyphen.
 fn escaped(line: &str) -> String {
     let line = line.replace('\\', "\\e").replace('-', "\\-");
-    match line.starts_with(['.', '\'']) {
-        true => format!("\\&{line}"),
-        false => line,
-    }
+    if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }
 }

@@ -118,9 +118,12 @@ pub fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
 /// The text is never whole in memory: of a large run it is larger than the run.
 fn print_by(write: impl FnOnce(&mut EscapedJson) -> serde_json::Result<()>) -> Result<(), Failure> {
     let mut stream = EscapedJson(BufWriter::new(std::io::stdout().lock()));
-    write(&mut stream).map_err(|error| match error.is_io() {
-        true => Failure::of_output(&error.into()),
-        false => Failure::input(format!("the result cannot be written as JSON: {error}")),
+    write(&mut stream).map_err(|error| {
+        if error.is_io() {
+            Failure::of_output(&error.into())
+        } else {
+            Failure::input(format!("the result cannot be written as JSON: {error}"))
+        }
     })?;
     let ended = stream.write_all(b"\n").and_then(|()| stream.flush());
     ended.map_err(|error| Failure::of_output(&error))
@@ -186,10 +189,13 @@ fn escape_in_json(json: &str) -> Cow<'_, str> {
     if !json.contains(unsafe_here) {
         return Cow::Borrowed(json);
     }
-    let escaped = |c: char| match unsafe_here(c) {
-        // JSON escapes what lies beyond U+FFFF as two UTF-16 units.
-        true => c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
-        false => c.to_string(),
+    let escaped = |c: char| {
+        if unsafe_here(c) {
+            // JSON escapes what lies beyond U+FFFF as two UTF-16 units.
+            c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+        } else {
+            c.to_string()
+        }
     };
     Cow::Owned(json.chars().map(escaped).collect())
 }

@@ -182,11 +182,10 @@ pub fn make(selection: &Selection, plan: &Plan, label: Option<Label>, visible: b
     let machine = Machine::here();
     let mut facts = tollgate_inspect::read_facts(&machine);
     facts.extend(tollgate_inspect::strain(&machine, "before"));
-    let findings = match facts::emulated(&facts) {
-        true => not_measured(selection),
-        false => {
-            measure(selection, &Plan { limits: limits(&machine), executes: true, ..plan.clone() }, visible)?
-        }
+    let findings = if facts::emulated(&facts) {
+        not_measured(selection)
+    } else {
+        measure(selection, &Plan { limits: limits(&machine), executes: true, ..plan.clone() }, visible)?
     };
     facts.extend(tollgate_inspect::strain(&machine, "after"));
     facts.extend(findings.facts);

@@ -67,11 +67,10 @@ impl TraceArgs {
         let request = request(self)?;
         let calibration = if self.calibrate { Some(calibrate()?) } else { None };
         let began = SystemTime::now();
-        let trace = match attaches(self) {
-            true => {
-                tollgate_trace::attach(&request, &running(self), |interval| show_interval(self, interval))
-            }
-            false => tollgate_trace::trace(&request),
+        let trace = if attaches(self) {
+            tollgate_trace::attach(&request, &running(self), |interval| show_interval(self, interval))
+        } else {
+            tollgate_trace::trace(&request)
         };
         let trace = trace.map_err(failure)?;
         let report = Report { args: self, began, named, calibration };

@@ -302,9 +302,10 @@ fn finish(
 /// The screen, and the functions where they are asked for.
 fn screen(session: &Session, functions: &[Vec<FunctionCount>], all: bool) -> String {
     let counts = text(session, all, out::width());
-    match functions.len() == session.members.len() {
-        true => counts + &versus::functions(session, functions, all, out::width()),
-        false => counts,
+    if functions.len() == session.members.len() {
+        counts + &versus::functions(session, functions, all, out::width())
+    } else {
+        counts
     }
 }
 

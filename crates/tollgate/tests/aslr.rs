@@ -42,9 +42,8 @@ fn program(is_32_bit: bool, kind: u16, is_pie: bool) -> Vec<u8> {
     let base = if kind == 2 { BASE } else { 0 };
     let mut bytes = vec![0x7f, b'E', b'L', b'F', if is_32_bit { 1 } else { 2 }, 1, 1];
     bytes.resize(16, 0);
-    let word = |bytes: &mut Vec<u8>, value: u64| match is_32_bit {
-        true => bytes.extend((value as u32).to_le_bytes()),
-        false => bytes.extend(value.to_le_bytes()),
+    let word = |bytes: &mut Vec<u8>, value: u64| {
+        if is_32_bit { bytes.extend((value as u32).to_le_bytes()) } else { bytes.extend(value.to_le_bytes()) }
     };
     bytes.extend(kind.to_le_bytes());
     bytes.extend(if is_32_bit { 3u16 } else { 62 }.to_le_bytes());

@@ -182,11 +182,9 @@ fn programs_of_the_host_run_in_a_guest() {
 /// A kernel in the same directory of packages, for which 9p is a module.
 fn with_9p(kernel: &Path) -> Option<PathBuf> {
     let packages = kernel.ancestors().nth(3)?;
-    let boots =
-        common::entries(packages).into_iter().flat_map(|package| match package.join("boot").is_dir() {
-            true => common::entries(&package.join("boot")),
-            false => Vec::new(),
-        });
+    let boots = common::entries(packages).into_iter().flat_map(|package| {
+        if package.join("boot").is_dir() { common::entries(&package.join("boot")) } else { Vec::new() }
+    });
     let has_9p = |file: &PathBuf| {
         let release = file.file_name()?.to_str()?.strip_prefix("vmlinuz-")?;
         let modules = file.ancestors().nth(2)?.join("lib/modules").join(release);

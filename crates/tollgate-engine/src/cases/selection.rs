@@ -60,9 +60,10 @@ impl Group {
 
     /// The default time of its cases, in each environment; None for rounds, which share one default.
     pub fn usual_time(&self) -> Option<Duration> {
-        match self.is_of_environments() {
-            true => Some(Plan::STARTS),
-            false => self.commands().map(|commands| (commands.usual)(&self.cases)),
+        if self.is_of_environments() {
+            Some(Plan::STARTS)
+        } else {
+            self.commands().map(|commands| (commands.usual)(&self.cases))
         }
     }
 }

@@ -204,9 +204,10 @@ pub(crate) fn stamp() -> u64 {
 fn check_features() -> Result<(), TscFault> {
     check_readable()?;
     let highest = cpuid(0x8000_0000, 0).eax;
-    match highest >= 0x8000_0007 && cpuid(0x8000_0007, 0).edx & 1 << 8 != 0 {
-        true => Ok(()),
-        false => Err(TscFault::NotInvariant),
+    if highest >= 0x8000_0007 && cpuid(0x8000_0007, 0).edx & 1 << 8 != 0 {
+        Ok(())
+    } else {
+        Err(TscFault::NotInvariant)
     }
 }
 

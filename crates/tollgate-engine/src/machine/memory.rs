@@ -29,10 +29,7 @@ pub fn proportional(pids: &[libc::pid_t]) -> Result<f64, Refusal> {
             }
         }
     }
-    match sum > 0.0 {
-        true => Ok(sum),
-        false => Err(skip!("no process of it has a file smaps_rollup in /proc")),
-    }
+    if sum > 0.0 { Ok(sum) } else { Err(skip!("no process of it has a file smaps_rollup in /proc")) }
 }
 
 /// The pages of files and devices that this machine keeps in memory, in bytes. Files in memory are among them.

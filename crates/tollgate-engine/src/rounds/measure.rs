@@ -268,9 +268,12 @@ impl<'a> RoundsRun<'a> {
             }
             let carried = schedule::carried(&groups[..begun], self.left());
             let open = groups[..begun].iter_mut().enumerate().filter(|(_, group)| !group.settled);
-            let turn = |(at, group): &(usize, &mut Schedule)| match group.lacks_processes() {
-                true => (*at >= carried, false, group.whole as f64),
-                false => (*at >= carried, true, group.progress()),
+            let turn = |(at, group): &(usize, &mut Schedule)| {
+                if group.lacks_processes() {
+                    (*at >= carried, false, group.whole as f64)
+                } else {
+                    (*at >= carried, true, group.progress())
+                }
             };
             let next =
                 open.min_by(|one, other| turn(one).partial_cmp(&turn(other)).unwrap_or(Ordering::Equal));

@@ -426,10 +426,11 @@ impl Schedule {
         }
         let wanted = wanted.max(self.share / plan.most_processes as u32);
         let missing = plan.least_processes.saturating_sub(self.processes).max(1);
-        let fitting = match self.processes < plan.least_processes {
+        let fitting = if self.processes < plan.least_processes {
             // The first process may have taken more than its part.
-            true => self.share.saturating_sub(self.taken) / missing as u32,
-            false => self.share / plan.least_processes as u32,
+            self.share.saturating_sub(self.taken) / missing as u32
+        } else {
+            self.share / plan.least_processes as u32
         };
         wanted.min(fitting).max(SLICE)
     }

@@ -168,9 +168,10 @@ impl Judge<'_> {
         let ends = Ends::new(&turns.logs, self.confidence);
         let interval = interval_of(&turns.logs, ends, self.drawn);
         let of_interval = interval.map_or([ratio; 2], |interval| [interval.low, interval.high]);
-        match [ratio, of_interval[0], of_interval[1]].iter().all(|end| end.is_normal()) {
-            true => Ok(PairedMedian { ratio, ends, interval }),
-            false => Err(too_large()),
+        if [ratio, of_interval[0], of_interval[1]].iter().all(|end| end.is_normal()) {
+            Ok(PairedMedian { ratio, ends, interval })
+        } else {
+            Err(too_large())
         }
     }
 }

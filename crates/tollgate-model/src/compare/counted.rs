@@ -102,10 +102,11 @@ pub(super) struct Decision {
 
 /// Neither a relative difference of up to `asked` counts, nor one of up to `least` instructions.
 pub(super) fn decide([base, other]: [Side<'_>; 2], asked: f64, least: f64) -> Decision {
-    let ratio = match base.median == other.median {
-        true => Some(1.0),
-        false => Some(other.median / base.median)
-            .filter(|ratio| base.median > 0.0 && other.median > 0.0 && ratio.is_normal()),
+    let ratio = if base.median == other.median {
+        Some(1.0)
+    } else {
+        Some(other.median / base.median)
+            .filter(|ratio| base.median > 0.0 && other.median > 0.0 && ratio.is_normal())
     };
     let same = |why| Decision { ratio, verdict: Verdict::Same, why };
     if base.median == other.median {
@@ -166,19 +167,19 @@ fn of_spread(base: Side<'_>, other: Side<'_>) -> Spread {
     if is_least && gap > 0.0 && gap >= widths * widest {
         return Spread::Apart;
     }
-    let span = |side: Side<'_>| match side.is_exact() {
-        true => figure(side.median),
-        false => format!("{} to {}", figure(side.all.low), figure(side.all.high)),
+    let span = |side: Side<'_>| {
+        if side.is_exact() {
+            figure(side.median)
+        } else {
+            format!("{} to {}", figure(side.all.low), figure(side.all.high))
+        }
     };
     let why =
         format!("not the same in every batch: {} in the base, {} in the other", span(base), span(other));
     let shift = stats::shift(base.samples, other.samples, CONFIDENCE).and_then(|shift| shift.interval);
     // Too few samples for an interval say something only where none of one side lies among those of the other.
     let is_seen = shift.map_or(gap > 0.0, |interval| !interval.contains(0.0));
-    match !is_least || !is_seen {
-        true => Spread::Among(why),
-        false => Spread::Between(why),
-    }
+    if !is_least || !is_seen { Spread::Among(why) } else { Spread::Between(why) }
 }
 
 /// `209`, `409.25`.

@@ -73,10 +73,8 @@ fn too_coarse(used: &Measured) -> Option<String> {
     let is_step = |step: &f64| used.samples.iter().all(|sample| sample % step == 0.0);
     let step = STEPS.into_iter().find(is_step)?;
     let median = stats::median(&used.samples)?;
-    let words = |ns: f64| match ns < 1e6 {
-        true => format!("{:.0} µs", ns / 1e3),
-        false => format!("{:.0} ms", ns / 1e6),
-    };
+    let words =
+        |ns: f64| if ns < 1e6 { format!("{:.0} µs", ns / 1e3) } else { format!("{:.0} ms", ns / 1e6) };
     (median < FEWEST * step).then(|| {
         format!("processor time is known in steps of {} here, too coarse for {}", words(step), words(median))
     })

@@ -51,9 +51,10 @@ impl Comparison {
             None => {
                 let is_open =
                     |row: &ComparedCase| row.verdict.is_difference() && !row.verdict.is_beyond_margin();
-                let somewhat = match self.rows.iter().any(is_open) {
-                    true => format!(" Somewhat: perhaps by less than {}.", percent(margin(asked))),
-                    false => String::new(),
+                let somewhat = if self.rows.iter().any(is_open) {
+                    format!(" Somewhat: perhaps by less than {}.", percent(margin(asked)))
+                } else {
+                    String::new()
                 };
                 format!(
                     "Alternated, paired: {QUANTITY}; {level}s at all looks together, corrected for the number of rows.{somewhat}"

@@ -55,9 +55,10 @@ pub(super) fn unpaired(
         joined.cases.iter().map(row).collect()
     };
     let number = joined.timed();
-    let confidence = match spread.is_seen() {
-        true => judge.confidence(number, &rows(confidence_of_each(1))),
-        false => confidence_of_each(number),
+    let confidence = if spread.is_seen() {
+        judge.confidence(number, &rows(confidence_of_each(1)))
+    } else {
+        confidence_of_each(number)
     };
     Comparison {
         rows: rows(confidence),
@@ -188,9 +189,10 @@ impl Judge<'_> {
     /// What other runs of the machine show is in the interval: the threshold is then no measure of the machine's noise too.
     fn threshold(&self, base: &Side<'_>, other: &Side<'_>) -> f64 {
         let drift = threshold::of_drift(&base.logs).max(threshold::of_drift(&other.logs));
-        match self.spread.is_seen() {
-            true => self.asked.max(drift),
-            false => self.asked.max(self.controls).max(drift) + self.pace.part(base.measured),
+        if self.spread.is_seen() {
+            self.asked.max(drift)
+        } else {
+            self.asked.max(self.controls).max(drift) + self.pace.part(base.measured)
         }
     }
 }
@@ -222,9 +224,10 @@ fn ratio(base: &Side<'_>, other: &Side<'_>, confidence: f64) -> Result<(f64, Opt
 /// Refuses a ratio or an interval that no number can hold.
 fn expect_numbers(ratio: f64, interval: Option<Interval>) -> Result<(), String> {
     let ends = interval.map_or([ratio; 2], |interval| [interval.low, interval.high]);
-    match [ratio, ends[0], ends[1]].iter().all(|end| end.is_normal()) {
-        true => Ok(()),
-        false => Err("the ratio is too large or too small for a number".to_owned()),
+    if [ratio, ends[0], ends[1]].iter().all(|end| end.is_normal()) {
+        Ok(())
+    } else {
+        Err("the ratio is too large or too small for a number".to_owned())
     }
 }
 

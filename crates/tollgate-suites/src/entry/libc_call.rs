@@ -28,9 +28,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     kind: Kind::Instance(|timed, params, _| {
         // SAFETY: getppid(2) has no preconditions.
         let parent = unsafe { libc::getppid() };
-        let same = move |result: u64| match result as i32 == parent {
-            true => Ok(()),
-            false => Err(format!("getppid returned {} instead of {parent}", result as i64)),
+        let same = move |result: u64| {
+            if result as i32 == parent {
+                Ok(())
+            } else {
+                Err(format!("getppid returned {} instead of {parent}", result as i64))
+            }
         };
         if word(params, "by") == "inline" {
             return Ok(Loop::without_context(timed, same)?.here());

@@ -31,9 +31,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         // Room for a struct stat.
         let mut memory = Box::new([0_u64; size_of::<libc::stat>() / 8]);
         let words = [number as u64, file.as_raw_fd() as u64, memory.as_mut_ptr() as u64, length, 0, 0, 0];
-        let check = move |result: u64| match result == length {
-            true => Ok(()),
-            false => Err(format!("the call returned {} instead of {length}", result as i64)),
+        let check = move |result: u64| {
+            if result == length {
+                Ok(())
+            } else {
+                Err(format!("the call returned {} instead of {length}", result as i64))
+            }
         };
         // SAFETY: the kernel reads or writes a byte, or a struct stat, of memory that the instance owns.
         Ok(unsafe { Loop::new(timed, words, Some(Box::new((file, memory))), check) }?.here())

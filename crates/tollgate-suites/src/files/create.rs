@@ -138,9 +138,10 @@ impl Place {
         let file = self.create(&probe).map_err(|error| refused("openat(2) with O_CREAT", &error))?;
         let is_behind = has_groups(&self.directory) && inode(&file).is_some_and(|inode| inode > last);
         self.remove(&probe);
-        Ok(match is_behind {
-            true => Rule::Behind(last),
-            false => Rule::Nothing("the file system uses the inodes of deleted files again at once"),
+        Ok(if is_behind {
+            Rule::Behind(last)
+        } else {
+            Rule::Nothing("the file system uses the inodes of deleted files again at once")
         })
     }
 

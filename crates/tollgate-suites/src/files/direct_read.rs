@@ -149,9 +149,10 @@ impl Operation for Read {
 
     fn after(&mut self, outcome: io::Result<usize>, _: u64) -> Result<Verdict> {
         whole(CALL, outcome, SMALL)?;
-        match self.contents.begin(&self.buffer.bytes()[self.begin..self.begin + SMALL], self.offset) {
-            true => Ok(FINE),
-            false => Err(fail!("the data read differs from the file's contents")),
+        if self.contents.begin(&self.buffer.bytes()[self.begin..self.begin + SMALL], self.offset) {
+            Ok(FINE)
+        } else {
+            Err(fail!("the data read differs from the file's contents"))
         }
     }
 }

@@ -231,10 +231,7 @@ impl Operation for Write {
     }
 
     fn before(&mut self) -> Result<()> {
-        match self.again {
-            true => made(&self.dir, self.length).map(drop),
-            false => self.dir.remove(NAME),
-        }
+        if self.again { made(&self.dir, self.length).map(drop) } else { self.dir.remove(NAME) }
     }
 
     #[inline(always)]
@@ -260,9 +257,10 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         trial.must_drop(dir.kind())?;
     }
     let advice = if state == "no-readahead" { libc::POSIX_FADV_RANDOM } else { libc::POSIX_FADV_NORMAL };
-    let mut notes = match cached {
-        true => vec![format!("all pages cached before ({})", trial.call.name())],
-        false => vec![
+    let mut notes = if cached {
+        vec![format!("all pages cached before ({})", trial.call.name())]
+    } else {
+        vec![
             format!("no page cached before ({})", trial.call.name()),
             format!(
                 "{}; device or host caches may apply",
@@ -272,7 +270,7 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
                     "usual read-ahead"
                 }
             ),
-        ],
+        ]
     };
     notes.push(LONG.to_owned());
     notes.extend(dir.kind().note());

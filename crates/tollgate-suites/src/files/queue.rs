@@ -318,9 +318,10 @@ impl Full {
             Some(moved) => return Err(self.give_up(fail!("an operation moved {moved} of {SMALL} bytes"))),
             None => {}
         }
-        match done.iter().all(|&(index, _)| self.is_whole(index)) {
-            true => Ok(()),
-            false => Err(self.give_up(fail!("the data read differs from the file's contents"))),
+        if done.iter().all(|&(index, _)| self.is_whole(index)) {
+            Ok(())
+        } else {
+            Err(self.give_up(fail!("the data read differs from the file's contents")))
         }
     }
 

@@ -67,9 +67,10 @@ pub(super) fn in_batches(mut params: Params) -> Params {
 
 /// The instance of a case: of single operations, or of stretches, which say better what a short one takes.
 pub(super) fn timed_as(params: &Params, operation: impl Operation + 'static) -> Instance {
-    match word(params, TIMED.0) == TIMED.1 {
-        true => Instance::new(Stretch { operation, outcomes: Vec::new() }).with_most(MOST_IN_A_STRETCH),
-        false => instance(operation),
+    if word(params, TIMED.0) == TIMED.1 {
+        Instance::new(Stretch { operation, outcomes: Vec::new() }).with_most(MOST_IN_A_STRETCH)
+    } else {
+        instance(operation)
     }
 }
 

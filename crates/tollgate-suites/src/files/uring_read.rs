@@ -112,9 +112,10 @@ impl Operation for Reads {
             return Err(fail!("{completed} of {depth} reads completed"));
         };
         let mut blocks = buffer.bytes().chunks_exact(SMALL).zip(&self.at);
-        match blocks.all(|(block, &at)| self.contents.begin(block, at)) {
-            true => Ok(FINE),
-            false => Err(fail!("the data read differs from the file's contents")),
+        if blocks.all(|(block, &at)| self.contents.begin(block, at)) {
+            Ok(FINE)
+        } else {
+            Err(fail!("the data read differs from the file's contents"))
         }
     }
 }

@@ -85,10 +85,11 @@ impl Connections {
         let (client, accepted) = self.listener.connection().or_refused("no connection can be made")?;
         let (there, back) = (self.number.to_ne_bytes(), (!self.number).to_ne_bytes());
         let came = exchange(&client, &accepted, there)? && exchange(&accepted, &client, back)?;
-        match came {
+        if came {
             // The accepted end closes first, as in the loop: the other one would stay in TIME_WAIT.
-            true => drop((accepted, client)),
-            false => return Err(fail!("the accepted connection is not the one that was asked for")),
+            drop((accepted, client))
+        } else {
+            return Err(fail!("the accepted connection is not the one that was asked for"));
         }
         Ok(())
     }

@@ -199,9 +199,10 @@ impl Copies {
     /// Puts bytes into the pipe, and checks what comes out.
     fn try_one(&mut self) -> Result<()> {
         let call = self.copy_one()?;
-        match *bytes_of(&mut self.received, self.bytes) == *pattern(self.seed, self.bytes) {
-            true => Ok(()),
-            false => Err(fail!("what came out of the pipe is not what {call} put into it")),
+        if *bytes_of(&mut self.received, self.bytes) == *pattern(self.seed, self.bytes) {
+            Ok(())
+        } else {
+            Err(fail!("what came out of the pipe is not what {call} put into it"))
         }
     }
 
@@ -272,9 +273,10 @@ impl Subject for Copies {
             return Err(fail!("the pipe has more bytes than were put into it"));
         }
         let received = bytes_of(&mut self.received, self.bytes);
-        match *received == *pattern(self.seed, self.bytes) {
-            true => Ok(()),
-            false => Err(fail!("the bytes that came out of the pipe are not those that were sent")),
+        if *received == *pattern(self.seed, self.bytes) {
+            Ok(())
+        } else {
+            Err(fail!("the bytes that came out of the pipe are not those that were sent"))
         }
     }
 }

@@ -129,9 +129,10 @@ impl Subject for Watched {
         }
         let Some(file) = self.files.first() else { return Err(fail!("there is no descriptor")) };
         let is_there = self.control(libc::EPOLL_CTL_MOD, file).is_ok();
-        match is_there == self.is_there {
-            true => Ok(()),
-            false => Err(fail!("the descriptor was left in the instance, or is no more in it")),
+        if is_there == self.is_there {
+            Ok(())
+        } else {
+            Err(fail!("the descriptor was left in the instance, or is no more in it"))
         }
     }
 }

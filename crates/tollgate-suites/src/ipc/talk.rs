@@ -97,9 +97,10 @@ impl Talk {
         let tally = counting.end();
         // Disturbance on one processor is time that neither thread used; on two, time that either was runnable and waited.
         let passed = Duration::from_nanos(clock.nanoseconds(worked.ticks as f64) as u64);
-        let alone = match self.is_apart {
-            true => cpu::were_free(self.queued().saturating_sub(queued), passed, times),
-            false => cpu_share.was_full(),
+        let alone = if self.is_apart {
+            cpu::were_free(self.queued().saturating_sub(queued), passed, times)
+        } else {
+            cpu_share.was_full()
         };
         let own = cpu::switches().saturating_sub(switches);
         outcome.map_err(|fault| self.refusal(fault))?;

@@ -181,9 +181,10 @@ impl Asked {
                 results as i64
             ));
         }
-        match is_right {
-            true => Ok(()),
-            false => Err(fail!("a call did not name the descriptor that is ready, or named another one")),
+        if is_right {
+            Ok(())
+        } else {
+            Err(fail!("a call did not name the descriptor that is ready, or named another one"))
         }
     }
 }
@@ -334,9 +335,10 @@ mod tests {
         assert!(why.contains("FD_SETSIZE (1024)") && why.ends_with("is 1024"), "{why}");
         in_a_process_of_its_own(|| {
             let case = params(&[("by", "select".into()), ("descriptors", 4000.into())]);
-            match limit(5000) {
-                true => assert!(instance(&case).is_err_and(|refusal| refusal.why().contains("FD_SETSIZE"))),
-                false => eprintln!("skipped: RLIMIT_NOFILE cannot be raised here"),
+            if limit(5000) {
+                assert!(instance(&case).is_err_and(|refusal| refusal.why().contains("FD_SETSIZE")))
+            } else {
+                eprintln!("skipped: RLIMIT_NOFILE cannot be raised here")
             }
         });
     }

@@ -160,9 +160,10 @@ impl Contender for OnOneLine {
         let theirs: u64 =
             self.iterations + partners.iter().map(|partner| partner.side.iterations()).sum::<u64>();
         let (sum, expected) = (self.line.0.load(SeqCst), theirs * OPERATIONS);
-        match self.adds && sum != expected {
-            true => Err(fail!("{expected} atomic increments made {sum}")),
-            false => Ok(Outcome::Sound(None)),
+        if self.adds && sum != expected {
+            Err(fail!("{expected} atomic increments made {sum}"))
+        } else {
+            Ok(Outcome::Sound(None))
         }
     }
 }

@@ -82,9 +82,10 @@ impl Contender for OwnWords {
         let value = |at: usize| self.words.0[at].load(SeqCst);
         let theirs: u64 = partners.iter().map(|partner| partner.side.iterations()).sum();
         let sums = [value(0), value(self.distance)];
-        match sums == [self.iterations * OPERATIONS, theirs * OPERATIONS] {
-            true => Ok(Outcome::Sound(None)),
-            false => Err(fail!("two threads that added to private words made {sums:?}")),
+        if sums == [self.iterations * OPERATIONS, theirs * OPERATIONS] {
+            Ok(Outcome::Sound(None))
+        } else {
+            Err(fail!("two threads that added to private words made {sums:?}"))
         }
     }
 }

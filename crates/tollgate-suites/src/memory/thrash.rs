@@ -300,9 +300,10 @@ impl Contender for Storing {
         self.own.read(&context.words);
         partners.iter().for_each(|partner| self.theirs.read(&partner.side.words));
         let taken = context.words[4];
-        match taken > 0 && !self.shared {
-            true => Err(fail!("{taken} lines of a private buffer came from another thread")),
-            false => Ok(Outcome::Sound(Some(taken))),
+        if taken > 0 && !self.shared {
+            Err(fail!("{taken} lines of a private buffer came from another thread"))
+        } else {
+            Ok(Outcome::Sound(Some(taken)))
         }
     }
 }

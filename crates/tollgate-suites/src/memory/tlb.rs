@@ -74,9 +74,12 @@ fn instance(timed: Timed, params: &Params, context: &mut Context) -> Result<Inst
     if lines.end() > first + SPAN {
         return Err(fail!("so many pages at this stride are more than {} MiB", SPAN >> 20));
     }
-    let inside = move |result: u64| match lines.contains(result) {
-        true => Ok(()),
-        false => Err(format!("the last load returned {result:#x}, which is no line of the pages")),
+    let inside = move |result: u64| {
+        if lines.contains(result) {
+            Ok(())
+        } else {
+            Err(format!("the last load returned {result:#x}, which is no line of the pages"))
+        }
     };
     let settling = latency::settling(pages, Sizes::shared(context), context);
     // SAFETY: `Chain` has the cycle written before each batch, all of it within the region that it owns, and the result is an

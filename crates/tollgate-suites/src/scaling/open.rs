@@ -23,9 +23,10 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 fn prepare(seat: Seat) -> io::Result<Box<dyn Work>> {
     let directory = directory(seat);
-    let name = match has_own_file(seat) {
-        true => CString::new(format!("scaling-own-{}", seat.number))?,
-        false => SHARED.to_owned(),
+    let name = if has_own_file(seat) {
+        CString::new(format!("scaling-own-{}", seat.number))?
+    } else {
+        SHARED.to_owned()
     };
     drop(make(directory, &name)?);
     let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as u64;

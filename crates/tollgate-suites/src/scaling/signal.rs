@@ -45,9 +45,6 @@ fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
         let outcome = unsafe { call(libc::SYS_tgkill, [process, thread, SIGNAL_SENT as u64, 0]) };
         sent += 1;
         // A signal of a thread to itself is handled before its call returns.
-        match HANDLED.with(|handled| handled.load(Relaxed)) == sent {
-            true => outcome,
-            false => -i64::from(libc::EIO),
-        }
+        if HANDLED.with(|handled| handled.load(Relaxed)) == sent { outcome } else { -i64::from(libc::EIO) }
     })
 }

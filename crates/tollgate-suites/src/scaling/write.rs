@@ -21,10 +21,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 fn prepare(seat: Seat) -> io::Result<Box<dyn Work>> {
-    let (name, page) = match has_own_file(seat) {
-        true => (CString::new(format!("scaling-written-{}", seat.number))?, 0),
+    let (name, page) = if has_own_file(seat) {
+        (CString::new(format!("scaling-written-{}", seat.number))?, 0)
+    } else {
         // A page for each task.
-        false => (c"scaling-written".to_owned(), seat.number as u64),
+        (c"scaling-written".to_owned(), seat.number as u64)
     };
     let file = open(directory(seat), &name, libc::O_RDWR | libc::O_CREAT)?;
     let bytes = vec![2_u8; BYTES];

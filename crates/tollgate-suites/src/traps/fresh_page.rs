@@ -49,9 +49,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
                 let populated = Populated::new()?;
                 let inside =
                     populated.region.start()..populated.region.start() + (MOST_CALLS * BATCH * PAGE) as u64;
-                let check = move |result: u64| match inside.contains(&result) {
-                    true => Ok(()),
-                    false => Err(format!("mmap returned {}", result as i64)),
+                let check = move |result: u64| {
+                    if inside.contains(&result) {
+                        Ok(())
+                    } else {
+                        Err(format!("mmap returned {}", result as i64))
+                    }
                 };
                 // SAFETY: before each batch word 0 is set to the region's start, and the batch has no more calls than
                 // fit; the loop's hooks own the region.

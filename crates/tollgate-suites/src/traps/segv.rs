@@ -76,9 +76,10 @@ impl BatchHooks for ReadOnly {
         let signals = self.handled.remove();
         let stored = (0..self.stores).filter(|page| self.region.read(page * PAGE) == 1).count();
         let wanted = if self.repairs { self.stores } else { 0 };
-        match stored == wanted {
-            true => Ok(Some(signals)),
-            false => Err(fail!("of {} stores {stored} took effect", self.stores)),
+        if stored == wanted {
+            Ok(Some(signals))
+        } else {
+            Err(fail!("of {} stores {stored} took effect", self.stores))
         }
     }
 }

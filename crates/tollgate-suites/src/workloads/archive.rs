@@ -43,12 +43,13 @@ fn header(path: &str, length: usize) -> io::Result<[u8; RECORD]> {
     // SAFETY: neither call has preconditions.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
     let mut header = [0; RECORD];
-    let mut put = |at: usize, limits: usize, text: &str| match text.len() <= limits {
-        true => {
+    let mut put = |at: usize, limits: usize, text: &str| {
+        if text.len() <= limits {
             header[at..at + text.len()].copy_from_slice(text.as_bytes());
             Ok(())
+        } else {
+            Err(io::Error::other("a name or number is too long for an archive"))
         }
-        false => Err(io::Error::other("a name or number is too long for an archive")),
     };
     put(0, 100, path)?;
     put(100, 8, "0000644")?;

@@ -54,9 +54,10 @@ impl Pages {
     pub fn bring(&self, cache: Cache, roots: &[PathBuf]) -> Step<bool> {
         let mut all = true;
         for root in roots {
-            let beneath = match root.is_dir() {
-                true => on_files("to list what is read", files(root, true))?,
-                false => vec![PathBuf::new()],
+            let beneath = if root.is_dir() {
+                on_files("to list what is read", files(root, true))?
+            } else {
+                vec![PathBuf::new()]
             };
             for path in beneath {
                 let path = if path.as_os_str().is_empty() { root.clone() } else { root.join(path) };

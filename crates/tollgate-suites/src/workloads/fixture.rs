@@ -77,9 +77,10 @@ impl Tree {
     pub fn expect_tree(&self, who: &str, root: &Path, expected: Digest) -> Step<String> {
         let found = on_files("to read what was written", Digest::of_tree(root))?;
         let (files, wanted) = (found.files, expected.files);
-        let wrong = match files == wanted {
-            true => format!("the contents of the {files} files differ"),
-            false => format!("there are {files} files instead of {wanted}"),
+        let wrong = if files == wanted {
+            format!("the contents of the {files} files differ")
+        } else {
+            format!("there are {files} files instead of {wanted}")
         };
         left(who, found == expected, format!("{files} files as expected"), &wrong)
     }
@@ -101,9 +102,10 @@ impl Tree {
             Err(Stop::Case(Refusal::Skip(_) | Refusal::Fail(_))) => String::new(),
             Err(stop) => return Err(stop),
         };
-        let fact = match line.is_empty() {
-            false => Fact::known(line.clone(), source),
-            true => Fact::unreadable(format!("{source} prints nothing")),
+        let fact = if line.is_empty() {
+            Fact::unreadable(format!("{source} prints nothing"))
+        } else {
+            Fact::known(line.clone(), source)
         };
         self.facts.push((name, fact));
         Ok(line)

@@ -96,9 +96,10 @@ impl GroupProcesses {
         for pid in group.processes()?.difference(known) {
             let Ok(given) = Given::read(*pid) else { continue };
             // It is the lowest free number: so many are in use.
-            match u64::from(given.descriptor.as_raw_fd().unsigned_abs()) < limit {
-                true => found.given.push(given),
-                false => found.left_out += 1,
+            if u64::from(given.descriptor.as_raw_fd().unsigned_abs()) < limit {
+                found.given.push(given)
+            } else {
+                found.left_out += 1
             }
         }
         Ok(found)

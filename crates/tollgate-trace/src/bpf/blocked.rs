@@ -128,10 +128,8 @@ impl Reader<'_> {
     fn functions(&mut self, is_waking: bool, id: i32) -> &[String] {
         let Self { blocks, kernel, known } = self;
         known.entry((is_waking, id)).or_insert_with(|| {
-            let (map, frames) = match is_waking {
-                true => (&blocks.wakings, WAKING_FRAMES),
-                false => (&blocks.stacks, FRAMES),
-            };
+            let (map, frames) =
+                if is_waking { (&blocks.wakings, WAKING_FRAMES) } else { (&blocks.stacks, FRAMES) };
             kernel.functions(&stack(map, frames, id))
         })
     }

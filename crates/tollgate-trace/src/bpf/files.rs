@@ -77,12 +77,11 @@ fn refused(path: String, key: FileKey, record: &RefusedRecord) -> Option<Misalig
     let call = names::base(key.call as usize)?;
     let (takes_offset, is_vector) = direct::shape(call)?;
     let [address, length, offset] = record.arguments;
-    let buffers = match is_vector {
-        true => {
-            let pairs = record.vector.chunks_exact(2).take(length.min(MOST_BUFFERS as u64) as usize);
-            pairs.map(|pair| Buffer { address: pair[0], length: pair[1] }).collect()
-        }
-        false => vec![Buffer { address, length }],
+    let buffers = if is_vector {
+        let pairs = record.vector.chunks_exact(2).take(length.min(MOST_BUFFERS as u64) as usize);
+        pairs.map(|pair| Buffer { address: pair[0], length: pair[1] }).collect()
+    } else {
+        vec![Buffer { address, length }]
     };
     let (major, minor) = (key.id.device >> 20, key.id.device & 0xf_ffff);
     let is_same = fs::metadata(&path).is_ok_and(|file| file.ino() == key.id.inode);

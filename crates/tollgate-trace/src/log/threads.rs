@@ -299,13 +299,12 @@ impl Threads {
     fn add(&mut self, at: usize, open: &Open, returned: Returned) -> String {
         let thread = &mut self.all[at];
         let shown = thread.shown(open);
-        match thread.sums.0.contains_key(&shown) || self.kept < MOST_SUMS {
-            true => {
-                let before = thread.sums.0.len();
-                thread.sums.returned(&shown, returned, false);
-                self.kept += thread.sums.0.len() - before;
-            }
-            false => self.unkept += 1,
+        if thread.sums.0.contains_key(&shown) || self.kept < MOST_SUMS {
+            let before = thread.sums.0.len();
+            thread.sums.returned(&shown, returned, false);
+            self.kept += thread.sums.0.len() - before;
+        } else {
+            self.unkept += 1
         }
         self.sums.returned(&shown, returned, true);
         shown

@@ -82,9 +82,10 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
 
 /// `openat 12.3 ms`; where no call has a time, none is the top.
 pub(crate) fn in_words(traced: &Traced, call: &Call) -> String {
-    match traced.is_untimed {
-        true => String::new(),
-        false => format!("{} {}", text::cut(&call.name, 24), text::time(call.total_ns)),
+    if traced.is_untimed {
+        String::new()
+    } else {
+        format!("{} {}", text::cut(&call.name, 24), text::time(call.total_ns))
     }
 }
 

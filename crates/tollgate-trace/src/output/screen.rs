@@ -30,9 +30,10 @@ pub fn screen(traced: &Traced, view: &View, width: usize) -> String {
         text.push_str(&section("sleeps", &blocked::text(traced, view.top, width), width));
     }
     if view.tree {
-        let tree = match traced.tree.is_empty() {
-            true => paragraph(view.stage.without_processes(), width, ""),
-            false => tree::text(traced, view.top, width),
+        let tree = if traced.tree.is_empty() {
+            paragraph(view.stage.without_processes(), width, "")
+        } else {
+            tree::text(traced, view.top, width)
         };
         text.push_str(&section("processes", &tree, width));
     }
@@ -96,9 +97,8 @@ fn head(traced: &Traced, width: usize) -> String {
             (least, _) => format!("waiting unknown, at least {}", text::time(least)),
         },
     };
-    let known = |name: &str, ns: u64, is_known: bool| match is_known {
-        true => time(name, ns),
-        false => format!("{name} unknown"),
+    let known = |name: &str, ns: u64, is_known: bool| {
+        if is_known { time(name, ns) } else { format!("{name} unknown") }
     };
     let has_processor_time = traced.times_from != TimesFrom::Unknown;
     let mut pieces = vec![
@@ -120,9 +120,12 @@ fn head(traced: &Traced, width: usize) -> String {
             _ => lines.push(piece),
         }
     }
-    let wrapped = lines.iter().flat_map(|line| match line.chars().count() > width {
-        true => tollgate_output::table::wrap(line, width),
-        false => vec![line.clone()],
+    let wrapped = lines.iter().flat_map(|line| {
+        if line.chars().count() > width {
+            tollgate_output::table::wrap(line, width)
+        } else {
+            vec![line.clone()]
+        }
     });
     let lines: String = wrapped.map(|line| format!("{BOLD}{line}{BOLD:#}\n")).collect();
     lines + &unaccounted(traced, width)

@@ -112,9 +112,10 @@ pub fn command(arguments: &[String]) -> String {
         }
         let argument = cut(argument, LONGEST);
         let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
-        match !argument.is_empty() && argument.chars().all(is_plain) {
-            true => line.push_str(&argument),
-            false => line.push_str(&format!("'{}'", argument.replace('\'', r"'\''"))),
+        if !argument.is_empty() && argument.chars().all(is_plain) {
+            line.push_str(&argument)
+        } else {
+            line.push_str(&format!("'{}'", argument.replace('\'', r"'\''")))
         }
         if line.len() > LONGEST {
             break;

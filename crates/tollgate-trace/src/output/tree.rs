@@ -88,13 +88,12 @@ impl<'a> Forest<'a> {
                 continue;
             }
             let next = Level { top: level.top, before: below, depth: level.depth + 1 };
-            match level.depth < DEEPEST {
-                true => self.put(table, &beneath, &next),
-                false => {
-                    let name =
-                        format!("{}└ {}", next.before, text::counted(beneath.len() as u64, "more", "more"));
-                    table.row(Look::Faint, &[name], &[]);
-                }
+            if level.depth < DEEPEST {
+                self.put(table, &beneath, &next)
+            } else {
+                let name =
+                    format!("{}└ {}", next.before, text::counted(beneath.len() as u64, "more", "more"));
+                table.row(Look::Faint, &[name], &[]);
             }
         }
         if !hidden.is_empty() {

@@ -161,9 +161,10 @@ impl Files {
         if self.misaligned.len() >= MOST_ENTRIES {
             return;
         }
-        let buffers = match is_vector {
-            true => read_vector(process, buffer, length),
-            false => vec![Buffer { address: buffer, length }],
+        let buffers = if is_vector {
+            read_vector(process, buffer, length)
+        } else {
+            vec![Buffer { address: buffer, length }]
         };
         let Some((path, _)) = self.numbers.iter().find(|(_, number)| **number == file) else { return };
         let refused = Refused {

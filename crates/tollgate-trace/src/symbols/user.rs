@@ -74,9 +74,10 @@ impl UserCode {
         let offset = (address - code.begin).saturating_add(code.offset);
         let functions = self.functions.get(*functions).and_then(Option::as_ref);
         let name = functions.and_then(|functions| functions.name(offset));
-        let file = match Some(&code.file) == self.program.as_ref() {
-            true => PROGRAM,
-            false => code.file.rsplit('/').next().unwrap_or(&code.file),
+        let file = if Some(&code.file) == self.program.as_ref() {
+            PROGRAM
+        } else {
+            code.file.rsplit('/').next().unwrap_or(&code.file)
         };
         UserFunction { file: Some(file.to_owned()), name }
     }

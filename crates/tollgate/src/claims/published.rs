@@ -51,12 +51,13 @@ fn chosen(name: Option<&str>) -> Result<Vec<Program>, Failure> {
     let Some(name) = name else { return Ok(all) };
     let names: Vec<String> = all.iter().map(|program| program.experiment.clone()).collect();
     all.retain(|program| program.experiment == name || program.name == name);
-    match all.is_empty() {
-        false => Ok(all),
-        true => Err(Failure::input(format!(
+    if all.is_empty() {
+        Err(Failure::input(format!(
             "--as-published: {name:?} is neither a program nor an experiment whose program is code for Linux; these are {}",
             names.join(", ")
-        ))),
+        )))
+    } else {
+        Ok(all)
     }
 }
 

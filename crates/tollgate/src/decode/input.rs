@@ -18,11 +18,12 @@ const MAX_BYTES: u64 = 32 << 20;
 /// A file that cannot be read; nothing named where standard input is a terminal.
 pub fn read(named: &[String]) -> Result<Vec<u8>, Failure> {
     if named.is_empty() {
-        return match io::stdin().is_terminal() {
-            true => Err(Failure::input(
+        return if io::stdin().is_terminal() {
+            Err(Failure::input(
                 "nothing to decode: name bytes in hexadecimal, a file, or paste into standard input",
-            )),
-            false => standard_input(MAX_BYTES),
+            ))
+        } else {
+            standard_input(MAX_BYTES)
         };
     }
     let mut text = Vec::new();

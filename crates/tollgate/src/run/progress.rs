@@ -56,10 +56,7 @@ impl Shown {
             Place { number, of } => format!("suite {number} of {of}: "),
         };
         for line in progress.decided.iter().filter_map(decided) {
-            match self.lines {
-                true => say::warn(&format!("{line}\n")),
-                false => self.bar.println(line),
-            }
+            if self.lines { say::warn(&format!("{line}\n")) } else { self.bar.println(line) }
         }
         if self.lines && !what.is_empty() && progress.elapsed >= self.last + OFTEN {
             self.last = progress.elapsed;

@@ -124,9 +124,10 @@ fn made(
     part: Option<Part>,
 ) -> Result<Run, Failure> {
     let mut facts = found.facts;
-    let measurements = match facts::emulated(&facts) {
-        true => without_times(found.findings.measurements, selection),
-        false => found.findings.measurements,
+    let measurements = if facts::emulated(&facts) {
+        without_times(found.findings.measurements, selection)
+    } else {
+        found.findings.measurements
     };
     facts.extend(found.findings.facts);
     facts.extend(of_session.iter().cloned());
@@ -156,10 +157,7 @@ fn without_times(measurements: Vec<Measurement>, selection: &Selection) -> Vec<M
         let is_inside = !is_of_environment(&measurement.case);
         measured.is_some_and(|measured| measured.provenance != Provenance::QemuIcount && is_inside)
     };
-    match measurements.iter().any(is_timed) {
-        true => not_measured(selection).measurements,
-        false => measurements,
-    }
+    if measurements.iter().any(is_timed) { not_measured(selection).measurements } else { measurements }
 }
 
 /// Keeps the runs and shows them.
@@ -234,9 +232,10 @@ fn judge(args: &RunArgs, runs: &[Run], lost: &[String]) -> Result<(), Failure> {
 
 /// Starts of guests take longer than those of others.
 fn starts_of_guests(selection: &Selection, prepared: &Prepared) -> Duration {
-    match selection.groups.iter().any(Group::is_of_environments) {
-        true => STARTS_OF_GUEST * u32::try_from(prepared.translated()).unwrap_or(u32::MAX),
-        false => Duration::ZERO,
+    if selection.groups.iter().any(Group::is_of_environments) {
+        STARTS_OF_GUEST * u32::try_from(prepared.translated()).unwrap_or(u32::MAX)
+    } else {
+        Duration::ZERO
     }
 }
 

@@ -68,9 +68,10 @@ impl Asked {
         }
         let knob = args.session.knob.as_deref().map(|knob| knob_of(knob, named.len())).transpose()?;
         if named.is_empty() {
-            named = match selection.groups.iter().any(Group::is_of_environments) && knob.is_none() {
-                true => working()?,
-                false => vec![(Spec::default().to_string(), Spec::default())],
+            named = if selection.groups.iter().any(Group::is_of_environments) && knob.is_none() {
+                working()?
+            } else {
+                vec![(Spec::default().to_string(), Spec::default())]
             };
         }
         let needs_module = selection.cases().any(|case| tollgate_suites::needs_kernel_module(&case));
@@ -131,11 +132,12 @@ impl Asked {
                 is_used = true;
             }
         }
-        match is_used {
-            true => Ok(self),
-            false => Err(Failure::input(
+        if is_used {
+            Ok(self)
+        } else {
+            Err(Failure::input(
                 "--dir names a directory of this machine, and no environment of the kind host without dir= is asked for",
-            )),
+            ))
         }
     }
 }
@@ -179,9 +181,10 @@ fn of_kernels(named: &[(String, Spec)], directory: &Path) -> Result<Vec<(String,
     let [(_, spec)] = named else { return Err(wrong()) };
     let Kernels { found, left_out } = Kernels::below(directory).map_err(fails)?;
     if found.is_empty() {
-        let why = match left_out.is_empty() {
-            true => "no kernel is there; unpack packages into it with dpkg -x".to_owned(),
-            false => left_out.join("; "),
+        let why = if left_out.is_empty() {
+            "no kernel is there; unpack packages into it with dpkg -x".to_owned()
+        } else {
+            left_out.join("; ")
         };
         return Err(fails(why));
     }

@@ -66,18 +66,20 @@ pub fn trace_log(args: &TraceArgs, file: &Path) -> Result<(), Failure> {
 fn read(args: &TraceArgs, file: &Path) -> Result<Log, Failure> {
     let only: Vec<&str> = only(args).collect();
     let most = if args.timeline.is_some() { timeline::MOST_EVENTS } else { 0 };
-    let log = match file.as_os_str() == "-" {
-        true => log::read(io::stdin().lock(), &only, most),
-        false => File::open(file)
+    let log = if file.as_os_str() == "-" {
+        log::read(io::stdin().lock(), &only, most)
+    } else {
+        File::open(file)
             .map_err(LogError::from)
-            .and_then(|input| log::read(BufReader::with_capacity(1 << 16, input), &only, most)),
+            .and_then(|input| log::read(BufReader::with_capacity(1 << 16, input), &only, most))
     };
     log.map_err(|why| refused(file, &why.to_string()))
 }
 
 fn refused(file: &Path, why: &str) -> Failure {
-    match file.as_os_str() == "-" {
-        true => Failure::input(format!("--from: standard input: {why}")),
-        false => Failure::input(format!("--from {}: {why}", file.display())),
+    if file.as_os_str() == "-" {
+        Failure::input(format!("--from: standard input: {why}"))
+    } else {
+        Failure::input(format!("--from {}: {why}", file.display()))
     }
 }

@@ -47,9 +47,10 @@ pub fn execute(args: &VersusArgs, began: SystemTime) -> Result<(Executed, Vec<Co
     let kept = programs.iter().zip(&names).map(|(program, name)| kept(program, name, &harness)).collect();
     let all = names.into_iter().zip(programs).map(|(name, program)| Build { name, program });
     let builds = Builds::new(harness, all.collect(), order(args)).map_err(Failure::input)?;
-    let executed = match counted::is_asked(&args.environments)? {
-        true => counted(args, &builds, &patterns, began)?,
-        false => timed(args, &builds, &patterns, control, began)?,
+    let executed = if counted::is_asked(&args.environments)? {
+        counted(args, &builds, &patterns, began)?
+    } else {
+        timed(args, &builds, &patterns, control, began)?
     };
     Ok((executed, kept))
 }
@@ -177,9 +178,10 @@ fn arguments(given: &[String]) -> Result<(Vec<PathBuf>, Vec<String>), Failure> {
     };
     let (mut builds, mut patterns) = (Vec::new(), Vec::new());
     for (at, argument) in given.iter().enumerate() {
-        match is_build((at, argument)) {
-            true => builds.push(PathBuf::from(argument)),
-            false => patterns.push(argument.clone()),
+        if is_build((at, argument)) {
+            builds.push(PathBuf::from(argument))
+        } else {
+            patterns.push(argument.clone())
         }
     }
     match builds.len() {
@@ -385,12 +387,11 @@ fn leave_out(benches: &[Bench], why: &str) {
 
 /// Whether a pattern means a bench: a part of its name, or with `*` the whole, with its harness before it or without.
 fn matches(pattern: &str, bench: &str, harness: &str) -> bool {
-    match pattern.contains('*') {
-        true => wildcard(pattern, bench) || wildcard(pattern, &format!("{harness}/{bench}")),
-        false => {
-            let is_beginning = |pattern: &str| format!("{harness}/{bench}").starts_with(pattern);
-            bench.contains(pattern) || (pattern.contains('/') && is_beginning(pattern))
-        }
+    if pattern.contains('*') {
+        wildcard(pattern, bench) || wildcard(pattern, &format!("{harness}/{bench}"))
+    } else {
+        let is_beginning = |pattern: &str| format!("{harness}/{bench}").starts_with(pattern);
+        bench.contains(pattern) || (pattern.contains('/') && is_beginning(pattern))
     }
 }
 

@@ -536,9 +536,10 @@ fn files_of(order: &Order) -> Vec<(PathBuf, What)> {
     let mut all = Vec::new();
     if let Some(name) = order.words.first() {
         let candidates = PATH.split(':').map(|directory| Path::new(directory).join(name));
-        let program = match name.contains('/') {
-            true => std::path::absolute(name).ok(),
-            false => candidates.into_iter().find(|path| path.is_file()),
+        let program = if name.contains('/') {
+            std::path::absolute(name).ok()
+        } else {
+            candidates.into_iter().find(|path| path.is_file())
         };
         all.extend(program.map(|path| (path, What::Content)));
     }

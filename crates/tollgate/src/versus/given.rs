@@ -197,9 +197,10 @@ fn shell(args: &VersusArgs) -> Result<Option<Vec<String>>, Failure> {
         shell => {
             let words =
                 words::split(shell).map_err(|why| Failure::input(format!("--shell {shell}: {why}")))?;
-            match words.is_empty() {
-                true => Err(Failure::input("--shell names no shell; `none` is without one")),
-                false => Ok(Some(words)),
+            if words.is_empty() {
+                Err(Failure::input("--shell names no shell; `none` is without one"))
+            } else {
+                Ok(Some(words))
             }
         }
     }
@@ -224,11 +225,12 @@ fn accepts(args: &VersusArgs) -> Result<Accepts, Failure> {
 /// A file by its path: a single word may be a mistyped `pipe`.
 fn output_file(file: &str) -> Result<PathBuf, Failure> {
     let path = PathBuf::from(file);
-    match file.contains('/') || path.is_file() {
-        true => Ok(path),
-        false => Err(Failure::input(format!(
+    if file.contains('/') || path.is_file() {
+        Ok(path)
+    } else {
+        Err(Failure::input(format!(
             "--output {file}: it is none of null, pipe and inherit; a file in this directory is ./{file}"
-        ))),
+        )))
     }
 }
 

@@ -176,11 +176,10 @@ impl Home {
         while let Some(directory) = directories.pop() {
             for entry in std::fs::read_dir(directory).expect("a directory") {
                 let path = entry.expect("an entry").path();
-                match path.is_dir() {
-                    true => directories.push(path),
-                    false => {
-                        files.push(path.strip_prefix(self.path()).expect("beneath").display().to_string())
-                    }
+                if path.is_dir() {
+                    directories.push(path)
+                } else {
+                    files.push(path.strip_prefix(self.path()).expect("beneath").display().to_string())
                 }
             }
         }

@@ -231,11 +231,12 @@ fn steps_by_one(clock: Clock) -> Result<(), String> {
     };
     let (few, many) = (least(FEW), least(MANY));
     let (instructions, ticks) = ((MANY - FEW) * EACH, many.wrapping_sub(few));
-    match ticks == instructions {
-        true => Ok(()),
-        false => Err(format!(
+    if ticks == instructions {
+        Ok(())
+    } else {
+        Err(format!(
             "the counter made {ticks} ticks in {instructions} instructions; QEMU's -icount shift=0 makes one in each"
-        )),
+        ))
     }
 }
 

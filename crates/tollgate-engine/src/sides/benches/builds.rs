@@ -169,10 +169,7 @@ impl Builds {
                 (End::Ended(Ended::Exit(0)), Ok(output)) => self.harness.listed(&output),
                 _ => vec![],
             };
-            match listed.is_empty() {
-                true => benches.push(name),
-                false => benches.extend(listed),
-            }
+            if listed.is_empty() { benches.push(name) } else { benches.extend(listed) }
         }
         Ok((!benches.is_empty()).then_some(benches))
     }

@@ -150,11 +150,10 @@ impl Counts {
         let total: Vec<f64> = totals.skip(1).collect();
         let sums = counted.inside.chunks(COMMANDS).nth(place).ok_or("was not counted")?;
         let user = |at: usize| sums[at].sums.as_ref().map(|sums| sums.program()).map_err(Clone::clone);
-        match total.is_empty() {
-            true => Err("was not executed: one before it did not end".to_owned()),
-            false => {
-                Ok(Self { iterations, total, user: user(0).and_then(|short| Ok(more(short, user(1)?))) })
-            }
+        if total.is_empty() {
+            Err("was not executed: one before it did not end".to_owned())
+        } else {
+            Ok(Self { iterations, total, user: user(0).and_then(|short| Ok(more(short, user(1)?))) })
         }
     }
 

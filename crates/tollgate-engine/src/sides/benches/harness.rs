@@ -327,9 +327,10 @@ impl Harness {
             }
             Self::Template(template) => template.figure(output),
         }?;
-        match ns > 0.0 && ns.is_finite() {
-            true => Ok(Figure { ns, is_hasty }),
-            false => Err(format!("took {ns} ns, by its own figures; a time above zero would be right")),
+        if ns > 0.0 && ns.is_finite() {
+            Ok(Figure { ns, is_hasty })
+        } else {
+            Err(format!("took {ns} ns, by its own figures; a time above zero would be right"))
         }
     }
 }

@@ -52,9 +52,12 @@ pub(super) fn go(output: &str) -> Result<f64, String> {
     // What a bench writes itself may stand before them.
     let before = output.lines().filter_map(|line| line.split_once(" ns/op")).map(|(before, _)| before);
     let figures = before.filter_map(|before| before.split_whitespace().next_back()?.parse::<f64>().ok());
-    figures.min_by(f64::total_cmp).ok_or_else(|| match output.contains("--- SKIP") {
-        true => "is skipped".to_owned(),
-        false => "has no ns/op in its output".to_owned(),
+    figures.min_by(f64::total_cmp).ok_or_else(|| {
+        if output.contains("--- SKIP") {
+            "is skipped".to_owned()
+        } else {
+            "has no ns/op in its output".to_owned()
+        }
     })
 }
 

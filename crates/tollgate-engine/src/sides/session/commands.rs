@@ -139,10 +139,7 @@ impl Remote<'_, '_, '_> {
 
     fn tell(&mut self, what: &str) {
         let told = &mut self.told.borrow_mut();
-        match self.names {
-            true => told(format!("{what} in {}", self.side.side.name)),
-            false => told(what.to_owned()),
-        }
+        if self.names { told(format!("{what} in {}", self.side.side.name)) } else { told(what.to_owned()) }
     }
 }
 

@@ -97,9 +97,10 @@ pub fn choose(iterations: &[Range<usize>], counted: f64) -> Chosen {
         agree: iterations.iter().filter(is_usual).count() as u64,
         most: iterations.iter().map(|range| range.len() as u64).max().unwrap_or_default(),
     };
-    let iterations = match (usual as f64 - counted).abs() < EQUAL {
-        true => iterations.iter().find(is_usual).into_iter().cloned().collect(),
-        false => iterations.to_vec(),
+    let iterations = if (usual as f64 - counted).abs() < EQUAL {
+        iterations.iter().find(is_usual).into_iter().cloned().collect()
+    } else {
+        iterations.to_vec()
     };
     Chosen { iterations, lengths }
 }

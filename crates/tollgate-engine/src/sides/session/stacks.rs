@@ -69,9 +69,10 @@ impl Stacks {
 
     /// An instruction at this address was executed; of one that repeats itself the first time.
     pub fn executed(&mut self, address: u64) {
-        let (function, is_first) = match is_kernel(address) {
-            false => (0, false),
-            true => self.functions.get(&address).copied().unwrap_or((1, false)),
+        let (function, is_first) = if is_kernel(address) {
+            self.functions.get(&address).copied().unwrap_or((1, false))
+        } else {
+            (0, false)
         };
         if self.frames[self.at].function != function {
             self.at = match self.below(function) {

@@ -190,9 +190,10 @@ impl Cell {
         let of = |name: &str, unit: Unit, why_none: &str, value: fn(&Timed) -> Option<u64>| {
             let values: Vec<Option<f64>> =
                 self.timed.iter().map(|timed| value(timed).map(|value| value as f64)).collect();
-            match values.iter().any(Option::is_some) {
-                true => with_gaps(name, unit, &values),
-                false => not_measured(name, if values.is_empty() { why } else { why_none }),
+            if values.iter().any(Option::is_some) {
+                with_gaps(name, unit, &values)
+            } else {
+                not_measured(name, if values.is_empty() { why } else { why_none })
             }
         };
         let killed = "it killed its process group, and with it the process that would have been told";

@@ -105,9 +105,10 @@ impl Set {
         let Moved { offset, bytes, value } = moved;
         if self.op == Op::Read {
             let right = self.sum(offset, bytes);
-            return match sum == right {
-                true => Ok(()),
-                false => Err(fail!("the sum of the words read is {sum:#x} instead of {right:#x}")),
+            return if sum == right {
+                Ok(())
+            } else {
+                Err(fail!("the sum of the words read is {sum:#x} instead of {right:#x}"))
             };
         }
         let byte = (value & 0xff) * 0x0101_0101_0101_0101;

@@ -232,9 +232,10 @@ impl Switch {
         // Disturbance on one processor is time that neither thread used; on two, time that either was runnable and
         // waited.
         let passed = Duration::from_nanos(clock.nanoseconds(worked.ticks as f64) as u64);
-        let alone = match self.other_cpu {
-            true => cpu::were_free(self.queued().saturating_sub(queued), passed, trips),
-            false => cpu_share.was_full(),
+        let alone = if self.other_cpu {
+            cpu::were_free(self.queued().saturating_sub(queued), passed, trips)
+        } else {
+            cpu_share.was_full()
         };
         let counted = self.count(before + SWITCHES * trips).saturating_sub(before);
         let emptied_again = empty();

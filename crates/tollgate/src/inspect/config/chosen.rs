@@ -39,10 +39,11 @@ fn choose(path: &Path) -> Result<Chosen, Failure> {
         return Ok(Chosen { path: "standard input".to_owned(), reading, command_line: None, running: false });
     }
     if path.is_dir() {
-        let machine = match path == Path::new("/") {
-            true => Machine::here(),
+        let machine = if path == Path::new("/") {
+            Machine::here()
+        } else {
             // Only the recorded answers of the tree's calls are used.
-            false => Machine::open(path).unwrap_or_else(|_| Machine::captured(path)),
+            Machine::open(path).unwrap_or_else(|_| Machine::captured(path))
         };
         return of_machine(&machine, Some(path));
     }
