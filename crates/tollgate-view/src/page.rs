@@ -269,8 +269,8 @@ struct EmbeddedPage<'a> {
 
 impl EmbeddedPage<'_> {
     /// The signs, for pictures to use.
-    fn signs(&self) -> Vec<(usize, &'static str)> {
-        svg::SIGN_PATHS.into_iter().enumerate().collect()
+    fn signs(&self) -> String {
+        svg::signs()
     }
 
     fn figure<'b>(&self, figure: &'b Figure, id: impl Into<String>) -> FigureView<'b> {

@@ -141,10 +141,21 @@ fn sharing_is_two_curves_by_size_with_both_modes_of_a_case() {
     let (_, picture) = shown.split_once("that is stored to, by buffer size\n").expect("a picture");
     assert!(picture.contains("sharing is slower up to 2M, and no longer"), "{picture}");
     insta::assert_snapshot!(picture);
-    let page = tollgate_view::report::page_of(&[run], |_| None, &Spread::default()).render().expect("a page");
+    let runs = [run];
+    let page = tollgate_view::report::page_of(&runs, |_| None, &Spread::default()).render().expect("a page");
     let (_, figure) = page.split_once("memory/thrash: a store where another core").expect("a figure");
     let figure = figure.split("</figure>").next().expect("a picture");
     // A sign for each of two keys, of eight medians, and of both modes of one case.
     assert_eq!(figure.matches("<use href=\"#m").count(), 2 + 8 + 2, "{figure}");
     assert_eq!(figure.matches(" in 50 % of the samples").count(), 2, "{figure}");
+    // A run without the overview has this picture alone, and it is that of the page.
+    let alone = tollgate_view::report::picture_of(&runs, &Spread::default(), 0.0).expect("a picture");
+    assert_eq!(alone.matches("<use href=\"#m").count(), 2 + 8 + 2, "{alone}");
+    let drawing = |text: &str| {
+        let (_, plot) = text.split_once("<svg class=\"plot\"").expect("a drawing");
+        let (_, drawing) = plot.split_once("</title>").expect("its title");
+        drawing.split_once("</g></svg>").expect("its end").0.to_owned()
+    };
+    assert_eq!(drawing(&alone), drawing(figure));
+    assert!(alone.contains(">other lines</text>") && alone.contains(">the same lines</text>"), "{alone}");
 }

@@ -139,7 +139,7 @@ pub fn print_picture(runs: &[Run], spread: &Spread, asked: f64) -> Result<(), Fa
         let what = if runs.len() > 1 {
             "no case that two of the runs measured"
         } else {
-            "no latency of the overview"
+            "neither a latency of the overview nor a curve of sharing"
         };
         Failure::input(format!(
             "--format svg has nothing to draw: there is {what}; --format json has all figures"

@@ -593,14 +593,14 @@ fn a_run_and_a_comparison_have_a_picture() {
         assert_eq!(said, format!("--format {format} {shows}; {instead}"));
     }
     let both = home.output(["compare", &files[0], &files[1], "--format=svg"]);
-    assert_eq!(texts(&both, "text", "t"), ["Ratio to the base"]);
+    assert_eq!(texts(&both, "text", "head"), ["Ratio to the base"]);
     assert_eq!(texts(&both, "text", "d")[0], format!("{} compared with {}", ids[1], ids[0]));
     assert_eq!(texts(&both, "text", ""), ["entry/syscall", "entry/user-dispatch", "entry/call"]);
-    assert_eq!(texts(&both, "text", "e"), ["×1.500", "×1.500", "×1.000"]);
+    assert_eq!(texts(&both, "text", "x"), ["×1.500", "×1.500", "×1.000"]);
     let empty = json!({"measurements": []});
     let mut nothing = document(ids[0], None, 1.0);
     nothing["measurements"] = empty["measurements"].clone();
     let nothing = home.file("nothing.json", nothing.to_string());
-    let line = "--format svg has nothing to draw: there is no latency of the overview; --format json has all figures";
+    let line = "--format svg has nothing to draw: there is neither a latency of the overview nor a curve of sharing; --format json has all figures";
     assert_eq!(home.refusal(["show", &nothing, "--format", "svg"]), line);
 }

@@ -51,12 +51,21 @@ impl Curves {
         Self { across, up, curves, marked: Vec::new(), plateaus: Vec::new() }
     }
 
+    /// The names of marks take a line each, so that they do not overlap.
+    fn top(&self) -> f64 {
+        TOP + 13.0 * self.marked.len().saturating_sub(1) as f64
+    }
+
+    /// With the names of the axis.
+    pub(super) fn height(&self) -> f64 {
+        self.top() + HEIGHT + 20.0
+    }
+
     pub(super) fn draw(&self, id: &str, title: &Text) -> String {
-        // The names of marks take a line each, so that they do not overlap.
-        let top = TOP + 13.0 * self.marked.len().saturating_sub(1) as f64;
+        let top = self.top();
         let bottom = top + HEIGHT;
         let down = |share: f64| bottom - share * HEIGHT;
-        let mut svg = Svg::image("plot", bottom + 20.0, id, title);
+        let mut svg = Svg::image("plot", self.height(), id, title);
         for tick in &self.up.ticks {
             let Some(share) = self.up.share(tick.at) else { continue };
             svg.line("g", [0.0, 100.0], [down(share); 2]);

@@ -1,22 +1,24 @@
-//! A figure of rows as a file of its own: SVG with its letters and colors, for a README, a slide or an issue.
+//! Figures as a file of their own: SVG with its letters and colors, for a README, a slide or an issue.
 //!
-//! On the page names and values are text beside the picture, and a picture fills any width. Here all of it is one picture of fixed width,
-//! since a viewer scales it: at 600 pixels its letters are as high as those of a terminal.
+//! Its drawings are those of the page. There names and values are text beside a drawing, which fills any width. Here all of it is one
+//! picture of fixed width, since a viewer scales it: at 600 pixels its letters are as high as those of a terminal.
 
 use std::fmt::{self, Write};
 
 use tollgate_output::markup::{escaped, escaped_between_tags};
 use tollgate_output::table::wrap;
 
-use super::policy::COLORS;
-use super::svg::{COLOURS, SIGN_PATHS, SIGNS, short};
-use super::{Drawing, Figure, Key, Mark, PictureRow, Rows, Sign, Verdict};
+use super::policy::DRAWING;
+use super::svg::{short, signs};
+use super::{Curves, Drawing, Figure, Key, PictureRow, Rows, class_of, key_of};
 
 const WIDTH: f64 = 640.0;
 const MARGIN: f64 = 10.0;
 /// The axis, between the names and the values.
 const LEFT: f64 = 216.0;
 const RIGHT: f64 = 496.0;
+/// The ends of a curve's picture, between the names of its axes.
+const CURVES: [f64; 2] = [64.0, 614.0];
 /// Characters of a name and of a value that have room; longer ones are cut.
 const NAME: usize = 33;
 const VALUE: usize = 24;
@@ -29,22 +31,32 @@ const ROOM: f64 = 42.0;
 const ROW: f64 = 18.0;
 const STEP: f64 = 7.0;
 
-/// The letters and lines. Colors are those of the page.
-const STYLE: &str = "text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif;fill:var(--ink)}\
-.t{font-size:15px;font-weight:600}.d{font-size:11px;fill:var(--dim)}.e{text-anchor:end}.m{text-anchor:middle}\
-.g{stroke:var(--rule)}.l{stroke:var(--line)}.i{opacity:.35}.h{fill:var(--bg);stroke:currentColor;stroke-width:1.5}.f,.i,.n{fill:currentColor}";
+/// What a page has in its own style.
+const STYLE: &str = "svg{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif;overflow:visible}\
+.head{font-size:15px;font-weight:600}.d{font-size:11px;fill:var(--dim)}";
 
-/// Draws the rows of a figure beneath its title and a line about what was measured; None where the figure has no rows.
-pub(crate) fn picture(figure: &Figure, about: &[String]) -> Option<String> {
-    let rows = figure.panels.iter().find_map(|panel| match &panel.drawing {
-        Drawing::Rows(rows) => Some(rows),
-        _ => None,
-    })?;
+/// Draws the rows and curves of figures, each beneath its title, the first also beneath lines about what was measured; None where
+/// there is no figure.
+pub(crate) fn picture(figures: &[Figure], about: &[String]) -> Option<String> {
+    let first = figures.first()?;
     let mut picture = Picture { body: String::new(), y: MARGIN };
-    picture.head(figure, about);
-    picture.legend(&figure.keys);
-    picture.rows(rows);
-    Some(picture.finish(figure))
+    for (at, figure) in figures.iter().enumerate() {
+        picture.head(figure, if at == 0 { about } else { &[] });
+        picture.legend(&figure.keys);
+        for panel in &figure.panels {
+            if let Some(name) = &panel.name {
+                picture.y += 22.0;
+                picture.text("b", MARGIN, picture.y, &cut(name.as_str(), LINE));
+            }
+            match &panel.drawing {
+                Drawing::Rows(rows) => picture.rows(rows),
+                Drawing::Curves(curves) => picture.curves(curves, figure),
+                _ => {}
+            }
+        }
+        picture.y += MARGIN;
+    }
+    Some(picture.finish(first))
 }
 
 /// What is drawn so far, and down to where.
@@ -56,7 +68,7 @@ struct Picture {
 impl Picture {
     fn head(&mut self, figure: &Figure, about: &[String]) {
         self.y += 14.0;
-        self.text("t", MARGIN, self.y, figure.title.as_str());
+        self.text("head", MARGIN, self.y, figure.title.as_str());
         for line in about {
             self.y += 16.0;
             self.text("d", MARGIN, self.y, &cut(line, LINE));
@@ -73,24 +85,15 @@ impl Picture {
         let mut x = MARGIN;
         for key in keys {
             let name = cut(key.name.as_str(), LINE / 2);
-            let width = 24.0 + CHARACTER * name.chars().count() as f64;
+            let width = 34.0 + CHARACTER * name.chars().count() as f64;
             if x == MARGIN {
                 self.y += 16.0;
             } else if x + width > WIDTH - MARGIN {
                 x = MARGIN;
                 self.y += 16.0;
             }
-            let y = self.y - 4.0;
-            match key.sign {
-                Sign::Look(look) => self.sign(look, "f", &color(look), [x + 6.0, y]),
-                Sign::Median => self.sign(0, "f", &color(0), [x + 6.0, y]),
-                Sign::Hollow => self.sign(0, "h", &color(0), [x + 6.0, y]),
-                Sign::Interval => self.bar("i", &color(0), [x, x + 14.0], y - 3.5, 7.0),
-                Sign::Min => self.bar("n", &color(0), [x + 5.0, x + 6.5], y - 4.0, 8.0),
-                // No part of a bar is in a picture of rows.
-                Sign::Fill(_) => continue,
-            }
-            self.text("d", x + 18.0, self.y, &name);
+            self.within([x, x + 26.0], self.y - 10.0, 12.0, &key_of(key.sign));
+            self.text("d", x + 31.0, self.y, &name);
             x += width + 10.0;
         }
     }
@@ -102,16 +105,14 @@ impl Picture {
         for tick in &rows.axis.ticks {
             let Some(x) = rows.axis.share(tick.at).map(across) else { continue };
             let class = if rows.level == Some(tick.at) { "l" } else { "g" };
+            let [x, from, to] = [x, top + 4.0, top + 4.0 + height].map(|at| short(at, 1));
             self.put(format_args!(
-                "<path class=\"{class}\" d=\"M{} {}v{}\"/>",
-                short(x, 1),
-                short(top + 4.0, 1),
-                short(height, 1)
+                "<line class=\"{class}\" x1=\"{x}\" x2=\"{x}\" y1=\"{from}\" y2=\"{to}\"/>"
             ));
         }
         self.names(rows, top);
         self.y += 4.0;
-        let is_of_one = rows.rows.iter().flat_map(|row| &row.marks).all(|mark| mark.look == 0);
+        let is_of_one = rows.is_of_one();
         for row in &rows.rows {
             self.row(rows, row, is_of_one);
         }
@@ -124,7 +125,7 @@ impl Picture {
             for tick in rows.axis.ticks.iter().filter(|tick| tick.is_main == is_main) {
                 let Some(x) = rows.axis.share(tick.at).map(across) else { continue };
                 if named.iter().all(|other| (other - x).abs() >= ROOM) {
-                    self.text("d m", x, y, tick.name.as_str());
+                    self.text("d y", x, y, tick.name.as_str());
                     named.push(x);
                 }
             }
@@ -135,36 +136,32 @@ impl Picture {
         let height = height(row);
         let base = self.y + height / 2.0 + 4.0;
         self.text("", MARGIN, base, &cut(row.name.as_str(), NAME));
-        self.text("e", WIDTH - MARGIN, base, &cut(row.value.as_str(), VALUE));
+        self.text("x", WIDTH - MARGIN, base, &cut(row.value.as_str(), VALUE));
+        let mut marks = format!("<g class=\"{}\">", row.verdict.map_or("c0", class_of));
         for (at, mark) in row.marks.iter().enumerate() {
-            let color = match (is_of_one, row.verdict) {
-                (true, Some(verdict)) => of_verdict(verdict),
-                _ => color(mark.look),
-            };
-            self.mark(rows, mark, &color, self.y + ROW / 2.0 + STEP * at as f64);
+            rows.draw_mark(&mut marks, mark, ROW / 2.0 + STEP * at as f64, is_of_one);
         }
+        marks.push_str("</g>");
+        self.within([LEFT, RIGHT], self.y, height, &marks);
         self.y += height;
     }
 
-    fn mark(&mut self, rows: &Rows, mark: &Mark, color: &str, y: f64) {
-        let at = |value: f64| across(rows.axis.clamped(value) / 100.0);
-        if let Some((low, high)) = mark.interval {
-            self.bar("i", color, [at(low), at(high)], y - 3.5, 7.0);
-        }
-        if let Some(min) = mark.min.filter(|min| rows.axis.share(*min).is_some()) {
-            self.bar("n", color, [at(min), at(min) + 1.5], y - 4.0, 8.0);
-        }
-        self.sign(mark.look, if mark.is_noisy { "h" } else { "f" }, color, [at(mark.at), y]);
+    fn curves(&mut self, curves: &Curves, figure: &Figure) {
+        self.y += MARGIN;
+        let height = curves.height();
+        self.within(CURVES, self.y, height, &curves.draw("", &figure.title));
+        self.y += height;
     }
 
     fn finish(self, figure: &Figure) -> String {
-        let (width, height) = (short(WIDTH, 0), short(self.y + MARGIN, 0));
+        let (width, height) = (short(WIDTH, 0), short(self.y, 0));
         let [title, description] =
             [&figure.title, &figure.description].map(|text| escaped_between_tags(text.as_str()));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
              aria-labelledby=\"t d\"><title id=\"t\">{title}</title><desc id=\"d\">{description}</desc>\n\
-             <style>{COLORS}{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"var(--bg)\"/>\n{}</svg>\n",
+             <style>{DRAWING}{STYLE}</style>\n<defs>{}</defs>\n<rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"var(--bg)\"/>\n{}</svg>\n",
+            signs(),
             self.body
         )
     }
@@ -179,18 +176,11 @@ impl Picture {
         ));
     }
 
-    fn bar(&mut self, class: &str, color: &str, [from, to]: [f64; 2], y: f64, height: f64) {
-        let [x, width, y, height] = [from, (to - from).max(0.0), y, height].map(|number| short(number, 1));
+    /// A drawing of the page, whose positions across are percent of this width.
+    fn within(&mut self, [from, to]: [f64; 2], y: f64, height: f64, drawing: &str) {
+        let [x, width, y, height] = [from, to - from, y, height].map(|number| short(number, 1));
         self.put(format_args!(
-            "<rect class=\"{class}\" color=\"{color}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"
-        ));
-    }
-
-    fn sign(&mut self, look: usize, class: &str, color: &str, [x, y]: [f64; 2]) {
-        let path = SIGN_PATHS[look % SIGNS];
-        let (x, y) = (short(x, 1), short(y, 1));
-        self.put(format_args!(
-            "<path class=\"{class}\" color=\"{color}\" transform=\"translate({x} {y}) scale(.85)\" d=\"{path}\"/>\n"
+            "<svg x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\">{drawing}</svg>\n"
         ));
     }
 
@@ -209,19 +199,6 @@ fn across(share: f64) -> f64 {
     LEFT + (RIGHT - LEFT) * share
 }
 
-fn color(look: usize) -> String {
-    format!("var(--c{})", look % COLOURS)
-}
-
-/// As on the page.
-fn of_verdict(verdict: Verdict) -> String {
-    match super::class_of(verdict) {
-        "vs" => color(1),
-        "vf" => color(2),
-        _ => "var(--dim)".to_owned(),
-    }
-}
-
 /// At most so many characters, with an ellipsis where it was longer.
 fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
@@ -232,7 +209,7 @@ fn cut(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Axis, Text};
+    use super::super::{Axis, Curve, Mark, Point, Sign, Text, Verdict};
     use super::*;
 
     fn figure(names: &[&str], looks: usize) -> Figure {
@@ -262,7 +239,7 @@ mod tests {
 
     #[test]
     fn it_stands_alone() {
-        let drawn = picture(&figure(&["call"], 1), &["AMD".to_owned()]).expect("a picture");
+        let drawn = picture(&[figure(&["call"], 1)], &["AMD".to_owned()]).expect("a picture");
         assert!(drawn.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\""), "{drawn}");
         for part in [
             "<title id=\"t\">A &lt; B</title>",
@@ -274,27 +251,23 @@ mod tests {
         ] {
             assert!(drawn.contains(part), "{part} in {drawn}");
         }
-        // Nothing is fetched, and no sign of the page is needed.
-        for part in ["href", "url(", "<script", "<use"] {
+        // Nothing is fetched, and every sign is its own.
+        for part in ["url(", "<script", "href=\"h"] {
             assert!(!drawn.contains(part), "{part} in {drawn}");
         }
-        assert!(drawn.contains("color=\"var(--c1)\""), "the verdict's color");
+        for sign in drawn.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+            assert!(drawn.contains(&format!("<path id=\"{sign}\"")), "{sign}");
+        }
+        assert!(drawn.contains("<g class=\"vs\">"), "the verdict's color");
     }
 
     #[test]
-    fn every_mark_is_within_the_axis_and_every_row_has_its_height() {
+    fn every_row_has_its_height_and_its_marks() {
         let heights = [1, 3].map(|looks| {
-            let drawn = picture(
-                &figure(&["a", "b", "a name that is far too long for the column of names"], looks),
-                &[],
-            )
-            .expect("a picture");
-            assert_eq!(drawn.matches("class=\"f\"").count(), looks * 3 + looks, "marks and keys");
+            let names = ["a", "b", "a name that is far too long for the column of names"];
+            let drawn = picture(&[figure(&names, looks)], &[]).expect("a picture");
+            assert_eq!(drawn.matches("<use class=\"f").count(), looks * 3, "{drawn}");
             assert!(drawn.contains('…'));
-            for at in drawn.split("translate(").skip(1 + looks) {
-                let x: f64 = at.split(' ').next().and_then(|x| x.parse().ok()).expect("a place");
-                assert!((LEFT..=RIGHT).contains(&x), "{x}");
-            }
             let height =
                 drawn.split("height=\"").nth(1).and_then(|rest| rest.split('"').next()?.parse::<f64>().ok());
             height.expect("a height")
@@ -303,7 +276,25 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_without_rows_has_none() {
-        assert_eq!(picture(&Figure::default(), &[]), None);
+    fn curves_are_those_of_the_page_beneath_their_name() {
+        let across = Axis::logarithmic(4.0, 64.0, Vec::new()).expect("an axis");
+        let up = Axis::of_times([1.0, 90.0].into_iter(), None).expect("an axis");
+        let points = vec![Point { x: 4.0, y: 1.0, title: "p".into() }];
+        let curves = Curves::new(&across, &up, vec![Curve { look: 1, points }]);
+        let panel = super::super::Panel {
+            name: Some("one pair".into()),
+            environment: None,
+            drawing: Drawing::Curves(curves.clone()),
+        };
+        let of_curves = Figure { title: "sharing".into(), panels: vec![panel], ..Figure::default() };
+        let drawn = picture(&[figure(&["call"], 1), of_curves.clone()], &[]).expect("a picture");
+        assert!(drawn.contains(">one pair</text>"), "{drawn}");
+        assert!(drawn.contains(&curves.draw("", &of_curves.title)), "{drawn}");
+        assert!(drawn.contains(">call</text>"), "{drawn}");
+    }
+
+    #[test]
+    fn without_a_figure_there_is_none() {
+        assert_eq!(picture(&[], &[]), None);
     }
 }

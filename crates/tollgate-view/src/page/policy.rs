@@ -1,14 +1,18 @@
 //! The page's content security policy: its own style and script, by their digests, and nothing else.
 
-pub(super) const STYLE: &str =
-    concat!(include_str!("../../templates/colors.css"), include_str!("../../templates/page.css"));
-/// The colors, by day and by night, which a picture alone has too.
-pub(super) const COLORS: &str = include_str!("../../templates/colors.css");
+pub(super) const STYLE: &str = concat!(
+    include_str!("../../templates/colors.css"),
+    include_str!("../../templates/drawing.css"),
+    include_str!("../../templates/page.css")
+);
+/// The colors, by day and by night, and the style of drawings, which a picture alone has too.
+pub(super) const DRAWING: &str =
+    concat!(include_str!("../../templates/colors.css"), include_str!("../../templates/drawing.css"));
 /// The script, which is optional.
 pub(super) const SCRIPT: &str = include_str!("../../templates/page.js");
 
 /// SHA-256 of [`STYLE`], in base64; a test compares them.
-const STYLE_DIGEST: &str = "j03XNOdQ3g+oeL5DY3MRwhWTCp8ViJDV9BVXWM+quQE=";
+const STYLE_DIGEST: &str = "p7/+Gl2qoDRU0LDBEa/lm6ysL2kWN4cccwivDilEHO8=";
 /// SHA-256 of [`SCRIPT`], in base64.
 const SCRIPT_DIGEST: &str = "uU+PAktBBDRtOc7+QcxxephsVJ2+4CnHH3lhjm0a/pw=";
 

@@ -58,13 +58,17 @@ impl Rows {
         let mut html = String::from("<div class=\"rows\">");
         self.draw_axis(&mut html);
         let _ = write!(html, "<ol aria-label=\"{}\">", escaped(title.as_str()));
-        // Marks of one look have the colour of the figure.
-        let is_of_one = self.rows.iter().flat_map(|row| &row.marks).all(|mark| mark.look == 0);
+        let is_of_one = self.is_of_one();
         for row in &self.rows {
             self.draw_row(&mut html, row, is_of_one);
         }
         html.push_str("</ol></div>");
         html
+    }
+
+    /// Marks of one look have the colour of the figure.
+    pub(super) fn is_of_one(&self) -> bool {
+        self.rows.iter().flat_map(|row| &row.marks).all(|mark| mark.look == 0)
     }
 
     fn draw_axis(&self, html: &mut String) {
@@ -109,7 +113,7 @@ impl Rows {
     }
 
     /// The band of a mark's interval, the stroke of its min, and its sign.
-    fn draw_mark(&self, html: &mut String, mark: &Mark, y: f64, is_of_one: bool) {
+    pub(super) fn draw_mark(&self, html: &mut String, mark: &Mark, y: f64, is_of_one: bool) {
         let colour = match is_of_one {
             true => String::new(),
             false => format!(" {}", look(mark.look, self.is_by_environment)),

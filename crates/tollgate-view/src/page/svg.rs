@@ -10,13 +10,20 @@ pub(super) const COLOURS: usize = 8;
 /// Signs that are distinct without a colour.
 pub(super) const SIGNS: usize = 5;
 /// The signs, drawn around their centre.
-pub(super) const SIGN_PATHS: [&str; SIGNS] = [
+const SIGN_PATHS: [&str; SIGNS] = [
     "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0",
     "M-4-4h8v8h-8z",
     "M0-5.4L5 3.8H-5z",
     "M0-5.6L5.6 0L0 5.6L-5.6 0z",
     "M-5-1.7h3.3V-5h3.4v3.3H5v3.4H1.7V5h-3.4V1.7H-5z",
 ];
+
+/// The definitions that drawings use: every sign by its number, and the arrows of an interval that leaves its axis.
+pub(super) fn signs() -> String {
+    let signs = SIGN_PATHS.iter().enumerate();
+    let signs: String = signs.map(|(at, path)| format!("<path id=\"m{at}\" d=\"{path}\"/>")).collect();
+    signs + "<path id=\"less\" d=\"M0-4.5v9l-6-4.5z\"/><path id=\"more\" d=\"M0-4.5v9l6-4.5z\"/>"
+}
 
 /// A picture that is being written.
 pub(super) struct Svg(String);

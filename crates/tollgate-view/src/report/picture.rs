@@ -1,11 +1,11 @@
-//! Runs as one picture, a file of its own: of one run its latencies, of several their ratios to the first, of commands their times.
+//! Runs as one picture, a file of its own: of one run its latencies and its curves of sharing, of several their ratios to the first, of commands their times.
 
 use tollgate_model::compare::Spread;
 use tollgate_model::versus::{Command, REAL};
 use tollgate_model::{Case, Run};
 
 use super::subject::Subject;
-use super::{differences, names, ratios, ruler};
+use super::{curves, differences, names, ratios, ruler};
 use crate::comparison;
 use crate::page::{Axis, Drawing, Figure, Key, Mark, PictureRow, Rows, Sign, Text, picture};
 use crate::screen::machine;
@@ -14,22 +14,22 @@ use crate::screen::machine;
 /// difference of up to `asked` counts.
 pub fn picture_of(runs: &[Run], spread: &Spread, asked: f64) -> Option<String> {
     let subjects = Subject::all(runs);
-    let figure = match subjects.as_slice() {
-        [_] => ruler::figure(&subjects),
-        _ if subjects.iter().all(is_command) => commands(&subjects),
-        _ => ratios::figure(&subjects, &differences::all(&subjects, spread, asked)),
+    let figures: Vec<Figure> = match subjects.as_slice() {
+        [_] => [ruler::figure(&subjects), curves::sharing(&subjects)].into_iter().flatten().collect(),
+        _ if subjects.iter().all(is_command) => commands(&subjects).into_iter().collect(),
+        _ => ratios::figure(&subjects, &differences::all(&subjects, spread, asked)).into_iter().collect(),
     };
-    let (figure, base) = (figure?, subjects.first()?);
+    let base = subjects.first()?;
     let of_machine = machine(&base.summary);
     let first = |line: &String| line.split(" | ").next().unwrap_or_default().to_owned();
     let mut about = vec![of_machine.iter().map(first).collect::<Vec<_>>().join("; ")];
     let names = names(&subjects);
     match subjects.len() {
         1 => about[0].push_str(&format!("; run {}", base.summary.run.id)),
-        _ if figure.keys.is_empty() => about.insert(0, names),
+        _ if figures.iter().all(|figure| figure.keys.is_empty()) => about.insert(0, names),
         _ => about.insert(0, format!("Base: {}", base.name)),
     }
-    picture(&figure, &about)
+    picture(&figures, &about)
 }
 
 fn is_command(subject: &Subject) -> bool {
