@@ -411,7 +411,7 @@ pub struct InspectArgs {
 /// The questions of `tollgate inspect` with their own answers.
 #[derive(Debug, Subcommand)]
 pub enum Question {
-    /// Measure how many bits address-space randomization gives each region of a program, or what moved between two processes
+    /// Measure how many bits address-space randomization gives each region of a program
     ///
     /// Each start runs the program's loader, and the loader runs the constructors of the program's libraries (DT_INIT and
     /// DT_INIT_ARRAY, ld.so(8)) with your rights before the program ends at its entry point. Nothing of the program itself runs.
@@ -426,15 +426,11 @@ pub enum Question {
 /// `tollgate inspect aslr`.
 #[derive(Debug, Args)]
 pub struct AslrArgs {
-    /// The program to start [default: true(1), or tollgate itself]; the constructors of its libraries run. Or the number of a process,
-    /// or a saved /proc/PID/maps (`-` for standard input): nothing is started then
-    #[arg(value_name = "PROGRAM|PID|MAPS", value_hint = ValueHint::AnyPath)]
+    /// The program to start [default: true(1), or tollgate itself]; the constructors of its libraries run
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub program: Option<PathBuf>,
-    /// A second process, or its saved map: shows region by region what moved
-    #[arg(value_name = "PID|MAPS", value_hint = ValueHint::AnyPath)]
-    pub other: Option<PathBuf>,
     /// Start it this many times, at most 100000 [default: 1000]
-    #[arg(long, value_name = "N", value_parser = parse_starts, allow_negative_numbers = true, conflicts_with = "other")]
+    #[arg(long, value_name = "N", value_parser = parse_starts, allow_negative_numbers = true)]
     pub runs: Option<u32>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]

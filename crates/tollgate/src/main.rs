@@ -57,7 +57,6 @@ fn main() -> ExitCode {
     tollgate_engine::interrupt::expect_children();
     // A measuring process is this program too, and parses no arguments.
     tollgate_engine::serve_if_worker(tollgate_suites::find);
-    tollgate_inspect::aslr::serve_if_worker();
     tollgate_environments::serve_if_init();
     tollgate_engine::interrupt::ignore_file_size_signal();
     if let Err(failure) = expect_stack() {

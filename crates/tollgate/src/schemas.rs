@@ -102,7 +102,6 @@ fn all() -> Vec<Described> {
         described::<tollgate_view::inspect::facts::FactsDocument>("inspect"),
         described::<crate::inspect::CapturedTree>("inspect-capture"),
         described::<tollgate_inspect::output::aslr::AslrDocument>("inspect-aslr"),
-        described::<tollgate_inspect::output::aslr::MovedRegions>("inspect-aslr-processes"),
         described::<tollgate_inspect::output::kernel::KernelDocument>("inspect-kernel"),
         described::<tollgate_kconfig::output::ConfigDocument>("inspect-config"),
         described::<tollgate_dump::output::ItemRecord>("decode-item"),

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// What names a file to be read. FIFO stands for the file.
-const READERS: [&[&str]; 14] = [
+const READERS: [&[&str]; 13] = [
     &["show", "FIFO"],
     &["compare", "FIFO", "FIFO"],
     &["decode", "FIFO"],
@@ -26,7 +26,6 @@ const READERS: [&[&str]; 14] = [
     &["inspect", "--from", "FIFO"],
     &["inspect", "config", "FIFO"],
     &["inspect", "kernel", "--from", "FIFO"],
-    &["inspect", "aslr", "FIFO", "FIFO"],
     &["schedules", "FIFO"],
     &["lab", "--read", "FIFO"],
     &["lab", "--program", "FIFO"],

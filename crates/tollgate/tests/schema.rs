@@ -26,7 +26,6 @@ const CHECKS: &[Check] = &[
     ("inspect", || vec![Home::new().json(["inspect", "--format", "json"])]),
     ("inspect-capture", || vec![Home::new().json(["inspect", "--capture", "tree", "--format", "json"])]),
     ("inspect-aslr", || vec![Home::new().json(["inspect", "aslr", "--format", "json"])]),
-    ("inspect-aslr-processes", maps),
     ("inspect-kernel", kernels),
     ("inspect-config", configurations),
     ("decode-item", items),
@@ -181,21 +180,6 @@ fn kernels() -> Vec<Value> {
     let home = Home::new();
     let named = ["inspect", "kernel", "_text", "do_nothing_at_all", "--format", "json"];
     vec![home.json(["inspect", "kernel", "--format", "json"]), home.json(named)]
-}
-
-/// This process beside another one, which is ours: not every user may read the maps of others.
-fn maps() -> Vec<Value> {
-    let own = std::process::id().to_string();
-    let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("sleep");
-    let other = child.id().to_string();
-    let one = Home::new().tollgate(["inspect", "aslr", &own, "--format", "json"]).output().expect("started");
-    let both = Home::new()
-        .tollgate(["inspect", "aslr", &own, &other, "--format", "json"])
-        .output()
-        .expect("started");
-    child.kill().expect("ours");
-    child.wait().expect("ours");
-    [one, both].map(|output| serde_json::from_slice(&output.stdout).expect("JSON")).into()
 }
 
 fn configurations() -> Vec<Value> {

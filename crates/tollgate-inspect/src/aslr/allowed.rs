@@ -1,7 +1,7 @@
 //! The most random bits that each region can have under the kernel's settings, by the code that places it. Pure but
 //! for [`Settings::read`].
 
-use super::{Elf, ElfKind, Region, own};
+use super::{Elf, ElfKind, Region, child};
 use crate::uname::{release_numbers, release_text};
 use crate::{machine::Machine, sandbox};
 
@@ -54,7 +54,7 @@ impl Settings {
             mmap_rnd_bits: number("vm/mmap_rnd_bits"),
             mmap_rnd_compat_bits: number("vm/mmap_rnd_compat_bits"),
             legacy_va_layout: number("vm/legacy_va_layout"),
-            personality: own::personality(),
+            personality: child::personality(),
             release: release_text(machine).ok().and_then(|found| release_numbers(&found.value)),
             sandbox: sandbox::name(machine).ok().map(|found| found.value),
             huge_pages: machine.there("/sys/kernel/mm/transparent_hugepage").is_ok(),

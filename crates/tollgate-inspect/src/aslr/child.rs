@@ -23,6 +23,14 @@ const LIMIT: libc::c_uint = 10;
 const TRACE: u64 = 1;
 const EXECUTE: u64 = 2;
 
+/// The personality(2) of this process, which its children inherit.
+pub(super) fn personality() -> Option<u32> {
+    /// "Do not set": linux/personality.h.
+    const ASK: libc::c_ulong = 0xffff_ffff;
+    // SAFETY: asks, and changes nothing.
+    u32::try_from(unsafe { libc::personality(ASK) }).ok()
+}
+
 /// A program, with all that a start of it needs.
 pub(super) struct Program {
     path: CString,

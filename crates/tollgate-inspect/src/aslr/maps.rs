@@ -1,16 +1,15 @@
 //! The mappings of a process: `/proc/pid/maps`, proc_pid_maps(5). Pure.
 
 /// One mapping.
-pub(super) struct Mapping<'a> {
-    pub start: u64,
-    pub end: u64,
-    pub is_executable: bool,
+struct Mapping<'a> {
+    start: u64,
+    end: u64,
     /// The path of its file, `[heap]`, or nothing.
-    pub name: &'a str,
+    name: &'a str,
 }
 
-/// A line in exactly the kernel's form: a saved one may stand among others, as smaps has them.
-pub(super) fn parse(line: &str) -> Option<Mapping<'_>> {
+/// A line in exactly the kernel's form.
+fn parse(line: &str) -> Option<Mapping<'_>> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;
     let [rights, offset, device, inode] = [words.next()?, words.next()?, words.next()?, words.next()?];
@@ -27,8 +26,7 @@ pub(super) fn parse(line: &str) -> Option<Mapping<'_>> {
     let (start, end) = (hexadecimal(start)?, hexadecimal(end)?);
     let name = words.next().unwrap_or("").trim();
     let name = name.strip_suffix(" (deleted)").unwrap_or(name);
-    let is_executable = rights.contains('x');
-    (is_inode && has_rights && start < end).then_some(Mapping { start, end, is_executable, name })
+    (is_inode && has_rights && start < end).then_some(Mapping { start, end, name })
 }
 
 /// Where the C library begins, or where there is none the first shared library that is neither the program, at `entry`,
@@ -47,7 +45,7 @@ pub(super) fn library(maps: &str, entry: u64, loader: u64) -> Option<(u64, &str)
     Some((start, library.name))
 }
 
-pub(super) fn name(path: &str) -> &str {
+fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
@@ -56,7 +54,7 @@ fn is_libc(path: &str) -> bool {
 }
 
 /// `libm.so.6`, but not a cache or a locale archive.
-pub(super) fn is_library(path: &str) -> bool {
+fn is_library(path: &str) -> bool {
     name(path).contains(".so")
 }
 

@@ -3,18 +3,14 @@
 //!
 //! `spread` estimates the random bits in a sample of addresses, `uniform` tests that the sample is uniform, and
 //! `together` finds regions that move together. `elf` reads the program's file, `allowed` the bits that the kernel's
-//! settings allow. `child`, `traced` and `observed` make one start; `own` measures where ptrace(2) is refused.
-//! `layout` has the regions of one process and what moved between two, `process` reads them, of a living one or a saved map.
+//! settings allow. `child`, `traced` and `observed` make one start.
 
 pub mod allowed;
 mod child;
 mod elf;
 mod initial;
-pub mod layout;
 mod maps;
 mod observed;
-mod own;
-mod process;
 mod region;
 #[cfg(test)]
 mod simulated;
@@ -30,11 +26,8 @@ use tollgate_model::text::{plainly, said_by};
 
 pub(crate) use elf::read as elf_of;
 pub use elf::{Elf, ElfKind, NotElf};
-pub use layout::Layout;
-pub use own::serve_if_worker;
-pub use process::{NoSide, Side, Whose};
 pub use region::{Region, Sighting};
-pub use study::{How, NoStudy, RegionResult, Study, Subject, study};
+pub use study::{NoStudy, RegionResult, Study, Subject, study};
 
 /// Bytes of the small mapping: one page.
 pub const SMALL: u64 = 4096;

@@ -9,7 +9,7 @@ use super::child::Program;
 use super::elf::{self, Elf, NotElf};
 use super::spread::{Bits, Spread};
 use super::together::{Together, Track};
-use super::{ElfKind, NoStart, Region, Sighting, observed, own, plainly};
+use super::{ElfKind, NoStart, Region, Sighting, observed, plainly};
 use crate::machine::Machine;
 
 /// Where a program that does nothing is found.
@@ -26,10 +26,6 @@ pub struct Subject {
     pub elf: Elf,
     /// Whether it gets another user's or group's rights; traced, it does without.
     pub changes_user: bool,
-    /// Whether it is this program, whose copies can print their addresses.
-    is_own: bool,
-    /// Whether it is the default.
-    is_default: bool,
 }
 
 /// Why there is no study: one sentence, with the remedy.
@@ -65,15 +61,6 @@ fn hint(error: &io::Error) -> &'static str {
     }
 }
 
-/// The method of a study.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum How {
-    /// By tracing each start to its entry point.
-    Traced,
-    /// By copies of this program that print their addresses; tracing is refused with this error.
-    Copies(String),
-}
-
 /// The result for a region.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RegionResult {
@@ -94,8 +81,6 @@ pub struct Study {
     pub subject: Subject,
     /// Starts.
     pub starts: u32,
-    /// How.
-    pub how: How,
     /// The library that stands for all.
     pub library: Option<String>,
     /// All regions.
@@ -115,9 +100,8 @@ impl Subject {
         match named {
             Some(name) => Self::open(in_path(name)?),
             None => {
-                let candidates = TRUE.iter().map(PathBuf::from).chain(own::path());
-                let found = candidates.into_iter().find_map(|path| Self::open(path).ok());
-                found.map(|subject| Self { is_default: true, ..subject }).ok_or(NoStudy::NoDefault)
+                let mut candidates = TRUE.iter().map(PathBuf::from).chain(std::env::current_exe());
+                candidates.find_map(|path| Self::open(path).ok()).ok_or(NoStudy::NoDefault)
             }
         }
     }
@@ -131,10 +115,8 @@ impl Subject {
             return Err(NoStudy::NotAFile(path));
         }
         let elf = elf::read(&file).map_err(|why| NoStudy::NotElf(path.clone(), why))?;
-        let same = |own: std::fs::Metadata| own.dev() == status.dev() && own.ino() == status.ino();
-        let is_own = own::path().and_then(|own| own.metadata().ok()).is_some_and(same);
         let changes_user = status.mode() & (libc::S_ISUID | libc::S_ISGID) != 0;
-        Ok(Self { path, elf, changes_user, is_own, is_default: false })
+        Ok(Self { path, elf, changes_user })
     }
 }
 
@@ -165,17 +147,8 @@ pub fn study(
 ) -> Result<Study, NoStudy> {
     let settings = Settings::read(machine);
     match traced(&subject, starts, progress, stop) {
-        Ok((sightings, library)) => Ok(put_together(subject, How::Traced, &sightings, library, settings)),
+        Ok((sightings, library)) => Ok(put_together(subject, &sightings, library, settings)),
         Err(NoStart::Stopped) => Err(NoStudy::Stopped),
-        Err(why) if is_refusal(&why) && (subject.is_default || subject.is_own) => {
-            let own = if subject.is_own { Ok(subject) } else { own_program() }?;
-            let sightings = repeated(starts, progress, stop, || own::observe(&own.path));
-            let sightings = sightings.map_err(|why| match why {
-                NoStart::Stopped => NoStudy::Stopped,
-                why => NoStudy::NoStart(own.path.clone(), why),
-            })?;
-            Ok(put_together(own, How::Copies(why.to_string()), &sightings, None, settings))
-        }
         Err(why) => Err(NoStudy::NoStart(subject.path, or_no_loader(why, &subject.elf))),
     }
 }
@@ -188,21 +161,6 @@ fn or_no_loader(why: NoStart, elf: &Elf) -> NoStart {
         }
         (why, _) => why,
     }
-}
-
-/// Whether tracing itself was refused, by any of its calls.
-fn is_refusal(why: &NoStart) -> bool {
-    match why {
-        NoStart::NotTraced(_) => true,
-        NoStart::Failed(call, _) => call.starts_with("PTRACE_"),
-        // A seccomp filter may kill the process that makes one.
-        NoStart::Killed(signal) => *signal == libc::SIGSYS,
-        _ => false,
-    }
-}
-
-fn own_program() -> Result<Subject, NoStudy> {
-    Subject::open(own::path().ok_or(NoStudy::NoDefault)?)
 }
 
 type Traces = (Vec<Sighting>, Option<String>);
@@ -218,31 +176,22 @@ fn traced(
     // Given to init, dead processes stay in the list for as long as it likes.
     let _subreaper = tollgate_os::children::Subreaper::begin();
     let mut library = None;
-    let sightings = repeated(starts, progress, stop, || {
+    let one = |done| {
+        progress(done);
+        if stop() {
+            return Err(NoStart::Stopped);
+        }
         let (sighting, path) = observed::observe(&program, stop)?;
         library = path;
         Ok(sighting)
-    })?;
-    Ok((sightings, library))
-}
-
-fn repeated(
-    starts: u32,
-    progress: &mut dyn FnMut(u32),
-    stop: &dyn Fn() -> bool,
-    mut start: impl FnMut() -> Result<Sighting, NoStart>,
-) -> Result<Vec<Sighting>, NoStart> {
-    let one = |done| {
-        progress(done);
-        if stop() { Err(NoStart::Stopped) } else { start() }
     };
-    (0..starts).map(one).collect()
+    let sightings: Result<_, _> = (0..starts).map(one).collect();
+    Ok((sightings?, library))
 }
 
 /// Evaluates the addresses of all starts.
 fn put_together(
     subject: Subject,
-    how: How,
     sightings: &[Sighting],
     library: Option<String>,
     settings: Settings,
@@ -261,7 +210,7 @@ fn put_together(
         tracks.extend(track);
     }
     let starts = sightings.len() as u32;
-    Study { subject, starts, how, library, regions, together: Together::of(&tracks), settings }
+    Study { subject, starts, library, regions, together: Together::of(&tracks), settings }
 }
 
 /// Why a region was not seen in every start.

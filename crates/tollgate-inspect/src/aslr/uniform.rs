@@ -9,33 +9,14 @@ const CROWDED: f64 = 2.05;
 /// So many standard deviations are exceeded by 7 in a million; there are at most some thirty bits.
 const UNEVEN: f64 = 4.5;
 
-/// The results of the tests of a sample.
-pub(super) struct Look {
-    crowded: bool,
-    bits_even: bool,
-    rarely_met: bool,
+/// Whether positions, ascending from 0 and not all the same, pass for a uniform sample of a spread of at least so many; `first` is the
+/// number that the first of them has among all that there are.
+pub(super) fn is_uniform(positions: &[u64], first: u64, at_least: f64) -> bool {
+    !is_crowded(positions) && bits_are_even(positions, first) && they_meet_rarely(positions, at_least)
 }
 
-impl Look {
-    /// At positions, ascending from 0 and not all the same, in a spread of at least so many; `first` is the number that the
-    /// first of them has among all that there are.
-    pub fn at(positions: &[u64], first: u64, at_least: f64) -> Self {
-        Self {
-            crowded: distance_from_uniform(positions) > CROWDED,
-            bits_even: bits_are_even(positions, first),
-            rarely_met: they_meet_rarely(positions, at_least),
-        }
-    }
-
-    /// It passes for uniform.
-    pub fn is_uniform(&self) -> bool {
-        !self.crowded && self.is_smooth()
-    }
-
-    /// Where it is not uniform, this is not because of a structure finer than the range.
-    pub fn is_smooth(&self) -> bool {
-        self.bits_even && self.rarely_met
-    }
+fn is_crowded(positions: &[u64]) -> bool {
+    distance_from_uniform(positions) > CROWDED
 }
 
 /// The largest distance between the sample's distribution and the uniform one, times the square root of the sample's
@@ -88,23 +69,30 @@ mod tests {
     use super::super::simulated::Source;
     use super::*;
 
-    fn look(place: impl Fn(&mut Source) -> u64, at_least: f64) -> Look {
+    /// Whether a sample is crowded, has even bits, and meets rarely.
+    fn look(place: impl Fn(&mut Source) -> u64, at_least: f64) -> [bool; 3] {
         let mut source = Source::new(3);
         let mut values: Vec<u64> = (0..1000).map(|_| place(&mut source)).collect();
         values.sort_unstable();
         let positions: Vec<u64> = values.iter().map(|value| value - values[0]).collect();
-        Look::at(&positions, values[0], at_least)
+        let [crowded, even, rare] = [
+            is_crowded(&positions),
+            bits_are_even(&positions, values[0]),
+            they_meet_rarely(&positions, at_least),
+        ];
+        assert_eq!(is_uniform(&positions, values[0], at_least), !crowded && even && rare);
+        [crowded, even, rare]
     }
 
     #[test]
     fn each_look_sees_what_the_others_miss() {
-        assert!(look(|source| source.below(1 << 24), f64::from(1 << 24)).is_uniform());
+        assert_eq!(look(|source| source.below(1 << 24), f64::from(1 << 24)), [false, true, true]);
         let crowded = look(|source| source.below(1 << 24).min(source.below(1 << 24)), 1e7);
-        assert!(crowded.crowded && crowded.is_smooth());
+        assert_eq!(crowded, [true, true, true]);
         let gap = look(|source| source.below(1 << 24) & !(1 << 12), 1e7);
-        assert!(!gap.crowded && !gap.bits_even && gap.rarely_met);
+        assert_eq!(gap, [false, false, true]);
         // A thousand positions strewn over a large range.
-        assert!(!look(|source| source.below(1000) * 0x9e37 + 1, 3e7).rarely_met);
+        assert!(!look(|source| source.below(1000) * 0x9e37 + 1, 3e7)[2]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub use evidence::{Boot, DirectMap, Evidence, Known, Physical, Symbols, kernel_b
 pub use named::{Address, Named, Renamed, is_a_move, named};
 pub use options::Options;
 pub use symbol::Symbol;
-pub use verdict::{Conclusion, Verdict, conclude};
+pub use verdict::{Conclusion, Ground, Verdict, conclude};
 
 pub use crate::machine::Found as Source;
 use crate::machine::{Answer, Machine, found};

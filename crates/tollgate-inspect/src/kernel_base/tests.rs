@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tollgate_model::Unknown;
 
-use super::{Conclusion, Evidence, Verdict, conclude, kernel_base};
+use super::{Conclusion, Evidence, Ground, Verdict, conclude, kernel_base};
 use crate::{kcore::tests::core, machine::Machine, testing::tree};
 
 const CONFIG: &str = "CONFIG_RANDOMIZE_BASE=y\nCONFIG_RANDOMIZE_MEMORY=y\nCONFIG_RELOCATABLE=y\n\
@@ -186,6 +186,18 @@ fn old_kernels_that_hibernate_stay_without_the_kaslr_parameter() {
         old("3.13.0", "quiet").because,
         "/proc/sys/kernel/osrelease: 3.13.0 is older than 3.14, the first that could move itself"
     );
+}
+
+#[test]
+fn what_decides_is_no_word_of_the_reason() {
+    // The name of a release is the vendor's; this one is that of a file which shows addresses.
+    let conclusion = concluded(&[("proc/sys/kernel/osrelease", b"3.13.0-iomem\n")]);
+    assert_eq!((conclusion.verdict, conclusion.ground), (Verdict::NotMoved, Ground::Release));
+    assert_eq!(conclusion.remarks, Vec::<String>::new(), "no address was compared");
+    let memory = b"01000000-01a00000 : Kernel code\n01a00001-02000000 : Kernel data\n";
+    let conclusion = concluded(&[RELEASE, HIDDEN, ("proc/iomem", memory)]);
+    assert_eq!((conclusion.verdict, conclusion.ground), (Verdict::NotMoved, Ground::Physical));
+    assert!(conclusion.remarks.iter().any(|remark| remark.contains("is the usual address")));
 }
 
 #[test]

@@ -34,12 +34,37 @@ impl Verdict {
     }
 }
 
+/// The evidence that an answer rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ground {
+    /// Another kernel stands in for Linux.
+    Sandbox,
+    /// One symbol's address, and where the list made with the image has it.
+    Symbol,
+    /// Its own address, against the one it is linked to.
+    Address,
+    /// Where its map of all memory begins.
+    DirectMap,
+    /// What the boot stub noted.
+    BootStub,
+    /// Its physical address, against the one it is loaded to.
+    Physical,
+    /// The command line.
+    CommandLine,
+    /// The rule of its release.
+    Release,
+    /// Nothing shows it.
+    Nothing,
+}
+
 /// The answer with its reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conclusion {
     /// The answer.
     pub verdict: Verdict,
-    /// The reason. It holds no address that was chosen at random, for runs are shared.
+    /// What decided.
+    pub ground: Ground,
+    /// The reason, in words. It holds no address that was chosen at random, for runs are shared.
     pub because: String,
     /// How far it was moved in virtual memory, in bytes, where that is visible.
     pub offset: Option<u64>,
@@ -60,19 +85,24 @@ pub fn conclude(evidence: &Evidence) -> Conclusion {
     let link_address = IMAGE + load;
     let offset = offset(evidence, link_address);
     let slots = slots(evidence, load, align);
-    let (verdict, because) = answer(evidence, offset, load);
+    let (verdict, ground, because) = answer(evidence, offset, load);
     let offset = offset.map(|(offset, _)| offset);
     let mut remarks = remarks(evidence, verdict, slots);
-    if !is_read
-        && evidence.symbol.is_err()
-        && verdict != Verdict::Unknown
-        && (offset.is_some() || because.contains("iomem"))
-    {
+    if !is_read && matches!(ground, Ground::Address | Ground::Physical) {
         remarks.push(format!(
             "where it was linked to could not be read: {link_address:#x} is the usual address"
         ));
     }
-    Conclusion { verdict, because, offset, link_address, link_address_is_read: is_read, slots, remarks }
+    Conclusion {
+        verdict,
+        ground,
+        because,
+        offset,
+        link_address,
+        link_address_is_read: is_read,
+        slots,
+        remarks,
+    }
 }
 
 /// Where it is linked to, as an offset from [`IMAGE`], its alignment, and whether the former was read.
@@ -106,31 +136,26 @@ fn slots(evidence: &Evidence, load: u64, align: u64) -> u64 {
     IMAGE_SIZE.saturating_sub(load).saturating_sub(size) / align + 1
 }
 
-fn answer(evidence: &Evidence, offset: Option<(u64, &str)>, load: u64) -> (Verdict, String) {
+type Answer = (Verdict, Ground, String);
+
+fn answer(evidence: &Evidence, offset: Option<(u64, &str)>, load: u64) -> Answer {
+    let moved = |distance| if distance == 0 { Verdict::NotMoved } else { Verdict::Moved };
+    let is = |distance| if distance == 0 { "is" } else { "is not" };
     if let Some(sandbox) = &evidence.sandbox {
         let because = format!(
             "the kernel here is {sandbox}, which is no Linux kernel; that of the host is not visible"
         );
-        return (Verdict::Unknown, because);
+        return (Verdict::Unknown, Ground::Sandbox, because);
     }
     if let Ok(known) = &evidence.symbol {
         let Symbol { name, linked, .. } = &known.value;
-        return match known.value.distance() {
-            0 => (
-                Verdict::NotMoved,
-                format!("{name} is where it was linked to, {linked:#x} ({})", known.source),
-            ),
-            _ => (
-                Verdict::Moved,
-                format!("{name} is not where it was linked to, {linked:#x} ({})", known.source),
-            ),
-        };
+        let (distance, source) = (known.value.distance(), &known.source);
+        let because = format!("{name} {} where it was linked to, {linked:#x} ({source})", is(distance));
+        return (moved(distance), Ground::Symbol, because);
     }
     if let Some((offset, source)) = offset {
-        return match offset {
-            0 => (Verdict::NotMoved, format!("it is at its link address, {:#x} ({source})", IMAGE + load)),
-            _ => (Verdict::Moved, format!("it is not at its link address, {:#x} ({source})", IMAGE + load)),
-        };
+        let because = format!("it {} at its link address, {:#x} ({source})", is(offset), IMAGE + load);
+        return (moved(offset), Ground::Address, because);
     }
     if let Some(answer) = by_traces(evidence, load) {
         return answer;
@@ -138,30 +163,29 @@ fn answer(evidence: &Evidence, offset: Option<(u64, &str)>, load: u64) -> (Verdi
     if let Ok(known) = &evidence.parameter
         && known.value == Some(false)
     {
-        return (Verdict::NotMoved, format!("the command line has `nokaslr` ({})", known.source));
+        let because = format!("the command line has `nokaslr` ({})", known.source);
+        return (Verdict::NotMoved, Ground::CommandLine, because);
     }
     if let Some(because) = rule_of_hibernation(evidence) {
-        return (Verdict::NotMoved, because);
+        return (Verdict::NotMoved, Ground::Release, because);
     }
-    (Verdict::Unknown, "nothing that can be read here shows where it is".to_owned())
+    (Verdict::Unknown, Ground::Nothing, "nothing that can be read here shows where it is".to_owned())
 }
 
 /// The signs of a move where the address itself is not visible.
-fn by_traces(evidence: &Evidence, load: u64) -> Option<(Verdict, String)> {
+fn by_traces(evidence: &Evidence, load: u64) -> Option<Answer> {
     if let Ok(map) = &evidence.direct_map
         && !map.value.is_usual
     {
         let because = format!("its map of all memory begins at a random address ({})", map.source);
-        return Some((Verdict::Moved, because));
+        return Some((Verdict::Moved, Ground::DirectMap, because));
     }
     let boot = evidence.boot.as_ref().ok();
     if let Some(boot) = boot
         && boot.value.moved
     {
-        return Some((
-            Verdict::Moved,
-            format!("the boot stub noted that it chose a random address ({})", boot.source),
-        ));
+        let because = format!("the boot stub noted that it chose a random address ({})", boot.source);
+        return Some((Verdict::Moved, Ground::BootStub, because));
     }
     if let Ok(known) = &evidence.physical
         && let Physical::At { start, .. } = known.value
@@ -169,7 +193,7 @@ fn by_traces(evidence: &Evidence, load: u64) -> Option<(Verdict, String)> {
     {
         let because =
             format!("it is at physical {start:#x}, where it is loaded without a move ({})", known.source);
-        return Some((Verdict::NotMoved, because));
+        return Some((Verdict::NotMoved, Ground::Physical, because));
     }
     // Before Linux 4.1 the stub had no such flag, and a kernel that was entered directly left none either way.
     let has_flag = evidence
@@ -179,10 +203,8 @@ fn by_traces(evidence: &Evidence, load: u64) -> Option<(Verdict, String)> {
         .and_then(|known| release_numbers(&known.value))
         .is_some_and(|r| r >= (4, 1));
     let boot = boot.filter(|boot| boot.value.has_header && has_flag)?;
-    Some((
-        Verdict::NotMoved,
-        format!("the boot stub noted that it chose no random address ({})", boot.source),
-    ))
+    let because = format!("the boot stub noted that it chose no random address ({})", boot.source);
+    Some((Verdict::NotMoved, Ground::BootStub, because))
 }
 
 /// Before Linux 4.8 a kernel that can hibernate moved only with the parameter `kaslr`; before 3.14 none did.

@@ -5,7 +5,6 @@ mod json;
 mod named;
 mod screen;
 
-pub(crate) use evidence::signed;
 pub use json::KernelDocument;
 pub use named::{Before, named_screen};
 pub use screen::screen;

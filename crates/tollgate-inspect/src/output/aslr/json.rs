@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::aslr::spread::{Bits, Spread};
-use crate::aslr::{How, Region, RegionResult, Study};
+use crate::aslr::{Region, RegionResult, Study};
 
 /// The output of `--format json`.
 #[derive(Serialize)]
@@ -17,10 +17,6 @@ pub struct AslrDocument<'a> {
     switched_off_by: Option<&'static str>,
     /// Number of starts.
     starts: u32,
-    /// `traced` to the entry point, or `self-reported` by copies of this program.
-    method: &'static str,
-    /// Why it was not traced, or None.
-    not_traced: Option<&'a str>,
     /// The program's file.
     elf: ElfFields<'a>,
     /// Of the kernel and the process.
@@ -104,7 +100,7 @@ struct SpreadFields {
     /// Upper end.
     #[cfg_attr(feature = "schema", schemars(extend("nullable" = true)))]
     high: Option<f64>,
-    /// `range`, `constant`, `counts`, `spacings`, `coincidences` or `none`.
+    /// `range`, `constant`, `coincidences` or `none`.
     estimator: &'static str,
     /// Whether its values are distributed evenly, or None.
     #[cfg_attr(feature = "schema", schemars(extend("nullable" = true)))]
@@ -144,11 +140,6 @@ impl<'a> AslrDocument<'a> {
             randomised: if moves { Some(true) } else { study.stands_still().then_some(false) },
             switched_off_by: settings.switched_off(),
             starts: study.starts,
-            method: if study.how == How::Traced { "traced" } else { "self-reported" },
-            not_traced: match &study.how {
-                How::Copies(why) => Some(why),
-                How::Traced => None,
-            },
             elf: ElfFields {
                 kind: elf.kind.name(),
                 bits: if elf.is_32_bit { 32 } else { 64 },
@@ -207,8 +198,6 @@ impl SpreadFields {
             Bits::Constant { at_most } => (Some(0.0), Some(0.0), Some(at_most), "constant", None),
             Bits::TooFew => (None, None, None, "none", None),
             Bits::Uniform(of) => (Some(of.bits), Some(of.low), Some(of.high), "range", Some(true)),
-            Bits::Counted(bits) => (Some(bits), None, None, "counts", Some(false)),
-            Bits::Smooth(bits) => (Some(bits), None, None, "spacings", Some(false)),
             Bits::Between { at_least, at_most } => {
                 (None, Some(at_least), Some(at_most), "coincidences", Some(false))
             }

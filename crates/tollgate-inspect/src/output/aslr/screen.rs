@@ -10,9 +10,6 @@ use crate::aslr::{RegionResult, Study};
 pub fn screen(study: &Study, width: usize) -> String {
     let mut text = paragraph(&text::verdict(study), width, "");
     text.push_str(&paragraph(&text::program(study), width, ""));
-    if let Some(remark) = text::without_tracing(study) {
-        text.push_str(&paragraph(&remark, width, "! "));
-    }
     text.push('\n');
     text.push_str(&table(study, width));
     let lines = text::together(study);
@@ -62,7 +59,6 @@ fn figure(spread: &Spread) -> (String, String) {
         Bits::Constant { at_most } => ("?".into(), span(0.0, at_most)),
         Bits::TooFew => ("?".into(), String::new()),
         Bits::Uniform(interval) => (bits(interval.bits), span(interval.low, interval.high)),
-        Bits::Counted(figure) | Bits::Smooth(figure) => (format!("~{}", bits(figure)), String::new()),
         Bits::Between { at_least, at_most } => ("?".into(), span(at_least, at_most)),
     }
 }
@@ -76,14 +72,8 @@ fn bits(bits: f64) -> String {
 }
 
 fn remarks(found: &RegionResult, spread: &Spread) -> Vec<String> {
-    let uneven = match spread.bits {
-        Bits::Counted(_) => Some("not uniform: entropy of how often each value came"),
-        Bits::Smooth(_) => Some("not uniform: entropy out of the distances between values"),
-        Bits::Between { .. } => {
-            Some("not uniform: at least as many bits as the starts show, at most as many as fit")
-        }
-        _ => None,
-    };
+    let uneven = matches!(spread.bits, Bits::Between { .. })
+        .then_some("not uniform: at least as many bits as the starts show, at most as many as fit");
     let why = found.allowed.why.as_ref().filter(|_| found.differs.is_none());
     let reasons = uneven.map(str::to_owned).into_iter().chain(found.differs.clone());
     reasons.chain(why.filter(|_| !text::is_said_elsewhere(found)).cloned()).collect()

@@ -4,7 +4,7 @@ use tollgate_output::figures;
 
 use crate::aslr::allowed::Allowed;
 use crate::aslr::together::Link;
-use crate::aslr::{ElfKind, How, Region, RegionResult, Study};
+use crate::aslr::{ElfKind, Region, RegionResult, Study};
 
 /// The name in tables and sentences.
 pub(crate) fn region(region: Region) -> &'static str {
@@ -113,17 +113,6 @@ pub(crate) fn program(study: &Study) -> String {
     }
     parts.push(figures::count(study.starts as usize, "start", "starts"));
     format!("{}.", parts.join("; "))
-}
-
-/// The note where tracing was refused.
-pub(crate) fn without_tracing(study: &Study) -> Option<String> {
-    match &study.how {
-        How::Traced => None,
-        How::Copies(why) => Some(format!(
-            "tracing is refused ({why}): copies of tollgate itself reported their addresses after they had started; other \
-             programs, loaders and libraries cannot be observed here"
-        )),
-    }
 }
 
 /// The regions that move together, a sentence each.

@@ -144,7 +144,7 @@ fn piece<'a, T>(
 }
 
 /// A distance modulo 2^64 with its sign: `+0x35200000`.
-pub(crate) fn signed(distance: u64) -> String {
+pub(super) fn signed(distance: u64) -> String {
     let distance = distance.cast_signed();
     format!("{}{:#x}", if distance < 0 { "-" } else { "+" }, distance.unsigned_abs())
 }
