@@ -6,11 +6,8 @@
 //! slipped through could do nothing.
 
 mod axis;
-mod bars;
 mod curves;
 mod heat;
-mod levels;
-mod lines;
 mod picture;
 mod policy;
 mod rows;
@@ -20,11 +17,8 @@ use askama::Template;
 use tollgate_output::markup::escaped_between_tags;
 
 pub(crate) use axis::{Axis, Tick};
-pub(crate) use bars::{Bar, Bars, Fill, Part};
 pub(crate) use curves::{Curve, Curves, Plateau, Point};
 pub(crate) use heat::{Cell as HeatCell, Heat};
-pub(crate) use levels::{Levels, Seen};
-pub(crate) use lines::{Line, Lines};
 pub(crate) use picture::picture;
 pub(crate) use rows::{Mark, PictureRow, Rows};
 pub(crate) use tollgate_output::html::Table;
@@ -137,8 +131,6 @@ pub(crate) enum Sign {
     Interval,
     /// The stroke of a min.
     Min,
-    /// A part of a bar.
-    Fill(Fill),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -163,9 +155,6 @@ pub(crate) enum Drawing {
     Rows(Rows),
     Curves(Curves),
     Heat(Heat),
-    Bars(Bars),
-    Levels(Levels),
-    Lines(Lines),
 }
 
 /// The results of a suite, each with its evidence.
@@ -321,9 +310,6 @@ impl FigureView<'_> {
             Drawing::Rows(rows) => rows.draw(title),
             Drawing::Curves(curves) => curves.draw(&id, title),
             Drawing::Heat(heat) => heat.draw(&id, title),
-            Drawing::Bars(bars) => bars.draw(&id, title),
-            Drawing::Levels(levels) => levels.draw(&id, title),
-            Drawing::Lines(lines) => lines.draw(title),
         }
     }
 
@@ -354,9 +340,6 @@ fn key_of(sign: Sign) -> String {
         }
         Sign::Min => {
             (" c0".to_owned(), "<rect class=\"m\" x=\"12\" y=\"2\" width=\"1.5\" height=\"8\"/>".to_owned())
-        }
-        Sign::Fill(fill) => {
-            (String::new(), format!("<rect class=\"{}\" width=\"26\" height=\"12\"/>", fill.class()))
         }
     };
     format!("<svg class=\"key{class}\" width=\"26\" height=\"12\" aria-hidden=\"true\">{drawn}</svg>")

@@ -1,7 +1,6 @@
 //! Pictures in the terminal, drawn from characters without colour. A picture that does not fit the terminal's width is
 //! left out.
 
-pub mod bill;
 mod commands;
 pub mod curve;
 pub mod features;
@@ -25,7 +24,6 @@ pub fn all(summary: &Summary, width: usize) -> String {
         matrix::picture(summary, width),
         trade::picture(summary, width),
         features::picture(summary, width),
-        bill::picture(summary, width),
         commands::picture(summary, width),
     ];
     pictures.into_iter().flatten().map(|picture| format!("{picture}\n")).collect()

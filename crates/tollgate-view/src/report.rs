@@ -1,7 +1,5 @@
 //! The content of a page of runs; its form is in [`crate::page`]. As Markdown, it is the summary of a CI job.
 
-mod bandwidth;
-mod bars;
 mod changes;
 mod curves;
 mod differences;
@@ -24,6 +22,7 @@ mod sections;
 mod split;
 mod subject;
 mod suites;
+mod traced;
 mod verdict;
 
 use tollgate_model::Run;

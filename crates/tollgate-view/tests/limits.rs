@@ -72,7 +72,7 @@ fn a_value_below_the_limit_is_less_than_it_in_words_and_in_no_picture() {
     let figures = summary.figures(close).expect("figures");
     assert_eq!((figures.in_words().as_str(), figures.interval_in_words()), ("< 500 ns", None));
     let shown = tollgate_view::show::text::text(&summary, Options { width: Some(100), ..Options::default() });
-    // A value that is not known has no share of the whole. Few samples have a maximum and no p99.
+    // It has neither an interval nor a place in a sentence.
     insta::assert_snapshot!(anstream::adapter::strip_str(&shown));
 }
 
@@ -148,6 +148,11 @@ fn sharing_is_two_curves_by_size_with_both_modes_of_a_case() {
     // A sign for each of two keys, of eight medians, and of both modes of one case.
     assert_eq!(figure.matches("<use href=\"#m").count(), 2 + 8 + 2, "{figure}");
     assert_eq!(figure.matches(" in 50 % of the samples").count(), 2, "{figure}");
+    // The case with two modes has a row with a sign at either.
+    let (_, bimodal) = page.split_once("<h3>Bimodal cases</h3>").expect("a figure");
+    let bimodal = bimodal.split("</figure>").next().expect("its end");
+    assert_eq!(bimodal.matches("\n<li").count(), 1, "{bimodal}");
+    assert_eq!(bimodal.matches("<title>50 % of the samples</title>").count(), 2, "{bimodal}");
     // A run without the overview has this picture alone, and it is that of the page.
     let alone = tollgate_view::report::picture_of(&runs, &Spread::default(), 0.0).expect("a picture");
     assert_eq!(alone.matches("<use href=\"#m").count(), 2 + 8 + 2, "{alone}");

@@ -100,7 +100,7 @@ impl Curves {
         }
         svg.end_stretched();
         for curve in &self.curves {
-            svg.group(format_args!("c{}", curve.look % COLOURS), None);
+            svg.group(format_args!("c{}", curve.look % COLOURS));
             for point in &curve.points {
                 let at = self.across.percent(point.x).zip(self.up.share(point.y));
                 let Some((x, y)) = at else { continue };
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_curve_is_a_path_with_a_sign_at_each_point() {
         let across = Axis::logarithmic(4.0, 4096.0, Vec::new()).expect("an axis");
-        let up = Axis::of_times([1.0, 90.0].into_iter(), None).expect("an axis");
+        let up = Axis::of_times([1.0, 90.0].into_iter()).expect("an axis");
         let point = |x: f64, y: f64| Point { x, y, title: "p".into() };
         let curve = Curve { look: 1, points: vec![point(4.0, 1.0), point(4096.0, 10.0)] };
         let marked = vec![Tick { at: 64.0, name: "L1d 64K".into(), is_main: true }];

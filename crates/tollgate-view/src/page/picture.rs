@@ -51,7 +51,7 @@ pub(crate) fn picture(figures: &[Figure], about: &[String]) -> Option<String> {
             match &panel.drawing {
                 Drawing::Rows(rows) => picture.rows(rows),
                 Drawing::Curves(curves) => picture.curves(curves, figure),
-                _ => {}
+                Drawing::Heat(_) => {}
             }
         }
         picture.y += MARGIN;
@@ -227,7 +227,7 @@ mod tests {
             marks: (0..looks).map(mark).collect(),
         };
         let rows: Vec<PictureRow> = names.iter().map(row).collect();
-        let axis = Axis::of_times([90.0, 120.0].into_iter(), None).expect("an axis");
+        let axis = Axis::of_times([90.0, 120.0].into_iter()).expect("an axis");
         Figure {
             title: "A < B".into(),
             description: "one & all".into(),
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn curves_are_those_of_the_page_beneath_their_name() {
         let across = Axis::logarithmic(4.0, 64.0, Vec::new()).expect("an axis");
-        let up = Axis::of_times([1.0, 90.0].into_iter(), None).expect("an axis");
+        let up = Axis::of_times([1.0, 90.0].into_iter()).expect("an axis");
         let points = vec![Point { x: 4.0, y: 1.0, title: "p".into() }];
         let curves = Curves::new(&across, &up, vec![Curve { look: 1, points }]);
         let panel = super::super::Panel {

@@ -54,6 +54,12 @@ const HEIGHT: f64 = 16.0;
 const STEP: f64 = 6.0;
 
 impl Rows {
+    /// Latencies of one or several environments, over decades; None where none of them has a mark.
+    pub fn of_times(rows: Vec<PictureRow>) -> Option<Self> {
+        let axis = Axis::of_times(rows.iter().flat_map(|row| &row.marks).flat_map(Mark::reach))?;
+        Some(Self { axis, rows, level: None, is_by_environment: true })
+    }
+
     pub(super) fn draw(&self, title: &Text) -> String {
         let mut html = String::from("<div class=\"rows\">");
         self.draw_axis(&mut html);
@@ -176,7 +182,7 @@ mod tests {
     }
 
     fn rows(marks: Vec<Mark>) -> Rows {
-        let axis = Axis::of_times(marks.iter().flat_map(Mark::reach), None).expect("an axis");
+        let axis = Axis::of_times(marks.iter().flat_map(Mark::reach)).expect("an axis");
         let row = PictureRow { name: "a < b".into(), value: "1.00 µs".into(), verdict: None, marks };
         Rows { axis, rows: vec![row], level: None, is_by_environment: true }
     }
@@ -231,7 +237,7 @@ mod tests {
                     Mark { at, interval: Some(interval), min: Some(at / below / 1e3), ..Mark::default() }
                 })
                 .collect();
-            let axis = Axis::of_times(marks.iter().flat_map(Mark::reach), None).expect("an axis");
+            let axis = Axis::of_times(marks.iter().flat_map(Mark::reach)).expect("an axis");
             for mark in &marks {
                 let (low, high) = mark.interval.expect("one");
                 for end in [low, high, mark.at] {

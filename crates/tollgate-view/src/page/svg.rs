@@ -80,12 +80,9 @@ impl Svg {
         self.0
     }
 
-    /// Begins a group of a class, with its tooltip.
-    pub(super) fn group(&mut self, class: impl Display, title: Option<&Text>) {
+    /// Begins a group of a class.
+    pub(super) fn group(&mut self, class: impl Display) {
         self.put(format_args!("<g class=\"{class}\">"));
-        if let Some(title) = title {
-            self.put(format_args!("<title>{}</title>", escaped(title.as_str())));
-        }
     }
 
     pub(super) fn end_group(&mut self) {
@@ -99,17 +96,6 @@ impl Svg {
             Percent(x2),
             short(y1, 1),
             short(y2, 1)
-        ));
-    }
-
-    /// A bar from one position to another.
-    pub(super) fn bar(&mut self, class: impl Display, [x1, x2]: [f64; 2], y: f64, height: f64) {
-        self.put(format_args!(
-            "<rect class=\"{class}\" x=\"{}\" width=\"{}\" y=\"{}\" height=\"{}\"/>",
-            Percent(x1),
-            Percent((x2 - x1).max(0.0)),
-            short(y, 1),
-            short(height, 1)
         ));
     }
 
@@ -165,11 +151,6 @@ impl Svg {
 
 /// The width of a stretched part.
 pub(super) const WIDE: f64 = 2000.0;
-
-/// A position across a stretched part, from percent.
-pub(super) fn wide(percent: f64) -> String {
-    short(percent / 100.0 * WIDE, 0)
-}
 
 /// The classes of a look: its colour, and the environment that can be hidden.
 pub(super) fn look(look: usize, is_environment: bool) -> String {

@@ -6,24 +6,17 @@ use tollgate_output::figures;
 use super::curves::CREATIONS;
 use super::panels::keys;
 use super::subject::{Subject, figures_of_all};
-use super::{bandwidth, ipc, ruler, scaling};
+use super::{curves, ipc, ruler, scaling};
 use crate::findings::THRASH;
-use crate::page::{Axis, Drawing, Figure, Mark, PictureRow, Rows, Text};
-use crate::pictures::{bill, curve, matrix, trade};
+use crate::page::{Drawing, Figure, Mark, PictureRow, Rows, Text};
+use crate::pictures::{curve, matrix, trade};
 
 /// More rows are no picture.
 const MOST: usize = 12;
 
 /// Benchmarks with a picture of their own, or without an estimate to draw.
-const ELSEWHERE: [&str; 7] = [
-    curve::BENCHMARK,
-    bandwidth::BENCHMARK,
-    trade::BENCHMARK,
-    bill::BENCHMARK,
-    THRASH,
-    "locks/preempted",
-    "locks/killed",
-];
+const ELSEWHERE: [&str; 6] =
+    [curve::BENCHMARK, curves::BANDWIDTH, trade::BENCHMARK, THRASH, "locks/preempted", "locks/killed"];
 
 /// The estimates of a suite that have no other picture and are not in the overview.
 pub fn figure(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> {
@@ -62,14 +55,14 @@ pub fn figure(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figu
         // One dot compares with nothing.
         return None;
     }
-    let axis = Axis::of_times(rows.iter().flat_map(|row| &row.marks).flat_map(Mark::reach), None)?;
+    let rows = Rows::of_times(rows)?;
     let more = figures::count(left_out, "more case is", "more cases are");
     let description = if left_out > 0 { format!("{more} in the table below.") } else { String::new() };
     Some(Figure {
         title: format!("{suite}: case by case").into(),
         description: description.into(),
         keys: keys(subjects),
-        panels: vec![Drawing::Rows(Rows { axis, rows, level: None, is_by_environment: true }).into()],
+        panels: vec![Drawing::Rows(rows).into()],
         ..Figure::default()
     })
 }

@@ -7,6 +7,7 @@ use super::panels::{rows_of_times, signs};
 use super::subject::{Subject, is_drawn, mark};
 use crate::page::{Figure, PictureRow, Text};
 use crate::summary::Figures;
+use crate::together::together;
 
 /// The suite.
 pub const SUITE: &str = "ipc";
@@ -28,25 +29,16 @@ pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     })
 }
 
-/// The marks of one row: on one processor, and on two.
-type Pair<'a> = [Option<&'a Figures<'a>>; 2];
-
 fn rows(subject: &Subject) -> Vec<PictureRow> {
-    let mut found: Vec<(String, Pair)> = Vec::new();
     let is_shown = |case: &Case, figures: &Figures| {
         case.benchmark == MESSAGES[0] && case.word("between") == Some("processes") && is_drawn(figures)
     };
-    for (case, figures) in subject.summary.measured().filter(|(case, figures)| is_shown(case, figures)) {
-        let name = name(case);
-        let which = usize::from(case.word("cpus") != Some("same"));
-        let at = found.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-            found.push((name, [None; 2]));
-            found.len() - 1
-        });
+    let found = subject.summary.measured().filter(|(case, figures)| is_shown(case, figures));
+    let found =
+        found.map(|(case, figures)| (name(case), (usize::from(case.word("cpus") != Some("same")), figures)));
+    let row = |(name, marks): (String, Vec<(usize, &Figures)>)| {
         // Of several relations of processors the closest one comes first.
-        found[at].1[which].get_or_insert(figures);
-    }
-    let row = |(name, pair): (String, Pair)| {
+        let pair = [0, 1].map(|look| marks.iter().find(|(at, _)| *at == look).map(|(_, figures)| *figures));
         let value = match pair {
             [Some(one), Some(two)] => figures::from_to(&one.in_words(), &two.in_words()),
             [one, two] => one.or(two).map(Figures::in_words).unwrap_or_default(),
@@ -54,7 +46,7 @@ fn rows(subject: &Subject) -> Vec<PictureRow> {
         let marks = pair.iter().enumerate().filter_map(|(look, figures)| Some(mark(look, (*figures)?)));
         PictureRow { name: Text::label(&name), value: value.into(), verdict: None, marks: marks.collect() }
     };
-    found.into_iter().map(row).collect()
+    together(found).into_iter().map(row).collect()
 }
 
 /// `pipe, 4 KiB`.

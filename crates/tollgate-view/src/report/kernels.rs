@@ -1,11 +1,12 @@
-//! Kernels side by side: a line for each case that some kernel changes, and the table of all counts.
+//! Kernels side by side: a row for each case that some kernel changes, and the table of all counts.
 
 use tollgate_model::compare::Verdict;
 use tollgate_output::figures;
 
+use super::ratios::axis;
 use super::subject::Subject;
 use crate::atlas::{Atlas, KernelsRow};
-use crate::page::{Drawing, Figure, Line, Lines, Table, Text};
+use crate::page::{Drawing, Figure, Mark, PictureRow, Rows, Table, Text};
 
 /// The figure, and the title of its page; None where the runs are not of guests of several kernels.
 pub fn figure(subjects: &[Subject]) -> Option<(Figure, Text)> {
@@ -14,8 +15,9 @@ pub fn figure(subjects: &[Subject]) -> Option<(Figure, Text)> {
     let changed = atlas.changed();
     let same = figures::count(atlas.unchanged().into_iter().sum(), "case", "cases");
     let description = format!(
-        "Instructions of one operation under each kernel, in the order of releases, from {} to {}; the first and the last count at the \
-         right. The largest change of one kernel against the one before stands first. {same} without a certain change of more than {} have no line.",
+        "Instructions of one operation, from {} to {}, in the order of releases: the last kernel's count as a multiple of the first one's; \
+         a band reaches from the fewest to the most of any kernel; both counts stand at the right. The largest change of one kernel against \
+         the one before stands first. {same} without a certain change of more than {} have no row.",
         atlas.kernels.first()?,
         atlas.kernels.last()?,
         figures::percent(Atlas::least())
@@ -29,28 +31,37 @@ pub fn figure(subjects: &[Subject]) -> Option<(Figure, Text)> {
         changed.len(),
         atlas.rows.len()
     );
-    let lines = Lines { rows: changed.into_iter().map(line).collect() };
+    let rows: Vec<PictureRow> = changed.into_iter().map(row).collect();
+    let axis = axis(rows.iter().flat_map(|row| &row.marks).flat_map(Mark::reach))?;
+    let drawing = Drawing::Rows(Rows { axis, rows, level: Some(1.0), is_by_environment: false });
     let figure = Figure {
         title: "Instructions by kernel".into(),
         description: description.into(),
-        panels: if lines.rows.is_empty() { Vec::new() } else { vec![Drawing::Lines(lines).into()] },
+        panels: vec![drawing.into()],
         numbers: Some(table(&atlas)),
         ..Figure::default()
     };
     Some((figure, Text::new(&title)))
 }
 
-fn line(row: &KernelsRow) -> Line {
-    let points: Vec<Option<f64>> = row.cells.iter().map(|cell| cell.count.map(|(count, _)| count)).collect();
-    let mut known = points.iter().flatten();
-    let ends = known.next().zip(known.next_back());
-    let ratio = ends.map_or(1.0, |(first, last)| last / first);
-    let verdict = match ratio {
+fn row(row: &KernelsRow) -> PictureRow {
+    let counts = || row.cells.iter().filter_map(|cell| Some(cell.count?.0)).filter(|count| *count > 0.0);
+    let first = counts().next();
+    let ratio = |count: f64| first.map_or(1.0, |first| count / first);
+    let ends =
+        counts().map(ratio).fold((1.0_f64, 1.0_f64), |(least, most), at| (least.min(at), most.max(at)));
+    let at = counts().next_back().map_or(1.0, ratio);
+    let verdict = match at {
         above if above > 1.0 + Atlas::least() => Verdict::Slower,
         below if below * (1.0 + Atlas::least()) < 1.0 => Verdict::Faster,
         _ => Verdict::Same,
     };
-    Line { name: Text::label(&row.case.to_string()), value: row.ends().into(), verdict, points }
+    PictureRow {
+        name: Text::label(&row.case.to_string()),
+        value: row.ends().into(),
+        verdict: Some(verdict),
+        marks: vec![Mark { at, interval: Some(ends), ..Mark::default() }],
+    }
 }
 
 fn table(atlas: &Atlas) -> Table {

@@ -1,4 +1,4 @@
-//! Distributions of the bimodal cases.
+//! Both modes of the bimodal cases.
 
 use tollgate_model::Case;
 use tollgate_model::sorting::Ordered as _;
@@ -6,12 +6,12 @@ use tollgate_output::figures;
 
 use super::panels::keys;
 use super::subject::{Subject, is_drawn};
-use crate::page::{Drawing, Figure, Levels, Panel, Seen, Text};
+use crate::page::{Drawing, Figure, Mark, PictureRow, Rows, Text};
 
 /// The most that are drawn: those whose modes differ most.
-const MOST: usize = 4;
+const MOST: usize = 12;
 
-/// The distributions of the bimodal cases, of every environment where one of them is bimodal.
+/// A row for each, with the modes of every environment where it is bimodal.
 pub fn figure(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
     let distance = |case: &Case| {
         let ratios = subjects.iter().filter_map(|subject| {
@@ -27,44 +27,40 @@ pub fn figure(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
     let mut found: Vec<(&Case, f64)> =
         cases.iter().filter_map(|case| Some((*case, distance(case)?))).collect();
     found.order_by(|(_, a), (_, b)| b.total_cmp(a));
-    let all = found.len();
-    let panels: Vec<Panel> = found.iter().take(MOST).filter_map(|(case, _)| panel(subjects, case)).collect();
-    let drawn = panels.len();
-    (drawn > 0).then(|| Figure {
+    let rows = Rows::of_times(found.iter().take(MOST).map(|(case, _)| row(subjects, case)).collect())?;
+    let more = match found.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" {more} more, whose modes are nearer to each other, are in the table."),
+    };
+    let description = format!(
+        "Each has a sign at either mode, on a logarithmic axis; the table has the share of the samples in each.{more}"
+    );
+    Some(Figure {
         title: "Bimodal cases".into(),
         is_folded: true,
-        description: Text::new(&format!(
-            "Distributions of samples on a logarithmic axis, with the two modes named; each stroke below is the median \
-             of a process. {}",
-            match drawn == all {
-                true => "These are all bimodal cases.".to_owned(),
-                false => format!("Of {all} bimodal cases these {drawn} have the largest distance; the table names all."),
-            }
-        )),
+        description: description.into(),
         keys: keys(subjects),
-        panels,
+        panels: vec![Drawing::Rows(rows).into()],
         ..Figure::default()
     })
 }
 
-fn panel(subjects: &[Subject], case: &Case) -> Option<Panel> {
-    let seen: Vec<Seen> = subjects
-        .iter()
-        .filter_map(|subject| {
-            let figures = subject.summary.figures(case).filter(|figures| is_drawn(figures))?;
-            let (estimate, unit) = (&figures.estimate, figures.measured.unit);
-            let levels = estimate.modes.iter().filter(|_| estimate.modes.len() > 1);
-            let words = |at: f64, share: f64| {
-                format!("{} ({})", figures::estimate(at, unit), figures::percent(share))
-            };
-            Some(Seen {
-                look: subject.look,
-                samples: &figures.measured.samples,
-                processes: &estimate.process_medians,
-                levels: levels.map(|mode| (mode.at, words(mode.at, mode.share).into())).collect(),
-            })
-        })
-        .collect();
-    let drawing = Drawing::Levels(Levels::of(&seen)?);
-    Some(Panel { name: Some(Text::label(&case.to_string())), environment: None, drawing })
+/// The modes of every environment where the case is bimodal, and the words of the first.
+fn row(subjects: &[Subject], case: &Case) -> PictureRow {
+    let mut row = PictureRow { name: Text::label(&case.to_string()), ..PictureRow::default() };
+    for subject in subjects {
+        let Some(figures) = subject.summary.figures(case).filter(|figures| is_drawn(figures)) else {
+            continue;
+        };
+        let [low, high] = figures.estimate.modes.as_slice() else { continue };
+        let [low, high] = [low, high].map(|mode| {
+            let title = format!("{} of the samples", figures::percent(mode.share)).into();
+            row.marks.push(Mark { look: subject.look, at: mode.at, title, ..Mark::default() });
+            figures::estimate(mode.at, figures.measured.unit)
+        });
+        if row.value.is_empty() {
+            row.value = format!("{low}, {high}").into();
+        }
+    }
+    row
 }

@@ -29,7 +29,7 @@ pub fn panels<'a, 'b>(
 pub fn rows_of_times(subjects: &[Subject], rows: impl Fn(&Subject) -> Vec<PictureRow>) -> Option<Vec<Panel>> {
     let found: Vec<Vec<PictureRow>> = subjects.iter().map(rows).collect();
     let marks = found.iter().flatten().flat_map(|row| &row.marks);
-    let axis = Axis::of_times(marks.flat_map(Mark::reach), None)?;
+    let axis = Axis::of_times(marks.flat_map(Mark::reach))?;
     let draw = |subject: &Subject| {
         let rows = found.get(subject.look)?.clone();
         (!rows.is_empty())

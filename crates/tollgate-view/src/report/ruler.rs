@@ -7,7 +7,7 @@ use tollgate_output::figures;
 
 use super::panels::keys;
 use super::subject::{Subject, figures_of_all};
-use crate::page::{self, Axis, Drawing, Figure, Key, Rows, Sign, Table, Text};
+use crate::page::{self, Drawing, Figure, Key, Rows, Sign, Table, Text};
 use crate::screen;
 use crate::summary::{CaseRow, Figures, Summary};
 
@@ -58,8 +58,7 @@ pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     let (rows, cells): (Vec<page::PictureRow>, Vec<_>) =
         rows.into_iter().map(|(_, row, cells)| (row, cells)).unzip();
     numbers.rows = cells;
-    let reach = rows.iter().flat_map(|row| &row.marks).flat_map(|mark| mark.reach());
-    let axis = Axis::of_times(reach, None)?;
+    let rows = Rows::of_times(rows)?;
     let key = |sign, name: &str| Key { sign, name: name.into() };
     let mut signs = keys(subjects);
     signs.extend((!is_comparison).then(|| key(Sign::Median, "median")));
@@ -71,7 +70,7 @@ pub fn figure(subjects: &[Subject]) -> Option<Figure> {
             "From fast to slow, on one logarithmic axis; rows without a band have too few processes for a CI."
                 .into(),
         keys: signs,
-        panels: vec![Drawing::Rows(Rows { axis, rows, level: None, is_by_environment: true }).into()],
+        panels: vec![Drawing::Rows(rows).into()],
         numbers: Some(numbers),
     })
 }

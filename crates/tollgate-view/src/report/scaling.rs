@@ -1,7 +1,5 @@
 //! The latency of each operation of the suite `scaling` by the number of threads or processes.
 
-use std::collections::BTreeMap;
-
 use tollgate_model::Case;
 use tollgate_output::figures;
 
@@ -9,12 +7,10 @@ use super::panels::{rows_of_times, signs};
 use super::subject::{Subject, is_drawn, mark};
 use crate::page::{Figure, PictureRow, Text};
 use crate::summary::Figures;
+use crate::together::together;
 
 /// The suite.
 pub const SUITE: &str = "scaling";
-
-/// The cases of an operation, by their number of tasks.
-type ByTasks<'a> = BTreeMap<u64, &'a Figures<'a>>;
 
 /// A row for each operation, by threads and by processes: by one, by two, and by the most.
 pub fn figure(subjects: &[Subject]) -> Option<Figure> {
@@ -32,26 +28,22 @@ pub fn figure(subjects: &[Subject]) -> Option<Figure> {
 }
 
 fn rows(subject: &Subject) -> Vec<PictureRow> {
-    let mut operations: Vec<(String, ByTasks)> = Vec::new();
     let cases =
         subject.summary.measured().filter(|(case, figures)| case.suite() == SUITE && is_drawn(figures));
-    for (case, figures) in cases {
-        let Some(tasks) = case.number("tasks") else { continue };
-        let name = name(case);
-        match operations.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, by_tasks)) => drop(by_tasks.insert(tasks, figures)),
-            None => operations.push((name, BTreeMap::from([(tasks, figures)]))),
-        }
-    }
-    let row = |(name, by_tasks): (String, ByTasks)| {
-        let most = *by_tasks.keys().max()?;
+    let operations = cases.filter_map(|(case, figures)| Some((name(case), (case.number("tasks")?, figures))));
+    let row = |(name, mut by_tasks): (String, Vec<(u64, &Figures)>)| {
+        by_tasks.sort_unstable_by_key(|(tasks, _)| *tasks);
+        let most = by_tasks.last()?.0;
         let look = |tasks: u64| match tasks {
             1 => Some(0),
             2 => Some(1),
             tasks => (tasks == most).then_some(2),
         };
         let drawn = by_tasks.iter().filter_map(|(tasks, figures)| Some(mark(look(*tasks)?, figures)));
-        let rate = |tasks: u64| Some(together(tasks, by_tasks.get(&tasks)?.estimate.median));
+        let rate = |wanted: u64| {
+            let (_, figures) = by_tasks.iter().find(|(tasks, _)| *tasks == wanted)?;
+            Some(of_all(wanted, figures.estimate.median))
+        };
         let value = match (rate(1), rate(most)) {
             (Some(one), Some(all)) if most > 1 => figures::from_to(&one, &all),
             (one, all) => one.or(all).unwrap_or_default(),
@@ -63,7 +55,7 @@ fn rows(subject: &Subject) -> Vec<PictureRow> {
             marks: drawn.collect(),
         })
     };
-    operations.into_iter().filter_map(row).collect()
+    together(operations).into_iter().filter_map(row).collect()
 }
 
 /// `open own, threads`.
@@ -74,6 +66,6 @@ fn name(case: &Case) -> String {
 }
 
 /// Operations a second of so many tasks, each of which waits so many nanoseconds: `1.2 M/s`.
-fn together(tasks: u64, ns: f64) -> String {
+fn of_all(tasks: u64, ns: f64) -> String {
     figures::per_second(tasks as f64 * 1e9 / ns)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::About;
 use super::subject::Subject;
 use super::suites::{about, cases, suite_of, suites};
-use super::{bandwidth, bars, curves, dots, ipc, levels, locks, matrix, rows, scaling};
+use super::{curves, dots, ipc, levels, locks, matrix, rows, scaling, traced};
 use crate::comparison::Comparison;
 use crate::findings::{THRASH, sharing_rows};
 use crate::page::{Figure, Section, Table, Text};
@@ -28,7 +28,7 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
     let mut figures: Vec<Figure> = match suite {
         "memory" => vec![
             curves::latency(subjects),
-            bandwidth::figure(subjects),
+            curves::bandwidth(subjects),
             matrix::figure(subjects),
             curves::sharing(subjects),
         ],
@@ -36,14 +36,12 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
         scaling::SUITE => vec![scaling::figure(subjects)],
         ipc::SUITE => vec![ipc::figure(subjects)],
         "processes" => vec![curves::creation(subjects)],
-        "files" => vec![bars::bill(subjects)],
         _ => Vec::new(),
     }
     .into_iter()
     .flatten()
     .collect();
     let cases = cases(subjects, suite);
-    figures.extend(bars::traced(subjects, suite, &cases));
     figures.extend(dots::figure(subjects, suite, &cases));
     figures.extend(levels::figure(subjects, &cases));
     Section {
@@ -55,7 +53,7 @@ fn section(suite: &'static str, subjects: &[Subject], comparisons: &[Comparison]
         tables: match suite {
             "locks" => features(subjects),
             "memory" => sharing(subjects).into_iter().collect(),
-            _ => Vec::new(),
+            _ => traced::table(subjects, suite, &cases).into_iter().collect(),
         },
         estimates: rows::estimates(subjects, suite, &cases, comparisons, other),
     }
