@@ -2,7 +2,7 @@
 //! mechanism without an operating system, so that the processor's share of a latency is known apart from the kernel's.
 //!
 //! [`guest`] is that kernel and its experiments. Three engines run it: [`Kvm`](tollgate_kvm::Kvm), [`Qemu`], and an [`Interpreter`] that
-//! needs nothing; as [`media`] it boots elsewhere. [`run()`] chooses an engine, repeats the experiments on machine after machine, and returns typed
+//! needs nothing; elsewhere a loader of multiboot boots it. [`run()`] chooses an engine, repeats the experiments on machine after machine, and returns typed
 //! [`Results`], and [`output`] shows them; [`system::run`] runs programs of one's own in ring 3 under the same kernel. The crate prints nothing.
 
 #![deny(unsafe_code)]
@@ -15,7 +15,6 @@ mod interpreter;
 mod judgement;
 mod kvm;
 pub mod locks;
-pub mod media;
 pub mod output;
 mod program;
 mod qemu;

@@ -7,7 +7,6 @@
 use tollgate_x86::Vendor;
 
 use crate::engines::{Chosen, EngineChoice, EngineNote, choose, machine};
-use crate::guest::picture::{self, Picture};
 use crate::guest::{BASE, Complaint, Ending, Experiment, Image, Outcomes, Parameters, Serial};
 use crate::host::Budget;
 use crate::judgement::{Obstacle, Status, judge};
@@ -55,8 +54,6 @@ pub enum Note {
     Engine(EngineNote),
     /// A line of the serial port, from 1, could not be read: the error in it.
     Line { number: usize, complaint: Complaint },
-    /// They are of a picture code, which has medians alone.
-    Picture,
     /// The run did not end as it should. Never [`Ending::Complete`].
     Ending(Ending),
 }
@@ -195,19 +192,6 @@ impl Results {
             results.notes.push(Note::Ending(outcomes.ending));
         }
         results
-    }
-
-    /// Reads the text of a picture code; none where there is none in it.
-    pub fn of_picture(text: &[u8]) -> Option<Self> {
-        let Picture { serial, without } = picture::read(text)?;
-        let mut results = Self::of_serial(&serial);
-        for row in &mut results.rows {
-            if let Some((_, why)) = without.iter().find(|(number, _)| *number == row.experiment.number) {
-                row.status = Status::NotHere(Obstacle::CutShort((*why).to_owned()));
-            }
-        }
-        results.notes.push(Note::Picture);
-        Some(results)
     }
 
     /// Adds the results of another machine for the same experiments. An experiment is done only if every machine did it.

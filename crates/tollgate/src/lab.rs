@@ -17,7 +17,6 @@ use std::time::SystemTime;
 
 use tollgate_engine::interrupt;
 use tollgate_lab::guest::{Command, Image, Parameters, Serial};
-use tollgate_lab::media::Form;
 use tollgate_lab::output::{self as view, Entries};
 use tollgate_lab::{EngineChoice, Provenance, Results};
 use tollgate_model::{Fact, Facts, Run, bounded};
@@ -62,7 +61,12 @@ impl LabArgs {
             let chosen = chosen.iter().copied().collect();
             return write_image(
                 path,
-                &Parameters { operations: OPERATIONS, rounds: ROUNDS, chosen, ..Parameters::default() },
+                &Parameters {
+                    operations: OPERATIONS,
+                    rounds: ROUNDS,
+                    command: Command::AfterFirmware,
+                    chosen,
+                },
             );
         }
         if let Some(path) = &self.read {
@@ -154,25 +158,22 @@ fn show(results: &Results, shares: Vec<String>, args: &LabArgs) -> Result<(), Fa
 
 /// The image with a sentence that says how it is started.
 fn write_image(path: &Path, parameters: &Parameters) -> Result<(), Failure> {
-    let form = Form::from_path(path);
-    let file = form.file(&Image::with_screen(parameters))?;
-    write_whole(path, &file, Existing::Replace)
-        .map_err(|error| Failure::input(format!("--image: {}: {}", path.display(), plainly(&error))))?;
-    let booted = match form {
-        Form::Disk => "the image of a disk or a USB stick, which a PC boots by BIOS or UEFI",
-        Form::Iso => "the image of a CD, a disk or a USB stick, which a PC boots by BIOS or UEFI",
-        Form::Elf => {
-            "an ELF file for any loader of multiboot 1, such as GRUB's `multiboot` or QEMU's -kernel"
-        }
-        Form::Multiboot => {
-            "a file for any loader of multiboot 1, such as GRUB's `multiboot` or QEMU's -kernel"
-        }
-    };
+    let name = path.display();
+    let refused = |why: &str| Failure::input(format!("--image: {name}: {why}"));
+    // Both were written once: what a stick or a CD gets has to boot.
+    if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("img") || end.eq_ignore_ascii_case("iso"))
+    {
+        return Err(refused(
+            "the kernel is neither a disk nor a CD but a file for GRUB; write lab.bin, and make a CD of it with \
+             grub-mkrescue (docs/lab.md)",
+        ));
+    }
+    let image = Image::new(parameters);
+    write_whole(path, image.bytes(), Existing::Replace).map_err(|error| refused(&plainly(&error)))?;
     let output = format!(
-        "{} has {} bytes: {booted}. It shows its figures on the screen and writes all records to the first serial port (0x3f8); \
-         `tollgate lab --from FILE` shows them.",
-        path.display(),
-        file.len()
+        "{name} has {} bytes: a file for any loader of multiboot 1, such as GRUB's `multiboot` or QEMU's -kernel. It writes \
+         its records to the first serial port (0x3f8); `tollgate lab --from FILE` shows them.",
+        image.bytes().len()
     );
     out::print(&paragraph(&output, out::width(), ""))
 }
@@ -194,12 +195,9 @@ fn read(path: &Path) -> Result<Results, Failure> {
     };
     let serial = Serial::read(&bytes);
     if serial.records.is_empty() {
-        return Results::of_picture(&bytes).ok_or_else(|| {
-            Failure::input(format!(
-                "--from: {name}: no records of the guest in it, which are lines that begin with tg1, and no whole picture code, which begins with \
-                 TGQ1 and has 154 characters"
-            ))
-        });
+        return Err(Failure::input(format!(
+            "--from: {name}: no records of the guest in it, which are lines that begin with tg1"
+        )));
     }
     Ok(Results::of_serial(&serial))
 }

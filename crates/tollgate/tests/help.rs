@@ -111,7 +111,7 @@ fn json_is_the_format_of_that_name_on_every_verb_that_has_it() {
     let home = Home::new();
     assert_eq!(home.output(["list", "entry", "--json"]), home.output(["list", "entry", "--format", "json"]));
     // Once with `--format`, and once where that is refused.
-    let lines = ["list --json --format json", "lab --image lab.img --json"];
+    let lines = ["list --json --format json", "lab --image lab.bin --json"];
     insta::assert_snapshot!("refusals-of-json", refusals(&home, lines));
 }
 

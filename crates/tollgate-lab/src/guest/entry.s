@@ -57,8 +57,8 @@ tollgate_guest_begin:
 tollgate_guest_parameters:
 .Lk_operations: .long 1000      # n
 .Lk_rounds:     .long 1
-.Lk_command:    .long 0         # 0: experiments; 1: print the tables; 2: run the programs of the archive; 3: experiments, with a screen
-.Lk_archive:    .long 0         # where in the loaded file the archive begins, or what the screen shows; 0 where there is none
+.Lk_command:    .long 0         # 0: experiments; 1: print the tables; 2: run the programs of the archive; 3: experiments, where firmware was before
+.Lk_archive:    .long 0         # where in the loaded file the archive begins; 0 where there is none
 .Lk_chosen:     .quad -1, 0     # a bit for each experiment, by its number
 
     .code32
@@ -71,16 +71,6 @@ tollgate_guest_entry:
     cld
     mov $.LSTACK, %esp
 
-# Who shows a table may need what the loader knows of the screen: multiboot enters with this number in EAX, and EBX leads to it.
-    cmpl $.LSHOWN, .Lk_command - .Lk_begin + .LBASE
-    jne 1f
-    cmp $0x2badb002, %eax
-    jne 1f
-    mov %ebx, %esi
-    mov $.Lk_info - .Lk_begin + .LBASE, %edi
-    mov $.LINFO_BYTES / 4, %ecx
-    rep movsl
-1:
 # Nothing shall come but what is asked for: both interrupt controllers are masked.
     mov $0xff, %al
     out %al, $0x21
@@ -148,18 +138,7 @@ tollgate_guest_entry:
     ljmp $.LKERNEL_CODE, $.Lk_long - .Lk_begin + .LBASE
 
 .Lk_no_long_mode:
-    cmpl $.LSHOWN, .Lk_command - .Lk_begin + .LBASE
-    jne 2f
-    mov $.Lk_text_no_long_mode - .Lk_begin + .LBASE, %esi
-    mov $.LVGA, %edi
-1:  lodsb
-    test %al, %al
-    jz 2f
-    stosb
-    mov $.LFIGURE, %al
-    stosb
-    jmp 1b
-2:  mov $.Lk_text_refused - .Lk_begin + .LBASE, %esi
+    mov $.Lk_text_refused - .Lk_begin + .LBASE, %esi
 1:  lodsb
     test %al, %al
     jz 2f

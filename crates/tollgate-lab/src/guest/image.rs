@@ -6,7 +6,6 @@ use std::arch::global_asm;
 use std::ops::Range;
 
 use super::parameters::{Command, Parameters};
-use super::screen;
 
 global_asm!(
     include_str!("entry.s"),
@@ -27,8 +26,6 @@ global_asm!(
     include_str!("system/words.s"),
     include_str!("system/restart.s"),
     include_str!("system/locks.s"),
-    include_str!("screen.s"),
-    include_str!("picture.s"),
     include_str!("dump.s"),
     options(att_syntax, raw)
 );
@@ -41,8 +38,6 @@ unsafe extern "C" {
     static tollgate_guest_experiments_end: u8;
     static tollgate_guest_code: u8;
     static tollgate_guest_code_end: u8;
-    #[cfg(test)]
-    static tollgate_guest_loader_info: u8;
     static tollgate_guest_end: u8;
 }
 
@@ -91,26 +86,14 @@ impl Image {
     /// the kernel at a multiple of 4096. Whatever its bytes are, the kernel survives them.
     pub fn with_programs(parameters: &Parameters, archive: &[u8]) -> Self {
         let parameters = Parameters { command: Command::System, ..*parameters };
-        Self::new(&parameters).followed_by(archive)
-    }
-
-    /// The image for a machine on which no engine reads its records: it shows the figures of its experiments on the screen while they
-    /// are done, and behind the records on the serial port.
-    pub fn with_screen(parameters: &Parameters) -> Self {
-        let parameters = Parameters { command: Command::Screen, ..*parameters };
-        Self::new(&parameters).followed_by(&screen::laid_out(&parameters))
-    }
-
-    /// The kernel, and at the next page what it is told of in its parameters.
-    fn followed_by(self, what: &[u8]) -> Self {
-        let Self { mut bytes } = self;
+        let Self { mut bytes } = Self::new(&parameters);
         let begins = bytes.len().next_multiple_of(PAGE);
         bytes.resize(begins, 0);
         let at = offset(&raw const tollgate_guest_parameters) + FOLLOWS;
         if let Some(place) = bytes.get_mut(at..at + 4) {
             place.copy_from_slice(&(begins as u32).to_le_bytes());
         }
-        bytes.extend(what);
+        bytes.extend(archive);
         Self { bytes }
     }
 
@@ -135,12 +118,6 @@ impl Image {
     pub fn preparation(&self, number: u8) -> Option<u64> {
         let line = self.lines().find(|line| line[0] == u32::from(number))?;
         Some(u64::from(line[3]))
-    }
-
-    /// Where in the file the loader's information is kept.
-    #[cfg(test)]
-    pub(crate) fn screen_info(&self) -> usize {
-        offset(&raw const tollgate_guest_loader_info)
     }
 
     /// Where its instructions are; the rest is data.

@@ -4,7 +4,7 @@
 //! It is written in assembly, to be read in this order: `entry.s` (from the loader to 64-bit mode), `tables.s` (GDT,
 //! IDT, TSS and MSRs, and why they are laid out so), `handlers.s` (where the crossings lead), `program.s` (what runs
 //! in ring 3), `pieces.s` (the measured pieces in ring 0), `experiments.s` (the list), `wrong.s` (set-ups that are
-//! refused), `dispatch.s` (the sequence of a run), `records.s`, `screen.s`, `picture.s` and `dump.s` (the output). The same image runs programs:
+//! refused), `dispatch.s` (the sequence of a run), `records.s` and `dump.s` (the output). The same image runs programs:
 //! `system/layout.s` and the files that it names. It is assembled into read-only data of this program, where nothing
 //! executes it, and copied into a machine's memory.
 
@@ -12,10 +12,8 @@ mod experiments;
 mod image;
 mod outcome;
 mod parameters;
-pub(crate) mod picture;
 pub(crate) mod preempted;
 mod record;
-mod screen;
 
 pub use experiments::{EXPERIMENTS, Expected, Experiment, Feature, Group, Origin};
 pub use image::{BASE, Code, Image};

@@ -12,8 +12,8 @@ pub enum Command {
     Dump,
     /// Run the programs of an archive in ring 3: [`with_programs`](super::Image::with_programs).
     System,
-    /// The experiments, with a table of their figures on the screen: [`with_screen`](super::Image::with_screen).
-    Screen,
+    /// The experiments, on a machine that firmware has set up before: no interrupt of the local APIC is delivered.
+    AfterFirmware,
 }
 
 /// Experiments, by their numbers.

@@ -131,9 +131,6 @@ pub fn note(note: &Note) -> String {
             format!("{why}; without KVM only instructions are counted.")
         }
         Note::Line { number, complaint } => format!("line {number}: {complaint}"),
-        Note::Picture => {
-            "Read from a picture code: medians to 12 bits, faults without error codes.".to_owned()
-        }
         Note::Ending(Ending::Complete) => "The run came to its end.".to_owned(),
         Note::Ending(Ending::Lost { written, read }) => {
             format!("The guest wrote {written} records, and {read} of them are there.")

@@ -46,8 +46,7 @@ pub struct LabArgs {
     /// Show the kernel's own descriptor tables and MSRs; with --out keep the text that `tollgate decode` reads
     #[arg(long, conflicts_with_all = ["experiment", "image", "read", "label"])]
     pub dump: bool,
-    /// Write the kernel to this file instead, for another machine: `.img` is a disk and `.iso` a CD that BIOS and UEFI boot, `.elf`
-    /// an ELF file and any other a flat file for a loader of multiboot
+    /// Write the kernel to this file instead, for another machine: GRUB and every other loader of multiboot boots it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["on", "vendor", "read", "label", "out", "format"])]
     pub image: Option<PathBuf>,
     /// Give the run a label by which show and compare find it
@@ -56,8 +55,7 @@ pub struct LabArgs {
     /// Write the run to this file instead of keeping it among the others; `-` prints it in place of the table
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
-    /// Show the results of a guest that ran elsewhere, from a file with its serial port's output or the text of its picture code; `-` is
-    /// standard input
+    /// Show the results of a guest that ran elsewhere, from a file with its serial port's output; `-` is standard input
     #[arg(long = "from", visible_alias = "read", value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["experiment", "vendor"])]
     pub read: Option<PathBuf>,
     /// How to print

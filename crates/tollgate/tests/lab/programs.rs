@@ -355,7 +355,7 @@ fn no_option_is_ignored() {
     };
     for option in of_programs {
         refused(&[], option);
-        for task in [&["int"][..], &["--dump"], &["--image", "lab.img"], &["locks", "--prove"]] {
+        for task in [&["int"][..], &["--dump"], &["--image", "lab.bin"], &["locks", "--prove"]] {
             refused(task, option);
         }
     }
@@ -366,7 +366,7 @@ fn no_option_is_ignored() {
         ),
         (&["--dump"], &[&["--label", "x"], &["--until", "1000"], &["--steps", "3"]]),
         (
-            &["--image", "lab.img"],
+            &["--image", "lab.bin"],
             &[
                 &["--on", "qemu"],
                 &["--vendor", "amd"],
