@@ -19,6 +19,7 @@ use crate::{Effect, Interpreter, LabError, Moment, Output, Window, engines};
 use entries::Group;
 pub use places::Place;
 use places::Places;
+pub(crate) use places::{ADDRESS, LARGE, PRESENT, USER};
 
 /// What was written until the first program runs.
 #[derive(Debug, Clone, PartialEq, Eq)]

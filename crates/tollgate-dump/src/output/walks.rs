@@ -34,7 +34,7 @@ pub struct Walked {
     /// `intel`, `amd` or None where both do the same.
     pub vendor: Option<&'static str>,
     /// The mode that it begins in.
-    pub from: &'static str,
+    pub from: String,
     /// The ring that it begins in.
     pub cpl: u8,
     /// One sentence each.
@@ -83,7 +83,7 @@ fn both(intel: &Walked, amd: &Walked) -> Option<Walked> {
     Some(Walked {
         entry: intel.entry.clone(),
         vendor: None,
-        from: intel.from,
+        from: intel.from.clone(),
         cpl: intel.cpl,
         crosses: intel.crosses,
         steps,
@@ -106,11 +106,7 @@ fn make(state: &Joined, width: Width, way: Way, narrow: bool, vendor: Vendor, cp
             Vendor::Intel => "intel",
             Vendor::Amd => "amd",
         }),
-        from: match mode {
-            Mode::Protected => "protected mode",
-            Mode::Compatibility => "compatibility mode",
-            Mode::Long64 => "64-bit mode",
-        },
+        from: mode.to_string(),
         cpl,
         steps: machine.into_steps(),
         crosses: outcome == Outcome::Done,

@@ -11,7 +11,6 @@ use reasons::Sums;
 use serde::Serialize;
 use tollgate_output::figures;
 use tollgate_output::table::{heading, paragraph};
-use tollgate_x86::walk::Mode;
 
 use super::text;
 use crate::guest::{Experiment, Fault};
@@ -43,7 +42,7 @@ struct WriteRecord {
     /// The instructions before its instruction.
     number: u64,
     /// The processor's mode, in ring 0.
-    mode: &'static str,
+    mode: String,
     /// Of the instruction, in hexadecimal.
     address: String,
     /// Its bytes.
@@ -114,7 +113,7 @@ impl WriteRecord {
         let shown = reason.iter().flat_map(|reason| reason.otherwise);
         Self {
             number: write.by.number,
-            mode: mode(write.by.mode),
+            mode: write.by.mode.to_string(),
             address: format!("{:x}", write.by.address),
             bytes: write.by.bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
             text: write.by.text.clone(),
@@ -156,14 +155,6 @@ impl Otherwise {
     }
 }
 
-fn mode(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Protected => "protected mode",
-        Mode::Compatibility => "compatibility mode",
-        Mode::Long64 => "64-bit mode",
-    }
-}
-
 /// As text.
 pub fn boot(document: &Boot, width: usize) -> String {
     let mut page = heading(&format!("{}: {}", document.experiment, document.about), width);
@@ -178,7 +169,7 @@ pub fn boot(document: &Boot, width: usize) -> String {
         }
         for write in part {
             if write.mode != mode {
-                mode = write.mode;
+                mode = &write.mode;
                 page.push('\n');
                 page.push_str(&paragraph(&format!("In {mode}, ring 0:"), width, ""));
             }

@@ -27,10 +27,10 @@ pub enum Place {
 }
 
 /// Entries of page tables. SDM 3A, "4-level paging".
-const PRESENT: u64 = 1;
-const USER: u64 = 1 << 2;
-const LARGE: u64 = 1 << 7;
-const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+pub(crate) const PRESENT: u64 = 1;
+pub(crate) const USER: u64 = 1 << 2;
+pub(crate) const LARGE: u64 = 1 << 7;
+pub(crate) const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 const PAGE: u64 = 4096;
 /// Words of 8 bytes that belong to a processor in the kernel: its stack and the caller's stack pointer.
 const KERNEL_WORDS: u64 = 2;

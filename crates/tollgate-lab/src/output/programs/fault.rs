@@ -6,7 +6,7 @@ use serde::Serialize;
 use tollgate_dump::output::{Walked, walk};
 use tollgate_model::text::clean;
 use tollgate_output::table::{heading, paragraph};
-use tollgate_x86::walk::Exception;
+use tollgate_x86::walk::{Exception, Mode};
 
 use super::super::text;
 use crate::Moment;
@@ -224,10 +224,11 @@ fn of_a_page(error: u32, cr2: u64, rip: u64) -> String {
 }
 
 fn walked(fault: &Fault, moment: &Moment, vector: u8, error: Option<u32>) -> Walked {
+    let mode = if fault.cs == CODE_32 { Mode::Compatibility } else { Mode::Long64 };
     Walked {
         entry: text::exception(vector, code(vector, error)),
         vendor: None,
-        from: if fault.cs == CODE_32 { "compatibility mode" } else { "64-bit mode" },
+        from: mode.to_string(),
         cpl: 3,
         steps: moment.steps.iter().map(ToString::to_string).collect(),
         crosses: true,

@@ -5,14 +5,10 @@ use tollgate_model::text::listed;
 use tollgate_x86::walk::{SegmentRegister, TableRegister};
 use tollgate_x86::{Descriptor, Rflags, WideGate, Width};
 
-use crate::setup::{Item, Place};
+use crate::setup::{ADDRESS, Item, LARGE, PRESENT, Place, USER};
 
-/// Entries of page tables. SDM 3A, "4-level paging".
-const PRESENT: u64 = 1;
+/// In an entry of page tables.
 const WRITABLE: u64 = 1 << 1;
-const USER: u64 = 1 << 2;
-const LARGE: u64 = 1 << 7;
-const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
 /// Where it was written.
 pub(super) fn place(item: &Item) -> String {

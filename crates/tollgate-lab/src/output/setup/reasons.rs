@@ -10,7 +10,7 @@ use tollgate_x86::{
     Cr4, Descriptor, DescriptorKind, Efer, Msr, Selector, Star, SysenterCs, SystemKind, Vendor,
 };
 
-use crate::setup::{Item, Place, Setup};
+use crate::setup::{Item, Place, Setup, USER};
 
 /// Why something is written.
 pub(super) struct Reason {
@@ -320,7 +320,6 @@ fn cleared(place: Place) -> Option<Reason> {
 }
 
 fn pages(level: u8, value: u64, count: u16, first: u16, is_root: bool) -> Option<Reason> {
-    const USER: u64 = 1 << 2;
     match (level, value) {
         (_, value) if value & 1 == 0 => reason(
             "A page that is not there: the experiments on page faults, and some wrong set-ups, lead to it.",
