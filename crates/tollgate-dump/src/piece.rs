@@ -1,5 +1,6 @@
 //! The pieces of a text, before they are joined.
 
+use serde::Serialize;
 use tollgate_x86::{AccessRights, Msr, Selector};
 
 use crate::printed::{PrintedDescriptor, PrintedGate};
@@ -25,11 +26,12 @@ pub struct Dump {
 }
 
 /// The lines of a text, counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lines {
     /// All that were read.
     pub total: usize,
-    /// Those that hold data, or belong to a table that does: headers, rulers, registers of no interest here.
+    /// Those that hold data, or belong to a table that does.
     pub understood: usize,
     /// Those with nothing in them, or a prompt alone.
     pub empty: usize,

@@ -75,14 +75,13 @@ impl Readings {
         let read = |read: &Vec<Reading>| readings(read, explain, columns);
         let mut parts: Vec<String> = self.stretches.iter().flat_map(read).collect();
         if !self.numbers.is_empty() {
-            parts.push(heading("As numbers of eight bytes, the highest byte first", columns));
+            parts.push(heading(AS_NUMBERS, columns));
             parts.extend(self.numbers.iter().flat_map(read));
-            let said =
-                "In memory order no entry would be present. With 0x before it a number is read as one.";
-            parts.push(paragraph(said, columns, ""));
+            parts.push(paragraph(BY_PREFIX, columns, ""));
         }
         if self.is_told {
-            parts.push(of_long_mode(columns));
+            let why = "The tables are those of long mode: a code descriptor has L set, which is reserved outside it.";
+            parts.push(paragraph(why, columns, ""));
         }
         parts.push(screen::complaints(dump, columns));
         parts.retain(|part| !part.is_empty());
@@ -139,13 +138,6 @@ fn readings(readings: &[Reading], explain: bool, columns: usize) -> Vec<String> 
         parts.push(paragraph(output, columns, ""));
     }
     parts
-}
-
-/// Why bytes were read in one width without `--mode`.
-fn of_long_mode(columns: usize) -> String {
-    let output =
-        "The tables are those of long mode: a code descriptor has L set, which is reserved outside it.";
-    paragraph(output, columns, "")
 }
 
 /// The bytes. Words that are no entries, such as the limit in front of a table in a program's source, are separated from those behind

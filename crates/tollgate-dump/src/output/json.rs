@@ -10,7 +10,7 @@ use super::item::{ItemRecord, hex, mode, order};
 use super::remarks::remarks;
 use super::walks::{Options, Walked, walks};
 use super::{star, state};
-use crate::{Dump, Joined, Segmentation, Session, Table};
+use crate::{Dump, Joined, Lines, Segmentation, Session, Table};
 
 /// The output of `--format json` for a text.
 #[derive(Serialize)]
@@ -28,19 +28,6 @@ pub struct DecodedText {
     cut_at_line: Option<usize>,
     /// How many lines the text has.
     lines: Lines,
-}
-
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct Lines {
-    /// All that were read.
-    total: usize,
-    /// Those that hold data, or belong to a table that does.
-    understood: usize,
-    /// Those with nothing in them, or a prompt alone.
-    empty: usize,
-    /// All others: commands, prose.
-    foreign: usize,
 }
 
 /// A line that looks like damaged data.
@@ -220,12 +207,7 @@ impl DecodedText {
             complaints: complaints(dump),
             more_complaints: dump.more_complaints,
             cut_at_line: dump.cut,
-            lines: Lines {
-                total: dump.lines.total,
-                understood: dump.lines.understood,
-                empty: dump.lines.empty,
-                foreign: dump.lines.foreign,
-            },
+            lines: dump.lines,
         }
     }
 }
