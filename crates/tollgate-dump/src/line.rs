@@ -39,7 +39,6 @@ pub(crate) enum Tool {
     User,
     /// gdb and QEMU's monitor, which are used of one machine at the same time.
     Gdb,
-    /// Bochs.
     Bochs,
 }
 

@@ -25,7 +25,6 @@ use crate::host::{fits, plainly};
 use crate::{Engine, LabError, Machine, Output, Provenance};
 use process::{End, Process};
 
-/// The program.
 const PROGRAM: &str = "qemu-system-x86_64";
 /// The time limit of a question for the version.
 const PATIENCE_FOR_VERSION: Duration = Duration::from_secs(10);

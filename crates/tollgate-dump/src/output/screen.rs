@@ -150,7 +150,6 @@ fn reason(reason: &Reason) -> String {
     }
 }
 
-/// The registers.
 fn registers(state: &Joined, columns: usize) -> String {
     let mut table = Table::new(&["register", "holds"]).with_words(&["holds"]);
     let digits = if state.width.width == Some(Width::Legacy) { 8 } else { 16 };

@@ -13,7 +13,6 @@ unsafe extern "C" {
     static tollgate_preempted_parts_end: u8;
 }
 
-/// The code.
 pub(crate) fn code() -> &'static [u8] {
     between(&raw const tollgate_preempted_begin, &raw const tollgate_preempted_end)
 }

@@ -8,7 +8,6 @@
 const FREQUENCY: u64 = 1_193_182;
 const NANOSECONDS: u64 = 1_000_000_000;
 
-/// The channel.
 #[derive(Debug, Clone)]
 pub(super) struct Pit {
     mode: u8,

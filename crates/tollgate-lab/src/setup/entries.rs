@@ -20,7 +20,6 @@ enum How {
     Clears,
     /// REP MOVS.
     Copies,
-    /// A store.
     Stores,
 }
 
