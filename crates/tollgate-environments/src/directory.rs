@@ -1,93 +1,40 @@
-//! A directory of this run alone.
-//!
-//! Its name has the form `.tollgate-<pid>-<16 hexadecimal digits>`. Its maker holds an exclusive flock(2) on it;
-//! where the lock can be had the maker is dead, and the next run removes the directory.
-//!
-//! The owner of the directory above it can rename it and put another in its place. So it is made, used and removed
-//! through descriptors, and below a directory that another user owns with that user's identity only: it belongs to
-//! that user then, and leads nowhere that this user could not go.
+//! The directory for files that are measured, and what is refused as its place.
 
 use std::fs;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use tollgate_os::identity::{FileAccess, Identity, IdentityError};
-use tollgate_os::temporary::{PREFIX, Temporary};
-use tollgate_os::trust::{self, Guard, TrustError};
-use tollgate_os::{users, workdir::Workdir};
+use tollgate_os::private::{Place, PrivateDirectory};
+use tollgate_os::{trust::TrustError, users};
 
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 
-/// A directory of this process alone, for files that are measured; removed with all that is in it when it is dropped. A directory that
-/// other programs get by its path is a [`PrivateDirectory`](tollgate_os::private::PrivateDirectory): this one may be another user's.
-#[derive(Debug)]
-pub struct Private {
-    /// None once it is being dropped.
-    own: Option<Temporary>,
-    fd: OwnedFd,
-    workdir: Workdir,
+/// Makes a directory for files that are measured in `under`, and removes those that killed programs of this user left there.
+///
+/// # Errors
+/// A sentence that names `under`: it is not there, no directory, on a network, read-only, full, not allowed; another user could
+/// exchange what is used there.
+pub fn for_files(under: &Path) -> Result<PrivateDirectory, EnvironmentError> {
+    let place = Place::open(under).map_err(|error| match error {
+        TrustError::Foreign(directory, owner) => strangers(&directory, owner),
+        other => distrusted(under, &other),
+    })?;
+    expect_local(&place, under)?;
+    PrivateDirectory::make(&place).map_err(|error| unmade(under, error))
 }
 
-impl Private {
-    /// Makes one in `under`, and removes those that killed programs of this user left there. Below a directory that another user owns,
-    /// root makes it with that user's identity.
-    ///
-    /// # Errors
-    /// A sentence that names `under`: it is not there, no directory, on a network, read-only, full, not allowed; another user could
-    /// exchange what is used there.
-    pub fn make(under: &Path) -> Result<Self, EnvironmentError> {
-        let parent = Parent::open(under)?;
-        expect_local(&parent.fd, under)?;
-        let _access = enter(under, parent.identity)?;
-        drop(Temporary::left(&parent.fd, PREFIX, parent.user()));
-        let own = Temporary::make(&parent.fd, PREFIX, parent.user())
-            .map_err(|error| unmade(under, error, parent.identity))?;
-        let made =
-            Self::new(own, &parent).map_err(|error| unusable!("{}: {}", under.display(), plainly(error)))?;
-        // Other processes find it by its path.
-        made.workdir.open().map_err(|error| EnvironmentError::Unusable(error.to_string()))?;
-        Ok(made)
-    }
-
-    fn new(own: Temporary, parent: &Parent) -> std::io::Result<Self> {
-        let workdir = Workdir::new(parent.whole.join(own.name()), &own, parent.identity)?;
-        let fd = own.as_fd().try_clone_to_owned()?;
-        Ok(Self { own: Some(own), fd, workdir })
-    }
-
-    /// Its path from the root, and the identity that it is used with.
-    pub fn workdir(&self) -> &Workdir {
-        &self.workdir
-    }
-
-    /// How many bytes may be written in it, and the reason of that limit.
-    ///
-    /// # Errors
-    /// Where the file system does not say what is free.
-    pub fn limit(&self) -> Result<(u64, String), EnvironmentError> {
-        writable(&self.fd, self.workdir.path())
-    }
-}
-
-/// A private directory is its descriptor; its path may lead elsewhere by now.
-impl AsFd for Private {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-}
-
-impl Drop for Private {
-    fn drop(&mut self) {
-        let Some(own) = self.own.take() else { return };
-        // The next run tries again to remove the rest: never with the rights of root where they are not needed.
-        let access = self.workdir.enter();
-        if access.is_err() {
-            own.leave();
-        }
-        drop(own);
-    }
+/// Nothing is written in another user's directory, by root neither: its owner could lead it anywhere.
+fn strangers(directory: &Path, owner: u32) -> EnvironmentError {
+    let or_be_its_owner = match rustix::process::geteuid().is_root() {
+        true => format!(", or run tollgate as its owner (sudo -u {} tollgate ...)", users::of_sudo(owner)),
+        false => String::new(),
+    };
+    EnvironmentError::Unsafe(format!(
+        "{} belongs to {}, who could exchange what is used there; name a directory of your own with --dir{or_be_its_owner}",
+        directory.display(),
+        users::describe(owner)
+    ))
 }
 
 /// How much is written where a file system states no size, which may be memory.
@@ -97,57 +44,12 @@ const WHERE_UNSTATED: u64 = 1 << 30;
 ///
 /// # Errors
 /// Where the file system does not say what is free.
-pub(crate) fn writable(directory: impl AsFd, shown: &Path) -> Result<(u64, String), EnvironmentError> {
+pub fn writable(directory: impl AsFd, shown: &Path) -> Result<(u64, String), EnvironmentError> {
     let stat = rustix::fs::fstatvfs(directory)
         .map_err(|error| EnvironmentError::new(format_args!("{}: fstatvfs(3)", shown.display()), error))?;
     Ok(match tollgate_os::space::free(&stat) {
         Some(free) => (free / 10, format!("a tenth of the {} that are free there (statvfs(3))", bytes(free))),
         None => (WHERE_UNSTATED, "the most where a file system states no size (statvfs(3))".to_owned()),
-    })
-}
-
-/// A directory in which private ones are made.
-#[derive(Debug)]
-struct Parent {
-    /// Open to be read.
-    fd: OwnedFd,
-    /// From the root.
-    whole: PathBuf,
-    /// The identity of the other user who can exchange its entries, see [`trust::judge`].
-    identity: Option<Identity>,
-}
-
-impl Parent {
-    /// Finds it, following no link of another user.
-    ///
-    /// # Errors
-    /// As [`Private::make`].
-    fn open(under: &Path) -> Result<Self, EnvironmentError> {
-        let (directory, guard) = trust::judge(under).map_err(|error| distrusted(under, &error))?;
-        let identity = match guard {
-            Guard::Own => None,
-            Guard::Other(identity) => Some(identity),
-        };
-        let _access = enter(under, identity)?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let fault = |error: Errno| refusal_as(under, error, identity);
-        let fd = rustix::fs::openat(&directory, ".", flags, Mode::empty()).map_err(fault)?;
-        let whole = fs::canonicalize(under).map_err(|error| fault(code(&error)))?;
-        Ok(Self { fd, whole, identity })
-    }
-
-    /// The user whose private directories are made here.
-    fn user(&self) -> u32 {
-        self.identity.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid)
-    }
-}
-
-fn enter(under: &Path, identity: Option<Identity>) -> Result<Option<FileAccess>, EnvironmentError> {
-    identity.map(Identity::for_files).transpose().map_err(|error: IdentityError| {
-        let under = under.display();
-        EnvironmentError::Unsafe(format!(
-            "another user could exchange what is used in {under}, and {error}; name a directory of your own"
-        ))
     })
 }
 
@@ -163,13 +65,13 @@ pub(crate) fn distrusted(under: &Path, error: &TrustError) -> EnvironmentError {
     }
 }
 
-/// Why no directory was made there, with the identity that was in force.
-pub(crate) fn unmade(under: &Path, error: Errno, identity: Option<Identity>) -> EnvironmentError {
+/// Why no directory was made there.
+pub(crate) fn unmade(under: &Path, error: Errno) -> EnvironmentError {
     match error {
         Errno::WOULDBLOCK => {
             unusable!("{}: a directory made there cannot be locked (flock(2))", under.display())
         }
-        error => refusal_as(under, error, identity),
+        error => refusal(under, error),
     }
 }
 
@@ -197,20 +99,6 @@ fn refusal(under: &Path, error: Errno) -> EnvironmentError {
         Errno::NOSPC | Errno::DQUOT => format!("{under} is full: {}", plainly(error)),
         _ => format!("{under} cannot be used: {}", plainly(error)),
     })
-}
-
-/// The same, where another user's identity was in force.
-fn refusal_as(under: &Path, error: Errno, identity: Option<Identity>) -> EnvironmentError {
-    match (identity, error) {
-        (Some(identity), Errno::ACCESS | Errno::PERM) => EnvironmentError::Unsafe(format!(
-            "nothing can be written in {} as {}, who owns a directory on the way and could exchange what is used there: {}; \
-             name a directory of your own",
-            under.display(),
-            users::describe(identity.uid),
-            plainly(error)
-        )),
-        _ => refusal(under, error),
-    }
 }
 
 /// The name of the network file system that a directory is on. Those over which a virtual machine sees its host's
@@ -282,16 +170,16 @@ mod tests {
     #[test]
     fn it_is_there_while_it_is_held() {
         let under = tempfile::tempdir().unwrap();
-        let private = Private::make(under.path()).unwrap();
-        let mode = fs::metadata(private.workdir().path()).unwrap().permissions().mode();
+        let private = for_files(under.path()).unwrap();
+        let mode = fs::metadata(private.path()).unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o700);
-        assert!(private.workdir().path().is_absolute());
-        fs::create_dir_all(private.workdir().path().join("a/b/c")).unwrap();
-        fs::write(private.workdir().path().join("a/b/file"), "x").unwrap();
+        assert!(private.path().is_absolute());
+        fs::create_dir_all(private.path().join("a/b/c")).unwrap();
+        fs::write(private.path().join("a/b/file"), "x").unwrap();
         for n in 0..3000 {
-            fs::write(private.workdir().path().join(format!("a/{n}")), "").unwrap();
+            fs::write(private.path().join(format!("a/{n}")), "").unwrap();
         }
-        let second = Private::make(under.path()).unwrap();
+        let second = for_files(under.path()).unwrap();
         assert_eq!(names(under.path()).len(), 2, "the first is in use");
         drop((private, second));
         assert!(names(under.path()).is_empty());
@@ -318,7 +206,7 @@ mod tests {
         symlink(elsewhere.path(), under.path().join(".tollgate-3-0123456789abcdef")).unwrap();
         fs::write(under.path().join(".tollgate-5-0123456789abcdef"), "x").unwrap();
         let before = names(under.path());
-        drop(Private::make(under.path()).unwrap());
+        drop(for_files(under.path()).unwrap());
         let gone: Vec<String> =
             before.iter().filter(|name| !names(under.path()).contains(name)).cloned().collect();
         assert_eq!(gone, [".tollgate-4194304-0123456789abcdef"]);
@@ -339,92 +227,28 @@ mod tests {
     const OTHER: u32 = 54_321;
 
     #[test]
-    fn in_another_users_directory_it_is_that_users() {
-        let Some(under) = of_another() else { return };
-        let elsewhere = tempfile::tempdir().unwrap();
-        fs::write(elsewhere.path().join("precious"), "x").unwrap();
-        let directory = |name: &str, owner: u32| {
-            let path = under.path().join(name);
-            fs::create_dir(&path).unwrap();
-            fs::write(path.join("file"), "x").unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
-            chown(&path, Some(owner), Some(owner)).unwrap();
-            path
-        };
-        let left = directory(".tollgate-4194304-0123456789abcdef", OTHER);
-        symlink(elsewhere.path(), left.join("link")).unwrap();
-        let kept =
-            [".tollgate-1-0123456789abcdef", ".tollgate-2-0123456789abcdef"].map(|name| directory(name, 0));
-        chown(&kept[1], Some(OTHER + 1), None).unwrap();
-        let private = Private::make(under.path()).unwrap();
-        let made = fs::metadata(private.workdir().path()).unwrap();
-        assert_eq!((made.uid(), made.gid(), made.mode() & 0o7777), (OTHER, OTHER, 0o700));
-        assert_eq!(private.workdir().identity(), Some(Identity { uid: OTHER, gid: OTHER }));
-        assert_eq!(names(under.path()).len(), 3, "the one that was left is gone, those of others are not");
-        drop(private);
-        let names: Vec<_> = names(under.path()).into_iter().map(|name| under.path().join(name)).collect();
-        assert_eq!(names, kept);
-        assert!(kept.iter().all(|kept| kept.join("file").exists()));
-        assert!(elsewhere.path().join("precious").exists());
-        fs::write(under.path().join("by-root"), "x").unwrap();
-        assert_eq!(fs::metadata(under.path().join("by-root")).unwrap().uid(), 0, "the identity has ended");
-    }
-
-    #[test]
-    fn one_that_was_exchanged_is_emptied_and_the_other_is_not_touched() {
-        let Some(under) = of_another() else { return };
-        let precious = tempfile::tempdir().unwrap();
-        fs::write(precious.path().join("precious"), "x").unwrap();
-        for is_link in [true, false] {
-            let private = Private::make(under.path()).unwrap();
-            let path = private.workdir().path().to_owned();
-            fs::write(path.join("file"), "x").unwrap();
-            let aside = under.path().join("aside");
-            fs::rename(&path, &aside).unwrap();
-            if is_link {
-                symlink(precious.path(), &path).unwrap();
-            } else {
-                fs::create_dir(&path).unwrap();
-                fs::write(path.join("theirs"), "x").unwrap();
-            }
-            let refused = private.workdir().open().unwrap_err().to_string();
-            assert!(refused.contains("was exchanged"), "{refused}");
-            drop(private);
-            assert_eq!(names(&aside).len(), 0);
-            assert_eq!(names(&path).len(), 1);
-            fs::remove_dir(aside).unwrap();
-        }
-        assert_eq!(names(precious.path()), ["precious"]);
-    }
-
-    #[test]
     fn where_another_user_can_exchange_it_there_is_none() {
         let under = tempfile::tempdir().unwrap();
         let open = under.path().join("open");
         fs::create_dir(&open).unwrap();
         fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
-        let why = Private::make(&open).unwrap_err();
+        let why = for_files(&open).unwrap_err();
         assert!(matches!(&why, EnvironmentError::Unsafe(why) if why.contains("chmod o-w")), "{why}");
         fs::set_permissions(&open, fs::Permissions::from_mode(0o1777)).unwrap();
-        assert!(Private::make(&open).is_ok());
+        assert!(for_files(&open).is_ok());
         let Some(theirs) = of_another() else { return };
         let below = theirs.path().join("roots");
         fs::create_dir(&below).unwrap();
-        let why = Private::make(&below).unwrap_err();
-        assert!(matches!(&why, EnvironmentError::Unsafe(why) if why.contains("uid 54321")), "{why}");
-        // That user cannot come there: nothing would be found by its path.
-        let hidden = under.path().join("hidden");
-        fs::create_dir_all(hidden.join("theirs")).unwrap();
-        chown(hidden.join("theirs"), Some(OTHER), Some(OTHER)).unwrap();
-        fs::set_permissions(&hidden, fs::Permissions::from_mode(0o700)).unwrap();
-        let why = Private::make(&hidden.join("theirs")).unwrap_err();
-        assert!(matches!(&why, EnvironmentError::Unsafe(why) if why.contains("Permission denied")), "{why}");
-        assert_eq!(names(&hidden.join("theirs")), [""; 0]);
-        fs::remove_dir_all(hidden).unwrap();
+        for path in [theirs.path(), &below] {
+            let why = for_files(path).unwrap_err().to_string();
+            assert!(why.starts_with(&format!("{} belongs to uid 54321, ", theirs.path().display())), "{why}");
+            assert!(why.ends_with("(sudo -u '#54321' tollgate ...)"), "{why}");
+        }
+        assert_eq!((names(theirs.path()), names(&below)), (vec!["roots".to_owned()], Vec::new()));
         let link = theirs.path().join("link");
         symlink(under.path(), &link).unwrap();
         std::os::unix::fs::lchown(&link, Some(OTHER), Some(OTHER)).unwrap();
-        let why = Private::make(&link).unwrap_err();
+        let why = for_files(&link).unwrap_err();
         assert!(matches!(&why, EnvironmentError::Unsafe(why) if why.contains("symbolic link")), "{why}");
         assert_eq!(names(under.path()), ["open"]);
     }
@@ -436,8 +260,8 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..200 {
-                        let private = Private::make(under.path()).unwrap();
-                        fs::write(private.workdir().path().join("file"), "x").unwrap();
+                        let private = for_files(under.path()).unwrap();
+                        fs::write(private.path().join("file"), "x").unwrap();
                     }
                 });
             }
@@ -450,7 +274,7 @@ mod tests {
         let under = tempfile::tempdir().unwrap();
         let file = under.path().join("file");
         fs::write(&file, "").unwrap();
-        let why = |path: &Path| Private::make(path).unwrap_err().to_string();
+        let why = |path: &Path| for_files(path).unwrap_err().to_string();
         assert!(why(&under.path().join("absent")).ends_with("absent does not exist"));
         assert!(why(&file).ends_with("file is not a directory"));
         assert!(why(Path::new("/proc")).contains("/proc"));
@@ -472,7 +296,7 @@ mod tests {
     #[test]
     fn the_limit_is_a_tenth() {
         let under = tempfile::tempdir().unwrap();
-        let (bytes, by) = Private::make(under.path()).unwrap().limit().unwrap();
+        let (bytes, by) = writable(for_files(under.path()).unwrap(), under.path()).unwrap();
         let stat = rustix::fs::statvfs(under.path()).unwrap();
         match tollgate_os::space::free(&stat) {
             Some(_) => {

@@ -20,7 +20,7 @@ pub(crate) fn make(
     expect_local(place, under)?;
     let left =
         promised(cleanup, &[Undo::Left { under: under.to_owned(), pid: std::process::id().cast_signed() }])?;
-    let private = PrivateDirectory::make(place).map_err(|error| unmade(under, error, None))?;
+    let private = PrivateDirectory::make(place).map_err(|error| unmade(under, error))?;
     let path = private.path().to_owned();
     let stat = rustix::fs::fstat(&private).map_err(|error| EnvironmentError::new(path.display(), error))?;
     let directory = promised(cleanup, &[Undo::Directory { path, device: stat.st_dev, inode: stat.st_ino }])?;

@@ -50,7 +50,7 @@ mod vm;
 mod wanted;
 
 pub use cleanup::{Cleanup, NAME, Promise};
-pub use directory::Private;
+pub use directory::{for_files, writable};
 pub use environment::Environment;
 pub use error::EnvironmentError;
 pub use installed::Installed;

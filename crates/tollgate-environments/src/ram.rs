@@ -319,8 +319,7 @@ impl RamDisk {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let own = rustix::fs::openat(&root, WORKDIR, flags, Mode::empty()).map_err(fault)?;
         let limit = smaller_limit(directory::writable(&own, &path)?, half, &memory.by);
-        let directory =
-            Workdir::new(path.clone(), &own, None).map_err(|error| fault(directory::code(&error)))?;
+        let directory = Workdir::new(path.clone(), &own).map_err(|error| fault(directory::code(&error)))?;
         disk.sync();
         let before = disk.taken().0;
         Ok(Self { disk, directory, file_system: kind.clone(), size, limit, before })

@@ -135,9 +135,8 @@ struct Staged {
 impl Staged {
     /// Begins beside the name that it will get, and takes away what killed captures left there.
     fn begin(vacant: &Vacant) -> io::Result<Self> {
-        let owner = rustix::process::geteuid().as_raw();
-        drop(Temporary::left(&vacant.parent, PREFIX, owner));
-        let own = Temporary::make(&vacant.parent, PREFIX, owner)?;
+        drop(Temporary::left(&vacant.parent, PREFIX));
+        let own = Temporary::make(&vacant.parent, PREFIX)?;
         let root = Directory::new(&own, Path::new(own.name())).map_err(io::Error::from)?;
         Ok(Self { own, root })
     }
@@ -335,7 +334,7 @@ mod tests {
     fn what_a_killed_capture_left_goes_with_the_next() {
         let home = tempfile::tempdir().unwrap();
         let parent = File::open(home.path()).unwrap();
-        let left = Temporary::make(&parent, PREFIX, rustix::process::geteuid().as_raw()).unwrap();
+        let left = Temporary::make(&parent, PREFIX).unwrap();
         fs::create_dir(home.path().join(left.name()).join("proc")).unwrap();
         left.leave();
         drop(left);

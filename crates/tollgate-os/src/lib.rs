@@ -2,8 +2,7 @@
 //!
 //! - [`paths`]: walks a path directory by directory, and follows no link that another user may have made. Every writer
 //!   of a file and every working directory starts here.
-//! - [`trust`]: which other user can exchange the entries of a directory.
-//! - [`identity`]: the identity of another user, for file access or for a program.
+//! - [`trust`]: whether another user can exchange the entries of a directory.
 //! - [`privileges`]: what this process may by its program's file, and gives up.
 //! - [`workdir`]: a working directory that several processes use, and that none of them takes for another one.
 //! - [`temporary`]: a directory with a temporary name, which goes when its maker does. [`private`]: one whose path other programs may be
@@ -25,7 +24,6 @@ pub mod cpuid;
 pub mod descriptors;
 pub mod direct;
 pub mod group;
-pub mod identity;
 pub mod memfd;
 pub mod namespaces;
 pub mod paths;

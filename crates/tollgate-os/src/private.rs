@@ -16,8 +16,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 
 use crate::temporary::{PREFIX, Temporary, new_name};
-use crate::trust::{self, Guard, TrustError};
-use crate::users;
+use crate::trust::{self, TrustError};
 
 /// The variable that names the directory for temporary files (POSIX, Base Definitions, 8.3).
 const TMPDIR: &str = "TMPDIR";
@@ -40,10 +39,7 @@ impl Place {
     /// # Errors
     /// Another user could exchange what is used there; the kernel's.
     pub fn open(path: &Path) -> Result<Self, TrustError> {
-        let (directory, guard) = trust::judge(path)?;
-        if let Guard::Other(identity) = guard {
-            return Err(TrustError::Foreign(path.to_owned(), users::describe(identity.uid)));
-        }
+        let directory = trust::judge(path)?;
         let fault = |why: io::Error| TrustError::Io(path.to_owned(), why);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd =
@@ -134,7 +130,7 @@ impl PrivateDirectory {
     /// # Errors
     /// As [`Temporary::named`]; `STALE` where its path does not lead to it, as behind a later mount.
     pub fn named(place: &Place, name: String) -> Result<Self, Errno> {
-        let made = Self::new(place, Temporary::named(place, name, own_user())?);
+        let made = Self::new(place, Temporary::named(place, name)?);
         let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
         let found = rustix::fs::statat(CWD, &made.path, AtFlags::SYMLINK_NOFOLLOW)?;
         if id(found) == id(rustix::fs::fstat(&made)?) { Ok(made) } else { Err(Errno::STALE) }
@@ -142,7 +138,7 @@ impl PrivateDirectory {
 
     /// Those in a place that killed programs of this user left, now this process's own.
     pub fn left(place: &Place, prefix: &str) -> Vec<Self> {
-        let left = Temporary::left(place, prefix, own_user());
+        let left = Temporary::left(place, prefix);
         left.into_iter().map(|own| Self::new(place, own)).collect()
     }
 
@@ -179,10 +175,6 @@ impl AsFd for PrivateDirectory {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.own.as_fd()
     }
-}
-
-fn own_user() -> u32 {
-    rustix::process::geteuid().as_raw()
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! Processes: fork(2), wait4(2), and what prctl(2) changes for a child.
 
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
-use std::{io, mem, os::fd::OwnedFd, os::unix::process::CommandExt};
+use std::{io, mem, os::unix::process::CommandExt};
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use tollgate_model::traced::Ended;
 
@@ -51,6 +54,27 @@ pub fn fork_bound(life: impl FnOnce() -> i32) -> io::Result<Child> {
         die_with_parent(parent);
         life()
     })
+}
+
+/// Gives up the controlling terminal of a process that leads no session. What it starts has none either: a program that asks for a
+/// password on /dev/tty gets an error, where a process in the background would be stopped.
+///
+/// # Errors
+/// EMFILE and the like, where /dev/tty cannot be opened and may be there.
+pub fn leave_terminal() -> Result<(), Errno> {
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    match rustix::fs::open(c"/dev/tty", flags, Mode::empty()) {
+        Ok(terminal) => {
+            // SAFETY: TIOCNOTTY takes no argument and touches no memory of this process.
+            match unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCNOTTY) } {
+                0 => Ok(()),
+                _ => Err(Errno::NOTTY),
+            }
+        }
+        Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::INTR)) => Err(error),
+        // There is none, or no file that leads to it.
+        Err(_) => Ok(()),
+    }
 }
 
 /// Ends this process without destructors and without what atexit(3) registered: for a copy of a process (_exit(2)).

@@ -35,19 +35,19 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Makes one in a directory that is open to be read. Only the effective file-system user may look into it.
+    /// Makes one in a directory that is open to be read. Only the effective user may look into it.
     ///
     /// # Errors
     /// The error of mkdirat(2); `WOULDBLOCK` where it cannot be locked.
-    pub fn make(parent: impl AsFd, prefix: &str, owner: u32) -> Result<Self, Errno> {
-        Self::named(parent, new_name(prefix)?, owner)
+    pub fn make(parent: impl AsFd, prefix: &str) -> Result<Self, Errno> {
+        Self::named(parent, new_name(prefix)?)
     }
 
     /// As [`Self::make`], with a name that [`new_name`] gave.
     ///
     /// # Errors
     /// As [`Self::make`]; `EXIST` where there is such a name.
-    pub fn named(parent: impl AsFd, name: String, owner: u32) -> Result<Self, Errno> {
+    pub fn named(parent: impl AsFd, name: String) -> Result<Self, Errno> {
         let parent = rustix::io::fcntl_dupfd_cloexec(parent, 0)?;
         let mut is_made = false;
         for _ in 0..ATTEMPTS {
@@ -56,7 +56,7 @@ impl Temporary {
                 Err(Errno::EXIST) if is_made => {}
                 Err(error) => return Err(error),
             }
-            if let Some(own) = locked(&parent, &name, owner) {
+            if let Some(own) = locked(&parent, &name) {
                 return Ok(Self { parent, own, name, stays: Cell::new(false) });
             }
             std::thread::sleep(PAUSE);
@@ -64,8 +64,8 @@ impl Temporary {
         Err(Errno::WOULDBLOCK)
     }
 
-    /// The directories in `parent` that killed programs of `owner` left, now this process's own. Those of other users stay.
-    pub fn left(parent: impl AsFd, prefix: &str, owner: u32) -> Vec<Self> {
+    /// The directories in `parent` that killed programs of this user left, now this process's own. Those of other users stay.
+    pub fn left(parent: impl AsFd, prefix: &str) -> Vec<Self> {
         let Ok(parent) = rustix::io::fcntl_dupfd_cloexec(parent, 0) else { return Vec::new() };
         let Ok(entries) = Dir::read_from(&parent) else { return Vec::new() };
         let names = entries.take(MAX_LOOK).filter_map(|entry| {
@@ -73,7 +73,7 @@ impl Temporary {
             is_temporary(&name, prefix).then_some(name)
         });
         let taken = names.filter_map(|name| {
-            let own = locked(&parent, &name, owner)?;
+            let own = locked(&parent, &name)?;
             Some(Self { parent: parent.try_clone().ok()?, own, name, stays: Cell::new(false) })
         });
         taken.collect()
@@ -181,12 +181,12 @@ fn is_temporary(name: &str, prefix: &str) -> bool {
     })
 }
 
-/// The directory `name` with its lock, where it is a directory of its owner's alone and no process holds the lock.
-fn locked(parent: &OwnedFd, name: &str, owner: u32) -> Option<OwnedFd> {
+/// The directory `name` with its lock, where it is a directory of this user's alone and no process holds the lock.
+fn locked(parent: &OwnedFd, name: &str) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let own = rustix::fs::openat(parent, name, flags, Mode::empty()).ok()?;
     let stat = rustix::fs::fstat(&own).ok()?;
-    let is_ours = stat.st_uid == owner && stat.st_mode & 0o077 == 0;
+    let is_ours = stat.st_uid == rustix::process::geteuid().as_raw() && stat.st_mode & 0o077 == 0;
     if !is_ours {
         return None;
     }
@@ -313,10 +313,6 @@ mod tests {
 
     use super::*;
 
-    fn own() -> u32 {
-        rustix::process::geteuid().as_raw()
-    }
-
     fn names(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
@@ -326,12 +322,12 @@ mod tests {
     fn it_goes_when_it_is_dropped_and_stays_when_it_is_published() {
         let root = tempfile::tempdir().unwrap();
         let parent = File::open(root.path()).unwrap();
-        let made = Temporary::make(&parent, PREFIX, own()).unwrap();
+        let made = Temporary::make(&parent, PREFIX).unwrap();
         fs::create_dir_all(root.path().join(made.name()).join("a/b")).unwrap();
         drop(made);
         assert!(names(root.path()).is_empty());
         for round in 0..2 {
-            let made = Temporary::make(&parent, PREFIX, own()).unwrap();
+            let made = Temporary::make(&parent, PREFIX).unwrap();
             fs::write(root.path().join(made.name()).join("file"), "x").unwrap();
             let published = made.publish(OsStr::new("named"));
             // A directory that has the name and is not empty stays.
@@ -346,7 +342,7 @@ mod tests {
     fn it_goes_however_deep_directories_lie_in_it() {
         let root = tempfile::tempdir().unwrap();
         let parent = File::open(root.path()).unwrap();
-        let made = Temporary::make(&parent, PREFIX, own()).unwrap();
+        let made = Temporary::make(&parent, PREFIX).unwrap();
         // Two at each depth, with a file and names that are taken.
         let mut at: OwnedFd = File::open(root.path().join(made.name())).unwrap().into();
         for depth in 0..3000 {
@@ -366,7 +362,7 @@ mod tests {
     fn one_that_was_exchanged_is_not_published() {
         let root = tempfile::tempdir().unwrap();
         let parent = File::open(root.path()).unwrap();
-        let made = Temporary::make(&parent, PREFIX, own()).unwrap();
+        let made = Temporary::make(&parent, PREFIX).unwrap();
         fs::rename(root.path().join(made.name()), root.path().join("aside")).unwrap();
         fs::create_dir(root.path().join(made.name())).unwrap();
         assert_eq!(made.publish(OsStr::new("named")), Err(Errno::STALE));
@@ -377,11 +373,11 @@ mod tests {
     fn what_a_killed_maker_left_is_taken_and_what_is_held_is_not() {
         let root = tempfile::tempdir().unwrap();
         let parent = File::open(root.path()).unwrap();
-        let made = Temporary::make(&parent, PREFIX, own()).unwrap();
-        let left = Temporary::make(&parent, PREFIX, own()).unwrap();
+        let made = Temporary::make(&parent, PREFIX).unwrap();
+        let left = Temporary::make(&parent, PREFIX).unwrap();
         left.leave();
         drop(left);
-        assert_eq!(Temporary::left(&parent, PREFIX, own()).len(), 1);
+        assert_eq!(Temporary::left(&parent, PREFIX).len(), 1);
         assert_eq!(names(root.path()), [made.name()]);
     }
 

@@ -13,29 +13,17 @@ use rustix::io::Errno;
 use tollgate_model::bounded;
 
 use crate::paths::{Directory, PathError, open_regular};
-use crate::{identity::Identity, users};
+use crate::users;
 
 /// Directories above one another, at the most: PATH_MAX allows half as many.
 const MAX_DEPTH: usize = 4096;
 
-/// The users who can exchange the entries of a directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Guard {
-    /// Root and the effective user.
-    Own,
-    /// This user as well. Work there with its identity only.
-    Other(Identity),
-}
-
 /// Why a directory cannot be worked in.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// It, or one above it, belongs to another user, whose identity this process cannot take.
-    #[error("{} belongs to {}, who could exchange what is used there; name a directory of your own", .0.display(), .1)]
-    Foreign(PathBuf, String),
-    /// Several other users own directories on the way: this one, its owner, and the owner of one below.
-    #[error("{} belongs to {}, and a directory below it to {}; name a directory that one user owns", .0.display(), .1, .2)]
-    Several(PathBuf, String, String),
+    /// It, or one above it, belongs to this other user.
+    #[error("{} belongs to {}, who could exchange what is used there; name a directory of your own", .0.display(), users::describe(*.1))]
+    Foreign(PathBuf, u32),
     /// Others may write it or one above it, with these permission bits.
     #[error("{} may be written by others (mode {:04o}), who could exchange what is used there; {}", .0.display(), .1, remedy(*.1))]
     Writable(PathBuf, u32),
@@ -55,17 +43,17 @@ fn remedy(mode: u32) -> String {
     format!("take that right away (chmod {who}-w), set the sticky bit (chmod +t), or name another directory")
 }
 
-/// Finds a directory, and the users who can exchange its entries.
+/// Finds a directory whose entries no user but root and the effective one can exchange.
 ///
 /// # Errors
 /// As [`Directory::open`] and [`guard`].
-pub fn judge(path: &Path) -> Result<(Directory, Guard), TrustError> {
+pub fn judge(path: &Path) -> Result<Directory, TrustError> {
     let directory = Directory::open(path).map_err(|why| match why {
         PathError::Io(why) => TrustError::Io(path.to_owned(), why),
         other => TrustError::Link(other),
     })?;
-    let guard = guard(&directory)?;
-    Ok((directory, guard))
+    guard(&directory)?;
+    Ok(directory)
 }
 
 /// Reads a regular file of at most `most` bytes that no user but root and the effective one can have written, nor put in its place.
@@ -74,10 +62,7 @@ pub fn judge(path: &Path) -> Result<(Directory, Guard), TrustError> {
 /// Where another user can; as [`read_regular`](crate::paths::read_regular) does.
 pub fn read_own(path: &Path, most: u64) -> Result<Vec<u8>, TrustError> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (_, guard) = judge(parent)?;
-    if let Guard::Other(other) = guard {
-        return Err(TrustError::Foreign(parent.to_owned(), users::describe(other.uid)));
-    }
+    judge(parent)?;
     let fault = |why| match why {
         PathError::Io(why) => TrustError::Io(path.to_owned(), why),
         other => TrustError::Link(other),
@@ -98,35 +83,22 @@ pub fn read_own(path: &Path, most: u64) -> Result<Vec<u8>, TrustError> {
     bytes.ok_or_else(|| fault(PathError::TooLarge(path.to_owned(), most)))
 }
 
-/// Finds the users who can exchange the entries of a directory.
+/// Checks that no user but root and the effective one can exchange the entries of a directory.
 ///
 /// # Errors
-/// Where another user can and its identity cannot be taken; where several can.
-pub fn guard(directory: &Directory) -> Result<Guard, TrustError> {
+/// Where another user can.
+pub fn guard(directory: &Directory) -> Result<(), TrustError> {
     let own = rustix::process::geteuid().as_raw();
-    let mut other: Option<(u32, u32)> = None;
     for step in ancestors(directory)? {
         let (uid, mode) = (step.stat.st_uid, step.stat.st_mode);
         if uid != own && !users::is_roots(uid) {
-            match other {
-                None => other = Some((uid, step.stat.st_gid)),
-                Some((known, _)) if known == uid => {}
-                Some((known, _)) => {
-                    let (owner, other) = (users::describe(uid), users::describe(known));
-                    return Err(TrustError::Several(step.path, owner, other));
-                }
-            }
-            if own != 0 {
-                return Err(TrustError::Foreign(step.path, users::describe(uid)));
-            }
+            return Err(TrustError::Foreign(step.path, uid));
         }
         if is_shared(step.fd.as_fd(), &step.stat) && mode & 0o1000 == 0 {
             return Err(TrustError::Writable(step.path, mode & 0o7777));
         }
     }
-    Ok(other.map_or(Guard::Own, |(uid, gid)| {
-        Guard::Other(Identity { uid, gid: users::primary_group(uid).unwrap_or(gid) })
-    }))
+    Ok(())
 }
 
 /// Whether other users than its owner and root may write a file, or make entries in a directory.
@@ -201,14 +173,14 @@ mod tests {
         (place, inner)
     }
 
-    fn guarded(path: &Path) -> Result<Guard, TrustError> {
+    fn guarded(path: &Path) -> Result<(), TrustError> {
         guard(&Directory::open(path).unwrap())
     }
 
     #[test]
     fn a_directory_of_ones_own_is_own_and_one_that_all_may_write_is_refused() {
         let (_place, inner) = made(0o755);
-        assert_eq!(guarded(&inner).unwrap(), Guard::Own);
+        guarded(&inner).unwrap();
         let (_place, inner) = made(0o777);
         let refused = guarded(&inner).unwrap_err();
         assert!(matches!(refused, TrustError::Writable { .. }) && refused.to_string().contains("chmod o-w"));
@@ -216,23 +188,23 @@ mod tests {
         fs::create_dir(&below).unwrap();
         assert!(matches!(guarded(&below), Err(TrustError::Writable { .. })), "one above counts as well");
         let (_place, inner) = made(0o1777);
-        assert_eq!(guarded(&inner).unwrap(), Guard::Own);
+        guarded(&inner).unwrap();
     }
 
     #[test]
-    fn below_another_users_directory_its_identity_is_needed() {
+    fn another_users_directory_is_refused_to_root_too_and_what_is_below_it() {
         if !rustix::process::geteuid().is_root() {
             println!("skipped: needs root (to give a directory to another user)");
             return;
         }
-        let (_place, inner) = made(0o755);
-        chown(&inner, Some(54_321), Some(54_322)).unwrap();
-        assert_eq!(guarded(&inner).unwrap(), Guard::Other(Identity { uid: 54_321, gid: 54_322 }));
+        let (_place, inner) = made(0o1777);
         let below = inner.join("below");
         fs::create_dir(&below).unwrap();
-        assert_eq!(guarded(&below).unwrap(), Guard::Other(Identity { uid: 54_321, gid: 54_322 }));
-        chown(&below, Some(54_323), None).unwrap();
-        assert!(matches!(guarded(&below), Err(TrustError::Several { .. })));
+        chown(&inner, Some(54_321), Some(54_322)).unwrap();
+        for path in [&inner, &below] {
+            let refused = guarded(path).unwrap_err();
+            assert!(matches!(&refused, TrustError::Foreign(named, 54_321) if *named == inner), "{refused}");
+        }
     }
 
     #[test]

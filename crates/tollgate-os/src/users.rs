@@ -17,9 +17,9 @@ pub fn describe(uid: u32) -> String {
     }
 }
 
-/// The group that a user's new files belong to, where `/etc/passwd` has one.
-pub fn primary_group(uid: u32) -> Option<u32> {
-    entry(&read("/etc/passwd"), uid).map(|user| user.group)
+/// A user as sudo(8) takes one after `-u`, for a shell: `alice`, or `'#1000'` without a name.
+pub fn of_sudo(uid: u32) -> String {
+    entry(&read("/etc/passwd"), uid).map_or_else(|| format!("'#{uid}'"), |user| user.name.to_owned())
 }
 
 /// Whether a user is the only member of a group, so that a directory that the group may write is the user's alone.

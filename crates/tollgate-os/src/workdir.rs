@@ -1,7 +1,7 @@
 //! A working directory that several processes use.
 //!
-//! The process that made it holds it by descriptor. Each other one gets its path, its device and inode, and the identity to use it
-//! with, and refuses another directory under the same path.
+//! The process that made it holds it by descriptor. Each other one gets its path, its device and inode, and refuses another directory
+//! under the same path.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -11,15 +11,12 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::identity::{FileAccess, Identity, IdentityError};
-
-/// The directory, and the identity that it is used with.
+/// The directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workdir {
     path: PathBuf,
     device: u64,
     inode: u64,
-    identity: Option<Identity>,
 }
 
 /// Why a working directory is not used.
@@ -34,14 +31,13 @@ pub enum WorkdirError {
 }
 
 impl Workdir {
-    /// A directory that is held, by the path that leads to it from the root. With an identity, every process that
-    /// uses it takes that first.
+    /// A directory that is held, by the path that leads to it from the root.
     ///
     /// # Errors
     /// The error of fstat(2).
-    pub fn new(path: PathBuf, fd: impl AsFd, identity: Option<Identity>) -> io::Result<Self> {
+    pub fn new(path: PathBuf, fd: impl AsFd) -> io::Result<Self> {
         let stat = rustix::fs::fstat(fd)?;
-        Ok(Self { path, device: stat.st_dev, inode: stat.st_ino, identity })
+        Ok(Self { path, device: stat.st_dev, inode: stat.st_ino })
     }
 
     /// A directory that is there, which no other user can exchange.
@@ -50,7 +46,7 @@ impl Workdir {
     /// The error of open(2).
     pub fn find(path: &Path) -> io::Result<Self> {
         let fd = open(path)?;
-        Self::new(path.to_owned(), fd, None)
+        Self::new(path.to_owned(), fd)
     }
 
     /// From the root.
@@ -61,19 +57,6 @@ impl Workdir {
     /// The path of an entry.
     pub fn join(&self, name: impl AsRef<OsStr>) -> PathBuf {
         self.path.join(name.as_ref())
-    }
-
-    /// The identity that a process takes before it uses the directory; None where its own is enough.
-    pub fn identity(&self) -> Option<Identity> {
-        self.identity
-    }
-
-    /// Takes that identity for the files of this thread, see [`Identity::for_files`].
-    ///
-    /// # Errors
-    /// Where the kernel refuses; then the directory must not be used.
-    pub fn enter(&self) -> Result<Option<FileAccess>, IdentityError> {
-        self.identity.map(Identity::for_files).transpose()
     }
 
     /// Opens the directory for reading. It is the one that was made, or none.

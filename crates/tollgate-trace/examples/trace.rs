@@ -1,6 +1,6 @@
 //! Traces a command and prints the result, a line for each call: for tests, which need a process of its own.
 //!
-//! `trace [ptrace|bpf|best] [only=A,B] [tree] [files] [events=N] [linger=SECONDS] [user=NUMBER] [blocked] [stacks] [out=FILE] -- COMMAND…`, or
+//! `trace [ptrace|bpf|best] [only=A,B] [tree] [files] [events=N] [linger=SECONDS] [blocked] [stacks] [out=FILE] -- COMMAND…`, or
 //! `trace calibrate`; with `[pid=A,B] [cgroup=PATH] [for=SECONDS] [every=SECONDS]` and no command of processes that run already: each interval is a line
 //! of standard output.
 
@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-use tollgate_os::identity::Identity;
 use tollgate_trace::{Choice, Interval, Request, Running, TraceError, attach, calibrate, end_like, trace};
 
 fn main() {
@@ -37,9 +36,6 @@ fn main() {
             ("files", _) => request.files = true,
             ("events", number) => request.events = number.parse().unwrap_or(0),
             ("linger", seconds) => request.linger = Duration::from_secs_f64(seconds.parse().unwrap_or(0.0)),
-            ("user", number) => {
-                request.identity = number.parse().ok().map(|id| Identity { uid: id, gid: id });
-            }
             ("out", path) => out = Some(path.to_owned()),
             _ => eprintln!("{text} is not known"),
         }

@@ -4,15 +4,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::{collections::BTreeSet, ffi::OsString, path::PathBuf, time::Duration};
 
-use tollgate_os::identity::Identity;
-
 /// A command and how to trace it.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The command and its arguments; the first is looked for in PATH, as a shell does.
     pub command: Vec<OsString>,
-    /// With whose identity it is executed; None for this process's own. The tracer keeps its own.
-    pub identity: Option<Identity>,
     /// Variables that it gets beside those of this process.
     pub variables: Vec<(OsString, OsString)>,
     /// The terminal that it has in place of this process's streams, as the leader of a session of its own.
@@ -85,7 +81,6 @@ impl Request {
     pub fn new(command: Vec<OsString>) -> Self {
         Self {
             command,
-            identity: None,
             variables: Vec::new(),
             terminal: None,
             by: Choice::Best,

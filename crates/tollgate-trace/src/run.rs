@@ -7,7 +7,6 @@ use std::{io, mem};
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{Backend, Ended, TimesFrom};
-use tollgate_os::identity::{Identity, IdentityError};
 use tollgate_os::privileges;
 use tollgate_os::rusage::Usage;
 
@@ -51,10 +50,8 @@ pub fn trace_nothing() -> Result<Trace, TraceError> {
     untraced::nothing().map_err(Failure::into_error)
 }
 
-/// Finds the command's file, with the rights that it is executed with.
+/// Finds the command's file.
 fn resolve(request: &Request) -> Result<Program, TraceError> {
-    let access = request.identity.map(Identity::for_files).transpose();
-    let _access = access.map_err(|error| TraceError::Unavailable(error.to_string()))?;
     Program::resolve(&request.command, std::env::var_os("PATH").as_deref())?
         .with_variables(&request.variables)
 }
@@ -162,7 +159,6 @@ const PEAK_KNOWN_TO_KIB: u64 = 512;
 /// The part of a trace that is the same for every backend.
 struct CommonPart {
     command: Vec<String>,
-    identity: Option<Identity>,
     backend: Backend,
     processors: u32,
     costs: Costs,
@@ -175,7 +171,6 @@ impl CommonPart {
         let processors = tollgate_os::affinity::allowed(0).map_or(1, |allowed| allowed.len());
         Self {
             command: request.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-            identity: request.identity,
             backend,
             processors: u32::try_from(processors).unwrap_or(u32::MAX),
             costs,
@@ -193,10 +188,6 @@ impl CommonPart {
         mut collected: Collected,
     ) -> Result<Trace, Failure> {
         self.descendants.wait_for_the_dead();
-        if let (Some(why), Some(identity)) = (child.identity_failed(), self.identity) {
-            let error = IdentityError::Refused(identity.uid, why);
-            return Err(Failure::Final(TraceError::Unavailable(error.to_string())));
-        }
         if let (Some(error), Some(program)) = (child.failed(), program) {
             return Err(match error.raw_os_error() {
                 Some(libc::ENOEXEC) => Failure::UnknownFormat,

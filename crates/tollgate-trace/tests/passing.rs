@@ -352,31 +352,3 @@ fn where_no_file_may_grow_the_commands_status_is_passed_on() {
         assert_eq!(output.status.signal(), Some(libc::SIGXFSZ), "{output:?}");
     }
 }
-
-#[test]
-fn a_command_has_the_identity_that_is_asked_for_and_its_tracer_keeps_its_own() {
-    if !rustix::process::geteuid().is_root() {
-        return println!("skipped: needs root (to execute with another user's identity)");
-    }
-    let script = "id -u; id -g; id -G; grep ^CapEff /proc/self/status | cut -f 2; (id -u)";
-    for options in [vec!["ptrace"], vec!["best"], vec!["ptrace", "only=execve"]] {
-        let options: Vec<&str> = options.into_iter().chain(["user=54321"]).collect();
-        let Some(report) = run_traced(&options, &["sh", "-c", script]) else { return };
-        assert!(report.status().success(), "{report:?}");
-        // Calls are reported: the kernel did not take the command away from its tracer.
-        assert!(report.call("execve", "count") >= 3, "{report:?}");
-        let output = report.output.expect("output");
-        let said = String::from_utf8(output.stdout).expect("text");
-        assert_eq!(said, "54321\n54321\n54321\n0000000000000000\n54321\n", "{options:?}");
-    }
-    // A file that only root may execute is not found for the other user.
-    let directory = tempfile::tempdir().expect("a directory");
-    let tool = directory.path().join("tool");
-    fs::write(&tool, "#!/bin/sh\n").expect("a file");
-    for (path, mode) in [(tool.as_path(), 0o755), (directory.path(), 0o700)] {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our file");
-    }
-    let path = tool.display().to_string();
-    let Some(report) = run_traced(&["best", "user=54321"], &[&path]) else { return };
-    assert_eq!(report.status().code(), Some(126), "{report:?}");
-}

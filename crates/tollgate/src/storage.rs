@@ -5,9 +5,10 @@ use std::path::Path;
 
 use tollgate_engine::Selection;
 use tollgate_engine::{Storage, interrupt};
-use tollgate_environments::{EnvironmentError, Memory, OnRam, Private, RamDisk};
+use tollgate_environments::{EnvironmentError, Memory, OnRam, RamDisk, for_files, writable};
 use tollgate_inspect::Machine;
 use tollgate_model::Fact;
+use tollgate_os::{private::PrivateDirectory, workdir::Workdir};
 
 use crate::failure::Failure;
 
@@ -19,7 +20,7 @@ pub enum Workplace {
         /// For the engine.
         storage: Storage,
         /// Removed when it is dropped.
-        _private: Private,
+        _private: PrivateDirectory,
     },
     /// A file system in memory.
     Memory {
@@ -93,10 +94,7 @@ impl Workplace {
             // The facts name the existing directory, since the private one is removed.
             Self::Directory { storage, .. } => {
                 let directory = storage.directory.path();
-                match storage.directory.enter() {
-                    Ok(_access) => facts(directory.parent().unwrap_or(directory)),
-                    Err(_) => Vec::new(),
-                }
+                facts(directory.parent().unwrap_or(directory))
             }
             Self::Memory { storage, disk } => {
                 facts(storage.directory.path()).into_iter().chain(disk.facts()).collect()
@@ -114,9 +112,12 @@ pub fn unneeded(option: &str) -> Failure {
 }
 
 fn beneath(directory: &Path) -> Result<Workplace, EnvironmentError> {
-    let private = Private::make(directory)?;
-    let (limits, by) = private.limit()?;
-    let storage = Storage { directory: private.workdir().clone(), limit: limits, by };
+    let private = for_files(directory)?;
+    let path = private.path();
+    let (limit, by) = writable(&private, path)?;
+    let directory = Workdir::new(path.to_owned(), &private)
+        .map_err(|error| EnvironmentError::Unusable(format!("{}: {error}", path.display())))?;
+    let storage = Storage { directory, limit, by };
     Ok(Workplace::Directory { storage, _private: private })
 }
 

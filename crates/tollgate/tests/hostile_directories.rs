@@ -4,24 +4,19 @@
 
 mod common;
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use common::{program, readable_copy, wait_for};
 use serde_json::Value;
-use tollgate_os::identity::Identity;
 
 /// A user that no system has.
-const OTHER: Identity = Identity { uid: 54_321, gid: 54_321 };
-/// The programs that workloads run.
-const PROGRAMS: [&str; 5] = ["make", "git", "tar", "grep", "cc"];
+const OTHER: u32 = 54_321;
 
 /// Two runs at a time would be each other's noise.
 fn alone() -> MutexGuard<'static, ()> {
@@ -57,34 +52,6 @@ impl Scene {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("our own");
         chown(&path, Some(owner), Some(owner)).expect("root may");
         path
-    }
-
-    /// A file that every user may write, for what programs say of themselves.
-    fn log(&self) -> PathBuf {
-        let path = self.path("log");
-        fs::write(&path, "").expect("a new file");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("our own");
-        path
-    }
-
-    /// A PATH in which each program of workloads first says who runs it.
-    fn shims(&self, log: &Path) -> std::ffi::OsString {
-        let directory = self.directory("shims", 0, 0o755);
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        for program in PROGRAMS {
-            let mut real = std::env::split_paths(&path).map(|directory| directory.join(program));
-            let Some(real) = real.find(|real| real.is_file()) else { continue };
-            let script = format!(
-                "#!/bin/sh\necho \"{program} $(id -u) $(id -G)\" >> '{}'\nexec '{}' \"$@\"\n",
-                log.display(),
-                real.display()
-            );
-            let shim = directory.join(program);
-            fs::write(&shim, script).expect("a new file");
-            fs::set_permissions(&shim, fs::Permissions::from_mode(0o755)).expect("our own");
-        }
-        let first = [directory].into_iter().chain(std::env::split_paths(&path));
-        std::env::join_paths(first).expect("a path")
     }
 
     /// The program, which keeps its runs in this scene.
@@ -143,19 +110,6 @@ fn names(directory: &Path) -> Vec<String> {
     entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// The owners of all that lies in a directory, for as long as it can be seen.
-fn owners(directory: &Path, owners: &mut BTreeSet<(u32, u32)>) {
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if let Ok(stat) = path.symlink_metadata() {
-            owners.insert((stat.uid(), stat.gid()));
-            if stat.is_dir() {
-                self::owners(&path, owners);
-            }
-        }
-    }
-}
-
 /// Does `work` while `beside` is done in another thread, again and again.
 fn while_running<T>(beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
@@ -173,59 +127,91 @@ fn while_running<T>(beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T 
     })
 }
 
-/// Checks that a log has lines, each `PROGRAM 54321 54321`.
-fn expect_only_the_other(log: &Path) {
-    let log = fs::read_to_string(log).expect("text");
-    assert!(!log.is_empty(), "no program was run");
-    assert!(log.lines().all(|line| line.ends_with(" 54321 54321")), "{log}");
-}
+/// What root is told of another user's directory, after its path.
+const THEIRS: &str = "belongs to uid 54321, who could exchange what is used there; name a directory of your own with --dir, or run \
+                      tollgate as its owner (sudo -u '#54321' tollgate ...)";
 
 #[test]
-#[ignore = "slow: .ci/run runs it"]
-fn in_another_users_directory_all_is_done_as_that_user() {
+fn root_writes_nothing_in_another_users_directory() {
     if !is_root() {
         return;
     }
     let _alone = alone();
     let scene = Scene::new();
-    let theirs = scene.directory("theirs", OTHER.uid, 0o755);
-    let log = scene.log();
-    let path = scene.shims(&log);
-    let mut seen = BTreeSet::new();
-    let look = || {
-        owners(&theirs, &mut seen);
-        std::thread::sleep(Duration::from_millis(1));
-    };
-    while_running(look, || {
-        expect_measured(scene.run(&["files/stat", "files/create"], "1", &theirs));
-        let mut commands = scene.run(&["workloads/unpack", "workloads/grep"], "1", &theirs);
-        commands.env("PATH", &path);
-        expect_measured(commands);
-    });
-    assert_eq!(seen, BTreeSet::from([(OTHER.uid, OTHER.gid)]));
-    expect_only_the_other(&log);
-    assert_eq!(names(&theirs), [""; 0]);
-    // Other cases of the run keep the rights of root.
-    expect_measured(scene.run(&["entry/syscall", "files/stat"], "1", &theirs));
+    for mode in [0o755, 0o1777] {
+        let theirs = scene.directory(&format!("theirs-{mode:o}"), OTHER, mode);
+        let below = theirs.join("below");
+        fs::create_dir(&below).expect("a new directory");
+        // What a killed run left is the owner's to remove.
+        let left = theirs.join(".tollgate-4194304-0123456789abcdef");
+        fs::create_dir(&left).expect("a new directory");
+        fs::set_permissions(&left, fs::Permissions::from_mode(0o700)).expect("our own");
+        let is_as_it_was = || {
+            let mut there = names(&theirs);
+            there.sort();
+            assert_eq!(there, [".tollgate-4194304-0123456789abcdef", "below"]);
+            assert_eq!((names(&below), names(&left)), (Vec::new(), Vec::new()));
+        };
+        for within in [&theirs, &below] {
+            for pattern in ["files/stat", "workloads/unpack"] {
+                let line = refusal(&output(scene.run(&[pattern], "1", within)));
+                assert_eq!(line, format!("tollgate: --dir: {} {THEIRS}", theirs.display()));
+            }
+            is_as_it_was();
+            // In the current directory the cases of files are skipped with the reason.
+            let arguments = ["run", "files/stat", "entry/syscall", "--processes", "1", "--out", "-"];
+            let mut run = scene.tollgate(&program(), &arguments);
+            run.current_dir(within);
+            let rows = statuses(&output(run));
+            let status =
+                |benchmark: &str| &rows.iter().find(|(name, _)| name == benchmark).expect("its row").1;
+            assert_eq!(*status("files/stat"), format!("skipped{} {THEIRS}", theirs.display()));
+            assert_eq!(status("entry/syscall"), "measured", "{rows:?}");
+            is_as_it_was();
+        }
+    }
 }
 
 #[test]
-fn the_files_of_a_killed_run_in_another_users_directory_are_removed() {
+fn what_root_does_in_a_sticky_directory_the_others_there_cannot_lead_elsewhere() {
     if !is_root() {
         return;
     }
     let _alone = alone();
     let scene = Scene::new();
-    let theirs = scene.directory("theirs", OTHER.uid, 0o755);
     let precious = scene.directory("precious", 0, 0o755);
     fs::write(precious.join("file"), "x").expect("a new file");
-    let roots = theirs.join(".tollgate-1-0123456789abcdef");
-    fs::create_dir(&roots).expect("a new directory");
-    fs::set_permissions(&roots, fs::Permissions::from_mode(0o700)).expect("our own");
-    let mut killed = scene.run(&["files/create"], "2000", &theirs).spawn().expect("it starts");
+    let sticky = scene.directory("sticky", 0, 0o1777);
+    // Names of the form that is removed, as another user may have made them there.
+    let (theirs, link) =
+        (sticky.join(".tollgate-1-0123456789abcdef"), sticky.join(".tollgate-2-0123456789abcdef"));
+    fs::create_dir(&theirs).expect("a new directory");
+    symlink(&precious, theirs.join("link")).expect("a new link");
+    fs::set_permissions(&theirs, fs::Permissions::from_mode(0o700)).expect("our own");
+    chown(&theirs, Some(OTHER), Some(OTHER)).expect("root may");
+    symlink(&precious, &link).expect("a new link");
+    lchown(&link, Some(OTHER), Some(OTHER)).expect("root may");
+    expect_measured(scene.run(&["files/stat", "files/create"], "1", &sticky));
+    let mut left = names(&sticky);
+    left.sort();
+    assert_eq!(left, [".tollgate-1-0123456789abcdef", ".tollgate-2-0123456789abcdef"]);
+    assert_eq!((names(&theirs), names(&precious)), (vec!["link".to_owned()], vec!["file".to_owned()]));
+}
+
+#[test]
+fn the_files_of_a_killed_run_are_removed_by_the_next() {
+    if !is_root() {
+        return;
+    }
+    let _alone = alone();
+    let scene = Scene::new();
+    let sticky = scene.directory("sticky", 0, 0o1777);
+    let precious = scene.directory("precious", 0, 0o755);
+    fs::write(precious.join("file"), "x").expect("a new file");
+    let mut killed = scene.run(&["files/create"], "2000", &sticky).spawn().expect("it starts");
     let own = |name: &String| name.starts_with(&format!(".tollgate-{}-", killed.id()));
     let left = wait_for("a file of a measuring process", || {
-        let left = names(&theirs).into_iter().find(own).map(|name| theirs.join(name));
+        let left = names(&sticky).into_iter().find(own).map(|name| sticky.join(name));
         left.filter(|left| fs::read_dir(left).is_ok_and(|mut files| files.next().is_some()))
     });
     killed.kill().expect("our child");
@@ -233,9 +219,8 @@ fn the_files_of_a_killed_run_in_another_users_directory_are_removed() {
     assert!(left.exists());
     wait_for("the end of the measuring process with its parent", || (!is_used(&left)).then_some(()));
     symlink(&precious, left.join("link")).expect("a new link");
-    expect_measured(scene.run(&["files/stat"], "1", &theirs));
-    assert_eq!(names(&theirs), [".tollgate-1-0123456789abcdef"], "that of root was never this user's");
-    assert_eq!(names(&precious), ["file"]);
+    expect_measured(scene.run(&["files/stat"], "1", &sticky));
+    assert_eq!((names(&sticky), names(&precious)), (Vec::new(), vec!["file".to_owned()]));
 }
 
 /// Whether a process holds a directory open.
@@ -245,99 +230,6 @@ fn is_used(directory: &Path) -> bool {
     descriptors
         .flat_map(|descriptors| descriptors.flatten())
         .any(|descriptor| fs::read_link(descriptor.path()).is_ok_and(|target| target.starts_with(directory)))
-}
-
-/// Exchanges private directories, as the user who owns the directory that they are in.
-struct Exchanger<'a> {
-    within: &'a Path,
-    /// The target of the links that replace them.
-    treasure: &'a Path,
-    /// The log of a build in the tree that replaces them.
-    log: &'a Path,
-    done: &'a AtomicUsize,
-}
-
-impl Exchanger<'_> {
-    fn exchange(&self) {
-        let _other = OTHER.for_files().expect("root may");
-        let private = names(self.within).into_iter().find(|name| name.starts_with(".tollgate-"));
-        let Some(private) = private.map(|name| self.within.join(name)) else {
-            return std::thread::sleep(Duration::from_micros(200));
-        };
-        let done = self.done.load(Relaxed);
-        // At each moment of a run in turn; between two of them programs are run.
-        std::thread::sleep(Duration::from_millis(done as u64 * 53 % 300));
-        let aside = self.within.join(format!("aside-{done}"));
-        if fs::rename(&private, &aside).is_err() {
-            return;
-        }
-        self.done.store(done + 1, Relaxed);
-        if done.is_multiple_of(2) {
-            let _ = symlink(self.treasure, &private);
-        } else {
-            let _ = self.plant(&private);
-        }
-        std::thread::sleep(Duration::from_millis(10));
-        let _ = fs::rename(&private, self.within.join(format!("planted-{done}")));
-        let _ = fs::rename(&aside, &private);
-    }
-
-    /// A tree whose build says who builds it.
-    fn plant(&self, private: &Path) -> std::io::Result<()> {
-        for tree in ["workloads-small/tree", "workloads-small/repository", "workloads-small/unpacked"] {
-            let tree = private.join(tree);
-            fs::create_dir_all(&tree)?;
-            let recipe = format!("\t@echo \"Makefile $$(id -u) $$(id -G)\" >> '{}'\n", self.log.display());
-            fs::write(tree.join("Makefile"), format!("all:\n{recipe}"))?;
-        }
-        // A descriptor of the process that opens it.
-        symlink("/proc/self/fd/3", private.join("scratch"))
-    }
-}
-
-#[test]
-#[ignore = "slow: .ci/run runs it"]
-fn one_that_is_exchanged_during_a_run_gives_nothing() {
-    if !is_root() {
-        return;
-    }
-    let _alone = alone();
-    let scene = Scene::new();
-    let theirs = scene.directory("theirs", OTHER.uid, 0o755);
-    let treasure = scene.directory("treasure", 0, 0o755);
-    let log = scene.log();
-    let path = scene.shims(&log);
-    let done = AtomicUsize::new(0);
-    let exchanger = Exchanger { within: &theirs, treasure: &treasure, log: &log, done: &done };
-    while_running(
-        || exchanger.exchange(),
-        || {
-            let run = |patterns: [&str; 2], processes: &str| {
-                let mut run = scene.run(&patterns, processes, &theirs);
-                run.env("PATH", &path);
-                let output = output(run);
-                let said = said(&output);
-                assert!(output.status.signal().is_none(), "{:?}: {said}", output.status);
-                assert!(!said.contains("panicked"), "{said}");
-                assert!(said.lines().count() <= 1, "{said}");
-            };
-            for _ in 0..3 {
-                run(["files/create", "files/small-file"], "12");
-            }
-            // The last ones only where each before was refused at once.
-            for at in 0..12 {
-                if at < 3 || fs::read(&log).is_ok_and(|log| log.is_empty()) {
-                    run(["workloads/build", "workloads/unpack"], "1");
-                }
-            }
-        },
-    );
-    assert!(done.load(Relaxed) >= 6, "only {} were exchanged", done.load(Relaxed));
-    assert_eq!(names(&treasure), [""; 0], "a file appeared elsewhere");
-    expect_only_the_other(&log);
-    let mut seen = BTreeSet::new();
-    owners(&theirs, &mut seen);
-    assert!(seen.is_subset(&BTreeSet::from([(OTHER.uid, OTHER.gid)])), "{seen:?}");
 }
 
 /// What is said of a directory that all may write, behind its path.
@@ -380,20 +272,20 @@ fn a_user_is_refused_in_another_users_directory() {
     let _alone = alone();
     let scene = Scene::new();
     let program = readable_copy(&scene.path(""));
-    let theirs = scene.directory("theirs", OTHER.uid + 1, 0o1777);
+    let theirs = scene.directory("theirs", OTHER + 1, 0o1777);
     let within = theirs.to_str().expect("text");
     let mut run =
         scene.tollgate(&program, &["run", "files/stat", "--processes", "1", "--dir", within, "--out", "-"]);
-    run.uid(OTHER.uid).gid(OTHER.gid);
+    run.uid(OTHER).gid(OTHER);
     let line = refusal(&output(run));
-    let who = "belongs to uid 54322, who could exchange what is used there; name a directory of your own";
+    let who = "belongs to uid 54322, who could exchange what is used there; name a directory of your own with --dir";
     assert_eq!(line, format!("tollgate: --dir: {within} {who}"));
     assert_eq!(names(&theirs), [""; 0]);
-    let own = scene.directory("own", OTHER.uid, 0o755);
+    let own = scene.directory("own", OTHER, 0o755);
     let within = own.to_str().expect("text");
     let options = ["run", "files/stat", "--processes", "1", "--dir", within, "--out", "-"];
     let mut run = scene.tollgate(&program, &options);
-    run.uid(OTHER.uid).gid(OTHER.gid);
+    run.uid(OTHER).gid(OTHER);
     expect_measured(run);
     assert_eq!(names(&own), [""; 0]);
 }
@@ -406,9 +298,9 @@ fn a_link_of_another_user_is_not_followed() {
     let _alone = alone();
     let scene = Scene::new();
     let treasure = scene.directory("treasure", 0, 0o755);
-    let theirs = scene.directory("theirs", OTHER.uid, 0o755);
+    let theirs = scene.directory("theirs", OTHER, 0o755);
     for (link, owner) in
-        [(theirs.join("link"), OTHER.uid), (theirs.join("roots"), 0), (scene.path("link"), OTHER.uid)]
+        [(theirs.join("link"), OTHER), (theirs.join("roots"), 0), (scene.path("link"), OTHER)]
     {
         symlink(&treasure, &link).expect("a new link");
         lchown(&link, Some(owner), Some(owner)).expect("root may");
@@ -481,7 +373,7 @@ fn an_assembler_that_root_runs_is_led_nowhere() {
     let scene = Scene::new();
     let text = scene.path("x.s");
     fs::write(&text, ".globl _start\n_start: hlt\n").expect("a new file");
-    let theirs = scene.directory("theirs", OTHER.uid, 0o755);
+    let theirs = scene.directory("theirs", OTHER, 0o755);
     let elsewhere = scene.directory("elsewhere", 0, 0o700);
     let run = || {
         let mut command = Command::new(program());

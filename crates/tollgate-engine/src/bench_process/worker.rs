@@ -174,8 +174,6 @@ pub fn serve_if_worker(find: fn(&str) -> Option<&'static Benchmark>) {
 /// Does the task in the shared results. Returns the exit status.
 pub(crate) fn serve(shared: &SharedResults, find: Find) -> i32 {
     let Some(task) = shared.task::<Task>() else { return 2 };
-    // SAFETY: getppid(2) has no preconditions.
-    let parent = unsafe { libc::getppid() };
     // Without pinning the run continues and says so; each batch detects migrations itself.
     let pinned = task.cpu.map(cpu::pin);
     if !matches!(pinned, Some(Ok(()))) {
@@ -184,10 +182,7 @@ pub(crate) fn serve(shared: &SharedResults, find: Find) -> i32 {
     let (counts_instructions, switches) = (task.counts(), task.switches(find));
     let uses_storage = task.orders().iter().any(|order| Storage::is_used_by(&order.benchmark));
     let storage = if uses_storage {
-        let storage = task.storage.and_then(Storage::entered);
-        // A change of identity clears the parent-death signal (prctl(2)), so it is set again.
-        die_with_parent(parent);
-        storage
+        task.storage
     } else {
         Err("this process was started for cases that use no directory".to_owned())
     };

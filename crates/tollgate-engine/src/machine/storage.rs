@@ -6,7 +6,7 @@ use tollgate_os::workdir::Workdir;
 /// A working directory of this run. Its maker removes it with its contents, however the run ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storage {
-    /// The directory, with the identity that uses it.
+    /// The directory.
     pub directory: Workdir,
     /// Greatest number of bytes at a time.
     pub limit: u64,
@@ -19,13 +19,5 @@ impl Storage {
     pub fn is_used_by(benchmark: &str) -> bool {
         const SUITES: [&str; 4] = ["files/", "ipc/", "scaling/", "workloads/"];
         SUITES.iter().any(|suite| benchmark.starts_with(suite))
-    }
-
-    /// Takes the identity that uses the directory, in this thread and those that it starts, for the rest of their
-    /// lives. Must be called before other threads exist.
-    pub(crate) fn entered(self) -> Result<Self, String> {
-        // Dropping the access would give the identity back.
-        std::mem::forget(self.directory.enter().map_err(|why| why.to_string())?);
-        Ok(self)
     }
 }

@@ -98,7 +98,7 @@ pub(super) fn home(name: &str) -> Result<PrivateDirectory, EnvironmentError> {
     let [first, second] = PARENTS.map(Path::new);
     let make = |under: &Path| {
         let place = Place::open(under).map_err(|error| distrusted(under, &error))?;
-        PrivateDirectory::named(&place, name.to_owned()).map_err(|error| unmade(under, error, None))
+        PrivateDirectory::named(&place, name.to_owned()).map_err(|error| unmade(under, error))
     };
     make(first).or_else(|_| make(second))
 }

@@ -7,7 +7,6 @@ use std::os::unix::fs::PermissionsExt;
 use rustix::process::geteuid;
 use tollgate_environments::{Cleanup, Environment, Spec};
 use tollgate_model::traced::Ended;
-use tollgate_os::identity::Identity;
 use tollgate_os::process;
 
 use crate::leftovers::{Groups, Watched};
@@ -77,9 +76,9 @@ fn refused_to_others(spec: &str) -> Option<String> {
     let spec: Spec = spec.parse().unwrap();
     let (mut from, mut to) = std::io::pipe().unwrap();
     let mut child = process::fork_bound(|| {
-        let other = Identity { uid: 65_534, gid: 65_534 };
-        // Only root can take it, and has the settings before.
-        if geteuid().is_root() && other.assume().is_err() {
+        let other = rustix::process::Uid::from_raw(65_534);
+        // Root has the settings before.
+        if geteuid().is_root() && rustix::thread::set_thread_res_uid(other, other, other).is_err() {
             return 1;
         }
         let answer = spec.apply().and_then(Result::err).map(|error| error.to_string()).unwrap_or_default();

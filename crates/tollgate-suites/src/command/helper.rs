@@ -14,7 +14,7 @@ use tollgate_model::Traced;
 use tollgate_model::text::plainly;
 use tollgate_model::traced::CodeMap;
 use tollgate_os::children::{Inherited, Subreaper};
-use tollgate_os::{affinity, identity, paths, process};
+use tollgate_os::{affinity, paths, process};
 use tollgate_trace::{Choice, Request, Trace, trace, trace_nothing};
 
 use super::answer::Answer;
@@ -113,7 +113,7 @@ fn request(order: &Order) -> Request {
 /// Brings this process into the state that the command is to begin in.
 fn settle(order: &Order, to: Option<BorrowedFd<'_>>) -> Result<(), String> {
     // A command that asks on a terminal would be stopped in the background, and be waited for.
-    let _ = identity::leave_terminal();
+    let _ = process::leave_terminal();
     streams(order, to)?;
     if order.is_alone {
         // SAFETY: this process is a fork with one thread.

@@ -1,9 +1,9 @@
 //! An archive of the tree, written by tollgate, so that tar(1) only unpacks it.
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::{fs::File, path::PathBuf};
 
-use super::command::{create, on_files};
+use super::command::on_files;
 use super::fixture::{Tree, at_work};
 use super::history::BEGAN;
 use super::source::{self, Version};
@@ -22,7 +22,7 @@ pub(super) fn make(fixture: &Tree, context: &mut RunContext) -> Step<()> {
     if path.exists() {
         return Ok(());
     }
-    let mut archive = BufWriter::new(on_files("open(2)", create(&path))?);
+    let mut archive = BufWriter::new(on_files("open(2)", File::create(&path))?);
     source::make(fixture.size, Version::First, |file| {
         at_work(context, "the archive of the tree")?;
         on_files("write(2)", add(&mut archive, &file.path, file.text.as_bytes()))

@@ -1,9 +1,9 @@
 //! The page cache of a command's input: filled, or emptied file by file, and checked in both cases.
 
 use std::path::{Path, PathBuf};
-use std::{io, os::fd::OwnedFd};
+use std::{fs::File, io, os::fd::OwnedFd};
 
-use super::command::{on_files, open};
+use super::command::on_files;
 use super::{digest::files, fixture::write};
 use crate::files::data_dir::DataDir;
 use crate::files::residency::{PAGE, Residency, Trial, emptied};
@@ -29,7 +29,7 @@ impl Pages {
     pub fn new(storage: &Storage, path: &Path) -> Step<Self> {
         let kind = DataDir::at(storage, Heartbeat::default())?.kind();
         write(path, &[1; PAGE as usize])?;
-        let file = on_files("open(2)", open(path))?;
+        let file = on_files("open(2)", File::open(path))?;
         on_files("fsync(2)", file.sync_all())?;
         let (trial, stays) = match Trial::make(&file.into(), kind) {
             Ok(trial) => (Some(trial), trial.why_stays(kind)),
@@ -68,7 +68,7 @@ impl Pages {
     }
 
     fn bring_one(&self, cache: Cache, path: &Path) -> io::Result<bool> {
-        let mut file = open(path)?;
+        let mut file = File::open(path)?;
         let length = file.metadata()?.len();
         if length == 0 {
             return Ok(true);

@@ -1,9 +1,9 @@
 //! git checkout of the next tag.
 
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
+use std::{fs::File, path::PathBuf};
 
-use super::command::{Command, on_files, open};
+use super::command::{Command, on_files};
 use super::digest::{Digest, files};
 use super::fixture::{Program, Tree};
 use super::source::Version;
@@ -64,7 +64,7 @@ impl Work for Checkout {
         fixture.home.run(&git(&["checkout", "-q", "-f", Version::First.tag()]), context)?;
         let old = SystemTime::UNIX_EPOCH + WRITTEN;
         for path in on_files("to list the tree", files(&repository, false))? {
-            let made_old = open(&repository.join(path)).and_then(|file| file.set_modified(old));
+            let made_old = File::open(&repository.join(path)).and_then(|file| file.set_modified(old));
             on_files("utimensat(2)", made_old)?;
         }
         fixture.home.run(&git(&["update-index", "-q", "--refresh"]), context)

@@ -3,14 +3,14 @@
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs::File, os::unix::process::CommandExt};
 
 use tollgate_model::text::commands_a_reader;
 use tollgate_model::{Traced, traced::Ended};
-use tollgate_os::{identity::FileAccess, programs, workdir::Workdir};
+use tollgate_os::{programs, workdir::Workdir};
 use tollgate_trace::{Choice, Request, TraceError};
 
 use crate::command::{answer::Answer, helper};
@@ -40,35 +40,9 @@ pub(super) fn removed(what: &str, outcome: std::io::Result<()>) -> Step<()> {
     }
 }
 
-/// The owner of the working directory, if another user could replace files there: while this lives, this thread and
-/// its commands have that user's identity.
-pub(super) struct Owner {
-    workdir: Workdir,
-    access: Option<FileAccess>,
-}
-
-impl Owner {
-    /// Takes the identity.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`] if it cannot be taken; then the directory must not be used.
-    pub fn enter(workdir: &Workdir) -> Step<Self> {
-        let access = workdir.enter().map_err(|error| Refusal::Skip(error.to_string()))?;
-        let owner = Self { workdir: workdir.clone(), access };
-        owner.expect_unchanged()?;
-        Ok(owner)
-    }
-
-    /// Checks that the directory is still the original one.
-    fn expect_unchanged(&self) -> Step<()> {
-        opened(&self.workdir)?;
-        Ok(())
-    }
-}
-
 /// The home of commands: a directory of this run, and environment variables.
 pub(super) struct Home {
-    owner: Owner,
+    workdir: Workdir,
     directory: PathBuf,
     environment: Vec<(OsString, OsString)>,
 }
@@ -95,7 +69,7 @@ impl Command {
 }
 
 impl Home {
-    pub fn new(directory: &Path, owner: Owner) -> Step<Self> {
+    pub fn new(directory: &Path, workdir: &Workdir) -> Step<Self> {
         let temporary = directory.join("tmp");
         on_files("mkdir(2)", std::fs::create_dir(&temporary))?;
         let variable = |name: &str, value: &OsStr| (OsString::from(name), value.to_owned());
@@ -113,19 +87,13 @@ impl Home {
             word("GIT_ATTR_NOSYSTEM", "1"),
             word("GIT_TERMINAL_PROMPT", "0"),
         ];
-        Ok(Self { owner, directory: directory.to_owned(), environment })
+        Ok(Self { workdir: workdir.clone(), directory: directory.to_owned(), environment })
     }
 
     /// Runs an unmeasured command, which must exit with status 0.
     pub fn run(&self, command: &Command, context: &mut RunContext) -> Step<()> {
         let deadline = context.deadline;
         let ending = self.in_group(command, deadline, context, || {
-            if let Some(identity) = self.owner.workdir.identity()
-                && let Err(error) = identity.take()
-            {
-                eprintln!("{error}");
-                return 126;
-            }
             let mut process = std::process::Command::new(&command.words[0]);
             let error = process.args(&command.words[1..]).exec();
             // Shells' exit statuses for a missing program, and for one that cannot be executed.
@@ -146,14 +114,9 @@ impl Home {
         deadline: Instant,
         context: &mut RunContext,
     ) -> Step<Traced> {
-        // Not a file in the directory: the tracer keeps root's rights, and another user may own the directory.
         let answer = on_files("memfd_create(2)", Answer::new())?;
         let ending = self.in_group(command, deadline, context, || {
-            if let Some(access) = &self.owner.access {
-                access.end();
-            }
-            let identity = self.owner.workdir.identity();
-            let request = Request { identity, by, ..Request::new(command.words.clone()) };
+            let request = Request { by, ..Request::new(command.words.clone()) };
             let outcome = tollgate_trace::trace(&request).map(|trace| trace.traced).map_err(untraced);
             answer.give(&outcome)
         })?;
@@ -184,11 +147,11 @@ impl Home {
         context: &mut RunContext,
         work: impl FnOnce() -> i32,
     ) -> Step<Ending> {
-        self.owner.expect_unchanged()?;
+        opened(&self.workdir)?;
         let nowhere = || File::options().read(true).write(true).open("/dev/null");
-        let input = on_files("open(2)", command.input.as_deref().map_or_else(nowhere, open))?;
-        let output = on_files("open(2)", command.output.as_deref().map_or_else(nowhere, create))?;
-        let complaints = on_files("open(2)", create(&self.complaints()))?;
+        let input = on_files("open(2)", command.input.as_deref().map_or_else(nowhere, File::open))?;
+        let output = on_files("open(2)", command.output.as_deref().map_or_else(nowhere, File::create))?;
+        let complaints = on_files("open(2)", File::create(&self.complaints()))?;
         let what = command.line();
         let settle = || {
             enter(&self.environment, &command.at, [&input, &output, &complaints].map(AsRawFd::as_raw_fd))?;
@@ -242,23 +205,6 @@ fn untraced(error: TraceError) -> Refusal {
     }
 }
 
-/// Opens a regular file for reading. It follows no link and waits for no FIFO that the directory's owner may have put
-/// there.
-pub(super) fn open(path: &Path) -> std::io::Result<File> {
-    regular(File::options().read(true).custom_flags(IN_PLACE).open(path)?)
-}
-
-/// Makes a file, or truncates the existing regular file, as [`open`].
-pub(super) fn create(path: &Path) -> std::io::Result<File> {
-    regular(File::options().write(true).create(true).truncate(true).custom_flags(IN_PLACE).open(path)?)
-}
-
-const IN_PLACE: libc::c_int = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-
-fn regular(file: File) -> std::io::Result<File> {
-    if file.metadata()?.is_file() { Ok(file) } else { Err(std::io::Error::other("not a regular file")) }
-}
-
 pub(super) fn is_here(program: &str) -> bool {
     let can_run = |file: PathBuf| {
         file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
@@ -271,7 +217,7 @@ pub(super) fn first_line(file: &Path) -> String {
     const MOST: u64 = 4096;
     const LONGEST: usize = 160;
     let mut bytes = Vec::new();
-    let read = open(file).and_then(|file| file.take(MOST).read_to_end(&mut bytes));
+    let read = File::open(file).and_then(|file| file.take(MOST).read_to_end(&mut bytes));
     if read.is_err() {
         return String::new();
     }

@@ -1,15 +1,15 @@
 //! The fixture of workloads: the tree on disk, its known contents, and other files next to it.
 
 use std::path::{Path, PathBuf};
-use std::{fs, io::Write};
+use std::{fs, fs::File, io::Write};
 
 use tollgate_model::Fact;
 use tollgate_os::workdir::Workdir;
 
-use super::command::{Command, Home, Owner, create, first_line, is_here, left, on_files};
+use super::command::{Command, Home, first_line, is_here, left, on_files};
 use super::digest::Digest;
 use super::source::{self, Size, Truth, Version};
-use crate::prelude::*;
+use crate::{files::data_dir::opened, prelude::*};
 
 /// A program that workloads need, its name with its project, and its Debian package.
 pub(super) struct Program {
@@ -18,8 +18,7 @@ pub(super) struct Program {
     pub debian: &'static str,
 }
 
-/// A tree of one size, in a directory that is removed on drop. While this lives, this thread accesses files with the
-/// identity of the directory's owner, see [`Owner`].
+/// A tree of one size, in a directory that is removed on drop.
 pub(super) struct Tree {
     pub size: Size,
     /// The known contents of the first version, in [`Tree::tree`].
@@ -37,8 +36,7 @@ pub(super) struct Tree {
 impl Tree {
     /// Makes the first version of the tree in an existing directory.
     pub fn make(size: Size, under: &Workdir, context: &mut RunContext) -> Step<Self> {
-        // Before any access there.
-        let owner = Owner::enter(under)?;
+        opened(under)?;
         let root = under.join(format!("workloads-{}", size.name()));
         // Leftovers of an earlier, killed command.
         let _ = fs::remove_dir_all(&root);
@@ -48,7 +46,7 @@ impl Tree {
             size,
             truth: Truth::default(),
             second: None,
-            home: Home::new(&root, owner)?,
+            home: Home::new(&root, under)?,
             processors: cpu::allowed().len().max(1),
             facts: Vec::new(),
             root,
@@ -145,5 +143,5 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Step<()> {
     if let Some(directory) = path.parent() {
         on_files("mkdir(2)", fs::create_dir_all(directory))?;
     }
-    on_files("write(2)", create(path).and_then(|mut file| file.write_all(bytes)))
+    on_files("write(2)", File::create(path).and_then(|mut file| file.write_all(bytes)))
 }

@@ -1,10 +1,10 @@
 //! A search by grep.
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::{fs::File, path::PathBuf};
 
 use super::COMMAND;
-use super::command::{Command, left, on_files, open};
+use super::command::{Command, left, on_files};
 use super::fixture::{Program, Tree};
 use super::source::MARK;
 use super::work::{Work, Workload};
@@ -61,7 +61,7 @@ impl Work for Grep {
     }
 
     fn check(&self, fixture: &Tree, _: &mut RunContext) -> Step<String> {
-        let found = on_files("open(2)", open(&fixture.path_of("found")))?;
+        let found = on_files("open(2)", File::open(&fixture.path_of("found")))?;
         let found = BufReader::new(found.take(MOST_BYTES)).split(b'\n').count() as u64;
         let expected = fixture.truth.marks;
         let wrong = format!("found {found} lines instead of {expected}");

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::{collections::HashMap, path::PathBuf};
 
-use super::command::{Command, create, on_files};
+use super::command::{Command, on_files};
 use super::digest::Digest;
 use super::fixture::{Tree, at_work};
 use super::source::{self, PEOPLE, Version};
@@ -29,7 +29,7 @@ pub(super) fn make(fixture: &mut Tree, context: &mut RunContext) -> Step<Digest>
     let _ = fs::remove_dir_all(&repository);
     on_files("mkdir(2)", fs::create_dir(&repository))?;
     context.say("the history of the tree");
-    let mut history = History::new(on_files("open(2)", create(&stream))?);
+    let mut history = History::new(on_files("open(2)", File::create(&stream))?);
     history.version(fixture, Version::First, context)?;
     let second = history.version(fixture, Version::Second, context)?;
     on_files("write(2)", history.to.flush())?;

@@ -1,10 +1,10 @@
 //! An index of definitions.
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::{fs::File, path::PathBuf};
 
 use super::COMMAND;
-use super::command::{Command, failed, is_here, left, open, removed};
+use super::command::{Command, failed, is_here, left, removed};
 use super::fixture::{Program, Tree};
 use super::work::{Work, Workload};
 use crate::prelude::*;
@@ -74,7 +74,7 @@ impl Tags {
     /// Number of functions in the index. In a ctags file, `f` is the kind after a pattern and a tab; in cscope's, a
     /// line that begins with a tab and `$` defines a function (cscope's sources, invlib and build).
     fn functions(&self, fixture: &Tree) -> std::io::Result<u64> {
-        let mut lines = BufReader::new(open(&Self::table(fixture))?.take(MOST_BYTES));
+        let mut lines = BufReader::new(File::open(&Self::table(fixture))?.take(MOST_BYTES));
         let (mut line, mut functions) = (Vec::new(), 0);
         while lines.read_until(b'\n', &mut line)? > 0 {
             functions += u64::from(match self {

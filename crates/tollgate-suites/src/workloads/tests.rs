@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tollgate_model::{Measurement, Outcome};
 use tollgate_os::workdir::Workdir;
 
-use super::command::{Command, Home, Owner};
+use super::command::{Command, Home};
 use super::*;
 use crate::prelude::*;
 use crate::testing::Directory;
@@ -16,10 +16,6 @@ use crate::{Extent, select};
 
 fn workdir(own: &Directory) -> Workdir {
     Workdir::find(&own.0).expect("just made")
-}
-
-fn owner(own: &Directory) -> Owner {
-    Owner::enter(&workdir(own)).expect("its own")
 }
 
 fn with_context<T>(
@@ -82,7 +78,7 @@ fn the_default_time_depends_on_the_selection() {
 #[test]
 fn a_program_is_run_in_surroundings_of_its_own() {
     let own = Directory::new();
-    let home = Home::new(&own.0, owner(&own)).expect("made");
+    let home = Home::new(&own.0, &workdir(&own)).expect("made");
     let said = own.0.join("said");
     let script = "pwd; env | cut -d= -f1 | sort | tr '\\n' ' '; cat; exec >&2; echo 'what it says'";
     let command = Command { output: Some(said.clone()), ..Command::new(&own.0, ["sh", "-c", script]) };
@@ -99,7 +95,7 @@ fn a_program_is_run_in_surroundings_of_its_own() {
 #[test]
 fn a_program_that_fails_is_quoted_and_one_that_takes_too_long_is_ended() {
     let own = Directory::new();
-    let home = Home::new(&own.0, owner(&own)).expect("made");
+    let home = Home::new(&own.0, &workdir(&own)).expect("made");
     let run = |seconds, script: &str| {
         let command = Command::new(&own.0, ["sh", "-c", script]);
         with_context(seconds, Err(String::new()), |context| home.run(&command, context))

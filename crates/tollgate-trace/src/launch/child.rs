@@ -9,8 +9,7 @@ use std::ffi::{CString, c_char};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::{io, ptr, sync::atomic::Ordering::Relaxed};
 
-use rustix::thread::CapabilitySet;
-use tollgate_os::{identity::Identity, privileges, process, rusage::Usage, shared::Shared};
+use tollgate_os::{privileges, process, rusage::Usage, shared::Shared};
 
 use tollgate_os::seccomp::Filter;
 
@@ -43,9 +42,6 @@ enum What<'a> {
         arguments: Vec<*const c_char>,
         /// None for that of this process.
         environment: Option<Vec<*const c_char>>,
-        identity: Option<Identity>,
-        /// Just before the program, and not when the copy begins.
-        is_taken_late: bool,
         filter: Option<libc::sock_fprog>,
         /// A tracer that has capabilities by its file would follow it to another user.
         stays_the_user: bool,
@@ -74,19 +70,12 @@ impl Child {
             len: u16::try_from(filter.len()).unwrap_or(u16::MAX),
             filter: filter.as_mut_ptr(),
         });
-        let identity = request.identity;
-        // With another user's identity a filter would need `no_new_privs`, and a tracer CAP_SYS_PTRACE.
-        let can_trace_others = rustix::thread::capabilities(None)
-            .is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_PTRACE));
-        let is_taken_late = filter.is_some() || !can_trace_others;
         Self::fork(
             inherited,
             What::Execute {
                 path: &program.path,
                 arguments,
                 environment,
-                identity,
-                is_taken_late,
                 filter,
                 stays_the_user: privileges::are_of_file(),
                 terminal: request.terminal.as_deref().map(AsRawFd::as_raw_fd),
@@ -131,11 +120,6 @@ impl Child {
         self.note.error(EXECUTION)
     }
 
-    /// Why it could not take the identity that it was to be executed with.
-    pub fn identity_failed(&self) -> Option<io::Error> {
-        self.note.error(IDENTITY)
-    }
-
     /// What the copy used before it became the command: the most memory that it had, in KiB, and its page faults. The kernel counts both
     /// as the command's (`exec_mmap` of fs/exec.c keeps the peak). Zeroes where it did not get so far.
     pub fn used_before(&self) -> (u64, u64) {
@@ -169,12 +153,6 @@ impl Orders<'_> {
         unsafe {
             // Where this process ends before it lets the copy go, the copy reads the end of the pipe.
             libc::close(self.gate.1.as_raw_fd());
-            // Before the clock runs. An error is reported later, when a reader waits for it.
-            let taken = match &self.what {
-                What::Execute { identity: Some(identity), is_taken_late: false, .. } => identity.take(),
-                What::Execute { identity: Some(identity), .. } => identity.detach(),
-                _ => Ok(()),
-            };
             let mut byte = 0u8;
             if libc::read(self.gate.0.as_raw_fd(), (&raw mut byte).cast(), 1) != 1 {
                 return NOT_STARTED;
@@ -185,40 +163,25 @@ impl Orders<'_> {
                     note.0[RESULT].store(function(), Relaxed);
                     0
                 }
-                What::Execute {
-                    path,
-                    arguments,
-                    environment,
-                    identity,
-                    is_taken_late,
-                    filter,
-                    stays_the_user,
-                    terminal,
-                } => {
+                What::Execute { path, arguments, environment, filter, stays_the_user, terminal } => {
                     if *stays_the_user {
                         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
                     }
                     if let Some(filter) = filter {
                         install(filter, note);
                     }
-                    let late = identity.filter(|_| *is_taken_late);
-                    match taken.and_then(|()| late.map_or(Ok(()), Identity::assume)) {
-                        Err(error) => note.set(IDENTITY, error.code()),
-                        Ok(()) => {
-                            match terminal {
-                                None => streams::close_again(),
-                                Some(terminal) if streams::become_terminal(*terminal) => {}
-                                Some(_) => {
-                                    note.write(EXECUTION);
-                                    return NOT_STARTED;
-                                }
-                            }
-                            let environment = environment.as_ref().map_or(environ, |lines| lines.as_ptr());
-                            note.used();
-                            libc::execve(path.as_ptr(), arguments.as_ptr(), environment);
+                    match terminal {
+                        None => streams::close_again(),
+                        Some(terminal) if streams::become_terminal(*terminal) => {}
+                        Some(_) => {
                             note.write(EXECUTION);
+                            return NOT_STARTED;
                         }
                     }
+                    let environment = environment.as_ref().map_or(environ, |lines| lines.as_ptr());
+                    note.used();
+                    libc::execve(path.as_ptr(), arguments.as_ptr(), environment);
+                    note.write(EXECUTION);
                     NOT_STARTED
                 }
             }
@@ -247,24 +210,19 @@ unsafe fn install(filter: &libc::sock_fprog, note: &Note) {
 
 const EXECUTION: usize = 0;
 const FILTER: usize = 1;
-const IDENTITY: usize = 2;
-const RESULT: usize = 3;
-const GAVE_UP_PRIVILEGES: usize = 4;
-const PEAK: usize = 5;
-const FAULTS: usize = 6;
+const RESULT: usize = 2;
+const GAVE_UP_PRIVILEGES: usize = 3;
+const PEAK: usize = 4;
+const FAULTS: usize = 5;
 
 /// The errors of the copy, and its result, in memory that both processes share.
-struct Note(Shared<7>);
+struct Note(Shared<6>);
 
 impl Note {
     /// Notes the error of the call before.
     fn write(&self, at: usize) {
         // SAFETY: errno is this thread's own.
-        self.set(at, unsafe { *libc::__errno_location() });
-    }
-
-    fn set(&self, at: usize, error: libc::c_int) {
-        self.0[at].store(error.cast_unsigned().into(), Relaxed);
+        self.0[at].store(unsafe { *libc::__errno_location() }.cast_unsigned().into(), Relaxed);
     }
 
     /// Notes what this process has used so far.
