@@ -11,6 +11,7 @@ import datetime
 import io
 import json
 import math
+import os
 import pathlib
 import re
 import shutil
@@ -120,6 +121,33 @@ def expect_truth(answers, fleet):
     [(place, benchmark, _, machines, ratio, least, most)] = places
     assert (place, benchmark) == ("container", "traps/signal-self") and machines > 0, places
     assert 1.049 < least <= ratio <= most < 1.051, places
+
+
+def check_store(program, fleet):
+    """The fleet is a sound store: each run is listed without a fault, and no line refers to facts that are not there."""
+    import duckdb
+
+    listed = json.loads(subprocess.run([program, "store", "list", "--format", "json", fleet], check=True, capture_output=True, timeout=60).stdout)
+    files = {str(path.relative_to(fleet)) for path in fleet.glob("schema=2/date=*/*.ndjson")}
+    assert {run["path"] for run in listed["runs"]} == files and files
+    assert not [run for run in listed["runs"] if run["fault"]], listed
+    engine = duckdb.connect()
+    for view in blocks("sql duckdb"):
+        engine.execute(view.replace("/srv/tollgate", str(fleet)))
+    missing = "SELECT count(*) FROM results WHERE env_id NOT IN (SELECT env_id FROM facts)"
+    assert engine.execute(missing).fetchone() == (0,)
+    # A line that was cut off is named.
+    with tempfile.TemporaryDirectory() as name:
+        cut = pathlib.Path(name) / "schema=2/date=2026-11-21/cut.ndjson"
+        cut.parent.mkdir(parents=True)
+        cut.write_text((fleet / min(files)).read_text()[:-9])
+        try:
+            engine.execute(blocks("sql duckdb")[0].split(";")[0].replace("VIEW results", "VIEW damaged").replace("/srv/tollgate", name))
+            engine.execute("SELECT count(median) FROM damaged").fetchall()
+            raise AssertionError("DuckDB reads a line that was cut off")
+        except duckdb.Error as error:
+            assert "cut.ndjson" in str(error), error
+    done(f"{len(files)} stored runs, as `store list` and DuckDB have them")
 
 
 def check_questions(fleet):
@@ -303,6 +331,35 @@ def check_units():
     done("the systemd units by systemd-analyze")
 
 
+def check_ageing():
+    [text] = blocks("json lifecycle")
+    for rule in json.loads(text)["Rules"]:
+        assert rule["Filter"]["Prefix"] in ("tollgate/schema=2/", "tollgate/runs/") and rule["Expiration"]["Days"] > 0, rule
+    program = shutil.which("systemd-tmpfiles")
+    if not program:
+        return skipped("the ageing by systemd", "no systemd-tmpfiles")
+    [line] = blocks("ini systemd tollgate.conf")
+    with tempfile.TemporaryDirectory() as name:
+        root = pathlib.Path(name)
+        configuration = root / "etc/tmpfiles.d/tollgate.conf"
+        configuration.parent.mkdir(parents=True)
+        configuration.write_text(line + "\n")
+        store = root / "var/lib/tollgate"
+        files = ["env/{}.json", "runs/{}.json", "schema=2/date=2026-11-{}/a.ndjson"]
+        days = {10: 20, 11: 3}
+        for day, age in days.items():
+            for file in files:
+                path = store / file.format(day)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text("{}")
+                then = time.time() - age * 86400
+                os.utime(path, (then, then))
+        said = subprocess.run([program, f"--root={root}", "--clean", "tollgate.conf"], text=True, capture_output=True, timeout=60)
+        left = sorted(str(path.relative_to(store)) for path in store.rglob("*") if path.is_file())
+        assert said.returncode == 0 and left == sorted(file.format(11) for file in files), (left, said)
+    done("the ageing of old runs by systemd-tmpfiles")
+
+
 def check_manifest(program):
     try:
         import yaml
@@ -313,9 +370,10 @@ def check_manifest(program):
     pod = manifest["spec"]["template"]["spec"]
     assert manifest["spec"]["selector"]["matchLabels"] == manifest["spec"]["template"]["metadata"]["labels"]
     volumes = {volume["name"] for volume in pod["volumes"]}
-    for container in pod["containers"]:
-        assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
+    for container in pod["initContainers"] + pod["containers"]:
+        assert {mount["name"] for mount in container.get("volumeMounts", [])} <= volumes
         assert container["securityContext"]["capabilities"]["drop"] == ["ALL"]
+    for container in pod["initContainers"]:
         # The program takes these arguments: with --help behind them it reads them, and measures nothing.
         arguments = [argument.replace("$(NODE)", "node") for argument in container["args"]]
         subprocess.run([program, *arguments, "--help"], check=True, capture_output=True, timeout=10)
@@ -332,7 +390,9 @@ def main():
     program, fleet = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
     timed(check_exports, program)
     timed(check_units)
+    timed(check_ageing)
     timed(check_manifest, program)
+    timed(check_store, program, fleet)
     timed(check_questions, fleet)
 
 

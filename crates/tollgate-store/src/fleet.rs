@@ -9,11 +9,9 @@
 //! A machine only adds files, under names that no other machine has, and facts are named by their content: there is no lock and no
 //! server, and copying two stores into one merges them.
 
-mod check;
 mod contents;
 pub mod layout;
 mod list;
-mod prune;
 mod tree;
 
 use std::ffi::OsStr;
@@ -30,10 +28,8 @@ use crate::document::KeepError;
 use crate::writing::{self, Existing, Until};
 use layout::File;
 
-pub use check::{Checked, Fault, check};
 pub use contents::ContentsError;
 pub use list::{Listed, StoredRun, list};
-pub use prune::{PruneError, Pruned, Removed, Why, prune};
 
 /// Runs cannot be stored in this directory.
 #[derive(Debug, thiserror::Error)]
@@ -90,7 +86,7 @@ pub fn write(directory: &Path, run: &Run) -> Result<PathBuf, KeepError> {
             _ => fault(format!("{}: {}", file.path, plainly(&error))),
         })
     };
-    // Written anew where it is there: the same bytes, and young enough not to be pruned before the lines are there.
+    // Written anew where it is there: the same bytes, and as young as the lines, so that what removes old files leaves both or neither.
     put(&files.facts, Existing::Replace)?;
     let documents = put(&files.document, Existing::Keep)?;
     if let Err(failure) = put(&files.rows, Existing::Keep) {

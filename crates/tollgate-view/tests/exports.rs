@@ -276,7 +276,8 @@ proptest! {
     fn facts_read_back_under_their_name(run in runs()) {
         let (name, bytes) = facts::file(&run.facts).expect("a file");
         prop_assert_eq!(&name, &env_id(&run.facts));
-        facts::check(&name, &bytes).map_err(TestCaseError::fail)?;
+        let read: Vec<serde_json::Value> = serde_json::from_slice(&bytes).expect("JSON");
+        prop_assert!(read.iter().all(|fact| fact["env_id"] == name.as_str()));
         let mut other = run.facts.clone();
         other.insert("kernel.release".to_owned(), Fact::known("another kernel", "s"));
         prop_assert_ne!(env_id(&other), name.clone());
@@ -288,9 +289,8 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_row_or_not(line in "\\PC{0,200}|\\{\"schema\":[0-9]{1,30}.{0,40}", bytes in any::<Vec<u8>>()) {
+    fn any_text_is_a_row_or_not(line in "\\PC{0,200}|\\{\"schema\":[0-9]{1,30}.{0,40}") {
         let _ = ExportedRow::parse(&line);
-        let _ = facts::check("x", &bytes);
     }
 }
 

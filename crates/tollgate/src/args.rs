@@ -114,7 +114,7 @@ verbs! {
     Report(ReportArgs),
     /// Export runs to other systems, in their formats
     Export(ExportArgs),
-    /// List, check or prune a directory of stored runs
+    /// List a directory of stored runs, or add to it
     Store(StoreArgs),
     /// Check whether this machine is fit for measuring, and say what would help
     Doctor(doctor::DoctorArgs),
@@ -165,13 +165,6 @@ pub struct RunArgs {
     /// Keep the run in this directory instead, in the layout of docs/fleet.md; several machines can share it
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "out")]
     pub store: Option<PathBuf>,
-    /// Measure again at every multiple of this time, from 1m to 24h, until a signal ends it
-    #[arg(long, value_name = "DURATION", value_parser = time::parse_every, allow_negative_numbers = true)]
-    #[arg(requires = "store", conflicts_with_all = ["environments", "knob", "explain"])]
-    pub every: Option<Duration>,
-    /// With --every, after each run remove those of the directory that are older than this many days
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=36_500), requires = "every")]
-    pub keep_days: Option<u32>,
     /// Record this name as the machine's; without it the run names no machine
     #[arg(long, value_name = "NAME", value_parser = parse_machine)]
     pub machine: Option<String>,
@@ -584,10 +577,6 @@ pub struct StoreArgs {
 pub enum StoreVerb {
     /// List the stored runs
     List(StoreListArgs),
-    /// Read every file and report faults
-    Check(StoreCheckArgs),
-    /// Remove old runs, facts that no run refers to, and half-written files
-    Prune(StorePruneArgs),
     /// Add existing runs
     Add(StoreAddArgs),
 }
@@ -598,37 +587,6 @@ pub struct StoreListArgs {
     /// The directory that `run --store` writes to
     #[arg(value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// How to print
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
-}
-
-/// `tollgate store check`.
-#[derive(Debug, Args)]
-pub struct StoreCheckArgs {
-    /// The directory that `run --store` writes to
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub dir: PathBuf,
-    /// Exit with status 1 where there are faults
-    #[arg(long, value_name = "WHAT", value_enum)]
-    pub fail_on: Option<FailOnStore>,
-    /// How to print
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
-}
-
-/// `tollgate store prune`.
-#[derive(Debug, Args)]
-pub struct StorePruneArgs {
-    /// The directory that `run --store` writes to
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub dir: PathBuf,
-    /// Keep the runs of today and of this many days before it [default: all]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=36_500))]
-    pub keep_days: Option<u32>,
-    /// List what would be removed, and remove nothing
-    #[arg(long)]
-    pub dry_run: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -713,13 +671,6 @@ pub enum ShowFormat {
     Md,
     /// A picture: latencies of one run, ratios of several with their intervals, times of commands
     Svg,
-}
-
-/// The condition that makes a check of stored runs fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FailOnStore {
-    /// Any fault
-    Faults,
 }
 
 /// The verdict that makes a check of locks fail.

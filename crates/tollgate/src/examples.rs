@@ -134,11 +134,7 @@ pub fn of(verb: &str) -> Examples {
         ],
         "store" => &[
             ("tollgate store list /srv/runs", "List the stored runs"),
-            ("tollgate store check /srv/runs --fail-on faults", "Exit with status 1 where a file is wrong"),
-            (
-                "tollgate store prune /srv/runs --keep-days 90 --dry-run",
-                "Say which runs are older than 90 days",
-            ),
+            ("tollgate store add /srv/runs before after", "Store two runs that were kept"),
         ],
         "doctor" => &[
             ("tollgate doctor", "Say what disturbs measurements here and what would help"),

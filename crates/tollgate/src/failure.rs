@@ -11,7 +11,7 @@ use tollgate_model::traced::Ended;
 use tollgate_store::KeepError;
 use tollgate_store::destination::{HomeError, NoTime};
 use tollgate_store::edit::EditError;
-use tollgate_store::fleet::{ContentsError, PrepareError, PruneError};
+use tollgate_store::fleet::{ContentsError, PrepareError};
 use tollgate_store::kept::FindError;
 
 use crate::say;
@@ -67,7 +67,7 @@ macro_rules! input {
     )*};
 }
 
-input!(FindError, EditError, HomeError, NoTime, PrepareError, ContentsError, PruneError, Unfit, NoSuchArea);
+input!(FindError, EditError, HomeError, NoTime, PrepareError, ContentsError, Unfit, NoSuchArea);
 
 impl From<KeepError> for Failure {
     fn from(error: KeepError) -> Self {

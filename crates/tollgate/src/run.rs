@@ -22,7 +22,6 @@ use tollgate_view::summary::Summary;
 /// Reasons why nothing was measured that are said.
 const MOST_REASONS: usize = 3;
 
-mod every;
 pub mod progress;
 mod session;
 pub mod sides;
@@ -30,19 +29,16 @@ pub mod sides;
 use progress::Shown;
 
 impl RunArgs {
-    /// Measures the chosen cases, keeps the run, and shows it; with `--every` again and again.
+    /// Measures the chosen cases, keeps the run, and shows it.
     ///
     /// # Errors
     /// Wrong input, before anything is measured; a run that could not be kept, after it was shown.
     pub fn execute(&self) -> Result<(), Failure> {
-        self.session.undecided.applied(match (self.every, &self.store) {
-            (Some(interval), Some(store)) => every::every(interval, self, store),
-            _ => once(self),
-        })
+        self.session.undecided.applied(measured(self))
     }
 }
 
-fn once(args: &RunArgs) -> Result<(), Failure> {
+fn measured(args: &RunArgs) -> Result<(), Failure> {
     if let Some(benchmark) = &args.session.explain {
         return match args.session.environments.as_slice() {
             [environment] => explain::explain_in(benchmark, environment),

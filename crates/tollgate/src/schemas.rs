@@ -119,8 +119,6 @@ fn all() -> Vec<Described> {
         described::<tollgate_trace::output::keys::KeysRecord>("trace-keys"),
         described::<ram::Records>("ram"),
         described::<tollgate_store::fleet::Listed>("store-list"),
-        described::<tollgate_store::fleet::Checked>("store-check"),
-        described::<tollgate_store::fleet::Pruned>("store-prune"),
         described::<doctor::Diagnosis>("doctor"),
         described::<tollgate_claims::ClaimsDocument>("claims"),
         described::<tollgate_claims::published::AsPublished>("claims-as-published"),

@@ -1,31 +1,25 @@
 //! `tollgate store`: a directory of stored runs, as [`tollgate_store::fleet`] has it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use tollgate_model::Run;
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
-use tollgate_store::fleet::{self, Checked, Fault, Listed, Pruned, Why};
+use tollgate_store::fleet::{self, Listed};
 use tollgate_store::{FindError, RunKind};
 
-use crate::args::{
-    FailOnStore, Format, StoreAddArgs, StoreArgs, StoreCheckArgs, StoreListArgs, StorePruneArgs, StoreVerb,
-};
+use crate::args::{Format, StoreAddArgs, StoreArgs, StoreListArgs, StoreVerb};
 use crate::failure::Failure;
-use crate::out;
-use crate::say::{self, clean};
+use crate::{out, say};
 
 impl StoreArgs {
     /// Does what was asked with a directory of stored runs.
     ///
     /// # Errors
-    /// A directory that is no store; the condition of --fail-on.
+    /// A directory that is no store, or a run that is not found.
     pub fn execute(&self) -> Result<(), Failure> {
         match &self.verb {
             StoreVerb::List(args) => list(args),
-            StoreVerb::Check(args) => check(args),
-            StoreVerb::Prune(args) => prune(args),
             StoreVerb::Add(args) => add(args),
         }
     }
@@ -135,83 +129,4 @@ fn summary(listed: &Listed) -> String {
     parts.push(number(listed.documents, "run document", "run documents"));
     parts.push(figures::bytes(listed.bytes as f64));
     format!("{}.", parts.join(", "))
-}
-
-fn check(args: &StoreCheckArgs) -> Result<(), Failure> {
-    let checked = fleet::check(&args.dir)?;
-    match args.format {
-        Format::Json => out::print_json(&checked)?,
-        Format::Table => out::print(&faults(&checked, &args.dir))?,
-    }
-    match args.fail_on {
-        Some(FailOnStore::Faults) if !checked.faults.is_empty() => Err(Failure::Condition(format!(
-            "{} in {}",
-            figures::count(checked.faults.len(), "fault", "faults"),
-            args.dir.display()
-        ))),
-        _ => Ok(()),
-    }
-}
-
-fn faults(checked: &Checked, directory: &Path) -> String {
-    let mut text = String::new();
-    for Fault { path, fault } in &checked.faults {
-        text.push_str(&format!("{} {}\n", beneath(directory, path), clean(fault)));
-    }
-    for path in &checked.unchecked {
-        text.push_str(&format!("{} not checked: it has another schema\n", beneath(directory, path)));
-    }
-    let Checked { runs, rows, fact_sets, documents, faults, .. } = checked;
-    let number = figures::count;
-    let summary = format!(
-        "{} with {}, {} and {}: {}.",
-        number(*runs, "run", "runs"),
-        number(*rows, "line", "lines"),
-        number(*fact_sets, "set of facts", "sets of facts"),
-        number(*documents, "run document", "run documents"),
-        if faults.is_empty() { "no faults".to_owned() } else { number(faults.len(), "fault", "faults") },
-    );
-    text.push_str(&paragraph(&summary, out::width(), ""));
-    text
-}
-
-fn prune(args: &StorePruneArgs) -> Result<(), Failure> {
-    let pruned = fleet::prune(&args.dir, args.keep_days, args.dry_run)?;
-    match args.format {
-        Format::Json => out::print_json(&pruned),
-        Format::Table => out::print(&removals(&pruned, &args.dir)),
-    }
-}
-
-fn removals(pruned: &Pruned, directory: &Path) -> String {
-    let mut text = String::new();
-    if pruned.dry_run {
-        for removed in &pruned.removed {
-            text.push_str(&format!("{}\n", beneath(directory, &removed.path)));
-        }
-    }
-    let would = if pruned.dry_run { "would be removed" } else { "removed" };
-    if pruned.removed.is_empty() {
-        return format!("{text}Nothing {would}.\n");
-    }
-    let of = |why: Why| pruned.removed.iter().filter(|removed| removed.why == why).count();
-    let parts = [
-        (Why::Old, "of old runs"),
-        (Why::Unreferenced, "with unreferenced facts"),
-        (Why::HalfWritten, "half-written"),
-    ];
-    let counts: Vec<String> = parts
-        .into_iter()
-        .filter(|(why, _)| of(*why) > 0)
-        .map(|(why, what)| format!("{} {what}", of(why)))
-        .collect();
-    let files = figures::count(pruned.removed.len(), "file", "files");
-    let summary = format!("{files} {would}, {}: {}.", figures::bytes(pruned.bytes as f64), counts.join(", "));
-    text.push_str(&paragraph(&summary, out::width(), ""));
-    text
-}
-
-/// A path beneath a directory, for people.
-fn beneath(directory: &Path, path: &str) -> String {
-    clean(&directory.join(path).display().to_string()).into_owned()
 }

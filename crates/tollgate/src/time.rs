@@ -39,20 +39,6 @@ pub fn parse_interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `--every`: from a minute to a day. A build that is not optimized takes a second where a test asks for it.
-///
-/// # Errors
-/// The fault, and a correct value.
-pub fn parse_every(text: &str) -> Result<Duration, String> {
-    let of_test = cfg!(debug_assertions) && std::env::var_os("TOLLGATE_TEST_EVERY").is_some();
-    let least = if of_test { 1.0 } else { 60.0 };
-    match parse_seconds(text)? {
-        seconds if seconds < least => Err("it is less than 1m".to_owned()),
-        seconds if seconds > MOST_SECONDS => Err("it is more than 24 h".to_owned()),
-        seconds => Ok(Duration::from_secs_f64(seconds)),
-    }
-}
-
 /// A day.
 const MOST_SECONDS: f64 = 24.0 * 3600.0;
 

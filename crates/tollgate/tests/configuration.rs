@@ -69,8 +69,11 @@ fn what_is_typed_wins_over_the_project_and_that_over_the_user() {
 #[test]
 fn an_option_that_the_verb_has_no_use_for_is_left_out() {
     let home = Home::new();
-    // Without several environments --threshold and --fail-on are refused where they are typed, --keep-days without --every.
-    home.file(USER, "[run]\nthreshold = '2%'\nfail-on = ['slower']\nkeep-days = 30\ndir = '/nonexistent'\ntime = 10\nthorough = false\n");
+    // Without several environments --threshold and --fail-on are refused where they are typed.
+    home.file(
+        USER,
+        "[run]\nthreshold = '2%'\nfail-on = ['slower']\ndir = '/nonexistent'\ntime = 10\nthorough = false\n",
+    );
     let (run, _) = said(&home, &["run", "entry/call", "--processes", "1", "--quiet", "--format", "json"]);
     let run: Value = serde_json::from_str(&run).expect("JSON");
     assert_eq!(row(&run, "entry/call")["status"], "measured");
@@ -155,7 +158,7 @@ fn a_found_file_deletes_opens_hides_and_prolongs_nothing() {
     home.keep(&common::document("20200101-000001-00000002", Some("after"), 1.5));
     let found = "[run]\ntime = '24h'\non = 'loop'\nmachine = 'm'\npattern = 'workloads'\nstore = 'stored'\n\
         [versus]\nwarmup = 4294967295\nmax-runs = 1\nexit-undecided = 0\n[compare]\nexit-undecided = 0\n\
-        [store.prune]\nkeep-days = 0\ndry-run = false\n[runs.delete]\nrun = 'last'\n[report]\nopen = true\n\
+        [runs.delete]\nrun = 'last'\n[report]\nopen = true\n\
         [claims]\nas-published = true\n[lab]\non = 'qemu'\n[trace]\nlabel = 'x'\n[decode]\ninput = 'secret'\n";
     home.file("tollgate.toml", found);
     let shown: Value = serde_json::from_str(&said(&home, &["config", "--json"]).0).expect("JSON");
@@ -176,11 +179,6 @@ fn a_found_file_deletes_opens_hides_and_prolongs_nothing() {
     assert!(String::from_utf8(delete).expect("text").contains("not provided: <RUN>"));
     let runs = home.json(["runs", "--format", "json"]);
     assert_eq!(runs["runs"].as_array().expect("runs").len(), 3, "two that were kept, and that of run");
-    let stored = home.path().join("kept");
-    let typed = stored.to_str().expect("text");
-    said(&home, &["--no-config", "store", "add", typed, "before"]);
-    assert_eq!(not_taken(&said(&home, &["store", "prune", typed]).1), Some("keep-days, dry-run"));
-    assert_eq!(std::fs::read_dir(stored.join("runs")).expect("stored").count(), 1);
 }
 
 #[test]

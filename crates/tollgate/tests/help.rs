@@ -6,15 +6,13 @@ use common::Home;
 use common::text::refusals;
 
 /// The verbs with questions or verbs of their own, which have help too.
-const NESTED: [&str; 9] = [
+const NESTED: [&str; 7] = [
     "runs rename",
     "runs delete",
     "inspect aslr",
     "inspect kernel",
     "inspect config",
     "store list",
-    "store check",
-    "store prune",
     "store add",
 ];
 const VERBS: [&str; 22] = [

@@ -64,52 +64,6 @@ fn stop(home: &Home, signal: Signal, after: Duration) -> Option<i32> {
     status.signal()
 }
 
-/// The runs in a store of a home.
-fn stored(home: &Home) -> usize {
-    std::fs::read_dir(home.path().join("fleet/runs")).map_or(0, Iterator::count)
-}
-
-#[test]
-fn a_run_that_is_repeated_waits_until_a_signal() {
-    let home = Home::new();
-    let store = home.path().join("fleet");
-    let store = store.to_str().expect("text");
-    let every = ["run", "entry/syscall", "--processes", "1", "--quiet", "--store", store, "--every", "1h"];
-    let mut run = tollgate(&home, &every).stdout(Stdio::null()).spawn().expect("started");
-    wait_for("the first run", || (stored(&home) == 1).then_some(()));
-    wait_for("the end of its processes", || children(run.id()).is_empty().then_some(()));
-    assert_eq!(run.try_wait().expect("our own child"), None, "it waits for the next one");
-    kill_process(Pid::from_child(&run), Signal::TERM).expect("our own child");
-    assert_eq!(run.wait().expect("waited").signal(), Some(libc::SIGTERM));
-    assert_eq!(stored(&home), 1);
-}
-
-#[cfg(debug_assertions)]
-#[test]
-fn a_run_is_repeated_at_every_interval() {
-    let home = Home::new();
-    let store = home.path().join("fleet");
-    let store = store.to_str().expect("text");
-    let every = [
-        "run",
-        "entry/syscall",
-        "--processes",
-        "1",
-        "--quiet",
-        "--store",
-        store,
-        "--every",
-        "2s",
-        "--keep-days",
-        "3",
-    ];
-    let mut command = tollgate(&home, &every);
-    let mut run = command.env("TOLLGATE_TEST_EVERY", "").stdout(Stdio::null()).spawn().expect("started");
-    wait_for("three runs", || (stored(&home) == 3).then_some(()));
-    kill_process(Pid::from_child(&run), Signal::TERM).expect("our own child");
-    assert_eq!(run.wait().expect("waited").signal(), Some(libc::SIGTERM));
-}
-
 #[test]
 fn interrupted_it_leaves_no_process_and_at_most_a_run() {
     let home = Home::new();

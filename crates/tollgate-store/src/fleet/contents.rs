@@ -14,7 +14,7 @@ use super::layout::{DOCUMENTS, ENVIRONMENTS, is_store, rows_directory};
 use super::tree::{Entry, Tree};
 
 /// The longest line that is looked at: histograms and texts are bounded, so none of ours is longer.
-pub(crate) const LONGEST_LINE: u64 = 256 << 10;
+const LONGEST_LINE: u64 = 256 << 10;
 
 /// The reason why the files of a directory are not known: a sentence.
 #[derive(Debug, thiserror::Error)]
@@ -27,37 +27,25 @@ pub enum ContentsError {
     NoStore(PathBuf),
 }
 
+/// What the layout names; anything else there is left out.
 pub(crate) struct Contents {
-    pub(crate) tree: Tree,
-    pub(crate) found: Vec<DirectoryEntry>,
+    tree: Tree,
+    pub(crate) rows: Vec<Rows>,
+    /// The runs whose documents are there.
+    pub(crate) documents: BTreeSet<RunId>,
+    /// Files of facts.
+    pub(crate) fact_sets: usize,
+    /// Of all files.
+    pub(crate) bytes: u64,
 }
 
-/// Something in the directory.
-pub(crate) struct DirectoryEntry {
+/// The lines of a run.
+pub(crate) struct Rows {
+    pub(crate) date: Date,
+    pub(crate) id: RunId,
     /// Beneath the directory.
     pub(crate) path: String,
-    pub(crate) what: What,
     pub(crate) size: u64,
-    /// Seconds since 1970 at which it was last written.
-    pub(crate) modified: i64,
-}
-
-/// The kind of a path by the layout.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
-    /// The lines of a run.
-    Rows(Date, RunId),
-    /// The facts with this name.
-    Facts(String),
-    Document(RunId),
-    /// The directory of a day.
-    Day,
-    /// A file that was being written, and is not any more.
-    Leftover,
-    /// Lines of another schema.
-    OtherSchema,
-    /// Something that has no business there.
-    Stray(&'static str),
 }
 
 impl Contents {
@@ -68,8 +56,53 @@ impl Contents {
         if !is_store(directory) {
             return Err(ContentsError::NoStore(directory.to_owned()));
         }
-        let found = look(&tree).map_err(unreadable)?;
-        Ok(Self { tree, found })
+        let mut contents =
+            Self { tree, rows: Vec::new(), documents: BTreeSet::new(), fact_sets: 0, bytes: 0 };
+        contents.look().map_err(unreadable)?;
+        Ok(contents)
+    }
+
+    fn look(&mut self) -> io::Result<()> {
+        for entry in self.tree.entries()?.into_iter().filter(|entry| entry.kind == FileType::Directory) {
+            let inner = || self.tree.child(&entry.name);
+            match entry.name.as_str() {
+                ENVIRONMENTS => {
+                    for file in inner()?.entries()?.iter().filter(|file| is_facts(file)) {
+                        self.fact_sets += 1;
+                        self.bytes += file.size;
+                    }
+                }
+                DOCUMENTS => {
+                    for file in inner()?.entries()? {
+                        let Some(id) = run_of(&file, ".json") else { continue };
+                        self.documents.insert(id);
+                        self.bytes += file.size;
+                    }
+                }
+                name if name == rows_directory() => {
+                    let days = inner()?;
+                    self.look_at_days(&days, name)?;
+                }
+                // Beside our directories there may be anything.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at_days(&mut self, days: &Tree, path: &str) -> io::Result<()> {
+        for day in days.entries()?.into_iter().filter(|day| day.kind == FileType::Directory) {
+            let Some(date) = day.name.strip_prefix("date=").and_then(|date| date.parse::<Date>().ok()) else {
+                continue;
+            };
+            for file in days.child(&day.name)?.entries()? {
+                let Some(id) = run_of(&file, ".ndjson") else { continue };
+                let path = format!("{path}/{}/{}", day.name, file.name);
+                self.rows.push(Rows { date, id, path, size: file.size });
+                self.bytes += file.size;
+            }
+        }
+        Ok(())
     }
 
     /// The first line of a run's lines, which has the fields that all lines share. None for an empty file. The error is the
@@ -86,131 +119,15 @@ impl Contents {
         let line = std::str::from_utf8(line).map_err(|_| "is not UTF-8 in its first line".to_owned())?;
         ExportedRow::parse(line).map(Some).map_err(|why| format!("{why}, in its first line"))
     }
-
-    /// The runs whose documents are there.
-    pub(crate) fn documents(&self) -> BTreeSet<&RunId> {
-        let documents = self.found.iter().filter_map(|found| match &found.what {
-            What::Document(id) => Some(id),
-            _ => None,
-        });
-        documents.collect()
-    }
-
-    /// The names of the facts that are there.
-    pub(crate) fn fact_sets(&self) -> BTreeSet<&str> {
-        let sets = self.found.iter().filter_map(|found| match &found.what {
-            What::Facts(name) => Some(name.as_str()),
-            _ => None,
-        });
-        sets.collect()
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.found.iter().map(|found| found.size).fold(0, u64::saturating_add)
-    }
 }
 
-fn look(root: &Tree) -> io::Result<Vec<DirectoryEntry>> {
-    let mut found = Vec::new();
-    for entry in root.entries()? {
-        let is_directory = entry.kind == FileType::Directory;
-        match entry.name.as_str() {
-            name if name == rows_directory() && is_directory => {
-                look_at_days(&root.child(name)?, name, &mut found)?
-            }
-            name @ (ENVIRONMENTS | DOCUMENTS) if is_directory => {
-                for entry in root.child(name)?.entries()? {
-                    let what = if name == ENVIRONMENTS { facts(&entry) } else { document(&entry) };
-                    found.push(entry_of(name, entry, what));
-                }
-            }
-            name if name.starts_with("schema=") && is_directory => {
-                let (path, what, modified) = (name.to_owned(), What::OtherSchema, entry.modified);
-                found.push(DirectoryEntry { path, what, size: 0, modified });
-            }
-            name if is_leftover(name) => found.push(entry_of("", entry, What::Leftover)),
-            // Beside our directories there may be anything.
-            _ => {}
-        }
-    }
-    Ok(found)
-}
-
-fn look_at_days(days: &Tree, path: &str, found: &mut Vec<DirectoryEntry>) -> io::Result<()> {
-    for entry in days.entries()? {
-        let date = entry.name.strip_prefix("date=").and_then(|date| date.parse::<Date>().ok());
-        let (Some(date), FileType::Directory) = (date, entry.kind) else {
-            let what = stray(&entry, "is not the directory of a day, such as date=2026-11-21");
-            found.push(entry_of(path, entry, what));
-            continue;
-        };
-        let day = days.child(&entry.name)?;
-        let path = format!("{path}/{}", entry.name);
-        for entry in day.entries()? {
-            let what = match name_of(&entry, ".ndjson") {
-                Some(id) => What::Rows(date, id),
-                None => stray(&entry, "is not the lines of a run, such as 20261121-015427-3f2a91c4.ndjson"),
-            };
-            found.push(entry_of(&path, entry, what));
-        }
-        found.push(DirectoryEntry { path, what: What::Day, size: 0, modified: entry.modified });
-    }
-    Ok(())
-}
-
-fn facts(entry: &Entry) -> What {
+fn is_facts(entry: &Entry) -> bool {
     let is_hash =
-        |name: &&str| name.len() == 32 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    match entry.name.strip_suffix(".json").filter(is_hash) {
-        Some(name) if entry.kind == FileType::RegularFile => What::Facts(name.to_owned()),
-        _ => stray(entry, "is not a file of facts, which has 32 hexadecimal digits and .json"),
-    }
-}
-
-fn document(entry: &Entry) -> What {
-    match name_of(entry, ".json") {
-        Some(id) => What::Document(id),
-        None => stray(entry, "is not a run document, such as 20261121-015427-3f2a91c4.json"),
-    }
+        |name: &str| name.len() == 32 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    entry.kind == FileType::RegularFile && entry.name.strip_suffix(".json").is_some_and(is_hash)
 }
 
 /// The run whose file this is.
-fn name_of(entry: &Entry, extension: &str) -> Option<RunId> {
+fn run_of(entry: &Entry, extension: &str) -> Option<RunId> {
     (entry.kind == FileType::RegularFile).then(|| entry.name.strip_suffix(extension)?.parse().ok()).flatten()
-}
-
-fn stray(entry: &Entry, otherwise: &'static str) -> What {
-    match entry.kind {
-        FileType::RegularFile if is_leftover(&entry.name) => What::Leftover,
-        FileType::Symlink => What::Stray("is a symbolic link, and none is followed"),
-        _ => What::Stray(otherwise),
-    }
-}
-
-/// `.NAME.XXXXXXXX.tmp`: what a file is called while it is written where the file system has no unnamed files.
-fn is_leftover(name: &str) -> bool {
-    let parts = || name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.');
-    parts().is_some_and(|(name, number)| {
-        !name.is_empty() && number.len() == 8 && number.bytes().all(|byte| byte.is_ascii_hexdigit())
-    })
-}
-
-fn entry_of(directory: &str, entry: Entry, what: What) -> DirectoryEntry {
-    let path = if directory.is_empty() { entry.name } else { format!("{directory}/{}", entry.name) };
-    DirectoryEntry { path, what, size: entry.size, modified: entry.modified }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn leftovers_are_called_as_the_writer_calls_them() {
-        for name in [".20261121-015427-3f2a91c4.ndjson.00c0ffee.tmp", ".try.0123abcd.tmp"] {
-            assert!(is_leftover(name), "{name}");
-        }
-        for name in [".tmp", "x.00c0ffee.tmp", ".x.tmp", "..00c0ffee.tmp", ".x.00c0ffe.tmp", ".bashrc"] {
-            assert!(!is_leftover(name), "{name}");
-        }
-    }
 }

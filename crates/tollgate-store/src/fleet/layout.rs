@@ -81,9 +81,3 @@ pub fn files(run: &Run) -> Result<Files, LayoutError> {
 pub(crate) fn day(started: &str) -> Option<Date> {
     started.parse().ok().map(|moment: Moment| moment.date())
 }
-
-/// The day that an id begins with, as all of ours do.
-pub(crate) fn day_of(id: &RunId) -> Option<Date> {
-    let digits = id.as_ref().get(..8)?;
-    format!("{}-{}-{}", digits.get(..4)?, digits.get(4..6)?, digits.get(6..)?).parse().ok()
-}

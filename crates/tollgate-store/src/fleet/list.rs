@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use tollgate_model::sorting::Ordered as _;
 
-use super::contents::{Contents, ContentsError, What};
+use super::contents::{Contents, ContentsError, Rows};
 
 /// What is there.
 #[derive(Debug, Serialize)]
@@ -60,17 +60,15 @@ pub struct StoredRun {
 /// A directory that is no store.
 pub fn list(directory: &Path) -> Result<Listed, ContentsError> {
     let contents = Contents::read(directory)?;
-    let documents = contents.documents();
     let mut runs: Vec<StoredRun> = contents
-        .found
+        .rows
         .iter()
-        .filter_map(|found| {
-            let What::Rows(date, id) = &found.what else { return None };
+        .map(|Rows { date, id, path, size }| {
             let (row, fault) =
-                contents.first_row(&found.path).map_or_else(|fault| (None, Some(fault)), |row| (row, None));
+                contents.first_row(path).map_or_else(|fault| (None, Some(fault)), |row| (row, None));
             let text = |text: Option<&str>| text.map(str::to_owned);
             let row = row.as_ref();
-            Some(StoredRun {
+            StoredRun {
                 id: id.to_string(),
                 date: date.to_string(),
                 label: text(row.and_then(|row| row.label.as_deref())),
@@ -79,11 +77,11 @@ pub fn list(directory: &Path) -> Result<Listed, ContentsError> {
                 kernel: text(row.and_then(|row| row.key_facts.kernel.as_deref())),
                 cpu: text(row.and_then(|row| row.key_facts.cpu.as_deref())),
                 env_id: text(row.map(|row| row.env_id.as_ref())),
-                bytes: found.size,
-                document: documents.contains(id),
-                path: found.path.clone(),
+                bytes: *size,
+                document: contents.documents.contains(id),
+                path: path.clone(),
                 fault,
-            })
+            }
         })
         .collect();
     runs.order_by(|a, b| {
@@ -92,8 +90,8 @@ pub fn list(directory: &Path) -> Result<Listed, ContentsError> {
     Ok(Listed {
         dir: directory.display().to_string(),
         runs,
-        fact_sets: contents.fact_sets().len(),
-        documents: documents.len(),
-        bytes: contents.bytes(),
+        fact_sets: contents.fact_sets,
+        documents: contents.documents.len(),
+        bytes: contents.bytes,
     })
 }

@@ -1,5 +1,5 @@
 //! Reads a directory that other users can write to. Each directory is opened by itself and no link is followed, so that nothing outside
-//! is read or removed.
+//! is read.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -24,8 +24,6 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) kind: FileType,
     pub(crate) size: u64,
-    /// Seconds since 1970 at which it was last written.
-    pub(crate) modified: i64,
 }
 
 impl Tree {
@@ -58,7 +56,6 @@ impl Tree {
                 name: OsStr::from_bytes(name.to_bytes()).to_string_lossy().into_owned(),
                 kind: FileType::from_raw_mode(stat.st_mode),
                 size: u64::try_from(stat.st_size).unwrap_or(0),
-                modified: stat.st_mtime,
             });
         }
         entries.order_by(|a, b| a.name.cmp(&b.name));
@@ -66,7 +63,7 @@ impl Tree {
     }
 
     /// A regular file beneath it, for reading.
-    pub(crate) fn file(&self, path: &str) -> io::Result<File> {
+    fn file(&self, path: &str) -> io::Result<File> {
         let (parent, name) = self.parent(path)?;
         let parent = parent.as_ref().unwrap_or(self);
         let file =
@@ -82,17 +79,6 @@ impl Tree {
         let mut bytes = Vec::new();
         self.file(path)?.take(most + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
-    }
-
-    pub(crate) fn remove(&self, path: &str) -> io::Result<()> {
-        let (parent, name) = self.parent(path)?;
-        Ok(rustix::fs::unlinkat(&parent.as_ref().unwrap_or(self).directory, name, AtFlags::empty())?)
-    }
-
-    /// Removes a directory beneath it where it is empty.
-    pub(crate) fn remove_empty(&self, path: &str) -> io::Result<()> {
-        let (parent, name) = self.parent(path)?;
-        Ok(rustix::fs::unlinkat(&parent.as_ref().unwrap_or(self).directory, name, AtFlags::REMOVEDIR)?)
     }
 
     fn parent<'a>(&self, path: &'a str) -> io::Result<(Option<Self>, &'a str)> {

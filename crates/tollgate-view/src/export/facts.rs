@@ -1,18 +1,16 @@
 //! The file of an environment's facts, which is named by its content: equal machines have the same.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tollgate_model::compare::is_volatile;
-use tollgate_model::text::shorten;
 use tollgate_model::{Fact, Facts};
 
 use super::hash::fnv1a_128;
 
 /// A fact in the file. Sources and the texts of errors are left out: they name directories and containers of one machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Serialize)]
 struct Kept {
     /// The file's name, for joins.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     env_id: String,
     fact: String,
     /// `known`, `absent`, `refused` or `unreadable`.
@@ -65,20 +63,4 @@ pub fn file(facts: &Facts) -> Result<(String, Vec<u8>), serde_json::Error> {
         facts.into_iter().map(|kept| serde_json::to_string(&Kept { env_id: id.clone(), ..kept })).collect();
     let text = format!("[\n{}\n]\n", lines?.join(",\n"));
     Ok((id, text.into_bytes()))
-}
-
-/// Checks an untrusted file of facts against its name.
-///
-/// # Errors
-/// The fault: the predicate of a sentence whose subject is the file.
-pub fn check(name: &str, text: &[u8]) -> Result<(), String> {
-    let facts: Vec<Kept> = serde_json::from_slice(text)
-        .map_err(|error| format!("holds no facts: {}", shorten(&error.to_string())))?;
-    if facts.iter().any(|kept| kept.env_id != name) {
-        return Err("holds facts of another name".to_owned());
-    }
-    match id_of(&facts) {
-        id if id == name => Ok(()),
-        id => Err(format!("holds other facts than its name says: their id is {id}")),
-    }
 }

@@ -102,7 +102,7 @@ mod tests {
     const REFUSED: &[(&str, &str)] = &[
         (
             "run",
-            "cpu dir every exit-undecided explain fail-on in keep-days kernels knob label machine on out processes quiet size store thorough",
+            "cpu dir exit-undecided explain fail-on in kernels knob label machine on out processes quiet size store thorough",
         ),
         ("show", "run"),
         ("explain", "benchmark in stacks"),
@@ -142,9 +142,6 @@ mod tests {
         ("report", "fail-on format open out run"),
         ("export", "out run"),
         ("store.list", "dir"),
-        ("store.check", "dir fail-on"),
-        // `dry-run = false` would take the user's own back.
-        ("store.prune", "dir dry-run keep-days"),
         ("store.add", "dir"),
         ("doctor", "fail-on"),
         ("environments", "time"),
