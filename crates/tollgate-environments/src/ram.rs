@@ -64,27 +64,24 @@ pub enum Driver {
     Any,
     /// brd.
     Brd,
-    /// null_blk that keeps what is written to it.
-    NullBlk,
     /// A loop device over a file in a tmpfs.
     Loop,
 }
 
 impl Driver {
-    const ALL: [Self; 4] = [Self::Any, Self::Brd, Self::NullBlk, Self::Loop];
+    const ALL: [Self; 3] = [Self::Any, Self::Brd, Self::Loop];
 
     /// As options name it; `ram` stands for any.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Any => "ram",
             Self::Brd => "brd",
-            Self::NullBlk => "null_blk",
             Self::Loop => "loop",
         }
     }
 }
 
-/// A file system in memory, and the driver of the device that it is on: `ram`, `ram:xfs`, `brd`, `null_blk:ext4`, `loop`.
+/// A file system in memory, and the driver of the device that it is on: `ram`, `ram:xfs`, `brd`, `loop`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnRam {
     /// The driver.
@@ -101,7 +98,10 @@ impl FromStr for OnRam {
         let driver = Driver::ALL.into_iter().find(|one| one.name() == driver);
         match driver.filter(|_| is_file_system_name(file_system)) {
             Some(driver) => Ok(Self { driver, file_system: file_system.to_owned() }),
-            None => Err("it is none of ram, brd, null_blk and loop, alone or with a colon and a file system, such as ram:xfs".to_owned()),
+            None => Err(
+                "it is none of ram, brd and loop, alone or with a colon and a file system, such as ram:xfs"
+                    .to_owned(),
+            ),
         }
     }
 }

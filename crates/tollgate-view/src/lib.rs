@@ -27,7 +27,6 @@ pub mod page;
 mod pictures;
 pub mod proven;
 pub mod quality;
-pub mod ram;
 pub mod report;
 pub mod screen;
 pub mod session;

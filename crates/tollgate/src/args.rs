@@ -172,9 +172,9 @@ pub struct RunArgs {
     /// host
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "on")]
     pub dir: Option<PathBuf>,
-    /// Measure files on a fresh file system in memory: `ram` for ext4, or such as `ram:xfs`; `brd`, `null_blk` and `loop` name the device.
+    /// Measure files on a fresh file system in memory: `ram` for ext4, or such as `ram:xfs`; `brd` and `loop` name the device.
     /// Needs root. With --in, in environments of the kind vm
-    #[arg(long, value_name = "ram|brd|null_blk|loop[:FS]")]
+    #[arg(long, value_name = "ram|brd|loop[:FS]")]
     pub on: Option<OnRam>,
     /// The source tree of `workloads`: small (about 60 thousand lines) or large (about 2 million); or the bytes of the file of
     /// files/large-write and files/large-read, such as 256M [default: small, and 1G]. Large files are measured only when they are named,
@@ -869,12 +869,7 @@ mod tests {
 
     #[test]
     fn a_file_system_in_memory_has_a_name() {
-        for (text, whole) in [
-            ("ram", "ram:ext4"),
-            ("ram:xfs", "ram:xfs"),
-            ("null_blk", "null_blk:ext4"),
-            ("loop:xfs", "loop:xfs"),
-        ] {
+        for (text, whole) in [("ram", "ram:ext4"), ("ram:xfs", "ram:xfs"), ("loop:xfs", "loop:xfs")] {
             assert_eq!(text.parse::<OnRam>().map(|on| on.to_string()).as_deref(), Ok(whole));
         }
         for text in ["", "disk", "ram:", "ram:../x", "ram:-t", "ram:Ext4", "rams", "ram:aaaaaaaaaaaaaaaaa"] {

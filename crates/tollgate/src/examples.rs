@@ -95,7 +95,6 @@ pub fn of(verb: &str) -> Examples {
                 "tollgate ram --fs none --size 1G -- sh -c 'mkfs.xfs $TOLLGATE_RAM'",
                 "Lend a block device of 1 GiB without a file system",
             ),
-            ("tollgate ram --compare", "Compare brd, null_blk, a loop device and tmpfs here"),
         ],
         "schedules" => &[
             ("tollgate schedules", "Check every lock and show a table"),

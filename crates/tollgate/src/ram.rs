@@ -10,14 +10,11 @@ use crate::args::ram::RamArgs;
 use crate::failure::{Failure, go_on, plainly};
 use crate::{say, storage, trace};
 
-mod compare;
-
 /// The variable in which the command finds the directory or the device.
 const VARIABLE: &str = "TOLLGATE_RAM";
 
 impl RamArgs {
-    /// Lends a device to a command, or compares the ways to have files in memory. Where the command was started, this does not come back:
-    /// the process ends as the command did.
+    /// Lends a device to a command. Where the command was started, this does not come back: the process ends as the command did.
     ///
     /// # Errors
     /// Wrong input; a device that cannot be made; a command that cannot be started.
@@ -27,9 +24,6 @@ impl RamArgs {
             Failure::input(format!("the process that undoes cannot be started: {}", plainly(&error)))
         })?;
         interrupt::install();
-        if self.compare {
-            return compare::compare(self);
-        }
         let stop = || interrupt::requested().is_some();
         let lent = Lent::make(Contents::named(&self.fs), self.size, &storage::memory(), &cleanup, &stop)
             .map_err(failure)?;

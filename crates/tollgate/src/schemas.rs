@@ -117,7 +117,6 @@ fn all() -> Vec<Described> {
         described::<crate::trace::Part>("trace-interval"),
         described::<tollgate_trace::output::calibration::CalibrationRecord>("trace-calibrate"),
         described::<tollgate_trace::output::keys::KeysRecord>("trace-keys"),
-        described::<ram::Records>("ram"),
         described::<tollgate_store::fleet::Listed>("store-list"),
         described::<doctor::Diagnosis>("doctor"),
         described::<tollgate_claims::ClaimsDocument>("claims"),

@@ -253,7 +253,6 @@ fn wrong_input_is_one_line() {
         (&["--size", "1.5G", "--", "true"][..], "it is no size such as"),
         (&["--size", "3 weeks", "--", "true"], "none of K, M, G, T and P"),
         (&["--fs", "../x", "--", "true"], "not the name of a file system"),
-        (&["--compare", "--", "true"], "cannot be used with"),
         (&[], "<COMMAND>"),
     ] {
         let output = ram(&home, arguments);
@@ -319,27 +318,4 @@ fn others_than_root_are_told_what_it_needs() {
     let output = command.output().expect("started");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(one_line(&output.stderr).starts_with("ram needs root: "), "{output:?}");
-}
-
-#[test]
-fn three_ways_are_compared_in_one_table() {
-    let home = Home::new();
-    if !works(&home) {
-        return;
-    }
-    let output = ram(&home, &["--compare", "--quiet", "--format", "json"]);
-    assert!(output.status.success(), "{output:?}");
-    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let ways = document["ways"].as_array().expect("a list");
-    let names: Vec<&str> = ways.iter().map(|way| way["way"].as_str().expect("a name")).collect();
-    assert_eq!(names, ["brd, ext4", "null_blk, ext4", "loop, ext4", "tmpfs"]);
-    for way in ways {
-        // What cannot be had has a reason, and what can be had has an answer of each case.
-        assert_eq!(way["works"] == true, way["why"].is_null(), "{way}");
-        for case in way["cases"].as_array().expect("a list") {
-            assert_ne!(case["median"].is_null(), case["why"].is_null(), "{way}");
-        }
-        assert_eq!(way["cases"].as_array().map(Vec::len), Some(if way["works"] == true { 8 } else { 0 }));
-    }
-    assert!(ways[3]["works"] == true && ways[3]["empty_bytes"].as_f64() < Some(1e6), "{}", ways[3]);
 }

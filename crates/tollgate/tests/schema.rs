@@ -41,7 +41,6 @@ const CHECKS: &[Check] = &[
     ("trace-interval", intervals),
     ("trace-keys", keys),
     ("trace-calibrate", || vec![Home::new().json(["trace", "--calibrate", "--format", "json"])]),
-    ("ram", ram),
     ("store-list", stored),
     ("doctor", || vec![Home::new().json(["doctor", "--format", "json"])]),
     ("claims", || vec![Home::new().json(["claims", "--format", "json"])]),
@@ -275,13 +274,6 @@ fn intervals() -> Vec<Value> {
     let text = String::from_utf8(output.stdout).expect("text");
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     lines.filter(|line| line.get("interval").is_some()).collect()
-}
-
-fn ram() -> Vec<Value> {
-    if !common::is_root() {
-        return Vec::new();
-    }
-    vec![Home::new().json(["ram", "--compare", "--quiet", "--format", "json"])]
 }
 
 fn stored() -> Vec<Value> {

@@ -10,7 +10,7 @@ use tollgate_os::private::PrivateDirectory;
 use super::Driver;
 use super::home::MEMORY;
 use super::mounted::{Mounted, subdirectory};
-use crate::device::{BRD, DeviceModule, Loaded, Loop, NULL_BLK, taken};
+use crate::device::{BRD, Loaded, Loop, taken};
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 
 /// A block device in memory.
@@ -40,14 +40,11 @@ impl Device {
         stop: &dyn Fn() -> bool,
     ) -> Result<Self, EnvironmentError> {
         let available = available();
-        let load = |kind: &'static DeviceModule| {
-            Ok(Self::Module { module: Loaded::load(kind, home, size, stop)?, available })
-        };
+        let load = || Ok(Self::Module { module: Loaded::load(home, size, stop)?, available });
         match driver {
             Driver::Loop => {}
-            Driver::Brd => return load(&BRD),
-            Driver::NullBlk => return load(&NULL_BLK),
-            Driver::Any => match load(&BRD) {
+            Driver::Brd => return load(),
+            Driver::Any => match load() {
                 Err(error) if !matches!(error, EnvironmentError::Interrupted) => {}
                 answer => return answer,
             },
@@ -89,7 +86,7 @@ impl Device {
 
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Module { module, .. } => module.kind(),
+            Self::Module { .. } => BRD,
             Self::Loop { device, .. } if device.is_direct() => "loop over tmpfs, direct I/O",
             Self::Loop { .. } => "loop over tmpfs, buffered I/O",
         }

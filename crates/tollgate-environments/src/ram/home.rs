@@ -9,7 +9,7 @@ use tollgate_model::Fact;
 use tollgate_os::private::{Place, PrivateDirectory};
 use tollgate_os::{process, temporary};
 
-use crate::device::{KINDS, LoadedMarks, Loop};
+use crate::device::{BRD, LoadedMarks, Loop, is_brd_there};
 use crate::directory::{distrusted, unmade};
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::holders;
@@ -27,7 +27,7 @@ pub(super) const FILES: &str = "files";
 const LOOKS: u32 = 100;
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Removes what killed programs left in the open: mounts, the modules brd and null_blk, loop devices that were added, directories. Only root has made any.
+/// Removes what killed programs left in the open: mounts, the module brd, loop devices that were added, directories. Only root has made any.
 pub fn clean() {
     if !rustix::process::geteuid().is_root() {
         return;
@@ -45,7 +45,7 @@ pub fn clean() {
                 let _ = unmount(home.path().join(name), UnmountFlags::NOFOLLOW);
             }
             let removed = Loop::remove_noted(&home);
-            let unloaded = LoadedMarks::read_all(&home).try_for_each(|record| record.unload());
+            let unloaded = LoadedMarks::read(&home).map_or(Ok(()), |record| record.unload());
             if removed.and(unloaded).is_err() {
                 home.leave();
             }
@@ -87,9 +87,8 @@ pub fn left() -> Fact {
         Err(error) => return Fact::unreadable(format!("{MOUNTS}: {}", plainly(error))),
     };
     let mounted = mounts.lines().filter(|line| line.contains(PREFIX)).map(str::to_owned);
-    let modules = KINDS.into_iter().filter(|kind| kind.is_there());
-    let left: Vec<String> =
-        mounted.chain(modules.map(|kind| format!("the module {}", kind.name()))).collect();
+    let module = is_brd_there().then(|| format!("the module {BRD}"));
+    let left: Vec<String> = mounted.chain(module).collect();
     if left.is_empty() { Fact::known("nothing", by) } else { Fact::known(left.join("; "), by) }
 }
 

@@ -1,5 +1,5 @@
 //! `on=ram`: what a guest takes to make a file system on a block device in its memory, as `--on ram` does on the host: modprobe(8) with
-//! the module brd or null_blk in a tree of modules, or the module loop; mkfs(8), and the file system's own module.
+//! the module brd in a tree of modules, or the module loop; mkfs(8), and the file system's own module.
 
 use std::fs;
 use std::io;
@@ -12,9 +12,6 @@ use super::programs;
 use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::ram::{Driver, OnRam};
-
-/// What null_blk is set up through (fs/configfs).
-const CONFIGFS: &str = "configfs";
 
 /// The files of the guest, by their paths there, and those of the host that they are read from.
 #[derive(Debug, Default)]
@@ -37,14 +34,12 @@ pub(super) fn prepare(
 ) -> Result<Files, EnvironmentError> {
     let OnRam { driver, file_system } = on;
     let missing = |name: &str| unusable!("vm: on=ram: {kernel} has no module {name}");
-    let loaded = module_of(*driver);
+    // The guest loads it with parameters, when it makes the device.
+    let loaded = (*driver != Driver::Loop).then_some(Driver::Brd.name());
     if let Some(name) = loaded
         && modules.has(name) != Has::Module
     {
         return Err(missing(name));
-    }
-    if *driver == Driver::NullBlk {
-        modules.choose(CONFIGFS).map_err(|_| missing(CONFIGFS))?;
     }
     if *driver == Driver::Loop {
         modules.choose(driver.name()).map_err(|_| missing(driver.name()))?;
@@ -61,15 +56,6 @@ pub(super) fn prepare(
         plain.push(("etc/mke2fs.conf".to_owned(), defaults.to_owned()));
     }
     Ok(Files { programs, plain })
-}
-
-/// The module that the guest loads with parameters, when it makes the device.
-fn module_of(driver: Driver) -> Option<&'static str> {
-    match driver {
-        Driver::Any | Driver::Brd => Some(Driver::Brd.name()),
-        Driver::NullBlk => Some(driver.name()),
-        Driver::Loop => None,
-    }
 }
 
 /// A tree of modules with this one alone, and the index that modprobe(8) looks it up in, by depmod(8).

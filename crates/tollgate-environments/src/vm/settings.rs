@@ -17,7 +17,7 @@ pub(crate) const KEYS: &[Key] = &[
     Key::one_of("accel", Accel::WORDS),
     Key::one_of("vmm", Vmm::WORDS),
     Key::one_of("cache", Cache::WORDS),
-    Key::one_of("on", &["ram", "brd", "null_blk", "loop"]).or("`ram:FS`"),
+    Key::one_of("on", &["ram", "brd", "loop"]).or("`ram:FS`"),
     Key::alone("exact"),
 ];
 /// More processors than these no machine of a monitor has.
@@ -27,7 +27,7 @@ const LEAST_MEMORY: u64 = 128 << 20;
 /// More than this no processor addresses.
 const MOST_MEMORY: u64 = 1 << 46;
 
-/// `vm[:kernel=FILE][,append=TEXT][,cpus=N][,memory=SIZE][,accel=kvm|tcg][,vmm=qemu|microvm][,cache=none|writeback][,on=ram|brd|null_blk|loop[:FS]][,exact]`.
+/// `vm[:kernel=FILE][,append=TEXT][,cpus=N][,memory=SIZE][,accel=kvm|tcg][,vmm=qemu|microvm][,cache=none|writeback][,on=ram|brd|loop[:FS]][,exact]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Vm {
     /// The kernel's file, a bzImage or a vmlinux; None for the machine's own, or the newest that is found.

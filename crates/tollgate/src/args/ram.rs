@@ -4,7 +4,6 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueHint};
 
-use super::Format;
 use crate::{examples, size};
 
 const AFTER: &str = "\
@@ -16,23 +15,15 @@ The device is brd where its module can be loaded, else a loop device over a tmpf
 #[command(after_help = examples::help("ram", AFTER))]
 pub struct RamArgs {
     /// The command and its arguments, after `--`; it finds the directory, or the device, in $TOLLGATE_RAM
-    #[arg(required_unless_present = "compare", conflicts_with = "compare", trailing_var_arg = true)]
-    #[arg(value_hint = ValueHint::CommandWithArguments)]
+    #[arg(required = true, trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
     /// The size of the device, such as 512M or 4G [default: half of the available memory]; it may be larger than the memory, such as 16T
     #[arg(long, value_name = "BYTES", value_parser = size::parse_bytes, allow_negative_numbers = true)]
-    #[arg(conflicts_with = "compare")]
     pub size: Option<u64>,
     /// The file system on it: ext4, xfs, btrfs, or another for which there is a mkfs; `none` for the device alone, `tmpfs` for files in
     /// memory without a device
     #[arg(long, value_name = "FS", default_value = "ext4", value_parser = super::parse_file_system)]
     pub fs: String,
-    /// Compare brd, null_blk, a loop device and tmpfs in one table: what works here, and the latencies of file calls on each; about 12 seconds
-    #[arg(long)]
-    pub compare: bool,
-    /// How to print the comparison
-    #[arg(long, value_enum, default_value_t, requires = "compare")]
-    pub format: Format,
     /// Print only errors on standard error
     #[arg(long, short)]
     pub quiet: bool,

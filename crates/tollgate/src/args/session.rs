@@ -75,6 +75,6 @@ pub struct AgentArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "on")]
     pub dir: Option<PathBuf>,
     /// Measure files on a fresh file system in memory, made before serving
-    #[arg(long, value_name = "ram|brd|null_blk|loop[:FS]")]
+    #[arg(long, value_name = "ram|brd|loop[:FS]")]
     pub on: Option<OnRam>,
 }
