@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use tollgate_model::Run;
 use tollgate_model::run::ReadError;
 use tollgate_model::text::excerpt;
-use tollgate_model::{Run, RunId};
 use tollgate_view::export::facts;
 use tollgate_view::export::row::{self, SCHEMA};
 use tollgate_view::export::time::{Date, Moment};
