@@ -1,20 +1,16 @@
-//! Filters of system calls: the one that containers usually have, and those of a profile's file.
-//!
-//! A filter is a program of BPF where this program installs it or hands it over (the host, bubblewrap), and JSON where a runtime
-//! takes a profile. `profile` reads and writes that.
+//! The filter of system calls that containers usually have: a program of BPF for the host and bubblewrap, JSON for runc and crun. A
+//! profile of the user's is handed to the runtimes that read one themselves, podman and docker.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
 use tollgate_os::calls;
+use tollgate_os::paths::{self, PathError};
 use tollgate_os::seccomp::{self, Answers, Rules};
 
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::pairs::{Changes, Key};
-
-mod profile;
-
-pub(crate) use profile::{Action, Arch, Profile, Rule, check};
 
 /// The calls that Docker's documentation names as blocked by its default profile ("Significant syscalls blocked by the default
 /// profile", docs.docker.com/engine/security/seccomp), but clone(2), of which the profile forbids the flags that make namespaces:
@@ -34,14 +30,15 @@ pub(crate) enum Seccomp {
     Default,
     /// None.
     None,
-    /// A profile in a file.
+    /// A profile in a file, which a runtime reads.
     File(PathBuf),
 }
 
 impl Seccomp {
-    /// The key that asks for it.
-    pub const KEY: Key =
-        Key::one_of("seccomp", &["default", "none"]).or("a profile's file").changes(Self::CHANGES);
+    /// The key that asks for one of this program's.
+    pub const KEY: Key = Key::one_of("seccomp", &["default", "none"]).changes(Self::CHANGES);
+    /// The same where a runtime may read a profile.
+    pub const KEY_OF_CONTAINERS: Key = Self::KEY.or("a profile's file");
 
     /// A process without CAP_SYS_ADMIN may have a filter only with no_new_privs, seccomp(2).
     const CHANGES: Changes = Changes::Facts(&["seccomp.", "process.no_new_privileges"]);
@@ -87,13 +84,25 @@ impl Filter {
     /// The filter that a name of an environment asks for; None where it asks for none.
     ///
     /// # Errors
-    /// A sentence: the profile's file cannot be read, is no profile, or asks for what this program does not filter by.
+    /// A sentence: a profile's file is for a runtime that reads it.
     pub fn read(asked: &Seccomp) -> Result<Option<Self>, EnvironmentError> {
         match asked {
             Seccomp::None => Ok(None),
-            Seccomp::Default => Profile::of_containers().program("the default filter"),
-            Seccomp::File(file) => Profile::read(file)?.program(&file.display().to_string()),
+            Seccomp::Default => Self::of_containers().map(Some),
+            Seccomp::File(_) => Err(takes_no_file()),
         }
+    }
+
+    fn of_containers() -> Result<Self, EnvironmentError> {
+        let all = Answers::all(libc::SECCOMP_RET_ALLOW);
+        let mut rules = Rules { long: all.clone(), short: all };
+        for numbers in BLOCKED.split_whitespace().filter_map(calls::number) {
+            rules.add(numbers, libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs());
+        }
+        let filter = rules.filter();
+        filter
+            .map(Self)
+            .ok_or_else(|| unusable!("the default filter is longer than the 4096 instructions of one"))
     }
 
     /// Installs it on this thread and on what it starts, for good (seccomp(2)).
@@ -111,66 +120,44 @@ impl Filter {
     }
 }
 
-impl Profile {
-    /// The filter of containers.
-    pub(crate) fn of_containers() -> Self {
-        let names = BLOCKED.split_whitespace().map(str::to_owned).collect();
-        let action = Action::Errno(libc::EPERM.unsigned_abs() as u16);
-        Self {
-            other: Action::Allow,
-            architectures: Some(vec![Arch::X86_64, Arch::X86, Arch::X32]),
-            flags: Vec::new(),
-            rules: vec![Rule { names, action, conditions: Vec::new() }],
-        }
-    }
-
-    /// The profile that a runtime without one of its own gets; None where it gets none.
-    pub(crate) fn asked(asked: &Seccomp) -> Result<Option<Self>, EnvironmentError> {
-        Ok(match asked {
-            Seccomp::None => None,
-            Seccomp::Default => Some(Self::of_containers()),
-            Seccomp::File(file) => Some(Self::read(file)?),
-        })
-    }
-
-    /// The program of it. As libseccomp has it, the 32-bit entry kills where the profile lists architectures and not that one.
-    fn program(&self, shown: &str) -> Result<Option<Filter>, EnvironmentError> {
-        if let Some(rule) = self.rules.iter().find(|rule| !rule.conditions.is_empty()) {
-            let name = rule.names.first().map_or("a call", String::as_str);
-            return Err(unusable!(
-                "{shown}: the rule for {name} has conditions (args), by which tollgate's own filter does not decide; write rules \
-                 without args, or use a container of runc, podman or docker"
-            ));
-        }
-        if let Some(flag) = self.flags.first() {
-            return Err(unusable!(
-                "{shown}: tollgate's own filter has no flags, but the profile sets {flag}; leave it out"
-            ));
-        }
-        let has = |arch| self.architectures.as_ref().is_none_or(|listed| listed.contains(&arch));
-        let other = self.other.answer();
-        let short = if has(Arch::X86) { other } else { libc::SECCOMP_RET_KILL_PROCESS };
-        let mut rules = Rules { long: Answers::all(other), short: Answers::all(short) };
-        for rule in &self.rules {
-            for name in &rule.names {
-                let Some(mut numbers) = calls::number(name) else { continue };
-                numbers.i386 = numbers.i386.filter(|_| has(Arch::X86));
-                numbers.x32 = numbers.x32.filter(|_| has(Arch::X32));
-                rules.add(numbers, rule.action.answer());
-            }
-        }
-        let filter = rules.filter();
-        filter.map(|filter| Some(Filter(filter))).ok_or_else(|| {
-            unusable!("{shown}: the profile has more rules than a filter has room for (4096 instructions)")
-        })
+/// `linux.seccomp` of a bundle's config.json (config-linux.md of the OCI runtime specification), for runtimes without a filter of their
+/// own; None where none is asked for.
+///
+/// # Errors
+/// As [`Filter::read`].
+pub(crate) fn oci(asked: &Seccomp) -> Result<Option<Value>, EnvironmentError> {
+    match asked {
+        Seccomp::None => Ok(None),
+        Seccomp::Default => Ok(Some(json!({
+            "defaultAction": "SCMP_ACT_ALLOW",
+            "architectures": ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32"],
+            "syscalls": [{
+                "names": BLOCKED.split_whitespace().collect::<Vec<_>>(),
+                "action": "SCMP_ACT_ERRNO",
+                "errnoRet": libc::EPERM,
+            }],
+        }))),
+        Seccomp::File(_) => Err(takes_no_file()),
     }
 }
 
-/// The absolute path of a profile that a runtime reads itself, after a look whether it is one.
-pub(crate) fn file_for(runtime: &str, file: &Path) -> Result<std::path::PathBuf, EnvironmentError> {
-    check(file)?;
-    std::path::absolute(file)
-        .map_err(|error| unusable!("{}: {runtime} cannot read it: {}", file.display(), plainly(error)))
+/// What a runtime says that reads no profile itself.
+pub(crate) fn takes_no_file() -> EnvironmentError {
+    unusable!("it takes no profile of a file; runtime=podman and runtime=docker do")
+}
+
+/// The absolute path of a profile that a runtime reads itself.
+///
+/// # Errors
+/// A sentence: it is no file. A FIFO without a writer would be waited for.
+pub(crate) fn file_for(runtime: &str, file: &Path) -> Result<PathBuf, EnvironmentError> {
+    let refused =
+        |why: std::io::Error| unusable!("{}: {runtime} cannot read it: {}", file.display(), plainly(why));
+    paths::open_regular(file).map_err(|error| match error {
+        PathError::Io(why) => refused(why),
+        other => unusable!("{other}"),
+    })?;
+    std::path::absolute(file).map_err(refused)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use common::marked::bearing;
 use common::{Home, program, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
+use tollgate_os::seccomp::{self, Answers, Rules};
 
 /// Without an environment, and in one.
 const PLACES: [&[&str]; 2] = [&[], &["--in", "host"]];
@@ -37,11 +38,16 @@ impl Versus {
 
     /// The program, which is started. Its standard input is a pipe that stays open and empty.
     fn started(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).spawn().expect("started")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(program());
         let (name, value) = self.mark.split_once('=').expect("a name and a value");
         command.arg("versus").args(arguments).env("XDG_DATA_HOME", self.home.path()).env(name, value);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.current_dir(self.home.path()).spawn().expect("started")
+        command.current_dir(self.home.path());
+        command
     }
 
     fn ended(&self, mut child: Child) -> Output {
@@ -189,13 +195,20 @@ fn killed_it_leaves_no_process() {
     }
 }
 
-/// A container's filter may refuse kill(2). The guard of an execution then stays until the agent ends, and no execution waits for it.
+/// A filter around this program may refuse kill(2). The guard of an execution then stays until the agent ends, and no execution waits for it.
 #[test]
 fn what_may_not_be_killed_is_not_waited_for() {
     let versus = Versus::new();
-    let profile = r#"{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["kill"], "action": "SCMP_ACT_ERRNO"}]}"#;
-    let place = format!("host:seccomp={}", versus.home.file("profile.json", profile));
-    let mut child = versus.started(&["-N", "--no-trace", "--runs", "6", "--in", &place, "true", "/bin/true"]);
+    let all = Answers::all(libc::SECCOMP_RET_ALLOW);
+    let mut rules = Rules { long: all.clone(), short: all };
+    let kill = tollgate_os::calls::number("kill").expect("a call");
+    rules.add(kill, libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs());
+    let filter = rules.filter().expect("a short one");
+    let mut command =
+        versus.command(&["-N", "--no-trace", "--runs", "6", "--in", "host", "true", "/bin/true"]);
+    // SAFETY: system calls on memory that was made before.
+    unsafe { command.pre_exec(move || seccomp::install(&filter)) };
+    let mut child = command.spawn().expect("started");
     wait_for("six executions", || child.try_wait().expect("our own child"));
     let output = versus.ended(child);
     assert!(output.status.success(), "{output:?}");

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::{Order, PROGRAM, WORK, system};
 use crate::error::{EnvironmentError, plainly, unusable};
-use crate::seccomp::Profile;
 
 /// The directories of a container.
 pub(crate) struct Bundle {
@@ -66,7 +65,7 @@ pub(crate) fn config(
     order: &Order<'_>,
     bundle: &Bundle,
     place: Place,
-    profile: Option<&Profile>,
+    seccomp: Option<Value>,
 ) -> Result<Value, EnvironmentError> {
     let text = |path: &std::path::Path| {
         path.to_str()
@@ -135,8 +134,8 @@ pub(crate) fn config(
         Place::Sandbox => {}
     }
     linux["namespaces"] = namespaces.iter().map(|namespace| json!({ "type": namespace })).collect();
-    if let Some(profile) = profile {
-        linux["seccomp"] = profile.oci();
+    if let Some(seccomp) = seccomp {
+        linux["seccomp"] = seccomp;
     }
     Ok(json!({
         "ociVersion": "1.0.2",

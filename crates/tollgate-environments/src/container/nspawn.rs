@@ -8,7 +8,7 @@ use super::{Bundle, Order, PROGRAM, WORK, Words, cgroups, joined, system};
 use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::prepared::{Prepared, Undo};
-use crate::seccomp::Seccomp;
+use crate::seccomp::{Seccomp, takes_no_file};
 
 /// Where it keeps what belongs to its containers while they are there.
 const KEPT: &str = "/run/systemd/nspawn";
@@ -43,11 +43,7 @@ pub(super) fn prepare(nspawn: &Path, order: &Order<'_>) -> Result<Prepared, Envi
         // Its own filter is a list of what is allowed.
         Seccomp::Default => Vec::new(),
         Seccomp::None => vec![(OsString::from("SYSTEMD_SECCOMP"), OsString::from("0"))],
-        Seccomp::File(_) => {
-            return Err(unusable!(
-                "it takes no profile of a file: write seccomp=default or seccomp=none, or take another runtime"
-            ));
-        }
+        Seccomp::File(_) => return Err(takes_no_file()),
     };
     let mut undo = vec![Undo::Unmount(order.private.join(&order.id))];
     undo.extend(kept(name, &bundle.root)?);

@@ -5,15 +5,15 @@ use std::path::Path;
 use super::{Bundle, Order, Place, Words, cgroups, config};
 use crate::error::EnvironmentError;
 use crate::prepared::{Prepared, Undo};
-use crate::seccomp::Profile;
+use crate::seccomp;
 
 pub(super) fn prepare(runtime: &Path, order: &Order<'_>) -> Result<Prepared, EnvironmentError> {
     let bundle = Bundle::make(order)?;
     // They have no profile of their own: engines bring one.
-    let profile = Profile::asked(order.seccomp)?;
+    let seccomp = seccomp::oci(order.seccomp)?;
     let is_root = rustix::process::geteuid().is_root();
     let place = if is_root { Place::OfRoot } else { Place::OfUser };
-    bundle.write(&config(order, &bundle, place, profile.as_ref())?)?;
+    bundle.write(&config(order, &bundle, place, seccomp)?)?;
     let of_state = || {
         let mut words = Words::new(runtime);
         words.option("--root", &bundle.state);

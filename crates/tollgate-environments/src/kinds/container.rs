@@ -16,7 +16,7 @@ use crate::ready::{Command, Ready};
 use crate::seccomp::Seccomp;
 use crate::shell;
 
-const KEYS: &[Key] = &[Key::one_of("runtime", Runtime::WORDS), Seccomp::KEY];
+const KEYS: &[Key] = &[Key::one_of("runtime", Runtime::WORDS), Seccomp::KEY_OF_CONTAINERS];
 
 static DESCRIPTION: Description =
     Description { seen_as: Some(Environment::Container), ..Description::new("container", KEYS) };

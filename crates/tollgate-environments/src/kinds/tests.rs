@@ -17,7 +17,6 @@ fn names_are_read_and_shown_as_they_were_given() {
         "host",
         "host:cpu=1",
         "host:nice=-5,cpu=0,dir=/var/tmp,seccomp=default,setarch=-R,sched=batch,env.A=b=c,env.B=,env.C=x y",
-        "host:seccomp=/etc/profile.json",
         "host:seccomp=none",
         "container",
         "container:runtime=runc,seccomp=none",
@@ -46,7 +45,6 @@ fn what_names_something_outside_is_known() {
         ("vm:on=ram", "on="),
         ("host:nice=5,dir=.", "dir="),
         ("host:env.LD_PRELOAD=x.so", "env.LD_PRELOAD="),
-        ("host:seccomp=profile.json", "seccomp="),
         ("container:seccomp=profile.json", "seccomp="),
     ] {
         assert_eq!(spec(given).outside().as_deref(), Some(part), "{given}");
@@ -174,7 +172,12 @@ fn a_refusal_is_a_sentence_that_says_what_would_be_right() {
             "host:env.A=1,2: host has no key 2; its keys are cpu, dir, env.NAME, nice, sched, seccomp and setarch",
         ),
         ("host:dir=", "host:dir=: dir is a directory, such as dir=/var/tmp"),
-        ("host:seccomp=", "host:seccomp=: seccomp is default, none or a profile's file"),
+        ("container:seccomp=", "container:seccomp=: seccomp is default, none or a profile's file"),
+        (
+            "host:seccomp=p.json",
+            "host:seccomp=p.json: seccomp is default or none on the host, not `p.json`; container:runtime=podman and \
+             container:runtime=docker take a profile's file, and exec:'setpriv --seccomp-filter FILE' a filter of your own",
+        ),
         (
             "host:",
             "host:: after host: stand pairs key=value with commas between them; its keys are cpu, dir, env.NAME, nice, sched, \

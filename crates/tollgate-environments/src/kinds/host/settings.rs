@@ -72,7 +72,14 @@ pub(super) fn setting(key: &str, value: &str) -> Result<Setting, String> {
         }
         "dir" if value.is_empty() => Err("dir is a directory, such as dir=/var/tmp".to_owned()),
         "dir" => Ok(Setting::Dir(value.into())),
-        "seccomp" => Seccomp::read(value).map(Setting::Seccomp),
+        "seccomp" => match Seccomp::read(value) {
+            Ok(filter @ (Seccomp::Default | Seccomp::None)) => Ok(Setting::Seccomp(filter)),
+            _ => Err(format!(
+                "seccomp is default or none on the host, not `{}`; container:runtime=podman and container:runtime=docker take a \
+                 profile's file, and exec:'setpriv --seccomp-filter FILE' a filter of your own",
+                excerpt(value)
+            )),
+        },
         "setarch" if value == "-R" => Ok(Setting::SetarchR),
         "setarch" => Err(format!(
             "setarch is -R, which turns the randomization of addresses off, not `{}`",
