@@ -78,6 +78,6 @@ pub fn files(run: &Run) -> Result<Files, LayoutError> {
 }
 
 /// The day of a moment in a run document.
-pub(crate) fn day(started: &str) -> Option<Date> {
+fn day(started: &str) -> Option<Date> {
     started.parse().ok().map(|moment: Moment| moment.date())
 }
