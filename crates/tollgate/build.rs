@@ -1,13 +1,9 @@
-//! How the released program is linked: without the tables of stack unwinding where it cannot unwind, with few bytes for its relocations, and
-//! with equal functions once.
+//! How the released program is linked: without the tables of stack unwinding where it cannot unwind, and with few bytes for its
+//! relocations.
 
-use std::ffi::{CStr, OsString, c_char};
+use std::ffi::{CStr, c_char};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::{env, fs};
-
-/// Folds functions of equal instructions into one (LLD and gold; GNU ld refuses it). No function's address is compared here.
-const FOLD: &str = "-Wl,--icf=all";
 
 fn main() {
     println!("cargo::rerun-if-changed=no-unwinding.ld");
@@ -28,28 +24,6 @@ fn main() {
     {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
-    // Generic functions leave many that are equal but for their types: 1.4 % of the file.
-    if is_released && links_with(FOLD).unwrap_or(false) {
-        println!("cargo::rustc-link-arg-bins={FOLD}");
-    }
-}
-
-/// Whether the linker that the program is linked with takes an argument: a program of nothing is linked with it.
-fn links_with(argument: &str) -> Option<bool> {
-    let directory = env::var_os("OUT_DIR")?;
-    let source = Path::new(&directory).join("nothing.rs");
-    fs::write(&source, "fn main() {}\n").ok()?;
-    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-    let mut command = Command::new(env::var_os("RUSTC")?);
-    if let Some(linker) = env::var_os("RUSTC_LINKER") {
-        let mut option = OsString::from("linker=");
-        option.push(linker);
-        command.arg("-C").arg(option);
-    }
-    command.args(flags.split('\x1f').filter(|flag| !flag.is_empty()));
-    command.args(["--target", &env::var("TARGET").ok()?, "-C", &format!("link-arg={argument}")]);
-    command.arg("--out-dir").arg(&directory).arg(&source).stdout(Stdio::null()).stderr(Stdio::null());
-    Some(command.status().ok()?.success())
 }
 
 /// Whether the C library is glibc 2.36 or later (NEWS for 2.36: "Support for DT_RELR relative relocation format"). The build script is

@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use tollgate_statistics::sorting::Ordered as _;
 use tollgate_statistics::{Neighbours, Verdict, median, neighbours, settled_interval};
 
 use crate::{Places, Plan, Trial};
@@ -168,7 +167,7 @@ pub(crate) fn chosen(cases: &[Case], places: &Places, mut left: Duration) -> Vec
         open.map(|(at, case)| (at, case, case.pairs(places)))
     };
     let mut lacking: Vec<(usize, &Case, usize)> = open().filter(|(.., pairs)| *pairs < LEAST_PAIRS).collect();
-    lacking.order_by_key(|(_, case, pairs)| (Reverse(*pairs), case.round()));
+    lacking.sort_by_key(|(_, case, pairs)| (Reverse(*pairs), case.round()));
     let is_carried = |(_, case, pairs): &&(usize, &Case, usize)| {
         let rest = left.checked_sub(case.round() * (LEAST_PAIRS - pairs) as u32);
         left = rest.unwrap_or(left);

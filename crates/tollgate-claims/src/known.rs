@@ -2,7 +2,6 @@
 
 use tollgate_kconfig::{Configuration, Counts};
 use tollgate_model::compare::is_volatile;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Case, Fact, Facts, Run};
 use tollgate_view::summary::{CaseRow, Summary};
 
@@ -79,7 +78,7 @@ pub(super) fn row<'a, 'b>(
     let Some((parameter, at)) = nth else { return matching.min_by_key(|row| row.case.params.len()) };
     let size = |case: &Case| case.number(parameter);
     let mut rows: Vec<&CaseRow> = matching.filter(|row| size(row.case).is_some()).collect();
-    rows.order_by_key(|row| size(row.case));
+    rows.sort_by_key(|row| size(row.case));
     rows.dedup_by_key(|row| size(row.case));
     rows.get(*at).copied()
 }

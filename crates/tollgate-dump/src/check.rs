@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_x86::{Descriptor, Selector, Width};
 
 use crate::joined::{
@@ -33,7 +32,7 @@ pub(crate) fn check(state: &mut Joined) {
     found.tools(state);
     found.defects.append(&mut state.defects);
     found.contradictions.dedup();
-    found.defects.order_by_key(|defect| (defect.of, defect.lines.first().copied()));
+    found.defects.sort_by_key(|defect| (defect.of, defect.lines.first().copied()));
     found.defects.dedup();
     found.contradictions.truncate(MOST);
     found.defects.truncate(MOST);

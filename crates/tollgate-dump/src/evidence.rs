@@ -1,6 +1,5 @@
 //! The evidence for the form of the tables.
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_x86::{AccessRights, Cr0, Cr4, Efer, Msr, Star, Width};
 
 use crate::joined::Weight::{self, Hint, Proof, Strong};
@@ -130,7 +129,7 @@ impl WidthFound {
 
     /// Weighs the evidence.
     pub(crate) fn decide(&mut self) {
-        self.reasons.order_by_key(|reason| std::cmp::Reverse(reason.weight));
+        self.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.weight));
         let signs = || self.reasons.iter().map(|reason| (reason.width, reason.weight, ""));
         let [legacy, long] = strongest(signs(), Weight::Hint);
         self.width = match legacy.cmp(&long) {

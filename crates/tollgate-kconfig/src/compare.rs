@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_model::sorting::Ordered as _;
-
 use crate::areas::{AREAS, Area, Entry, identity};
 use crate::text::Configuration;
 use crate::value::Value;
@@ -129,7 +127,7 @@ pub fn compare<'a>(configurations: &[&'a Configuration]) -> Vec<Difference<'a>> 
         }
     }
     let mut differences: Vec<Difference<'a>> = rows.into_values().filter_map(differing).collect();
-    differences.order_by_key(|difference| (position(difference), difference.name));
+    differences.sort_by_key(|difference| (position(difference), difference.name));
     differences
 }
 

@@ -13,7 +13,6 @@ use crate::estimate::ENOUGH_PROCESSES;
 use crate::measurement::{Measured, Outcome, ProcessRounds};
 use crate::own::CANARY;
 use crate::run::Run;
-use crate::sorting::Ordered as _;
 use crate::stats;
 
 /// A process whose canary takes so much more than in the quiet processes of its run is disturbed.
@@ -87,7 +86,7 @@ impl<'a> Disturbance<'a> {
         let level = |at: usize| levels.get(at).copied().flatten();
         let mut by_level: Vec<usize> =
             (0..measured.processes.len()).filter(|at| measured.processes[*at].kept() > 0).collect();
-        by_level.order_by(|one, other| level(*one).unwrap_or(0.0).total_cmp(&level(*other).unwrap_or(0.0)));
+        by_level.sort_by(|one, other| level(*one).unwrap_or(0.0).total_cmp(&level(*other).unwrap_or(0.0)));
         let quiet = by_level.iter().filter(|at| !is_disturbed(level(**at))).count();
         let kept = quiet.max(ENOUGH_PROCESSES);
         if kept >= by_level.len() {

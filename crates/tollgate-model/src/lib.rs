@@ -41,7 +41,7 @@ pub use measurement::{
     parameter,
 };
 pub use run::{Environment, Facts, Knob, Label, Part, Run, RunId};
-pub use tollgate_statistics::{self as stats, sorting};
+pub use tollgate_statistics as stats;
 pub use traced::Traced;
 
 // The examples of the README are tests.

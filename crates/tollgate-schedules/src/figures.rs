@@ -3,8 +3,6 @@
 
 use std::sync::LazyLock;
 
-use tollgate_model::sorting::Ordered as _;
-
 use crate::counterexample::Counterexample;
 use crate::search::Limits;
 use crate::subject::{Checked, Correction, Cost, Group, Rival, Setting, Subject, Unfit, Verdict, Wish};
@@ -65,7 +63,7 @@ pub(crate) fn subjects() -> &'static [&'static dyn Subject] {
         let mut subjects: Vec<_> = figures.chain(others).collect();
         let number = |subject: &dyn Subject| subject.name().strip_prefix("figure-")?.parse::<u8>().ok();
         // Those without a number keep their order, and come behind.
-        subjects.order_by_key(|subject| number(*subject).unwrap_or(u8::MAX));
+        subjects.sort_by_key(|subject| number(*subject).unwrap_or(u8::MAX));
         subjects
     });
     &SUBJECTS

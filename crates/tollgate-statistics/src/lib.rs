@@ -8,7 +8,7 @@
 //!   resemble each other, and for every look.
 //! - [`shift`](fn@shift), [`ratio_of_totals`]: how far two series lie apart.
 //! - [`neighbours`]: pairs and their [`Verdict`], by [`Margins`].
-//! - [`random`]: a random order that can be drawn again. [`sorting`]: a stable sort that is compiled once.
+//! - [`random`]: a random order that can be drawn again.
 
 #![forbid(unsafe_code)]
 
@@ -23,7 +23,6 @@ mod pairs;
 pub mod random;
 mod series;
 mod shift;
-pub mod sorting;
 mod total;
 mod totals;
 mod trend;

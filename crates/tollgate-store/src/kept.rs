@@ -5,7 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::plainly;
 use tollgate_model::{Run, RunId};
 use tollgate_os::paths::open_regular;
@@ -107,7 +106,7 @@ pub(crate) fn entries(directory: &Path) -> Result<Vec<Entry>, FindError> {
         Err(error) => return Err(FindError::Unreadable(directory.to_owned(), error)),
     };
     let mut kept: Vec<Entry> = entries.filter_map(|entry| Entry::read(&entry.ok()?.path())).collect();
-    kept.order_by(|a, b| a.moment().cmp(&b.moment()));
+    kept.sort_by(|a, b| a.moment().cmp(&b.moment()));
     Ok(kept)
 }
 

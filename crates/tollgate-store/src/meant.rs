@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 use std::mem;
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Label, RunId};
 
 use crate::document::Head;
@@ -89,7 +88,7 @@ fn whole(mut entries: Vec<Entry>, mut heads: Vec<Head>, at: usize) -> Meaning {
         }
         others.push(other);
     }
-    others.order_by(in_order);
+    others.sort_by(in_order);
     Meaning::Session(first.1, others.into_iter().map(|(_, entry)| entry).collect())
 }
 

@@ -38,7 +38,6 @@ use maps::Maps;
 use programs::{Program, Target};
 use running::Marks;
 use sys::{Refused, ToLoad};
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::plainly;
 use tollgate_model::traced::Idle;
 use tollgate_os::privileges;
@@ -283,7 +282,7 @@ fn attach_all(target: &Target) -> Result<Vec<Attached>, String> {
             Ok::<_, String>(all)
         })
     })?;
-    attached.order_by_key(|(number, _)| *number);
+    attached.sort_by_key(|(number, _)| *number);
     Ok(attached.into_iter().map(|(_, attached)| attached).collect())
 }
 

@@ -1,7 +1,6 @@
 //! The result of tracing a command.
 
 use tollgate_model::Traced;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::{
     Backend, Blocked, Call, CodeMap, Ended, FileOperation, FileTime, Idle, Misaligned, Missed, Parts, Process,
 };
@@ -167,11 +166,10 @@ impl Collected {
 /// Sorts calls by their time, and by their number where that is the same or not known.
 pub(crate) fn slowest_first(calls: &mut [Call]) {
     let key = |call: &Call| (call.total_ns, call.count);
-    calls.order_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.name.cmp(&b.name)));
+    calls.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.name.cmp(&b.name)));
 }
 
 /// Sorts calls of threads by their beginnings.
-#[expect(clippy::disallowed_methods, reason = "there can be a million")]
 pub(crate) fn earliest_first(events: &mut [Event]) {
     events.sort_by_key(|event| event.began_ns);
 }
@@ -195,7 +193,7 @@ impl Operations {
 /// The files that there were operations on, and of each the operations, by their time.
 pub(crate) fn slowest_files(sums: impl IntoIterator<Item = (String, Operations)>) -> Vec<FileTime> {
     let file = |(path, Operations(mut operations)): (String, Operations)| {
-        operations.order_by_key(|operation| std::cmp::Reverse(operation.parts.total_ns()));
+        operations.sort_by_key(|operation| std::cmp::Reverse(operation.parts.total_ns()));
         FileTime { path, operations }
     };
     let mut files: Vec<FileTime> = sums.into_iter().map(file).collect();
@@ -203,7 +201,7 @@ pub(crate) fn slowest_files(sums: impl IntoIterator<Item = (String, Operations)>
     let total = |file: &FileTime| {
         file.operations.iter().map(|operation| operation.parts.total_ns()).fold(0, u64::saturating_add)
     };
-    files.order_by(|a, b| total(b).cmp(&total(a)).then_with(|| a.path.cmp(&b.path)));
+    files.sort_by(|a, b| total(b).cmp(&total(a)).then_with(|| a.path.cmp(&b.path)));
     files
 }
 

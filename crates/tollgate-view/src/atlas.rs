@@ -1,7 +1,6 @@
 //! Kernels side by side: a case a row, a kernel a column, each count compared with that of the kernel before.
 
 use tollgate_model::compare::Verdict;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::versus::{INSTRUCTIONS, least_difference};
 use tollgate_model::{Case, Unit};
 
@@ -90,7 +89,7 @@ impl<'a> Atlas<'a> {
     pub(crate) fn changed(&self) -> Vec<&KernelsRow<'a>> {
         let mut rows: Vec<(f64, &KernelsRow)> =
             self.rows.iter().filter_map(|row| Some((row.largest()?.1.size(), row))).collect();
-        rows.order_by(|one, another| another.0.total_cmp(&one.0));
+        rows.sort_by(|one, another| another.0.total_cmp(&one.0));
         rows.into_iter().map(|(_, row)| row).collect()
     }
 

@@ -1,7 +1,6 @@
 //! Two executions side by side: the parts of the difference of their real times, and the calls that account for it.
 
 use serde::Serialize;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::blame::{self, Account, Blame, Difference, Part};
 use tollgate_model::traced::{Backend, Parts, TimesFrom};
 use tollgate_model::{Case, Measured, Params, RunId, Traced};
@@ -82,7 +81,7 @@ impl<'a> Held<'a> {
         let [base, other] = self.accounts();
         let parts = self.parts().into_iter().map(|(part, line)| (self.part(part), line.difference));
         let mut parts: Vec<(&str, i64)> = parts.filter(|(_, difference)| *difference != 0).collect();
-        parts.order_by_key(|(_, difference)| std::cmp::Reverse(difference.unsigned_abs()));
+        parts.sort_by_key(|(_, difference)| std::cmp::Reverse(difference.unsigned_abs()));
         let part = |(name, difference): &(&str, i64)| format!("{name} {}", text::difference(*difference));
         let parts: Vec<String> = parts.iter().map(part).collect();
         let [base, other] = [base.real, other.real].map(text::time);
@@ -251,7 +250,7 @@ fn in_words(call: &Difference) -> String {
         ("runnable", blame::less(other.runqueue_ns, base.runqueue_ns)),
         ("off", blame::less(other.unknown_ns, base.unknown_ns)),
     ];
-    parts.order_by_key(|(_, ns)| std::cmp::Reverse(ns.unsigned_abs()));
+    parts.sort_by_key(|(_, ns)| std::cmp::Reverse(ns.unsigned_abs()));
     let largest = parts.iter().filter(|(_, ns)| *ns != 0).take(2);
     largest.map(|(name, ns)| format!("{name} {}", text::difference(*ns))).collect::<Vec<String>>().join(", ")
 }

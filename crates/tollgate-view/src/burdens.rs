@@ -2,7 +2,6 @@
 //! ([`tollgate_inspect::effect`]) and with the benchmark, by type.
 
 use tollgate_inspect::is_named;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Case, Fact, FactValue, Facts};
 
 use crate::causes;
@@ -46,7 +45,7 @@ fn among(facts: &Facts, is_meant: impl Fn(&str) -> bool) -> Vec<Burden> {
             Some((weight, Burden { fact: name.clone(), state }))
         })
         .collect();
-    burdens.order_by(|(one, a), (other, b)| one.cmp(other).then_with(|| a.state.cmp(&b.state)));
+    burdens.sort_by(|(one, a), (other, b)| one.cmp(other).then_with(|| a.state.cmp(&b.state)));
     // Several vulnerabilities share a mitigation, several marks a layer.
     burdens.dedup_by(|(_, later), (_, earlier)| later.state == earlier.state);
     burdens.into_iter().map(|(_, burden)| burden).collect()

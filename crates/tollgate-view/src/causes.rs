@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use tollgate_model::compare::FactDifference;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Boundary, Case, Effect};
 use tollgate_suites::Benchmark;
 
@@ -33,7 +32,7 @@ const LAYERS: [&str; 1] = ["container.layers"];
 /// everything, then those without a known effect.
 pub fn sort<'a>(facts: &mut [FactDifference], differing: impl Iterator<Item = &'a Case>) {
     let crossed = crossed(differing);
-    facts.order_by_key(|fact| match tollgate_inspect::effect(&fact.name) {
+    facts.sort_by_key(|fact| match tollgate_inspect::effect(&fact.name) {
         Some(effect) if !effect.is_general() && effect.reach.meets(crossed.iter().copied()) => {
             // A layer affects a latency by what it sets, which other facts name.
             u8::from(LAYERS.contains(&fact.name.as_str()))

@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use tollgate_model::compare::{self, FactDifference, NotCompared, Verdict};
 use tollgate_model::run::Part;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::beginning;
 use tollgate_model::versus::Command;
 use tollgate_model::{Case, Effect, Fact, Measured, Run, Unit};
@@ -232,7 +231,7 @@ impl<'a> Comparison<'a> {
     /// The rows with a significant difference, the largest first.
     pub fn changed(&self) -> Vec<&ComparedRow<'a>> {
         let mut rows: Vec<_> = self.rows.iter().filter(|row| row.result.verdict.is_difference()).collect();
-        rows.order_by(|one, another| another.size().total_cmp(&one.size()));
+        rows.sort_by(|one, another| another.size().total_cmp(&one.size()));
         rows
     }
 

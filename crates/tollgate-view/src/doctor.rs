@@ -1,7 +1,6 @@
 //! The checks of an environment, as `tollgate doctor` prints them.
 
 use serde::Serialize;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_output::table::{Look, Table, paragraph};
 
 use crate::export::word;
@@ -22,7 +21,7 @@ impl Diagnosis {
     /// Every check, by a run that was made there.
     pub fn of(summary: &Summary) -> Self {
         let mut checks = health::checks(summary);
-        checks.order_by_key(|check| check.judged.given);
+        checks.sort_by_key(|check| check.judged.given);
         Self { fit: checks.iter().all(|check| check.judged.state != State::Poor), checks }
     }
 

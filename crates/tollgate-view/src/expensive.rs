@@ -6,7 +6,6 @@
 mod rules;
 
 use serde::{Serialize, Serializer};
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, Unit};
 use tollgate_output::figures;
@@ -44,7 +43,7 @@ fn names<S: Serializer>(cases: &[Case], serializer: S) -> Result<S::Ok, S::Error
 /// The expensive things, the most expensive first, behind the system call that all is compared with.
 pub fn expenses(summary: &Summary) -> Vec<Expense> {
     let mut all = rules::all(summary);
-    all.order_by(|one, other| other.rank.total_cmp(&one.rank));
+    all.sort_by(|one, other| other.rank.total_cmp(&one.rank));
     all
 }
 

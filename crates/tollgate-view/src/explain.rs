@@ -9,7 +9,6 @@ use std::borrow::Cow;
 
 use tollgate_engine::{Timed, Topology};
 use tollgate_model::measurement::pairs;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::stats::quantile;
 use tollgate_model::{Case, Effect, Fact, Facts, Reach};
 use tollgate_output::figures;
@@ -304,9 +303,9 @@ fn affecting(facts: &Facts, case: &Case, width: usize) -> String {
     let mut text = heading("Affects it on this machine", width);
     let (mut burdens, mut others): (Vec<&Reaching>, Vec<&Reaching>) =
         known.iter().partition(|(name, ..)| place(name).is_some());
-    burdens.order_by_key(|(name, ..)| place(name));
+    burdens.sort_by_key(|(name, ..)| place(name));
     // What affects few boundaries says more about one of them.
-    others.order_by_key(|(.., effect)| match effect.reach {
+    others.sort_by_key(|(.., effect)| match effect.reach {
         Reach::Boundaries(boundaries) => boundaries.len(),
         Reach::Everything => usize::MAX,
     });

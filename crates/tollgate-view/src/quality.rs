@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::Serialize;
 use tollgate_model::estimate::CONFIDENCE;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::stats::{self, median, quantile};
 use tollgate_output::figures::{count, percent};
 
@@ -84,7 +83,7 @@ pub fn of(summary: &Summary) -> Quality {
         format!("{} of {} processes disturbed, left out", left_out.disturbed, left_out.of)
     });
     reasons.extend(disturbances(summary));
-    reasons.order_by_key(|(grade, _)| std::cmp::Reverse(*grade));
+    reasons.sort_by_key(|(grade, _)| std::cmp::Reverse(*grade));
     let grade = reasons.first().map_or(Grade::Good, |(grade, _)| *grade);
     Quality { grade, reasons: reasons.into_iter().map(|(_, reason)| reason).collect() }
 }

@@ -7,7 +7,6 @@ pub mod json;
 mod starts;
 pub mod text;
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Case, Part, Run, RunId};
 
 use crate::compare::columns::Sides;
@@ -46,7 +45,7 @@ impl<'a> Session<'a> {
     pub fn above(runs: &'a [Run], asked: f64) -> Option<Self> {
         let mut parts: Vec<(&Part, &Run)> =
             runs.iter().map(|run| Some((run.session.as_ref()?, run))).collect::<Option<_>>()?;
-        parts.order_by_key(|(part, run)| (part.place, &run.id));
+        parts.sort_by_key(|(part, run)| (part.place, &run.id));
         parts.dedup_by_key(|(_, run)| &run.id);
         let (first, base) = *parts.first()?;
         if parts.iter().any(|(part, _)| part.id != first.id) {

@@ -1,7 +1,6 @@
 //! `tollgate config`: the values of configuration files that count, and where each comes from.
 
 use serde::Serialize;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_output::table::{Look, Table};
 
 use crate::args::{ConfigurationArgs, Format};
@@ -98,7 +97,7 @@ fn records(read: &Configuration) -> Vec<SettingRecord> {
         why: one.refused.clone().unwrap_or_default(),
     });
     let mut records: Vec<SettingRecord> = settings.chain(refused).chain(environments).collect();
-    records.order_by(|a, b| (&a.table, &a.key).cmp(&(&b.table, &b.key)));
+    records.sort_by(|a, b| (&a.table, &a.key).cmp(&(&b.table, &b.key)));
     records
 }
 

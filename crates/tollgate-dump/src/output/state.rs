@@ -1,6 +1,5 @@
 //! The decoded parts of a state: the entries of its tables, its TSS and its registers, and the bytes that lie in no table.
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_x86::{
     Descriptor, DescriptorKind, Gate, Msr, Selector, SystemKind, Tss32, Tss64, WideDescriptor, WideGate,
     Width,
@@ -47,7 +46,7 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
         gdt.iter().all(|entry| !covers(entry.selector, entry.bytes.value.len(), **selector))
     });
     items.extend(text.filter_map(|selector| explained(state, *selector, width)));
-    items.order_by_key(|item| item.selector().map(|selector| selector.0));
+    items.sort_by_key(|item| item.selector().map(|selector| selector.0));
     items.extend(state.vectors().into_iter().map(|(at, segment, offset)| Item::Vector(at, segment, offset)));
     let idt = state.idt(width);
     items.extend(idt.iter().filter_map(|entry| gate(entry.vector, &entry.bytes.value, width)));

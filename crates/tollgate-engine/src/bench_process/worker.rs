@@ -15,7 +15,6 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Boundary, Params};
 use tollgate_os::process::die_with_parent;
 
@@ -239,7 +238,7 @@ impl Bench<'_> {
             (self.find)(&order.benchmark).is_some_and(|benchmark| (benchmark.forks)(&order.params))
         };
         let mut order: Vec<usize> = (0..orders.len()).collect();
-        order.order_by_key(|&index| !forks(&orders[index]));
+        order.sort_by_key(|&index| !forks(&orders[index]));
         order
     }
 
@@ -445,7 +444,7 @@ impl RoundRunner<'_> {
             if shared.rounds() == 0 {
                 // All are due in the first round; long batches come last, in case the time is short.
                 let orders = self.orders;
-                self.instances.order_by_key(|ready| orders[ready.index].stride);
+                self.instances.sort_by_key(|ready| orders[ready.index].stride);
             }
             match self.round(Some(shared.rounds()), deadline) {
                 RoundEnd::Whole => shared.finish_round(),

@@ -3,7 +3,6 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_os::{affinity, process::Child, rusage::Usage};
 
 use crate::refusal::Result;
@@ -21,7 +20,7 @@ pub fn others(allowed: &[usize]) -> Vec<usize> {
     let siblings = siblings.map(|text| parse_list(&text)).unwrap_or_default();
     let mut others = allowed.to_vec();
     others.retain(|&cpu| cpu != home);
-    others.order_by_key(|&cpu| (siblings.contains(&cpu), cpu < home, cpu));
+    others.sort_by_key(|&cpu| (siblings.contains(&cpu), cpu < home, cpu));
     others
 }
 

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fs, thread};
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_os::cpuid::cpuid;
 
 use crate::machine::cpu;
@@ -130,7 +129,7 @@ fn around(allowed: &[usize], home: Option<usize>, threads: &[usize]) -> BTreeSet
     const NEAREST: usize = 32;
     const EVENLY: usize = 32;
     let mut by_distance = allowed.to_vec();
-    by_distance.order_by_key(|&cpu| home.map_or(0, |home| cpu.abs_diff(home)));
+    by_distance.sort_by_key(|&cpu| home.map_or(0, |home| cpu.abs_diff(home)));
     let mut some: BTreeSet<usize> = by_distance.into_iter().take(NEAREST).collect();
     some.extend(evenly(allowed, EVENLY));
     some.extend(evenly(allowed, MOST_PAIRED));

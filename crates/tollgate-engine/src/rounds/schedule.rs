@@ -18,7 +18,6 @@ use tollgate_model::ParamValue;
 use tollgate_model::estimate::ENOUGH_PROCESSES;
 use tollgate_model::measurement::{Case, Measurement, Params};
 use tollgate_model::own::EMPTY_LOOP;
-use tollgate_model::sorting::Ordered as _;
 
 use crate::bench_process::own::OWN_BENCHMARKS;
 use crate::bench_process::record::{InstanceRecord, ProcessRecord};
@@ -171,7 +170,7 @@ impl Schedule {
     fn magnitudes(&self, mut cases: Vec<usize>) -> Vec<Vec<usize>> {
         const FAR: u64 = 4;
         let operations = |index: usize| self.cases[index].operations_alone();
-        cases.order_by_key(|&index| operations(index));
+        cases.sort_by_key(|&index| operations(index));
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for index in cases {
             let fits = |group: &&mut Vec<usize>| {
@@ -256,7 +255,7 @@ impl Schedule {
     pub fn waiting(&self) -> BatchOrder {
         let mut waiting = self.indices(&State::Waiting);
         let is_later = |state: &CaseState| (state.decides(), state.headline.is_none());
-        waiting.order_by_key(|&index| is_later(&self.cases[index]));
+        waiting.sort_by_key(|&index| is_later(&self.cases[index]));
         self.batch_order(waiting.into_iter().map(|index| (index, 1)).collect())
     }
 
@@ -283,7 +282,7 @@ impl Schedule {
         let alike = |fixture: Vec<usize>| (self.turn(&fixture), self.begin_of(&fixture), fixture);
         let mut fixtures: Vec<(Turn, Duration, Vec<usize>)> =
             self.fixtures().into_iter().map(alike).collect();
-        fixtures.order_by_key(|(turn, begin, _)| (*turn, *begin));
+        fixtures.sort_by_key(|(turn, begin, _)| (*turn, *begin));
         // None begins while others have begun and need more: all would end with too few.
         if fixtures.iter().any(|(turn, ..)| *turn == Turn::Begun) {
             fixtures.retain(|(turn, ..)| !matches!(turn, Turn::Headline | Turn::New));

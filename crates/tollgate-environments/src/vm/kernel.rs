@@ -6,7 +6,6 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::excerpt;
 use tollgate_os::paths::{PathError, open_regular, read_regular};
 
@@ -145,7 +144,7 @@ impl Kernels {
                 Err(why) => left_out.push(format!("{}: {why}", file.display())),
             }
         }
-        found.order_by(Kernel::by_age);
+        found.sort_by(Kernel::by_age);
         left_out.sort_unstable();
         Ok(Self { found: found.into_iter().map(|kernel| (kernel.release, kernel.file)).collect(), left_out })
     }

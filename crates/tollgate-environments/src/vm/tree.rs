@@ -12,7 +12,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_os::paths::open_regular;
 
 use super::initramfs::Initramfs;
@@ -210,7 +209,7 @@ impl Tree {
             return Ok(());
         }
         let mut files: Vec<(u64, &Path)> = self.contents().map(|(path, size)| (size, path)).collect();
-        files.order_by(|a, b| b.cmp(a));
+        files.sort_by(|a, b| b.cmp(a));
         let largest = files.iter().take(NAMED);
         let largest: Vec<String> =
             largest.map(|(size, path)| format!("{} ({})", path.display(), bytes(*size))).collect();

@@ -1,7 +1,5 @@
 //! Which regions move together: the difference between two addresses has bits of its own, or none. Pure.
 
-use tollgate_model::sorting::Ordered as _;
-
 use super::Region;
 use super::spread::{Bits, Spread};
 
@@ -80,7 +78,7 @@ fn links(firsts: &[&Track]) -> Vec<Link> {
             }
         }
     }
-    near.order_by(|a, b| a.2.total_cmp(&b.2));
+    near.sort_by(|a, b| a.2.total_cmp(&b.2));
     let mut piece: Vec<usize> = (0..firsts.len()).collect();
     let mut links = Vec::new();
     for (earlier, later, bits) in near {

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use tollgate_model::Unknown;
-use tollgate_model::sorting::Ordered as _;
 
 use crate::machine::{Answer, Found, Machine, found};
 use crate::text::kernel_symbol;
@@ -157,7 +156,7 @@ fn both(linked: &BTreeMap<&str, Option<u64>>, now: &str) -> Result<Symbol, NoSym
         .collect();
     let rank =
         |name: &str| PREFERRED.iter().position(|preferred| *preferred == name).unwrap_or(PREFERRED.len());
-    pairs.order_by_key(|&(name, _, linked)| (rank(name), linked));
+    pairs.sort_by_key(|&(name, _, linked)| (rank(name), linked));
     let &(name, now, linked) = pairs.first().ok_or(NoSymbol::None)?;
     let symbol = Symbol { name: name.to_owned(), now, linked, agree: pairs.len() };
     let differs = pairs.iter().find(|(_, now, linked)| now.wrapping_sub(*linked) != symbol.distance());

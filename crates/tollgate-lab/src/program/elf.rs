@@ -5,8 +5,6 @@
 #[cfg(test)]
 mod tests;
 
-use tollgate_model::sorting::Ordered as _;
-
 use super::{ADDRESSES, MAX_MEMORY, Program, Rights, Segment};
 
 /// Program headers that are looked at.
@@ -114,7 +112,7 @@ pub(super) fn read(name: &str, file: &[u8]) -> Result<Program, ElfError> {
             _ => {}
         }
     }
-    segments.order_by_key(|segment| segment.address);
+    segments.sort_by_key(|segment| segment.address);
     let entry = file.entry()?;
     expect_apart(&segments)?;
     if !segments.iter().any(|segment| segment.rights.execute && segment.holds(entry)) {

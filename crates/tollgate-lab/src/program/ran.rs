@@ -1,7 +1,5 @@
 //! What came of programs: their output, and how each thread of control ended, from the kernel's records.
 
-use tollgate_model::sorting::Ordered as _;
-
 use crate::guest::{self, Complaint, Place, Record, Report, Serial, Text, Thread};
 use crate::interpreter::written;
 use crate::{EngineNote, Output, Provenance};
@@ -137,7 +135,7 @@ impl Ran {
             ran.cut_short = Some("the guest ended before its programs".to_owned());
         }
         for controls in &mut ran.programs {
-            controls.order_by_key(|control| control.number);
+            controls.sort_by_key(|control| control.number);
         }
         ran
     }

@@ -8,7 +8,6 @@ use super::turns::Turns;
 use crate::estimate::Level;
 use crate::measurement::{Measured, Unit};
 use crate::own::{CONTROL, RAW_LOOP};
-use crate::sorting::Ordered as _;
 use crate::stats::{self, Interval};
 
 /// The smallest threshold: no smaller difference is significant.
@@ -84,7 +83,7 @@ fn without_levels(logs: &[f64]) -> Vec<f64> {
     const MUCH_WIDER: f64 = 3.0;
     let sorted = stats::sorted(logs);
     let mut gaps: Vec<(f64, usize)> = sorted.windows(2).map(|pair| pair[1] - pair[0]).zip(1..).collect();
-    gaps.order_by(|one, another| another.0.total_cmp(&one.0));
+    gaps.sort_by(|one, another| another.0.total_cmp(&one.0));
     let [(widest, at), (second, _), ..] = gaps[..] else { return logs.to_vec() };
     let (lower, upper) = sorted.split_at(at);
     match (stats::median(lower), stats::median(upper)) {

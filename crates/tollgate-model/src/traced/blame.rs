@@ -12,8 +12,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::sorting::Ordered as _;
-
 use super::{Backend, Call, Parts, Traced};
 
 /// The real time of an execution, by its parts; in nanoseconds. The others sum to `real`.
@@ -117,7 +115,7 @@ pub fn less(a: u64, b: u64) -> i64 {
 /// The repetition whose real time is the median; of an even number the lower of the two in the middle.
 pub fn median(repetitions: &[Traced]) -> Option<&Traced> {
     let mut sorted: Vec<&Traced> = repetitions.iter().collect();
-    sorted.order_by_key(|traced| traced.wall_ns);
+    sorted.sort_by_key(|traced| traced.wall_ns);
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
@@ -269,7 +267,7 @@ pub fn differences(base: &Blame, other: &Blame) -> Vec<Difference> {
         }
     }
     let mut differences: Vec<Difference> = joined.into_values().collect();
-    differences.order_by_key(|difference| Reverse(difference.total_ns().unsigned_abs()));
+    differences.sort_by_key(|difference| Reverse(difference.total_ns().unsigned_abs()));
     differences
 }
 

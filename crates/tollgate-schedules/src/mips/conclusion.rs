@@ -1,7 +1,5 @@
 //! The outcome of a schedule, in one sentence.
 
-use tollgate_model::sorting::Ordered as _;
-
 use crate::counterexample::Step;
 use crate::search::Harm;
 
@@ -39,7 +37,7 @@ impl<const N: usize> Ending<'_, N> {
         let word = shared.unwrap_or(0);
         let mut holders: Vec<u8> = self.state.holders(word).map(|who| who as u8).collect();
         // In the order in which they stored.
-        holders.order_by_key(|&who| self.stored(who, word));
+        holders.sort_by_key(|&who| self.stored(who, word));
         let (Some(&first), Some(&second)) = (holders.first(), holders.get(1)) else {
             return "Two hold the lock.".to_owned();
         };

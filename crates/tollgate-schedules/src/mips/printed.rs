@@ -3,8 +3,6 @@
 //! A program that an assembler takes is taken as it stands. What is read otherwise than it is written is a correction, and is
 //! listed with the result.
 
-use tollgate_model::sorting::Ordered as _;
-
 use crate::subject::Correction;
 
 use super::lines::{Lines, Slots, Statement, is_name, is_word};
@@ -171,7 +169,7 @@ pub(super) fn correct(lines: &mut Lines<'_>, corrections: &mut Vec<Correction>) 
     }
     name_start(lines, corrections);
     add_slots(lines, corrections, printed);
-    corrections.order_by_key(|correction| correction.line);
+    corrections.sort_by_key(|correction| correction.line);
 }
 
 /// Spells an instruction as the model's assembler does. Returns what was changed, where that is more than a spelling of

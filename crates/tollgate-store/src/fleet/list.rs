@@ -4,8 +4,6 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use tollgate_model::sorting::Ordered as _;
-
 use super::contents::{Contents, ContentsError, Rows};
 
 /// What is there.
@@ -84,7 +82,7 @@ pub fn list(directory: &Path) -> Result<Listed, ContentsError> {
             }
         })
         .collect();
-    runs.order_by(|a, b| {
+    runs.sort_by(|a, b| {
         (&a.date, &a.machine, &a.kernel, &a.id).cmp(&(&b.date, &b.machine, &b.kernel, &b.id))
     });
     Ok(Listed {

@@ -9,7 +9,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
-use tollgate_model::sorting::Ordered as _;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// A pipe without a writer must not hold us up.
@@ -58,7 +57,7 @@ impl Tree {
                 size: u64::try_from(stat.st_size).unwrap_or(0),
             });
         }
-        entries.order_by(|a, b| a.name.cmp(&b.name));
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Fact, Traced, traced::Backend};
 use tollgate_trace::Choice;
 
@@ -18,7 +17,7 @@ pub(super) fn by_size(cases: &[Chosen]) -> Vec<Vec<usize>> {
     let of_size = |size: Size| {
         let is_of = |case: &usize| size_of(&cases[*case].1).unwrap_or_default() == size;
         let mut of_size: Vec<usize> = (0..cases.len()).filter(is_of).collect();
-        of_size.order_by_key(|&case| guess(&cases[case]));
+        of_size.sort_by_key(|&case| guess(&cases[case]));
         of_size
     };
     Size::ALL.into_iter().map(of_size).filter(|of_size| !of_size.is_empty()).collect()

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::{commands_a_reader, plainly};
 use tollgate_model::traced::{Blocked, MOST_ENTRIES, WokenBy};
 
@@ -90,10 +89,10 @@ impl Blocks {
             }
         }
         let mut blocked: Vec<Blocked> = sums.into_iter().map(|(cause, sum)| cause.with(sum)).collect();
-        blocked.order_by_key(|one| std::cmp::Reverse(one.total_ns));
+        blocked.sort_by_key(|one| std::cmp::Reverse(one.total_ns));
         blocked.truncate(MOST_ENTRIES);
         let mut folded: Vec<(String, u64)> = folded.into_iter().collect();
-        folded.order_by_key(|line| std::cmp::Reverse(line.1));
+        folded.sort_by_key(|line| std::cmp::Reverse(line.1));
         Ok((blocked, folded))
     }
 }

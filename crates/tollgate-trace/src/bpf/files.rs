@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::{fs, path::Path};
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::{FileTime, MOST_ENTRIES, Misaligned, Missed};
 
 use super::layout::{
@@ -57,7 +56,7 @@ pub(super) fn times(
             }
         })
     });
-    misaligned.order_by(|a: &Misaligned, b| {
+    misaligned.sort_by(|a: &Misaligned, b| {
         b.count.cmp(&a.count).then_with(|| (&a.path, &a.call).cmp(&(&b.path, &b.call)))
     });
     if read.is_err() {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use tollgate_model::Traced;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::{Blocked, WokenBy};
 use tollgate_output::table::{Look, Table, paragraph};
 
@@ -62,7 +61,7 @@ fn groups(blocked: &[Blocked]) -> Vec<Group<'_>> {
         group.total_ns = group.total_ns.saturating_add(one.total_ns);
     }
     let mut groups: Vec<Group> = groups.into_values().collect();
-    groups.order_by_key(|group| std::cmp::Reverse(group.total_ns));
+    groups.sort_by_key(|group| std::cmp::Reverse(group.total_ns));
     groups
 }
 

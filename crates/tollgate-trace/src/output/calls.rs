@@ -1,7 +1,6 @@
 //! The table of system calls: working calls first, then blocking calls, then the time outside of calls.
 
 use tollgate_model::Traced;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::Call;
 use tollgate_output::column::Columns;
 use tollgate_output::table::{Look, Table};
@@ -17,7 +16,7 @@ const DISTRIBUTION: [&str; 4] = ["p50_s", "p99_s", "max_s", "mean_s"];
 /// The calls of an execution, the slowest first: working calls, and blocking calls.
 pub fn ranked(traced: &Traced) -> [Vec<&Call>; 2] {
     let mut calls: Vec<&Call> = traced.calls.iter().collect();
-    calls.order_by_key(|call| std::cmp::Reverse(call.total_ns));
+    calls.sort_by_key(|call| std::cmp::Reverse(call.total_ns));
     let (waiting, working) = calls.into_iter().partition(|call| is_blocking(call));
     [working, waiting]
 }

@@ -1,7 +1,6 @@
 //! Time by file and operation.
 
 use tollgate_model::Traced;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::{FileOperation, FileTime, Parts};
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table};
@@ -14,7 +13,7 @@ const MOST_OPERATIONS: usize = 6;
 /// The table.
 pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     let mut files: Vec<(&FileTime, Parts)> = traced.files.iter().map(|file| (file, parts(file))).collect();
-    files.order_by_key(|(_, parts)| std::cmp::Reverse(parts.total_ns()));
+    files.sort_by_key(|(_, parts)| std::cmp::Reverse(parts.total_ns()));
     let mut table = Table::new(&["file", "total", "cpu", "disk", "other waiting"]).with_dispensable(1);
     let longest = (width / 2).clamp(24, 60);
     for (file, parts) in files.iter().take(top) {

@@ -2,7 +2,6 @@
 
 use crate::keys::{ENDING, Key, PATIENCE, SIZE, Session};
 use serde::Serialize;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::Backend;
 use tollgate_model::{Unit, stats};
 use tollgate_output::figures;
@@ -151,7 +150,7 @@ impl KeysRecord {
             .numbered()
             .filter_map(|(number, key)| Some((key.screen_ns?, format!("{number} ({})", key.key))))
             .collect();
-        all.order_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+        all.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
         let shown =
             |(ns, key): (u64, String)| format!("{key} {}", figures::estimate(ns as f64, Unit::Nanoseconds));
         all.into_iter().take(SHOWN).map(shown).collect()

@@ -1,7 +1,6 @@
 //! The slowest processes.
 
 use tollgate_model::Traced;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::{Call, Parts, Process};
 use tollgate_output::table::{Look, Table};
 
@@ -52,7 +51,7 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     let mut processes: Vec<(&Process, Parts)> =
         traced.tree.iter().map(|process| (process, parts(process))).collect();
     // By processor time, then by waiting.
-    processes.order_by_key(|(_, parts)| std::cmp::Reverse((parts.on_cpu_ns, parts.total_ns())));
+    processes.sort_by_key(|(_, parts)| std::cmp::Reverse((parts.on_cpu_ns, parts.total_ns())));
     let header = [&["process", "pid", "real"], time_columns(traced), &["calls", "top call"]].concat();
     let mut table = Table::new(&header).with_words(&["top call"]).with_dispensable(2);
     for (process, parts) in processes.iter().take(top) {

@@ -1,7 +1,6 @@
 //! How times, counts, commands and their ends are written.
 
 use tollgate_model::Unit;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::signal_name;
 use tollgate_model::traced::{Attached, Backend, Ended, Parts, Until};
 use tollgate_output::figures;
@@ -75,7 +74,7 @@ pub fn parts(parts: Parts) -> String {
         (runqueue_ns, "waiting for a processor"),
         (unknown_ns, "off the processor"),
     ];
-    named.order_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+    named.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
     let shown = named.iter().filter(|(ns, _)| *ns > 0);
     shown.map(|(ns, name)| format!("{name} {}", time(*ns))).collect::<Vec<String>>().join(", ")
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use tollgate_model::Traced;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::{Call, Parts, Process};
 use tollgate_output::table::{Look, Table, paragraph};
 
@@ -77,7 +76,7 @@ impl<'a> Forest<'a> {
         }
         let weight = |group: &[usize]| group.iter().map(|&at| self.weights[at]).fold(0, u64::saturating_add);
         let mut groups: Vec<Vec<usize>> = by_name.into_values().collect();
-        groups.order_by_key(|group| std::cmp::Reverse(weight(group)));
+        groups.sort_by_key(|group| std::cmp::Reverse(weight(group)));
         let hidden = groups.split_off(groups.len().min(level.top));
         let lines = groups.len() + usize::from(!hidden.is_empty());
         for (line, group) in groups.iter().enumerate() {

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::{fs, os::unix::fs::MetadataExt};
 
 use hashbrown::HashMap;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::{FileTime, MOST_ENTRIES, Misaligned, Parts};
 
 use super::sums::Key;
@@ -183,7 +182,7 @@ impl Files {
     /// Direct I/O that was refused, the most frequent first.
     pub fn take_misaligned(&mut self) -> Vec<Misaligned> {
         let mut all: Vec<Misaligned> = std::mem::take(&mut self.misaligned).into_values().collect();
-        all.order_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.path, &a.call).cmp(&(&b.path, &b.call))));
+        all.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.path, &a.call).cmp(&(&b.path, &b.call))));
         all
     }
 

@@ -9,7 +9,6 @@ use std::path::Path;
 use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64, Sym64};
 use object::{LittleEndian as LE, pod};
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_os::paths;
 
 use super::image::Image;
@@ -94,7 +93,7 @@ impl Functions {
         let (symbols, names) = (contents(symbols)?, contents(names)?);
         let mut functions: Vec<Function> =
             entries::<Sym64<LE>>(&symbols).iter().filter_map(|symbol| function(symbol, &names)).collect();
-        functions.order_by(|a, b| {
+        functions.sort_by(|a, b| {
             a.begin.cmp(&b.begin).then_with(|| preference(&a.name).cmp(&preference(&b.name)))
         });
         Some(Self { loads, functions })

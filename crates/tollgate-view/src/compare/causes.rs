@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 
 use tollgate_model::compare::FactDifference;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures::count;
 
 use super::facts::change;
@@ -36,7 +35,7 @@ impl<'a> Causes<'a> {
             }
         }
         // Those of one number keep the order of the comparison: the likeliest first.
-        shown.order_by_key(|(fact, rows)| (Reverse(*rows), fact.name != KERNEL));
+        shown.sort_by_key(|(fact, rows)| (Reverse(*rows), fact.name != KERNEL));
         let all = shown.len();
         let is_kernel = shown.first().is_some_and(|(fact, _)| fact.name == KERNEL);
         shown.truncate(if is_kernel { 1 } else { most });

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 
 use tollgate_model::compare::{ComparedCase, Verdict};
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::stats::Interval;
 use tollgate_model::{Case, RunId};
 use tollgate_output::column::{Column, Columns, ValueKind};
@@ -466,7 +465,7 @@ pub(crate) fn of_page<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
     let wide = of_wide_table(comparison);
     let keys = wide.iter().map(|column| column.key).chain(has_causes.then_some("causes"));
     let mut keys: Vec<&str> = keys.collect();
-    keys.order_by_key(|key| match *key {
+    keys.sort_by_key(|key| match *key {
         "case" => 0,
         "ratio" | "change" => 1,
         _ => 2,

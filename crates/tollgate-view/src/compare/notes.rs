@@ -2,7 +2,6 @@
 
 use tollgate_model::Case;
 use tollgate_model::compare::{Verdict, margin};
-use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures;
 
 use super::need::{self, Need};
@@ -72,7 +71,7 @@ fn inconclusive(comparison: &Comparison, is_helpful: bool) -> Option<String> {
         return None;
     }
     let mut halves: Vec<f64> = needs.iter().filter_map(|need| need.half).collect();
-    halves.order_by(f64::total_cmp);
+    halves.sort_by(f64::total_cmp);
     let ends = halves.first().zip(halves.last());
     let span = ends.map(|(least, most)| {
         let mut ends = [least, most].map(|half| format!("±{}", figures::percent(*half))).to_vec();
@@ -88,7 +87,7 @@ fn inconclusive(comparison: &Comparison, is_helpful: bool) -> Option<String> {
     let kind = |need: &Need| need.found.split(':').next().unwrap_or_default().to_owned();
     let others = needs.iter().filter(|need| need.half.is_none());
     let mut others = together(others.map(|need| (kind(need), ())));
-    others.order_by_key(|(_, all)| std::cmp::Reverse(all.len()));
+    others.sort_by_key(|(_, all)| std::cmp::Reverse(all.len()));
     reasons.extend(others.into_iter().take(2).map(|(kind, all)| {
         let with = if kind.starts_with("too few") { "with " } else { "" };
         format!("{} {with}{kind}", all.len())

@@ -1,7 +1,6 @@
 //! What is said of processor times, beside the verdicts by real time.
 
 use tollgate_model::compare::{ComparedCase, Verdict, crowd};
-use tollgate_model::sorting::Ordered as _;
 
 use super::columns::cpu_ratio;
 use super::sentences;
@@ -49,7 +48,7 @@ pub(crate) fn of_rows(comparison: &Comparison) -> Option<String> {
     let counts = Verdict::ALL.into_iter().filter(is_shown);
     let counts: Vec<String> = counts.map(|verdict| format!("{} {verdict}", number(verdict))).collect();
     let mut changed: Vec<_> = rows.iter().filter(|(_, cpu)| cpu.verdict.is_difference()).collect();
-    changed.order_by(|(_, one), (_, another)| another.ratio.ln().abs().total_cmp(&one.ratio.ln().abs()));
+    changed.sort_by(|(_, one), (_, another)| another.ratio.ln().abs().total_cmp(&one.ratio.ln().abs()));
     let more = changed.len().saturating_sub(MOST_NAMED);
     changed.truncate(MOST_NAMED);
     let mut named: Vec<String> =

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use tollgate_model::Case;
 use tollgate_model::compare::{FactDifference, NotCompared};
-use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures;
 use tollgate_output::table::Table;
 
@@ -28,10 +27,10 @@ pub(super) fn shown<'a, 'b>(
     let is_last = |row: &&ComparedRow| is_filtered && is_refused(row.case());
     let mut changed = comparison.changed();
     // Sorting leaves rows of equal keys in the order of their sizes.
-    changed.order_by_key(is_last);
+    changed.sort_by_key(is_last);
     let mut order: Vec<usize> = (0..changed.len()).collect();
     if changed.len() > room {
-        order.order_by_key(|at| {
+        order.sort_by_key(|at| {
             let case = changed[*at].case();
             let is_real = is_filtered && case.benchmark == REAL;
             (is_last(&changed[*at]), !is_real, !headlines.contains(&case.to_string()))
@@ -124,7 +123,7 @@ fn causes(comparison: &Comparison, row: &ComparedRow) -> Option<String> {
 pub(super) fn beside(comparison: &Comparison, headlines: &HashSet<String>, room: usize) -> (Table, usize) {
     let mut rows: Vec<&NotCompared> = comparison.not_compared.iter().collect();
     if rows.len() > room {
-        rows.order_by_key(|row| !headlines.contains(&row.case.to_string()));
+        rows.sort_by_key(|row| !headlines.contains(&row.case.to_string()));
         rows.truncate(room);
     }
     let sides = [comparison.base, comparison.other].map(Summary::of);

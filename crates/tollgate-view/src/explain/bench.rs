@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use tollgate_engine::benches::Asked;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::{clean, listed};
 use tollgate_output::table::{Table, heading, paragraph};
 
@@ -43,7 +42,7 @@ fn rows(asked: &[Asked]) -> Vec<Numbers<'_>> {
     let faults = (FAULTS, asked.iter().map(|one| one.faults).collect());
     let mut rows: Vec<Numbers> = calls.collect();
     let most = |numbers: &[f64]| numbers.iter().copied().fold(0.0, f64::max);
-    rows.order_by(|(_, one), (_, another)| most(another).total_cmp(&most(one)));
+    rows.sort_by(|(_, one), (_, another)| most(another).total_cmp(&most(one)));
     rows.push(faults);
     rows.retain(|(_, numbers)| most(numbers) >= LEAST);
     rows

@@ -1,6 +1,5 @@
 //! The slow-down by sharing, and the cache sizes at which the latency rises.
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::listed;
 use tollgate_model::{Case, ParamValue, Unit};
 use tollgate_output::figures;
@@ -48,7 +47,7 @@ pub(crate) struct SharingCurves {
 pub(crate) fn sharing_curves(summary: &Summary) -> Vec<SharingCurves> {
     let several = series(summary).into_iter().filter(|(_, points)| points.len() > 1);
     let curves = several.map(|(key, mut points)| {
-        points.order_by_key(|point| point.kib);
+        points.sort_by_key(|point| point.kib);
         let name = ["pair", "order", "page"].map(|name| value(&key, name));
         let slower = |point: &Sharing| {
             point.shared.estimate > point.alone.estimate && apart(point.shared.interval, point.alone.interval)
@@ -196,7 +195,7 @@ impl Curve {
                     Some((case.number("kib")? as f64, Known::of(figures)?, case.clone()))
                 })
                 .collect();
-            points.order_by(|a, b| a.0.total_cmp(&b.0));
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
             points
         };
         let huge = of("2m");

@@ -1,7 +1,6 @@
 //! Differences between environments: the benchmarks, and the facts that are known to affect those that differ.
 
 use tollgate_model::compare::Spread;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Effect, Fact};
 use tollgate_output::figures;
 
@@ -78,7 +77,7 @@ pub fn facts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
     }
     let mut ranked: Vec<(Reach, &str)> =
         names.into_iter().map(|name| (Reach::new(name, comparisons), name)).collect();
-    ranked.order_by_key(|(reach, _)| std::cmp::Reverse(reach.differing));
+    ranked.sort_by_key(|(reach, _)| std::cmp::Reverse(reach.differing));
     let (affecting, others): (Vec<_>, Vec<_>) =
         ranked.into_iter().partition(|(reach, _)| reach.effect.is_some());
     let row = |(reach, name): &(Reach, &str)| {

@@ -1,7 +1,6 @@
 //! Both modes of the bimodal cases.
 
 use tollgate_model::Case;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures;
 
 use super::panels::keys;
@@ -26,7 +25,7 @@ pub fn figure(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
     };
     let mut found: Vec<(&Case, f64)> =
         cases.iter().filter_map(|case| Some((*case, distance(case)?))).collect();
-    found.order_by(|(_, a), (_, b)| b.total_cmp(a));
+    found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     let rows = Rows::of_times(found.iter().take(MOST).map(|(case, _)| row(subjects, case)).collect())?;
     let more = match found.len().saturating_sub(MOST) {
         0 => String::new(),

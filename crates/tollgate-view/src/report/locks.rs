@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures;
 
 use super::panels::panels;
@@ -26,7 +25,7 @@ pub fn figure(subjects: &[Subject]) -> Option<Figure> {
         let gains = found.get(subject.look).filter(|gains| !gains.is_empty())?;
         let mut rows: Vec<PictureRow> = gains.iter().map(|(lock, gains)| row(lock, gains)).collect();
         let best = |row: &PictureRow| row.marks.iter().map(|mark| mark.at).fold(0.0, f64::max);
-        rows.order_by(|a, b| best(b).total_cmp(&best(a)));
+        rows.sort_by(|a, b| best(b).total_cmp(&best(a)));
         Some(Drawing::Rows(Rows { axis: axis.clone(), rows, level: Some(1.0), is_by_environment: false }))
     };
     let kinds = PROCESSORS

@@ -2,7 +2,6 @@
 
 use tollgate_model::Case;
 use tollgate_model::compare::Verdict;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures;
 
 use super::panels::keys;
@@ -52,7 +51,7 @@ pub fn figure(subjects: &[Subject], comparisons: &[Comparison]) -> Option<Figure
     let key = |compared: &Compared| {
         compared.first().map_or((9, 0.0), |row| (rank(row.result.verdict), -row.size()))
     };
-    all.order_by(|a, b| key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)));
+    all.sort_by(|a, b| key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)));
     let is_difference =
         |compared: &Compared| compared.first().is_some_and(|row| row.result.verdict.is_difference());
     let number = all.len();
@@ -129,7 +128,7 @@ pub(super) fn axis(ratios: impl Iterator<Item = f64>) -> Option<Axis> {
         let above = (0..9).flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power)));
         let mut ticks: Vec<f64> =
             above.flat_map(|at| [1.0 / at, at]).filter(|at| (least..=most).contains(at)).collect();
-        ticks.order_by(f64::total_cmp);
+        ticks.sort_by(f64::total_cmp);
         ticks.dedup();
         ticks
     };

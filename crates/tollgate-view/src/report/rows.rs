@@ -1,7 +1,6 @@
 //! The table of a suite's estimates, each with its evidence.
 
 use tollgate_model::measurement::pairs;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Case, Provenance};
 use tollgate_output::column::Columns;
 use tollgate_output::figures;
@@ -109,7 +108,7 @@ const EVIDENCE: [&str; 4] = ["samples", "ops_per_sample", "spread", "discarded"]
 /// The ratio stands beside the figure: on a narrow screen, whose tables are scrolled, it is seen.
 fn of_one<'a>(kind: RowKind) -> Columns<Shown<'a>> {
     let mut keys = [kind.keys(), &EVIDENCE].concat();
-    keys.order_by_key(|key| match *key {
+    keys.sort_by_key(|key| match *key {
         "median" | "count" => 0,
         "multiple" => 1,
         _ => 2,

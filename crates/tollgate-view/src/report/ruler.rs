@@ -2,7 +2,6 @@
 
 use tollgate_engine::{Headline, Section};
 use tollgate_model::Case;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures;
 
 use super::panels::keys;
@@ -54,7 +53,7 @@ pub fn figure(subjects: &[Subject]) -> Option<Figure> {
         let value = figures_of_all(subjects, case);
         rows.push((at, page::PictureRow { name: Text::label(&name), value, verdict: None, marks }, cells));
     }
-    rows.order_by(|(a, ..), (b, ..)| a.total_cmp(b));
+    rows.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
     let (rows, cells): (Vec<page::PictureRow>, Vec<_>) =
         rows.into_iter().map(|(_, row, cells)| (row, cells)).unzip();
     numbers.rows = cells;

@@ -1,6 +1,5 @@
 //! A run and its figures, one of several on a page.
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Case, Run, Unit};
 use tollgate_output::figures;
 
@@ -27,7 +26,7 @@ impl<'a> Subject<'a> {
         let mut order: Vec<&Run> = runs.iter().collect();
         let names = match session::is_one(runs) {
             true => {
-                order.order_by_key(|run| run.session.as_ref().map(|part| part.place));
+                order.sort_by_key(|run| run.session.as_ref().map(|part| part.place));
                 session::names(order.iter().copied())
             }
             false => names(runs),

@@ -1,7 +1,6 @@
 //! The rows of the first screen: the headline cases by section, and of a run of some suites whatever else fits.
 
 use tollgate_engine::{Headline, Section};
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::clean;
 use tollgate_model::{Case, Unit};
 use tollgate_output::figures;
@@ -259,7 +258,7 @@ pub(crate) fn headlines<'a>(summary: &'a Summary) -> Vec<(Section, &'a CaseRow<'
     let mut all: Vec<_> = marked
         .filter_map(|(benchmark, mark)| Some((mark.section, row_of(summary, benchmark, mark)?, mark)))
         .collect();
-    all.order_by_key(|(section, ..)| *section);
+    all.sort_by_key(|(section, ..)| *section);
     all
 }
 

@@ -1,6 +1,5 @@
 //! What the environments of a session are, and how they were measured.
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::clean;
 use tollgate_model::{Fact, FactValue, Facts, Run, versus};
 use tollgate_output::figures;
@@ -168,6 +167,6 @@ fn narrower(correlation: f64) -> f64 {
 /// The median.
 fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
-    values.order_by(f64::total_cmp);
+    values.sort_by(f64::total_cmp);
     tollgate_model::stats::quantile(&values, 0.5)
 }

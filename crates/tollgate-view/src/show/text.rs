@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use tollgate_model::measurement::Status;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::text::clean;
 use tollgate_model::{Case, Facts, Run, Unit, own};
 use tollgate_output::figures;
@@ -90,8 +89,8 @@ fn in_order<'a, 'b>(summary: &'b Summary<'a>, order: Option<Order>) -> Vec<Vec<&
         (Some(figures), _) => figures.bounded(),
     };
     match order {
-        Order::Name => rows.order_by_key(|row| row.case.to_string()),
-        Order::Latency | Order::Noise => rows.order_by(|one, other| key(other).total_cmp(&key(one))),
+        Order::Name => rows.sort_by_key(|row| row.case.to_string()),
+        Order::Latency | Order::Noise => rows.sort_by(|one, other| key(other).total_cmp(&key(one))),
     }
     vec![rows]
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tollgate_engine::session::{FunctionCount, UNASKED};
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::versus::{
     CALLS, COUNTED, FAULTS, FIRST, INSTRUCTIONS, ITERATIONS, KERNEL_INSTRUCTIONS, TICKS, USER_INSTRUCTIONS,
 };
@@ -83,7 +82,7 @@ pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, wid
     const MOST: usize = 20;
     let cells = cells::all(session);
     let mut rows = rows(lists);
-    rows.order_by_key(|row| std::cmp::Reverse((row.difference(), row.sides.first().copied())));
+    rows.sort_by_key(|row| std::cmp::Reverse((row.difference(), row.sides.first().copied())));
     let labels = cells.iter().map(|cell| Cow::Owned(cell.label.clone()));
     let last = match lists.len() {
         1 => vec!["rep"],

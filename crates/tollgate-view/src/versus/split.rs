@@ -7,7 +7,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::stats;
 use tollgate_model::traced::blame::{self, Account, Blame, Part, less};
 use tollgate_model::traced::{Backend, Parts};
@@ -228,7 +227,7 @@ fn calls(blames: &[[Blame; 2]]) -> Vec<Call> {
         }
     };
     let mut calls: Vec<Call> = all.into_iter().map(call).collect();
-    calls.order_by_key(|call| Reverse((call.line.difference.unsigned_abs(), call.line.sides[0])));
+    calls.sort_by_key(|call| Reverse((call.line.difference.unsigned_abs(), call.line.sides[0])));
     calls
 }
 

@@ -4,7 +4,6 @@ use tollgate_claims::{Config, Known};
 use tollgate_engine::Topology;
 use tollgate_environments::is_guest;
 use tollgate_inspect::{Machine, running_config};
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::{Case, Environment, Facts, Run};
 use tollgate_store::RunKind;
 use tollgate_store::kept::{Entry, kept};
@@ -82,7 +81,7 @@ pub fn runs(named: &[String]) -> Result<Vec<Run>, Failure> {
     }
     // A run of few cases, such as that of --check, has the figures that fuller ones have not; a guest's are not the machine's.
     let most = runs.iter().map(|run| run.measurements.len()).max().unwrap_or(0);
-    runs.order_by_key(|run| (is_of_guest(run), run.measurements.len() < most / 2));
+    runs.sort_by_key(|run| (is_of_guest(run), run.measurements.len() < most / 2));
     Ok(runs)
 }
 

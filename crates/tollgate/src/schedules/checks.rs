@@ -6,7 +6,6 @@ use std::thread;
 use std::time::Instant;
 
 use tollgate_inspect::Machine;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_output::figures;
 use tollgate_schedules::output::Outcome;
 use tollgate_schedules::subject::Wish;
@@ -50,7 +49,7 @@ pub fn check(subjects: &[Chosen], wish: Wish, states: usize) -> Result<Vec<Outco
         work();
     });
     let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    done.order_by_key(|(at, _)| *at);
+    done.sort_by_key(|(at, _)| *at);
     Ok(done.into_iter().map(|(_, outcome)| outcome).collect())
 }
 

@@ -22,7 +22,6 @@ use tollgate_engine::versus::{
 use tollgate_engine::versus::{Executor, Halt};
 use tollgate_environments::{Cleanup, Environment, EnvironmentError, Spec, Wanted, What};
 use tollgate_model::measurement::Outcome;
-use tollgate_model::sorting::Ordered as _;
 use tollgate_model::traced::{FileTime, Traced};
 use tollgate_model::versus::INSTRUCTIONS;
 use tollgate_model::{Fact, Facts, Part, RunId};
@@ -450,7 +449,7 @@ fn by_function(inside: &mut Inside) -> (Vec<FunctionCount>, Option<String>) {
         let file = file.or_else(|| Some(IN_NO_FILE.to_owned()));
         FunctionCount { name, file, instructions: count[0], repeated: count[1] }
     }));
-    all.order_by_key(|function| std::cmp::Reverse(function.instructions));
+    all.sort_by_key(|function| std::cmp::Reverse(function.instructions));
     (all, None)
 }
 

@@ -7,8 +7,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tollgate_model::sorting::Ordered as _;
-
 use super::agent_side::AgentSide;
 use super::connection::Gone;
 use super::execute::Remote;
@@ -235,7 +233,7 @@ fn counts(sums: &Sums, names: &BTreeMap<u64, String>) -> Vec<FunctionCount> {
         repeated,
     };
     let mut all: Vec<FunctionCount> = counts.into_iter().map(of).collect();
-    all.order_by_key(|function| std::cmp::Reverse(function.instructions));
+    all.sort_by_key(|function| std::cmp::Reverse(function.instructions));
     all
 }
 

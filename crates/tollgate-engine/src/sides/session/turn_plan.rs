@@ -8,7 +8,6 @@
 use std::time::Duration;
 
 use tollgate_alternation::drawn;
-use tollgate_model::sorting::Ordered as _;
 
 use crate::bench_process::worker::WARM_UP_PART;
 use tollgate_model::stats::random::Random;
@@ -65,7 +64,7 @@ pub fn turns(units: &[Unit], round: usize, random: &mut Random) -> Vec<Turn> {
     let mut due: Vec<&Unit> =
         drawn(units.iter().filter(|unit| round.is_multiple_of(unit.stride())).collect(), random);
     if round == 0 {
-        due.order_by_key(|unit| if unit.is_long() { unit.batch } else { Duration::ZERO });
+        due.sort_by_key(|unit| if unit.is_long() { unit.batch } else { Duration::ZERO });
     }
     let mut turns: Vec<Turn> = Vec::new();
     let mut filled = TURN;

@@ -7,8 +7,6 @@ mod condition;
 mod parts;
 mod table;
 
-use tollgate_model::sorting::Ordered as _;
-
 use crate::counterexample::Counterexample;
 use crate::search::{Harm, Limits, search};
 use crate::subject::{Checked, FinalState, Group, Rival, Setting, Subject, Unfit, Verdict, Wish};
@@ -135,9 +133,9 @@ impl Subject for Test {
         };
         let mut found = search(&machine, limits);
         // What the condition speaks of comes before a process that never finishes.
-        found.harms.order_by_key(|(harm, _)| *harm != Harm::Condition);
+        found.harms.sort_by_key(|(harm, _)| *harm != Harm::Condition);
         let mut outcomes: Vec<FinalState> = found.outcomes.iter().map(|state| self.outcome(state)).collect();
-        outcomes.order_by(|one, other| one.values.cmp(&other.values));
+        outcomes.sort_by(|one, other| one.values.cmp(&other.values));
         outcomes.dedup();
         let mut checked = Checked::new(&self.name, setting, found, |harm, schedule| {
             narrative::describe(&machine, &self.registers, harm, schedule)

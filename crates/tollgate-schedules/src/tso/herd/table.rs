@@ -1,7 +1,5 @@
 //! From the parts of a litmus test to its programs.
 
-use tollgate_model::sorting::Ordered as _;
-
 use super::super::formula::{Formula, Goal, Term};
 use super::super::program::{Place, Program};
 use super::super::state::{Initial, MOST};
@@ -62,7 +60,7 @@ pub(super) fn test(file: &str, text: &str) -> Result<Test, TextError> {
         };
     }
     threads.pointers_are_addresses(&names[0])?;
-    shown.order_by_key(|(term, _)| match *term {
+    shown.sort_by_key(|(term, _)| match *term {
         Term::Register(process, register) => (process, register),
         Term::Cell(address) => (u8::MAX, address),
     });
