@@ -155,7 +155,7 @@ const NETWORK: [(u64, &str); 16] = [
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     use super::*;
 

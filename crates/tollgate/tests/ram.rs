@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use common::{Home, entries, is_root, one_line, program, readable_copy, wait_for};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
-use serde_json::Value;
 
 /// Whether a device can be made here; the reason is printed where not.
 fn works(home: &Home) -> bool {
