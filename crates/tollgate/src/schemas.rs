@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
-use tollgate_view::{benchmarks, compare, doctor, ram, session, show, versus};
+use tollgate_view::{benchmarks, compare, doctor, session, show, versus};
 
 /// A document of a verb.
 struct Described {

@@ -10,7 +10,7 @@ use std::sync::atomic::{
     AtomicI64, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::{io, mem::offset_of, os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
+use std::{io, mem::offset_of, os::unix::fs::PermissionsExt, sync::Arc};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -371,6 +371,8 @@ fn map(file: Option<&OwnedFd>, instances: usize) -> io::Result<Arc<Mapping>> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::refusal::Refusal;
     use proptest::prelude::*;
