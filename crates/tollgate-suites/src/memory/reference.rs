@@ -154,7 +154,7 @@ fn a_load_takes_what_it_takes_in_a_loop_that_goes_on() {
     }
 }
 
-/// The table of docs/statistics.md.
+/// Prints every case beside its loop in C, as a table.
 #[test]
 #[ignore = "takes minutes; to be run by hand on a quiet machine: --ignored --nocapture a_table_of_memory"]
 fn a_table_of_memory_beside_loops_in_c() {
