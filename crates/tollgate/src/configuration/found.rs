@@ -32,8 +32,6 @@ const SHOWN: &[(&str, &str)] = &[
     ("lab", "format"),
     ("export", "format"),
     ("store.list", "format"),
-    ("store.check", "format"),
-    ("store.prune", "format"),
     ("doctor", "format"),
     ("environments", "format"),
     ("config", "format"),
