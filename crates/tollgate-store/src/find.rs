@@ -46,10 +46,8 @@ pub fn find_newest_of(
     benchmark: &str,
     is_meant: impl Fn(&Case) -> bool,
 ) -> Result<Option<Vec<Run>>, FindError> {
-    let of_benchmark = |case: &Case| case.benchmark == benchmark;
-    let rows: [(&dyn Fn(&Case) -> bool, bool); 4] =
-        [(&is_meant, true), (&is_meant, false), (&of_benchmark, true), (&of_benchmark, false)];
-    for (is_row, with_figure) in rows {
+    for (of_any_row, with_figure) in [(false, true), (false, false), (true, true), (true, false)] {
+        let is_row = |case: &Case| case.benchmark == benchmark && (of_any_row || is_meant(case));
         let has = |entry: &Entry| {
             entry.outline().is_ok_and(|outline| outline.has(benchmark, with_figure))
                 && entry.open().is_ok_and(|run| {

@@ -27,7 +27,7 @@ pub enum Workplace {
         /// For the engine.
         storage: Storage,
         /// Removed when it is dropped.
-        disk: RamDisk,
+        disk: Box<RamDisk>,
     },
     /// None, for this reason; cases that use files are skipped.
     Nowhere(String),
@@ -141,7 +141,7 @@ fn on_ram(on: &OnRam) -> Result<Workplace, Failure> {
 }
 
 fn made_on_ram(on: &OnRam) -> Result<Workplace, EnvironmentError> {
-    let disk = RamDisk::make(on, &memory(), &|| interrupt::requested().is_some())?;
+    let disk = Box::new(RamDisk::make(on, &memory(), &|| interrupt::requested().is_some())?);
     let (limits, by) = disk.limit();
     let storage = Storage { directory: disk.directory().clone(), limit: limits, by };
     Ok(Workplace::Memory { storage, disk })

@@ -64,7 +64,7 @@ impl Work for Checkout {
         fixture.home.run(&git(&["checkout", "-q", "-f", Version::First.tag()]), context)?;
         let old = SystemTime::UNIX_EPOCH + WRITTEN;
         for path in on_files("to list the tree", files(&repository, false))? {
-            let made_old = File::open(&repository.join(path)).and_then(|file| file.set_modified(old));
+            let made_old = File::open(repository.join(path)).and_then(|file| file.set_modified(old));
             on_files("utimensat(2)", made_old)?;
         }
         fixture.home.run(&git(&["update-index", "-q", "--refresh"]), context)

@@ -151,7 +151,7 @@ impl Home {
         let nowhere = || File::options().read(true).write(true).open("/dev/null");
         let input = on_files("open(2)", command.input.as_deref().map_or_else(nowhere, File::open))?;
         let output = on_files("open(2)", command.output.as_deref().map_or_else(nowhere, File::create))?;
-        let complaints = on_files("open(2)", File::create(&self.complaints()))?;
+        let complaints = on_files("open(2)", File::create(self.complaints()))?;
         let what = command.line();
         let settle = || {
             enter(&self.environment, &command.at, [&input, &output, &complaints].map(AsRawFd::as_raw_fd))?;

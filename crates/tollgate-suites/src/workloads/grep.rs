@@ -61,7 +61,7 @@ impl Work for Grep {
     }
 
     fn check(&self, fixture: &Tree, _: &mut RunContext) -> Step<String> {
-        let found = on_files("open(2)", File::open(&fixture.path_of("found")))?;
+        let found = on_files("open(2)", File::open(fixture.path_of("found")))?;
         let found = BufReader::new(found.take(MOST_BYTES)).split(b'\n').count() as u64;
         let expected = fixture.truth.marks;
         let wrong = format!("found {found} lines instead of {expected}");

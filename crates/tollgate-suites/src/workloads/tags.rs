@@ -74,7 +74,7 @@ impl Tags {
     /// Number of functions in the index. In a ctags file, `f` is the kind after a pattern and a tab; in cscope's, a
     /// line that begins with a tab and `$` defines a function (cscope's sources, invlib and build).
     fn functions(&self, fixture: &Tree) -> std::io::Result<u64> {
-        let mut lines = BufReader::new(File::open(&Self::table(fixture))?.take(MOST_BYTES));
+        let mut lines = BufReader::new(File::open(Self::table(fixture))?.take(MOST_BYTES));
         let (mut line, mut functions) = (Vec::new(), 0);
         while lines.read_until(b'\n', &mut line)? > 0 {
             functions += u64::from(match self {
