@@ -47,7 +47,7 @@ pub struct SessionArgs {
     /// What is undecided
     #[command(flatten)]
     pub undecided: UndecidedArgs,
-    /// With several environments: ignore smaller differences [default: 0.3%, of counted instructions 0%]
+    /// With several environments: ignore smaller differences [default: 1%, of counted instructions 0%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
 }

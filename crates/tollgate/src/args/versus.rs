@@ -232,7 +232,7 @@ pub struct ResultArgs {
     /// What is undecided
     #[command(flatten)]
     pub undecided: UndecidedArgs,
-    /// Ignore smaller differences [default: 0.3%, of counted instructions 0.2%]
+    /// Ignore smaller differences [default: 1%, of counted instructions 0.2%]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
     /// What --fail-on, --precision and --until-decided go by [default: real]; of guests that count instructions show one execution by
