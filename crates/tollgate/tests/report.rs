@@ -257,7 +257,7 @@ fn where_the_time_of_a_command_went_is_a_table() {
     let page = page(&[telling("openat")]);
     let cells = texts(&page, "td", "");
     let parts =
-        ["2.00 s", "900 ms", "300 ms", "100 ms", "200 ms", "500 ms", "0 ns", "openat 5.00 ms in 3 calls"];
+        ["2.00 s", "900 ms", "300 ms", "100 ms", "200 ms", "500 ms", "0.0 ns", "openat 5.00 ms in 3 calls"];
     assert!(cells.windows(parts.len()).any(|row| row == parts), "{cells:?}");
 }
 
