@@ -82,7 +82,7 @@ impl Image {
         Self { bytes }
     }
 
-    /// The image that runs the programs of `archive`, whose form docs/lab.md has under "Programs". The archive follows
+    /// The image that runs the programs of `archive`, whose form `program/archive.rs` has. The archive follows
     /// the kernel at a multiple of 4096. Whatever its bytes are, the kernel survives them.
     pub fn with_programs(parameters: &Parameters, archive: &[u8]) -> Self {
         let parameters = Parameters { command: Command::System, ..*parameters };

@@ -28,7 +28,7 @@
     .set .LWORDS_AT, 0x3fffe000     # where an option of the archive asks for it: a page that all programs share
     .set .LSPOILED, 0x3fffd000      # no page is here, ever (restart.s)
 
-# The archive; docs/lab.md, "Programs".
+# The archive; ../../program/archive.rs.
     .set .LARCHIVE_TOTAL, 8
     .set .LARCHIVE_COUNT, 12
     .set .LARCHIVE_OPTIONS, 16
