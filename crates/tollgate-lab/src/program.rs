@@ -4,7 +4,7 @@
 //! - `scan`: names the instructions that use registers the kernel does not keep, and those that LOCK makes invalid.
 //! - `archive`: the programs as the kernel reads them. `run`: runs them. `ran`: what came of it. `walk`: how a fault was delivered.
 //!
-//! docs/lab.md has the system calls.
+//! The system calls are in docs/lab/tollgate.h; docs/lab.md has an example.
 
 mod archive;
 mod assembler;

@@ -28,7 +28,7 @@
 .Ls_int80:
     ts_way 0x80
 
-# The engine has met an instruction that it does not know, in ring 3 (docs/lab.md, "Programs").
+# The engine has met an instruction that it does not know, in ring 3.
     .balign 16, 0x90
 .Ls_unknown:
     ts_way .LUNKNOWN
