@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use tollgate_model::Case;
-use tollgate_os::children::Inherited;
 
 use super::executor::{Attempt, Executor};
 use super::local::Local;
@@ -13,7 +12,6 @@ use crate::cases::fixture::Fixture;
 use crate::cases::plan::{Place, Plan};
 use crate::cases::run::Halt;
 use crate::cases::run::Progress;
-use crate::machine::group;
 use crate::machine::storage::Storage;
 use crate::refusal::Refusal;
 
@@ -23,8 +21,6 @@ pub(crate) struct Served {
     fixture: Option<Box<dyn Fixture>>,
     /// For each case of the preparation its place among those that this build knows.
     places: Vec<Option<usize>>,
-    /// The processes that were there before.
-    before: Option<Inherited>,
 }
 
 impl Served {
@@ -39,7 +35,6 @@ impl Served {
         find: fn(&str) -> Option<&'static Benchmark>,
         watch: &mut dyn FnMut(&Progress),
     ) -> Result<CommandAnswer, Halt> {
-        self.before.get_or_insert_with(Inherited::now);
         let plan = Plan { storage, ..Plan::within(Duration::ZERO) };
         let mut local = Local::new(&plan, Instant::now(), Place::default(), watch);
         local.fixture = self.fixture.take();
@@ -48,12 +43,9 @@ impl Served {
         answer
     }
 
-    /// Removes the fixture, and ends the processes that commands left.
+    /// Removes the fixture.
     pub fn end(&mut self) {
         self.fixture = None;
-        if let Some(before) = self.before.take() {
-            group::end_strays(&before);
-        }
     }
 
     fn answer(

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tollgate_model::text::said_by;
-use tollgate_os::children::Subreaper;
+use tollgate_os::children::{Inherited, Subreaper};
 
 use super::bench::Bench;
 use super::commands::AgentLine;
@@ -21,6 +21,7 @@ use crate::bench_process::frame::{self, Inbox};
 use crate::bench_process::supervisor::Isolation;
 use crate::bench_process::worker::Task;
 use crate::machine::ending::Ending;
+use crate::machine::group;
 use crate::machine::limits::Limits;
 use crate::machine::other_cpus::OtherCpus;
 use crate::machine::storage::Storage;
@@ -58,7 +59,33 @@ struct Agent<'a> {
     storage: Option<Result<Storage, String>>,
     bench: Option<Bench>,
     served: Served,
+    left: Left,
     _subreaper: Subreaper,
+}
+
+/// Processes that commands of workloads leave. They end with the fixture of the commands, when this process has no other children.
+#[derive(Default)]
+struct Left {
+    /// The processes that were there before.
+    before: Option<Inherited>,
+}
+
+impl Left {
+    fn begin(&mut self) {
+        self.before.get_or_insert_with(Inherited::now);
+    }
+
+    fn end(&mut self) {
+        if let Some(before) = self.before.take() {
+            group::end_strays(&before);
+        }
+    }
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 impl<'a> Agent<'a> {
@@ -82,6 +109,7 @@ impl<'a> Agent<'a> {
             storage: None,
             bench: None,
             served: Served::default(),
+            left: Left::default(),
             _subreaper: Subreaper::begin(),
         })
     }
@@ -179,11 +207,15 @@ impl<'a> Agent<'a> {
     fn command(&mut self, request: CommandRequest) -> io::Result<()> {
         (self.bench, self.other_cpus) = (None, None);
         let is_last = request == CommandRequest::Finish;
+        self.left.begin();
         let storage = self.storage.get_or_insert_with(|| (self.means.storage)()).clone();
         let mut line = AgentLine { streams: &mut self.streams, inbox: &mut self.inbox };
         line.work(|say| {
             let answer =
                 self.served.meet(request, storage, self.means.find, &mut |progress| say(&progress.what));
+            if is_last {
+                self.left.end();
+            }
             Ok(Answer::Command(answer?))
         })?;
         if is_last {
@@ -206,6 +238,7 @@ impl<'a> Agent<'a> {
         if moment == Moment::After {
             // Its maker may remove the directory now.
             self.served.end();
+            self.left.end();
             (self.bench, self.storage) = (None, None);
         }
         (self.means.facts)(moment)

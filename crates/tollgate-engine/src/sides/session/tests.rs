@@ -100,6 +100,13 @@ macro_rules! find_other {
     }};
 }
 
+/// In a process of its own: others of the test's program have children too.
+pub(super) fn alone(work: impl FnOnce() -> bool) {
+    let mut child = process::fork(|| i32::from(!work())).expect("a process");
+    let ended = child.wait().expect("its own child");
+    assert!(matches!(Ending::from(ended), Ending::Finished), "{ended:?}");
+}
+
 /// A child that lives on these two descriptors as its standard input and output.
 pub(super) fn child(life: impl FnOnce() -> i32) -> (Child, File, File) {
     let ((input, to), (from, output)) = (io::pipe().expect("a pipe"), io::pipe().expect("a pipe"));

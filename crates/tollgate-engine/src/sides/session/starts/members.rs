@@ -88,16 +88,8 @@ mod tests {
 
     use tollgate_os::children::Subreaper;
 
-    use crate::machine::ending::Ending;
-
     use super::*;
-
-    /// In a process of its own: others of the test's program have children too.
-    fn alone(work: impl FnOnce() -> bool) {
-        let mut child = process::fork(|| i32::from(!work())).expect("a process");
-        let ended = child.wait().expect("its own child");
-        assert!(matches!(Ending::from(ended), Ending::Finished), "{ended:?}");
-    }
+    use crate::sides::session::tests::alone;
 
     #[test]
     fn the_end_is_that_of_the_last_process_an_orphan_of_another_session_included() {

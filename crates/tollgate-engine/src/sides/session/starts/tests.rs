@@ -7,7 +7,7 @@ use super::*;
 use crate::cases::benchmark::{Benchmark, Kind, PLAIN, Suite};
 use crate::sides::session::Link;
 use crate::sides::session::life::About;
-use crate::sides::session::tests::side;
+use crate::sides::session::tests::{alone, side};
 
 static START: Benchmark =
     Benchmark { name: "some/start", kind: Kind::Environment(|_| Some(Aspect::Start)), ..PLAIN };
@@ -38,38 +38,50 @@ impl Life for Fails {
 
 #[test]
 fn orders_and_documents_are_as_recorded() {
-    crate::recorded::hold("starts", |seed| {
-        let told = Told::default();
-        let mut sides: Vec<_> = (0..4)
-            .map(|at| {
-                let told = told.clone();
-                let mut side = side("some", || Err("no agent".to_owned()));
-                side.wake = Some(Box::new(move || {
-                    told.borrow_mut().push(at);
-                    Ok(())
-                }));
-                if at == 3 {
-                    side.life = Some(Box::new(Fails("it does not start")));
-                }
-                side
-            })
-            .collect();
-        let mut sides: Vec<AgentSide> = sides.iter_mut().map(|side| AgentSide::new(side, vec![])).collect();
-        sides.iter_mut().for_each(|side| side.started = 1);
-        let cases = SUITE.benchmarks.iter().map(|benchmark| (*benchmark, Default::default())).collect();
-        let group = Group { suite: &SUITE, cases };
-        let mut starts = Starts::new(&[(&group, Place::default())]);
-        let plan = Plan::of_processes(12);
-        let deadline = Instant::now() + std::time::Duration::from_secs(3600);
-        let mut watch = |_: &crate::cases::run::Progress| {};
-        let mut teller = Teller::new(&mut watch, &plan);
-        let mut random = Random::new(seed);
-        starts.measure(&mut sides, (&plan, deadline), &mut random, &mut teller).expect("measured");
-        let of = |at: usize| {
-            let measurements = starts.measurements(at, &sides[at], None);
-            format!("{} {:?}\n", serde_json::to_string(&measurements).expect("a document"), sides[at].lost)
-        };
-        let documents = (0..4).map(of).collect::<String>();
-        format!("{:?}\n{documents}{:?} {}\n", told.borrow(), starts.facts(), random.next_u64())
+    let held = || {
+        crate::recorded::hold("starts", |seed| {
+            let told = Told::default();
+            let mut sides: Vec<_> = (0..4)
+                .map(|at| {
+                    let told = told.clone();
+                    let mut side = side("some", || Err("no agent".to_owned()));
+                    side.wake = Some(Box::new(move || {
+                        told.borrow_mut().push(at);
+                        Ok(())
+                    }));
+                    if at == 3 {
+                        side.life = Some(Box::new(Fails("it does not start")));
+                    }
+                    side
+                })
+                .collect();
+            let mut sides: Vec<AgentSide> =
+                sides.iter_mut().map(|side| AgentSide::new(side, vec![])).collect();
+            sides.iter_mut().for_each(|side| side.started = 1);
+            let cases = SUITE.benchmarks.iter().map(|benchmark| (*benchmark, Default::default())).collect();
+            let group = Group { suite: &SUITE, cases };
+            let mut starts = Starts::new(&[(&group, Place::default())]);
+            let plan = Plan::of_processes(12);
+            let deadline = Instant::now() + std::time::Duration::from_secs(3600);
+            let mut watch = |_: &crate::cases::run::Progress| {};
+            let mut teller = Teller::new(&mut watch, &plan);
+            let mut random = Random::new(seed);
+            starts.measure(&mut sides, (&plan, deadline), &mut random, &mut teller).expect("measured");
+            let of = |at: usize| {
+                let measurements = starts.measurements(at, &sides[at], None);
+                format!(
+                    "{} {:?}\n",
+                    serde_json::to_string(&measurements).expect("a document"),
+                    sides[at].lost
+                )
+            };
+            let documents = (0..4).map(of).collect::<String>();
+            format!("{:?}\n{documents}{:?} {}\n", told.borrow(), starts.facts(), random.next_u64())
+        })
+    };
+    // Strays are ended after each start.
+    alone(|| {
+        held();
+        true
     });
 }
