@@ -337,12 +337,12 @@ fn address(text: &str, scope: &mut Scope<'_>) -> Result<Place, String> {
         .iter()
         .find_map(|prefix| lower.strip_prefix(prefix).map(|rest| &text[text.len() - rest.len()..]))
         .unwrap_or(text);
+    if scope.numbered
+        && let Some(place) = scope.symbols.pointed(text)?
+    {
+        return Ok(place);
+    }
     match register_named(text) {
-        _ if scope.numbered
-            && let Some(place) = scope.symbols.pointed(text)? =>
-        {
-            Ok(place)
-        }
         Some(register) => {
             let pointer = scope.pointers.iter().find(|(name, _)| *name == register);
             pointer.map(|(_, place)| *place).ok_or_else(|| {
