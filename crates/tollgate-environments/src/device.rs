@@ -51,11 +51,11 @@ fn answered(answer: impl Into<libc::c_long>) -> Result<libc::c_long, Errno> {
 /// The module, and the note in the private directory, which is written before it is loaded.
 pub(crate) const BRD: &str = "brd";
 const BRD_OF_KERNEL: &CStr = c"brd";
-/// What this kernel would have to have been built with.
+/// The kernel option that builds the module.
 const BRD_OPTION: &str = "CONFIG_BLK_DEV_RAM";
 
-/// The size in KiB with which it is loaded for a device of about so many bytes, by which it is known again: one of whole pages, and
-/// never one of whole MiB.
+/// The size in KiB to load the module with, for a device of about `size` bytes. It is a multiple of a page and never of a MiB, so that the
+/// device is recognised by its size.
 fn unusual_kib(size: u64) -> u64 {
     (size >> 20 << 10).saturating_add(u64::from(std::process::id() % 255 + 1) * 4)
 }

@@ -121,7 +121,7 @@ impl Filter {
 }
 
 /// `linux.seccomp` of a bundle's config.json (config-linux.md of the OCI runtime specification), for runtimes without a filter of their
-/// own; None where none is asked for.
+/// own. It is None if no filter is asked for.
 ///
 /// # Errors
 /// As [`Filter::read`].
@@ -141,7 +141,7 @@ pub(crate) fn oci(asked: &Seccomp) -> Result<Option<Value>, EnvironmentError> {
     }
 }
 
-/// What a runtime says that reads no profile itself.
+/// The refusal of a runtime that does not read profiles.
 pub(crate) fn takes_no_file() -> EnvironmentError {
     unusable!("it takes no profile of a file; runtime=podman and runtime=docker do")
 }

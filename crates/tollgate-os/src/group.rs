@@ -157,7 +157,7 @@ fn keep(leader: libc::pid_t, parent: libc::pid_t) -> i32 {
 }
 
 /// The group of the calling process.
-pub fn own() -> libc::pid_t {
+fn own() -> libc::pid_t {
     rustix::process::getpgrp().as_raw_nonzero().get()
 }
 

@@ -9,8 +9,8 @@ const CROWDED: f64 = 2.05;
 /// So many standard deviations are exceeded by 7 in a million; there are at most some thirty bits.
 const UNEVEN: f64 = 4.5;
 
-/// Whether positions, ascending from 0 and not all the same, pass for a uniform sample of a spread of at least so many; `first` is the
-/// number that the first of them has among all that there are.
+/// Tests whether positions are a uniform sample of a spread of `at_least` values. They ascend from 0 and are not all equal; `first` is the
+/// position of the first one among all possible values.
 pub(super) fn is_uniform(positions: &[u64], first: u64, at_least: f64) -> bool {
     !is_crowded(positions) && bits_are_even(positions, first) && they_meet_rarely(positions, at_least)
 }

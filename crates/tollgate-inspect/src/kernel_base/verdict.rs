@@ -43,9 +43,9 @@ pub enum Ground {
     Symbol,
     /// Its own address, against the one it is linked to.
     Address,
-    /// Where its map of all memory begins.
+    /// The start of its direct map of physical memory.
     DirectMap,
-    /// What the boot stub noted.
+    /// The note of the boot stub.
     BootStub,
     /// Its physical address, against the one it is loaded to.
     Physical,

@@ -15,7 +15,7 @@ static SHELL: Benchmark =
     Benchmark { name: "some/shell", kind: Kind::Environment(|_| Some(Aspect::StartToShell)), ..PLAIN };
 static SUITE: Suite = Suite { name: "some", about: "", benchmarks: &[&START, &SHELL], control: None };
 
-/// What was started, in order.
+/// The sides that were started, in order.
 type Told = Rc<RefCell<Vec<usize>>>;
 
 struct Fails(&'static str);
