@@ -193,7 +193,11 @@ impl Alternation {
         if rounds >= trial.most_traced() || !(is_due || rounds == 0) {
             return Ok(());
         }
-        self.pass(trial, How::Traced, rounds)?;
+        for case in 0..self.cases.len() {
+            if self.fits(case, trial) {
+                self.execute(trial, case, How::Traced, rounds)?;
+            }
+        }
         self.traced.took += trial.now().saturating_sub(began);
         self.traced.rounds += 1;
         Ok(())

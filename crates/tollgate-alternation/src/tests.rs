@@ -259,6 +259,24 @@ fn warm_ups_are_not_kept_and_traced_rounds_take_their_share() {
 }
 
 #[test]
+fn nothing_is_traced_for_which_the_time_is_too_short() {
+    for (must_fit, seconds) in [(false, 0.12), (true, 0.12), (true, 10.0)] {
+        let mut trial = Scripted::of(&[20.0, 30.0]);
+        let plan = Plan {
+            must_fit,
+            ..Plan::new(Rounds { least: 0, most: 2 }, Duration::from_secs_f64(seconds), 0.0)
+        };
+        let mut rounds = alternation(plan, 1, 1, 2);
+        // A warm-up says how long a round takes: 50 ms.
+        rounds.pass(&mut trial, How::Warm, 0).expect("executed");
+        (trial.most_traced, trial.clock) = (25, 0.08 * 1e9);
+        rounds.run(&mut trial).expect("executed");
+        let traced = trial.told.iter().filter(|turn| turn.how == How::Traced).count();
+        assert_eq!(traced > 0, !(must_fit && seconds < 1.0), "{must_fit} {seconds}");
+    }
+}
+
+#[test]
 fn sides_that_find_what_another_left_take_turns() {
     let run = |inherits: bool| {
         let mut last = usize::MAX;

@@ -326,7 +326,7 @@ impl Quantity {
             from: Vec::new(),
         };
         if !self.calls.is_empty() {
-            let traced = blame::median(&figures.measured.traced)?;
+            let traced = blame::median(figures.measured.divided())?;
             let meant = traced.calls.iter().filter(|call| self.calls.contains(&call.name));
             // Nothing where the command made none of them.
             let total = meant.map(|call| call.total_ns as f64).reduce(|one, other| one + other)?;

@@ -36,7 +36,7 @@ pub use cases::benchmark::{
     Benchmark, Chosen, Commands, Company, Extent, Kind, PLAIN, Share, Suite, TIME_OF_MEMORY, each, each_word,
     never_absent, no_case, number, one_case, params, word,
 };
-pub use cases::fixture::{Execution, Fixture, Step, Stop};
+pub use cases::fixture::{Fixture, Repetition, Step, Stop};
 pub use cases::headline::{Headline, Section};
 pub use cases::plan::{Length, Place, Plan};
 pub use cases::run::{BenchError, Decided, Findings, Progress, RunContext};

@@ -184,6 +184,8 @@ struct Fields {
     notes: Vec<String>,
     #[serde(default, deserialize_with = "bounded::entries")]
     traced: Vec<crate::Traced>,
+    #[serde(default, deserialize_with = "bounded::entries")]
+    traced_apart: Vec<crate::Traced>,
 }
 
 /// What became of a case.
@@ -242,6 +244,7 @@ impl TryFrom<Fields> for Measurement {
                 baseline: fields.baseline,
                 notes: fields.notes,
                 traced: fields.traced,
+                traced_apart: fields.traced_apart,
             })),
         };
         Ok(Self { case: Case { benchmark: fields.benchmark, params: fields.params }, outcome })
@@ -323,9 +326,12 @@ pub struct Measured {
     /// Other findings, such as the instruction that the 32-bit vDSO holds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The execution behind each sample of a traced command, in the samples' order, with sums in nanoseconds.
+    /// The execution of a whole command that gave each sample, in the samples' order, with sums in nanoseconds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traced: Vec<crate::Traced>,
+    /// Executions of a whole command that were traced in rounds of their own. Their times are not among the samples.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub traced_apart: Vec<crate::Traced>,
 }
 
 /// Events that were counted beside the time: the evidence that the timed code did the operation.
@@ -428,7 +434,13 @@ impl Measured {
             notes: Vec::new(),
             span_ns: None,
             traced: Vec::new(),
+            traced_apart: Vec::new(),
         }
+    }
+
+    /// The executions of a whole command that say where its time went: those that were traced apart, else those that were timed.
+    pub fn divided(&self) -> &[crate::Traced] {
+        if self.traced_apart.is_empty() { &self.traced } else { &self.traced_apart }
     }
 
     /// Whether it counts instructions to the last one, as an emulator or an interpreter does, or is a size there. A count has no noise,

@@ -386,7 +386,7 @@ impl Run {
             _ => 0,
         };
         let of_case = |measured: &Measured| {
-            let traced = measured.traced.iter().map(|traced| traced.command.len() + traced.notes.len());
+            let traced = executions(measured).map(|traced| traced.command.len() + traced.notes.len());
             measured.notes.len() + traced.sum::<usize>()
         };
         let texts = self.facts.values().map(of_fact).sum::<usize>() + sum(of_case);
@@ -482,9 +482,9 @@ fn validate_measured(measured: &Measured) -> Result<(), String> {
         return Err("the processes do not add up to its samples and discarded rounds".into());
     }
     if !measured.traced.is_empty() && measured.traced.len() != measured.samples.len() {
-        return Err("not every sample has its traced command".into());
+        return Err("not every sample has its execution".into());
     }
-    for traced in &measured.traced {
+    for traced in executions(measured) {
         traced.validate().map_err(|fault| format!("a traced command {fault}"))?;
     }
     if let Some(counted) = &measured.counted {
@@ -495,6 +495,11 @@ fn validate_measured(measured: &Measured) -> Result<(), String> {
         return Err(format!("its events have more than {} sources", events::MOST));
     }
     plain("its group", &measured.group)
+}
+
+/// Those that were timed, and those that were traced apart.
+fn executions(measured: &Measured) -> impl Iterator<Item = &crate::Traced> {
+    measured.traced.iter().chain(&measured.traced_apart)
 }
 
 fn validate_events(counts: &EventCounts) -> Result<(), String> {

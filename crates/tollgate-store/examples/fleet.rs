@@ -205,6 +205,7 @@ impl Drawn {
             notes: Vec::new(),
             span_ns: None,
             traced: Vec::new(),
+            traced_apart: Vec::new(),
         }
     }
 }

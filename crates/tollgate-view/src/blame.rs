@@ -235,8 +235,9 @@ impl<'a> Held<'a> {
 
 impl<'a> Side<'a> {
     fn of(measured: &'a Measured) -> Option<Self> {
-        let traced = blame::median(&measured.traced)?;
-        Some(Self { traced, repetitions: measured.traced.len(), blame: Blame::of(traced) })
+        let executions = measured.divided();
+        let traced = blame::median(executions)?;
+        Some(Self { traced, repetitions: executions.len(), blame: Blame::of(traced) })
     }
 }
 

@@ -29,6 +29,7 @@ fn measured(samples: [f64; 7]) -> Measured {
         notes: Vec::new(),
         span_ns: None,
         traced: Vec::new(),
+        traced_apart: Vec::new(),
     }
 }
 

@@ -87,6 +87,7 @@ fn measured(case: Case) -> Measurement {
         notes: Vec::new(),
         span_ns: None,
         traced: Vec::new(),
+        traced_apart: Vec::new(),
     };
     Measurement { case, outcome: Outcome::Measured(Box::new(measured)) }
 }

@@ -45,6 +45,7 @@ fn run(id: &str, level: f64, value: &str) -> Run {
         notes: Vec::new(),
         span_ns: None,
         traced: Vec::new(),
+        traced_apart: Vec::new(),
     };
     let measurement = |benchmark: &Benchmark| Measurement {
         case: case(benchmark),

@@ -1,7 +1,7 @@
 //! The fixture of whole commands, and one execution of a command on it.
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Fact, Traced, traced::Backend};
+use tollgate_model::{Fact, Traced};
 
 use crate::cases::run::{BenchError, RunContext};
 use crate::refusal::Refusal;
@@ -13,12 +13,6 @@ pub trait Fixture {
     /// # Errors
     /// See [`Stop`].
     fn make_ready(&mut self, case: usize, context: &mut RunContext) -> Step<()>;
-
-    /// The best backend by which a command can be traced here. It takes the time of a short command to find out.
-    ///
-    /// # Errors
-    /// See [`Stop`].
-    fn tracer(&mut self, context: &mut RunContext) -> Step<Backend>;
 
     /// Brings a case that is ready to the state in which its command begins.
     ///
@@ -36,18 +30,18 @@ pub trait Fixture {
     ///
     /// # Errors
     /// See [`Stop`].
-    fn check(&mut self, case: usize, context: &mut RunContext) -> Step<Execution>;
+    fn check(&mut self, case: usize, context: &mut RunContext) -> Step<Repetition>;
 
     /// Facts of what is executed, such as versions of programs.
     fn facts(&self) -> Vec<(String, Fact)>;
 }
 
-/// One execution of a whole command.
+/// One execution of the command of a case, on a fixture that was reset before it and checked after it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Execution {
-    /// Its trace; None where it was discarded, since its input was not in the required state.
+pub struct Repetition {
+    /// Its times, and its calls if it was traced; `None` if it is discarded because its input was not in the required state.
     pub traced: Option<Traced>,
-    /// Notes on the case, as of this execution.
+    /// Notes on the case.
     pub notes: Vec<String>,
 }
 

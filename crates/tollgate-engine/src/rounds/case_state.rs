@@ -227,6 +227,7 @@ impl CaseState {
             notes: self.ready.notes.clone(),
             span_ns: self.span_ns().filter(|_| !is_counted),
             traced: Vec::new(),
+            traced_apart: Vec::new(),
         };
         (!measured.samples.is_empty()).then_some(measured)
     }

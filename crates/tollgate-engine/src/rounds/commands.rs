@@ -4,17 +4,17 @@
 //! is executed on each side before another case is: so the repetitions of one number are neighbours in time, and may be paired. All sides are
 //! reset before the first command, and checked after the last: little more than the start of a tracer lies between the commands.
 
-mod executor;
 mod local;
 mod protocol;
 mod record;
 mod serve;
+mod stage;
 #[cfg(test)]
 mod tests;
 
 use std::time::{Duration, Instant};
 
-use tollgate_alternation::{Alternation, Outcome, Places, Rounds, SoFar, Trial, Turn};
+use tollgate_alternation::{Alternation, How, Outcome, Places, Rounds, SoFar, Trial, Turn};
 use tollgate_model::{Fact, traced::Backend};
 
 use crate::cases::benchmark::{Chosen, Commands};
@@ -24,16 +24,21 @@ use crate::cases::selection::Group;
 use crate::{cases::plan::Plan, machine::interrupt};
 use tollgate_model::stats::random::Random;
 
-pub(crate) use executor::{Attempt, Executor, NO_TIME, Phase};
 pub(crate) use local::Local;
 pub(crate) use protocol::{CommandAnswer, CommandRequest};
 use record::ExecutedCase;
 pub(crate) use serve::Served;
+pub(crate) use stage::{Attempt, NO_TIME, Phase, Stage};
 
 /// The greatest number of repetitions of a case in a run without environments.
 const MOST_REPETITIONS: usize = 64;
 /// The greatest number of pairs: a document holds some 6 KB of each execution.
 const MOST_PAIRS: usize = 128;
+
+/// The most rounds that are traced, by these backends: ptrace(2) stops a command twice a call.
+pub(crate) fn most_traced(mut backends: impl Iterator<Item = Backend>) -> u32 {
+    if backends.any(|backend| backend == Backend::Ptrace) { 3 } else { 25 }
+}
 
 /// The end and the order of the executions of a group.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +90,7 @@ type Stop = tollgate_alternation::Halt<End>;
 /// [`BenchError::NoProcess`]. Where the user stops it, the findings are those until then.
 pub(crate) fn measure(
     group: &Group,
-    sides: &mut [&mut dyn Executor],
+    sides: &mut [&mut dyn Stage],
     terms: &Terms,
 ) -> Result<Vec<OnSide>, BenchError> {
     let Some(commands) = group.commands() else { return Ok(Vec::new()) };
@@ -98,7 +103,6 @@ pub(crate) fn measure(
         repetition: None,
         given: Duration::ZERO,
         took: vec![Duration::ZERO; sides.len()],
-        is_traced: true,
         began: Instant::now(),
         deadline: terms.deadline,
         sides,
@@ -119,16 +123,15 @@ struct Run<'r, 's> {
     cases: &'r [Chosen],
     /// The cases that share the present fixture.
     of: Vec<usize>,
-    sides: &'r mut [&'s mut dyn Executor],
+    sides: &'r mut [&'s mut dyn Stage],
     /// Side by side, one for each case.
     records: Vec<Vec<ExecutedCase>>,
     facts: Vec<Vec<(String, Fact)>>,
-    /// The present repetition, as its case and its number, and how long it may take on each side.
-    repetition: Option<(usize, u32)>,
+    /// The present repetition, as its case, its purpose and its number, and how long it may take on each side.
+    repetition: Option<(usize, How, u32)>,
     given: Duration,
     /// What it took on each side.
     took: Vec<Duration>,
-    is_traced: bool,
     began: Instant,
     /// When the executions on the present fixture end.
     deadline: Instant,
@@ -143,7 +146,7 @@ impl Trial for Run<'_, '_> {
 
     /// Brings a case to the state in which its command begins.
     fn prepare(&mut self, turn: &Turn, _: &SoFar) -> Result<Outcome, Stop> {
-        let repetition = Some((turn.case, turn.number));
+        let repetition = Some((turn.case, turn.how, turn.number));
         if self.repetition != repetition {
             (self.repetition, self.given) = (repetition, self.patience(turn.case, self.left()));
         }
@@ -152,12 +155,21 @@ impl Trial for Run<'_, '_> {
     }
 
     fn execute(&mut self, turn: &Turn, _: &SoFar) -> Result<Outcome, Stop> {
-        self.pass(turn, Phase::Run { is_traced: self.is_traced })
+        self.pass(turn, Phase::Run { is_traced: turn.how == How::Traced })
     }
 
     /// Checks the result of a command.
     fn conclude(&mut self, turn: &Turn, _: Outcome, _: &SoFar) -> Result<Outcome, Stop> {
         self.pass(turn, Phase::Check)
+    }
+
+    /// The first round is timed: there may be no time for more.
+    fn most_traced(&self) -> u32 {
+        let present = || self.of.iter().flat_map(|case| self.records.iter().map(|of_side| &of_side[*case]));
+        if present().all(|record| record.repetitions() == 0) || present().all(ExecutedCase::is_untraced) {
+            return 0;
+        }
+        most_traced(present().filter_map(ExecutedCase::backend))
     }
 }
 
@@ -208,7 +220,7 @@ impl Run<'_, '_> {
         for (at, &side) in order.iter().enumerate() {
             let until = Instant::now() + self.left() / (order.len() - at) as u32;
             let prepared =
-                rounds.places.step(side, || self.step(side, |executor| executor.prepare(&chosen, until)));
+                rounds.places.step(side, || self.step(side, |stage| stage.prepare(&chosen, until)));
             *places = rounds.places.clone();
             for (at, refusal) in prepared?.into_iter().flatten().enumerate() {
                 if refusal.is_some() {
@@ -217,7 +229,6 @@ impl Run<'_, '_> {
                 self.records[side][self.of[at]].prepared(refusal);
             }
         }
-        self.is_traced = self.is_to_be_traced(&order, &mut rounds.places)?;
         let ended = rounds.run(self);
         *places = rounds.places;
         ended
@@ -226,10 +237,19 @@ impl Run<'_, '_> {
     /// Goes through a phase of a repetition.
     fn pass(&mut self, turn: &Turn, phase: Phase) -> Result<Outcome, Stop> {
         let (side, began) = (turn.side, Instant::now());
+        let is_traced = turn.how == How::Traced;
+        if is_traced && self.records[side][self.of[turn.case]].is_untraced() {
+            return Ok(Outcome::Done);
+        }
         let given = self.given;
         let until = began + given.saturating_sub(self.took[side]);
-        let attempt = self.step(side, |executor| executor.pass(turn.case, phase, until))?;
+        let attempt = self.step(side, |stage| stage.pass(turn.case, phase, until))?;
         self.took[side] += began.elapsed();
+        let record = &mut self.records[side][self.of[turn.case]];
+        if is_traced {
+            record.add_traced(attempt);
+            return Ok(Outcome::Done);
+        }
         let outcome = match &attempt {
             Attempt::Passed => return Ok(Outcome::Done),
             Attempt::Executed(execution) => match &execution.traced {
@@ -238,7 +258,7 @@ impl Run<'_, '_> {
             },
             Attempt::Refused(_) | Attempt::OutOfTime => Outcome::LeaveSide,
         };
-        self.records[side][self.of[turn.case]].add(attempt, given);
+        record.add(attempt, given);
         Ok(outcome)
     }
 
@@ -252,27 +272,11 @@ impl Run<'_, '_> {
         left / if is_new(case) && others_wait { 2 } else { 1 } / is_open(case).max(1) as u32
     }
 
-    /// Whether commands are traced: on several sides only where BPF traces them on each. The two stops per call of ptrace(2) take
-    /// longer than most calls, and would be a difference of the tracers where one side has BPF.
-    fn is_to_be_traced(&mut self, sides: &[usize], places: &mut Places) -> Result<bool, Stop> {
-        if sides.len() < 2 {
-            return Ok(true);
-        }
-        for &side in sides {
-            let until = self.deadline;
-            let backend = places.step(side, || self.step(side, |executor| executor.tracer(until)))?.flatten();
-            if backend.is_some_and(|backend| backend != Backend::Bpf) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     /// Takes a step on a side.
     fn step<T>(
         &mut self,
         side: usize,
-        step: impl FnOnce(&mut dyn Executor) -> Result<T, Halt>,
+        step: impl FnOnce(&mut dyn Stage) -> Result<T, Halt>,
     ) -> Result<T, Stop> {
         interrupt::check(|signal| Stop::Run(End::Run(BenchError::Interrupted(signal))))?;
         step(self.sides[side]).map_err(|halt| ended(halt, side))

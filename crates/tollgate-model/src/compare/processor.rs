@@ -82,7 +82,7 @@ fn too_coarse(used: &Measured) -> Option<String> {
 
 /// The share of the real time that a command waits for on purpose: asleep, or for a disk. None where that is not known.
 fn waiting(index: &Index<'_>, real: &Measured, used: &Measured) -> Option<f64> {
-    let traced = match real.traced.as_slice() {
+    let traced = match real.divided() {
         [] => index.measured_case(&Case::plain(own::TRACED)).map_or(&[][..], |measured| &measured.traced),
         traced => traced,
     };

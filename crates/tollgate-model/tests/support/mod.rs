@@ -67,6 +67,7 @@ pub fn measured(group: &str, processes: &[Vec<f64>]) -> Measured {
         notes: vec![],
         span_ns: None,
         traced: vec![],
+        traced_apart: Vec::new(),
     }
 }
 

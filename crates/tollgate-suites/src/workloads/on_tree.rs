@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use tollgate_model::{Fact, Traced, traced::Backend};
+use tollgate_model::{Fact, Traced};
 use tollgate_trace::Choice;
 
 use super::cache::{Cache, Pages};
-use super::command::Command;
 use super::fixture::{Tree, go_on};
 use super::{WORKLOADS, size_of};
 use super::{source::Size, work::Work};
@@ -66,8 +65,8 @@ struct Case {
     work: Option<Box<dyn Work>>,
     /// Whether its input was in the right state of the cache when it was reset.
     is_certified: bool,
-    /// The last execution, until it is checked, and whether it was to be traced.
-    ran: Option<(Traced, bool)>,
+    /// The last execution, until it is checked.
+    ran: Option<Traced>,
 }
 
 impl Case {
@@ -88,11 +87,6 @@ impl Fixture for OnTree {
         Ok(())
     }
 
-    fn tracer(&mut self, context: &mut RunContext) -> Step<Backend> {
-        let command = Command::new(&self.tree.path_of("."), ["true"]);
-        Ok(self.tree.home.follow(&command, Choice::Best, context.deadline, context)?.backend)
-    }
-
     fn reset(&mut self, case: usize, context: &mut RunContext) -> Step<()> {
         go_on(context)?;
         let Self { cases, pages, tree } = self;
@@ -108,20 +102,18 @@ impl Fixture for OnTree {
         let case = self.cases.get_mut(case).ok_or_else(unknown)?;
         let work = case.work.as_ref().ok_or_else(not_ready)?;
         let by = if is_traced { Choice::Best } else { Choice::Rusage };
-        let traced = self.tree.home.follow(&work.command(&self.tree), by, context.deadline, context)?;
-        case.ran = Some((traced, is_traced));
+        case.ran = Some(self.tree.home.follow(&work.command(&self.tree), by, context.deadline, context)?);
         Ok(())
     }
 
-    fn check(&mut self, case: usize, context: &mut RunContext) -> Step<Execution> {
+    fn check(&mut self, case: usize, context: &mut RunContext) -> Step<Repetition> {
         let Self { cases, pages, tree } = self;
         let case = cases.get_mut(case).ok_or_else(unknown)?;
         let work = case.work.as_ref().ok_or_else(not_ready)?;
-        let (traced, is_traced) = case.ran.take().ok_or_else(not_ready)?;
+        let traced = case.ran.take().ok_or_else(not_ready)?;
         let checked = work.check(tree, context)?;
-        let mut notes = vec![pages.note(case.cache), format!("checked after each run: {checked}")];
-        notes.extend(of_backend(traced.backend, is_traced));
-        Ok(Execution { traced: (case.is_certified || !pages.certify()).then_some(traced), notes })
+        let notes = vec![pages.note(case.cache), format!("checked after each run: {checked}")];
+        Ok(Repetition { traced: (case.is_certified || !pages.certify()).then_some(traced), notes })
     }
 
     fn facts(&self) -> Vec<(String, Fact)> {
@@ -141,16 +133,4 @@ fn unknown() -> Refusal {
 pub(super) fn usual_time(cases: &[Chosen]) -> Duration {
     let is_chosen = |size: &Size| cases.iter().any(|(_, params)| size_of(params) == Some(*size));
     Size::ALL.into_iter().filter(is_chosen).map(Size::usual_time).sum()
-}
-
-/// A note on the tracer's overhead, if it is large, or on why there is none.
-fn of_backend(backend: Backend, is_traced: bool) -> Option<String> {
-    let note = match backend {
-        Backend::Bpf => return None,
-        Backend::Ptrace => "traced with ptrace(2), whose two stops per call the latency includes",
-        Backend::Strace => "from a log of strace(1), whose stops the latency includes",
-        Backend::Rusage if is_traced => "not traced (rusage only)",
-        Backend::Rusage => "not traced (rusage only): BPF does not trace in each environment of the session",
-    };
-    Some(note.to_owned())
 }

@@ -17,7 +17,7 @@ pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let traced = summary
         .measured()
         .filter(|(_, figures)| figures.is_estimate())
-        .filter_map(|(case, figures)| Some((case, blame::median(&figures.measured.traced)?)));
+        .filter_map(|(case, figures)| Some((case, blame::median(figures.measured.divided())?)));
     let mut by_chance = false;
     let cases = traced.map(|(case, traced)| {
         by_chance |= division::is_chance(traced);

@@ -29,7 +29,7 @@ pub fn table(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Table
     ];
     let caption = format!("{suite}: where the time of commands went, and their slowest calls");
     let row = |subject: &Subject, case: &Case| {
-        let traced = blame::median(&subject.summary.figures(case)?.measured.traced)?;
+        let traced = blame::median(subject.summary.figures(case)?.measured.divided())?;
         Some(numbers_of(&name_of(case, suite, traced), subject, traced))
     };
     let rows = subjects.iter().flat_map(|subject| cases.iter().filter_map(move |case| row(subject, case)));

@@ -144,7 +144,7 @@ impl<'a> Measured<'a> {
     fn new(row: &'a CaseRow, summary: &'a Summary) -> Self {
         let figures = row.figures();
         let (measured, estimate) = figures.map(|figures| (&*figures.measured, &figures.estimate)).unzip();
-        let traced = measured.map(|measured| &measured.traced).filter(|traced| !traced.is_empty());
+        let traced = measured.map(|measured| measured.divided()).filter(|traced| !traced.is_empty());
         Self {
             figures: Record::from_row(&of_object(), &Shown::new(summary, row)),
             modes: estimate.map_or(&[], |estimate| &estimate.modes),

@@ -57,7 +57,7 @@ impl<'a> Figures<'a> {
     /// Its median over that of [`super::BASELINE`], a time or a count.
     pub(super) fn multiple_of(&self, (baseline, unit): (f64, Unit)) -> Option<f64> {
         // A whole command is no multiple of a call.
-        let is_command = !self.measured.traced.is_empty();
+        let is_command = !self.measured.divided().is_empty();
         let comparable =
             self.measured.unit == unit && self.below.is_none() && self.is_estimate() && !is_command;
         comparable.then_some(self.estimate.median / baseline).filter(|multiple| multiple.is_finite())
@@ -168,25 +168,14 @@ fn parts_of(measured: &Measured) -> Vec<Part> {
         |traced| Some(Account::from_traced(traced).unaccounted),
     ];
     let part = |(name, time): (&'static str, fn(&Traced) -> Option<u64>)| {
-        let times: Option<Vec<u64>> = measured.traced.iter().map(time).collect();
-        let part = Measured {
-            unit: Unit::Nanoseconds,
-            provenance: measured.provenance,
-            ops_per_sample: measured.ops_per_sample,
-            clock_hz: measured.clock_hz,
-            samples: times?.into_iter().map(|ns| ns as f64).collect(),
-            discarded: measured.discarded,
-            processes: measured.processes.clone(),
-            counted: None,
-            counters: Vec::new(),
-            events: Vec::new(),
-            bytes_per_op: None,
-            group: String::new(),
-            baseline: None,
-            notes: Vec::new(),
-            span_ns: None,
-            traced: Vec::new(),
-        };
+        let times: Option<Vec<u64>> = measured.divided().iter().map(time).collect();
+        let times = times?.into_iter().map(|ns| ns as f64).collect();
+        let mut part = Measured::of_executions("", Unit::Nanoseconds, times);
+        (part.provenance, part.clock_hz) = (measured.provenance, measured.clock_hz);
+        // Discarded rounds are kept, so that those of the same number stay neighbours.
+        if measured.traced_apart.is_empty() {
+            (part.processes, part.discarded) = (measured.processes.clone(), measured.discarded);
+        }
         let estimate = Estimate::of(&part)?;
         let (below, multiple, paired, parts) = (None, None, None, Vec::new());
         let figures = Figures { measured: Cow::Owned(part), estimate, below, multiple, paired, parts };

@@ -57,6 +57,7 @@ fn measured(unit: Unit, samples: Vec<f64>) -> Measured {
         notes: Vec::new(),
         span_ns: None,
         traced: Vec::new(),
+        traced_apart: Vec::new(),
         samples,
     }
 }

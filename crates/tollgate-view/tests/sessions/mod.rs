@@ -144,6 +144,7 @@ pub fn runs(sides: &[Side], cases: &[(&str, f64)]) -> Vec<Run> {
             notes: Vec::new(),
             span_ns: None,
             traced: Vec::new(),
+            traced_apart: Vec::new(),
         }
     };
     let run = |(at, side): (usize, &Side)| {

@@ -148,5 +148,6 @@ fn measured(machines: &[Vec<Option<f64>>], operations: u32, unit: Unit, provenan
         notes: Vec::new(),
         span_ns: None,
         traced: Vec::new(),
+        traced_apart: Vec::new(),
     }))
 }

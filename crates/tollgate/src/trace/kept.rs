@@ -26,6 +26,7 @@ pub fn document(
     let measured = Measured {
         provenance,
         traced: vec![traced],
+        traced_apart: Vec::new(),
         ..Measured::of_executions(GROUP, Unit::Nanoseconds, wall)
     };
     let outcome = Outcome::Measured(Box::new(measured));

@@ -3,9 +3,8 @@
 use std::time::Instant;
 
 use tollgate_model::Fact;
-use tollgate_model::traced::Backend;
 
-use super::executor::{Attempt, Executor, NO_TIME, Phase};
+use super::stage::{Attempt, NO_TIME, Phase, Stage};
 use crate::cases::benchmark::{Chosen, Commands, Kind};
 use crate::cases::fixture::{Fixture, Stop};
 use crate::cases::plan::{Place, Plan};
@@ -45,7 +44,7 @@ impl<'a> Local<'a> {
     }
 }
 
-impl Executor for Local<'_> {
+impl Stage for Local<'_> {
     fn prepare(&mut self, cases: &[Chosen], until: Instant) -> Result<Vec<Option<Refusal>>, Halt> {
         let Some(commands) = of_kind(cases) else { return Ok(vec![None; cases.len()]) };
         let mut refusals = vec![None; cases.len()];
@@ -70,17 +69,6 @@ impl Executor for Local<'_> {
         }
         self.fixture = Some(fixture);
         Ok(refusals)
-    }
-
-    fn tracer(&mut self, until: Instant) -> Result<Option<Backend>, Halt> {
-        let Some(mut fixture) = self.fixture.take() else { return Ok(None) };
-        let tracer = fixture.tracer(&mut self.context(until));
-        self.fixture = Some(fixture);
-        match tracer {
-            Ok(backend) => Ok(Some(backend)),
-            Err(Stop::Case(_) | Stop::Time) => Ok(None),
-            Err(Stop::Run(error)) => Err(Halt::Run(error)),
-        }
     }
 
     fn pass(&mut self, case: usize, phase: Phase, until: Instant) -> Result<Attempt, Halt> {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Case, Fact, traced::Backend};
+use tollgate_model::{Case, Fact};
 
-use super::executor::{Attempt, Phase};
+use super::stage::{Attempt, Phase};
 use crate::refusal::Refusal;
 
 /// From the coordinator, which waits for the answer. Where its line ends instead, the work in hand ends, too.
@@ -15,11 +15,6 @@ pub(crate) enum CommandRequest {
     Prepare {
         /// They share a fixture.
         cases: Vec<Case>,
-        /// The time for it.
-        within: Duration,
-    },
-    /// Find out how a command can be traced.
-    Tracer {
         /// The time for it.
         within: Duration,
     },
@@ -41,8 +36,6 @@ pub(crate) enum CommandRequest {
 pub(crate) enum CommandAnswer {
     /// For each case the reason if it cannot be executed.
     Prepared(Vec<Option<Refusal>>),
-    /// The best backend; None where none is known.
-    Tracer(Option<Backend>),
     /// The result of a phase.
     Did(Attempt),
     /// The fixture is gone. Facts of what was executed.

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use tollgate_model::Traced;
 use tollgate_model::measurement::{Measured, Measurement, Outcome, ProcessRounds, Unit};
+use tollgate_model::traced::Backend;
 
-use super::executor::{Attempt, NO_TIME};
+use super::stage::{Attempt, NO_TIME};
 use crate::cases::benchmark::Chosen;
 use crate::machine::ending::Ending;
 use crate::refusal::Refusal;
@@ -18,8 +19,12 @@ pub(super) struct ExecutedCase {
     refused: Option<Refusal>,
     /// Whether an execution took longer than there was time: there will be no other.
     over: bool,
-    /// For each repetition its trace; None where it was discarded.
+    /// For each repetition that was timed its times; `None` if it was discarded.
     repetitions: Vec<Option<Traced>>,
+    /// Executions that were traced apart.
+    traced: Vec<Traced>,
+    /// Why it is not traced any more.
+    untraced: Option<String>,
     notes: Vec<String>,
 }
 
@@ -48,6 +53,32 @@ impl ExecutedCase {
         }
     }
 
+    /// Records a step of an execution that is traced. If that fails, the case is still timed.
+    pub fn add_traced(&mut self, attempt: Attempt) {
+        let why = match attempt {
+            Attempt::Passed => return,
+            Attempt::Executed(execution) => match execution.traced {
+                Some(traced) if traced.backend == Backend::Rusage => {
+                    traced.notes.into_iter().next().unwrap_or_else(|| "nothing can trace it here".to_owned())
+                }
+                traced => return self.traced.extend(traced),
+            },
+            Attempt::Refused(refusal) => refusal.why().to_owned(),
+            Attempt::OutOfTime => "its traced execution took longer than the time that was left".to_owned(),
+        };
+        self.untraced = Some(why);
+    }
+
+    /// Whether it is not traced any more.
+    pub fn is_untraced(&self) -> bool {
+        self.untraced.is_some()
+    }
+
+    /// The tracer, once it is known.
+    pub fn backend(&self) -> Option<Backend> {
+        self.traced.first().map(|traced| traced.backend)
+    }
+
     /// Whether it may be executed again.
     pub fn is_open(&self) -> bool {
         self.ready && self.refused.is_none() && !self.over
@@ -63,14 +94,26 @@ impl ExecutedCase {
             discarded: (self.repetitions.len() - kept.len()) as u64,
             processes: self.repetitions.iter().map(|traced| process(traced.is_some())).collect(),
             baseline: benchmark.baseline_of(params),
-            notes: self.notes.clone(),
+            notes: self.notes.iter().cloned().chain(self.note_on_tracing()).collect(),
             traced: kept.iter().map(|&traced| traced.clone()).collect(),
+            traced_apart: self.traced.clone(),
             ..Measured::of_executions(
                 benchmark.suite(),
                 Unit::Nanoseconds,
                 kept.iter().map(|traced| traced.wall_ns as f64).collect(),
             )
         })
+    }
+
+    fn note_on_tracing(&self) -> Option<String> {
+        match (self.backend(), &self.untraced) {
+            (Some(Backend::Ptrace), _) => {
+                Some("traced with ptrace(2): the times of calls include its two stops per call".to_owned())
+            }
+            (Some(_), _) => None,
+            (None, Some(why)) => Some(format!("not traced: {why}")),
+            (None, None) => Some("not traced: the time was over".to_owned()),
+        }
     }
 
     /// Whether the time was over before its first repetition.

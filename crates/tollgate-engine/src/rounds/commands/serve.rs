@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use tollgate_model::Case;
 
-use super::executor::{Attempt, Executor};
 use super::local::Local;
 use super::protocol::{CommandAnswer, CommandRequest};
+use super::stage::{Attempt, Stage};
 use crate::cases::benchmark::{Benchmark, Chosen};
 use crate::cases::fixture::Fixture;
 use crate::cases::plan::{Place, Plan};
@@ -62,7 +62,6 @@ impl Served {
                 let refusals = self.prepare(&cases, find, |known| local.prepare(known, until))?;
                 Ok(CommandAnswer::Prepared(refusals))
             }
-            CommandRequest::Tracer { within } => Ok(CommandAnswer::Tracer(local.tracer(later(within))?)),
             CommandRequest::Pass { case, phase, within } => {
                 let attempt = match self.places.get(case).copied().flatten() {
                     Some(case) => local.pass(case, phase, later(within))?,
@@ -121,12 +120,11 @@ mod tests {
 
     use super::*;
     use crate::cases::benchmark::{Commands, Kind, PLAIN, params};
-    use crate::cases::fixture::{Execution, Fixture, Step, Stop};
+    use crate::cases::fixture::{Fixture, Repetition, Step, Stop};
     use crate::cases::run::{BenchError, RunContext};
     use crate::machine::interrupt;
     use crate::rounds::commands::Phase;
     use tollgate_model::Fact;
-    use tollgate_model::traced::Backend;
 
     thread_local! {
         /// Fixtures that exist.
@@ -155,10 +153,6 @@ mod tests {
             if case == 1 { Err(Refusal::Skip("no git".to_owned()).into()) } else { Ok(()) }
         }
 
-        fn tracer(&mut self, _: &mut RunContext) -> Step<Backend> {
-            Ok(Backend::Ptrace)
-        }
-
         fn reset(&mut self, _: usize, _: &mut RunContext) -> Step<()> {
             Ok(())
         }
@@ -175,8 +169,8 @@ mod tests {
             Ok(())
         }
 
-        fn check(&mut self, _: usize, _: &mut RunContext) -> Step<Execution> {
-            Ok(Execution { traced: None, notes: Vec::new() })
+        fn check(&mut self, _: usize, _: &mut RunContext) -> Step<Repetition> {
+            Ok(Repetition { traced: None, notes: Vec::new() })
         }
 
         fn facts(&self) -> Vec<(String, Fact)> {
@@ -224,18 +218,17 @@ mod tests {
     #[test]
     fn cases_are_executed_by_their_place_in_the_request() {
         let pass = |case, phase| CommandRequest::Pass { case, phase, within: Duration::from_millis(100) };
-        let tracer = CommandRequest::Tracer { within: Duration::from_secs(5) };
         let phases = [pass(1, Phase::Reset), pass(1, RUN), pass(1, Phase::Check), pass(0, RUN), pass(9, RUN)];
-        let requests = [vec![prepare(), tracer], phases.to_vec(), vec![CommandRequest::Finish]].concat();
+        let requests = [vec![prepare()], phases.to_vec(), vec![CommandRequest::Finish]].concat();
         let (answers, said) = served(false, requests);
         let answers: Vec<CommandAnswer> = answers.into_iter().collect::<Result<_, _>>().expect("answers");
-        let [CommandAnswer::Prepared(refusals), tracer, reset, run, rest @ ..] = answers.as_slice() else {
+        let [CommandAnswer::Prepared(refusals), reset, run, rest @ ..] = answers.as_slice() else {
             unreachable!("{answers:?}");
         };
         let why: Vec<_> = refusals.iter().map(|refusal| refusal.as_ref().map(Refusal::why)).collect();
         let unknown = "the agent's build has no workload later/grep";
         assert_eq!(why, [Some(unknown), None, Some("no git"), None]);
-        assert_eq!((tracer, said), (&CommandAnswer::Tracer(Some(Backend::Ptrace)), vec!["grep".to_owned()]));
+        assert_eq!(said, ["grep"]);
         let passed = CommandAnswer::Did(Attempt::Passed);
         assert_eq!((reset, run), (&passed, &passed));
         assert!(matches!(&rest[0], CommandAnswer::Did(Attempt::Executed(_))), "{rest:?}");

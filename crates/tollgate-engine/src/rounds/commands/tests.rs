@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use tollgate_model::traced::{Backend, Ended};
 use tollgate_model::{Fact, Outcome, ParamValue, Traced};
 
-use super::executor::{Attempt, NO_TIME};
+use super::stage::{Attempt, NO_TIME};
 
 use super::*;
 use crate::cases::benchmark::{Benchmark, Kind, PLAIN, Suite, params};
-use crate::cases::fixture::Execution;
+use crate::cases::fixture::Repetition;
 use crate::cases::run::RunContext;
 use crate::refusal::Refusal;
 
@@ -49,8 +49,9 @@ struct Fake<'a> {
     execute: Box<dyn FnMut(u64, usize) -> Result<Attempt, Halt> + 'a>,
     executed: BTreeMap<u64, usize>,
     refuses: Vec<u64>,
+    /// The tracer there.
     tracer: Backend,
-    /// Whether its executions are to be traced.
+    /// Whether the present execution is traced.
     is_traced: bool,
 }
 
@@ -69,12 +70,12 @@ impl<'a> Fake<'a> {
             executed: BTreeMap::new(),
             refuses: Vec::new(),
             tracer: Backend::Bpf,
-            is_traced: true,
+            is_traced: false,
         }
     }
 }
 
-impl Executor for Fake<'_> {
+impl Stage for Fake<'_> {
     fn prepare(&mut self, cases: &[Chosen], _: Instant) -> Result<Vec<Option<Refusal>>, Halt> {
         let number = |(_, params): &Chosen| match params["number"] {
             ParamValue::Number(number) => number + 100 * u64::from(params.contains_key("large")),
@@ -86,10 +87,6 @@ impl Executor for Fake<'_> {
         Ok(self.cases.iter().map(refusal).collect())
     }
 
-    fn tracer(&mut self, _: Instant) -> Result<Option<Backend>, Halt> {
-        Ok(Some(self.tracer))
-    }
-
     fn pass(&mut self, case: usize, phase: Phase, _: Instant) -> Result<Attempt, Halt> {
         let case = self.cases[case];
         match phase {
@@ -98,9 +95,13 @@ impl Executor for Fake<'_> {
                 return Ok(Attempt::Passed);
             }
             Phase::Run { is_traced } => {
-                self.told.borrow_mut().push((self.side, "run", case));
-                assert_eq!(is_traced, self.is_traced);
+                self.told.borrow_mut().push((self.side, if is_traced { "trace" } else { "run" }, case));
+                self.is_traced = is_traced;
                 return Ok(Attempt::Passed);
+            }
+            Phase::Check if self.is_traced => {
+                self.told.borrow_mut().push((self.side, "look", case));
+                return executed(self.tracer, 7);
             }
             Phase::Check => self.told.borrow_mut().push((self.side, "check", case)),
         }
@@ -116,12 +117,13 @@ impl Executor for Fake<'_> {
 }
 
 fn took(ns: u64) -> Result<Attempt, Halt> {
-    let traced = Traced {
-        command: vec!["grep".to_owned()],
-        ended: Some(Ended::Exit(0)),
-        ..Traced::new(Backend::Rusage, ns)
-    };
-    Ok(Attempt::Executed(Box::new(Execution { traced: Some(traced), notes: vec!["checked".to_owned()] })))
+    executed(Backend::Rusage, ns)
+}
+
+fn executed(backend: Backend, ns: u64) -> Result<Attempt, Halt> {
+    let traced =
+        Traced { command: vec!["grep".to_owned()], ended: Some(Ended::Exit(0)), ..Traced::new(backend, ns) };
+    Ok(Attempt::Executed(Box::new(Repetition { traced: Some(traced), notes: vec!["checked".to_owned()] })))
 }
 
 fn terms(ms: u64, precision: f64) -> Terms {
@@ -149,15 +151,12 @@ fn sides_alternate_and_one_works_at_a_time() {
     assert_eq!(told[0].1, told[1].1, "both are prepared before the first execution");
     // It settled, by the ratio, well before the most pairs.
     assert!((3 * 2 * 8..3 * 2 * 30).contains(&executed.len()), "{}", executed.len());
-    let phases: Vec<_> =
-        told.iter().filter(|(_, step, _)| ["reset", "run", "check"].contains(step)).collect();
+    let phases: Vec<_> = told.iter().filter(|(_, step, _)| !["prepare", "finish"].contains(step)).collect();
     for six in phases.chunks(6) {
         let phases: Vec<&str> = six.iter().map(|told| told.1).collect();
-        assert_eq!(
-            phases,
-            ["reset", "reset", "run", "run", "check", "check"],
-            "one command follows the other"
-        );
+        let timed = ["reset", "reset", "run", "run", "check", "check"];
+        let traced = ["reset", "reset", "trace", "trace", "look", "look"];
+        assert!(phases == timed || phases == traced, "one command follows the other: {phases:?}");
         assert!(six.chunks(2).all(|two| (two[0].0, two[1].0) == (six[0].0, six[1].0)));
     }
     for pair in executed.chunks(2) {
@@ -181,34 +180,63 @@ fn sides_alternate_and_one_works_at_a_time() {
 }
 
 #[test]
-fn sides_that_cannot_be_traced_alike_are_not_traced() {
-    let told = Told::default();
-    for (tracers, is_traced) in [
-        ([Backend::Bpf, Backend::Ptrace], false),
-        ([Backend::Ptrace, Backend::Ptrace], false),
-        ([Backend::Rusage, Backend::Bpf], false),
-        ([Backend::Bpf, Backend::Bpf], true),
+fn what_is_timed_is_not_traced() {
+    let slow = |_: u64, repetition: usize| took(1_000_000 * (1 + repetition as u64 % 3));
+    for (tracers, most) in [
+        ([Backend::Bpf, Backend::Bpf], 25),
+        ([Backend::Bpf, Backend::Ptrace], 3),
+        ([Backend::Rusage, Backend::Bpf], 25),
+        ([Backend::Rusage, Backend::Rusage], 0),
     ] {
-        let [mut one, mut other] = [0, 1].map(|side| Fake {
-            tracer: tracers[side],
-            is_traced,
-            ..Fake::new(side, &told, |_, _| took(1000))
-        });
-        let found =
-            measure(&group(1, 0), &mut [&mut one, &mut other], &terms(60_000, 0.1)).expect("measured");
-        assert!(samples(&found[1], 0).len() >= 8);
+        let told = Told::default();
+        let [mut one, mut other] =
+            [0, 1].map(|side| Fake { tracer: tracers[side], ..Fake::new(side, &told, slow) });
+        let terms = Terms { most: 12, ..terms(3_600_000, 1e-9) };
+        let found = measure(&group(2, 0), &mut [&mut one, &mut other], &terms).expect("measured");
+        let first = |step: &str| told.borrow().iter().position(|told| told.1 == step);
+        assert!(first("run") < first("trace"), "there may be no time for more than a round");
+        for (side, backend) in tracers.into_iter().enumerate() {
+            for measurement in &found[side].findings.measurements {
+                let measured = measurement.outcome.measured().expect("measured");
+                assert_eq!((measured.samples.len(), measured.traced.len()), (12, 12));
+                assert!(measured.traced.iter().all(|timed| timed.backend == Backend::Rusage));
+                let is_traced = backend != Backend::Rusage;
+                assert_eq!(!measured.traced_apart.is_empty(), is_traced);
+                assert!(measured.traced_apart.len() <= most);
+                assert!(measured.traced_apart.iter().all(|apart| apart.wall_ns == 7));
+                let is_said =
+                    measured.notes.iter().any(|note| note == "not traced: nothing can trace it here");
+                assert_eq!(is_said, !is_traced, "{:?}", measured.notes);
+            }
+        }
     }
-    // One side alone is compared with none.
-    let mut one = Fake { tracer: Backend::Ptrace, ..Fake::new(0, &told, |_, _| took(1000)) };
-    let found = measure(&group(1, 0), &mut [&mut one], &terms(60_000, 0.1)).expect("measured");
-    assert!(samples(&found[0], 0).len() >= 8);
+}
+
+#[test]
+fn a_case_that_cannot_be_traced_is_timed() {
+    let ready = || {
+        let mut record = ExecutedCase::default();
+        record.prepared(None);
+        record.add(took(1000).expect("executed"), Duration::ZERO);
+        record
+    };
+    let why = "its traced execution took longer than the time that was left";
+    let refused = Attempt::Refused(Refusal::Fail("its tracer ended".to_owned()));
+    for (attempt, note) in [(Attempt::OutOfTime, why), (refused, "its tracer ended")] {
+        let mut record = ready();
+        record.add_traced(attempt);
+        assert!(record.is_open() && record.is_untraced());
+        let measurement = record.conclude(&group(1, 0).cases[0], None);
+        let notes = &measurement.outcome.measured().expect("measured").notes;
+        assert_eq!(notes.last(), Some(&format!("not traced: {note}")));
+    }
 }
 
 #[test]
 fn a_discarded_repetition_stays_in_its_place() {
     let told = Told::default();
     let discards = |_: u64, repetition: usize| match repetition {
-        2 | 5 => Ok(Attempt::Executed(Box::new(Execution { traced: None, notes: Vec::new() }))),
+        2 | 5 => Ok(Attempt::Executed(Box::new(Repetition { traced: None, notes: Vec::new() }))),
         _ => took(1000 + repetition as u64),
     };
     let mut one = Fake::new(0, &told, |_, repetition| took(1000 + repetition as u64));
@@ -272,7 +300,7 @@ fn executions_end_with_the_time_of_their_fixture() {
     };
     let (mut one, mut other) = (Fake::new(0, &told, slow), Fake::new(1, &told, slow));
     let began = Instant::now();
-    let sides: &mut [&mut dyn Executor] = &mut [&mut one, &mut other];
+    let sides: &mut [&mut dyn Stage] = &mut [&mut one, &mut other];
     let found = measure(&group(1, 1), sides, &terms(400, 1e-9)).expect("measured");
     // A last execution may be under way, and a loaded machine is late.
     assert!(began.elapsed() < Duration::from_secs(20));
@@ -332,7 +360,6 @@ fn a_case_that_hangs_on_one_side_leaves_time_for_the_rest() {
         repetition: None,
         given: Duration::ZERO,
         took: Vec::new(),
-        is_traced: true,
         began: Instant::now(),
         deadline: Instant::now(),
     };
@@ -380,8 +407,8 @@ fn orders_and_documents_are_as_recorded() {
                     fake
                 })
                 .collect();
-            let mut executors: Vec<&mut dyn Executor> =
-                fakes.iter_mut().map(|fake| -> &mut dyn Executor { fake }).collect();
+            let mut executors: Vec<&mut dyn Stage> =
+                fakes.iter_mut().map(|fake| -> &mut dyn Stage { fake }).collect();
             let most = if precision < 1e-6 { 12 } else { usize::MAX };
             let terms = Terms { seed, most, ..terms(3_600_000, precision) };
             let found = measure(&group(3, 2), &mut executors, &terms).expect("measured");

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use tollgate_model::traced::Backend;
 use tollgate_model::{Fact, Measurement, Outcome};
 
 use super::agent_side::{AgentSide, unexpected};
@@ -11,14 +10,11 @@ use super::connection::{Gone, Stop, plain};
 use super::teller::Teller;
 use crate::cases::benchmark::{Chosen, TIME_OF_MEMORY};
 use crate::cases::plan::Place;
-use crate::cases::run::BenchError;
 use crate::cases::run::Halt;
 use crate::cases::selection::Group;
 use crate::machine::interrupt;
 use crate::refusal::Refusal;
-use crate::rounds::commands::{
-    self, Attempt, CommandAnswer, CommandRequest, Executor, NO_TIME, Phase, Terms,
-};
+use crate::rounds::commands::{self, Attempt, CommandAnswer, CommandRequest, NO_TIME, Phase, Stage, Terms};
 use crate::sides::agent::protocol::{Answer, Request};
 
 /// An agent may be so late with an answer: what it does besides the command, such as checks, is not cut short.
@@ -62,11 +58,12 @@ impl<'c> Commands<'c> {
             let mut tell = |what: String| teller.say(what, *suite);
             let told = RefCell::new(&mut tell as &mut dyn FnMut(String));
             let timed = sides.iter_mut().filter(|side| is_timed(side));
-            let mut remotes: Vec<Remote> = timed.map(|side| Remote { side, told: &told, names }).collect();
-            let mut executors: Vec<&mut dyn Executor> =
-                remotes.iter_mut().map(|remote| -> &mut dyn Executor { remote }).collect();
-            let found = commands::measure(group, &mut executors, &Terms { deadline, ..*terms });
-            drop(remotes);
+            let mut stages: Vec<RemoteStage> =
+                timed.map(|side| RemoteStage { side, told: &told, names }).collect();
+            let mut every: Vec<&mut dyn Stage> =
+                stages.iter_mut().map(|stage| -> &mut dyn Stage { stage }).collect();
+            let found = commands::measure(group, &mut every, &Terms { deadline, ..*terms });
+            drop(stages);
             // The other errors are of processes of this side, and there is none.
             let found = found.unwrap_or_default();
             let mut ended = Ok(());
@@ -109,8 +106,8 @@ impl<'c> Commands<'c> {
     }
 }
 
-/// Executes whole commands in an environment, by its agent.
-struct Remote<'r, 's, 'a> {
+/// The fixtures of an environment, which its agent has.
+struct RemoteStage<'r, 's, 'a> {
     side: &'r mut AgentSide<'s, 'a>,
     /// Receives what the agent works on.
     told: &'r RefCell<&'r mut dyn FnMut(String)>,
@@ -118,18 +115,18 @@ struct Remote<'r, 's, 'a> {
     names: bool,
 }
 
-impl Remote<'_, '_, '_> {
+impl RemoteStage<'_, '_, '_> {
     fn ask(&mut self, request: CommandRequest, until: Instant) -> Result<CommandAnswer, Halt> {
         self.side.must_be_here().map_err(Halt::Lost)?;
-        self.side.send(&Request::Command(request), MARGIN).map_err(halt)?;
+        self.side.send(&Request::Command(request), MARGIN).map_err(Halt::from)?;
         let last = until.max(Instant::now()) + LATE;
         loop {
             let left = last.saturating_duration_since(Instant::now());
-            match self.side.receive(left).map_err(halt)? {
+            match self.side.receive(left).map_err(Halt::from)? {
                 Answer::Doing(what) => self.tell(&plain(&what, MOST_NAME)),
                 Answer::Running(_) => {}
                 Answer::Command(answer) => return Ok(answer),
-                other => return Err(halt(unexpected(other))),
+                other => return Err(unexpected(other).into()),
             }
             if left.is_zero() {
                 return Err(Halt::Lost("its agent was busy beyond the time that it had".to_owned()));
@@ -143,9 +140,9 @@ impl Remote<'_, '_, '_> {
     }
 }
 
-impl Executor for Remote<'_, '_, '_> {
+impl Stage for RemoteStage<'_, '_, '_> {
     fn prepare(&mut self, cases: &[Chosen], until: Instant) -> Result<Vec<Option<Refusal>>, Halt> {
-        self.side.wake().map_err(halt)?;
+        self.side.wake().map_err(Halt::from)?;
         let of = cases.iter().map(|(benchmark, params)| benchmark.case(params.clone())).collect();
         match self.ask(CommandRequest::Prepare { cases: of, within: from_now(until) }, until)? {
             CommandAnswer::Prepared(refusals) if refusals.len() == cases.len() => {
@@ -155,15 +152,8 @@ impl Executor for Remote<'_, '_, '_> {
         }
     }
 
-    fn tracer(&mut self, until: Instant) -> Result<Option<Backend>, Halt> {
-        match self.ask(CommandRequest::Tracer { within: from_now(until) }, until)? {
-            CommandAnswer::Tracer(backend) => Ok(backend),
-            _ => Err(other_answer()),
-        }
-    }
-
     fn pass(&mut self, case: usize, phase: Phase, until: Instant) -> Result<Attempt, Halt> {
-        self.side.wake().map_err(halt)?;
+        self.side.wake().map_err(Halt::from)?;
         match self.ask(CommandRequest::Pass { case, phase, within: from_now(until) }, until)? {
             CommandAnswer::Did(Attempt::Executed(mut execution)) => {
                 execution.notes.truncate(MOST_NOTES);
@@ -186,14 +176,6 @@ impl Executor for Remote<'_, '_, '_> {
             CommandAnswer::Finished(facts) => Ok(facts),
             _ => Err(other_answer()),
         }
-    }
-}
-
-fn halt(gone: Gone) -> Halt {
-    match gone {
-        Gone::Lost(why) => Halt::Lost(why),
-        Gone::Over(why) => Halt::Run(BenchError::NoEnvironment(why)),
-        Gone::Interrupted(signal) => Halt::Run(BenchError::Interrupted(signal)),
     }
 }
 

@@ -11,6 +11,7 @@ use tollgate_model::text::{commands_a_reader, plainly};
 
 use super::Link;
 use crate::bench_process::frame::{self, Inbox};
+use crate::cases::run::{BenchError, Halt};
 use crate::machine::interrupt;
 use crate::sides::agent::protocol::{Answer, Hello, LONGEST_HELLO, MAGIC, PROTOCOL, Request};
 
@@ -28,6 +29,16 @@ pub enum Gone {
     Over(String),
     /// The user asked to stop, by this signal.
     Interrupted(i32),
+}
+
+impl From<Gone> for Halt {
+    fn from(gone: Gone) -> Self {
+        match gone {
+            Gone::Lost(why) => Self::Lost(why),
+            Gone::Over(why) => Self::Run(BenchError::NoEnvironment(why)),
+            Gone::Interrupted(signal) => Self::Run(BenchError::Interrupted(signal)),
+        }
+    }
 }
 
 /// Why the measuring ends before its time.

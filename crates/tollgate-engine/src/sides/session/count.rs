@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::agent_side::AgentSide;
 use super::connection::Gone;
-use super::execute::Remote;
+use super::execute::RemoteExecutor;
 use super::explain::MOST_ADDRESSES;
 use super::iterations::{FunctionCount, is_kernel};
 use super::stacks::Stacks;
@@ -87,7 +87,7 @@ pub fn count_in(
         gone => lost(gone),
     })?;
     side.read_facts(Moment::Before).map_err(lost)?;
-    let mut remote = Remote::new(&mut side, counting.within);
+    let mut remote = RemoteExecutor::new(&mut side, counting.within);
     let counted = ask(&mut remote, log, counting, say).map_err(|halt| match halt {
         Halt::Run(error) => error,
         Halt::Lost(why) => BenchError::NoEnvironment(why),
@@ -106,7 +106,7 @@ fn lost(gone: Gone) -> BenchError {
 }
 
 fn ask(
-    remote: &mut Remote<'_, '_, '_>,
+    remote: &mut RemoteExecutor<'_, '_, '_>,
     log: &mut dyn InstructionLog,
     counting: &Counting<'_>,
     say: &mut dyn FnMut(String),
@@ -122,7 +122,7 @@ fn ask(
 
 /// Logs and traces a command that was executed so.
 fn look_inside<'e>(
-    remote: &mut Remote<'_, '_, '_>,
+    remote: &mut RemoteExecutor<'_, '_, '_>,
     log: &mut dyn InstructionLog,
     counting: &Counting<'_>,
     given: &Given,
@@ -174,7 +174,7 @@ fn look_inside<'e>(
 }
 
 /// What `/init` executed.
-fn recall(remote: &mut Remote<'_, '_, '_>) -> Result<Vec<Execution>, Halt> {
+fn recall(remote: &mut RemoteExecutor<'_, '_, '_>) -> Result<Vec<Execution>, Halt> {
     let mut all = Vec::new();
     while all.len() < MOST {
         let how = How::Recalled { number: all.len() };
@@ -190,7 +190,7 @@ fn recall(remote: &mut Remote<'_, '_, '_>) -> Result<Vec<Execution>, Halt> {
 
 /// The sums of an execution that is logged, or why there are none.
 fn logged(
-    remote: &mut Remote<'_, '_, '_>,
+    remote: &mut RemoteExecutor<'_, '_, '_>,
     log: &mut dyn InstructionLog,
     given: &Given,
     stacks: Option<Stacks>,
@@ -207,7 +207,7 @@ fn logged(
 }
 
 /// The function of the kernel at each of its addresses.
-fn names(remote: &mut Remote<'_, '_, '_>, sums: &Sums) -> Result<BTreeMap<u64, String>, Halt> {
+fn names(remote: &mut RemoteExecutor<'_, '_, '_>, sums: &Sums) -> Result<BTreeMap<u64, String>, Halt> {
     let addresses: Vec<u64> = sums.addresses.keys().copied().filter(|address| is_kernel(*address)).collect();
     let mut names = BTreeMap::new();
     for some in addresses.chunks(MOST_ADDRESSES) {
@@ -238,13 +238,13 @@ fn counts(sums: &Sums, names: &BTreeMap<u64, String>) -> Vec<FunctionCount> {
 }
 
 /// One execution with what surrounds it.
-fn once(remote: &mut Remote<'_, '_, '_>, given: &Given, how: How) -> Result<Execution, Halt> {
+fn once(remote: &mut RemoteExecutor<'_, '_, '_>, given: &Given, how: How) -> Result<Execution, Halt> {
     around(remote, given.prepare.as_ref())?;
     let execution = remote.execute(&Order { how, ..given.order.clone() }, &mut || {})?;
     around(remote, given.conclude.as_ref())?;
     Ok(execution)
 }
 
-fn around(remote: &mut Remote<'_, '_, '_>, order: Option<&Order>) -> Result<(), Halt> {
+fn around(remote: &mut RemoteExecutor<'_, '_, '_>, order: Option<&Order>) -> Result<(), Halt> {
     order.map_or(Ok(()), |order| remote.execute(order, &mut || {}).map(drop))
 }

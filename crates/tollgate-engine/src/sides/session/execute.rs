@@ -66,7 +66,8 @@ pub fn execute_in(
         return Err(BenchError::NoEnvironment(all.iter().map(why).collect::<Vec<_>>().join("; ")));
     }
     let worked = {
-        let mut remotes: Vec<Remote> = all.iter_mut().map(|side| Remote::new(side, LATE)).collect();
+        let mut remotes: Vec<RemoteExecutor> =
+            all.iter_mut().map(|side| RemoteExecutor::new(side, LATE)).collect();
         let mut executors: Vec<&mut dyn Executor> =
             remotes.iter_mut().map(|remote| -> &mut dyn Executor { remote }).collect();
         work(&mut executors)
@@ -113,7 +114,7 @@ fn taken(side: &mut AgentSide<'_, '_>, outcome: Result<(), Gone>) -> Result<(), 
 }
 
 /// Executes commands in an environment, by its agent.
-pub(super) struct Remote<'r, 's, 'a> {
+pub(super) struct RemoteExecutor<'r, 's, 'a> {
     pub side: &'r mut AgentSide<'s, 'a>,
     /// Of the last request: an answer to another one came too late.
     number: u64,
@@ -121,13 +122,13 @@ pub(super) struct Remote<'r, 's, 'a> {
     patience: Duration,
 }
 
-impl<'r, 's, 'a> Remote<'r, 's, 'a> {
+impl<'r, 's, 'a> RemoteExecutor<'r, 's, 'a> {
     pub fn new(side: &'r mut AgentSide<'s, 'a>, patience: Duration) -> Self {
         Self { side, number: 0, patience }
     }
 }
 
-impl Remote<'_, '_, '_> {
+impl RemoteExecutor<'_, '_, '_> {
     /// Sends a request and waits for its answer, which has its number.
     fn ask(&mut self, request: &Request, patience: Duration, tick: &mut dyn FnMut()) -> Result<Answer, Halt> {
         self.side.must_be_here().map_err(Halt::Lost)?;
@@ -150,19 +151,15 @@ impl Remote<'_, '_, '_> {
     }
 
     pub(super) fn halt(&mut self, gone: Gone) -> Halt {
-        match gone {
-            Gone::Interrupted(signal) => Halt::Run(BenchError::Interrupted(signal)),
-            Gone::Over(why) => Halt::Run(BenchError::NoEnvironment(why)),
-            Gone::Lost(why) => {
-                // Neither an interruption nor the end of all.
-                let _ = self.side.lose(Gone::Lost(why.clone()));
-                Halt::Lost(why)
-            }
+        if let Gone::Lost(_) = &gone {
+            // Neither an interruption nor the end of all.
+            let _ = self.side.lose(gone.clone());
         }
+        gone.into()
     }
 }
 
-impl Executor for Remote<'_, '_, '_> {
+impl Executor for RemoteExecutor<'_, '_, '_> {
     fn execute(&mut self, order: &Order, tick: &mut dyn FnMut()) -> Result<Execution, Halt> {
         let mut order = Box::new(order.clone());
         if order.output == Output::Inherit {

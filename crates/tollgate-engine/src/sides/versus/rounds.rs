@@ -21,12 +21,10 @@ use super::plan::{Accepts, Given, Plan, SHORT};
 use crate::cases::run::BenchError;
 use crate::machine::ending::signal_name;
 use crate::machine::interrupt;
+use crate::rounds::commands::most_traced;
 use crate::rounds::measure::INTERRUPTED;
 use tollgate_model::stats::random::Random;
 
-/// Rounds that are traced are at most so many; by ptrace(2), which stops a command twice a call, fewer.
-const MOST_TRACED: u32 = 25;
-const MOST_BY_PTRACE: u32 = 3;
 /// Executions of what surrounds a command, before it is known whether it matters.
 const STARTS: u32 = 5;
 /// The variable that tells a command the number of its execution: scripts that hyperfine executes have it in names of files.
@@ -210,11 +208,7 @@ impl Trial for Commands<'_, '_> {
 
     fn most_traced(&self) -> u32 {
         let is_possible = self.plan.is_traced && self.cells.iter().any(|cell| !cell.is_untraced());
-        match is_possible {
-            false => 0,
-            true if self.backends.contains(&Some(Backend::Ptrace)) => MOST_BY_PTRACE,
-            true => MOST_TRACED,
-        }
+        if is_possible { most_traced(self.backends.iter().copied().flatten()) } else { 0 }
     }
 
     /// A preparation sets the state.

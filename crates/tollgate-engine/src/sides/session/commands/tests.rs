@@ -11,7 +11,7 @@ use tollgate_model::Traced;
 use super::*;
 use crate::bench_process::frame::{self, Inbox};
 use crate::cases::benchmark::{self, Benchmark, Kind, PLAIN, Suite, params};
-use crate::cases::fixture::{self, Execution, Fixture};
+use crate::cases::fixture::{self, Fixture, Repetition};
 use crate::cases::plan::Plan;
 use crate::cases::run::RunContext;
 use crate::rounds::commands::Served;
@@ -32,10 +32,6 @@ impl Fixture for Shelf {
         if case == 1 { Err(Refusal::Skip("no\ngit".to_owned()).into()) } else { Ok(()) }
     }
 
-    fn tracer(&mut self, _: &mut RunContext) -> fixture::Step<Backend> {
-        Ok(Backend::Bpf)
-    }
-
     fn reset(&mut self, _: usize, _: &mut RunContext) -> fixture::Step<()> {
         Ok(())
     }
@@ -48,11 +44,11 @@ impl Fixture for Shelf {
         Ok(())
     }
 
-    fn check(&mut self, _: usize, _: &mut RunContext) -> fixture::Step<Execution> {
+    fn check(&mut self, _: usize, _: &mut RunContext) -> fixture::Step<Repetition> {
         let traced = r#"{"command":["grep"],"backend":"bpf","ended":{"exit":0},"processors":1,"wall_ns":2000000,
             "user_ns":0,"sys_ns":0,"processes":1,"threads":1,"calls":[]}"#;
         let traced: Traced = serde_json::from_str(traced).expect("a trace");
-        Ok(Execution { traced: Some(traced), notes: vec!["checked".to_owned()] })
+        Ok(Repetition { traced: Some(traced), notes: vec!["checked".to_owned()] })
     }
 
     fn facts(&self) -> Vec<(String, Fact)> {
@@ -148,8 +144,8 @@ fn two_agents_alternate_and_one_that_ends_keeps_what_it_gave() {
         assert_eq!((measured.samples.len(), measured.traced.len()), (number, number));
         assert_eq!(of_side[1].outcome, Outcome::Skipped { why: "no git".to_owned() });
     }
-    // A preparation, a trial of the tracer, three repetitions of three phases.
-    let (measured, lost, ended) = found(&mut [side(1000), side(2 + 3 * 3)]);
+    // A preparation, three repetitions of three phases, and another of which the first is traced.
+    let (measured, lost, ended) = found(&mut [side(1000), side(1 + 4 * 3)]);
     assert_eq!((lost, ended), (vec![None, Some("its agent ended".to_owned())], Ok(())));
     let processes = |side: usize| measured[side][0].outcome.measured().expect("measured").processes.len();
     assert_eq!((processes(0) >= 8, processes(1)), (true, 3), "the other goes on alone");

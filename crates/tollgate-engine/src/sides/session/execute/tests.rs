@@ -121,12 +121,12 @@ fn a_command_that_is_not_waited_for_is_stopped() {
     };
     send(&mut agent, 1, "wait");
     std::thread::sleep(Duration::from_millis(50));
-    let mut remote = Remote { number: 1, ..Remote::new(&mut agent, LATE) };
+    let mut remote = RemoteExecutor { number: 1, ..RemoteExecutor::new(&mut agent, LATE) };
     let second = remote.execute(&order("say"), &mut || {}).expect("executed");
     assert_eq!(second.said, "[\"say\"] Pipe");
     // A late answer.
     send(&mut agent, 1, "long");
-    let mut remote = Remote { number: 2, ..Remote::new(&mut agent, LATE) };
+    let mut remote = RemoteExecutor { number: 2, ..RemoteExecutor::new(&mut agent, LATE) };
     assert_eq!(remote.execute(&order("say"), &mut || {}).expect("executed").said, "[\"say\"] Pipe");
     // The end of the line ends the work in hand.
     send(&mut agent, 9, "wait");

@@ -74,6 +74,7 @@ impl StartsOfCase {
             notes: remark.map(str::to_owned).into_iter().collect(),
             span_ns: None,
             traced: Vec::new(),
+            traced_apart: Vec::new(),
         }
     }
 }

@@ -1,26 +1,23 @@
-//! The interface of a place where whole commands are executed: this process, or an agent in an environment.
+//! The interface of a place that has the fixtures of workloads: this process, or an agent in an environment.
 
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use tollgate_model::{Fact, traced::Backend};
+use tollgate_model::Fact;
 
 use crate::cases::benchmark::Chosen;
-use crate::cases::fixture::Execution;
+use crate::cases::fixture::Repetition;
 use crate::cases::run::Halt;
 use crate::refusal::Refusal;
 
 /// The reason of a case that was never executed.
 pub(crate) const NO_TIME: &str = "the run's time was over before its first repetition";
 
-/// A place where whole commands are executed, one step after the other. A setting that it needs and cannot have is
+/// A place where the commands of workloads are executed on their fixtures, one phase after the other. A setting that it needs and cannot have is
 /// [`BenchError::NoEnvironment`](crate::cases::run::BenchError::NoEnvironment): nothing more is executed anywhere.
-pub(crate) trait Executor {
+pub(crate) trait Stage {
     /// Makes the fixture of these cases, and each of them ready. For each the reason if it cannot be executed.
     fn prepare(&mut self, cases: &[Chosen], until: Instant) -> Result<Vec<Option<Refusal>>, Halt>;
-
-    /// The best backend by which a command can be traced there; None where none is known.
-    fn tracer(&mut self, until: Instant) -> Result<Option<Backend>, Halt>;
 
     /// Goes through a phase of a repetition of one of the cases of the last preparation.
     fn pass(&mut self, case: usize, phase: Phase, until: Instant) -> Result<Attempt, Halt>;
@@ -49,7 +46,7 @@ pub(crate) enum Attempt {
     /// The phase is over, and the next one follows.
     Passed,
     /// It was the last phase: the case was executed.
-    Executed(Box<Execution>),
+    Executed(Box<Repetition>),
     /// It cannot be measured, whatever was executed before.
     Refused(Refusal),
     /// Its time was over before it ended.
