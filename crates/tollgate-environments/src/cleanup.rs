@@ -1,9 +1,9 @@
-//! The cleanup process: a process that undoes what was made when the command that made it is killed.
+//! The cleanup process, which undoes what a command made if the command is killed.
 //!
-//! It is forked before anything is made, leads a session of its own, ignores the signals that ask a program to stop, and waits on a
-//! pipe. Each line of the pipe is a message in JSON: what is promised to be undone, what was undone, and the end. A line in the pipe
-//! is read also when its writer has died. Where the pipe ends without the last message, all that is promised is undone, in reverse
-//! order. Where the cleanup process is killed instead, the command undoes all by itself.
+//! It is forked before anything is made, leads a session of its own, ignores the signals that ask a program to stop, and
+//! reads a pipe. Each line of the pipe is a message in JSON: something to undo later, something that was undone, or the end.
+//! Lines stay readable after their writer has died. If the pipe ends without the last message, the cleanup process undoes
+//! everything that is outstanding, in reverse order. If the cleanup process itself is killed, the command undoes everything.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -21,35 +21,34 @@ use crate::error::EnvironmentError;
 use crate::prepared::Undo;
 use crate::undo::undo_all;
 
-/// Its name in ps(1) and /proc/PID/comm.
+/// Name of the cleanup process in ps(1) and /proc/PID/comm.
 pub const NAME: &str = "tollgate-clean";
-/// The signals that do not end it.
 const IGNORED: [libc::c_int; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE];
 
 #[derive(Debug, Serialize, Deserialize)]
 enum Message {
-    /// This number stands for what is to be undone.
+    /// Under this number, these actions are outstanding.
     Promised(u64, Vec<Undo>),
-    /// It was undone.
+    /// The actions under this number were done.
     Kept(u64),
-    /// The command ends, and nothing is left.
+    /// The command ends, and nothing is left to undo.
     Done,
 }
 
-/// The cleanup process of this process. It ends with the last [`Promise`] and this.
+/// Handle of the cleanup process. The process ends when this and the last [`Promise`] are dropped.
 #[derive(Debug, Clone)]
 pub struct Cleanup(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// None once it is being dropped.
+    /// `None` while it is being dropped.
     pipe: Mutex<Option<File>>,
     next: AtomicU64,
     child: Mutex<Child>,
 }
 
 impl Cleanup {
-    /// Starts it. The calling process should have one thread still: only that one is in the cleanup process.
+    /// Starts the cleanup process. The caller should still be single-threaded, since fork(2) copies only the calling thread.
     ///
     /// # Errors
     /// Those of pipe2(2) and fork(2).
@@ -57,7 +56,8 @@ impl Cleanup {
         Self::holding(&[])
     }
 
-    /// As [`Self::begin`]. These files stay open until it ends, and with them the locks of flock(2) on what it undoes.
+    /// Like [`Self::begin`], but keeps these files open until the cleanup process ends, and with them the flock(2) locks on
+    /// what it undoes.
     ///
     /// # Errors
     /// Those of [`Self::begin`].
@@ -69,21 +69,21 @@ impl Cleanup {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// Its process number.
+    /// Process ID.
     pub fn pid(&self) -> i32 {
         self.0.child.lock().unwrap_or_else(PoisonError::into_inner).pid()
     }
 
-    /// Whether it was not killed.
+    /// Returns whether the cleanup process still runs.
     pub fn is_alive(&self) -> bool {
         self.0.is_alive()
     }
 
-    /// Tells it what is to be undone, before that is made. Where the cleanup process was killed the promise holds as long as this process
-    /// lives.
+    /// Registers actions that undo something. Call this before making that thing. If the cleanup process was killed, the
+    /// promise holds only while this process lives.
     ///
     /// # Errors
-    /// Where the message cannot be written.
+    /// The message cannot be written.
     pub fn promise(&self, undo: &[Undo]) -> io::Result<Promise> {
         let number = self.0.next.fetch_add(1, Relaxed);
         self.0.tell(&Message::Promised(number, undo.to_vec()))?;
@@ -115,7 +115,7 @@ impl Drop for Inner {
     }
 }
 
-/// What is to be undone. Dropped, it is undone, and the cleanup process is told.
+/// Registered undo actions. Dropping it performs them and tells the cleanup process.
 #[derive(Debug)]
 #[must_use = "it is undone when this is dropped"]
 pub struct Promise {
@@ -125,7 +125,7 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// Whether the cleanup process lives, which keeps the promise where this process is killed.
+    /// Returns whether the cleanup process is alive and will keep the promise if this process is killed.
     pub fn is_guarded(&self) -> bool {
         self.inner.is_alive()
     }
@@ -133,7 +133,7 @@ impl Promise {
     /// Undoes it now.
     ///
     /// # Errors
-    /// The first step that could not be undone; the others are.
+    /// The first action that failed. The others are performed all the same.
     pub fn keep(mut self) -> Result<(), EnvironmentError> {
         self.undo_now().into_iter().next().map_or(Ok(()), Err)
     }
@@ -150,13 +150,13 @@ impl Drop for Promise {
     }
 }
 
-/// The cleanup process's life.
+/// Body of the cleanup process.
 fn guard(from: OwnedFd, files: &[BorrowedFd<'_>]) -> i32 {
     IGNORED.into_iter().for_each(signals::ignore);
     signals::default(&[libc::SIGCHLD]);
     let _ = rustix::process::setsid();
     let _ = rustix::thread::set_name(c"tollgate-clean");
-    // No directory is in use because of it.
+    // Otherwise the working directory could not be unmounted or removed.
     let _ = std::env::set_current_dir("/");
     close_all_but([from.as_fd()].iter().chain(files).map(|kept| kept.as_raw_fd().cast_unsigned()).collect());
     let mut lines = BufReader::new(File::from(from));
@@ -164,7 +164,7 @@ fn guard(from: OwnedFd, files: &[BorrowedFd<'_>]) -> i32 {
     loop {
         let mut line = Vec::new();
         match lines.read_until(b'\n', &mut line) {
-            // A line without its end was being written when the command died: it had not gone on to make anything.
+            // The command died while it wrote this line, so it has not made what the line announces.
             Ok(_) if line.last() != Some(&b'\n') => break,
             Err(_) => break,
             Ok(_) => {}
@@ -182,8 +182,8 @@ fn guard(from: OwnedFd, files: &[BorrowedFd<'_>]) -> i32 {
     0
 }
 
-/// Closes every other descriptor, and opens the standard streams on /dev/null: a reader of the command's output does not wait for the
-/// cleanup process.
+/// Closes all other descriptors and opens /dev/null as the standard streams, so that a reader of the command's output does
+/// not wait for the cleanup process.
 fn close_all_but(mut kept: Vec<u32>) {
     kept.sort_unstable();
     let firsts = iter::once(0).chain(kept.iter().map(|kept| kept + 1));
@@ -194,9 +194,9 @@ fn close_all_but(mut kept: Vec<u32>) {
             Some(end) => end - 1,
             None => u32::MAX,
         };
-        // SAFETY: close_range(2) takes numbers. The descriptors are those of a copied process: their owners never run here.
+        // SAFETY: close_range(2) takes numbers. The descriptors are copies in a forked process, where their owners never run.
         let closed = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
-        // Before Linux 5.9.
+        // close_range(2) exists since Linux 5.9.
         if closed != 0 {
             for descriptor in first..=last.min(1 << 16) {
                 // SAFETY: as above.
@@ -205,9 +205,9 @@ fn close_all_but(mut kept: Vec<u32>) {
         }
     }
     for _ in 0..3 {
-        // SAFETY: the path is a constant; the lowest free descriptor is taken, and kept for good.
+        // SAFETY: the path is a constant; open(2) returns the lowest free descriptor, which is never closed.
         let opened = unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) };
-        // The standard streams are there: this one is not needed.
+        // All three standard streams are open by now.
         if opened > 2 {
             // SAFETY: it was just opened.
             unsafe { libc::close(opened) };

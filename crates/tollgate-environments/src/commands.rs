@@ -1,4 +1,4 @@
-//! Runs mkfs, modprobe and rmmod, with a time limit. Their output is an error's reason.
+//! Runs mkfs, modprobe and rmmod with a time limit. If one fails, its output is the reason in the error.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,13 +11,13 @@ use tollgate_os::tool;
 
 use crate::error::{EnvironmentError, unusable};
 
-/// A program that takes longer is ended.
+/// Programs that take longer are killed.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Runs a program to its end; the first line of its output.
+/// Runs a program to its end and returns the first line of its output.
 ///
 /// # Errors
-/// It could not be started, failed, took too long, or `stop` said so; it has ended in any case.
+/// The program could not be started, failed, took too long, or `stop` asked to stop. It has ended in any case.
 pub(crate) fn run<A: AsRef<OsStr>>(
     program: &Path,
     arguments: &[A],
@@ -26,10 +26,7 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     output(program, arguments, stop).map(|text| first_line(&text))
 }
 
-/// The same; its whole output, as far as it is read.
-///
-/// # Errors
-/// As [`run`].
+/// Like [`run`], but returns all output, up to the limit of what is read.
 pub(crate) fn output<A: AsRef<OsStr>>(
     program: &Path,
     arguments: &[A],
@@ -45,7 +42,7 @@ pub(crate) fn output<A: AsRef<OsStr>>(
     let line = first_line(&ended.said);
     match ended.status {
         Some(status) if status.success() => Ok(ended.said),
-        // A signal that asked this program to stop may have reached that one too.
+        // The signal that asked this program to stop may have reached the child too.
         Some(_) | None if stop() => Err(EnvironmentError::Interrupted),
         Some(status) if line.is_empty() => Err(fault(format!("it failed: {status}"))),
         Some(_) => Err(fault(line.strip_prefix(&format!("{name}: ")).unwrap_or(&line).to_owned())),

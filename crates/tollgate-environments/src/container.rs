@@ -1,11 +1,11 @@
-//! Containers: this program as an agent behind a runtime that is installed.
+//! Containers: this program as an agent, started by an installed runtime.
 //!
-//! Each runtime gets a root file system of our own: this program's file, a directory for files, the machine's directories of programs,
-//! read-only, and the file systems of the kernel. It has no network, its processors are not restricted, and its capabilities are those of the
-//! runtime's defaults. What a runtime keeps, it keeps in the private directory.
+//! Each runtime gets a root file system made for it: this program's file, a directory for files, the machine's program
+//! directories, read-only, and the kernel's file systems. The container has no network, its processors are not restricted,
+//! and it has the runtime's default capabilities. Everything that a runtime stores is in the private directory.
 //!
-//! `bundle`: directories, and config.json of the OCI runtimes. `cgroups`: those that a runtime makes. `system`: the machine's
-//! programs. The other files have a runtime each.
+//! `bundle` makes the directories and config.json of OCI runtimes, `cgroups` finds the cgroups that a runtime makes, and
+//! `system` lists the machine's programs. The other files have one runtime each.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -32,85 +32,77 @@ mod system;
 
 pub(crate) use bundle::{Bundle, Place, config};
 
-/// The directory for files in a container.
+/// Directory for files, in a container.
 pub(crate) const WORK: &str = "/work";
-/// This program's file in a container.
+/// This program's file, in a container.
 pub(crate) const PROGRAM: &str = "/tollgate";
 
-/// What this program is run with to see whether a container works: it says much, makes nothing, and ends.
+/// Argument with which this program is run to see whether a container works: it prints much, makes nothing, and ends.
 pub(crate) const TRIED: &str = "--help";
 
 words! {
     /// A program that makes containers.
     Runtime:
-    /// bubblewrap.
     Bwrap = "bwrap",
-    /// runc.
     Runc = "runc",
-    /// crun.
     Crun = "crun",
-    /// Podman.
     Podman = "podman",
-    /// Docker, with its daemon.
+    /// Needs its daemon.
     Docker = "docker",
     /// systemd-nspawn.
     Nspawn = "nspawn"
 }
 
-/// A container that is asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Container {
-    /// None for the first that works.
+    /// `None` for the first runtime that works.
     pub runtime: Option<Runtime>,
-    /// The filter of its processes; the default is that of containers.
+    /// Filter of its processes. By default, that of containers.
     pub seccomp: Seccomp,
 }
 
-/// Directories of an environment alone, as absolute paths. Their maker removes them.
+/// Directories of one environment, as absolute paths. Whoever makes them removes them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paths<'a> {
     /// For what the runtime makes.
     private: &'a Path,
-    /// For the files that are measured; None for one in the other.
+    /// For the files that are measured; `None` for a directory in `private`.
     work: Option<&'a Path>,
 }
 
 impl<'a> Paths<'a> {
-    /// Those of directories that other programs may be given.
     pub fn new(private: &'a PrivateDirectory, work: Option<&'a PrivateDirectory>) -> Self {
         Self { private: private.path(), work: work.map(PrivateDirectory::path) }
     }
 
-    /// For what the runtime makes.
     pub fn private(self) -> &'a Path {
         self.private
     }
 
-    /// For the files that are measured, which are in the other one where there is none for them.
+    /// Directory for the files that are measured.
     pub fn work(self) -> &'a Path {
         self.work.unwrap_or(self.private)
     }
 }
 
-/// What a runtime is to start, and where it may keep what it makes.
+/// What a runtime starts, and where it stores its files.
 pub(crate) struct Order<'a> {
-    /// The program's file on this machine.
+    /// This program's file on this machine.
     pub program: &'a Path,
-    /// What is started in the container: the program with its arguments, or a shell.
+    /// Command inside the container: the program with its arguments, or a shell.
     pub inside: Vec<OsString>,
     pub private: &'a Path,
     work: Option<&'a Path>,
-    /// A name of this container alone, of letters, digits and hyphens.
+    /// Unique name of this container, of letters, digits and hyphens.
     pub id: String,
-    /// The filter of its calls.
     pub seccomp: &'a Seccomp,
 }
 
-/// Prepares a container in a private directory, which its maker removes. Where the runtime is not named, it is the first that runs
-/// this program; `cleanup` undoes what those leave that are tried.
+/// Prepares a container in a private directory, which the caller removes. If no runtime is named, it takes the first that can
+/// run this program; `cleanup` undoes what the attempts leave.
 ///
 /// # Errors
-/// A sentence: the runtime is not installed or cannot be used here, or none works, with the reason of each.
+/// The runtime is not installed or cannot be used here, or none works, with the reason for each.
 pub(crate) fn prepare(
     spec: &Container,
     agent: &Agent,
@@ -128,10 +120,7 @@ pub(crate) fn prepare(
     Ok(Prepared { runtime: Some(runtime.name()), ..prepared })
 }
 
-/// Prepares a container of this runtime with a shell in the program's place, in the private directory of [`prepare`].
-///
-/// # Errors
-/// A sentence.
+/// Prepares a container of this runtime, with a shell in place of the program, in the private directory of [`prepare`].
 pub(crate) fn prepare_shell(
     runtime: Runtime,
     seccomp: &Seccomp,
@@ -144,7 +133,7 @@ pub(crate) fn prepare_shell(
     runtime.prepare(&order).map_err(|why| unusable!("{runtime}: {why}"))
 }
 
-/// The first runtime that runs this program here.
+/// Returns the first runtime that runs this program here.
 fn first(
     agent: &Agent,
     paths: Paths<'_>,
@@ -162,7 +151,7 @@ fn first(
     Err(unusable!("no runtime makes a container here ({})", reasons.join("; ")))
 }
 
-/// Has a runtime run this program, for its help.
+/// Has a runtime run this program with `--help`.
 ///
 /// # Errors
 /// The reason, without the runtime's name.
@@ -183,7 +172,7 @@ pub(crate) fn try_out(
 /// Runs a prepared environment to its end, and undoes it.
 ///
 /// # Errors
-/// What the command said, without its name.
+/// The command's message, without its name.
 pub(crate) fn run(
     prepared: &Prepared,
     cleanup: &Cleanup,
@@ -200,7 +189,7 @@ pub(crate) fn run(
     })
 }
 
-/// A program's message without the names before it.
+/// Strips the program names at the start of a message.
 fn reason(said: &str) -> String {
     let is_name = |word: &str| !word.contains([' ', '/']) && word.len() < 20;
     match said.split_once(": ") {
@@ -209,13 +198,14 @@ fn reason(said: &str) -> String {
     }
 }
 
-/// Whether a path can stand in every runtime's options, where `:` and `,` divide, and in config.json.
+/// Returns whether a path can be used in every runtime's options, where `:` and `,` are separators, and in config.json.
 fn is_plain(path: &Path) -> bool {
     path.to_str()
         .is_some_and(|path| !path.contains([':', ',', '\\', '"']) && !path.contains(char::is_control))
 }
 
-/// The file that environments of this machine see as this program: its own, or a copy where that was removed or replaced.
+/// Returns the file that environments on this machine get as this program: its executable, or a copy if the executable was
+/// removed or replaced.
 pub(crate) fn agent_file(agent: &Agent, private: &Path) -> Result<PathBuf, EnvironmentError> {
     let own = agent.open().ok().and_then(|(file, _)| file.metadata().ok());
     let named = agent.program().metadata().ok();
@@ -233,7 +223,7 @@ pub(crate) fn agent_file(agent: &Agent, private: &Path) -> Result<PathBuf, Envir
 }
 
 impl<'a> Order<'a> {
-    /// One whose names are those of the private directory and `name`.
+    /// Names the container after the private directory and `name`.
     pub fn new(
         program: &'a Path,
         arguments: &[OsString],
@@ -249,18 +239,18 @@ impl<'a> Order<'a> {
         Self { program, inside, private, work, id: format!("{prefix}{own}-{name}"), seccomp }
     }
 
-    /// The same with a shell in the program's place, see [`SHELL`].
+    /// The same order with a shell in place of the program, see [`SHELL`].
     pub fn with_shell(self) -> Self {
         Self { inside: SHELL.map(OsString::from).to_vec(), ..self }
     }
 
-    /// The directory that is [`WORK`] in the container.
+    /// The directory that is mounted as [`WORK`].
     pub fn work(&self) -> Result<PathBuf, EnvironmentError> {
         let work = self.work.filter(|work| is_plain(work));
         work.map_or_else(|| self.directory("work"), |work| Ok(work.to_owned()))
     }
 
-    /// A directory of this container alone; it is made.
+    /// Makes a directory that only this container uses.
     pub fn directory(&self, name: &str) -> Result<PathBuf, EnvironmentError> {
         let path = self.private.join(&self.id).join(name);
         std::fs::create_dir_all(&path)
@@ -270,7 +260,7 @@ impl<'a> Order<'a> {
 }
 
 impl Runtime {
-    /// Its program.
+    /// Name of its executable.
     pub(crate) fn program(self) -> &'static str {
         match self {
             Self::Nspawn => "systemd-nspawn",
@@ -278,7 +268,7 @@ impl Runtime {
         }
     }
 
-    /// The Debian package that has it.
+    /// Debian package that has it.
     pub(crate) fn package(self) -> &'static str {
         match self {
             Self::Bwrap => "bubblewrap",
@@ -288,10 +278,7 @@ impl Runtime {
         }
     }
 
-    /// Its program's file.
-    ///
-    /// # Errors
-    /// It is not installed.
+    /// Finds its executable.
     pub(crate) fn find(self) -> Result<PathBuf, EnvironmentError> {
         commands::find(self.program())
             .ok_or_else(|| unusable!("not installed (Debian package {})", self.package()))
@@ -308,7 +295,7 @@ impl Runtime {
         }
     }
 
-    /// Its version, as it says it itself: `runc version 1.1.5`. What it makes for that is in the private directory.
+    /// Its version in its own words: `runc version 1.1.5`. Files that it makes for this are in the private directory.
     pub(crate) fn version(self, private: &Path, stop: &dyn Fn() -> bool) -> Result<String, EnvironmentError> {
         let program = self.find()?;
         match self {
@@ -319,7 +306,7 @@ impl Runtime {
     }
 }
 
-/// Words of a command, one after the other.
+/// Words of a command.
 pub(crate) struct Words(Vec<OsString>);
 
 impl Words {
@@ -332,7 +319,7 @@ impl Words {
         self
     }
 
-    /// An option and its value in one word: `--root=/x`.
+    /// Adds an option and its value as one word: `--root=/x`.
     pub fn option(&mut self, name: &str, value: impl AsRef<OsStr>) -> &mut Self {
         self.0.push(joined(&[OsStr::new(name), OsStr::new("="), value.as_ref()]));
         self
@@ -343,7 +330,7 @@ impl Words {
     }
 }
 
-/// Pieces of one word.
+/// Joins pieces to one word.
 pub(crate) fn joined(pieces: &[&OsStr]) -> OsString {
     pieces.iter().fold(OsString::new(), |mut word, piece| {
         word.push(piece);

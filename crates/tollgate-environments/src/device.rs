@@ -1,11 +1,11 @@
 //! A block device in memory, by one of two drivers.
 //!
-//! - `brd` (drivers/block/brd.c): a module that is loaded for this run, and only where it was not loaded before. A note is written
-//!   first, so that the next run unloads it where this one was killed.
-//! - `loop` (loop(4)): over a sparse file in a tmpfs, with direct I/O and LO_FLAGS_AUTOCLEAR: the kernel frees it with
-//!   its last user, also where its maker was killed.
+//! - `brd` (drivers/block/brd.c): a module that is loaded for this run, if it was not loaded before. A note is written first,
+//!   so that the next run unloads it if this one is killed.
+//! - `loop` (loop(4)): over a sparse file in a tmpfs, with direct I/O and LO_FLAGS_AUTOCLEAR: the kernel frees it with its
+//!   last user, even if its maker was killed.
 //!
-//! Neither takes memory for what was never written.
+//! Neither takes memory for blocks that were never written.
 
 use std::ffi::CStr;
 use std::fs::{self, File};
@@ -25,12 +25,12 @@ mod looped;
 
 pub(crate) use looped::Loop;
 
-/// The interval between attempts while another program, such as udev, uses the device.
+/// Interval between attempts while another program, such as udev, uses the device.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Attempts: for 2 s.
+/// 2 s in all.
 const ATTEMPTS: u32 = 200;
 
-/// Does it until it is no longer busy, for a bounded time.
+/// Repeats a call while it reports that the device is busy, for a bounded time.
 pub(crate) fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     for _ in 1..ATTEMPTS {
         match attempt() {
@@ -41,21 +41,21 @@ pub(crate) fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Errno>) -> Res
     attempt()
 }
 
-/// The answer of a call that is below zero where it failed.
+/// Turns a negative return value into errno.
 fn answered(answer: impl Into<libc::c_long>) -> Result<libc::c_long, Errno> {
     let code = || std::io::Error::last_os_error().raw_os_error();
     let answer = answer.into();
     if answer < 0 { Err(code().map_or(Errno::IO, Errno::from_raw_os_error)) } else { Ok(answer) }
 }
 
-/// The module, and the note in the private directory, which is written before it is loaded.
+/// The module, and the name of the note about it in the private directory.
 pub(crate) const BRD: &str = "brd";
 const BRD_OF_KERNEL: &CStr = c"brd";
 /// The kernel option that builds the module.
 const BRD_OPTION: &str = "CONFIG_BLK_DEV_RAM";
 
-/// The size in KiB to load the module with, for a device of about `size` bytes. It is a multiple of a page and never of a MiB, so that the
-/// device is recognised by its size.
+/// Size in KiB to load the module with, for a device of about `size` bytes. It is a multiple of a page and never of a MiB, so
+/// that the device can be recognised by its size.
 fn unusual_kib(size: u64) -> u64 {
     (size >> 20 << 10).saturating_add(u64::from(std::process::id() % 255 + 1) * 4)
 }
@@ -65,12 +65,12 @@ fn parameter(name: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// Whether it is in the kernel, as a module or built in.
+/// Returns whether brd is in the kernel, as a module or built in.
 pub(crate) fn is_brd_there() -> bool {
     Path::new("/sys/module").join(BRD).exists()
 }
 
-/// A module that was loaded by this process; unloaded when it is dropped.
+/// A module that this process loaded. Dropping it unloads the module.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     record: LoadedMarks,
@@ -78,11 +78,11 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Loads it with one device of about `size` bytes.
+    /// Loads brd with one device of about `size` bytes.
     ///
     /// # Errors
-    /// When it was interrupted; where there is no such module, where it is loaded already or is part of the kernel, or where what was
-    /// loaded is not what was asked for: a sentence.
+    /// It was interrupted; the module does not exist, is loaded already or is part of the kernel; or the loaded module is not
+    /// the one that was asked for.
     pub(crate) fn load(
         home: &Rc<PrivateDirectory>,
         size: u64,
@@ -121,7 +121,7 @@ impl Loaded {
 impl Drop for Loaded {
     fn drop(&mut self) {
         if self.record.unload().is_err() {
-            // Another program uses it by now: the next run tries again, and must know that it is ours.
+            // Another program uses it by now. The next run tries again, and must be able to recognise it.
             self.home.leave();
         }
     }
@@ -151,7 +151,7 @@ fn why_taken() -> Option<String> {
     is_there.then(|| format!("{BRD} is there already, and its devices belong to others"))
 }
 
-/// The marks of the module that was loaded here: the same boot, and parameters with unusual values.
+/// Marks of a module that was loaded here: the boot, and parameters with unusual values.
 #[derive(Debug)]
 pub(crate) struct LoadedMarks {
     boot: String,
@@ -167,7 +167,7 @@ impl LoadedMarks {
         write_note(home, BRD, &self.to_text())
     }
 
-    /// The note of a private directory.
+    /// Reads the note in a private directory.
     pub(crate) fn read(home: &PrivateDirectory) -> Option<Self> {
         Self::parse(&read_note(home, BRD)?)
     }
@@ -181,19 +181,19 @@ impl LoadedMarks {
         Some(Self { boot: boot.to_owned(), kib: kib.parse().ok()? })
     }
 
-    /// The arguments of modprobe(8).
+    /// Arguments of modprobe(8).
     fn words(&self) -> [String; 4] {
         [BRD.to_owned(), "rd_nr=1".to_owned(), format!("rd_size={}", self.kib), "max_part=0".to_owned()]
     }
 
-    /// Whether the module that is loaded now is the one that was written down.
+    /// Returns whether the module that is loaded now is the one in the note.
     pub(crate) fn is_loaded(&self) -> bool {
         boot().as_ref() == Some(&self.boot)
             && parameter("rd_nr").as_deref() == Some("1")
             && parameter("rd_size") == Some(self.kib.to_string())
     }
 
-    /// Unloads it, where it is that one and not in use.
+    /// Unloads the module if it is the one in the note and not in use.
     pub(crate) fn unload(&self) -> Result<(), Errno> {
         if !self.is_loaded() {
             return Ok(());
@@ -207,7 +207,7 @@ impl LoadedMarks {
     }
 }
 
-/// Writes a note in a private directory, in place of a former one.
+/// Writes a note in a private directory and replaces an earlier one.
 fn write_note(home: &PrivateDirectory, name: &str, text: &str) -> std::io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(home, name, flags, Mode::RUSR | Mode::WUSR)?;
@@ -215,7 +215,7 @@ fn write_note(home: &PrivateDirectory, name: &str, text: &str) -> std::io::Resul
 }
 
 fn read_note(home: &PrivateDirectory, name: &str) -> Option<String> {
-    /// Longer is none.
+    /// No note is longer.
     const MOST: u64 = 256;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::openat(home, name, flags, Mode::empty()).ok()?;
@@ -224,7 +224,7 @@ fn read_note(home: &PrivateDirectory, name: &str) -> Option<String> {
     Some(text)
 }
 
-/// The identifier of this boot: proc_sys_kernel(5).
+/// Identifier of this boot: proc_sys_kernel(5).
 fn boot() -> Option<String> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty() && !text.contains(' '))

@@ -1,4 +1,4 @@
-//! The directory for files that are measured, and what is refused as its place.
+//! The directory for files that are measured, and where it is refused.
 
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,11 +10,11 @@ use tollgate_os::{trust::TrustError, users};
 
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 
-/// Makes a directory for files that are measured in `under`, and removes those that killed programs of this user left there.
+/// Makes a directory for measured files in `under`, and removes those that killed programs of this user left there.
 ///
 /// # Errors
-/// A sentence that names `under`: it is not there, no directory, on a network, read-only, full, not allowed; another user could
-/// exchange what is used there.
+/// A sentence that names `under`: it does not exist, is not a directory, is on a network, read-only, full or not writable; or
+/// another user could replace what is used there.
 pub fn for_files(under: &Path) -> Result<PrivateDirectory, EnvironmentError> {
     let place = Place::open(under).map_err(|error| match error {
         TrustError::Foreign(directory, owner) => strangers(&directory, owner),
@@ -24,7 +24,7 @@ pub fn for_files(under: &Path) -> Result<PrivateDirectory, EnvironmentError> {
     PrivateDirectory::make(&place).map_err(|error| unmade(under, error))
 }
 
-/// Nothing is written in another user's directory, by root neither: its owner could lead it anywhere.
+/// Even root does not write in another user's directory: its owner could redirect the files anywhere.
 fn strangers(directory: &Path, owner: u32) -> EnvironmentError {
     let or_be_its_owner = match rustix::process::geteuid().is_root() {
         true => format!(", or run tollgate as its owner (sudo -u {} tollgate ...)", users::of_sudo(owner)),
@@ -37,13 +37,13 @@ fn strangers(directory: &Path, owner: u32) -> EnvironmentError {
     ))
 }
 
-/// How much is written where a file system states no size, which may be memory.
+/// Bytes that are written if a file system states no size; it may be memory.
 const WHERE_UNSTATED: u64 = 1 << 30;
 
-/// How many bytes may be written in a directory, and the reason: a tenth of the free space.
+/// Returns how many bytes may be written in a directory, and why: a tenth of the free space.
 ///
 /// # Errors
-/// Where the file system does not say what is free.
+/// The file system does not say how much is free.
 pub fn writable(directory: impl AsFd, shown: &Path) -> Result<(u64, String), EnvironmentError> {
     let stat = rustix::fs::fstatvfs(directory)
         .map_err(|error| EnvironmentError::new(format_args!("{}: fstatvfs(3)", shown.display()), error))?;
@@ -57,7 +57,7 @@ pub(crate) fn code(error: &std::io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::INVAL, Errno::from_raw_os_error)
 }
 
-/// Why a directory is not worked in, in a sentence.
+/// Why a directory is not trusted.
 pub(crate) fn distrusted(under: &Path, error: &TrustError) -> EnvironmentError {
     match error {
         TrustError::Io(_, why) => refusal(under, code(why)),
@@ -75,10 +75,7 @@ pub(crate) fn unmade(under: &Path, error: Errno) -> EnvironmentError {
     }
 }
 
-/// Refuses a directory on a network file system.
-///
-/// # Errors
-/// A sentence that names both.
+/// Refuses a directory on a network file system. The error names both.
 pub(crate) fn expect_local(directory: impl AsFd, under: &Path) -> Result<(), EnvironmentError> {
     network(directory.as_fd()).map_or(Ok(()), |name| {
         Err(unusable!(
@@ -88,7 +85,6 @@ pub(crate) fn expect_local(directory: impl AsFd, under: &Path) -> Result<(), Env
     })
 }
 
-/// Why no directory can be made, in a sentence.
 fn refusal(under: &Path, error: Errno) -> EnvironmentError {
     let under = under.display();
     EnvironmentError::Unusable(match error {
@@ -101,10 +97,10 @@ fn refusal(under: &Path, error: Errno) -> EnvironmentError {
     })
 }
 
-/// The name of the network file system that a directory is on. Those over which a virtual machine sees its host's
-/// files (9p, virtiofs) are none.
+/// Returns the name of the network file system that a directory is on. File systems through which a virtual machine sees its
+/// host's files (9p, virtiofs) do not count.
 fn network(directory: BorrowedFd<'_>) -> Option<String> {
-    /// `FUSE_SUPER_MAGIC` in linux/magic.h: only the list of mounts names the file system.
+    /// `FUSE_SUPER_MAGIC` in linux/magic.h. Only the list of mounts names the actual file system.
     const FUSE: u64 = 0x6573_5546;
     let stat = rustix::fs::fstatfs(directory).ok()?;
     let kind = stat.f_type.cast_unsigned() & 0xffff_ffff;
@@ -120,7 +116,7 @@ fn network(directory: BorrowedFd<'_>) -> Option<String> {
     is_network_fuse(name).then(|| name.to_owned())
 }
 
-/// The name of the file system with these numbers in `/proc/self/mountinfo`.
+/// Returns the type of the file system with this device number in `/proc/self/mountinfo`.
 fn kind_of_mount(mounts: &str, major: u32, minor: u32) -> Option<&str> {
     let device = format!("{major}:{minor}");
     let mount = mounts.lines().find(|line| line.split(' ').nth(2) == Some(&device))?;
@@ -133,7 +129,7 @@ fn is_network_fuse(name: &str) -> bool {
     name.strip_prefix("fuse.").is_some_and(|name| KNOWN.split(' ').any(|known| known == name))
 }
 
-/// The numbers by which statfs(2) names network file systems: linux/magic.h, and their own sources.
+/// Magic numbers of network file systems in statfs(2): linux/magic.h, and the file systems' sources.
 const NETWORK: [(u64, &str); 16] = [
     (0x6969, "nfs"),
     (0x517b, "smb"),
@@ -213,7 +209,7 @@ mod tests {
         assert_eq!(names(elsewhere.path()), ["precious"]);
     }
 
-    /// A directory of another user's, or None where this process may not make one.
+    /// A directory of another user, or `None` if this process may not make one.
     fn of_another() -> Option<tempfile::TempDir> {
         if !rustix::process::geteuid().is_root() {
             println!("skipped: needs root (to give a directory to another user)");

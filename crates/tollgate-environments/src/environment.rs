@@ -1,4 +1,4 @@
-//! An environment of a session: it is prepared once, and started with an agent in it as often as the session asks.
+//! An environment of a session: prepared once, and started with an agent in it as often as the session asks.
 
 use std::time::SystemTime;
 
@@ -18,18 +18,18 @@ use crate::started::{self, Start};
 use crate::undo::undo_all;
 use crate::wanted::Wanted;
 
-/// A prepared environment. Dropped, it has ended, and what was made for it is gone.
+/// A prepared environment. Dropping it ends it and removes everything that was made for it.
 pub struct Environment {
-    // Fields are dropped in this order: what runs ends before what it uses goes.
+    // Fields are dropped in this order: processes end before the files that they use are removed.
     running: Option<Promise>,
     ready: Box<dyn Ready>,
-    /// The same with a shell in the agent's place, once it was asked for.
+    /// The environment with a shell in place of the agent, once it was asked for.
     shell: Option<Shell>,
     /// Of the last start that was measured.
     marks: Vec<Mark>,
     making: Making,
     spec: Spec,
-    /// The processors that it may run on. The session takes one of them for itself, and not from what it starts.
+    /// Processors that it may run on. The session reserves one of them for itself, but not from what it starts.
     cpus: Vec<usize>,
 }
 
@@ -39,7 +39,7 @@ struct Shell {
 }
 
 impl Environment {
-    /// Prepares one. `stop` says whether the caller wants to stop; runtimes are tried meanwhile.
+    /// Prepares an environment. `stop` says whether the caller wants to stop while runtimes are tried.
     ///
     /// # Errors
     /// A sentence: what is missing, with its package, or not allowed.
@@ -61,21 +61,22 @@ impl Environment {
         })
     }
 
-    /// Has a guest bring the kernel module that `traps/invalid-opcode{by=module-…}` loads there. Building it takes seconds, so it is for
-    /// sessions with such a case. Where it cannot be built the guest is told why. Other environments are left as they are.
+    /// Gives a guest the kernel module that `traps/invalid-opcode{by=module-…}` loads. Building it takes seconds, so only
+    /// sessions with such a case call this. If it cannot be built, the guest gets the reason. Other environments are left as
+    /// they are.
     ///
     /// # Errors
-    /// A sentence; or `stop` said so.
+    /// A sentence, or `stop` asked to stop.
     pub fn bring_module(&mut self, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
         self.ready.bring_module(&self.making, stop)
     }
 
-    /// Has a guest that counts instructions bring files of this machine, and execute commands when it is started, before its agent begins:
-    /// what came of them is in [`FOUND`](tollgate_engine::versus::counted::FOUND) then. Files that were made after `since` stay here. What
-    /// came along, in a few words.
+    /// Gives a guest that counts instructions files of this machine, and has it execute commands when it starts, before its
+    /// agent begins. Their results are in [`FOUND`](tollgate_engine::versus::counted::FOUND). Files that were made after
+    /// `since` are not copied. Returns a short description of what was copied.
     ///
     /// # Errors
-    /// A sentence: it counts no instructions; the files are too many or too large, or cannot be read.
+    /// A sentence: it counts no instructions, or the files are too many, too large or not readable.
     pub fn bring_commands(
         &mut self,
         wanted: &[Wanted],
@@ -85,7 +86,7 @@ impl Environment {
         self.ready.bring_commands(wanted, since, rounds)
     }
 
-    /// Starts it with an agent in it. One that was started before has ended by then. On the host the kernel kills the agent when the
+    /// Starts it with an agent in it, after ending the previous start. On the host, the kernel kills the agent when the
     /// thread that called this ends.
     ///
     /// # Errors
@@ -94,15 +95,15 @@ impl Environment {
         self.start_as(false, &mut || {})
     }
 
-    /// The same; `begin` is called right before fork(2) of its first process. Where the start itself is measured, a guest has the clock of
-    /// this machine, and shows the ends of its phases.
+    /// Like [`Self::start`], but calls `begin` right before the fork(2) of its first process. If the start itself is
+    /// measured, a guest has this machine's clock and reports the ends of its phases.
     pub(crate) fn start_as(
         &mut self,
         is_measured: bool,
         begin: &mut dyn FnMut(),
     ) -> Result<Link, EnvironmentError> {
         let is_again = self.running.take().is_some();
-        // Where that fails, it may run where the session may.
+        // If this fails, it may run where the session may.
         let _pinned = Pinned::to(&self.cpus);
         let (cleanup, cpus, stop) = (&self.making.cleanup, &self.cpus, &is_asked_to_stop);
         let (started, marks) =
@@ -113,7 +114,7 @@ impl Environment {
         Ok(link)
     }
 
-    /// Starts it with a shell in the agent's place, which ends by itself.
+    /// Starts it with a shell in place of the agent. The shell ends by itself.
     pub(crate) fn start_shell(&mut self, begin: &mut dyn FnMut()) -> Result<Link, EnvironmentError> {
         self.end();
         let shell = match self.shell.take() {
@@ -134,7 +135,7 @@ impl Environment {
         Ok(Shell { prepared, _made: made })
     }
 
-    /// Ends what runs of it, and undoes what the last start left.
+    /// Ends its processes, and undoes what the last start left.
     pub(crate) fn end(&mut self) {
         drop(self.running.take());
         self.ready.end();
@@ -148,27 +149,27 @@ impl Environment {
         std::mem::take(&mut self.marks)
     }
 
-    /// What is said beside the times of its starts.
+    /// A remark for the table of its start times.
     pub(crate) fn remark_of_starts(&self) -> Option<&'static str> {
         self.ready.remark_of_starts()
     }
 
-    /// Whether its turns can be paired with another environment's: it is on this machine, as far as its name says.
+    /// Returns whether its turns can be paired with another environment's: it is on this machine, as far as its name says.
     pub fn is_paired(&self) -> bool {
         self.ready.is_paired()
     }
 
-    /// Whether its time stamp counter goes one tick an instruction, so that its cases are counted.
+    /// Returns whether its time stamp counter advances one tick per instruction, so that its cases are counted.
     pub fn is_counting(&self) -> bool {
         self.ready.is_counting()
     }
 
-    /// Whether its files are on a disk that the host serves.
+    /// Returns whether its files are on a disk that the host serves.
     pub fn has_disk(&self) -> bool {
         self.ready.has_disk()
     }
 
-    /// The log of the instructions that are executed in it, where there can be one.
+    /// Returns the log of the instructions that are executed in it, if it can have one.
     pub fn instructions(&self) -> Option<Box<dyn InstructionLog>> {
         self.ready.instructions()
     }
@@ -178,7 +179,7 @@ impl Environment {
         self.spec.description().starts
     }
 
-    /// The processor that is measured on, where its name says so.
+    /// The processor to measure on, if its name sets one.
     pub fn cpu(&self) -> Option<usize> {
         self.spec.kind().cpu()
     }
@@ -188,7 +189,8 @@ impl Environment {
         self.ready.remark()
     }
 
-    /// What it is made of, in lines: of a guest the kernel, the root file system and the monitor's command; of others the command.
+    /// Lines that describe how it is set up: for a guest the kernel, the root file system and the monitor's command;
+    /// otherwise the command.
     ///
     /// # Errors
     /// A sentence: a file in memory cannot be made.
@@ -196,12 +198,12 @@ impl Environment {
         self.ready.details(&self.spec.to_string())
     }
 
-    /// Reads what the host knows of it while it runs, where there is something.
+    /// Returns an observer that reads what the host knows of it while it runs, if there is something to read.
     pub fn observer(&self) -> Option<Outside<'static>> {
         self.ready.observer()
     }
 
-    /// The runtime that makes it, where there are several.
+    /// The runtime that makes it, if several could.
     pub fn runtime(&self) -> Option<&'static str> {
         self.ready.runtime()
     }
@@ -211,7 +213,7 @@ impl Environment {
         self.spec.kind().filter(self.runtime())
     }
 
-    /// Its name.
+    /// Its name and options.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }

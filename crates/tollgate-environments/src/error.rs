@@ -1,17 +1,17 @@
-//! Why there is no such environment, and how amounts are said.
+//! Why an environment cannot be made, and how amounts are printed.
 
 use rustix::io::Errno;
 
-/// Why there is no such environment.
+/// Why an environment cannot be made or used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvironmentError {
     /// One sentence.
     #[error("{0}")]
     Unusable(String),
-    /// Another user could exchange what is used there: a sentence that says what to do.
+    /// Another user could replace what is used there: a sentence that says what to do.
     #[error("{0}")]
     Unsafe(String),
-    /// An operation that takes root: a sentence without its subject.
+    /// The operation needs root: a sentence without its subject.
     #[error("needs root: {0}")]
     NeedsRoot(String),
     /// The caller asked to stop.
@@ -19,7 +19,6 @@ pub enum EnvironmentError {
     Interrupted,
 }
 
-/// A sentence, as `format!` makes it.
 macro_rules! unusable {
     ($($said:tt)+) => { $crate::error::EnvironmentError::Unusable(format!($($said)+)) };
 }
@@ -31,12 +30,12 @@ impl EnvironmentError {
     }
 }
 
-/// An error without its number: `No space left on device`.
+/// An error's text without its number: `No space left on device`.
 pub(crate) fn plainly(error: impl Into<std::io::Error>) -> String {
     tollgate_model::text::plainly(&error.into())
 }
 
-/// Bytes in a unit that can be read.
+/// Bytes in a readable unit.
 pub(crate) fn bytes(amount: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let at = (0..UNITS.len() - 1).find(|&at| amount >> (10 * at) < 4096).unwrap_or(UNITS.len() - 1);

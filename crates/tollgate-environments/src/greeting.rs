@@ -1,4 +1,4 @@
-//! The first look at what a command answers: an agent's greeting, something else, or nothing. No byte is taken from the pipe.
+//! A first look at a command's output: an agent's greeting, something else, or nothing. No byte is taken from the pipe.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,12 +10,11 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, tee};
 use tollgate_engine::agent::MAGIC;
 
-/// The bytes that are shown of another answer.
+/// Bytes of another answer that are shown.
 const SHOWN: usize = 120;
-/// The interval in which a request to stop is looked for, and the rest of a greeting.
+/// Interval in which it checks for a request to stop and for the rest of a greeting.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// What was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// The first bytes of an agent.
@@ -24,13 +23,13 @@ pub(crate) enum Seen {
     Other(String),
     /// The end of the pipe.
     End,
-    /// Nothing, in all the time.
+    /// Nothing until the time ran out.
     Nothing,
     /// The caller asked to stop.
     Stopped,
 }
 
-/// Looks until there is something to see.
+/// Looks until there is something to see or `patience` runs out.
 pub(crate) fn look(from: &OwnedFd, patience: Duration, stop: &dyn Fn() -> bool) -> io::Result<Seen> {
     let began = Instant::now();
     loop {
@@ -43,7 +42,7 @@ pub(crate) fn look(from: &OwnedFd, patience: Duration, stop: &dyn Fn() -> bool) 
     }
 }
 
-/// Waits for one of these for a short time. Bytes that are no whole greeting are ready at once, so this sleeps a little.
+/// Waits a short time for one of these. An incomplete greeting keeps the pipe readable, so this also sleeps a little.
 pub(crate) fn wait(on: &mut [PollFd<'_>]) -> io::Result<()> {
     let slice = Timespec { tv_sec: 0, tv_nsec: SLICE.subsec_nanos().into() };
     match poll(on, Some(&slice)) {
@@ -54,7 +53,7 @@ pub(crate) fn wait(on: &mut [PollFd<'_>]) -> io::Result<()> {
     Ok(())
 }
 
-/// What there is to see now; None where it is too early to say.
+/// Returns what there is to see now; `None` if it is too early to say.
 pub(crate) fn now(from: &OwnedFd) -> io::Result<Option<Seen>> {
     let Some(bytes) = peek(from)? else { return Ok(Some(Seen::End)) };
     let known = bytes.len().min(MAGIC.len());
@@ -69,7 +68,7 @@ pub(crate) fn now(from: &OwnedFd) -> io::Result<Option<Seen>> {
     })
 }
 
-/// The bytes that lie in the pipe, which stay there (tee(2)). None at its end.
+/// Copies the bytes in the pipe without consuming them (tee(2)). `None` at its end.
 fn peek(from: &OwnedFd) -> io::Result<Option<Vec<u8>>> {
     let (copied, copy) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let there = match tee(from, &copy, SHOWN, SpliceFlags::NONBLOCK) {
@@ -78,7 +77,7 @@ fn peek(from: &OwnedFd) -> io::Result<Option<Vec<u8>>> {
         Err(error) => return Err(error.into()),
         Ok(there) => there,
     };
-    // So many, and not to the end: a process that another thread is starting has the other end until its execve(2).
+    // Reads exactly this many bytes: until its execve(2), a process that another thread is starting holds the other end open.
     let mut bytes = vec![0; there];
     File::from(copied).read_exact(&mut bytes)?;
     Ok(Some(bytes))

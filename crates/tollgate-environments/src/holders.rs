@@ -1,4 +1,4 @@
-//! The processes that keep the mounts of a program: those in its mount namespace, and those in a copy of that namespace.
+//! Processes that keep a program's mounts in use: those in its mount namespace, and those in a copy of that namespace.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,17 +10,17 @@ use tollgate_os::process;
 
 use crate::undo::group;
 
-/// The time after SIGTERM.
+/// Time to end after SIGTERM.
 const ASKED: Duration = Duration::from_millis(700);
-/// The time after SIGKILL.
+/// Time to end after SIGKILL.
 const KILLED: Duration = Duration::from_secs(5);
-/// The interval between two looks.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Ends the processes that keep mounts below a private directory with this name, SIGTERM first; not this process. Returns how many there
-/// were, and whether all have ended.
+/// Ends the processes that have mounts below a private directory of this name, with SIGTERM first; not this process. Returns
+/// how many there were, and whether all have ended.
 ///
-/// No process in the namespace `outside` is ended: a mount of this name there was made in the open, and the program's own are in another.
+/// Processes in the namespace `outside` are spared: a mount of this name there was made openly, while the program's own
+/// mounts are in another namespace.
 pub(crate) fn end(home: &str, outside: &Path) -> (usize, bool) {
     let own = process::own_pid();
     let found = || holders(home, outside, own);
@@ -36,7 +36,7 @@ pub(crate) fn end(home: &str, outside: &Path) -> (usize, bool) {
             if there.is_empty() {
                 return (first.len(), true);
             }
-            // One that was forked meanwhile is told as well.
+            // A process that was forked meanwhile gets the signal too.
             for holder in there {
                 if !told.contains(&holder.pid) {
                     holder.tell(home, signal);
@@ -52,8 +52,9 @@ pub(crate) fn end(home: &str, outside: &Path) -> (usize, bool) {
     (first.len(), found().is_empty())
 }
 
-/// Whether processes in another mount namespace keep such mounts, which this process does not see. To remove the directory would unmount
-/// them there (Linux since 3.18, d_invalidate), and who ends these processes would not find them any more.
+/// Returns whether processes in another mount namespace, which this process does not see, have such mounts. Removing the
+/// directory would unmount them there (Linux since 3.18, d_invalidate), and the code that ends these processes could no
+/// longer find them.
 pub(crate) fn are_elsewhere(home: &str) -> bool {
     !sees("self", home) && !holders(home, Path::new(""), process::own_pid()).is_empty()
 }
@@ -61,9 +62,9 @@ pub(crate) fn are_elsewhere(home: &str) -> bool {
 /// A process in a mount namespace with such a mount.
 struct Holder {
     pid: i32,
-    /// As [`namespace_of`] has it.
+    /// See [`namespace_of`].
     namespace: PathBuf,
-    /// Whether it sees the mount itself: one with another root does not see it, and keeps it.
+    /// Whether the process itself sees the mount. A process with another root does not, but keeps the mount in use.
     sees: bool,
 }
 
@@ -72,11 +73,11 @@ impl Holder {
         let is_same =
             || namespace_of(self.pid) == self.namespace && (!self.sees || sees(&self.pid.to_string(), home));
         match process::pidfd(self.pid) {
-            // The descriptor holds on to the process; only then it is asked whether that is a holder still.
+            // The descriptor pins the process, so check only now that it is still such a process.
             Ok(held) => {
                 if is_same() {
                     let _ = pidfd_send_signal(&held, signal);
-                    // One that is stopped takes no other signal.
+                    // A stopped process reacts to no other signal.
                     let _ = pidfd_send_signal(&held, Signal::CONT);
                 }
             }
@@ -90,7 +91,7 @@ impl Holder {
     }
 }
 
-/// The processes in a namespace of which any process sees such a mount.
+/// All processes of each namespace in which at least one process sees such a mount.
 fn holders(home: &str, outside: &Path, own: i32) -> Vec<Holder> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -107,12 +108,12 @@ fn holders(home: &str, outside: &Path, own: i32) -> Vec<Holder> {
     holding.flatten().filter(|holder| holder.pid != own).collect()
 }
 
-/// The mount namespace of a process; its number, where that may not be read: it is looked at by itself.
+/// Mount namespace of a process; its process ID if the link is not readable, so that it counts as a namespace of its own.
 fn namespace_of(pid: i32) -> PathBuf {
     fs::read_link(format!("/proc/{pid}/ns/mnt")).unwrap_or_else(|_| pid.to_string().into())
 }
 
-/// Whether a process has a mount below such a directory (proc_pid_mountinfo(5)).
+/// Returns whether a process has a mount below such a directory (proc_pid_mountinfo(5)).
 fn sees(pid: &str, home: &str) -> bool {
     let mounts = fs::read(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
     let needle = format!("/{home}/");
@@ -136,7 +137,7 @@ mod tests {
         assert!(!sees("self", home));
     }
 
-    /// A process in a mount namespace of its own, with a mount below this directory; None where none can be had.
+    /// A process in its own mount namespace, with a mount below this directory; `None` if there can be none here.
     fn holder(home: &Path) -> Option<Program> {
         let files = home.join("files");
         fs::create_dir_all(&files).unwrap();
@@ -163,16 +164,16 @@ mod tests {
     #[test]
     fn of_programs_with_the_same_number_one_s_holders_are_ended() {
         let place = tempfile::tempdir().unwrap();
-        // As a program of another PID namespace has it.
+        // Named like the directory of a program in another PID namespace.
         let [ours, theirs] =
             ["0123456789abcdef", "0123456789abcdee"].map(|random| format!(".tollgate-ram-4194305-{random}"));
         let Some(mut own) = holder(&place.path().join(&ours)) else { return };
         let Some(mut other) = holder(&place.path().join(&theirs)) else { return };
         let pid_of = |child: &Program| child.0.id().cast_signed();
-        // What is mounted in the open is seen by every process, and ends none.
+        // All processes see a mount that was made openly, so it ends none of them.
         assert_eq!(end(&ours, &namespace_of(pid_of(&own))), (0, true));
         assert!(own.0.try_wait().unwrap().is_none());
-        // The namespace and the mount are looked at again before a process is told.
+        // Namespace and mount are checked again before a process gets a signal.
         let stale = Holder { pid: pid_of(&other), namespace: namespace_of(pid_of(&own)), sees: true };
         stale.tell(&ours, Signal::KILL);
         assert_eq!(end(&ours, Path::new("")), (1, true));

@@ -1,4 +1,4 @@
-//! What was installed to make an environment: the Debian package of a program, or the file alone.
+//! What was installed to make an environment possible: a program's Debian package, or the file alone.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,19 +8,19 @@ use crate::commands;
 /// The package database answers within milliseconds.
 const MOST: Duration = Duration::from_secs(5);
 
-/// Something that was installed.
+/// A package or file that was installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
-    /// The Debian package with its version, or the file's path.
+    /// Debian package with its version, or path of the file.
     pub name: String,
-    /// Whether it is a package.
+    /// Whether `name` is a package.
     pub is_package: bool,
-    /// What it takes: of a package what dpkg(1) says, of a file its size.
+    /// Size on disk: Installed-Size of dpkg(1) for a package, the file's size otherwise.
     pub bytes: u64,
 }
 
 impl Installed {
-    /// What brought a file; None where the file is not there.
+    /// Finds the package that a file belongs to; `None` if the file does not exist.
     pub(crate) fn find(file: &Path) -> Option<Self> {
         let file = file.canonicalize().ok()?;
         let bytes = file.metadata().ok()?.len();
@@ -29,7 +29,7 @@ impl Installed {
     }
 }
 
-/// The package that a file belongs to. Where /bin is a link to /usr/bin, a package may have either name of it.
+/// Finds a file's package. If /bin is a link to /usr/bin, a package may list the file under either name.
 fn package_of(file: &Path) -> Option<Installed> {
     let dpkg = commands::find("dpkg-query")?;
     let begun = Instant::now();
@@ -41,10 +41,10 @@ fn package_of(file: &Path) -> Option<Installed> {
     described(&ask(&["-W", "-f", FIELDS, package])?)
 }
 
-/// Fields of a package: the size is in KiB, rounded up for each file.
+/// Fields of a package. The size is in KiB, rounded up for each file.
 const FIELDS: &str = "${binary:Package}\t${Version}\t${Installed-Size}\n";
 
-/// The package in a line of `dpkg-query -S`: `podman: /usr/bin/podman`. Lines on diversions have another form.
+/// The package in a line of `dpkg-query -S`: `podman: /usr/bin/podman`. Lines about diversions have another form.
 fn owner_in(said: &str) -> Option<&str> {
     said.lines().find_map(|line| {
         let (packages, _) = line.split_once(": ")?;

@@ -1,7 +1,8 @@
 //! Kinds of environments, and names of environments: `KIND[:key=value,…]`.
 //!
-//! A kind is a file here that implements [`EnvironmentKind`], and its line in [`KINDS`]: names, keys, what works on this machine, how it is made ready
-//! and how it ends. Nothing else names it. `spec`: an environment of any kind, as a user named it. `trial`: what works here.
+//! A kind is a file here that implements [`EnvironmentKind`], and a line in [`KINDS`]. It defines the name, the keys, what
+//! works on this machine, and how an environment is prepared and ended. No other code names it. `spec` is an environment of
+//! any kind, as a user named it; `trial` finds what works here.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -48,50 +49,42 @@ type Stop<'a> = &'a dyn Fn() -> bool;
 
 /// An environment of one kind, as a user named it.
 pub(crate) trait EnvironmentKind: fmt::Debug + Send + Sync + 'static {
-    /// What is known of the kind.
     fn description() -> &'static Description
     where
         Self: Sized;
 
-    /// Reads what stands behind `KIND:`, if there is a colon.
-    ///
-    /// # Errors
-    /// What is wrong, as a clause.
+    /// Parses the text after `KIND:`, if there is a colon. An error is a clause that says what is wrong.
     fn read(rest: Option<&str>) -> Result<Self, String>
     where
         Self: Sized;
 
-    /// The environments of the kind that a survey of this machine tries.
+    /// Environments of this kind that a survey of this machine tries.
     fn candidates() -> Vec<Candidate>
     where
         Self: Sized;
 
-    /// What `read` reads, in the pieces between which commas stand.
+    /// The text that `read` parses, split at its commas.
     fn settings(&self) -> Vec<String>;
 
-    /// Makes it ready. What is made for it is promised first.
-    ///
-    /// # Errors
-    /// A sentence: what is missing, with its package, or not allowed.
+    /// Prepares it. Everything that it makes is promised to the cleanup process first. An error says what is missing, with
+    /// its package, or what is not allowed.
     fn prepare(&self, making: &mut Making, stop: Stop<'_>) -> Result<Box<dyn Ready>, EnvironmentError>;
 
-    /// The same with a shell in the agent's place, beside one that was made ready with this runtime and directory.
-    ///
-    /// # Errors
-    /// It has no shell, or cannot be prepared.
+    /// Like `prepare`, with a shell in place of the agent. Uses the runtime and directory of an environment that was
+    /// prepared.
     fn shell(&self, runtime: Option<&str>, making: &Making) -> Result<Prepared, EnvironmentError>;
 
-    /// The files that make it, with the runtime where there are several.
+    /// Files that make it, with the runtime if several could.
     fn files(&self, _runtime: Option<&str>) -> Vec<PathBuf> {
         Vec::new()
     }
 
-    /// The processor that is measured on, where its name says so.
+    /// The processor to measure on, if its name sets one.
     fn cpu(&self) -> Option<usize> {
         None
     }
 
-    /// Why not all of its processes come from this one, where they do not.
+    /// Why some of its processes are not descendants of this one, if so.
     fn hidden(&self, _runtime: Option<&str>) -> Option<&'static str> {
         None
     }
@@ -101,27 +94,27 @@ pub(crate) trait EnvironmentKind: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Gives this process the settings of the name; None where an agent has none to take.
+    /// Applies the settings in its name to this process; `None` if an agent has none to apply.
     fn apply(&self) -> Option<Result<(), EnvironmentError>> {
         None
     }
 
-    /// Its name with this directory for files beside the rest; None where it takes none, or has one.
+    /// Its name with this directory for files added; `None` if it takes none or already has one.
     fn in_directory(&self, _directory: &Path) -> Option<String> {
         None
     }
 
-    /// Whether the name says that its instructions are counted.
+    /// Whether its name asks for instructions to be counted.
     fn counts(&self) -> bool {
         false
     }
 
-    /// The same with files on this file system in its memory, where it names none; None where it has no such device.
+    /// This environment with files on this file system in memory, unless it names one; `None` if it has no such device.
     fn on_ram(&self, _on: &OnRam) -> Option<Spec> {
         None
     }
 
-    /// The same with this kernel; None where it has no kernel of its own, or its name has one.
+    /// This environment with this kernel; `None` if it has no kernel of its own, or already names one.
     fn with_kernel(&self, _file: &Path) -> Option<Spec> {
         None
     }
@@ -130,24 +123,24 @@ pub(crate) trait EnvironmentKind: fmt::Debug + Send + Sync + 'static {
 /// What is known of a kind.
 #[derive(Debug)]
 pub(crate) struct Description {
-    /// What its environments' names begin with.
+    /// First word of its environments' names.
     pub name: &'static str,
-    /// What has to stand behind that, such as `HOST`.
+    /// Required text after it, such as `HOST`.
     pub operand: Option<&'static str>,
-    /// What may stand behind it else.
+    /// Optional keys after it.
     pub keys: &'static [Key],
-    /// What a run in it that no session made says of its environment, where that tells the kind.
+    /// The environment that an ordinary run detects inside one of this kind, if that identifies the kind.
     pub seen_as: Option<Environment>,
     /// How often a session starts one, at least 1.
     pub starts: usize,
-    /// Whether a kernel of its own says how much memory is in use in it.
+    /// Whether it has its own kernel, which reports the memory in use in it.
     pub has_kernel: bool,
-    /// Whether it is a virtual machine: its start has phases.
+    /// Whether it is a virtual machine, whose start has phases.
     pub is_guest: bool,
 }
 
 impl Description {
-    /// One on the kernel of this machine.
+    /// A kind that runs on this machine's kernel.
     pub const fn new(name: &'static str, keys: &'static [Key]) -> Self {
         Self { name, operand: None, keys, seen_as: None, starts: 1, has_kernel: false, is_guest: false }
     }
@@ -158,7 +151,6 @@ impl Description {
     }
 }
 
-/// A kind in the registry.
 #[derive(Clone, Copy)]
 struct Entry {
     description: fn() -> &'static Description,
@@ -175,7 +167,6 @@ impl Entry {
     }
 }
 
-/// A registry of kinds.
 struct Kinds<'a>(&'a [Entry]);
 
 impl Kinds<'_> {
@@ -230,12 +221,12 @@ impl Kinds<'_> {
     }
 }
 
-/// How environments of each kind are named, for messages; `joint` stands before the last: `host, …, ssh:HOST or exec:PREFIX`.
+/// Lists the forms of names of all kinds for messages, with `joint` before the last: `host, …, ssh:HOST or exec:PREFIX`.
 pub fn forms(joint: &str) -> String {
     ALL.forms(joint)
 }
 
-/// The kinds as they are typed, each with its pairs of key and value; the key alone where the value is the user's.
+/// Returns each kind as it is typed, with its pairs of key and value, or the key alone if the user chooses the value.
 pub fn typed() -> Vec<(String, Vec<String>)> {
     ALL.typed()
 }
@@ -244,28 +235,28 @@ fn key(kind: &str, key: &str) -> Option<&'static Key> {
     ALL.named(kind)?.keys.iter().find(|known| known.is_of(key))
 }
 
-/// What another value of a key changes in an environment of this kind; None where there is no such key.
+/// Returns what another value of a key changes in an environment of this kind; `None` if it has no such key.
 pub fn changes(kind: &str, name: &str) -> Option<Changes> {
     key(kind, name).map(|key| key.changes)
 }
 
-/// Whether a word behind the name of a kind is a key without a value.
+/// Returns whether a word after the name of a kind is a key without a value.
 pub fn is_alone(kind: &str, word: &str) -> bool {
     key(kind, word).is_some_and(Key::is_alone)
 }
 
-/// Whether an environment, as a user named it, is a virtual machine.
+/// Returns whether an environment, as a user named it, is a virtual machine.
 pub fn is_guest(name: &str) -> bool {
     ALL.named(name.split(':').next().unwrap_or(name)).is_some_and(|kind| kind.is_guest)
 }
 
-/// The kind that a run comes nearest to which no session made; the first where none is like it.
+/// Returns the kind that is closest to a run outside any session; the first kind if none is like it.
 pub fn nearest(environment: Environment) -> &'static str {
     let is_like = |kind: &&Description| kind.seen_as == Some(environment);
     ALL.descriptions().find(is_like).or_else(|| ALL.descriptions().next()).map_or("", |kind| kind.name)
 }
 
-/// What works here, in the order of the kinds. It takes a second or two, and leaves nothing.
+/// Finds what works here, in the order of the kinds. It takes a second or two, and leaves nothing behind on the machine.
 pub fn survey() -> Vec<Possibility> {
     ALL.survey()
 }

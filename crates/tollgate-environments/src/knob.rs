@@ -18,11 +18,11 @@ use claim::Claim;
 
 mod claim;
 
-/// The longest value, in bytes. Files of /sys have a page at the most.
+/// Longest value in bytes. Files in /sys have at most a page.
 const MOST: usize = 4096;
-/// `PROC_SUPER_MAGIC` and `SYSFS_MAGIC` of linux/magic.h.
+/// `PROC_SUPER_MAGIC` and `SYSFS_MAGIC` in linux/magic.h.
 const FILE_SYSTEMS: [(&str, i64); 2] = [("/proc/sys", 0x9fa0), ("/sys", 0x6265_6572)];
-/// Files whose value is an order, or that take no value back before the next boot.
+/// Files whose value is a command, or that cannot be set back before the next boot.
 const ORDERS: [(&str, &str); 11] = [
     ("/sys/power", "it suspends the machine"),
     ("/proc/sys/vm/drop_caches", "it is an order and no setting"),
@@ -36,11 +36,11 @@ const ORDERS: [(&str, &str); 11] = [
     ("/proc/sys/fs/binfmt_misc", "it is no setting"),
     ("/sys/kernel/uevent_helper", "the kernel would execute it"),
 ];
-/// Names of files in /sys whose value is an order.
+/// Names of files in /sys whose value is a command.
 const ORDER_NAMES: [&str; 9] =
     ["remove", "rescan", "reset", "delete", "unbind", "bind", "uevent", "new_id", "remove_id"];
 
-/// A setting, its value now, and another one. No other session has it at the same time.
+/// A setting with its present value and another one. No other session can have it at the same time.
 #[derive(Debug)]
 pub struct KnobSetting {
     path: PathBuf,
@@ -48,17 +48,18 @@ pub struct KnobSetting {
     value: String,
     is_on: bool,
     promise: Option<Promise>,
-    /// Behind the promise: the value is back when it is dropped.
+    /// After the promise, so the value is set back before the claim is dropped.
     claim: Claim,
 }
 
 impl KnobSetting {
-    /// Reads `PATH=VALUE`. PATH is a file in /proc/sys or /sys, or a name of sysctl(8) such as `kernel.numa_balancing`. Nothing is
-    /// changed; the setting is locked until this is dropped and the cleanup process that has [`Self::lock`] has ended.
+    /// Parses `PATH=VALUE`. PATH is a file in /proc/sys or /sys, or a name of sysctl(8) such as `kernel.numa_balancing`.
+    /// Nothing is changed. The setting stays locked until this is dropped and the cleanup process that has [`Self::lock`] has
+    /// ended.
     ///
     /// # Errors
-    /// A sentence: it is no such file, cannot be read or written, is an order and no setting, has the value already, or another
-    /// session changes it.
+    /// A sentence: there is no such file, it cannot be read or written, is a command and not a setting, has the value
+    /// already, or another session changes it.
     pub fn claim(text: &str) -> Result<Self, EnvironmentError> {
         let wrong = |why: String| unusable!("{}: {why}", excerpt(text));
         let (name, value) = text
@@ -70,7 +71,7 @@ impl KnobSetting {
             return Err(wrong("the value is one line of text".to_owned()));
         }
         let path = file_of(name).map_err(&wrong)?;
-        // The value before a change of this session's, and not of another one's.
+        // Locked before it is read, so the value is the one before this session's change, not another session's.
         let claim = Claim::take(&path).map_err(&wrong)?;
         let was = present(&path).map_err(&wrong)?;
         if let Some(words) = &was.words
@@ -84,12 +85,12 @@ impl KnobSetting {
         Ok(Self { path, was: was.value, value: value.to_owned(), is_on: false, promise: None, claim })
     }
 
-    /// The lock, for the cleanup process that sets the value back where this process is killed.
+    /// The lock, for the cleanup process that sets the value back if this process is killed.
     pub fn lock(&self) -> BorrowedFd<'_> {
         self.claim.as_fd()
     }
 
-    /// What is about to be done, for the user to read before it is.
+    /// Describes what is about to be done, for the user to read first.
     pub fn sentence(&self) -> String {
         format!(
             "{} is set to {} in every second turn and back to {} behind it; it is {} again when the session ends, however it ends",
@@ -102,11 +103,11 @@ impl KnobSetting {
 
     /// Its file.
     pub fn path(&self) -> &str {
-        // Those of these file systems are text.
+        // Paths in these file systems are valid UTF-8.
         self.path.to_str().unwrap_or_default()
     }
 
-    /// The value that it had.
+    /// The original value.
     pub fn was(&self) -> &str {
         &self.was
     }
@@ -116,15 +117,15 @@ impl KnobSetting {
         &self.value
     }
 
-    /// The setting, as a run's document has it.
+    /// The setting, for a run's document.
     pub fn knob(&self) -> Knob {
         Knob { path: self.path().to_owned(), was: self.was.clone(), value: self.value.clone() }
     }
 
-    /// Has the cleanup process set it back, and tries the value once.
+    /// Has the cleanup process set it back later, and tries the value once.
     ///
     /// # Errors
-    /// A sentence: the kernel refuses the value, or takes another one for it.
+    /// A sentence: the kernel refuses the value or changes it.
     pub fn promise(&mut self, cleanup: &Cleanup) -> Result<(), EnvironmentError> {
         let undo = Undo::Setting { path: self.path.clone(), value: self.was.clone() };
         let promise = cleanup.promise(&[undo]);
@@ -132,16 +133,16 @@ impl KnobSetting {
         self.switch(true).and_then(|()| self.switch(false)).inspect_err(|_| self.promise = None)
     }
 
-    /// Sets the other value, or the one that it had, and reads it back. Does nothing where it is so already.
+    /// Sets the other value, or the original one, and reads it back. Does nothing if it is set already.
     ///
     /// # Errors
-    /// A sentence; also before [`Self::promise`], and where the cleanup process was killed.
+    /// A sentence. It also fails before [`Self::promise`], and if the cleanup process was killed.
     pub fn switch(&mut self, on: bool) -> Result<(), EnvironmentError> {
         let shown = self.path.display();
         if self.is_on == on {
             return Ok(());
         }
-        // Without the cleanup process the value would stay where this process is killed as well.
+        // Without the cleanup process, the value would stay if this process were killed as well.
         if on && !self.promise.as_ref().is_some_and(Promise::is_guarded) {
             return Err(unusable!(
                 "{shown} is not changed: its cleanup process is not there, which would set it back"
@@ -163,16 +164,16 @@ impl KnobSetting {
         Ok(())
     }
 
-    /// Sets it back for good.
+    /// Sets the original value for good.
     ///
     /// # Errors
-    /// A sentence: it keeps the other value.
+    /// A sentence: the file still has the other value.
     pub fn end(mut self) -> Result<(), EnvironmentError> {
         self.promise.take().map_or(Ok(()), Promise::keep)
     }
 }
 
-/// The file of a path or of a name of sysctl(8), in which the first separator says which of `.` and `/` separates.
+/// Returns the file of a path or of a name of sysctl(8). In a name, the first `.` or `/` decides which of them separates.
 fn file_of(name: &str) -> Result<PathBuf, String> {
     let named = if name.starts_with('/') {
         PathBuf::from(name)
@@ -203,7 +204,7 @@ fn file_of(name: &str) -> Result<PathBuf, String> {
     if !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return Err(format!("{shown} is no file; {allowed}"));
     }
-    // Other file systems are mounted below /sys: of control groups, of tracing, of the firmware.
+    // Other file systems are mounted below /sys: cgroups, tracefs, the firmware's.
     if rustix::fs::statfs(&path).is_ok_and(|stat| stat.f_type != *magic) {
         return Err(format!("{shown} is in another file system that is mounted there; {allowed}"));
     }
@@ -217,14 +218,14 @@ fn file_of(name: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// The value that a file shows.
+/// The value in a file.
 struct Present {
     value: String,
-    /// All values that there are, where the file lists them and marks the present one.
+    /// All possible values, if the file lists them and marks the present one.
     words: Option<Vec<String>>,
 }
 
-/// Reads `always [madvise] never` as `madvise`, and other files as they are.
+/// Reads `always [madvise] never` as `madvise`, and other files unchanged.
 fn present(path: &Path) -> Result<Present, String> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MOST as u64 + 1).read_to_end(&mut bytes));
@@ -253,7 +254,7 @@ fn value_of(bytes: &[u8]) -> Result<Present, String> {
     }
 }
 
-/// Numbers of a list may be parted by tabs or blanks.
+/// Compares values. Numbers in a list may be separated by tabs or blanks.
 fn is_same(one: &str, other: &str) -> bool {
     one.split_ascii_whitespace().eq(other.split_ascii_whitespace())
 }

@@ -1,4 +1,4 @@
-//! Private directories that the cleanup process knows of, from before they are made.
+//! Private directories that the cleanup process knows of before they are made.
 
 use tollgate_os::private::{Place, PrivateDirectory, temporary_places};
 
@@ -7,11 +7,9 @@ use crate::directory::{expect_local, unmade};
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::prepared::Undo;
 
-/// Makes a private directory, as [`PrivateDirectory::make`] does, with what undoes it. Its number in the file system is known when it is
-/// made, and this program can be killed in between: so what it leaves there is promised first.
-///
-/// # Errors
-/// As [`PrivateDirectory::make`]; a place on a network; where the cleanup process is not reached.
+/// Makes a private directory like [`PrivateDirectory::make`], with the promises to remove it. Its inode is known only once it
+/// exists, and this program can be killed in between: so a promise to remove this program's leftovers comes first. Also fails
+/// on a network file system, and if the cleanup process cannot be reached.
 pub(crate) fn make(
     place: &Place,
     cleanup: &Cleanup,
@@ -27,10 +25,7 @@ pub(crate) fn make(
     Ok((private, [left, directory]))
 }
 
-/// Makes one in the first of the places for temporary files that is `fit` and takes it.
-///
-/// # Errors
-/// As [`make`]; no place is fit.
+/// Makes one in the first place for temporary files that is `fit` and accepts it.
 pub(crate) fn temporary(
     cleanup: &Cleanup,
     fit: impl Fn(&Place) -> bool,
@@ -50,10 +45,7 @@ pub(crate) fn temporary(
     }))
 }
 
-/// Tells the cleanup process what is to be undone.
-///
-/// # Errors
-/// It is not reached.
+/// Registers undo actions with the cleanup process.
 pub(crate) fn promised(cleanup: &Cleanup, undo: &[Undo]) -> Result<Promise, EnvironmentError> {
     cleanup.promise(undo).map_err(|error| unusable!("the cleanup process: {}", plainly(error)))
 }

@@ -1,14 +1,16 @@
-//! A device in memory, or a file system on it, that is lent to a command. It goes with the command, however that ends.
+//! A device in memory, or a file system on it, that is lent to a command. It is removed when the command ends, however it
+//! ends.
 //!
-//! It is mounted in a mount namespace of this process, which the command shares: other processes do not see it. Processes that the command
-//! left keep the mounts in use, so they are ended first. Where this process is killed, the cleanup process does both.
+//! It is mounted in a mount namespace of this process, which the command shares: other processes do not see it. Processes
+//! that the command left running keep the mounts in use, so they are ended first. If this process is killed, the cleanup
+//! process does both.
 //!
-//! Processes are found by the mounts of their namespace. One that the command left is not found, and not ended, where nothing of the device
-//! is mounted there: brd without a file system, or what the command has unmounted. A device that stays open is an error, and goes with the
-//! next run.
+//! Processes are found by the mounts of their namespace. One that the command left is neither found nor ended if nothing of
+//! the device is mounted there: brd without a file system, or a mount that the command has unmounted. A device that stays
+//! open is an error, and the next run removes it.
 //!
-//! A device may be larger than the memory: blocks that were never written take none. Its processes are ended before what was written fills
-//! the memory.
+//! A device may be larger than the memory, since blocks that were never written take none. The command's processes are ended
+//! before the written blocks fill the memory.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -26,36 +28,36 @@ use crate::holders;
 use crate::prepared::Undo;
 use crate::ram::{Ask, Contents, Disk, Driver, Memory, RamDisk, half_of, new_name};
 
-/// What is lent; gone when it is dropped.
+/// A device or file system that is lent. Dropping it removes it.
 #[derive(Debug)]
 pub struct Lent {
-    // In this order they are dropped.
+    // Fields are dropped in this order.
     disk: Disk,
     promise: Promise,
-    /// The name of its private directory.
+    /// Name of its private directory.
     home: String,
     /// The mount namespace that this process left, and its name.
     outside: (File, PathBuf),
     size: u64,
-    /// Of a device that is larger than the memory.
+    /// For a device that is larger than the memory.
     watch: Option<Watch>,
 }
 
 /// How the command's processes ended.
 #[derive(Debug)]
 pub struct TakenBack {
-    /// How many it had left.
+    /// Number of processes that the command left running.
     pub ended: usize,
-    /// Whether they were ended because they had written nearly all of the memory that the device may take.
+    /// Whether they were ended because nearly all of the memory that the device may take was written.
     pub was_full: bool,
 }
 
-/// What is known of a device when its command has ended.
+/// What is known of a device after its command has ended.
 #[derive(Debug)]
 pub struct Account {
-    /// Bytes of the device.
+    /// Size of the device in bytes.
     pub size: u64,
-    /// How long mkfs took; none where nothing was made on it.
+    /// How long mkfs took; `None` if no file system was made.
     pub made_in: Option<Duration>,
     /// Bytes of memory that it takes.
     pub taken: Option<u64>,
@@ -63,7 +65,7 @@ pub struct Account {
     pub is_beyond_memory: bool,
 }
 
-/// Looks at the memory that a device takes, and ends its processes before that is all that it may take.
+/// Watches the memory that a device takes, and ends its processes before it reaches the limit.
 #[derive(Debug)]
 struct Watch {
     ended: Arc<AtomicBool>,
@@ -72,7 +74,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// The interval between two looks: memory is written at some GiB/s, and an eighth of the available is left.
+    /// Interval between checks. Memory is written at some GiB/s, and an eighth of the available memory is left free.
     const LOOK: Duration = Duration::from_millis(20);
 
     fn begin(file: &File, bound: u64, home: String, outside: PathBuf) -> std::io::Result<Self> {
@@ -92,7 +94,7 @@ impl Watch {
         Ok(Self { ended, is_full, thread })
     }
 
-    /// Whether processes were ended for that.
+    /// Returns whether processes were ended because of the limit.
     fn end(self) -> bool {
         self.ended.store(true, Ordering::Relaxed);
         let _ = self.thread.join();
@@ -100,14 +102,14 @@ impl Watch {
     }
 }
 
-/// The mount namespace of this process (proc_pid_ns(5)).
+/// Mount namespace of this process (proc_pid_ns(5)).
 const OWN_MOUNTS: &str = "/proc/self/ns/mnt";
 
 impl Lent {
-    /// The smallest size, in bytes.
+    /// Smallest size, in bytes.
     pub const SMALLEST: u64 = 1 << 20;
 
-    /// Makes it, of `size` bytes or else of half of the available memory. The cleanup process is promised what undoes it first.
+    /// Makes it with `size` bytes, or half of the available memory. The cleanup process is promised what undoes it first.
     ///
     /// # Errors
     /// A sentence; parts that were made are removed.
@@ -130,7 +132,7 @@ impl Lent {
         let undo = [Undo::Ram { pid: process::own_pid(), home: home.clone(), outside: outside.1.clone() }];
         let promise =
             cleanup.promise(&undo).map_err(|error| unusable!("the cleanup process: {}", plainly(error)))?;
-        // brd has no bound.
+        // brd has no limit.
         let driver = if bound < size { Driver::Loop } else { Driver::Any };
         let disk = Disk::make(&Ask { contents, driver, size, bound }, &home, stop)?;
         let watch = match disk.file().filter(|_| bound < size) {
@@ -143,7 +145,7 @@ impl Lent {
         Ok(Self { disk, promise, home, outside, size, watch })
     }
 
-    /// What it takes now.
+    /// Returns what it takes now.
     pub fn account(&self) -> Account {
         self.disk.sync();
         Account {
@@ -154,7 +156,7 @@ impl Lent {
         }
     }
 
-    /// The directory of the file system, or the device where it has none.
+    /// Directory of the file system, or the device if it has none.
     pub fn path(&self) -> &Path {
         self.disk.path()
     }
@@ -164,15 +166,16 @@ impl Lent {
         self.disk.kind()
     }
 
-    /// Ends the processes that the command left and takes it back.
+    /// Ends the processes that the command left and removes the device.
     ///
     /// # Errors
-    /// One that does not end; a device that is in use.
+    /// A process does not end, or the device is in use.
     pub fn take_back(mut self) -> Result<TakenBack, EnvironmentError> {
         let was_full = self.watch.take().is_some_and(Watch::end);
         let (ended, all) = holders::end(&self.home, &self.outside.1);
         let Self { disk, promise, outside, .. } = self;
-        // What the command mounted itself would keep the device in use: it goes with the namespace. Where that stays, an error says so.
+        // The command's own mounts would keep the device in use; they end with the namespace. If they do not, an error says
+        // so.
         let _ = namespaces::enter_mounts(&outside.0);
         drop(disk);
         let undone = promise.keep();
@@ -183,7 +186,8 @@ impl Lent {
     }
 }
 
-/// The memory that it may take, at most seven eighths of the available: the rest is for the command itself. A device may be larger than that.
+/// Memory that it may take: at most seven eighths of the available, since the command needs the rest. The device itself may
+/// be larger.
 fn bound(size: u64, contents: &Contents, memory: &Memory) -> Result<u64, EnvironmentError> {
     let most = memory.available - memory.available / 8;
     if size < Lent::SMALLEST {
@@ -206,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_fills_the_memory_ends() {
-        // Files of other file systems take their blocks later, or compressed.
+        // Files of other file systems get their blocks later, or compressed.
         let file = tollgate_os::memfd::create("tollgate-full").unwrap();
         let watch =
             |bound| Watch::begin(&file, bound, "no-mount-has-this-name".into(), PathBuf::new()).unwrap();

@@ -1,4 +1,4 @@
-//! Environments that are started and ended to be measured themselves.
+//! Environments whose start and end are measured.
 
 use tollgate_engine::Refusal;
 use tollgate_engine::session::{About, Life, Link, Mark};

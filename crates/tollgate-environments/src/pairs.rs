@@ -1,8 +1,8 @@
-//! Keys of environments and their values, and the sentences for those that are wrong.
+//! Keys of environments and their values, and messages about wrong ones.
 
 use tollgate_model::text::{excerpt, listed};
 
-/// Why a name is no environment's: one sentence that begins with the name.
+/// Why a name does not name an environment: one sentence that begins with the name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SpecError(String);
@@ -19,75 +19,72 @@ impl SpecError {
 /// What another value of a key changes in an environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changes {
-    /// One setting, which the facts say whose names begin so; none where no fact reads it.
+    /// One setting, shown by the facts whose names begin with one of these; empty if no fact shows it.
     Facts(&'static [&'static str]),
-    /// One setting, which any fact may say.
+    /// One setting, which any fact may show.
     AnyFact,
-    /// More than a setting: another runtime makes another container.
+    /// More than one setting: another runtime makes another container.
     More,
 }
 
-/// A key of a kind of environments, as `key=value` behind the kind's name has it.
+/// A key in `key=value` after the name of a kind.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// One that ends with `.` stands for all that begin with it, and may come again.
+    /// A name that ends with `.` stands for all keys that begin with it, and may be repeated.
     pub name: &'static str,
-    /// Values that it takes.
     pub values: &'static [&'static str],
-    /// What a value of the user's own is, such as `N`. A key without any value stands alone.
+    /// Placeholder for a value that the user chooses, such as `N`. A key without values stands alone.
     pub own: Option<&'static str>,
-    /// Whether the user's own value names nothing outside: no program, host, file, directory or variable.
+    /// Whether the user's value names nothing outside: no program, host, file, directory or variable.
     is_plain: bool,
     pub changes: Changes,
 }
 
 impl Key {
-    /// One whose value is the user's own.
+    /// A key whose value the user chooses.
     pub const fn own(name: &'static str, own: &'static str) -> Self {
         Self { own: Some(own), ..Self::alone(name) }
     }
 
-    /// One that takes these values.
+    /// A key that takes these values.
     pub const fn one_of(name: &'static str, values: &'static [&'static str]) -> Self {
         Self { values, ..Self::alone(name) }
     }
 
-    /// One that stands alone.
+    /// A key without a value.
     pub const fn alone(name: &'static str) -> Self {
         Self { name, values: &[], own: None, is_plain: false, changes: Changes::More }
     }
 
-    /// The same, which also takes a value of the user's own.
+    /// Also accepts a value that the user chooses.
     pub const fn or(self, own: &'static str) -> Self {
         Self { own: Some(own), ..self }
     }
 
-    /// The same, whose own values are numbers or words that name nothing outside.
+    /// Marks the user's values as numbers or words that name nothing outside.
     pub const fn plain(self) -> Self {
         Self { is_plain: true, ..self }
     }
 
-    /// The same; another value changes this.
     pub const fn changes(self, changes: Changes) -> Self {
         Self { changes, ..self }
     }
 
-    /// Whether it stands alone.
     pub fn is_alone(&self) -> bool {
         self.values.is_empty() && self.own.is_none()
     }
 
-    /// Whether a value names nothing outside.
+    /// Returns whether a value names nothing outside.
     pub fn is_inside(&self, value: &str) -> bool {
         self.is_alone() || self.values.contains(&value) || self.is_plain && !value.contains('/')
     }
 
-    /// Whether this is it, or one of those that it stands for.
+    /// Returns whether `key` is this key, or one that it stands for.
     pub fn is_of(&self, key: &str) -> bool {
         key == self.name || self.name.ends_with('.') && key.starts_with(self.name)
     }
 
-    /// As it is typed: with each of its values, or up to where the user's own begins.
+    /// As it is typed: with each of its values, or up to where the user's value begins.
     pub fn typed(&self) -> Vec<String> {
         match (self.values, self.own) {
             ([], Some(_)) if self.name.ends_with('.') => vec![self.name.to_owned()],
@@ -98,9 +95,9 @@ impl Key {
     }
 }
 
-/// The names that may be meant, as ` (did you mean X?)`.
+/// Suggests similar names, as ` (did you mean X?)`.
 pub(crate) fn near(given: &str, names: &[&str]) -> String {
-    // Longer words are like none of them, and the distance is quadratic.
+    // Longer words resemble none of them, and the distance takes quadratic time.
     if given.len() > 32 {
         return String::new();
     }
@@ -116,12 +113,12 @@ pub(crate) fn near(given: &str, names: &[&str]) -> String {
     }
 }
 
-/// The sentence for a value that is none of `values`.
+/// Message about a value that is not one of `values`.
 pub(crate) fn one_of(key: &str, value: &str, values: &[&str]) -> String {
     format!("{key} is one of {}, not `{}`{}", listed(values), excerpt(value), near(value, values))
 }
 
-/// The pairs of `key=value,…`. A key that stands alone has an empty value.
+/// Splits `key=value,…` into pairs. A key without a value gets an empty one.
 pub(crate) fn pairs<'a>(
     kind: &str,
     keys: &[Key],
@@ -164,7 +161,7 @@ fn wrong(kind: &str, keys: &[Key], key: &str, known: Option<&Key>) -> String {
     }
 }
 
-/// A type whose variants are the values of a key.
+/// Declares a type whose variants are the values of a key.
 macro_rules! words {
     ($(#[$doc:meta])* $type:ident: $($(#[$of:meta])* $name:ident = $word:literal),+) => {
         $(#[$doc])*
@@ -172,18 +169,16 @@ macro_rules! words {
         pub(crate) enum $type { $($(#[$of])* $name),+ }
 
         impl $type {
-            /// All of them, in the order in which they are listed.
+            /// All variants, in the order in which they are listed.
             pub const ALL: [Self; Self::WORDS.len()] = [$(Self::$name),+];
 
             /// Their words, in the same order.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// As the key has it.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => $word),+ }
             }
 
-            /// The one with this word.
             pub fn parse(key: &str, value: &str) -> Result<Self, String> {
                 let known = Self::ALL.into_iter().find(|one| one.name() == value);
                 known.ok_or_else(|| $crate::pairs::one_of(key, value, Self::WORDS))

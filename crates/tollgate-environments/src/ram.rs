@@ -1,11 +1,11 @@
-//! A fresh file system on a block device in memory: the latency of the software without the storage.
+//! A fresh file system on a block device in memory: measures the latency of the software without the storage.
 //!
-//! All mounts are made in a mount namespace of this process (mount_namespaces(7)), which the processes that it starts
-//! share: whatever ends them, the kernel then unmounts, frees the loop device and gives the memory back. Where no
-//! namespace can be had, and for the private directory and the module brd, the next run removes what this one left.
+//! All mounts are made in a mount namespace of this process (mount_namespaces(7)), which its children share. However they
+//! end, the kernel then unmounts, frees the loop device and releases the memory. If no namespace can be made, and for the
+//! private directory and the module brd, the next run removes what this one left.
 //!
-//! mount(2), umount(2) and mkfs take paths. Theirs begin in a directory of root's alone, below which root alone can
-//! rename ([`Place`](tollgate_os::private::Place)); where there is none, no device is made.
+//! mount(2), umount(2) and mkfs take paths. Ours begin in a directory that belongs to root, below which only root can rename
+//! ([`Place`](tollgate_os::private::Place)); if there is no such directory, no device is made.
 //!
 //! - [`home`]: the private directories, and what killed programs left. [`mounted`]: mounts. [`block`]: the device.
 
@@ -37,21 +37,20 @@ pub use home::{clean, left};
 pub(crate) use home::{clean_after, new_name};
 use mounted::{Mounted, make_directory, subdirectory};
 
-/// The file system where none is named.
 const USUAL_FILE_SYSTEM: &str = "ext4";
-/// The directory in the file system that is measured in.
+/// The directory in the file system where files are measured.
 const WORKDIR: &str = "workdir";
-/// Less memory than this is too little for a file system with something in it.
+/// In less memory, a file system has no room for files.
 const LEAST_MEMORY: u64 = 32 << 20;
-/// A device is not larger: making a file system on one of 1 TiB still takes less than a second.
+/// Making a file system on 1 TiB still takes less than a second.
 const LARGEST: u64 = 1 << 40;
-/// No smaller: some file systems need as much.
+/// Some file systems need this much.
 const SMALLEST: u64 = 512 << 20;
 
 /// The memory that may still be used.
 #[derive(Debug, Clone)]
 pub struct Memory {
-    /// Bytes.
+    /// In bytes.
     pub available: u64,
     /// The source, such as `/proc/meminfo MemAvailable`.
     pub by: String,
@@ -60,9 +59,9 @@ pub struct Memory {
 /// The driver of a block device in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
-    /// brd where its module can be loaded, else loop.
+    /// brd if its module can be loaded, otherwise loop.
     Any,
-    /// brd.
+    /// The module brd.
     Brd,
     /// A loop device over a file in a tmpfs.
     Loop,
@@ -71,7 +70,7 @@ pub enum Driver {
 impl Driver {
     const ALL: [Self; 3] = [Self::Any, Self::Brd, Self::Loop];
 
-    /// As options name it; `ram` stands for any.
+    /// Name in options; `ram` stands for any driver.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Any => "ram",
@@ -81,12 +80,12 @@ impl Driver {
     }
 }
 
-/// A file system in memory, and the driver of the device that it is on: `ram`, `ram:xfs`, `brd`, `loop`.
+/// A file system in memory, and the driver of its device: `ram`, `ram:xfs`, `brd`, `loop`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnRam {
-    /// The driver.
+    /// Driver of the block device.
     pub driver: Driver,
-    /// The file system, by the name that mkfs has for it.
+    /// Name of the file system in mkfs.
     pub file_system: String,
 }
 
@@ -115,7 +114,7 @@ impl fmt::Display for OnRam {
 /// What is made in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents {
-    /// A file system on a block device, by the name that mkfs has for it.
+    /// A file system on a block device, by its name in mkfs.
     FileSystem(String),
     /// A tmpfs, which has no device.
     Tmpfs,
@@ -124,7 +123,7 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// By the name of a file system; `tmpfs` and `none` are the other two.
+    /// Parses the name of a file system, `tmpfs` or `none`.
     pub fn named(name: &str) -> Self {
         match name {
             "tmpfs" => Self::Tmpfs,
@@ -134,7 +133,6 @@ impl Contents {
     }
 }
 
-/// What is made in memory, by which driver, and how large.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
     pub contents: Contents,
@@ -145,21 +143,20 @@ pub(crate) struct Ask {
     pub bound: u64,
 }
 
-/// A device in memory with what is mounted of it; gone when it is dropped.
+/// A device in memory with its mounts. Dropping it removes them.
 #[derive(Debug)]
 pub(crate) struct Disk {
-    // In this order they are dropped.
+    // Fields are dropped in this order.
     mounted: Option<Mounted>,
     device: Option<Device>,
     home: Rc<PrivateDirectory>,
     /// The first line of `mkfs.… -V`.
     made_by: Option<String>,
-    /// How long mkfs took.
     made_in: Option<Duration>,
 }
 
 impl Disk {
-    /// Makes it in a private directory with a name of [`new_name`]. Where a file system is asked for it is mounted, see [`Disk::path`].
+    /// Makes it in a private directory whose name comes from [`new_name`]. A file system is also mounted, see [`Disk::path`].
     pub fn make(ask: &Ask, name: &str, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
         let mkfs = Mkfs::find(&ask.contents, stop)?;
         clean();
@@ -192,7 +189,7 @@ impl Disk {
         Ok(Self { mounted, device, home, made_by: mkfs.map(|mkfs| mkfs.version), made_in })
     }
 
-    /// The mounted file system, or else the device.
+    /// The mounted file system, or the device if it has none.
     pub fn path(&self) -> &Path {
         let device = || self.device.as_ref().map_or(self.home.path(), Device::path);
         self.mounted.as_ref().map_or_else(device, Mounted::path)
@@ -203,18 +200,18 @@ impl Disk {
         self.device.as_ref().map_or("tmpfs", Device::kind)
     }
 
-    /// How long mkfs took; none where there is no file system on a device.
+    /// How long mkfs took; `None` if there is no file system on a device.
     pub fn made_in(&self) -> Option<Duration> {
         self.made_in
     }
 
-    /// The file in memory that a loop device is over.
+    /// The file in memory below a loop device.
     pub fn file(&self) -> Option<&File> {
         self.device.as_ref().and_then(Device::file)
     }
 
-    /// Writes what is dirty to the device. Else the pages that a command wrote to a device without a file system are in the page cache
-    /// alone, and are held without being counted.
+    /// Writes dirty pages to the device. Otherwise the pages that a command wrote to a device without a file system are only
+    /// in the page cache, where they take memory without being counted.
     pub fn sync(&self) {
         match (&self.mounted, &self.device) {
             (Some(mounted), _) => mounted.sync(),
@@ -223,7 +220,7 @@ impl Disk {
         }
     }
 
-    /// Bytes of memory that it takes now, and what says so.
+    /// Bytes of memory that it takes now, and their source.
     pub fn taken(&self) -> (Option<u64>, &'static str) {
         match (&self.device, &self.mounted) {
             (Some(device), _) => (device.taken(), device.taken_by()),
@@ -232,7 +229,6 @@ impl Disk {
     }
 }
 
-/// The program that makes a file system.
 struct Mkfs {
     kind: String,
     program: PathBuf,
@@ -240,7 +236,7 @@ struct Mkfs {
 }
 
 impl Mkfs {
-    /// None where there is no file system to make.
+    /// `None` if there is no file system to make.
     fn find(contents: &Contents, stop: &dyn Fn() -> bool) -> Result<Option<Self>, EnvironmentError> {
         let Contents::FileSystem(kind) = contents else { return Ok(None) };
         if !is_file_system_name(kind) {
@@ -260,7 +256,7 @@ impl Mkfs {
     }
 }
 
-/// A file system in memory to measure on; gone when it is dropped.
+/// A file system in memory to measure on. Dropping it removes it.
 #[derive(Debug)]
 pub struct RamDisk {
     disk: Disk,
@@ -272,10 +268,10 @@ pub struct RamDisk {
 }
 
 impl RamDisk {
-    /// Whether this process may make one.
+    /// Checks that this process may make one.
     ///
     /// # Errors
-    /// [`EnvironmentError::NeedsRoot`] where it may not.
+    /// [`EnvironmentError::NeedsRoot`] if it may not.
     pub fn check_privilege() -> Result<(), EnvironmentError> {
         if !rustix::process::geteuid().is_root() {
             let why = "it makes a block device and mounts a file system on it";
@@ -291,10 +287,11 @@ impl RamDisk {
         }
     }
 
-    /// Makes one by this driver, with a file system that mkfs makes, or a `tmpfs`. `stop` says whether the caller asked to stop.
+    /// Makes one with this driver, with a file system that mkfs makes, or a `tmpfs`. `stop` says whether the caller asked to
+    /// stop.
     ///
     /// # Errors
-    /// A sentence, also where the driver cannot be had; parts that were made are removed.
+    /// A sentence. The driver may be missing. Parts that were made are removed.
     pub fn make(on: &OnRam, memory: &Memory, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
         let OnRam { driver, file_system: kind } = on;
         let driver = *driver;
@@ -306,7 +303,7 @@ impl RamDisk {
         }
         Self::check_privilege()?;
         let half = half_of(memory)?;
-        // Where a namespace is refused, mounts are made in the open.
+        // If no namespace is allowed, the mounts are visible to all.
         let _ = namespaces::own_mounts();
         let size = if contents == Contents::Tmpfs { half } else { size() };
         let disk = Disk::make(&Ask { contents, driver, size, bound: half }, &new_name()?, stop)?;
@@ -330,12 +327,12 @@ impl RamDisk {
         &self.directory
     }
 
-    /// How many bytes may be written there, and the reason of that limit.
+    /// How many bytes may be written there, and the reason for that limit.
     pub fn limit(&self) -> (u64, String) {
         self.limit.clone()
     }
 
-    /// A description, with the memory that it took before the measurement and takes now.
+    /// Describes it, with the memory that it took before the measurement and takes now.
     pub fn facts(&self) -> Vec<(String, Fact)> {
         self.disk.sync();
         let (now, by) = self.disk.taken();
@@ -363,7 +360,7 @@ impl RamDisk {
     }
 }
 
-/// Half of the available memory, where that is enough.
+/// Half of the available memory, if that is enough.
 pub(crate) fn half_of(memory: &Memory) -> Result<u64, EnvironmentError> {
     let half = memory.available / 2;
     if half < LEAST_MEMORY {
@@ -377,12 +374,12 @@ pub(crate) fn half_of(memory: &Memory) -> Result<u64, EnvironmentError> {
     Ok(half)
 }
 
-/// Nothing is written that is not needed: untouched blocks take no memory. ext4 would write the tables of its inodes
-/// now or, while it is measured, in the background; it is mounted so that it does neither (ext4(5) noinit_itable).
+/// Options that write as little as possible, since untouched blocks take no memory. ext4 would write its inode tables now or,
+/// while it is measured, in the background; it is mounted so that it does neither (ext4(5) noinit_itable).
 pub(crate) fn options_of_mkfs(kind: &str) -> &'static [&'static str] {
     match kind {
         "ext4" => &["-q", "-F", "-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard"],
-        // These cannot leave the tables of inodes for later: fewer inodes, and a smaller journal.
+        // These cannot write their inode tables later, so they get fewer inodes and a smaller journal.
         "ext3" => &["-q", "-F", "-E", "nodiscard", "-i", "1048576", "-J", "size=32"],
         "ext2" => &["-q", "-F", "-E", "nodiscard", "-i", "1048576"],
         "xfs" => &["-q", "-f", "-K"],
@@ -392,21 +389,20 @@ pub(crate) fn options_of_mkfs(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether it is a name such as ext4, and nothing that could be a path or an option.
+/// Returns whether it is a name such as ext4, and nothing that could be a path or an option.
 pub fn is_file_system_name(kind: &str) -> bool {
     (1..=16).contains(&kind.len())
         && kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
-/// Twice the memory of the machine, within bounds: untouched space costs nothing.
+/// Twice the machine's memory, within limits: untouched blocks take no memory.
 fn size() -> u64 {
     let info = rustix::system::sysinfo();
     let total = info.totalram.saturating_mul(u64::from(info.mem_unit.max(1)));
     (total.saturating_mul(2) >> 20 << 20).clamp(SMALLEST, LARGEST)
 }
 
-/// The less of a tenth of what is free, and half of the memory without an eighth of it for the file system's own
-/// tables.
+/// The smaller of a tenth of the free space, and half of the memory less an eighth of it for the file system's metadata.
 fn smaller_limit(free: (u64, String), half: u64, by: &str) -> (u64, String) {
     let memory = half - half / 8;
     if free.0 <= memory {

@@ -1,5 +1,5 @@
-//! Environments that a command reaches: a prefix of command lines, or ssh(1). Three ways of starting this program there are tried, and the
-//! one that answers is kept.
+//! Environments that a command reaches: a prefix of command lines, or ssh(1). It tries three ways to start this program
+//! there, and keeps the first that answers.
 
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -19,14 +19,14 @@ use crate::shell::SHELL;
 use crate::started::{self, Start, Started};
 use crate::upload;
 
-/// How this program comes to be there.
+/// How this program gets there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// The environment has this machine's files: nice(1), taskset(1), sudo(8).
     Path,
     /// It has a program `tollgate`.
     Name,
-    /// It has a shell, which takes this program from its standard input.
+    /// It has a shell, which reads this program from its standard input.
     Upload,
 }
 
@@ -54,7 +54,7 @@ impl Reach {
                 let script = upload::script(name, agent.open()?.1);
                 match self {
                     Self::Prefix(_) => vec!["sh".into(), "-c".into(), script.into()],
-                    // One word, as a shell of any kind over there reads it.
+                    // One word, so that any kind of shell over there can parse it.
                     Self::Host(_) => vec![format!("sh -c '{}'", script.replace('\'', "'\\''")).into()],
                 }
             }
@@ -62,7 +62,7 @@ impl Reach {
         Ok(self.before(behind))
     }
 
-    /// A shell that ends by itself, in the place of an agent.
+    /// A shell in place of an agent, which ends by itself.
     pub fn shell(&self) -> Prepared {
         let behind = match self {
             Self::Prefix(_) => SHELL.map(OsString::from).to_vec(),
@@ -71,7 +71,6 @@ impl Reach {
         Prepared { command: self.before(behind), ..Prepared::default() }
     }
 
-    /// What runs these words there.
     fn before(&self, behind: Vec<OsString>) -> Vec<OsString> {
         match self {
             Self::Prefix(words) => [words.as_slice(), &behind].concat(),
@@ -83,7 +82,6 @@ impl Reach {
     }
 }
 
-/// One that is reached so.
 pub(crate) struct Reached {
     reach: Reach,
     /// The way that answered.
@@ -93,7 +91,7 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
-    /// One to which no way is known. `is_paired` as [`Ready`] has it.
+    /// `is_paired`: see [`Ready`].
     pub fn new(reach: Reach, is_paired: bool) -> Result<Self, EnvironmentError> {
         Ok(Self { reach, known: None, agent: Agent::with(&[])?, is_paired })
     }
@@ -115,7 +113,7 @@ impl Ready for Reached {
     }
 }
 
-/// Starts an agent the known way, or finds one.
+/// Starts an agent in the known way, or finds a way.
 fn start(
     reach: &Reach,
     known: &mut Option<Way>,
@@ -138,12 +136,12 @@ fn start_within(
 ) -> Result<Started, EnvironmentError> {
     let mut others: Vec<String> = Vec::new();
     let mut said: Vec<String> = Vec::new();
-    // All ways together are silent for so long at most.
+    // The time limit is for all ways together.
     let mut heard = Instant::now();
     for way in known.as_ref().map_or(reach.ways(), std::slice::from_ref) {
         let name = upload::name()?;
         let command = reach.command(*way, agent, &name)?;
-        // For the moment in which the copy has a name, where it is made on this machine.
+        // Promised for the moment in which the copy has a name, if it is made on this machine.
         let copy = match (way, reach) {
             (Way::Upload, Reach::Prefix(_)) => Some(promised(cleanup, &name)?),
             _ => None,
@@ -180,7 +178,7 @@ fn start_within(
             }
             Seen::End => {}
         }
-        // Both ends of the pipes go first: what still runs ends by that.
+        // Closing both pipes first ends what still runs.
         let Started { to, from, said: says, promise, pid: _ } = started;
         drop((to, from, promise, copy));
         said.extend(says.first_line());
@@ -188,14 +186,14 @@ fn start_within(
     Err(refusal(&others, said))
 }
 
-/// Has the copy removed.
+/// Has the cleanup process remove the copy.
 fn promised(cleanup: &Cleanup, name: &str) -> Result<Promise, EnvironmentError> {
     let words = ["rm", "-rf", "--"].into_iter().map(OsString::from);
     let directories = upload::directories_here(name).into_iter().map(OsString::from);
     known_directory::promised(cleanup, &[Undo::Program(words.chain(directories).collect())])
 }
 
-/// Why no way led there.
+/// Why no way worked.
 fn refusal(others: &[String], mut said: Vec<String>) -> EnvironmentError {
     said.dedup();
     match (others.first(), said.is_empty()) {

@@ -1,5 +1,5 @@
-//! The filter of system calls that containers usually have: a program of BPF for the host and bubblewrap, JSON for runc and crun. A
-//! profile of the user's is handed to the runtimes that read one themselves, podman and docker.
+//! The filter of system calls that containers usually have: a BPF program for the host and bubblewrap, JSON for runc and
+//! crun. A user's own profile is passed to the runtimes that read profiles, podman and docker.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,38 +12,36 @@ use tollgate_os::seccomp::{self, Answers, Rules};
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::pairs::{Changes, Key};
 
-/// The calls that Docker's documentation names as blocked by its default profile ("Significant syscalls blocked by the default
-/// profile", docs.docker.com/engine/security/seccomp), but clone(2), of which the profile forbids the flags that make namespaces:
-/// an allowed call stays allowed here with all arguments. Some exist on x86-64 by the 32-bit entry alone, and some in older
-/// kernels.
+/// The calls that Docker's documentation lists as blocked by its default profile ("Significant syscalls blocked by the
+/// default profile", docs.docker.com/engine/security/seccomp), except clone(2), for which the profile forbids the flags that
+/// make namespaces: here, an allowed call is allowed with all arguments. On x86-64, some exist only in the 32-bit entry, and
+/// some only in older kernels.
 pub(crate) const BLOCKED: &str = "acct add_key bpf clock_adjtime clock_settime create_module delete_module finit_module \
     get_kernel_syms get_mempolicy init_module ioperm iopl kcmp kexec_file_load kexec_load keyctl lookup_dcookie mbind mount \
     move_pages nfsservctl open_by_handle_at perf_event_open personality pivot_root process_vm_readv process_vm_writev ptrace \
     query_module quotactl reboot request_key set_mempolicy setns settimeofday stime swapon swapoff sysfs _sysctl umount umount2 \
     unshare uselib userfaultfd ustat vm86 vm86old";
 
-/// A filter of system calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Seccomp {
-    /// That of containers: the calls that Docker's documentation lists as blocked are refused.
+    /// The filter of containers: it refuses the calls that Docker's documentation lists as blocked.
     #[default]
     Default,
-    /// None.
+    /// No filter.
     None,
     /// A profile in a file, which a runtime reads.
     File(PathBuf),
 }
 
 impl Seccomp {
-    /// The key that asks for one of this program's.
+    /// Key for a filter of this program.
     pub const KEY: Key = Key::one_of("seccomp", &["default", "none"]).changes(Self::CHANGES);
-    /// The same where a runtime may read a profile.
+    /// Key for runtimes that can also read a profile.
     pub const KEY_OF_CONTAINERS: Key = Self::KEY.or("a profile's file");
 
-    /// A process without CAP_SYS_ADMIN may have a filter only with no_new_privs, seccomp(2).
+    /// A process without CAP_SYS_ADMIN may install a filter only with no_new_privs, seccomp(2).
     const CHANGES: Changes = Changes::Facts(&["seccomp.", "process.no_new_privileges"]);
 
-    /// The one with this value.
     pub fn read(value: &str) -> Result<Self, String> {
         match value {
             "" => Err("seccomp is default, none or a profile's file".to_owned()),
@@ -53,7 +51,7 @@ impl Seccomp {
         }
     }
 
-    /// Whose it is: that of a runtime which has one by default, of this program, or of a profile; None without one.
+    /// Whose filter it is: a runtime's default, this program's, or a profile's; `None` without a filter.
     pub fn whose(&self, runtime: Option<&str>) -> Option<String> {
         match (self, runtime) {
             (Self::None, _) => None,
@@ -81,10 +79,8 @@ impl fmt::Display for Seccomp {
 pub(crate) struct Filter(seccomp::Filter);
 
 impl Filter {
-    /// The filter that a name of an environment asks for; None where it asks for none.
-    ///
-    /// # Errors
-    /// A sentence: a profile's file is for a runtime that reads it.
+    /// Returns the filter that a name of an environment asks for, if any. Fails for a profile's file, which only runtimes
+    /// read.
     pub fn read(asked: &Seccomp) -> Result<Option<Self>, EnvironmentError> {
         match asked {
             Seccomp::None => Ok(None),
@@ -105,10 +101,7 @@ impl Filter {
             .ok_or_else(|| unusable!("the default filter is longer than the 4096 instructions of one"))
     }
 
-    /// Installs it on this thread and on what it starts, for good (seccomp(2)).
-    ///
-    /// # Errors
-    /// A sentence: the kernel refuses it.
+    /// Installs it for good on this thread and its children (seccomp(2)).
     pub fn install(&self) -> Result<(), EnvironmentError> {
         seccomp::install(&self.0)
             .map_err(|error| unusable!("the kernel refuses a seccomp filter: {}", plainly(error)))
@@ -120,11 +113,8 @@ impl Filter {
     }
 }
 
-/// `linux.seccomp` of a bundle's config.json (config-linux.md of the OCI runtime specification), for runtimes without a filter of their
-/// own. It is None if no filter is asked for.
-///
-/// # Errors
-/// As [`Filter::read`].
+/// Returns `linux.seccomp` of a bundle's config.json (OCI runtime specification, config-linux.md), for runtimes without their
+/// own filter. It is `None` if no filter is asked for. Fails like [`Filter::read`].
 pub(crate) fn oci(asked: &Seccomp) -> Result<Option<Value>, EnvironmentError> {
     match asked {
         Seccomp::None => Ok(None),
@@ -141,15 +131,13 @@ pub(crate) fn oci(asked: &Seccomp) -> Result<Option<Value>, EnvironmentError> {
     }
 }
 
-/// The refusal of a runtime that does not read profiles.
+/// The refusal by a runtime that does not read profiles.
 pub(crate) fn takes_no_file() -> EnvironmentError {
     unusable!("it takes no profile of a file; runtime=podman and runtime=docker do")
 }
 
-/// The absolute path of a profile that a runtime reads itself.
-///
-/// # Errors
-/// A sentence: it is no file. A FIFO without a writer would be waited for.
+/// Returns the absolute path of a profile that a runtime reads itself. Fails if it is not a regular file: opening a FIFO
+/// without a writer would block.
 pub(crate) fn file_for(runtime: &str, file: &Path) -> Result<PathBuf, EnvironmentError> {
     let refused =
         |why: std::io::Error| unusable!("{}: {runtime} cannot read it: {}", file.display(), plainly(why));

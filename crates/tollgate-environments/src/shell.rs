@@ -1,13 +1,13 @@
-//! The shell that is started in an agent's place.
+//! The shell that is started in place of an agent.
 
 use std::path::Path;
 
 use crate::error::{EnvironmentError, unusable};
 
-/// A shell's command that says a newline and ends.
+/// A shell command that prints a newline and ends.
 pub(crate) const SHELL: [&str; 3] = ["/bin/sh", "-c", "echo"];
 
-/// Refuses an environment with the programs of this machine where they have no shell.
+/// Refuses an environment that has this machine's programs if this machine has no shell.
 pub(crate) fn expect_here() -> Result<(), EnvironmentError> {
     match Path::new(SHELL[0]).exists() {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! Starts the command of an environment: pipes for its standard input and output, a file in memory for its standard error.
+//! Starts the command of an environment with pipes as its standard input and output, and a memfd as its standard error.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -22,9 +22,9 @@ use crate::error::{EnvironmentError, plainly, unusable};
 use crate::prepared::Undo;
 use crate::undo;
 
-/// The most that is kept of the standard error, in bytes. A write of more fails.
+/// Bytes of standard error that are kept. Writing more fails.
 const MOST_SAID: u64 = 64 << 10;
-/// The signals whose disposition a program may have inherited: all but SIGKILL, SIGSTOP and the two that the C library keeps.
+/// Signals whose disposition a program can inherit: all but SIGKILL, SIGSTOP and the two that the C library reserves.
 const SIGNALS: [libc::c_int; 60] = {
     let mut all = [0; 60];
     let (mut signal, mut at) = (1, 0);
@@ -38,31 +38,29 @@ const SIGNALS: [libc::c_int; 60] = {
     all
 };
 
-/// What is started.
 pub(crate) struct Start<'a> {
     /// The program and its arguments.
     pub command: &'a [OsString],
-    /// Variables beside the inherited ones.
+    /// Environment variables in addition to the inherited ones.
     pub variables: &'a [(OsString, OsString)],
-    /// Whether the kernel kills it when this thread ends. A command that makes more than its own process ends by the end of its
-    /// standard input instead, and tidies up.
+    /// Whether the kernel kills it when this thread ends. A command that makes more than its own process instead ends at the
+    /// end of its standard input, and cleans up.
     pub is_bound: bool,
     /// Files that it inherits, under the numbers that they have here.
     pub files: &'a [File],
 }
 
-/// A started command. Dropped, its group ends.
+/// A started command. Dropping it ends its process group.
 pub(crate) struct Started {
     pub to: OwnedFd,
     pub from: OwnedFd,
     pub said: Said,
     pub promise: Promise,
-    /// Its process.
     pub pid: i32,
 }
 
 impl Started {
-    /// The pipes for a session, and the promise of its end.
+    /// Returns the pipes for a session, and the promise to end the command.
     pub fn link(self) -> (Link, Promise) {
         let (said, pid) = (self.said, self.pid);
         let said = Box::new(move || said.killed(pid).or_else(|| said.first_line()));
@@ -70,28 +68,27 @@ impl Started {
     }
 }
 
-/// What a command says on its standard error.
+/// Why a command ended, and what it wrote on standard error.
 pub(crate) struct Said {
     errors: memfd::Said,
-    /// What its process is called.
+    /// Name of its process in messages.
     process: &'static str,
-    /// What else says why it ended.
     elsewhere: Option<LastWords>,
 }
 
-/// Says why a command ended, where its standard error is silent.
+/// Says why a command ended if its standard error is empty.
 type LastWords = Box<dyn Fn() -> Option<String>>;
 
 impl Said {
-    /// Its process is called so, and where its standard error is silent, this says why it ended.
+    /// Sets the name of its process, and a second source for why it ended.
     pub fn also(&mut self, process: &'static str, last_words: LastWords) {
         self.process = process;
         self.elsewhere = Some(last_words);
     }
 
-    /// Which signal killed its process, which has not been waited for.
+    /// Which signal killed its process, which is not reaped yet.
     fn killed(&self, pid: i32) -> Option<String> {
-        /// The kernel closes the pipes of a process just before its end can be seen.
+        /// The kernel closes the pipes of a process just before its end becomes visible.
         const TRIES: u32 = 20;
         for _ in 0..TRIES {
             match process::peek_end(pid) {
@@ -116,8 +113,8 @@ impl Said {
     }
 }
 
-/// Starts a command in a group of its own, with the default action of every signal, and without this process's other descriptors.
-/// `begin` is called right before fork(2).
+/// Starts a command in its own process group, with the default action of every signal, and without this process's other
+/// descriptors. `begin` is called right before fork(2).
 pub(crate) fn start(
     start: &Start<'_>,
     cleanup: &Cleanup,
@@ -145,7 +142,7 @@ pub(crate) fn start(
     begin();
     let mut child = command.spawn().map_err(fault)?;
     let pid = child.id().cast_signed();
-    // The promise waits for its end, and nothing else does: std would signal a number that is no longer the child's.
+    // Only the promise waits for its end: std would signal a process ID that is no longer the child's.
     let group = [Undo::Group { pid, started: undo::started(pid) }];
     let promise = cleanup.promise(&group).map_err(fault);
     let (Some(to), Some(from), Ok(promise)) = (child.stdin.take(), child.stdout.take(), promise) else {
@@ -161,9 +158,11 @@ pub(crate) fn start(
     })
 }
 
-/// Has execve(2) close everything but the standard streams and these. Descriptors that this process inherited may not have the flag.
+/// Makes execve(2) close everything but the standard streams and these. Descriptors that this process inherited may lack the
+/// flag.
 fn close_others(kept: &[RawFd]) -> io::Result<()> {
-    // SAFETY: close_range(2) takes numbers. Before Linux 5.11 the descriptors stay: this program's own have the flag anyway.
+    // SAFETY: close_range(2) takes numbers. Before Linux 5.11 the descriptors stay open: this program's own have the flag
+    // anyway.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     for &file in kept {
         // SAFETY: a descriptor that is open.
@@ -208,7 +207,7 @@ mod tests {
         let text = heard(started);
         let (lines, sets) = text.split_once("SigBlk:").unwrap();
         assert_eq!(lines, "hello\na b\n0 1 2 own\n");
-        // Realtime signals may be ignored by what started the test.
+        // The program that started the test may ignore realtime signals.
         for set in sets.split("SigIgn:") {
             let set = u64::from_str_radix(set.trim(), 16).unwrap();
             assert_eq!(set & 0x7fff_ffff, 0, "{text}");

@@ -1,7 +1,7 @@
-//! Undoes what was made for an environment. Each step may be repeated, and does nothing where there is nothing to undo.
+//! Undoes what was made for an environment. Each action can be repeated, and does nothing if nothing is left to undo.
 //!
-//! `group`: a process group. `mounts`: what is mounted below a directory. `cgroup`: a control group and its processes. `left`: private
-//! directories of a program that was killed.
+//! `group`: a process group. `mounts`: mounts below a directory. `cgroup`: a cgroup and its processes. `left`: private
+//! directories of a killed program.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -21,7 +21,7 @@ mod mounts;
 
 pub(crate) use group::started;
 
-/// Undoes all of a list, the last first. Returns what could not be undone.
+/// Undoes all of a list, the last first. Returns the errors of what could not be undone.
 pub(crate) fn undo_all(list: &[Undo]) -> Vec<EnvironmentError> {
     list.iter().rev().filter_map(|one| undo(one).err()).collect()
 }
@@ -46,7 +46,7 @@ fn undo(one: &Undo) -> Result<(), EnvironmentError> {
         Undo::Unmount(path) => mounts::unmount_below(path).map_err(of(path)),
         Undo::Cgroup(path) => cgroup::remove(path).map_err(of(path)),
         Undo::Directory { path, device, inode } => {
-            // What stays mounted is not removed: the walk leaves other file systems alone.
+            // A file system that stays mounted is not removed: the walk does not cross into other file systems.
             let unmounted = mounts::unmount_below(path);
             temporary::remove(path, *device, *inode)
                 .map_err(|error| unmounted.err().unwrap_or(error))
@@ -63,7 +63,7 @@ fn undo(one: &Undo) -> Result<(), EnvironmentError> {
     }
 }
 
-/// Runs a program to its end, within the time that the programs of this crate have. Its failure is no error.
+/// Runs a program to its end, within the time limit for this crate's programs. Its failure is not an error.
 fn program(words: &[OsString]) {
     let Some((name, arguments)) = words.split_first() else { return };
     if let Some(file) = commands::named(name) {
@@ -71,7 +71,7 @@ fn program(words: &[OsString]) {
     }
 }
 
-/// Writes a setting: one write(2) of the value and a newline, as `echo VALUE > FILE` does.
+/// Writes a setting with one write(2) of the value and a newline, like `echo VALUE > FILE`.
 pub(crate) fn write_setting(path: &Path, value: &str) -> io::Result<()> {
     let line = format!("{value}\n");
     let mut file = fs::File::options().write(true).open(path)?;

@@ -1,4 +1,4 @@
-//! Brings this program over a command's standard input, where the command has a shell.
+//! Uploads this program through a command's standard input, if the command has a shell.
 
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -14,18 +14,20 @@ use crate::agent::Agent;
 use crate::error::EnvironmentError;
 use crate::greeting::{self, Seen};
 
-/// Where it is tried to put the program, as a shell names the directories.
+/// Directories that are tried for the program, in shell syntax.
 const DIRECTORIES: [&str; 4] = ["${TMPDIR:-/tmp}", "/var/tmp", "/dev/shm", "$HOME"];
 
-/// A script of a POSIX shell that takes exactly so many bytes into a file of its own and becomes that program.
+/// Returns a POSIX shell script that reads exactly `bytes` bytes into a file of its own and executes that file.
 ///
-/// The file is made in a directory of this name and mode 0700, in the first of [`DIRECTORIES`] from which a program can be executed and
-/// whose entries no other user can exchange: one of root's or of the user's own that others may not write, or a sticky one. The shell enters
-/// what it has made and looks again: in a directory of the user's alone every name is the user's, also where another user renames it. File and directory
-/// lose their names before the bytes come: whatever is killed then, nothing is left. The program is executed by its descriptor.
+/// The file is made in a directory of this name and mode 0700. Its parent is the first of [`DIRECTORIES`] from which a
+/// program can be executed and whose entries no other user can replace: one that belongs to root or the user and is not
+/// writable by others, or a sticky one. The shell enters the directory that it made and checks again: in a directory that
+/// only the user can write, every name is the user's, even if another user renames the directory. File and directory are
+/// unlinked before the bytes arrive, so nothing is left if a process is killed then. The program is executed through its
+/// descriptor.
 ///
-/// In a user namespace root's directories have the overflow id (user_namespaces(7)). The script begins with a command that does nothing:
-/// where the words are joined and a second shell reads them, as ssh(1) does, `sh -c :` is all that the inner one gets.
+/// In a user namespace, root's directories have the overflow id (user_namespaces(7)). The script begins with a command that
+/// does nothing: if the words are joined and a second shell parses them, as with ssh(1), the inner one gets only `sh -c :`.
 pub(crate) fn script(name: &str, bytes: u64) -> String {
     let directories = DIRECTORIES.map(|directory| format!("\"{directory}\"")).join(" ");
     [
@@ -46,7 +48,7 @@ pub(crate) fn script(name: &str, bytes: u64) -> String {
         "if [ \"$i\" ]; then rm -f f; i=; fi; cd -P \"$w\"; rmdir \"$p\" 2>/dev/null; p=; done",
         "if [ -z \"$p\" ]; then echo no directory there takes a program that can be executed and that no other user can exchange >&2; exit 1; fi",
         "exec 3>f; rm -f f; i=; cd -P \"$w\"; rmdir \"$p\"; p=",
-        // A program that is open for writing cannot be executed (ETXTBSY of execve(2)): it is opened anew, by its descriptor.
+        // A program that is open for writing cannot be executed (ETXTBSY in execve(2)), so its descriptor is opened again.
         &format!("head -c {bytes} >&3; exec 4</proc/self/fd/3; exec 3>&-; exec 5<&-"),
         &format!("if [ \"$(wc -c </proc/self/fd/4)\" -eq {bytes} ]; then exec /proc/self/fd/4 agent; fi"),
         "echo tollgate could not be copied there >&2; exit 1",
@@ -54,7 +56,7 @@ pub(crate) fn script(name: &str, bytes: u64) -> String {
     .join("; ")
 }
 
-/// The directories that a script of this name may have made, if it ran on this machine with these variables.
+/// The directories that a script of this name may have made if it ran on this machine with these variables.
 pub(crate) fn directories_here(name: &str) -> Vec<PathBuf> {
     let value = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
     let temporary = value("TMPDIR").unwrap_or_else(|| "/tmp".into());
@@ -62,13 +64,13 @@ pub(crate) fn directories_here(name: &str) -> Vec<PathBuf> {
     directories.into_iter().flatten().filter(|path| path.is_absolute()).map(|path| path.join(name)).collect()
 }
 
-/// A name that no other program chooses. It is none of a private directory: the next run would take this for one that was left.
+/// A unique name. It does not look like a private directory's, or the next run would remove it as one that was left.
 pub(crate) fn name() -> Result<String, EnvironmentError> {
     new_name(".tollgate-copy-").map_err(|error| EnvironmentError::new("getrandom(2)", error))
 }
 
-/// Writes the program to the command. Returns early where the command answers, ends, or has given no sign of life for so long since
-/// `heard`: bytes that it takes are one.
+/// Writes the program to the command. Returns early if the command answers or ends, or if it has been silent for too long
+/// since `heard`: reading bytes counts as a sign of life.
 pub(crate) fn write(
     agent: &Agent,
     to: &OwnedFd,
@@ -115,7 +117,7 @@ fn pump(
                     *heard = Instant::now();
                     continue;
                 }
-                // Its end, or its answer, is seen by the one who looks for that.
+                // The caller looks for the command's end or its answer.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

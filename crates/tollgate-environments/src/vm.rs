@@ -1,12 +1,17 @@
-//! A guest with a Linux of its own, in QEMU: this program is its `/init`, and an agent there.
+//! A guest with a Linux of its own, in QEMU. This program is its `/init`, and the agent in it.
 //!
-//! `settings`: what its name asks for. `kernel`: the file that is booted, and its release. `modules`: what of the kernel's modules the guest needs. `initramfs`: its root file
-//! system, made in memory. `module`: a kernel module of this program's own. `qemu`: the monitor and its arguments. `monitor`: a running
-//! one, by its protocol (`qmp`) and its log of instructions (`log`). `console`: what a guest prints. `init`: the guest's side, from `/init` to the agent. `layout`: what
-//! both sides know of the guest's files and of the kernel's command line. `kvm`: whether the processor executes the guest. `pin`: where
-//! the monitor's threads run. `facts`: what the host knows of a guest. `inside`: what its agent says of them. `devices`: what a guest has
-//! beside its machine: `disk`, where it measures files, and `share`, the host's directories of programs. `on_ram`: a file system on a block
-//! device in its memory. `tree`: the host's files that commands need, and `planted`: how `/init` makes them and executes the commands. `programs`: the host's programs for it. `file_system`: modules and packages of file systems.
+//! - Parsing and choosing: `settings` is what its name asks for. `kernel` is the file that is booted, and its release. `kvm`
+//!   decides whether the processor executes the guest.
+//! - Root file system: `initramfs` makes it in memory. `modules` selects the kernel modules, and `module` is one of our own.
+//!   `programs` are the host's programs for it, `tree` the host's files that commands need. `planted` is how `/init` makes
+//!   them and executes the commands. `file_system` has modules and packages of file systems. `layout` is shared by both
+//!   sides.
+//! - Devices: `devices` has the `disk`, where the guest measures files, and `share`, the host's program directories. `on_ram`
+//!   is a file system on a block device in its memory.
+//! - Running: `qemu` has the monitor's arguments, `monitor` a running one, with its protocol (`qmp`) and its log of
+//!   instructions (`log`). `console` has the guest's messages. `pin` places the monitor's threads. `facts` is what the host
+//!   knows of a guest.
+//! - Inside: `init` leads from `/init` to the agent, and `inside` is what the agent reports.
 
 mod console;
 mod devices;
@@ -74,27 +79,25 @@ pub(crate) struct Guest {
     qemu: Qemu,
     kernel: Kernel,
     machine: Machine,
-    /// The same for starts that are timed by the host's clock, once it was asked for.
+    /// The machine for starts that are timed by the host's clock, once one was asked for.
     timed: OnceCell<Machine>,
-    /// Why its code is executed by what executes it, where that was not asked for.
+    /// Why KVM does not execute it, if its name does not choose.
     remark: Option<String>,
     initramfs: File,
-    /// What the root file system has, by path.
+    /// Contents of the root file system, by path.
     contents: Vec<String>,
     devices: Devices,
-    /// What was started last.
     running: Rc<RefCell<Option<Running>>>,
-    /// The messages of what was started last.
+    /// Console of the last start.
     console: RefCell<Console>,
-    /// The monitor of what was started last, where it was not started to be timed.
+    /// Monitor of the last start, unless that was timed.
     monitored: Monitored,
 }
 
-/// A guest that was started.
 struct Running {
-    /// The process of its monitor.
+    /// Process ID of its monitor.
     monitor: i32,
-    /// The host's processor of each of its own, where they are pinned.
+    /// The host processor of each virtual processor that is pinned.
     places: Vec<Option<usize>>,
 }
 
@@ -105,11 +108,8 @@ struct Launch {
 }
 
 impl Guest {
-    /// Prepares one: finds QEMU, the kernel and its modules, and makes the root file system. `private` is a directory of this
-    /// environment alone.
-    ///
-    /// # Errors
-    /// A sentence: what is missing, with its package.
+    /// Prepares a guest: finds QEMU, the kernel and its modules, and makes the root file system. `private` is a directory of
+    /// this environment alone. An error says what is missing, with its package.
     pub fn prepare(spec: &Vm, paths: Paths<'_>, stop: &dyn Fn() -> bool) -> Result<Self, EnvironmentError> {
         let private = paths.private();
         let qemu = Qemu::find()?;
@@ -144,10 +144,7 @@ impl Guest {
         })
     }
 
-    /// The command of a start.
-    ///
-    /// # Errors
-    /// A sentence: a file in memory, a socket or a pipe cannot be made.
+    /// The command of a start. Fails if a file in memory, a socket or a pipe cannot be made.
     fn launch(&self) -> Result<Launch, EnvironmentError> {
         let fault = |error: std::io::Error| unusable!("vm: the initramfs: {}", plainly(error));
         let initramfs = self.initramfs.try_clone().map_err(fault)?;
@@ -162,7 +159,7 @@ impl Guest {
         Ok(Launch { command, files: vec![initramfs, kept, ends.socket, ends.log] })
     }
 
-    /// Begins to keep the messages of another start. Returns the file that they are written to.
+    /// Starts to keep the messages of another start. Returns the file that they are written to.
     fn new_console(&self) -> Result<File, EnvironmentError> {
         let (console, to) =
             Console::begin().map_err(|error| unusable!("vm: its console: {}", plainly(error)))?;
@@ -171,9 +168,6 @@ impl Guest {
     }
 
     /// The command of a start that is timed by the host's clock, and the streams that show the ends of its phases.
-    ///
-    /// # Errors
-    /// As [`Guest::launch`], and where no pipe can be made.
     fn launch_timed(&self) -> Result<(Launch, Vec<Mark>), EnvironmentError> {
         let fault = |error: std::io::Error| unusable!("vm: {}", plainly(error));
         let initramfs = self.initramfs.try_clone().map_err(fault)?;
@@ -197,10 +191,7 @@ impl Guest {
         Ok((Launch { command, files: vec![initramfs, kept, console, firmware] }, marks))
     }
 
-    /// Pins the threads of its monitor, where the processor executes it: there it is timed.
-    ///
-    /// # Errors
-    /// A clause.
+    /// Pins the threads of its monitor, unless the guest counts instructions: then it is not timed. An error is a clause.
     fn pin(&self, monitor: i32, allowed: &[usize]) -> Result<(), String> {
         let is_timed = !self.is_counting();
         let places = is_timed.then(|| pin::pin(monitor, self.machine.cpus as usize, allowed)).transpose()?;
@@ -208,7 +199,7 @@ impl Guest {
         Ok(())
     }
 
-    /// The reader of the last words of a guest that ended.
+    /// Returns the reader of a guest's last words.
     fn last_words(&self) -> Box<dyn Fn() -> Option<String>> {
         let console = self.console.borrow().clone();
         Box::new(move || console.last_words())
@@ -217,7 +208,7 @@ impl Guest {
 
 impl Ready for Guest {
     fn start(&mut self, begin: Begin<'_>) -> Result<(Started, Vec<Mark>), EnvironmentError> {
-        // Each start has a disk for itself.
+        // Each start has its own disk.
         self.devices.renew(begin.stop)?;
         let (Launch { command, files }, marks) = match begin.is_measured {
             true => self.launch_timed()?,
@@ -230,7 +221,7 @@ impl Ready for Guest {
         Ok((started, marks))
     }
 
-    /// What is booted, and the command of a start.
+    /// Describes what is booted, and the command of a start.
     fn details(&self, _name: &str) -> Result<Vec<String>, EnvironmentError> {
         let size = self.initramfs.metadata().map_or(0, |metadata| metadata.len());
         let command = self.launch()?.command;
@@ -247,7 +238,7 @@ impl Ready for Guest {
         !self.is_counting()
     }
 
-    /// Why QEMU's translator executes it, where neither that nor KVM was asked for.
+    /// Why QEMU's translator executes it, if its name chose neither that nor KVM.
     fn remark(&self) -> Option<&str> {
         self.remark.as_deref()
     }
@@ -314,7 +305,7 @@ impl Ready for Guest {
         Ok(tree.sentence())
     }
 
-    /// It brings the module, or the reason why there is none.
+    /// The guest gets the module, or the reason why there is none.
     fn bring_module(&mut self, making: &Making, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
         let Kernel { file, release, .. } = &self.kernel;
         let built = module::build(file, release, making.own()?, &making.cleanup, stop);
@@ -332,32 +323,25 @@ impl Ready for Guest {
     }
 }
 
-/// QEMU's version, and the kernel that a guest has where none is named.
-///
-/// # Errors
-/// A sentence: what is missing, with its package.
+/// Returns QEMU's version and the kernel of a guest that names none. An error says what is missing, with its package.
 pub(crate) fn survey(stop: &dyn Fn() -> bool) -> Result<String, EnvironmentError> {
     let version = Qemu::find()?.version(stop)?;
     let kernel = Kernel::find(None)?;
     Ok(format!("{version}; {kernel}"))
 }
 
-/// The monitor's program and the kernel's file, as far as they are there.
+/// The monitor's executable and the kernel, if they exist.
 pub(crate) fn files(spec: &Vm) -> Vec<PathBuf> {
     let program = Qemu::find().ok().map(|qemu| qemu.program);
     let kernel = Kernel::find(spec.kernel.as_deref()).ok().map(|kernel| kernel.file);
     program.into_iter().chain(kernel).collect()
 }
 
-/// Whether a guest with this name has a disk, where its kernel has the driver.
-///
-/// # Errors
-/// As [`Guest::prepare`].
+/// Returns whether a guest of this name has a disk, provided that its kernel has the driver.
 pub(crate) fn has_disk(spec: &Vm) -> Result<bool, EnvironmentError> {
     Ok(disk::is_wanted(spec, kvm::choose(spec)?.accel))
 }
 
-/// The root file system.
 fn root(
     agent: &Agent,
     kernel: &Kernel,
@@ -383,7 +367,7 @@ fn root(
         made.program("init", &mut agent.file()?)?;
         made.file(layout::MARK, machine.channel.name().as_bytes())?;
         if machine.is_counting() {
-            // As many bytes as the kernel's generator has for a key and a nonce; any will do.
+            // The kernel's generator has this many bytes for a key and a nonce. Their value does not matter.
             made.file(layout::SEED, &[0x5a; 64])?;
         }
         for (name, bytes) in modules.files()? {
@@ -409,7 +393,7 @@ fn root(
     Ok((file, contents))
 }
 
-/// What the root file system has for the host's programs.
+/// Adds the directories and links that the host's programs need.
 fn fill_share(made: &mut Initramfs, share: &Share) -> std::io::Result<()> {
     for directory in share.directories() {
         made.directory(directory)?;
@@ -423,7 +407,7 @@ fn fill_share(made: &mut Initramfs, share: &Share) -> std::io::Result<()> {
     made.file(layout::SHARES, share.lines().as_bytes())
 }
 
-/// A file of the host keeps its path in the guest.
+/// Path in the guest of a file on the host: the same.
 fn path_there(file: &Path) -> std::io::Result<&str> {
     let relative = file.strip_prefix("/").unwrap_or(file);
     relative.to_str().ok_or_else(|| std::io::Error::other(format!("{} is no text", file.display())))

@@ -1,25 +1,25 @@
-//! Files of this machine that come along into an environment.
+//! Files of this machine that are copied into an environment.
 
 use std::path::PathBuf;
 
-/// A path that a command needs, and how much of what is there.
+/// A path that a command needs, and how much of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// As the command names it, from the root.
+    /// Absolute path, as the command names it.
     pub path: PathBuf,
-    /// What comes along.
+    /// How much of it is copied.
     pub what: What,
 }
 
-/// How much of a path comes along.
+/// How much of a path is copied. Each variant includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
-    /// That it is there, with its owner, mode, size and times.
+    /// Its existence, with owner, mode, size and times.
     Presence,
-    /// Of a directory also the names in it.
+    /// If it is a directory, also the names in it.
     Names,
-    /// Of a file also what is in it.
+    /// If it is a file, also its contents.
     Content,
-    /// Of a directory everything below it.
+    /// If it is a directory, everything below it.
     All,
 }

@@ -75,7 +75,7 @@ fn it_undoes_what_a_killed_process_promised_in_reverse_order() {
             .filter_map(|word| cleanup.promise(&[say(word, &file)]).ok())
             .collect();
         let Some(kept) = promises.into_iter().reduce(|kept, next| {
-            // Only the first was undone by the process itself.
+            // This process undoes only the first itself.
             if kept.number == 0 {
                 drop(kept)
             } else {

@@ -1,5 +1,5 @@
-//! A container's directories, and config.json as `runc spec` and `runc spec --rootless` write it, with our program in it (the OCI
-//! runtime specification, config.md and config-linux.md).
+//! Directories and config.json of a container. config.json is as `runc spec` and `runc spec --rootless` write it, with this
+//! program in it (OCI runtime specification, config.md and config-linux.md).
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,20 +9,19 @@ use serde_json::{Value, json};
 use super::{Order, PROGRAM, WORK, system};
 use crate::error::{EnvironmentError, plainly, unusable};
 
-/// The directories of a container.
+/// Directories of a container.
 pub(crate) struct Bundle {
-    /// Where config.json is.
+    /// Directory of config.json.
     pub path: PathBuf,
-    /// The root file system: mount points and nothing else.
+    /// Root file system: mount points and nothing else.
     pub root: PathBuf,
     /// For files.
     pub work: PathBuf,
-    /// What the runtime keeps of its containers.
+    /// What the runtime stores about its containers.
     pub state: PathBuf,
 }
 
 impl Bundle {
-    /// Makes them.
     pub fn make(order: &Order<'_>) -> Result<Self, EnvironmentError> {
         let made = Self {
             path: order.directory("bundle")?,
@@ -30,7 +29,7 @@ impl Bundle {
             work: order.work()?,
             state: order.directory("state")?,
         };
-        // systemd-nspawn takes a directory without /usr for no root file system.
+        // systemd-nspawn does not accept a directory without /usr as a root file system.
         for inner in ["/proc", "/dev", "/sys", "/tmp", "/usr", WORK].into_iter().chain(system::directories())
         {
             order.directory(&format!("bundle/rootfs{inner}"))?;
@@ -41,7 +40,6 @@ impl Bundle {
         Ok(made)
     }
 
-    /// Writes config.json.
     pub fn write(&self, config: &Value) -> Result<(), EnvironmentError> {
         let file = self.path.join("config.json");
         fs::write(&file, config.to_string())
@@ -49,18 +47,18 @@ impl Bundle {
     }
 }
 
-/// What makes a container a part of this machine.
+/// How a container is separated from this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Root makes it, with a cgroup of the container's name.
+    /// Made by root, with a cgroup of the container's name.
     OfRoot,
-    /// A user without privileges makes it, who is root in a user namespace.
+    /// Made by an unprivileged user, who is root in a user namespace.
     OfUser,
-    /// A kernel of its own makes it, in a sandbox.
+    /// Made by a kernel of its own, in a sandbox.
     Sandbox,
 }
 
-/// A container's configuration.
+/// Contents of config.json.
 pub(crate) fn config(
     order: &Order<'_>,
     bundle: &Bundle,
@@ -79,7 +77,7 @@ pub(crate) fn config(
     });
     let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    // As `runc spec` has them.
+    // As in `runc spec`.
     let capabilities = ["CAP_AUDIT_WRITE", "CAP_KILL", "CAP_NET_BIND_SERVICE"];
     let mount = |destination: &str, kind: &str, source: &str, options: &[&str]| json!({ "destination": destination, "type": kind, "source": source, "options": options });
     let plain = ["nosuid", "noexec", "nodev"];
@@ -121,7 +119,7 @@ pub(crate) fn config(
         Place::OfRoot => {
             linux["resources"] = json!({ "devices": [{ "allow": false, "access": "rwm" }] });
             linux["cgroupsPath"] = json!(format!("/{}", order.id));
-            // As `runc spec` does where the second version is mounted.
+            // As `runc spec` does if cgroup v2 is mounted.
             if std::path::Path::new("/sys/fs/cgroup/cgroup.controllers").exists() {
                 namespaces.push("cgroup");
             }

@@ -10,7 +10,7 @@ use crate::error::{EnvironmentError, plainly, unusable};
 use crate::prepared::Prepared;
 use crate::seccomp::Filter;
 
-/// The descriptor from which bubblewrap reads the filter. A shell's redirection has one digit for certain.
+/// Descriptor from which bubblewrap reads the filter. POSIX shells support only one digit in a redirection.
 const FILTER: &str = "9";
 
 pub(super) fn prepare(bwrap: &Path, order: &Order<'_>) -> Result<Prepared, EnvironmentError> {
@@ -26,7 +26,7 @@ pub(super) fn prepare(bwrap: &Path, order: &Order<'_>) -> Result<Prepared, Envir
         words.add([format!("exec \"$@\" {FILTER}<\"$0\"")]).add([&file]);
     }
     words.add([bwrap]);
-    // Its child is killed when bwrap ends, and bwrap when its parent does (PR_SET_PDEATHSIG).
+    // bwrap's child is killed when bwrap ends, and bwrap when its parent does (PR_SET_PDEATHSIG).
     words.add([
         "--unshare-all",
         "--die-with-parent",

@@ -5,20 +5,19 @@ use std::path::PathBuf;
 
 use crate::prepared::Undo;
 
-/// A mounted hierarchy.
 #[derive(Debug, PartialEq, Eq)]
 struct Hierarchy {
     mounted: PathBuf,
-    /// Its line of /proc/self/cgroup begins with this behind the number: a name, controllers, or nothing for the second version.
+    /// Second field of its line in /proc/self/cgroup: a name, controllers, or nothing for cgroup v2.
     name: String,
 }
 
-/// What undoes the cgroups of this name below the root of each hierarchy.
+/// Undo actions for the cgroups of this name at the root of each hierarchy.
 pub(super) fn named(name: &str) -> Vec<Undo> {
     hierarchies().into_iter().map(|hierarchy| Undo::Cgroup(hierarchy.mounted.join(name))).collect()
 }
 
-/// The directories of cgroups of this name below this process's own, in the hierarchies that systemd uses.
+/// Directories for cgroups of this name below this process's own cgroup, in the hierarchies that systemd uses.
 pub(super) fn below_own(name: &str) -> Vec<PathBuf> {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let of_systemd =
@@ -30,7 +29,7 @@ pub(super) fn below_own(name: &str) -> Vec<PathBuf> {
     below.collect()
 }
 
-/// The path in a line `NUMBER:NAME:PATH`, where it is of that name.
+/// Returns the path in a line `NUMBER:NAME:PATH` if it has that name.
 fn path_in<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let mut parts = line.splitn(3, ':').skip(1);
     (parts.next()? == name).then(|| parts.next())?
@@ -40,7 +39,7 @@ fn hierarchies() -> Vec<Hierarchy> {
     of_mounts(&fs::read_to_string("/proc/self/mounts").unwrap_or_default())
 }
 
-/// Hierarchies in the text of /proc/self/mounts, whose blanks are written as octal numbers (fstab(5)).
+/// Parses the hierarchies in /proc/self/mounts, which escapes blanks as octal numbers (fstab(5)).
 fn of_mounts(mounts: &str) -> Vec<Hierarchy> {
     let of_line = |line: &str| {
         let [_, mounted, kind, options] = line.split(' ').take(4).collect::<Vec<_>>().try_into().ok()?;

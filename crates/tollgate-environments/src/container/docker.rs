@@ -13,11 +13,11 @@ use crate::error::{EnvironmentError, plainly, unusable};
 use crate::prepared::{Prepared, Undo};
 use crate::seccomp::{Seccomp, file_for};
 
-/// Where its daemon listens, unless DOCKER_HOST says otherwise.
+/// Socket of the daemon, unless DOCKER_HOST names another.
 const SOCKET: &str = "/var/run/docker.sock";
-/// The end of a tar archive, which is an archive without files.
+/// End mark of a tar archive: on its own, an archive without files.
 const EMPTY: [u8; 1024] = [0; 1024];
-/// `docker --host=… ARCHIVE IMAGE WORDS…`: imports the image where it is not there, and then is docker with the words.
+/// `docker --host=… ARCHIVE IMAGE WORDS…`: imports the image if it is missing, then executes docker with the words.
 const IMPORT_AND_RUN: &str = "c=$0 h=$1; \"$c\" \"$h\" image inspect \"$3\" >/dev/null 2>&1 || \
     \"$c\" \"$h\" import \"$2\" \"$3\" >/dev/null || exit; shift 3; exec \"$c\" \"$h\" \"$@\"";
 
@@ -27,7 +27,7 @@ pub(super) fn prepare(docker: &Path, order: &Order<'_>) -> Result<Prepared, Envi
     let work = order.work()?;
     let archive = order.directory("docker")?.join("empty.tar");
     fs::write(&archive, EMPTY).map_err(|error| unusable!("{}: {}", archive.display(), plainly(error)))?;
-    // Names of images have no capital letters.
+    // Image names have no capital letters.
     let image = order.id.to_ascii_lowercase();
     let mut run = Words(Vec::new());
     run.add([
@@ -59,7 +59,7 @@ pub(super) fn prepare(docker: &Path, order: &Order<'_>) -> Result<Prepared, Envi
         Undo::Program(words().add(["image", "rm", "--force", &image]).done()),
         Undo::Program(words().add(["rm", "--force", &order.id]).done()),
     ];
-    // In one command, so that the image is promised to be removed before it is made.
+    // A single command, so that removing the image is registered before the image is made.
     let shell = commands::find("sh").ok_or_else(|| unusable!("there is no shell (sh)"))?;
     let mut command = Words::new(&shell);
     command.add(["-c", IMPORT_AND_RUN]).add(&of_daemon);
@@ -67,7 +67,7 @@ pub(super) fn prepare(docker: &Path, order: &Order<'_>) -> Result<Prepared, Envi
     Ok(Prepared { command: command.done(), undo, ..Prepared::default() })
 }
 
-/// The client with its daemon's address.
+/// Returns the client command with its daemon's address.
 fn daemon(docker: &Path) -> Result<Vec<std::ffi::OsString>, EnvironmentError> {
     let socket = socket()?;
     UnixStream::connect(&socket).map_err(|error| match error.kind() {
@@ -94,7 +94,6 @@ fn socket() -> Result<PathBuf, EnvironmentError> {
     })
 }
 
-/// The daemon's version.
 pub(super) fn version(docker: &Path, stop: &dyn Fn() -> bool) -> Result<String, EnvironmentError> {
     let mut words = Words(daemon(docker)?);
     words.add(["version", "--format", "Docker version {{.Server.Version}}"]);

@@ -10,11 +10,11 @@ use crate::error::{EnvironmentError, plainly, unusable};
 use crate::prepared::{Prepared, Undo};
 use crate::seccomp::{Seccomp, takes_no_file};
 
-/// Where it keeps what belongs to its containers while they are there.
+/// Where nspawn stores files of its running containers.
 const KEPT: &str = "/run/systemd/nspawn";
-/// Makes the cgroups that come first, enters them, and is the program behind `--`.
+/// Makes and enters the cgroups that come first, then executes the program after `--`.
 const ENTER: &str = "while [ \"$1\" != -- ]; do mkdir \"$1\" && echo $$ >\"$1/cgroup.procs\"; shift; done 2>/dev/null; shift; exec \"$@\"";
-/// The most characters of a container's name, which is its host name too (hostname(7)).
+/// Longest name of a container in characters; the name is its host name too (hostname(7)).
 const MAX_NAME: usize = 63;
 
 pub(super) fn prepare(nspawn: &Path, order: &Order<'_>) -> Result<Prepared, EnvironmentError> {
@@ -22,10 +22,10 @@ pub(super) fn prepare(nspawn: &Path, order: &Order<'_>) -> Result<Prepared, Envi
         return Err(unusable!("needs root"));
     }
     let bundle = Bundle::make(order)?;
-    // The end of the identifier is what differs.
+    // Identifiers differ at their end.
     let name = order.id.get(order.id.len().saturating_sub(MAX_NAME)..).unwrap_or(&order.id);
     let name = name.trim_start_matches('-');
-    // It moves itself and the container to cgroups below its own, which other containers share: so it gets one for itself.
+    // nspawn moves itself and the container to cgroups below its own, which other containers would share: so it gets its own.
     let cgroups = cgroups::below_own(&order.id);
     let shell = commands::find("sh").ok_or_else(|| unusable!("there is no shell (sh)"))?;
     let mut words = Words::new(&shell);
@@ -40,7 +40,7 @@ pub(super) fn prepare(nspawn: &Path, order: &Order<'_>) -> Result<Prepared, Envi
     words.option("--bind-ro", bound(order.program, PROGRAM)).option("--bind", bound(&bundle.work, WORK));
     words.add(&order.inside);
     let variables = match order.seccomp {
-        // Its own filter is a list of what is allowed.
+        // nspawn's own filter is a list of allowed calls.
         Seccomp::Default => Vec::new(),
         Seccomp::None => vec![(OsString::from("SYSTEMD_SECCOMP"), OsString::from("0"))],
         Seccomp::File(_) => return Err(takes_no_file()),
@@ -51,8 +51,8 @@ pub(super) fn prepare(nspawn: &Path, order: &Order<'_>) -> Result<Prepared, Envi
     Ok(Prepared { runtime: None, command: words.done(), variables, undo })
 }
 
-/// What undoes the files that it leaves when it is killed, and directories of its own that were not there. Each is removed only
-/// while it is empty.
+/// Undo actions for the files that nspawn leaves when it is killed, and for its directories that did not exist before. Each
+/// directory is removed only if it is empty.
 fn kept(name: &str, root: &Path) -> Result<Vec<Undo>, EnvironmentError> {
     let metadata = root.metadata().map_err(|error| unusable!("{}: {}", root.display(), plainly(error)))?;
     let remover = |program: &str| commands::find(program).ok_or_else(|| unusable!("there is no {program}"));
@@ -67,7 +67,7 @@ fn kept(name: &str, root: &Path) -> Result<Vec<Undo>, EnvironmentError> {
         undo.push(of_path(&rmdir, &path));
         undo.push(Undo::Unmount(path));
     }
-    // Named by the root directory, which is ours (image_path_lock of systemd).
+    // Named after the root directory, which is ours (image_path_lock in systemd).
     let lock = at.join("locks").join(format!("inode-{}:{}", metadata.dev(), metadata.ino()));
     undo.push(of_path(&rm, &lock));
     Ok(undo)

@@ -1,4 +1,4 @@
-//! runc and crun, called directly: a bundle of our own, and their state in the private directory.
+//! runc and crun, called directly, with a bundle of our own. Their state is in the private directory.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::seccomp;
 
 pub(super) fn prepare(runtime: &Path, order: &Order<'_>) -> Result<Prepared, EnvironmentError> {
     let bundle = Bundle::make(order)?;
-    // They have no profile of their own: engines bring one.
+    // They have no profile of their own: container engines supply one.
     let seccomp = seccomp::oci(order.seccomp)?;
     let is_root = rustix::process::geteuid().is_root();
     let place = if is_root { Place::OfRoot } else { Place::OfUser };

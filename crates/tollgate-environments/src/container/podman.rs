@@ -1,4 +1,4 @@
-//! Podman: its storage, its state and its cgroups are those of this container alone.
+//! Podman, with storage, state and cgroups that only this container uses.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,12 +12,12 @@ use crate::error::{EnvironmentError, plainly, unusable};
 use crate::prepared::{Prepared, Undo};
 use crate::seccomp::{Seccomp, file_for};
 
-/// Of users without privileges it keeps something at home too.
+/// For unprivileged users, Podman also writes to the home directory: this one.
 const USER: &str = "u";
 /// Its configuration, in that directory.
 const CONFIGURATION: &str = "containers.conf";
-/// Locks in the private directory, in place of one shared memory for all of a user's containers: a podman that is killed while it holds
-/// one of those stops every other (containers.conf(5), `lock_type`).
+/// File locks in the private directory, instead of one shared memory for all containers of a user: a podman that is killed
+/// while it holds a lock there blocks every other one (containers.conf(5), `lock_type`).
 const OWN_LOCKS: &str = "[engine]\nlock_type = \"file\"\n";
 
 pub(super) fn prepare(podman: &Path, order: &Order<'_>) -> Result<Prepared, EnvironmentError> {
@@ -39,7 +39,7 @@ pub(super) fn prepare(podman: &Path, order: &Order<'_>) -> Result<Prepared, Envi
         // Its monitor outlives it, and gets a cgroup beside the container's.
         run.option("--cgroup-parent", format!("/{}", order.id));
     }
-    // It raises limits to its own defaults, which a process without CAP_SYS_RESOURCE may not do.
+    // Podman raises limits to its own defaults, which a process without CAP_SYS_RESOURCE may not do.
     for (name, resource, usual) in [("nofile", Resource::Nofile, 1 << 20), ("nproc", Resource::Nproc, 32768)]
     {
         let most = getrlimit(resource).maximum.map_or(usual, |most| most.min(usual));
@@ -65,7 +65,7 @@ pub(super) fn prepare(podman: &Path, order: &Order<'_>) -> Result<Prepared, Envi
         undo.extend(cgroups::named(&order.id));
     }
     if !is_root {
-        // Ends the process that keeps the user namespace (podman-system-migrate(1)).
+        // Ends the process that holds the user namespace (podman-system-migrate(1)).
         undo.push(Undo::Program(of_state(podman, order).add(["system", "migrate"]).done()));
     }
     let remove = of_state(podman, order).add(["rm", "--force", "--time=0", "--ignore", &order.id]).done();
@@ -73,16 +73,16 @@ pub(super) fn prepare(podman: &Path, order: &Order<'_>) -> Result<Prepared, Envi
     Ok(Prepared { command: run.done(), undo, ..Prepared::default() })
 }
 
-/// Podman with all that it keeps in the private directory.
+/// Podman with all its state in the private directory.
 fn of_state(podman: &Path, order: &Order<'_>) -> Words {
     let mut words = of_user(podman, order.private);
-    // It takes a path of at most 50 characters for the second.
+    // --runroot takes a path of at most 50 characters.
     for (option, name) in [("--root", "podman"), ("--runroot", "r"), ("--tmpdir", "t")] {
         words.option(option, order.private.join(name));
     }
-    // Neither systemd nor its journal is asked.
+    // Uses neither systemd nor its journal.
     words.add(["--cgroup-manager=cgroupfs", "--events-backend=none"]);
-    // Where both are installed its default may be crun, which refuses cgroups in hybrid mode.
+    // If both are installed, the default may be crun, which refuses cgroups in hybrid mode.
     if let Some(runc) = commands::find("runc") {
         words.option("--runtime", runc);
     }
@@ -94,8 +94,8 @@ pub(super) fn volume(from: &Path, to: &str, options: &str) -> std::ffi::OsString
     joined(&[from.as_os_str(), OsStr::new(":"), OsStr::new(to), OsStr::new(":"), OsStr::new(options)])
 }
 
-/// Podman with a configuration in the private directory, and with a home there for users without privileges: it makes files there,
-/// whatever it is asked.
+/// Podman with its configuration in the private directory. Unprivileged users get a home there too, since podman always
+/// writes to it.
 fn of_user(podman: &Path, private: &Path) -> Words {
     let mut words = Words(Vec::new());
     if let Some(env) = commands::find("env") {
@@ -117,7 +117,6 @@ fn make_home(private: &Path) -> Result<(), EnvironmentError> {
     made.map_err(|error| unusable!("{}: {}", user.display(), plainly(error)))
 }
 
-/// Its version.
 pub(super) fn version(
     podman: &Path,
     private: &Path,

@@ -1,4 +1,4 @@
-//! Each runtime that is here starts this test program, in which `inside` answers.
+//! Each runtime that works here starts this test program, in which `inside` answers.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
@@ -11,11 +11,11 @@ use crate::prepared::Undo;
 
 mod chosen;
 
-/// What a container's process says of itself.
+/// Runs in the container and reports what it sees.
 #[test]
 fn inside() {
     if std::env::args_os().next().is_none_or(|name| name != PROGRAM) {
-        // This is not a container: `outside` starts it in one.
+        // Not in a container: `outside` starts this test in one.
         return;
     }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -29,7 +29,7 @@ fn inside() {
         [WORK, "/tmp"].iter().filter(|at| std::fs::write(Path::new(at).join("file"), "x").is_ok()).count();
     let entries = std::fs::read_dir("/").map_or(0, Iterator::count);
     let cpus = of_status("Cpus_allowed_list");
-    // Where libtest has one thread it has begun a line with the test's name.
+    // With one thread, libtest has already printed the test's name on this line.
     let said = format!(
         "\nready seccomp={} devices={devices} files={files} entries={} cpus={cpus} pid={}\n",
         of_status("Seccomp"),
@@ -47,12 +47,12 @@ fn inside() {
     std::process::exit(0);
 }
 
-/// Environments that this program is started in here: the runtimes, and gVisor as another one.
+/// Environments in which this program is started: the runtimes, and gVisor.
 fn all() -> Vec<&'static str> {
     Runtime::ALL.iter().map(|runtime| runtime.name()).chain(["gvisor"]).collect()
 }
 
-/// Prepares one with a process that answers. Its command line has the identifier that is returned.
+/// Prepares an environment with a process that answers. The returned identifier is in its command line.
 fn prepared(name: &str, private: &Path, seccomp: &Seccomp) -> Result<(Prepared, String), EnvironmentError> {
     let agent = Agent::with(&[]).unwrap();
     let marker = private.file_name().unwrap().to_string_lossy().trim_start_matches('.').to_owned();
@@ -68,7 +68,7 @@ fn prepared(name: &str, private: &Path, seccomp: &Seccomp) -> Result<(Prepared, 
     Ok((prepared?, marker))
 }
 
-/// Whether it can be tried here; the reason is printed where it cannot.
+/// Returns whether it can be tried here; prints the reason if not.
 fn works(name: &str, private: &Path, cleanup: &Cleanup) -> bool {
     let agent = Agent::with(&[]).unwrap();
     let paths = Paths { private, work: None };
@@ -82,7 +82,7 @@ fn works(name: &str, private: &Path, cleanup: &Cleanup) -> bool {
     tried.is_ok()
 }
 
-/// What is there of an environment: processes, mounts, cgroups and files.
+/// Lists what exists of an environment: processes, mounts, cgroups and files.
 fn left(marker: &str, private: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -113,7 +113,6 @@ fn left(marker: &str, private: &Path) -> Vec<String> {
     found
 }
 
-/// A started container.
 struct Started {
     child: std::process::Child,
     to: Option<ChildStdin>,
@@ -141,7 +140,7 @@ impl Started {
         Ok(Self { to: child.stdin.take(), child, from, ready: line })
     }
 
-    /// A line and back.
+    /// Sends a line and returns the answer.
     fn echo(&mut self, line: &str) -> String {
         self.to.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
         let mut back = String::new();
@@ -155,7 +154,7 @@ impl Started {
     }
 }
 
-/// A directory as an environment has it, which is removed by what undoes it.
+/// Makes a directory like an environment's, with the action that removes it.
 fn private() -> (PathBuf, Undo) {
     let made = tempfile::Builder::new().prefix(".tollgate-").tempdir().unwrap().keep();
     let stat = rustix::fs::stat(&made).unwrap();
@@ -215,7 +214,7 @@ fn whichever_process_is_killed_nothing_is_left() {
     }
 }
 
-/// Kills the process that `inside` is in; of gVisor the sandbox, in which it is.
+/// Kills the process that runs `inside`; with gVisor, the sandbox around it.
 fn kill_agent(marker: &str) {
     let of_agent = |line: &String| {
         line.split_once(": ")
@@ -231,14 +230,14 @@ fn kill_agent(marker: &str) {
     }
 }
 
-/// Names the runtime of a test process that is the command.
+/// Names the runtime, in a test process that plays the command.
 const COMMAND: &str = "TOLLGATE_TEST_COMMAND";
 
-/// A command that starts an environment and waits to be killed.
+/// Plays a command that starts an environment and waits to be killed.
 #[test]
 fn commander() {
     let Ok(name) = std::env::var(COMMAND) else {
-        // No command: `the_command_is_killed` starts it as one.
+        // `the_command_is_killed` starts this test as the command.
         return;
     };
     let cleanup = Cleanup::begin().unwrap();
@@ -270,7 +269,7 @@ fn when_the_command_is_killed_nothing_is_left() {
         let [_, marker, path] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        // Its cleanup process has 30 s for each program that it runs.
+        // The cleanup process allows 30 s for each program that it runs.
         let begun = Instant::now();
         while begun.elapsed().as_secs() < 60 && !left(marker, Path::new(path)).is_empty() {
             std::thread::sleep(std::time::Duration::from_millis(20));

@@ -14,12 +14,12 @@ use crate::error::EnvironmentError;
 /// A loop device over a file; freed when it is dropped and unmounted.
 #[derive(Debug)]
 pub(crate) struct Loop {
-    /// None only while it is being dropped.
+    /// `None` only while it is being dropped.
     device: Option<File>,
     path: PathBuf,
     direct: bool,
     number: libc::c_int,
-    /// Whether the kernel had to add it for us.
+    /// Whether the kernel added the device for us.
     is_added: bool,
     control: File,
     home: Rc<PrivateDirectory>,
@@ -58,16 +58,16 @@ const LO_FLAGS_AUTOCLEAR: u32 = 4;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 
 impl Loop {
-    /// The note in the private directory of a device that the kernel had to add.
+    /// Note in the private directory about a device that the kernel had to add.
     const RECORD: &str = "loop";
     const CONTROL: &str = "/dev/loop-control";
 
-    /// Gives a free loop device this file.
+    /// Binds a free loop device to this file.
     ///
     /// # Errors
-    /// A sentence: there are no loop devices here, or they may not be used.
+    /// There are no loop devices here, or they may not be used.
     pub(crate) fn over(file: &File, home: &Rc<PrivateDirectory>) -> Result<Self, EnvironmentError> {
-        /// Others may take a device between the question and the claim.
+        /// Another program may claim the device between LOOP_CTL_GET_FREE and our claim.
         const CLAIMS: u32 = 16;
         let open = |path: &Path| {
             let opened = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path);
@@ -86,10 +86,10 @@ impl Loop {
             let path = path_of(number);
             let is_added = !known.contains(&number);
             if let (true, Some(boot)) = (is_added, boot()) {
-                // Without the note a device stays that has no file: of a program that is killed only.
+                // If the note is missing and the program is killed, an unbound loop device remains.
                 let _ = write_note(home, Self::RECORD, &format!("{boot} {number}\n"));
             }
-            // Where it cannot be used after all, one that was added is removed with this.
+            // If the device turns out to be unusable, dropping this removes it if it was added.
             let mut own =
                 Self { device: None, path, direct: false, number, is_added, control, home: Rc::clone(home) };
             let device = open(&own.path)?;
@@ -112,10 +112,10 @@ impl Loop {
         &self.path
     }
 
-    /// Removes the device that a killed program had the kernel add since the machine was started.
+    /// Removes the device that a killed program had the kernel add since boot.
     ///
     /// # Errors
-    /// Where it is in use.
+    /// It is in use.
     pub(crate) fn remove_noted(home: &PrivateDirectory) -> Result<(), Errno> {
         let number = read_note(home, Self::RECORD).and_then(|text| {
             let (then, number) = text.trim_end().split_once(' ')?;
@@ -128,7 +128,7 @@ impl Loop {
         }
     }
 
-    /// Whether it passes the page cache of the file beneath by, as the kernel says after all.
+    /// Returns whether it bypasses the page cache of the file beneath, as the kernel reports.
     pub(crate) fn is_direct(&self) -> bool {
         self.direct
     }
@@ -143,13 +143,13 @@ impl Drop for Loop {
             _ => Ok(()),
         });
         if gone.is_err() {
-            // It is still mounted somewhere, or open: the next run tries again.
+            // It is still mounted or open: the next run tries again.
             self.home.leave();
         }
     }
 }
 
-/// Removes a device that was added for this private directory, unless another program has taken it since.
+/// Removes a device that was added for this private directory, unless another program uses it by now.
 fn remove_loop(control: &File, number: libc::c_int, home: &PrivateDirectory) -> Result<(), Errno> {
     // SAFETY: the argument is a number; the kernel refuses while the device is in use.
     match answered(unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_REMOVE, number) }) {
@@ -163,7 +163,7 @@ fn path_of(number: libc::c_int) -> PathBuf {
     PathBuf::from(format!("/dev/loop{number}"))
 }
 
-/// The name that a loop device has for its file: that of the private directory, which no other has.
+/// The file name recorded in a loop device: the unique name of the private directory.
 type Mark = [[u8; 32]; 2];
 
 fn mark(home: &PrivateDirectory) -> Mark {
@@ -176,7 +176,7 @@ fn mark(home: &PrivateDirectory) -> Mark {
     mark
 }
 
-/// The name that a device has for its file, where it has one.
+/// The file name recorded in a device, if it has a file.
 fn file_of(number: libc::c_int) -> Option<Mark> {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path_of(number));
     Some(status(&opened.ok()?)?.file_name)
@@ -202,7 +202,7 @@ fn status(device: &File) -> Option<Info> {
     (status == 0).then_some(info)
 }
 
-/// The loop devices that there are.
+/// Existing loop devices.
 fn numbers() -> Vec<libc::c_int> {
     let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let number = |name: std::ffi::OsString| name.to_str()?.strip_prefix("loop")?.parse().ok();

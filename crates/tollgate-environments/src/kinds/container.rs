@@ -1,4 +1,4 @@
-//! `container[:runtime=NAME,seccomp=FILTER]`: a container of one of several runtimes.
+//! `container[:runtime=NAME,seccomp=FILTER]`: a container, made by one of several runtimes.
 
 use std::path::PathBuf;
 

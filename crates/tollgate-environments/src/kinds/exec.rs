@@ -1,4 +1,4 @@
-//! `exec:PREFIX`: what a command makes that runs a program.
+//! `exec:PREFIX`: whatever a command sets up before it runs a program.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::ready::Ready;
 
 static DESCRIPTION: Description = Description { operand: Some("PREFIX"), ..Description::new("exec", &[]) };
 
-/// Programs that run what stands behind them on another machine.
+/// Programs that run their arguments on another machine.
 const AFAR: [&str; 4] = ["ssh", "kubectl", "oc", "mosh"];
 
-/// The prefix, as it was given and split into words; there is at least one.
+/// The prefix as it was given, and split into at least one word.
 #[derive(Debug)]
 pub(super) struct Exec {
     prefix: String,

@@ -1,4 +1,5 @@
-//! `gvisor[:platform=NAME]`: this program as an agent behind a kernel of its own, `runsc`, which is called as a runtime of containers.
+//! `gvisor[:platform=NAME]`: this program as an agent on gVisor's own kernel. Its program `runsc` is called as a container
+//! runtime.
 
 use std::path::{Path, PathBuf};
 
@@ -19,19 +20,18 @@ use crate::ready::{Command, Ready};
 use crate::seccomp::Seccomp;
 use crate::shell;
 
-/// A variable that names its program, where PATH does not have it.
+/// Variable that names the executable if it is not in PATH.
 const RUNSC: &str = "TOLLGATE_RUNSC";
 
-/// Its ways to catch what a program does, the default first.
+/// Ways to intercept a program's system calls, the default first.
 const PLATFORMS: [&str; 3] = ["systrap", "ptrace", KVM];
 const KVM: &str = "kvm";
 
-/// The device that one platform needs.
 const KVM_DEVICE: &str = "/dev/kvm";
 
 const KEYS: &[Key] = &[Key::one_of("platform", &PLATFORMS).changes(Changes::Facts(&["sandbox."]))];
 
-/// The place of the sandbox's own program in memory matters as well, so one is started twice.
+/// Times also depend on where the sandbox's executable is loaded in memory, so it is started twice.
 static DESCRIPTION: Description = Description {
     starts: 2,
     seen_as: Some(Environment::Sandbox),
@@ -39,7 +39,7 @@ static DESCRIPTION: Description = Description {
     ..Description::new("gvisor", KEYS)
 };
 
-/// Its platform; None for the sandbox's own default.
+/// Its platform; `None` for the sandbox's own default.
 #[derive(Debug, Default)]
 pub(crate) struct Gvisor(Option<String>);
 
@@ -92,7 +92,7 @@ impl EnvironmentKind for Gvisor {
     }
 }
 
-/// An error with the name of the kind before it.
+/// Prefixes an error with the name of the kind.
 fn named(why: EnvironmentError) -> EnvironmentError {
     unusable!("{}: {why}", DESCRIPTION.name)
 }
@@ -122,15 +122,12 @@ fn survey(tools: &Tools) -> Result<String, EnvironmentError> {
     }
 }
 
-/// The last two parts of an error of a Go program, which has its cause at the end.
+/// The last two parts of a Go program's error, which ends with its cause.
 fn cause(said: &str) -> &str {
     said.rmatch_indices(": ").nth(1).map_or(said, |(at, divider)| &said[at + divider.len()..])
 }
 
-/// Has it run this program, for its help.
-///
-/// # Errors
-/// The reason.
+/// Has it run this program with `--help`.
 pub(crate) fn try_out(
     spec: &Gvisor,
     agent: &Agent,
@@ -145,12 +142,11 @@ pub(crate) fn try_out(
     container::run(&of_order(spec, &order)?, cleanup, stop)
 }
 
-/// Its version, as it says it itself: `runsc version release-20260101.0`.
+/// Its version in its own words: `runsc version release-20260101.0`.
 fn version(stop: &dyn Fn() -> bool) -> Result<String, EnvironmentError> {
     commands::run(&find()?, &["--version"], stop)
 }
 
-/// Its program's file.
 fn find() -> Result<PathBuf, EnvironmentError> {
     if let Some(named) = std::env::var_os(RUNSC).filter(|named| !named.is_empty()) {
         return match std::path::absolute(&named) {
@@ -181,7 +177,7 @@ pub(crate) fn of_order(spec: &Gvisor, order: &Order<'_>) -> Result<Prepared, Env
     }
     let command = run.add(["run", "--bundle"]).add([&bundle.path]).add([&order.id]).done();
     let undo = vec![
-        // It keeps a network namespace mounted in its state.
+        // It keeps a network namespace mounted in its state directory.
         Undo::Unmount(order.private.join(&order.id)),
         Undo::Program(of_state().add(["delete", "--force", &order.id]).done()),
     ];

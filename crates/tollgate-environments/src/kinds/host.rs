@@ -1,6 +1,6 @@
 //! `host[:key=value,…]`: this machine, with settings of the measured processes.
 //!
-//! `settings`: what the keys ask for. `apply`: how an agent gives it to itself.
+//! `settings` parses the keys; `apply` is how an agent applies them to itself.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -25,7 +25,7 @@ use settings::{KEYS, Setting, setting};
 static DESCRIPTION: Description =
     Description { seen_as: Some(Environment::Host), ..Description::new("host", KEYS) };
 
-/// Its settings, in the order in which they were given. No key but `env.` is there twice.
+/// Settings in the order in which they were given. Only `env.` may occur more than once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Host(Vec<Setting>);
 
@@ -103,7 +103,7 @@ impl Host {
         Spec::new(self.clone()).to_string()
     }
 
-    /// The directory in which files are measured, where one is named.
+    /// The directory in which files are measured, if one is named.
     fn directory(&self) -> Option<&Path> {
         self.0.iter().find_map(|setting| match setting {
             Setting::Dir(dir) => Some(dir.as_path()),
@@ -111,7 +111,7 @@ impl Host {
         })
     }
 
-    /// The variables of the agent process.
+    /// Environment variables of the agent process.
     fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().filter_map(|setting| match setting {
             Setting::Variable(name, value) => Some((name.as_str(), value.as_str())),

@@ -1,5 +1,3 @@
-//! An environment of any kind, as a user names it.
-
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +8,7 @@ use crate::installed::Installed;
 use crate::pairs::SpecError;
 use crate::ram::OnRam;
 
-/// An environment, as a user names it. Its kind is known to its own file alone.
+/// An environment of any kind, as a user named it. Only the kind's own file knows its details.
 #[derive(Debug, Clone)]
 pub struct Spec {
     description: &'static Description,
@@ -30,7 +28,8 @@ impl Spec {
         &*self.kind
     }
 
-    /// Gives this process the settings of the name, but variables, which it was started with; None where the kind has no such settings.
+    /// Applies the settings in its name to this process, except for variables, with which the process was started. `None` if
+    /// the kind has no such settings.
     ///
     /// # Errors
     /// A sentence: a setting needs root, or the kernel refuses it.
@@ -38,26 +37,26 @@ impl Spec {
         self.kind.apply()
     }
 
-    /// What was installed to make it, without what that depends on. It takes some tens of milliseconds.
+    /// Returns what was installed to make it possible, without dependencies. It takes some tens of milliseconds.
     pub fn installed(&self, runtime: Option<&str>) -> Vec<Installed> {
         self.kind.files(runtime).iter().filter_map(|file| Installed::find(file)).collect()
     }
 
-    /// The same with this directory for files; None where its kind takes none, or its name has one.
+    /// Returns this environment with this directory for files; `None` if its kind takes none or its name has one.
     ///
     /// # Errors
-    /// The path cannot stand in a name.
+    /// The path cannot be part of a name.
     pub fn in_directory(&self, directory: &Path) -> Option<Result<Self, SpecError>> {
         self.kind.in_directory(directory).map(|name| name.parse())
     }
 
-    /// Whether its name says that instructions are counted there.
+    /// Returns whether its name asks for instructions to be counted.
     pub fn counts(&self) -> bool {
         self.kind.counts()
     }
 
-    /// The part of its name that says what is executed, booted, reached, opened or set: `exec:PREFIX`, `kernel=`. None where a name has words
-    /// and numbers only, so that another person may have chosen it.
+    /// Returns the part of its name that says what is executed, booted, connected to, opened or set: `exec:PREFIX`,
+    /// `kernel=`. `None` if the name has only words and numbers, so that it is safe even if another person chose it.
     pub fn outside(&self) -> Option<String> {
         if self.description.operand.is_some() {
             return Some(self.description.form());
@@ -69,19 +68,19 @@ impl Spec {
         })
     }
 
-    /// The same with files on this file system on a device in its memory, where its name has no other; None where its kind has no such
-    /// device.
+    /// Returns this environment with files on this file system on a device in its memory, unless its name has another one.
+    /// `None` if its kind has no such device.
     pub fn on_ram(&self, on: &OnRam) -> Option<Self> {
         self.kind.on_ram(on)
     }
 
-    /// The same with this kernel; None where its kind has no kernel of its own, or its name has one.
+    /// Returns this environment with this kernel; `None` if its kind has no kernel of its own, or its name has one.
     pub fn with_kernel(&self, file: &Path) -> Option<Self> {
         self.kind.with_kernel(file)
     }
 }
 
-/// As it was given, but that the keys of a container and of a guest stand in their order. It is read back as the same.
+/// Prints the name as it was given, except that the keys of a container or guest are sorted. Parsing it gives an equal name.
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings = self.kind.settings();

@@ -22,7 +22,7 @@ impl EnvironmentKind for Ssh {
 
     fn read(rest: Option<&str>) -> Result<Self, String> {
         let host = rest.unwrap_or_default();
-        // ssh(1) would take the first for an option, and no host's name has a space.
+        // ssh(1) would take a leading hyphen for an option, and host names have no spaces.
         if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
             return Err("after ssh: stands a host as ssh(1) takes it, such as ssh:user@machine".to_owned());
         }

@@ -34,7 +34,7 @@ fn names_are_read_and_shown_as_they_were_given() {
     }
 }
 
-/// A new key names something outside until it is said here that it does not.
+/// A new key counts as naming something outside until it is listed here.
 #[test]
 fn what_names_something_outside_is_known() {
     for (given, part) in [
@@ -94,7 +94,7 @@ fn the_documentation_has_each_kind_with_its_keys() {
     }
 }
 
-/// A key as the documentation has it: `` `sched=batch` (`other`, `idle`) ``.
+/// A key as the documentation writes it: `` `sched=batch` (`other`, `idle`) ``.
 fn documented_key(key: &Key) -> String {
     let joint = if key.name.ends_with('.') { "" } else { "=" };
     let [first, rest @ ..] = key.values else {

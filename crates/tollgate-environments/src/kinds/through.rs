@@ -1,5 +1,5 @@
-//! A kind for tests, `through[:program=FILE,says=WORD]`: what a program starts that sets variables and runs what stands behind them, such as
-//! env(1). This file and a line of a registry are all that it takes.
+//! A kind for tests, `through[:program=FILE,says=WORD]`: runs the agent through a program such as env(1), which sets
+//! variables and executes its arguments. This file and a line in a registry are all that a kind needs.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -72,12 +72,12 @@ impl EnvironmentKind for Through {
     }
 }
 
-/// The file by which it is known that such an environment was undone.
+/// The file whose existence shows that such an environment was undone.
 fn ended(own: &Path) -> PathBuf {
     own.with_extension("ended")
 }
 
-/// The first line of a start.
+/// Returns the first line that a start printed.
 fn said(link: Link) -> String {
     let mut line = String::new();
     BufReader::new(File::from(link.from)).read_line(&mut line).unwrap();
@@ -88,7 +88,6 @@ fn said(link: Link) -> String {
 fn a_kind_is_a_file_and_a_line_of_the_registry() {
     let entries = [KINDS, &[Entry::for_kind::<Through>()]].concat();
     let kinds = Kinds(&entries);
-    // It is listed.
     assert_eq!(kinds.forms("or"), ALL.forms(",").replace(" ,", ",") + " or through");
     let typed = ("through".to_owned(), ["program=", "says="].map(str::to_owned).to_vec());
     assert!(kinds.typed().contains(&typed));
@@ -108,7 +107,7 @@ fn a_kind_is_a_file_and_a_line_of_the_registry() {
     if !Path::new("/usr/bin/env").exists() {
         return println!("skipped: there is no /usr/bin/env");
     }
-    // It is prepared, started twice and as a shell, and gone.
+    // It is prepared, started twice and as a shell, and ended.
     let cleanup = Cleanup::begin().unwrap();
     let mut environment = Environment::prepare(&spec, &cleanup, &|| false).unwrap();
     assert_eq!((environment.starts(), environment.is_paired()), (3, true));

@@ -1,4 +1,4 @@
-//! Which environments work here: each is asked for its version, and runs this program once.
+//! Finds which environments work here. Each is asked for its version and runs this program once.
 
 use std::time::{Duration, Instant};
 use std::{io, thread};
@@ -12,7 +12,7 @@ use crate::container::Paths;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::known_directory;
 
-/// The most time for one, on a machine with much other work. They are asked at the same time, and answer within a second otherwise.
+/// Time limit for each, on a busy machine. They are tried at the same time, and usually answer within a second.
 const MOST: Duration = Duration::from_secs(10);
 
 /// An environment, and whether it works.
@@ -20,16 +20,15 @@ const MOST: Duration = Duration::from_secs(10);
 pub struct Possibility {
     /// How such an environment is named: `host`, `container:runtime=bwrap`, `ssh:HOST`.
     pub environment: String,
-    /// Its names as `--in` takes them; none where that has to name something else, such as another machine.
+    /// Its names as `--in` takes them; none if the name has to include something else, such as another machine.
     pub names: Vec<String>,
-    /// The version, and what else is known of it; or why it does not work, with the Debian package that brings it.
+    /// Its version and what else is known of it; or why it does not work, with the Debian package that is missing.
     pub found: Result<String, String>,
 }
 
-/// What says whether an environment works.
+/// Checks whether an environment works.
 type Try = Box<dyn FnOnce(&Tools) -> Result<String, EnvironmentError> + Send>;
 
-/// An environment that is tried.
 pub(crate) struct Candidate {
     environment: String,
     names: Vec<String>,
@@ -37,7 +36,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// One that `--in` takes as it is named here.
+    /// A candidate that `--in` takes under this name.
     pub fn named(
         environment: String,
         try_it: impl FnOnce(&Tools) -> Result<String, EnvironmentError> + Send + 'static,
@@ -45,7 +44,7 @@ impl Candidate {
         Self { names: vec![environment.clone()], environment, try_it: Box::new(try_it) }
     }
 
-    /// The same; `--in` takes these names for it.
+    /// The same candidate, which `--in` takes under these names.
     pub fn with_names(self, names: Vec<String>) -> Self {
         Self { names, ..self }
     }
@@ -58,7 +57,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// Has something tried in a private directory, which goes when it was, or when this program ends before.
+    /// Runs a trial in a private directory, which is removed afterwards, or when this program ends earlier.
     pub fn in_private<T>(
         &self,
         run: impl FnOnce(&Agent, Paths<'_>, &Cleanup) -> Result<T, EnvironmentError>,
@@ -98,7 +97,7 @@ fn said(why: EnvironmentError) -> String {
     }
 }
 
-/// Whether a try that begins now has taken too long.
+/// Returns a function that says whether a trial that begins now has taken too long.
 pub(super) fn until() -> impl Fn() -> bool {
     let begun = Instant::now();
     move || begun.elapsed() > MOST

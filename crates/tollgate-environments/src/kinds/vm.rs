@@ -28,7 +28,7 @@ impl EnvironmentKind for Vm {
         made.checked()
     }
 
-    /// A guest on each type of machine, which are there together.
+    /// One guest for each type of machine; they work or fail together.
     fn candidates() -> Vec<Candidate> {
         let on = |vmm| Spec::new(Self { vmm, ..Self::default() }).to_string();
         let tried = Candidate::named(DESCRIPTION.form(), |_| vm::survey(&until()));
@@ -41,7 +41,7 @@ impl EnvironmentKind for Vm {
 
     fn prepare(&self, making: &mut Making, stop: Stop<'_>) -> Result<Box<dyn Ready>, EnvironmentError> {
         making.make_own_directory()?;
-        // A guest with a disk has it where the host measures files too.
+        // A guest with a disk has its disk image where the host measures files too.
         if vm::has_disk(self)? {
             making.make_directory_for_files();
         }

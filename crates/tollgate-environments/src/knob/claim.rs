@@ -1,9 +1,9 @@
-//! The claim to a setting: while a session has it, no other one changes that setting, or takes its value for the original.
+//! The claim to a setting: while a session has it, no other session changes that setting or takes its value for the original.
 //!
-//! It is flock(2) of the setting's own file. All names of a setting are one lock so, those of two network namespaces are two, and
-//! nothing is made that could be left. The lock belongs to the open file, which the command has and its cleanup process: the kernel frees
-//! it when both have ended. Each mount of proc has inodes of its own (proc(5)): sessions that see the setting through different mounts,
-//! such as those of two containers, do not see each other's locks.
+//! It is a flock(2) lock on the setting's own file. So all names of a setting share one lock, the settings of two network
+//! namespaces have two, and there is no lock file to leave over. The lock belongs to the open file, which the command and its
+//! cleanup process share: the kernel releases it when both have ended. Each mount of proc has its own inodes (proc(5)):
+//! sessions that see the setting through different mounts, such as those of two containers, do not see each other's locks.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,7 +19,7 @@ use tollgate_model::text::{excerpt, plainly};
 pub(super) struct Claim(File);
 
 impl Claim {
-    /// Takes it, or says which process has it.
+    /// Locks the file, or says which process has it locked.
     pub(super) fn take(path: &Path) -> Result<Self, String> {
         let file = File::options().write(true).open(path).map_err(|error| super::unwritable(&error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from) {
@@ -31,7 +31,8 @@ impl Claim {
 }
 
 impl Drop for Claim {
-    /// Frees it in each copy of the open file: the value is back. Where this process is killed, the cleanup process's copy keeps the lock.
+    /// Unlocks every copy of the open file, since the value is back. If this process is killed instead, the cleanup process's
+    /// copy keeps the lock.
     fn drop(&mut self) {
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
@@ -43,7 +44,7 @@ impl AsFd for Claim {
     }
 }
 
-/// Says which process has a lock on this file.
+/// Says which process has this file locked.
 fn held(file: &File) -> String {
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let pid = file.metadata().ok().and_then(|of| holder(&locks, of.dev(), of.ino()));
@@ -64,8 +65,8 @@ fn held(file: &File) -> String {
     }
 }
 
-/// The process that took the lock of flock(2) on this file, as /proc/locks has it (proc(5)):
-/// `1: FLOCK  ADVISORY  WRITE 708 00:15:69100 0 EOF`.
+/// Finds the process with a flock(2) lock on this file in /proc/locks (proc(5)):
+/// - `1: FLOCK  ADVISORY  WRITE 708 00:15:69100 0 EOF`.
 fn holder(locks: &str, device: u64, inode: u64) -> Option<i32> {
     let file = format!("{:02x}:{:02x}:{inode}", major(device), minor(device));
     locks.lines().find_map(|line| {

@@ -41,7 +41,7 @@ fn what_is_no_setting_is_refused() {
         !is_writable || same.contains("already; name another value") || same.contains("one line"),
         "{same}"
     );
-    // A file of the kernel that root cannot write either.
+    // A kernel file that even root cannot write.
     let refusal = refused("kernel.ostype=x");
     let reasons = ["it cannot be written, also not by root here", "it can be written by root only"];
     assert!(reasons.iter().any(|why| refusal == format!("kernel.ostype=x: {why}")), "{refusal}");
@@ -61,7 +61,7 @@ fn values_are_read_as_they_are_written() {
     assert!(is_same("1\t2", "1 2") && !is_same("12", "1 2"));
 }
 
-/// A setting that does nothing to other programs, within a range that the kernel checks.
+/// A setting without effect on other programs, within a range that the kernel checks.
 fn harmless() -> Option<(&'static str, String)> {
     let path = "/proc/sys/kernel/panic_on_oops";
     let is_writable = File::options().write(true).open(path).is_ok();
@@ -110,7 +110,7 @@ fn a_setting_is_switched_and_is_as_it_was_at_the_end() {
     assert_eq!(now(), was);
 }
 
-/// A setting that no other test of this file changes: within how many seconds messages of printk(9) are counted.
+/// A setting that no other test in this file changes: the interval in seconds over which messages of printk(9) are counted.
 const LOCKED: &str = "/proc/sys/kernel/printk_ratelimit";
 
 /// The value of [`LOCKED`], and another one; one test at a time.

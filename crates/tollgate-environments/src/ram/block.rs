@@ -1,5 +1,3 @@
-//! A block device in memory, by its driver.
-
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -18,11 +16,11 @@ use crate::error::{EnvironmentError, bytes, plainly, unusable};
 pub(super) enum Device {
     Module {
         module: Loaded,
-        /// Memory that was available before it had written anything.
+        /// Memory that was available before the device was made.
         available: Option<u64>,
     },
     Loop {
-        // In this order they are dropped: the device holds the file, the file the tmpfs.
+        // Fields are dropped in this order: the device holds the file, and the file is in the tmpfs.
         device: Loop,
         file: File,
         _memory: Mounted,
@@ -31,7 +29,7 @@ pub(super) enum Device {
 }
 
 impl Device {
-    /// One of `size` bytes by this driver, which takes at most `bound` bytes of memory where the driver can hold to that.
+    /// Makes one of `size` bytes with this driver. It takes at most `bound` bytes of memory if the driver can enforce that.
     pub fn make(
         home: &Rc<PrivateDirectory>,
         driver: Driver,
@@ -70,7 +68,7 @@ impl Device {
                 .custom_flags(direct)
                 .open(&path)
         };
-        // Whether the file takes direct I/O (tmpfs since Linux 6.6) decides whether the device does.
+        // The device supports direct I/O if the file does (tmpfs since Linux 6.6).
         let file = open(libc::O_DIRECT).or_else(|_| open(0)).map_err(fault)?;
         file.set_len(size).map_err(fault)?;
         let device = Loop::over(&file, home)?;
@@ -99,7 +97,6 @@ impl Device {
         }
     }
 
-    /// The file that a loop device is over.
     pub fn file(&self) -> Option<&File> {
         match self {
             Self::Module { .. } => None,
@@ -107,13 +104,11 @@ impl Device {
         }
     }
 
-    /// Flushes writes to it.
     pub fn sync(&self) {
-        // By fsync(2) of the device, whoever wrote to it.
+        // fsync(2) of the device flushes every process's writes.
         let _ = File::open(self.path()).and_then(|device| device.sync_all());
     }
 
-    /// Bytes of memory that it takes now.
     pub fn taken(&self) -> Option<u64> {
         match self {
             Self::Module { available: before, .. } => Some((*before)?.saturating_sub(available()?)),
@@ -129,7 +124,6 @@ impl Device {
     }
 }
 
-/// Memory that is available, in bytes.
 fn available() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

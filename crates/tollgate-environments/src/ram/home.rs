@@ -14,20 +14,20 @@ use crate::directory::{distrusted, unmade};
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::holders;
 
-/// The prefix of its private directories: they are removed with more care than others.
+/// Prefix of the private directories. It differs from others since these are removed with more care.
 const PREFIX: &str = ".tollgate-ram-";
-/// Where they are: the first that can be written to.
+/// The first of these that is writable has the private directories.
 const PARENTS: [&str; 2] = ["/run", "/tmp"];
-/// Where in the private directory the tmpfs is mounted that holds the file.
+/// Mount point of the tmpfs that holds the file, in the private directory.
 pub(super) const MEMORY: &str = "memory";
-/// Where in the private directory the file system is mounted.
+/// Mount point of the file system, in the private directory.
 pub(super) const FILES: &str = "files";
 
-/// How often, and after how long, it is looked whether a program has ended.
 const LOOKS: u32 = 100;
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Removes what killed programs left in the open: mounts, the module brd, loop devices that were added, directories. Only root has made any.
+/// Removes what killed programs left outside namespaces: mounts, the module brd, loop devices that were added, directories.
+/// Only root can have made any.
 pub fn clean() {
     if !rustix::process::geteuid().is_root() {
         return;
@@ -35,13 +35,14 @@ pub fn clean() {
     for place in PARENTS.into_iter().filter_map(|under| Place::open(Path::new(under)).ok()) {
         for home in PrivateDirectory::left(&place, PREFIX) {
             let name = home.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-            // Of a program that is being killed: its cleanup process ends what keeps the mounts, and then removes it.
+            // The program is being killed: its cleanup process ends the processes that keep the mounts, and then removes
+            // this.
             if holders::are_elsewhere(&name) {
                 home.leave();
                 continue;
             }
             for name in [FILES, MEMORY] {
-                // Not a mount point, in most cases. A directory in use is left to the next run.
+                // Usually not a mount point. A directory in use is left to the next run.
                 let _ = unmount(home.path().join(name), UnmountFlags::NOFOLLOW);
             }
             let removed = Loop::remove_noted(&home);
@@ -53,16 +54,14 @@ pub fn clean() {
     }
 }
 
-/// A name for a private directory, which no other has, also where another PID namespace has the same number.
+/// Returns a unique name for a private directory, even if a process in another PID namespace has the same number.
 pub(crate) fn new_name() -> Result<String, EnvironmentError> {
     temporary::new_name(PREFIX).map_err(|error| EnvironmentError::new("getrandom(2)", error))
 }
 
-/// Removes the private directory of this name that this program left, once it has ended: one that is being killed closes its files one
-/// after the other, and the lock of a directory can be the last of them. Of this process nothing is left when its disks are dropped.
-///
-/// # Errors
-/// A directory that stays, because what is mounted there is in use.
+/// Removes the private directory of this name that process `pid` left, once that process has ended: a killed process closes
+/// its files one by one, and the lock of a directory can be the last. Nothing is left of this process after its disks are
+/// dropped. Fails if the directory stays because a mount there is in use.
 pub(crate) fn clean_after(pid: i32, name: &str) -> Result<(), EnvironmentError> {
     let left = || {
         let paths = PARENTS.map(|under| Path::new(under).join(name));
@@ -78,7 +77,7 @@ pub(crate) fn clean_after(pid: i32, name: &str) -> Result<(), EnvironmentError> 
     left().map_or(Ok(()), |path| Err(unusable!("{} is in use", path.display())))
 }
 
-/// What is there of devices in memory and of their mounts: `nothing`, where all of them are gone.
+/// Describes what exists of devices in memory and their mounts: `nothing` if all are gone.
 pub fn left() -> Fact {
     const MOUNTS: &str = "/proc/self/mounts";
     let by = format!("{MOUNTS} and /sys/module");
@@ -92,7 +91,7 @@ pub fn left() -> Fact {
     if left.is_empty() { Fact::known("nothing", by) } else { Fact::known(left.join("; "), by) }
 }
 
-/// A private directory of this name where root keeps what lasts no longer than the machine is up.
+/// Makes a private directory of this name, where root has files that last until the next boot.
 pub(super) fn home(name: &str) -> Result<PrivateDirectory, EnvironmentError> {
     let [first, second] = PARENTS.map(Path::new);
     let make = |under: &Path| {

@@ -1,4 +1,4 @@
-//! What is mounted for a device in memory, and the directories that it is mounted on.
+//! Mounts for a device in memory, and their mount points.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,7 +12,7 @@ use tollgate_os::private::PrivateDirectory;
 use crate::device::patiently;
 use crate::error::{EnvironmentError, plainly, unusable};
 
-/// Something that was mounted here; unmounted when it is dropped.
+/// A mount that was made here. Dropping it unmounts it.
 #[derive(Debug)]
 pub(super) struct Mounted(PathBuf);
 
@@ -31,7 +31,7 @@ impl Mounted {
         Ok(Self(target.to_owned()))
     }
 
-    /// The root of what is mounted.
+    /// Opens the root of the mounted file system.
     pub fn open(&self) -> Result<OwnedFd, EnvironmentError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         rustix::fs::openat(CWD, &self.0, flags, Mode::empty()).map_err(|error| {
@@ -49,7 +49,6 @@ impl Mounted {
         Some(stat.f_blocks.saturating_sub(stat.f_bfree).saturating_mul(stat.f_frsize))
     }
 
-    /// Flushes writes to the device.
     pub fn sync(&self) {
         if let Ok(root) = self.open() {
             let _ = rustix::fs::syncfs(&root);
@@ -60,7 +59,7 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         if patiently(|| unmount(&self.0, UnmountFlags::NOFOLLOW)) == Err(Errno::BUSY) {
-            // Processes that still use it keep it until they end; no new ones find it.
+            // Lazily: processes that still use it keep it until they end, but no new ones find it.
             let _ = unmount(&self.0, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH);
         }
     }

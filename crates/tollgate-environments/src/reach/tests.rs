@@ -1,6 +1,6 @@
 use super::*;
 
-/// The program of these tests is no agent: it prints what it tests. A command that says something, or ends, does so before that is over.
+/// The program of these tests is not an agent: it prints the tests. A command that prints something or ends does so earlier.
 fn refused(prefix: &str) -> String {
     refused_within(Duration::from_secs(30), prefix)
 }

@@ -1,11 +1,11 @@
-#![allow(unsafe_code)] // Calls that a filter refuses are made.
+#![allow(unsafe_code)] // The tests make calls that a filter refuses.
 
 use tollgate_model::traced::Ended;
 use tollgate_os::process::fork;
 
 use super::*;
 
-/// What a call gives under a filter: 0, or its error.
+/// Result of a call under a filter: 0, or its error.
 fn under(filter: &Filter, number: libc::c_long, arguments: [u64; 2]) -> i32 {
     let mut child = fork(|| {
         if filter.install().is_err() {
@@ -33,7 +33,7 @@ fn the_default_refuses_what_docker_lists_and_nothing_else() {
     assert_eq!(short_only, ["stime", "umount", "vm86", "vm86old"]);
     assert_eq!(numbers.len(), 49);
     let filter = Filter::read(&Seccomp::Default).unwrap().unwrap();
-    // Allowed they would fail otherwise: no such policy, no such id, a bad address.
+    // If allowed, they would fail otherwise: no such policy, no such id, a bad address.
     for (name, expected) in [
         ("get_mempolicy", libc::EPERM),
         ("unshare", libc::EPERM),

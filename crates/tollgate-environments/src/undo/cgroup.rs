@@ -1,4 +1,4 @@
-//! A control group, its processes and the groups beneath it (cgroups(7)).
+//! A cgroup, its processes and its descendants (cgroups(7)).
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,28 +8,26 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 use tollgate_os::process;
 
-/// Where control groups are mounted.
 const HOME: &str = "/sys/fs/cgroup";
-/// The time in which its processes die.
+/// Time for its processes to die.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The interval between two looks.
 const LOOK: Duration = Duration::from_millis(2);
-/// Groups lie in one another to this depth at the most.
+/// Cgroups are nested at most this deep.
 const MAX_DEPTH: u32 = 32;
 
-/// Kills what is in it and removes it. Nothing outside of the file systems of control groups is touched.
+/// Kills its processes and removes it. Nothing outside the cgroup file systems is touched.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let own = match fs::canonicalize(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         own => own?,
     };
-    // The first name below is a hierarchy of version 1 or a group of version 2; a group has more.
+    // The first name below is a v1 hierarchy or a v2 cgroup; a cgroup has at least one.
     if !own.starts_with(HOME) || own == Path::new(HOME) || !own.join("cgroup.procs").exists() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let began = Instant::now();
     loop {
-        // Version 2 since Linux 5.14: all below at once, and forks cannot outrun it.
+        // Cgroup v2 since Linux 5.14: kills all descendants at once, and forks cannot escape.
         if fs::write(own.join("cgroup.kill"), "1").is_err() {
             kill_below(&own, 0);
         }
@@ -51,13 +49,13 @@ fn inner(group: &Path) -> Vec<PathBuf> {
 
 fn members(group: &Path) -> Vec<i32> {
     let listed = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
-    // 0 stands for a process of another PID namespace.
+    // 0 stands for a process in another PID namespace.
     listed.lines().filter_map(|pid| pid.parse().ok()).filter(|pid| *pid > 1).collect()
 }
 
 fn kill_below(group: &Path, depth: u32) {
     for pid in members(group) {
-        // The descriptor holds on to the process; only then it is asked whether it is a member still.
+        // The descriptor pins the process, so check only now that it is still a member.
         let Ok(own) = process::pidfd(pid) else { continue };
         if members(group).contains(&pid) {
             let _ = rustix::process::pidfd_send_signal(&own, Signal::KILL);

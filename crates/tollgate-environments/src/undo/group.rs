@@ -1,20 +1,19 @@
-//! The end of a process group.
+//! Ends a process group.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use tollgate_os::process;
 
-/// The time in which a group may end by itself: its standard input has ended, and an agent leaves then.
+/// Time for a group to end by itself: its standard input has ended, which makes an agent exit.
 const LEAVING: Duration = Duration::from_millis(300);
-/// The time after SIGTERM: the programs of container runtimes pass it on and tidy up.
+/// Time after SIGTERM: container runtimes pass it on and clean up.
 const ASKED: Duration = Duration::from_millis(700);
-/// The time after SIGKILL: a process in uninterruptible sleep dies only when that ends.
+/// Time after SIGKILL: a process in uninterruptible sleep dies only when that ends.
 const KILLED: Duration = Duration::from_secs(5);
-/// The interval between two looks.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A process as /proc/PID/stat has it.
+/// Fields of /proc/PID/stat.
 struct Process {
     state: u8,
     group: i32,
@@ -26,7 +25,7 @@ impl Process {
         Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The name, which is the second field, may have spaces and parentheses (proc_pid_stat(5)).
+    /// The name, which is the second field, may contain spaces and parentheses (proc_pid_stat(5)).
     fn parse(stat: &str) -> Option<Self> {
         let rest: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
         Some(Self {
@@ -41,28 +40,28 @@ impl Process {
     }
 }
 
-/// Whether a process is there that is more than a zombie.
+/// Returns whether a process exists and is not a zombie.
 pub(crate) fn is_alive(pid: i32) -> bool {
     Process::read(&pid.to_string()).is_some_and(|process| process.is_alive())
 }
 
-/// When a process was started, in clock ticks after boot; 0 where /proc does not say.
+/// When a process was started, in clock ticks after boot; 0 if /proc does not say.
 pub(crate) fn started(pid: i32) -> u64 {
     Process::read(&pid.to_string()).map_or(0, |process| process.started)
 }
 
-/// Whether the number is still that of the group. While a group has members its number goes to no other process (`struct pid` in
-/// kernel/pid.c), so a leader of another age means that the group is gone.
+/// Returns whether the number still belongs to the group. While a group has members, no other process gets its number
+/// (`struct pid` in kernel/pid.c), so a leader of another age means that the group is gone.
 fn is_same(leader: i32, begun: u64) -> bool {
     begun == 0 || Process::read(&leader.to_string()).is_none_or(|now| now.started == begun)
 }
 
-/// Waits for the end of the group that this process leads, kills what does not leave. False where one stays.
+/// Waits for the end of the group that this process leads, and kills what remains. Returns false if a member stays.
 ///
-/// A list of processes may miss one that is being forked. After SIGKILL to the whole group no member can fork (`copy_process` in
-/// kernel/fork.c), so that is sent in any case where the group is not gone.
+/// A list of processes may miss one that is being forked. After SIGKILL to the whole group, no member can fork
+/// (`copy_process` in kernel/fork.c), so it is always sent unless the group is gone.
 pub(super) fn end(leader: i32, begun: u64) -> bool {
-    // The numbers below are no groups, or that of every process there is (kill(2)).
+    // Numbers up to 1 are not groups, or mean all processes (kill(2)).
     if leader <= 1 {
         return true;
     }
@@ -71,7 +70,7 @@ pub(super) fn end(leader: i32, begun: u64) -> bool {
             && is_same(leader, begun)
         {
             let _ = process::kill(-leader, signal);
-            // One that is stopped takes no other signal.
+            // A stopped process reacts to no other signal.
             let _ = process::kill(-leader, libc::SIGCONT);
         }
         let began = Instant::now();
@@ -88,14 +87,14 @@ pub(super) fn end(leader: i32, begun: u64) -> bool {
     !any_alive(leader)
 }
 
-/// Whether the group has no member any more. Those that are children of this process are waited for.
+/// Returns whether the group has no more members. Reaps those that are children of this process.
 fn is_gone(leader: i32, begun: u64) -> bool {
     while let Ok(Some(_)) = process::wait4(-leader, libc::WNOHANG) {}
     let gone = process::kill(-leader, 0).is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH));
     gone || !is_same(leader, begun)
 }
 
-/// Whether a member is more than a zombie, which only its parent can remove.
+/// Returns whether a member is more than a zombie, which only its parent can reap.
 pub(super) fn any_alive(group: i32) -> bool {
     let Ok(entries) = fs::read_dir("/proc") else { return true };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());

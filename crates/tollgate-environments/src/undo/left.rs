@@ -10,11 +10,11 @@ use tollgate_os::temporary::PREFIX;
 use crate::directory::distrusted;
 use crate::error::EnvironmentError;
 
-/// A program that is being killed closes its files one after the other: the lock of a directory can be the last of them.
+/// A killed process closes its files one by one: the lock of a directory can be the last of them.
 const LOOKS: u32 = 100;
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Removes what the program with this number left below a directory, and what others did that have ended. This program's own directories
+/// Removes what the process `pid` left below a directory, and what other ended processes left. This program's own directories
 /// are in use.
 pub(super) fn remove(under: &Path, pid: i32) -> Result<(), EnvironmentError> {
     if pid == std::process::id().cast_signed() {
@@ -41,7 +41,7 @@ mod tests {
     fn what_a_program_left_goes_and_what_one_uses_stays() {
         let under = tempfile::tempdir().unwrap();
         let used = PrivateDirectory::make(&Place::open(under.path()).unwrap()).unwrap();
-        // No process has such a number, and nothing has the lock.
+        // No process has this number, and nothing holds the lock.
         let left = under.path().join(format!("{PREFIX}4194305-0123456789abcdef"));
         fs::create_dir(&left).unwrap();
         fs::set_permissions(&left, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();

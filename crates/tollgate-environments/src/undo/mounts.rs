@@ -1,4 +1,4 @@
-//! What is mounted at or below a directory.
+//! Unmounts everything at or below a directory.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -7,10 +7,10 @@ use std::{fs, io};
 
 use rustix::mount::{UnmountFlags, unmount};
 
-/// Rounds of a list that changes: a mount may hide another one at the same place.
+/// The list is read again after each round, since a mount can hide another one at the same path.
 const ROUNDS: usize = 64;
 
-/// Unmounts it all lazily, the last mounted first.
+/// Unmounts all of them lazily, the last mounted first.
 pub(super) fn unmount_below(path: &Path) -> io::Result<()> {
     let mut last = Ok(());
     let mut before = usize::MAX;
@@ -19,7 +19,7 @@ pub(super) fn unmount_below(path: &Path) -> io::Result<()> {
         if mounted.is_empty() {
             return Ok(());
         }
-        // Each round takes one away, or nothing more can be done.
+        // If a round removes nothing, no more can be done.
         if mounted.len() >= before {
             break;
         }
@@ -33,14 +33,14 @@ pub(super) fn unmount_below(path: &Path) -> io::Result<()> {
     last
 }
 
-/// The mount points at or below a path, in the order in which they were mounted (proc_pid_mountinfo(5)).
+/// Mount points at or below a path, in the order in which they were mounted (proc_pid_mountinfo(5)).
 fn below(mountinfo: &[u8], path: &Path) -> Vec<PathBuf> {
     let lines = mountinfo.split(|byte| *byte == b'\n');
     let points = lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4)).map(unescaped);
     points.filter(|point| point.starts_with(path)).collect()
 }
 
-/// Blanks, newlines and backslashes of a path stand there as `\` and three octal digits.
+/// Decodes a path, in which blanks, newlines and backslashes are `\` and three octal digits.
 fn unescaped(text: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

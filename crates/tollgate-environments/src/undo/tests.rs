@@ -25,7 +25,7 @@ fn pid(of: &Undo) -> i32 {
     }
 }
 
-/// A zombie that only the first process of the machine can remove is none.
+/// A zombie that only PID 1 can reap counts as gone.
 fn is_gone(number: i32) -> bool {
     !group::any_alive(number)
 }
@@ -138,7 +138,7 @@ fn a_control_group_goes_with_its_processes_and_those_beneath() {
         ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/freezer"]
     {
         let own = Path::new(hierarchy).join(format!("tollgate-test-{}", process::own_pid()));
-        // A hierarchy's root has such a file; where the first is a plain directory nothing can be made.
+        // The root of a hierarchy has such a file; if the path is a plain directory, no cgroup can be made.
         if !Path::new(hierarchy).join("cgroup.procs").exists()
             || fs::create_dir_all(own.join("inner/more")).is_err()
         {

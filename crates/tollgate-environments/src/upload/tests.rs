@@ -8,10 +8,10 @@ use tollgate_os::programs;
 
 use super::*;
 
-/// What is brought: it says where it runs, with what argument, and how many names it has.
+/// The uploaded program: it prints its working directory, its argument, and its number of links.
 const PROGRAM: &str = "#!/bin/sh\npwd -P; echo \"$1\"; stat -L -c %h /proc/self/fd/4\n";
 
-/// A directory of a test's own with its own programs, a working directory, and one for temporary files.
+/// A test's own directory with its own programs, a working directory, and one for temporary files.
 struct Machine(tempfile::TempDir);
 
 impl Machine {
@@ -27,14 +27,14 @@ impl Machine {
         fs::canonicalize(self.0.path()).unwrap().join(name)
     }
 
-    /// A program that is found first.
+    /// Adds a program that is found first.
     fn program(&self, name: &str, script: &str) {
         let mut file = File::create(self.path("bin").join(name)).unwrap();
         writeln!(file, "#!/bin/sh\n{script}").unwrap();
         file.set_permissions(Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Runs the script by this shell, as a user at home there would, and looks for what is left.
+    /// Runs the script in this shell, as a user at home there would, and checks that nothing is left.
     fn run(&self, shell: &[&str]) -> Output {
         let name = name().unwrap();
         let ended = self.run_as(&name, shell);
@@ -109,13 +109,13 @@ fn a_directory_that_another_user_could_exchange_is_passed_by() {
     }
 }
 
-/// The owner of a directory above may be faster than any look at it.
+/// The owner of a directory above can always be faster than the script's checks.
 #[test]
 fn what_stands_in_for_the_directory_that_was_made_is_not_executed() {
     let exchanges = [
         // A stranger's directory with a program of that name.
         "mkdir $last; printf '#!/bin/sh\\necho stranger\\n' >$last/f; chmod 755 $last $last/f",
-        // A link to a directory of the user's own, which is not empty.
+        // A symbolic link to a directory of the user's own, which is not empty.
         "ln -s $0.kept $last",
         // Nothing.
         ":",
@@ -135,7 +135,7 @@ fn what_stands_in_for_the_directory_that_was_made_is_not_executed() {
                 mkdir.display()
             ),
         );
-        // What strangers put there stays.
+        // The files that strangers put there stay.
         let ended = machine.run_as(&name().unwrap(), &["sh"]);
         let said = String::from_utf8(ended.stdout).unwrap();
         assert!(said.starts_with(&format!("{}\nagent\n", machine.path("work").display())), "{said}");

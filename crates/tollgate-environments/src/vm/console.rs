@@ -1,5 +1,6 @@
-//! A guest's messages: those of its kernel, and of `/init`. The monitor writes them into a pipe that it inherits, and a thread reads them as
-//! long as it runs. The last ones are kept: a guest that prints without end fills neither a disk nor the memory, and never waits.
+//! A guest's console: messages of its kernel and of `/init`. The monitor writes them into a pipe that it inherits, and a
+//! thread reads them while it runs. Only the last ones are kept, so a guest that prints without end fills neither a disk nor
+//! the memory, and never waits.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -15,7 +16,7 @@ use super::layout::SAYS;
 
 /// Bytes that are kept: more than a kernel prints until it panics.
 const MOST: usize = 1 << 20;
-/// For the messages of a guest that has ended to be read to their end.
+/// Time to read the rest of the messages after a guest has ended.
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// The messages of the guest that was started last.
@@ -36,10 +37,7 @@ struct Messages {
 }
 
 impl Console {
-    /// One without a message, and the file that the monitor must inherit under its number.
-    ///
-    /// # Errors
-    /// Those of pipe(2) and clone(2).
+    /// Makes an empty console, and the file that the monitor must inherit under its number.
     pub fn begin() -> io::Result<(Self, File)> {
         let (from, to) = io::pipe()?;
         let console = Self::default();
@@ -87,7 +85,7 @@ fn words_of(console: &str) -> Option<String> {
     Some(excerpt(line.strip_prefix(SAYS).unwrap_or(line)).into_owned())
 }
 
-/// `[    0.123456] `, before a message of the kernel.
+/// Matches `[    0.123456] ` before a kernel message.
 fn is_stamp(c: char) -> bool {
     c.is_ascii_digit() || "[]. ".contains(c)
 }

@@ -1,4 +1,4 @@
-//! What a guest has beside its machine: a disk, and the host's programs.
+//! A guest's devices in addition to its machine: a disk, and the host's programs.
 
 use tollgate_model::Fact;
 
@@ -10,18 +10,14 @@ use super::share::Share;
 use crate::container::Paths;
 use crate::error::EnvironmentError;
 
-/// What a guest has beside its machine.
 pub(super) struct Devices {
     pub disk: Option<Disk>,
-    /// The host's programs, or why it has none.
+    /// The host's programs, or why the guest does not have them.
     pub share: Result<Share, String>,
 }
 
 impl Devices {
-    /// Those of a guest with this name; chooses their modules.
-    ///
-    /// # Errors
-    /// A sentence: what `cache=` needs and is missing.
+    /// The devices of a guest of this name; chooses their modules. Fails if `cache=` needs something that is missing.
     pub fn prepare(
         spec: &Vm,
         accel: Accel,
@@ -37,21 +33,16 @@ impl Devices {
         Ok(Self { disk, share: Share::prepare(modules) })
     }
 
-    /// Makes what each start has for itself.
-    ///
-    /// # Errors
-    /// A sentence; or `stop` said so.
+    /// Makes what each start needs anew.
     pub fn renew(&self, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
         self.disk.as_ref().map_or(Ok(()), |disk| disk.renew(stop))
     }
 
-    /// QEMU's arguments.
     pub fn arguments(&self, vmm: Vmm) -> Vec<String> {
         let disk = self.disk.iter().flat_map(|disk| disk.arguments(vmm));
         disk.chain(self.share.iter().flat_map(|share| share.arguments(vmm))).collect()
     }
 
-    /// A description.
     pub fn facts(&self) -> [(String, Fact); 2] {
         let disk = self.disk.as_ref().map(Disk::fact);
         let disk = disk.map_or_else(

@@ -1,5 +1,5 @@
-//! The disk of a guest: virtio-blk over a sparse file of the host, where the guest measures files. A guest has one where the processor
-//! executes it, or where `cache=` asks for it.
+//! The disk of a guest: virtio-blk over a sparse file on the host, where the guest measures files. A guest has one if the
+//! processor executes it, or if `cache=` asks for one.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,15 +13,14 @@ use crate::commands;
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 use crate::ram::options_of_mkfs;
 
-/// What it has, as most guests do.
+/// The most common one in guests.
 pub(super) const FILE_SYSTEM: &str = "ext4";
 const DRIVER: &str = "virtio_blk";
-/// A file system with its journal, and room for what is measured.
+/// Room for a file system with its journal, and for what is measured.
 const SMALLEST: u64 = 256 << 20;
-/// Larger files than this the host's file systems may not take.
+/// The host's file systems may not support larger files.
 const LARGEST: u64 = 1 << 40;
 
-/// A disk.
 #[derive(Debug, Clone)]
 pub(super) struct Disk {
     file: PathBuf,
@@ -30,17 +29,15 @@ pub(super) struct Disk {
     mkfs: PathBuf,
 }
 
-/// Whether a guest with this name has a disk where its kernel has the driver.
+/// Returns whether a guest of this name has a disk if its kernel has the driver.
 pub(super) fn is_wanted(spec: &Vm, accel: Accel) -> bool {
     spec.on.is_none() && (accel == Accel::Kvm || spec.cache.is_some())
 }
 
 impl Disk {
-    /// Chooses its modules, and finds what makes its file system. Its file will be in this directory. None where it was not asked for and
-    /// cannot be had: files are in the guest's memory then.
-    ///
-    /// # Errors
-    /// A sentence: what `cache=` needs and is missing.
+    /// Chooses its modules, and finds the program that makes its file system. Its file will be in this directory. `None` if
+    /// the disk was not asked for and cannot be had: files are then in the guest's memory. Fails if `cache=` needs something
+    /// that is missing.
     pub fn prepare(
         spec: &Vm,
         kernel: &Kernel,
@@ -66,7 +63,7 @@ impl Disk {
         })?;
         let stat = rustix::fs::statvfs(directory)
             .map_err(|error| format!("{}: {}", directory.display(), plainly(error)))?;
-        // The guest writes a tenth of it at most, as measuring does everywhere.
+        // The guest writes at most a tenth of it, like all measurements.
         let free = tollgate_os::space::free(&stat).unwrap_or(LARGEST);
         let size = (free >> 20 << 20).min(LARGEST);
         if size < SMALLEST {
@@ -84,10 +81,7 @@ impl Disk {
         Ok(Self { file: directory.join("disk"), size, cache, mkfs })
     }
 
-    /// Makes its file and the file system in it, as for each start.
-    ///
-    /// # Errors
-    /// A sentence.
+    /// Makes its file and the file system in it, for each start.
     pub fn renew(&self, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
         let made = File::create(&self.file).and_then(|file| file.set_len(self.size));
         made.map_err(|error| unusable!("vm: the disk {}: {}", self.file.display(), plainly(error)))?;
@@ -96,10 +90,9 @@ impl Disk {
         commands::run(&self.mkfs, &arguments, stop).map(drop)
     }
 
-    /// QEMU's arguments.
     pub fn arguments(&self, vmm: Vmm) -> [String; 4] {
         let device = if vmm == Vmm::Microvm { "virtio-blk-device" } else { "virtio-blk-pci" };
-        // A comma separates options, and two stand for one.
+        // A comma separates options; two commas stand for one.
         let file = self.file.display().to_string().replace(',', ",,");
         [
             "-drive".to_owned(),
@@ -109,7 +102,6 @@ impl Disk {
         ]
     }
 
-    /// A description.
     pub fn fact(&self) -> String {
         format!("virtio-blk, {}, cache={}", bytes(self.size), self.cache.name())
     }

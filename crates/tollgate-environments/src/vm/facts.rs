@@ -1,4 +1,4 @@
-//! What the host knows of a guest that runs, beside what the guest knows of itself.
+//! What the host knows of a running guest, in addition to what the guest knows of itself.
 
 use std::fs;
 use std::io;
@@ -8,14 +8,15 @@ use tollgate_model::Fact;
 
 use crate::error::plainly;
 
-/// The time for which KVM polls before it puts a virtual processor that halts to sleep, in ns (Documentation/virt/kvm/halt-polling.rst).
+/// Time in ns for which KVM polls before it puts a halted virtual processor to sleep
+/// (Documentation/virt/kvm/halt-polling.rst).
 const HALT_POLL: &str = "/sys/module/kvm/parameters/halt_poll_ns";
 /// KVM's counters of each guest, in a directory `PID-DESCRIPTOR` (virt/kvm/kvm_main.c, `kvm_create_vm_debugfs`).
 const COUNTERS: &str = "/sys/kernel/debug/kvm";
 /// The counters that are read: all exits, and those of HLT.
 const EXITS: [(&str, &str); 2] = [("run.vm.exits", "exits"), ("run.vm.halt_exits", "halt_exits")];
 
-/// Facts of KVM, and of the guest that this monitor runs under it: where its processors are pinned, and its exits until now.
+/// Facts of KVM, and of the guest that this monitor runs under it: where its processors are pinned, and its exits so far.
 pub(super) fn of_kvm(monitor: i32, places: &[Option<usize>]) -> Vec<(String, Fact)> {
     let pinned = Fact::known(pinned(places), "sched_setaffinity(2) of QEMU's threads");
     let mut facts = vec![("run.vm.pinned".to_owned(), pinned)];
@@ -23,7 +24,7 @@ pub(super) fn of_kvm(monitor: i32, places: &[Option<usize>]) -> Vec<(String, Fac
     facts
 }
 
-/// `0 on 0, 1 on 1`.
+/// Formats `0 on 0, 1 on 1`.
 fn pinned(places: &[Option<usize>]) -> String {
     let place = |(cpu, place): (usize, &Option<usize>)| match place {
         Some(place) => format!("{cpu} on {place}"),
@@ -45,7 +46,6 @@ fn counted(monitor: i32, halt_poll: &Path, counters: &Path) -> Vec<(String, Fact
     facts
 }
 
-/// The directory of this monitor's guest.
 fn directory_of(monitor: i32, counters: &Path) -> io::Result<PathBuf> {
     let beginning = format!("{monitor}-");
     let is_own = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(&beginning);

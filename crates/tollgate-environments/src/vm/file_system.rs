@@ -1,16 +1,13 @@
-//! File systems: the modules that they are, and the packages of the programs that make them.
+//! File systems: their modules, and the packages of the programs that make them.
 
 use super::modules::{Has, Modules};
 
-/// The checksum that file systems ask the kernel for by name (crypto/crc32c_generic.c).
+/// The checksum module that file systems request from the kernel by name (crypto/crc32c_generic.c).
 const CRC32C: &str = "crc32c_generic";
 
-/// Chooses the module of a file system, before it that of its checksums.
-///
-/// # Errors
-/// A clause: the kernel has none.
+/// Chooses the module of a file system, after that of its checksums. An error is a clause: the kernel does not have it.
 pub(super) fn choose(file_system: &str, modules: &mut Modules) -> Result<(), String> {
-    // ext4 is a driver of all three (fs/ext4/super.c).
+    // ext4 is a driver for all three (fs/ext4/super.c).
     let drivers: &[&str] = match file_system {
         "ext2" => &["ext2", "ext4"],
         "ext3" => &["ext4"],
@@ -25,7 +22,7 @@ pub(super) fn choose(file_system: &str, modules: &mut Modules) -> Result<(), Str
     }
 }
 
-/// The Debian package of the program that makes such a file system.
+/// Debian package of the program that makes such a file system.
 pub(super) fn package(file_system: &str) -> &'static str {
     match file_system {
         "xfs" => "xfsprogs",

@@ -1,4 +1,5 @@
-//! The guest's side: this program as `/init`. It mounts what programs expect, loads the modules, and starts the agent on its channel.
+//! The guest's side: this program as `/init`. It mounts what programs expect, loads the modules, and starts the agent on its
+//! channel.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -16,11 +17,11 @@ use tollgate_engine::versus::counted::PATH;
 use super::layout::{BEGUN, DISK, LINE, MARK, MARKS, MODULES, ON_RAM, PORT, SAYS, SEED, SHARES, WORK};
 use super::planted;
 
-/// The time in which a channel appears, when its module is loaded.
+/// Time for a channel to appear after its module is loaded.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(2);
 
-/// File systems, by their types and places. Those that the kernel does not have are left out.
+/// Types and mount points of file systems. Those that the kernel does not have are skipped.
 const MOUNTS: [(&str, &str); 9] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
@@ -33,8 +34,8 @@ const MOUNTS: [(&str, &str); 9] = [
     ("securityfs", "/sys/kernel/security"),
 ];
 
-/// Must be called first in `main`, but behind what serves another process of the program. As `/init` of a guest that this program made it
-/// starts the agent there, ends the guest with it, and never returns.
+/// Must be called first in `main`, but after the checks for other hidden roles of this program. As `/init` of a guest that
+/// this program made, it starts the agent, ends the guest with it, and never returns.
 pub fn serve_if_init() {
     let is_init = std::process::id() == 1 && std::env::args_os().next().is_some_and(|name| name == "/init");
     let Some(channel) = is_init.then(|| fs::read_to_string(Path::new("/").join(MARK)).ok()).flatten() else {
@@ -71,7 +72,6 @@ fn serve(channel: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Where the agent measures files.
 fn storage() -> [String; 2] {
     match fs::read_to_string(Path::new("/").join(ON_RAM)) {
         Ok(on) => ["--on".to_owned(), on],
@@ -80,7 +80,7 @@ fn storage() -> [String; 2] {
 }
 
 fn mount_all(has_commands: bool) {
-    // Commands may have files there, which the archive brought.
+    // The archive may have put files of commands there.
     let is_kept = |place: &str| has_commands && place == "/tmp";
     for (kind, place) in MOUNTS.into_iter().filter(|(_, place)| !is_kept(place)) {
         let _ = fs::create_dir_all(place);
@@ -92,10 +92,10 @@ fn mount_all(has_commands: bool) {
     }
 }
 
-/// Seeds the kernel's random numbers, where that is asked for. Where it fails they are other ones at each boot, and programs that need them
-/// wait.
+/// Seeds the kernel's random numbers, if that is asked for. If it fails, they differ at each boot, and programs that need
+/// them wait.
 fn seed() {
-    /// `struct rand_pool_info` of include/uapi/linux/random.h, with as many bytes as the file has at most.
+    /// `struct rand_pool_info` in include/uapi/linux/random.h, with as many bytes as the file has at most.
     #[repr(C)]
     struct Pool {
         bits: libc::c_int,
@@ -113,7 +113,7 @@ fn seed() {
     unsafe { libc::ioctl(generator.as_raw_fd(), RNDADDENTROPY, &raw const pool) };
 }
 
-/// Loads all, in the order of their names.
+/// Loads all modules in the order of their names.
 fn load_modules() -> Result<(), String> {
     let directory = Path::new("/").join(MODULES);
     let mut files: Vec<PathBuf> = fs::read_dir(&directory)
@@ -141,7 +141,7 @@ fn load(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Opens the channel when it is there.
+/// Opens the channel as soon as it exists.
 fn open(channel: &str) -> Result<File, String> {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -162,7 +162,7 @@ fn open(channel: &str) -> Result<File, String> {
     }
 }
 
-/// The device of the port, by the name that the host gave it.
+/// The device of the port with the name that the host gave it.
 fn port() -> Option<PathBuf> {
     let ports = fs::read_dir("/sys/class/virtio-ports").ok()?.flatten();
     let named = |path: &PathBuf| fs::read_to_string(path.join("name")).is_ok_and(|name| name.trim() == PORT);
@@ -170,7 +170,7 @@ fn port() -> Option<PathBuf> {
     Some(Path::new("/dev").join(port.file_name()?)).filter(|path| path.exists())
 }
 
-/// A serial line passes all bytes as they are. A port is no terminal, and does so anyway.
+/// Makes a serial line pass all bytes unchanged. A port is not a terminal, and does so anyway.
 fn raw(file: &File) {
     if let Ok(mut attributes) = termios::tcgetattr(file.as_fd()) {
         attributes.make_raw();
@@ -178,7 +178,7 @@ fn raw(file: &File) {
     }
 }
 
-/// The host's programs. `cache=loose` keeps what was read: the host does not change them meanwhile
+/// Mounts the host's programs. `cache=loose` keeps what was read, since the host does not change them meanwhile
 /// (Documentation/filesystems/9p.rst).
 fn mount_shares() -> Result<(), String> {
     let Ok(lines) = fs::read_to_string(Path::new("/").join(SHARES)) else { return Ok(()) };
@@ -193,9 +193,9 @@ fn mount_shares() -> Result<(), String> {
     Ok(())
 }
 
-/// The disk, where there is one.
+/// Mounts the disk, if there is one.
 fn mount_disk() -> Result<(), String> {
-    /// The first of virtio-blk.
+    /// The first virtio-blk device.
     const DEVICE: &str = "/dev/vda";
     let Ok(kind) = fs::read_to_string(Path::new("/").join(DISK)) else { return Ok(()) };
     let until = Instant::now() + PATIENCE;
@@ -205,24 +205,24 @@ fn mount_disk() -> Result<(), String> {
         }
         std::thread::sleep(LOOK);
     }
-    // As on the host: the tables of inodes are not written while files are measured (ext4(5)).
+    // As on the host: inode tables are not written while files are measured (ext4(5)).
     let options = CString::new("noinit_itable").unwrap_or_default();
     let options = (kind == "ext4").then_some(options.as_c_str());
     mount(DEVICE, WORK, kind.as_str(), MountFlags::NOSUID | MountFlags::NODEV, options)
         .map_err(|error| format!("the disk {DEVICE} cannot be mounted: {error}"))
 }
 
-/// Sets the interface `lo` up, by which processes of the guest have connections with each other (netdevice(7)). A kernel without sockets of
-/// IPv4 has none, and what needs it says so.
+/// Brings up the interface `lo`, through which processes in the guest connect to each other (netdevice(7)). A kernel without
+/// IPv4 has none, and programs that need it say so.
 fn raise_loopback() {
-    // SAFETY: socket(2) takes numbers alone.
+    // SAFETY: socket(2) takes only numbers.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {
         return;
     }
     // SAFETY: the descriptor is new and owned by nothing else.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    // SAFETY: all zeros are a value of the structure, which has numbers and a pointer.
+    // SAFETY: all zeros are a valid value of the structure, which has numbers and a pointer.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     request.ifr_name[..2].copy_from_slice(&[b'l', b'o'].map(u8::cast_signed));
     request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
@@ -230,7 +230,7 @@ fn raise_loopback() {
     unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
 }
 
-/// Waits for the agent, and for all that have lost their parents.
+/// Waits for the agent, and reaps all orphans.
 fn reap(agent: i32) {
     loop {
         match tollgate_os::process::wait4(-1, 0) {
@@ -242,10 +242,10 @@ fn reap(agent: i32) {
     }
 }
 
-/// Resets the machine, by which its monitor ends (`-no-reboot`).
+/// Resets the machine, which ends its monitor (`-no-reboot`).
 fn end() -> ! {
     rustix::fs::sync();
-    // SAFETY: reboot(2) takes numbers; this is the first process of a guest of our own.
+    // SAFETY: reboot(2) takes numbers; this is PID 1 of a guest of our own.
     unsafe { libc::reboot(libc::RB_AUTOBOOT) };
     std::process::exit(1)
 }

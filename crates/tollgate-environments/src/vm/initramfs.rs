@@ -1,4 +1,4 @@
-//! A root file system in memory, as the kernel takes it: an archive in the format `newc` of cpio(5), not compressed
+//! A root file system in memory, as the kernel takes it: an uncompressed archive in the format `newc` of cpio(5)
 //! (Documentation/driver-api/early-userspace/buffer-format.rst).
 
 use std::collections::BTreeSet;
@@ -15,12 +15,11 @@ const PLAIN: u32 = 0o100_644;
 /// Sizes have eight hexadecimal digits.
 const MOST: u64 = u32::MAX as u64;
 
-/// An archive that grows.
+/// An archive that is being written.
 pub(super) struct Initramfs {
     out: BufWriter<File>,
     written: u64,
     entries: u32,
-    /// The paths of its files.
     contents: Vec<String>,
     directories: BTreeSet<String>,
 }
@@ -37,13 +36,13 @@ impl Initramfs {
         })
     }
 
-    /// A second archive behind a finished one: the kernel unpacks one after the other. A directory that is there stays.
+    /// Appends a second archive to a finished one: the kernel unpacks both. Existing directories stay.
     pub fn behind(mut file: File) -> io::Result<Self> {
         let written = file.seek(SeekFrom::End(0))?;
         Ok(Self { written, out: BufWriter::with_capacity(1 << 16, file), ..Self::new()? })
     }
 
-    /// A directory, and those above it, where they are not there yet.
+    /// Adds a directory and its ancestors, unless they exist.
     pub fn directory(&mut self, path: &str) -> io::Result<()> {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
         for end in ends {
@@ -54,37 +53,34 @@ impl Initramfs {
         Ok(())
     }
 
-    /// The directory of a file.
     fn parent(&mut self, path: &str) -> io::Result<()> {
         path.rsplit_once('/').map_or(Ok(()), |(parent, _)| self.directory(parent))
     }
 
-    /// A file with these bytes.
     pub fn file(&mut self, path: &str, mut bytes: &[u8]) -> io::Result<()> {
         self.parent(path)?;
         self.entry(path, PLAIN, bytes.len() as u64, &mut bytes)
     }
 
-    /// A file that can be executed.
+    /// Adds an executable file.
     pub fn program(&mut self, path: &str, from: &mut File) -> io::Result<()> {
         self.parent(path)?;
         let size = from.metadata()?.len();
         self.entry(path, PROGRAM, size, from)
     }
 
-    /// A symbolic link.
     pub fn link(&mut self, path: &str, to: &Path) -> io::Result<()> {
         self.parent(path)?;
         let mut to = to.as_os_str().as_encoded_bytes();
         self.entry(path, LINK, to.len() as u64, &mut to)
     }
 
-    /// The paths of its files so far.
+    /// Paths of its files so far.
     pub fn contents(&self) -> &[String] {
         &self.contents
     }
 
-    /// The archive, to be read from its beginning.
+    /// Ends the archive and rewinds the file.
     pub fn finish(mut self) -> io::Result<File> {
         self.entry("TRAILER!!!", 0, 0, &mut io::empty())?;
         let mut file = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -101,7 +97,8 @@ impl Initramfs {
             self.contents.push(path.to_owned());
         }
         let links = if mode == DIRECTORY { 2 } else { 1 };
-        // Magic, inode, mode, uid, gid, links, mtime, size, four device numbers, the name's length, a checksum that newc leaves at 0.
+        // Magic, inode, mode, uid, gid, links, mtime, size, four device numbers, length of the name, checksum, which newc
+        // leaves at 0.
         let fields = [self.entries, mode, 0, 0, links, 0, size as u32, 0, 0, 0, 0, path.len() as u32 + 1, 0];
         let mut header = String::from("070701");
         fields.iter().for_each(|field| header.push_str(&format!("{field:08x}")));
@@ -122,7 +119,7 @@ impl Initramfs {
         self.out.write_all(bytes)
     }
 
-    /// Headers and contents begin at multiples of four.
+    /// Headers and contents begin at multiples of four bytes.
     fn pad(&mut self) -> io::Result<()> {
         let missing = self.written.next_multiple_of(4) - self.written;
         self.put(&[0; 3][..missing as usize])

@@ -1,4 +1,4 @@
-//! What an agent in a guest says of the disk and of the host's programs that the guest was given. Anywhere else there is nothing to say.
+//! What an agent in a guest reports about the disk and the host's programs that the guest was given. Elsewhere, nothing.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,17 +8,17 @@ use tollgate_model::Fact;
 use super::layout::{DISK, MARK, SHARES, WORK};
 use crate::commands;
 
-/// Programs that workloads run, and that say their versions.
+/// Programs that workloads run, and that print their versions.
 const PROGRAMS: [&str; 4] = ["git", "make", "cc", "ctags"];
-/// The time for each, in which a translated one says its version.
+/// Time limit for each; a translated guest is slow.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where the guest's disk is mounted, in a guest that has one.
+/// Returns where the guest's disk is mounted, if this is a guest that has one.
 pub fn disk() -> Option<PathBuf> {
     has(DISK).then(|| PathBuf::from(WORK))
 }
 
-/// The versions of the host's programs, in a guest that has them.
+/// Returns the versions of the host's programs, if this is a guest that has them.
 pub fn programs() -> Vec<(String, Fact)> {
     let all = has(SHARES).then_some(PROGRAMS);
     all.into_iter().flatten().map(|name| (format!("guest.{name}"), version(name))).collect()

@@ -11,33 +11,30 @@ use tollgate_os::paths::{PathError, open_regular, read_regular};
 
 use crate::error::{EnvironmentError, plainly, unusable};
 
-/// A variable that names a directory of unpacked kernel packages.
+/// Variable that names a directory of unpacked kernel packages.
 pub(crate) const KERNELS: &str = "TOLLGATE_KERNELS";
-/// Where kernels are looked for, where the variable is not set, below the directory of the user's data.
+/// That directory if the variable is not set, below the user's data directory.
 const USUAL: &str = "tollgate/kernels";
-/// Bytes of a kernel's file that are read for its release.
+/// Bytes of a kernel that are read to find its release.
 const MOST_HEAD: u64 = 64 << 20;
 /// The longest release (`__NEW_UTS_LEN`).
 const MOST_RELEASE: usize = 64;
-/// Directories that are looked through for kernels, at most.
+/// Limit of directories that are searched for kernels.
 const MOST_DIRECTORIES: usize = 256;
 
-/// A kernel's file.
 #[derive(Debug, Clone)]
 pub(super) struct Kernel {
     /// The bzImage or vmlinux.
     pub file: PathBuf,
     /// As uname(2) gives it in the guest.
     pub release: String,
-    /// The directory that has `boot/` and `lib/modules/`.
+    /// The directory that contains `boot/` and `lib/modules/`.
     pub root: PathBuf,
 }
 
 impl Kernel {
-    /// The given one, or the machine's own, or the newest of the directory for kernels.
-    ///
-    /// # Errors
-    /// A sentence: it cannot be read, or is no kernel; there is none.
+    /// Finds the given kernel, or the machine's own, or the newest one in the directory for kernels. Fails if it cannot be
+    /// read, is not a kernel, or if there is none.
     pub fn find(given: Option<&Path>) -> Result<Self, EnvironmentError> {
         if let Some(file) = given {
             return Self::read(file).map_err(|why| unusable!("vm: kernel={}: {why}", file.display()));
@@ -66,25 +63,24 @@ impl Kernel {
         let release = release(&file)?;
         let parent = file.parent().unwrap_or(Path::new("/"));
         let has_modules = |root: &&Path| modules_below(root, &release).is_some();
-        // Where nothing has its modules, it may need none.
+        // A kernel whose modules are not found may need none.
         let root = parent.ancestors().take(3).find(has_modules).unwrap_or(parent).to_owned();
         Ok(Self { file, release, root })
     }
 
-    /// The older release first; of one version the kernel for clouds last.
+    /// Orders older releases first, and within a version the cloud kernel last.
     fn by_age(one: &Self, other: &Self) -> Ordering {
         let of = |kernel: &Self| (version(&kernel.release), kernel.file.clone());
         of(one).cmp(&of(other))
     }
 
-    /// The directory of its modules.
     pub fn modules(&self) -> Option<PathBuf> {
         modules_below(&self.root, &self.release)
     }
 
-    /// What facts of the guest are read from: its configuration, where it stands beside it.
+    /// Files from which facts of the guest are read: its configuration, if that is in the kernel's directory.
     pub fn facts(&self) -> Vec<(String, Vec<u8>)> {
-        /// No configuration is as long.
+        /// Configurations are smaller.
         const MOST: u64 = 4 << 20;
         let name = format!("config-{}", self.release);
         let read = read_regular(&self.file.with_file_name(&name), MOST);
@@ -109,7 +105,6 @@ fn own() -> PathBuf {
     Path::new("/boot").join(format!("vmlinuz-{}", name.release().to_string_lossy()))
 }
 
-/// The directory for kernels.
 pub(super) fn directory() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set(KERNELS)
@@ -117,17 +112,17 @@ pub(super) fn directory() -> Option<PathBuf> {
         .or_else(|| set("HOME").map(|home| home.join(".local/share").join(USUAL)))
 }
 
-/// The kernels of a directory of unpacked packages.
+/// The kernels in a directory of unpacked packages.
 #[derive(Debug, Default)]
 pub struct Kernels {
-    /// Their releases and files, the oldest release first. The generic kernel of a version stands before the one for clouds.
+    /// Releases and files, the oldest release first. A version's generic kernel comes before its cloud kernel.
     pub found: Vec<(String, PathBuf)>,
-    /// What has the name of a kernel and can be no guest's, each as a sentence.
+    /// Files named like kernels that a guest cannot boot, each as a sentence.
     pub left_out: Vec<String>,
 }
 
 impl Kernels {
-    /// Those in a directory, in `boot/` of it, or one level below.
+    /// Finds the kernels in a directory, in its `boot/`, or one level below.
     ///
     /// # Errors
     /// A sentence: the directory cannot be read.
@@ -150,12 +145,11 @@ impl Kernels {
     }
 }
 
-/// The newest kernel in a directory, in `boot/` of it, or one level below.
 fn newest(directory: &Path) -> Option<Kernel> {
     files(directory).filter_map(|file| Kernel::read(&file).ok()).max_by(Kernel::by_age)
 }
 
-/// What has the name of a kernel: packages are unpacked into one place or each into its own.
+/// Files named like kernels. Packages may be unpacked into one directory or each into its own.
 fn files(directory: &Path) -> impl Iterator<Item = PathBuf> {
     let mut places = vec![directory.to_owned(), directory.join("boot")];
     let inner = fs::read_dir(directory).into_iter().flatten().flatten().take(MOST_DIRECTORIES);
@@ -168,13 +162,12 @@ fn files(directory: &Path) -> impl Iterator<Item = PathBuf> {
     files.take(MOST_DIRECTORIES).map(|entry| entry.path()).filter(is_kernel)
 }
 
-/// The numbers of a release, and whether it is made for clouds: of two of a version that one is smaller, and starts sooner.
+/// The numbers of a release, and whether it is a cloud kernel, which is smaller than the generic one and boots faster.
 fn version(release: &str) -> (Vec<u64>, bool) {
     let numbers = release.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok());
     (numbers.take(6).collect(), release.contains("cloud"))
 }
 
-/// The release of a kernel's file.
 fn release(file: &Path) -> Result<String, String> {
     let opened = open_regular(file).map_err(|error| match error.kind() {
         io::ErrorKind::IsADirectory => "it is no file; a bzImage or a vmlinux would be right".to_owned(),
@@ -192,8 +185,8 @@ fn release(file: &Path) -> Result<String, String> {
     found.ok_or_else(|| "it is no kernel for x86; a bzImage or a vmlinux would be right".to_owned())
 }
 
-/// Whether it is a vmlinux whose machine is not x86-64 (`e_machine`, elf(5)), or a bzImage without a 64-bit entry (XLF_KERNEL_64 of
-/// `xloadflags` at 236h, since protocol 2.12 at 206h).
+/// Returns whether it is a vmlinux whose machine is not x86-64 (`e_machine`, elf(5)), or a bzImage without a 64-bit entry
+/// (XLF_KERNEL_64 in `xloadflags` at 236h; protocol 2.12 or later, at 206h).
 fn is_for_others(bytes: &[u8]) -> bool {
     const X86_64: u16 = 62;
     const KERNEL_64: u16 = 1;
@@ -206,7 +199,7 @@ fn is_for_others(bytes: &[u8]) -> bool {
         && word(0x236).is_some_and(|flags| flags & KERNEL_64 == 0)
 }
 
-/// The release that stands in the setup header (Documentation/arch/x86/boot.rst: magic at 202h, `kernel_version` at 20Eh, less 200h).
+/// The release in the setup header (Documentation/arch/x86/boot.rst: magic at 202h, `kernel_version` at 20Eh, less 200h).
 fn of_bzimage(bytes: &[u8]) -> Option<String> {
     if bytes.get(0x202..0x206)? != b"HdrS" {
         return None;
@@ -219,7 +212,7 @@ fn of_bzimage(bytes: &[u8]) -> Option<String> {
 fn of_vmlinux(bytes: &[u8]) -> Option<String> {
     const BANNER: &[u8] = b"Linux version ";
     let mut places = bytes.windows(BANNER.len()).enumerate().filter(|(_, window)| *window == BANNER);
-    // The kernel has the format of its banner as well.
+    // The kernel also contains the format string of its banner.
     places.find_map(|(at, _)| {
         first_word(bytes.get(at + BANNER.len()..)?)
             .filter(|word| word.starts_with(|c: char| c.is_ascii_digit()))
@@ -230,7 +223,7 @@ fn first_word(bytes: &[u8]) -> Option<String> {
     let end =
         bytes.iter().take(MOST_RELEASE + 1).position(|byte| byte.is_ascii_whitespace() || *byte == 0)?;
     let word = std::str::from_utf8(&bytes[..end]).ok()?;
-    // It becomes a part of paths.
+    // It becomes part of paths.
     let is_release = |c: char| c.is_ascii_alphanumeric() || "._+-~".contains(c);
     let fits = !word.is_empty() && !word.starts_with('.') && word.chars().all(is_release);
     fits.then(|| excerpt(word).into_owned())

@@ -1,5 +1,5 @@
-//! Whether a guest runs under KVM. There are machines on which KVM emulates the guest's ring 0: a Linux there would need hours, and its
-//! times would be the emulator's. So a loop is timed in ring 0 first, as the lab does it (`tollgate_kvm::Calibration`).
+//! Whether a guest runs under KVM. On some machines KVM emulates the guest's ring 0: booting Linux there would take hours,
+//! and its times would be the emulator's. So a loop is timed in ring 0 first, as the lab does (`tollgate_kvm::Calibration`).
 
 use std::sync::OnceLock;
 
@@ -8,18 +8,14 @@ use tollgate_kvm::Kvm;
 use super::settings::{Accel, Vm};
 use crate::error::{EnvironmentError, unusable};
 
-/// What executes a guest's code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chosen {
     pub accel: Accel,
-    /// A sentence that says why it is not KVM, where neither was asked for.
+    /// A sentence that says why it is not KVM, if its name chose neither.
     pub remark: Option<String>,
 }
 
-/// Chooses what executes the code of a guest with this name.
-///
-/// # Errors
-/// A sentence: KVM was asked for and cannot be used.
+/// Chooses what executes the code of a guest of this name. Fails if it asks for KVM and KVM cannot be used.
 pub(super) fn choose(spec: &Vm) -> Result<Chosen, EnvironmentError> {
     choose_unless(spec, refusal)
 }
@@ -45,7 +41,7 @@ fn choose_unless(spec: &Vm, refusal: impl Fn() -> Option<&'static str>) -> Resul
     }
 }
 
-/// Why KVM is no place for a Linux here, in a clause; found once, in some milliseconds.
+/// Why KVM cannot be used for Linux here, in a clause. It is determined once, in some milliseconds.
 pub(super) fn refusal() -> Option<&'static str> {
     static FOUND: OnceLock<Option<String>> = OnceLock::new();
     FOUND.get_or_init(find).as_deref()

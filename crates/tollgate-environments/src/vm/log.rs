@@ -1,11 +1,11 @@
-//! QEMU's log of executed instructions: which addresses a guest executed, in their order.
+//! QEMU's log of executed instructions: the addresses that a guest executed, in order.
 //!
-//! With one instruction in a translated block and no jumps from block to block (`one-insn-per-tb`, before QEMU 8.1 `singlestep`) the log item
-//! `exec` has a line for each instruction (QEMU, accel/tcg/cpu-exec.c). It goes into a pipe that the monitor inherits, and a thread reads
-//! it meanwhile: what is kept is bounded, and no file is left.
+//! With one instruction per translated block and no jumps between blocks (`one-insn-per-tb`, before QEMU 8.1 `singlestep`),
+//! the log item `exec` has a line for each instruction (QEMU, accel/tcg/cpu-exec.c). The monitor inherits a pipe for it, and
+//! a thread reads it meanwhile, so memory is bounded and no file is left.
 //!
-//! An instruction that faults is announced and does nothing: QEMU takes it back from its count of instructions, where the fault comes from
-//! within the instruction. The item `int` has a line for each fault, so that the log agrees with the count.
+//! An instruction that faults is logged but does nothing. QEMU subtracts it from its count of instructions if the fault comes
+//! from within the instruction. The item `int` has a line for each fault, which makes the log agree with the count.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,24 +23,24 @@ use rustix::fs::OFlags;
 use super::qmp::Qmp;
 use crate::error::{EnvironmentError, plainly, unusable};
 
-/// Instructions that are kept. A stretch of a benchmark has a few million at most.
+/// Instructions that are kept. A batch of a benchmark has a few million at most.
 const MOST: usize = 1 << 24;
-/// Addresses that have sums of their own. A large program executes some hundred thousand.
+/// Addresses with sums of their own. A large program executes some hundred thousand.
 const MOST_ADDRESSES: usize = 1 << 22;
-/// The longest line that is read whole, in bytes.
+/// Longest line that is read completely, in bytes.
 const MOST_LINE: usize = 1 << 9;
-/// Exceptions that come from within an instruction: #DE, #TS, #NP, #SS, #PF, #MF, #AC, #XM. Those that the translator finds ahead of the
-/// instruction, such as #UD, are counted.
+/// Exceptions that come from within an instruction: #DE, #TS, #NP, #SS, #PF, #MF, #AC, #XM. Those that the translator finds
+/// before the instruction, such as #UD, are counted.
 const TAKEN_BACK: [u8; 8] = [0, 10, 11, 12, 14, 16, 17, 19];
-/// How often the reader looks whether the log has ended, in nanoseconds.
+/// Interval in ns in which the reader checks whether the log has ended.
 const LOOK: i64 = 20_000_000;
-/// The commands that have each instruction in a block of its own, the newest first.
+/// Commands that put each instruction in its own block, the newest first.
 const STEPS: [&str; 2] = ["one-insn-per-tb", "singlestep"];
 
 /// The pipe of a running guest's log.
 pub(super) struct Log {
     pipe: File,
-    /// The pipe's other end, as the monitor names it.
+    /// Name of the pipe's other end for the monitor.
     name: String,
     reader: Option<Reader>,
 }
@@ -51,10 +51,7 @@ struct Reader {
 }
 
 impl Log {
-    /// A log, and the file that the monitor must inherit under its number.
-    ///
-    /// # Errors
-    /// Those of pipe(2).
+    /// Makes a log, and the file that the monitor must inherit under its number.
     pub fn new() -> io::Result<(Self, File)> {
         let (from, to) = io::pipe()?;
         let flags = rustix::fs::fcntl_getfl(&from)?;
@@ -63,18 +60,12 @@ impl Log {
         Ok((Self { pipe: OwnedFd::from(from).into(), name, reader: None }, OwnedFd::from(to).into()))
     }
 
-    /// Begins the log: the addresses are kept.
-    ///
-    /// # Errors
-    /// A sentence: the monitor refused it.
+    /// Begins to keep the addresses.
     pub fn begin(&mut self, qmp: &mut Qmp) -> Result<(), EnvironmentError> {
         self.begin_as(Executed::default(), qmp)
     }
 
-    /// Begins it: what is executed between two marks is summed, and followed by these stacks.
-    ///
-    /// # Errors
-    /// As [`Self::begin`].
+    /// Begins to sum what is executed between two marks, and to track these stacks.
     pub fn begin_sums(&mut self, stacks: Option<Stacks>, qmp: &mut Qmp) -> Result<(), EnvironmentError> {
         let sums = Sums { stacks, ..Sums::default() };
         let between = Some(Between { sums, ..Between::default() });
@@ -94,10 +85,7 @@ impl Log {
         silent(qmp, "log exec,int,nochain")
     }
 
-    /// Ends it. The addresses that were executed meanwhile.
-    ///
-    /// # Errors
-    /// A sentence: the monitor refused it; there were too many.
+    /// Ends the log and returns the addresses. Fails if the monitor refuses or there are too many.
     pub fn end(&mut self, qmp: &mut Qmp) -> Result<Vec<u64>, EnvironmentError> {
         let executed = self.end_it(qmp)?;
         match executed.is_cut {
@@ -106,10 +94,7 @@ impl Log {
         }
     }
 
-    /// Ends it. The sums between the marks.
-    ///
-    /// # Errors
-    /// A sentence: the monitor refused it; a mark is missing.
+    /// Ends the log and returns the sums between the marks. Fails if the monitor refuses or a mark is missing.
     pub fn end_sums(&mut self, qmp: &mut Qmp) -> Result<Sums, EnvironmentError> {
         let sums = self.end_it(qmp)?.between.and_then(Between::end);
         sums.ok_or_else(|| unusable!("vm: the log of instructions does not hold the whole execution"))
@@ -130,7 +115,7 @@ impl Log {
     }
 }
 
-/// Has each instruction in a block of its own, or no longer.
+/// Turns single-instruction blocks on or off.
 fn step(qmp: &mut Qmp, how: &str) -> Result<(), EnvironmentError> {
     let mut said = String::new();
     for command in STEPS {
@@ -142,7 +127,7 @@ fn step(qmp: &mut Qmp, how: &str) -> Result<(), EnvironmentError> {
     Err(unusable!("vm: QEMU does not execute single instructions: {said}"))
 }
 
-/// A command that prints nothing where it was done.
+/// Executes a command that prints nothing on success.
 fn silent(qmp: &mut Qmp, line: &str) -> Result<(), EnvironmentError> {
     match qmp.human(line)? {
         said if said.is_empty() => Ok(()),
@@ -158,11 +143,11 @@ impl Drop for Log {
     }
 }
 
-/// Reads until it is over and the pipe is empty.
+/// Reads until the log is over and the pipe is empty.
 fn read(mut pipe: File, is_over: &AtomicBool, mut executed: Executed) -> io::Result<Executed> {
     let mut bytes = vec![0; 1 << 16];
     loop {
-        // Looked at first: what was written before is then read to its end.
+        // Loaded before reading, so that everything that was written before is still read.
         let is_last = is_over.load(Ordering::Relaxed);
         match pipe.read(&mut bytes) {
             Ok(0) => return Ok(executed),
@@ -178,15 +163,14 @@ fn read(mut pipe: File, is_over: &AtomicBool, mut executed: Executed) -> io::Res
     }
 }
 
-/// What a log says.
 #[derive(Debug, Default)]
 struct Executed {
     addresses: Vec<u64>,
     /// Whether there were more than [`MOST`].
     is_cut: bool,
-    /// A line that has not ended.
+    /// An incomplete line.
     line: Vec<u8>,
-    /// What is summed in the place of keeping addresses.
+    /// Sums, instead of the addresses.
     between: Option<Between>,
 }
 
@@ -198,7 +182,7 @@ impl Executed {
             if piece.ends_with(b"\n") {
                 let line = std::mem::take(&mut self.line);
                 self.add(&line);
-                // Its memory is used again.
+                // Reuses its memory.
                 self.line = line;
                 self.line.clear();
             }
@@ -213,7 +197,7 @@ impl Executed {
         match entry {
             Some(Entry::Executed(_)) if self.addresses.len() >= MOST => self.is_cut = true,
             Some(Entry::Executed(address)) => self.addresses.push(address),
-            // It was announced, and not executed.
+            // It was logged, but not executed.
             Some(Entry::Undone(address)) if self.addresses.last() == Some(&address) => {
                 self.addresses.pop();
             }
@@ -222,14 +206,14 @@ impl Executed {
     }
 }
 
-/// The sums between two marks, each of which is one instruction of a program, the same, that is executed [`MARK`] times in a row.
+/// Sums between two marks. A mark is one instruction that is executed [`MARK`] times in a row; both marks are the same one.
 #[derive(Debug, Default)]
 struct Between {
-    /// It was announced, and may be taken back.
+    /// It was logged, and may still be undone.
     announced: Option<u64>,
-    /// The last that was executed, and how often in a row.
+    /// The last executed address, and how often in a row.
     last: (u64, u64),
-    /// The address of the mark, once it was there.
+    /// Address of the mark, once it was seen.
     mark: Option<u64>,
     sums: Sums,
     is_over: bool,
@@ -271,7 +255,7 @@ impl Between {
             let side = if is_kernel(address) { &mut self.sums.kernel } else { &mut self.sums.user };
             *side += 1;
         }
-        // Code that is made while it is executed has any number of addresses.
+        // Code that is generated at run time can have any number of addresses.
         if self.sums.addresses.len() < MOST_ADDRESSES || self.sums.addresses.contains_key(&address) {
             self.sums.addresses.entry(address).or_default()[usize::from(is_repeated)] += 1;
         }
@@ -294,7 +278,7 @@ impl Between {
         }
     }
 
-    /// None where a mark is missing.
+    /// `None` if a mark is missing.
     fn end(mut self) -> Option<Sums> {
         if let Some(last) = self.announced.take() {
             self.executed(last);
@@ -303,18 +287,18 @@ impl Between {
     }
 }
 
-/// A line of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Entry {
     /// The block at this address is executed.
     Executed(u64),
-    /// The block at this address, which was announced, was left before its first instruction, to be executed again.
+    /// The block at this address was logged, but left before its first instruction, to be executed again.
     Undone(u64),
 }
 
 impl Entry {
-    /// None of another line. `    7: v=0e e=0006 i=0 cpl=3 IP=0033:address pc=address SP=…` of an exception; `Trace 0: 0x7f3a… [cs_base/address/flags/cflags] symbol`;
-    /// `Stopped execution of TB chain before 0x7f3a… [address] symbol`; `cpu_io_recompile: rewound execution of TB to address`.
+    /// Parses an exception, `    7: v=0e e=0006 i=0 cpl=3 IP=0033:address pc=address SP=…`; `Trace 0: 0x7f3a…
+    /// [cs_base/address/flags/cflags] symbol`; `Stopped execution of TB chain before 0x7f3a… [address] symbol`; or
+    /// `cpu_io_recompile: rewound execution of TB to address`. `None` for other lines.
     fn parse(line: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(line).ok()?;
         let bracket = || line.split_once('[')?.1.split_once(']').map(|(inside, _)| inside);
@@ -358,7 +342,7 @@ mod tests {
         13: v=06 e=0000 i=0 cpl=3 IP=0033:00007f4ee2a31006 pc=00007f4ee2a31006 SP=002b:00007ffc env->regs[R_EAX]=0\n\
         Trace 0: 0x7f3a2c0b1d40 [0000000000000000/00007f4ee2a31008/0040c0b3/ff021201] \n   \
         14: v=80 e=0000 i=1 cpl=3 IP=0033:00007f4ee2a31008 pc=00007f4ee2a31008 SP=002b:00007ffc\n";
-    /// What was executed of it.
+    /// The addresses that it executed.
     const EXECUTED: [u64; 4] = [0x7f4e_e2a3_1000, 0xffff_ffff_81c0_0000, 0x7f4e_e2a3_1006, 0x7f4e_e2a3_1008];
 
     fn addresses(log: &[u8], piece: usize) -> Vec<u64> {
@@ -408,7 +392,7 @@ mod tests {
         let between = [
             Entry::Executed(USER + 8),
             Entry::Executed(KERNEL),
-            // A fault takes it back, and it is executed again.
+            // A fault undoes it, and it is executed again.
             Entry::Executed(USER + 16),
             Entry::Undone(USER + 16),
             Entry::Executed(KERNEL + 4),
@@ -453,7 +437,7 @@ mod tests {
         let lines: Vec<_> = folded.iter().map(|(stack, number)| (stack.as_str(), *number)).collect();
         let user = lines[0].1;
         assert_eq!(lines[1..], [("user space;entry", 2), ("user space;entry;copy", 1)]);
-        // The program's own, and the mark behind it.
+        // The program's own, and the mark after it.
         assert!((1..=3).contains(&user), "{user}");
     }
 

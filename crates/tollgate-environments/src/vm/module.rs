@@ -1,7 +1,8 @@
-//! The kernel module of `traps/invalid-opcode{by=module-…}`, built for a guest's kernel with make(1) and that kernel's headers.
+//! The kernel module of `traps/invalid-opcode{by=module-…}`, built for a guest's kernel with make(1) and that kernel's
+//! headers.
 //!
-//! Its source is `module/tollgate_emulate.c`. `headers` finds the headers, also in packages that were unpacked apart; `tree` lays links to
-//! them where their Makefiles find each other; `make` runs the build.
+//! Its source is `module/tollgate_emulate.c`. `headers` finds the headers, even in packages that were unpacked separately;
+//! `tree` makes links so that their Makefiles find each other; `make` runs the build.
 
 use std::fs;
 use std::path::Path;
@@ -20,19 +21,16 @@ mod tree;
 
 use headers::{Headers, Roots};
 
-/// The module's source.
 const SOURCE: &str = include_str!("module/tollgate_emulate.c");
-/// What kbuild is told (Documentation/kbuild/modules.rst). Debugging data would be ten times the module.
+/// Input of kbuild (Documentation/kbuild/modules.rst). Debugging information would be ten times the module's size.
 const KBUILD: &str = "obj-m := tollgate_emulate.o\nccflags-y := -g0\n";
-/// The module's name, which is its source's.
+/// Name of the module and its source.
 const NAME: &str = "tollgate_emulate";
-/// The most that is read of the built module. It has about 100 KiB.
+/// Limit for reading the built module, which has about 100 KiB.
 const MOST_BYTES: u64 = 8 << 20;
 
-/// Builds the module for the kernel of this image, whose name is `release`, in the directory `private`, which is the caller's to remove.
-///
-/// # Errors
-/// A sentence: which header package, program or line of the source stands in the way; or that `stop` said so.
+/// Builds the module for the kernel in this image, with release `release`, in the directory `private`, which the caller
+/// removes. An error names the header package, program or line of the source that is the obstacle.
 pub(crate) fn build(
     kernel_image: &Path,
     release: &str,
@@ -64,8 +62,8 @@ pub(crate) fn build(
     Ok(bytes)
 }
 
-/// The compiler that the kernel was built with, where it is here, else any: a module by another version of it works where the kernel's
-/// options do.
+/// The compiler that built the kernel if it is installed, or else any version of it: a module by another version works if the
+/// kernel's options do.
 fn compiler(headers: &Headers) -> Result<std::path::PathBuf, EnvironmentError> {
     let named = headers.compiler();
     let others: &[&str] = if named.starts_with("clang") { &["clang"] } else { &["gcc", "cc"] };
@@ -73,7 +71,7 @@ fn compiler(headers: &Headers) -> Result<std::path::PathBuf, EnvironmentError> {
     found.ok_or_else(|| unusable!("{} is missing (package {})", excerpt(&named), excerpt(&named)))
 }
 
-/// Whether the kernel of this release takes the module: its first word of vermagic (include/linux/vermagic.h) is the release.
+/// Checks that a kernel of this release accepts the module: its vermagic begins with the release (include/linux/vermagic.h).
 fn is_for(module: &[u8], release: &str) -> Result<(), EnvironmentError> {
     const KEY: &[u8] = b"vermagic=";
     let at = module.windows(KEY.len()).position(|window| window == KEY);

@@ -1,4 +1,4 @@
-//! The modules that a guest needs, with those that they need, in the order in which they are to be loaded.
+//! The modules that a guest needs, with their dependencies, in the order of loading.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,39 +8,36 @@ use tollgate_os::paths::read_regular;
 
 use super::kernel::Kernel;
 
-/// Files that a tree of modules has, at most.
+/// Limit of files in a module tree.
 const MOST_FILES: usize = 1 << 16;
-/// Directories below one another.
+/// Limit of nested directories.
 const DEEPEST: usize = 16;
-/// Bytes of the list of what is built in; a distribution's has 20 KiB.
+/// Limit in bytes of the list of built-in modules; a distribution's has 20 KiB.
 const MOST_LIST: u64 = 4 << 20;
-/// Bytes of a module: debug information is not in it.
+/// Limit in bytes of a module, which has no debugging information.
 const MOST_BYTES: u64 = 64 << 20;
-/// Modules that one of them needs, and they, and so on.
+/// Limit of a module's direct and indirect dependencies.
 const MOST_NEEDED: usize = 256;
 
-/// The kernel's modules that were found, by their names, and what is built in.
+/// The kernel's modules, by name, and what is built in.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Modules {
     files: BTreeMap<String, PathBuf>,
     built_in: BTreeSet<String>,
-    /// In the order in which they are to be loaded.
+    /// In the order of loading.
     chosen: Vec<String>,
 }
 
-/// How the kernel has something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Has {
-    /// Built in, as far as its list says.
+    /// Built in, according to its list.
     BuiltIn,
-    /// As a module.
     Module,
-    /// Not at all.
     No,
 }
 
 impl Modules {
-    /// Those of a kernel; none are chosen yet.
+    /// Reads the modules of a kernel; none are chosen yet.
     pub fn read(kernel: &Kernel) -> Self {
         let Some(directory) = kernel.modules() else { return Self::default() };
         let mut files = BTreeMap::new();
@@ -51,7 +48,6 @@ impl Modules {
         Self { files, built_in, chosen: Vec::new() }
     }
 
-    /// Whether the kernel has this module.
     pub fn has(&self, name: &str) -> Has {
         match (self.files.contains_key(name), self.built_in.contains(name)) {
             (true, _) => Has::Module,
@@ -60,15 +56,13 @@ impl Modules {
         }
     }
 
-    /// Chooses a module and all that it needs, where it is one.
-    ///
-    /// # Errors
-    /// A sentence: a file is no module, or one that it needs is not there.
+    /// Chooses a module and its dependencies, unless it is built in. Fails if a file is not a module or a dependency is
+    /// missing.
     pub fn choose(&mut self, wanted: &str) -> Result<(), String> {
         self.choose_for(wanted, &mut Vec::new())
     }
 
-    /// `above` are those that need it.
+    /// `above` are the modules that depend on it.
     fn choose_for(&mut self, wanted: &str, above: &mut Vec<String>) -> Result<(), String> {
         if self.chosen.iter().any(|chosen| chosen == wanted) || self.has(wanted) == Has::BuiltIn {
             return Ok(());
@@ -89,19 +83,19 @@ impl Modules {
         Ok(())
     }
 
-    /// The bytes of a module, chosen or not; none of one that is built in.
+    /// The bytes of a module, chosen or not; empty if it is built in.
     pub fn bytes(&self, name: &str) -> io::Result<Vec<u8>> {
         self.files.get(name).map_or_else(|| Ok(Vec::new()), |file| read(file))
     }
 
-    /// The chosen ones, with names whose order is the order of loading.
+    /// The chosen modules, with names that sort in the order of loading.
     pub fn files(&self) -> io::Result<Vec<(String, Vec<u8>)>> {
         let read = |(at, name): (usize, &String)| Ok((format!("{at:03}-{name}.ko"), self.bytes(name)?));
         self.chosen.iter().enumerate().map(read).collect()
     }
 }
 
-/// The name of a module's file, as `depends=` has it.
+/// Name of a module's file, as `depends=` writes it.
 fn name(file: &Path) -> Option<String> {
     let name = file.file_name()?.to_str()?;
     let (name, rest) = name.split_once(".ko")?;
@@ -124,8 +118,8 @@ fn read(file: &Path) -> io::Result<Vec<u8>> {
     Ok(read_regular(file, MOST_BYTES)?)
 }
 
-/// The modules that one needs: `depends=` in its section .modinfo, a list of texts that end in a zero. The text is looked for in the whole
-/// file: no other section of a module has it between zeroes.
+/// Direct dependencies of a module: `depends=` in its section .modinfo, a list of NUL-terminated strings. The whole file is
+/// searched, since no other section of a module has this string between NUL bytes.
 fn needs(file: &Path) -> Result<Vec<String>, String> {
     let bytes = read(file).map_err(crate::error::plainly)?;
     if !bytes.starts_with(b"\x7fELF") {

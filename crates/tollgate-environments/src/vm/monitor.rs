@@ -1,4 +1,4 @@
-//! The monitor of a running guest, as this process reaches it: its commands, and its log of executed instructions.
+//! This process's connection to the monitor of a running guest: its commands, and its log of executed instructions.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -13,14 +13,14 @@ use super::log::Log;
 use super::qmp::Qmp;
 use crate::error::{EnvironmentError, unusable};
 
-/// A monitor's end of what joins it to this process: the socket of its protocol, and the pipe of its log.
+/// The monitor's end of the connection: the socket of its protocol, and the pipe of its log.
 pub(super) struct Ends {
     pub socket: File,
     pub log: File,
 }
 
 impl Ends {
-    /// What the monitor is told of them.
+    /// QEMU's arguments for them.
     pub fn arguments(&self) -> [String; 4] {
         let socket = self.socket.as_raw_fd();
         ["-chardev", &format!("socket,id=monitor,fd={socket}"), "-mon", "chardev=monitor,mode=control"]
@@ -35,10 +35,7 @@ pub(super) struct Monitor {
 }
 
 impl Monitor {
-    /// Both ends, for a monitor that inherits its files.
-    ///
-    /// # Errors
-    /// Those of socketpair(2) and pipe(2).
+    /// Makes both ends, for a monitor that inherits its files.
     pub fn new() -> io::Result<(Self, Ends)> {
         let (own, theirs) = UnixStream::pair()?;
         let (log, to) = Log::new()?;
@@ -47,10 +44,10 @@ impl Monitor {
     }
 }
 
-/// The monitor of the guest that runs, if one does.
+/// The monitor of the running guest, if there is one.
 pub(super) type Monitored = Rc<RefCell<Option<Monitor>>>;
 
-/// The log of the instructions that a guest executes. It is that of the guest that was started last.
+/// The log of the instructions that the last started guest executes.
 pub(super) struct GuestLog(pub Monitored);
 
 impl GuestLog {

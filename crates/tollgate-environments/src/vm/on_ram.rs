@@ -1,5 +1,5 @@
-//! `on=ram`: what a guest takes to make a file system on a block device in its memory, as `--on ram` does on the host: modprobe(8) with
-//! the module brd in a tree of modules, or the module loop; mkfs(8), and the file system's own module.
+//! `on=ram`: what a guest needs to make a file system on a block device in its memory, as `--on ram` does on the host:
+//! modprobe(8) with the module brd in a module tree, or the module loop; mkfs(8), and the file system's own module.
 
 use std::fs;
 use std::io;
@@ -13,18 +13,16 @@ use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::ram::{Driver, OnRam};
 
-/// The files of the guest, by their paths there, and those of the host that they are read from.
+/// Files that the guest gets from the host.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     pub programs: Vec<PathBuf>,
-    /// Plain files, by their paths from the root of the guest.
+    /// Plain files: paths in the guest, from the root, and on the host.
     pub plain: Vec<(String, PathBuf)>,
 }
 
-/// Finds everything, and chooses the modules of the file system. `private` is a directory of this environment alone.
-///
-/// # Errors
-/// A sentence: what is missing, with its package; the kernel has neither the module nor the file system.
+/// Finds all files, and chooses the modules of the file system. `private` is a directory of this environment alone. An error
+/// says what is missing, with its package, or that the kernel has neither the module nor the file system.
 pub(super) fn prepare(
     on: &OnRam,
     kernel: &Kernel,
@@ -34,7 +32,7 @@ pub(super) fn prepare(
 ) -> Result<Files, EnvironmentError> {
     let OnRam { driver, file_system } = on;
     let missing = |name: &str| unusable!("vm: on=ram: {kernel} has no module {name}");
-    // The guest loads it with parameters, when it makes the device.
+    // The guest loads it with parameters when it makes the device.
     let loaded = (*driver != Driver::Loop).then_some(Driver::Brd.name());
     if let Some(name) = loaded
         && modules.has(name) != Has::Module
@@ -58,7 +56,7 @@ pub(super) fn prepare(
     Ok(Files { programs, plain })
 }
 
-/// A tree of modules with this one alone, and the index that modprobe(8) looks it up in, by depmod(8).
+/// Makes a module tree with this module alone, and with the index of depmod(8) that modprobe(8) uses.
 fn tree(
     name: &str,
     kernel: &Kernel,
@@ -76,7 +74,7 @@ fn tree(
         fs::create_dir_all(directory.join("kernel"))?;
         let bytes = modules.bytes(name)?;
         fs::write(directory.join("kernel").join(format!("{name}.ko")), bytes)?;
-        // depmod(8) warns where these are missing.
+        // depmod(8) warns if these are missing.
         fs::write(directory.join("modules.order"), format!("kernel/{name}.ko\n"))?;
         fs::write(directory.join("modules.builtin"), "")
     };

@@ -1,7 +1,8 @@
-//! Keeps the threads of a guest's monitor apart: each virtual processor on the host's processor of the same number, so that the host's
-//! measured processor and the guest's are one, and all other threads where nothing is measured.
+//! Keeps the threads of a guest's monitor apart. Each virtual processor runs on the host's processor of the same number, so
+//! that host and guest measure on the same one. All other threads run where nothing is measured.
 //!
-//! QEMU names its threads with `-name debug-threads=on` (qemu-options.hx): that of a virtual processor is `CPU 0/KVM`, or `CPU 0/TCG`.
+//! QEMU names its threads with `-name debug-threads=on` (qemu-options.hx): a virtual processor's is `CPU 0/KVM`, or `CPU
+//! 0/TCG`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,23 +12,20 @@ use tollgate_os::affinity;
 
 use crate::error::plainly;
 
-/// The time in which the monitor makes the threads of its processors. Tests run on machines that are emulated themselves.
+/// Time for the monitor to start the threads of its processors. Tests also run on emulated machines.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 5 });
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A thread of the monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Thread {
     id: i32,
-    /// The number of its virtual processor, of a thread that runs one.
+    /// Number of the virtual processor that it runs, if any.
     cpu: Option<usize>,
 }
 
-/// Pins the threads of a monitor with so many virtual processors. It may use the `allowed` processors. The processor of each virtual
-/// one; None where it may use any, since the host has none of its number.
-///
-/// # Errors
-/// A clause: its threads are not there, or may not be pinned.
+/// Pins the threads of a monitor with `cpus` virtual processors to `allowed` processors. Returns the processor of each
+/// virtual one; `None` if it may use any, because the host has none of its number. An error is a clause: the threads are
+/// missing or may not be pinned.
 pub(super) fn pin(monitor: i32, cpus: usize, allowed: &[usize]) -> Result<Vec<Option<usize>>, String> {
     let places: Vec<Option<usize>> = (0..cpus).map(|cpu| allowed.contains(&cpu).then_some(cpu)).collect();
     let elsewhere = elsewhere(allowed, &places);
@@ -39,7 +37,7 @@ pub(super) fn pin(monitor: i32, cpus: usize, allowed: &[usize]) -> Result<Vec<Op
             None => affinity::pin(thread.id, &elsewhere),
         };
         match pinned {
-            // A thread that serves one request has ended by now.
+            // A thread that served one request has ended by now.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
             pinned => pinned.map_err(|error| format!("sched_setaffinity(2): {}", plainly(error)))?,
         }
@@ -47,14 +45,14 @@ pub(super) fn pin(monitor: i32, cpus: usize, allowed: &[usize]) -> Result<Vec<Op
     Ok(places)
 }
 
-/// Where the other threads run: not on the last virtual processor's, which is the one that is measured.
+/// Processors for the other threads: not the last virtual processor's, which measures.
 fn elsewhere(allowed: &[usize], places: &[Option<usize>]) -> Vec<usize> {
     let measured = places.iter().rev().find_map(|place| *place);
     let others: Vec<usize> = allowed.iter().copied().filter(|cpu| Some(*cpu) != measured).collect();
     if others.is_empty() { allowed.to_vec() } else { others }
 }
 
-/// All threads, when all virtual processors have theirs.
+/// All threads, once every virtual processor has one.
 fn threads(monitor: i32, cpus: usize) -> Result<Vec<Thread>, String> {
     let until = Instant::now() + PATIENCE;
     loop {

@@ -1,5 +1,6 @@
-//! The guest's side of the files that commands need: `/init` makes what the list of [`super::tree`] has beside the archive, and gives all of
-//! it owners, modes and times. Then it executes the commands, before anything of the guest speaks with the host.
+//! The guest's side of the files that commands need: `/init` makes what the list of [`super::tree`] has in addition to the
+//! archive, and sets all owners, modes and times. Then it executes the commands, before any part of the guest contacts the
+//! host.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -13,15 +14,12 @@ use tollgate_engine::versus::counted::{self, Rounds};
 
 use super::layout::{A_DIRECTORY, A_FILE, A_LINK, A_SHELL, TREE};
 
-/// Whether there are commands.
+/// Returns whether there are commands.
 pub(super) fn is_there() -> bool {
     Path::new(counted::ORDERS).exists()
 }
 
-/// Makes the files, executes the commands, and keeps what came of each.
-///
-/// # Errors
-/// A sentence.
+/// Makes the files, executes the commands, and stores their results.
 pub(super) fn execute() -> Result<(), String> {
     let list = fs::read(Path::new("/").join(TREE)).map_err(|error| format!("/{TREE}: {error}"))?;
     plant(&list)?;
@@ -30,7 +28,7 @@ pub(super) fn execute() -> Result<(), String> {
         serde_json::from_slice(&orders).map_err(|error| format!("{}: {error}", counted::ORDERS))?;
     let mut found = Vec::new();
     counted::execute_all(&rounds, &mut |execution| {
-        // A vector takes every byte.
+        // Writing to a vector cannot fail.
         let _ = serde_json::to_writer(&mut found, execution);
         found.push(b'\n');
     });
@@ -38,13 +36,13 @@ pub(super) fn execute() -> Result<(), String> {
     kept.map_err(|error| format!("{}: {error}", counted::FOUND))
 }
 
-/// Makes what is not there yet, then sets what making changes.
+/// Makes what does not exist yet, then sets what making it changed.
 fn plant(list: &[u8]) -> Result<(), String> {
     let all: Vec<Planted> = Planted::all(list).collect();
     for one in &all {
         one.make().map_err(|error| format!("{}: {error}", one.path.display()))?;
     }
-    // Those of a directory change when something is made in it.
+    // Making an entry changes its directory's attributes.
     all.iter().for_each(Planted::settle);
     Ok(())
 }
@@ -83,7 +81,7 @@ impl<'a> Planted<'a> {
         match self.kind {
             A_DIRECTORY => fs::create_dir_all(self.path),
             A_LINK => {
-                // An empty directory of the guest's own, such as /lib, is a link on many systems.
+                // An empty directory in the guest, such as /lib, is a link on many systems.
                 let _ = fs::remove_dir(self.path.join("modules"));
                 let _ = fs::remove_dir(self.path);
                 match symlink(self.to, self.path) {
@@ -97,7 +95,7 @@ impl<'a> Planted<'a> {
         }
     }
 
-    /// What a file system refuses stays as it is.
+    /// Sets what the file system allows.
     fn settle(&self) {
         let (user, group) = (rustix::fs::Uid::from_raw(self.user), rustix::fs::Gid::from_raw(self.group));
         let _ = chownat(CWD, self.path, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW);

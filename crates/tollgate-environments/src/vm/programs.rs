@@ -1,4 +1,4 @@
-//! Programs of the host for a guest, with the libraries that they need: those that the program's own loader lists.
+//! Programs of the host for a guest, with the libraries that the program's own loader lists.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,17 +7,15 @@ use std::path::{Path, PathBuf};
 use crate::commands;
 use crate::error::{EnvironmentError, plainly, unusable};
 
-/// Bytes of a program that are read for its headers; the name of its loader stands in the first page, as linkers make it.
+/// Bytes of a program that are read for its headers; linkers put the loader's name in the first page.
 const MOST_HEADERS: u64 = 1 << 20;
-/// Files of one program: no administrator's program has so many libraries.
+/// Limit of files of one program: no administrator's program has so many libraries.
 const MOST_FILES: usize = 256;
-/// `PT_INTERP` of elf(5).
+/// `PT_INTERP` in elf(5).
 const INTERP: u32 = 3;
 
-/// The files of a program: itself, its loader and its libraries, by their paths on the host, which they keep in the guest.
-///
-/// # Errors
-/// A sentence: it is not installed, with the Debian package that has it; its libraries cannot be found.
+/// The files of a program: itself, its loader and its libraries, by their paths, which are the same on the host and in the
+/// guest. Fails if the program is not installed (naming its Debian package) or its libraries cannot be found.
 pub(super) fn files(
     name: &str,
     package: &str,
@@ -45,7 +43,7 @@ pub(super) fn files(
     Ok(all)
 }
 
-/// The loader that a program names; None of one without, or of what is no program for x86-64.
+/// The loader that a program names; `None` if it names none, or is not an x86-64 program.
 pub(super) fn loader(head: &[u8]) -> Option<PathBuf> {
     const CLASS_64: &[u8] = b"\x7fELF\x02\x01";
     if !head.starts_with(CLASS_64) {
@@ -67,7 +65,7 @@ pub(super) fn loader(head: &[u8]) -> Option<PathBuf> {
     name.is_absolute().then(|| name.to_owned())
 }
 
-/// The paths in what a loader lists: `libc.so.6 => /lib/libc.so.6 (0x7f…)`, `/lib/libc.so.6 (0x7f…)`.
+/// Parses the paths that a loader lists: `libc.so.6 => /lib/libc.so.6 (0x7f…)`, `/lib/libc.so.6 (0x7f…)`.
 fn libraries(said: &str) -> Result<Vec<PathBuf>, String> {
     let mut all = Vec::new();
     for line in said.lines() {
@@ -117,7 +115,7 @@ mod tests {
             let _ = loader(&head);
             head.truncate(0x20);
             head.resize(0x20, 0);
-            // A table that begins where these bytes are.
+            // A table that begins at these bytes.
             head.extend(0x40_u64.to_le_bytes());
             head.resize(0x36, 0);
             head.extend([0x38, 0, 2, 0]);

@@ -1,4 +1,4 @@
-//! QEMU: how it is found, the machine that it shows, and its arguments.
+//! QEMU: how it is found, the machine that it emulates, and its arguments.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -17,22 +17,21 @@ use crate::error::{EnvironmentError, unusable};
 
 pub(super) const PROGRAM: &str = "qemu-system-x86_64";
 const PACKAGE: &str = "qemu-system-x86";
-/// A guest's memory, where nothing is asked for: the program and its modules take a twentieth of it.
+/// A guest's default memory; the program and its modules take a twentieth of it.
 const MEMORY: u64 = 512 << 20;
-/// The processor that the translator shows: one that Linux knows to need its mitigations, and whose features the translator has but for
-/// some that it leaves out (`check=off`). RDRAND and RDSEED would give the guest other random numbers at each boot.
+/// The processor that the translator emulates: one that Linux knows to need its mitigations, and most of whose features the
+/// translator supports (`check=off`). RDRAND and RDSEED would give the guest other random numbers at each boot.
 const TRANSLATED: &str = "Skylake-Client,check=off,-rdrand,-rdseed";
-/// What the kernel is told where instructions are counted: it lies where it is linked, its processes where they always do, and its random
-/// numbers come from what `/init` seeds (Documentation/admin-guide/kernel-parameters.txt).
+/// Kernel arguments if instructions are counted: kernel and processes have fixed addresses, and random numbers come only from
+/// the seed of `/init` (Documentation/admin-guide/kernel-parameters.txt).
 const SAME_AT_EACH_BOOT: &str = " nokaslr norandmaps random.trust_cpu=off random.trust_bootloader=off";
 
-/// The program.
 #[derive(Debug, Clone)]
 pub(super) struct Qemu {
     pub program: PathBuf,
 }
 
-/// How the agent speaks.
+/// How the agent communicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Channel {
     /// A port of virtio-console.
@@ -44,9 +43,9 @@ pub(super) enum Channel {
 /// Where a guest's messages go.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Messages<'a> {
-    /// The kernel's and those of `/init` to a pipe: its write end, which QEMU inherits.
+    /// Those of the kernel and `/init` go to a pipe: its write end, which QEMU inherits.
     Kept(&'a File),
-    /// To two pipes, and those of the firmware to another one.
+    /// Those of the kernel and `/init` go to two pipes, and the firmware's to a third.
     Followed { kept: &'a File, console: &'a File, firmware: &'a File },
 }
 
@@ -56,7 +55,7 @@ pub(super) struct Machine {
     accel: Accel,
     /// Whether its start is timed by the host's clock.
     is_timed: bool,
-    /// The rate of the time stamp counter that a translated guest sees, where it is the host's and known, in kHz.
+    /// Rate in kHz of the time stamp counter that a translated guest sees, if it is the host's and known.
     tsc_khz: Option<u64>,
     vmm: Vmm,
     pub cpus: u32,
@@ -67,14 +66,12 @@ pub(super) struct Machine {
 }
 
 impl Qemu {
-    /// Looks for it along PATH.
     pub fn find() -> Result<Self, EnvironmentError> {
         let program = commands::find(PROGRAM)
             .ok_or_else(|| unusable!("vm: {PROGRAM} is not installed (Debian package {PACKAGE})"))?;
         Ok(Self { program })
     }
 
-    /// Its version, as it says it itself.
     pub fn version(&self, stop: &dyn Fn() -> bool) -> Result<String, EnvironmentError> {
         commands::run(&self.program, &["--version"], stop)
     }
@@ -120,21 +117,21 @@ impl Messages<'_> {
 }
 
 impl Channel {
-    /// The best that the kernel has.
+    /// Chooses the best channel that the kernel supports.
     pub fn choose(modules: &Modules, vmm: Vmm) -> Result<Self, EnvironmentError> {
         let bus = if vmm == Vmm::Microvm { "virtio_mmio" } else { "virtio_pci" };
         let has = |name| modules.has(name) != Has::No;
         match (has("virtio_console") && has(bus), vmm) {
             (true, _) => Ok(Self::Port),
             (false, Vmm::Qemu) => Ok(Self::Line),
-            // It has one serial line, which has the kernel's messages.
+            // microvm has one serial line, which has the kernel's messages.
             (false, Vmm::Microvm) => Err(unusable!(
                 "vm: vmm=microvm needs the kernel's modules virtio_console and {bus}, and it has not both"
             )),
         }
     }
 
-    /// The modules that it takes.
+    /// The modules that it needs.
     pub fn modules(self, vmm: Vmm) -> &'static [&'static str] {
         match (self, vmm) {
             (Self::Port, Vmm::Qemu) => &["virtio_pci", "virtio_console"],
@@ -143,7 +140,7 @@ impl Channel {
         }
     }
 
-    /// For the guest's side.
+    /// Its name for the guest's side.
     pub fn name(self) -> &'static str {
         match self {
             Self::Port => PORT,
@@ -169,40 +166,37 @@ impl Machine {
         }
     }
 
-    /// Whether instructions are counted. Under the translator nothing else can be measured.
+    /// Returns whether instructions are counted. Under the translator, nothing else can be measured.
     pub fn is_counting(&self) -> bool {
         self.is_translated() && !self.is_timed
     }
 
-    /// Whether QEMU's translator executes it.
+    /// Returns whether QEMU's translator executes it.
     pub fn is_translated(&self) -> bool {
         self.accel == Accel::Tcg
     }
 
-    /// What QEMU shows.
     pub fn vmm(&self) -> Vmm {
         self.vmm
     }
 
-    /// What executes its code.
     pub fn accel(&self) -> Accel {
         self.accel
     }
 
-    /// The same with the host's clock in place of counted instructions. Its kernel and its `/init` show when they begin.
+    /// This machine with the host's clock instead of counted instructions. Its kernel and its `/init` report when they begin.
     pub fn timed(&self) -> Self {
-        // Without counted instructions the translator passes the host's counter on (`cpu_get_ticks` of QEMU). On a busy host the kernel
-        // fails to calibrate it against the PIT, and the machine type microvm has no other timer that it could go by.
+        // Without counted instructions, the translator passes the host's counter through (QEMU's `cpu_get_ticks`). On a busy
+        // host, the kernel fails to calibrate it against the PIT, and the machine type microvm has no other timer to
+        // calibrate with.
         let hz = Clock::tsc().ok().map(|(clock, _)| clock.hz()).filter(|_| self.is_translated());
         Self { is_timed: true, tsc_khz: hz.map(|hz| hz / 1000), ..self.clone() }
     }
 
-    /// Has it so much memory that an archive with these bytes and what it is unpacked to have room, each in half of it at most.
-    ///
-    /// # Errors
-    /// A sentence: less was asked for.
+    /// Gives it enough memory for an archive of this size and its unpacked contents, each in at most half of the memory.
+    /// Fails if the name asks for less.
     pub fn hold(&mut self, bytes: u64) -> Result<(), EnvironmentError> {
-        /// Of the kernel, of this program, and of what commands use.
+        /// For the kernel, this program, and what commands use.
         const BESIDE: u64 = 256 << 20;
         const STEP: u64 = 256 << 20;
         let needed = (2 * bytes + BESIDE).next_multiple_of(STEP);
@@ -217,14 +211,14 @@ impl Machine {
         Ok(())
     }
 
-    /// All arguments but the kernel, its command line, the initramfs and the console's file.
+    /// All arguments except for the kernel, its command line, the initramfs and the console's file.
     fn arguments(&self) -> Vec<String> {
         let mut arguments = vec!["-accel".to_owned(), self.accel.to_string()];
         let mut add = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
         add(&["-cpu", if self.accel == Accel::Kvm { "host" } else { TRANSLATED }]);
         if self.is_counting() {
-            // The clock goes a nanosecond an instruction, and does not wait for the host's while the guest is idle. The guest's date
-            // is the same in each run.
+            // The clock advances one nanosecond per instruction, and does not wait for the host's while the guest is idle.
+            // The guest's date is the same in each run.
             add(&["-icount", "shift=0,sleep=off", "-rtc", "base=2020-01-01T00:00:00,clock=vm"]);
         }
         let bus = match self.vmm {
@@ -238,7 +232,7 @@ impl Machine {
             }
         };
         add(&["-m", &format!("{}M", self.memory >> 20), "-smp", &self.cpus.to_string()]);
-        // Its threads have names, by which they are pinned.
+        // Names its threads, which pinning needs.
         add(&["-name", "tollgate,debug-threads=on"]);
         add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
         add(&["-serial", "chardev:console", "-chardev", "stdio,id=agent,signal=off"]);
@@ -251,21 +245,20 @@ impl Machine {
         arguments
     }
 
-    /// The kernel's command line.
     fn command_line(&self) -> String {
         let own = "console=ttyS0 panic=-1 reboot=t rdinit=/init quiet loglevel=4";
-        // The counter is the one clock, and QEMU's other timers are not asked whether it is right.
+        // The counter is the only clock; QEMU's other timers are not used to check it.
         let translated = if self.is_translated() { " tsc=reliable no_timer_check" } else { "" };
         let counting = match &self.append {
             _ if !self.is_counting() => "",
-            // Linux obeys nokaslr wherever it stands.
+            // Linux obeys nokaslr anywhere on the command line.
             Some(append) if append.split_whitespace().any(|word| word == "kaslr") => {
                 SAME_AT_EACH_BOOT.strip_prefix(" nokaslr").unwrap_or_default()
             }
             _ => SAME_AT_EACH_BOOT,
         };
-        // The setup code of the kernel says a word to an early console where it is to debug (arch/x86/boot/main.c), and `quiet` behind
-        // that silences the kernel again.
+        // The kernel's setup code prints a word to an early console if `debug` is set (arch/x86/boot/main.c), and a later
+        // `quiet` silences the kernel again.
         let timed = match self.is_timed {
             true => format!("earlyprintk=serial,ttyS0,115200 debug {MARKS}=1 "),
             false => String::new(),

@@ -1,4 +1,5 @@
-//! QEMU's machine protocol, on a socket that the monitor inherits: a line of JSON each way (QEMU, docs/interop/qmp-spec.txt).
+//! The QEMU machine protocol, on a socket that the monitor inherits: a line of JSON each way (QEMU,
+//! docs/interop/qmp-spec.txt).
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -9,37 +10,30 @@ use tollgate_model::text::excerpt;
 
 use crate::error::{EnvironmentError, plainly, unusable};
 
-/// The monitor answers within this time; a busy machine delays it.
+/// The monitor's answer may take this long on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The longest line, in bytes.
+/// Longest line in bytes.
 const MOST_LINE: usize = 1 << 20;
-/// Events that come before an answer, at most.
+/// Limit of events before an answer.
 const MOST_EVENTS: usize = 1 << 12;
 
-/// A connection to the monitor of a running guest. The first command greets it.
+/// A connection to the monitor of a running guest. The first command reads its greeting.
 pub(super) struct Qmp {
     stream: UnixStream,
-    /// Bytes that no line has taken.
+    /// Bytes after the last complete line.
     rest: Vec<u8>,
     is_greeted: bool,
 }
 
 impl Qmp {
-    /// Of this end of the socket.
-    ///
-    /// # Errors
-    /// Those of setsockopt(2).
     pub fn on(stream: UnixStream) -> io::Result<Self> {
-        // So that a wait looks at its end.
+        // Short, so that a wait notices the monitor's end.
         stream.set_read_timeout(Some(PATIENCE / 20))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         Ok(Self { stream, rest: Vec::new(), is_greeted: false })
     }
 
-    /// Executes a command, and returns what it returns.
-    ///
-    /// # Errors
-    /// A sentence: the monitor refused it, gave no answer, or has ended.
+    /// Executes a command and returns its result. Fails if the monitor refuses, does not answer, or has ended.
     pub fn execute(&mut self, command: &str, arguments: &Value) -> Result<Value, EnvironmentError> {
         if !self.is_greeted {
             let greeting = self.line()?;
@@ -52,10 +46,7 @@ impl Qmp {
         self.ask(command, arguments)
     }
 
-    /// Has the monitor for humans execute a line, and returns what it prints: nothing where the command is silent and was done.
-    ///
-    /// # Errors
-    /// As [`Self::execute`].
+    /// Has the human monitor execute a line, and returns what it prints: nothing if the command is silent and succeeded.
     pub fn human(&mut self, line: &str) -> Result<String, EnvironmentError> {
         let printed = self.execute("human-monitor-command", &json!({ "command-line": line }))?;
         Ok(printed.as_str().unwrap_or_default().trim().to_owned())
@@ -77,7 +68,6 @@ impl Qmp {
         Err(lost("it sends events only"))
     }
 
-    /// The next line.
     fn line(&mut self) -> Result<Value, EnvironmentError> {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -106,7 +96,7 @@ fn is_wait(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
-/// A monitor that has ended leaves a socket that takes no more, or that is reset.
+/// The socket of a monitor that has ended accepts no more data, or is reset.
 fn of_socket(error: &io::Error) -> EnvironmentError {
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => lost("it has ended"),

@@ -1,5 +1,3 @@
-//! What a guest's name asks for.
-
 use std::path::{Path, PathBuf};
 
 use tollgate_model::text::excerpt;
@@ -7,9 +5,8 @@ use tollgate_model::text::excerpt;
 use crate::pairs::{Changes, Key, words};
 use crate::ram::OnRam;
 
-/// Its keys.
 pub(crate) const KEYS: &[Key] = &[
-    // A guest has nothing but its kernel and its command line.
+    // A guest consists of only its kernel and its command line.
     Key::own("kernel", "FILE").changes(Changes::AnyFact),
     Key::own("append", "TEXT").plain().changes(Changes::AnyFact),
     Key::own("cpus", "N").plain().changes(Changes::Facts(&["cpu."])),
@@ -20,33 +17,30 @@ pub(crate) const KEYS: &[Key] = &[
     Key::one_of("on", &["ram", "brd", "loop"]).or("`ram:FS`"),
     Key::alone("exact"),
 ];
-/// More processors than these no machine of a monitor has.
+/// No machine of QEMU has more processors.
 const MOST_CPUS: u32 = 255;
-/// A guest unpacks the program and its modules, and works in what is left.
+/// A guest unpacks the program and its modules, and works in the rest.
 const LEAST_MEMORY: u64 = 128 << 20;
-/// More than this no processor addresses.
+/// No processor addresses more.
 const MOST_MEMORY: u64 = 1 << 46;
 
 /// `vm[:kernel=FILE][,append=TEXT][,cpus=N][,memory=SIZE][,accel=kvm|tcg][,vmm=qemu|microvm][,cache=none|writeback][,on=ram|brd|loop[:FS]][,exact]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Vm {
-    /// The kernel's file, a bzImage or a vmlinux; None for the machine's own, or the newest that is found.
+    /// A bzImage or a vmlinux; `None` for the machine's own, or the newest that is found.
     pub kernel: Option<PathBuf>,
-    /// What the kernel's command line has beside what the guest needs.
+    /// Added to the kernel's command line.
     pub append: Option<String>,
-    /// Virtual processors.
     pub cpus: Option<u32>,
-    /// Bytes of memory.
+    /// In bytes.
     pub memory: Option<u64>,
-    /// None for KVM where it executes ring 0 on the processor, else the translator.
+    /// `None` for KVM if it executes ring 0 on the processor, otherwise the translator.
     pub accel: Option<Accel>,
-    /// The monitor's machine.
     pub vmm: Vmm,
-    /// How the host caches the file of the guest's disk.
     pub cache: Option<Cache>,
-    /// The file system on a block device in its memory in which files are measured; None without such a device.
+    /// The file system on a block device in its memory in which files are measured; `None` without such a device.
     pub on: Option<OnRam>,
-    /// Whether the translator counts instructions also where KVM would work.
+    /// Whether the translator counts instructions even if KVM would work.
     pub exact: bool,
 }
 
@@ -60,7 +54,7 @@ words! {
 }
 
 words! {
-    /// The machine that QEMU shows.
+    /// The machine that QEMU emulates.
     Vmm:
     /// A PC with PCI and firmware.
     Qemu = "qemu",
@@ -77,7 +71,7 @@ words! {
     Writeback = "writeback"
 }
 
-// By hand: the macro's other types have none.
+// Not derived: the macro's other types have no default.
 #[allow(clippy::derivable_impls)]
 impl Default for Vmm {
     fn default() -> Self {
@@ -86,7 +80,7 @@ impl Default for Vmm {
 }
 
 impl Vm {
-    /// The same, where its keys go together.
+    /// Checks that its keys can be combined.
     pub fn checked(self) -> Result<Self, String> {
         match self.exact && self.accel == Some(Accel::Kvm) {
             true => {
@@ -96,7 +90,6 @@ impl Vm {
         }
     }
 
-    /// Takes the value of a key.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
             "exact" => self.exact = true,
@@ -120,7 +113,7 @@ impl Vm {
         Ok(())
     }
 
-    /// Its pairs of key and value, in their order.
+    /// Its pairs of key and value, in a fixed order.
     pub fn pairs(&self) -> Vec<String> {
         let of = |key: &str, value: Option<String>| value.map(|value| format!("{key}={value}"));
         [
@@ -140,7 +133,7 @@ impl Vm {
     }
 }
 
-/// `512M`, `2G`; whole MiB.
+/// Parses `512M` or `2G`, in whole MiB.
 fn memory(value: &str) -> Result<u64, String> {
     let wrong = || {
         format!(

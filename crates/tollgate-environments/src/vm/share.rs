@@ -1,7 +1,7 @@
-//! The host's programs in a guest: its /usr and what else of /bin, /sbin and /lib is a directory, read-only, by 9p over virtio. A guest
-//! that has a disk has them, so that workloads have their programs.
+//! The host's programs in a guest: its /usr, and those of /bin, /sbin and /lib that are directories, read-only, by 9p over
+//! virtio. A guest with a disk has them, so that workloads find their programs.
 //!
-//! virtiofs needs a process of the host's beside QEMU (virtiofsd), which is not started: a kernel without 9p has no such programs.
+//! virtiofs needs a host process next to QEMU (virtiofsd), which is not started: a guest kernel without 9p gets no programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,33 +9,30 @@ use std::path::{Path, PathBuf};
 use super::modules::{Has, Modules};
 use super::settings::Vmm;
 
-/// Where the host has programs and libraries. In most systems all but the first are symbolic links.
+/// Where the host has programs and libraries. On most systems, all but the first are symbolic links.
 const PLACES: [&str; 6] = ["usr", "bin", "sbin", "lib", "lib32", "lib64"];
-/// The transport's module needs 9pnet, the other netfs.
+/// The transport's module depends on 9pnet, the other on netfs.
 const MODULES: [&str; 2] = ["9pnet_virtio", "9p"];
 /// Links such as `cc`, which lead out of /usr (update-alternatives(1)).
 const ALTERNATIVES: &str = "etc/alternatives";
-/// Names of libraries, for those that are in no usual place (ld.so(8)).
+/// Names of libraries outside the usual directories (ld.so(8)).
 const CACHE: &str = "etc/ld.so.cache";
-/// Links of the alternatives, at most.
+/// Limit of alternatives.
 const MOST_LINKS: usize = 4096;
 
-/// Directories of the host that a guest has, and links.
+/// Directories of the host that a guest gets, and links.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Share {
-    /// By their paths from the root; the number of each is in its tag.
+    /// Paths from the root; the index of each is in its tag.
     directories: Vec<String>,
-    /// Paths from the root, and where they lead.
+    /// Paths from the root, and their targets.
     pub links: Vec<(String, PathBuf)>,
     /// Files that are copied.
     pub files: Vec<String>,
 }
 
 impl Share {
-    /// What this host has; chooses the modules.
-    ///
-    /// # Errors
-    /// A clause: the kernel has no 9p.
+    /// Finds what this host has, and chooses the modules. An error is a clause: the kernel has no 9p.
     pub fn prepare(modules: &mut Modules) -> Result<Self, String> {
         if let Some(missing) = MODULES.iter().find(|name| modules.has(name) == Has::No) {
             return Err(format!(
@@ -70,13 +67,13 @@ impl Share {
         made
     }
 
-    /// Whether the guest's own root file system has to leave this directory out.
+    /// Returns whether the guest's own root file system must leave out this directory.
     pub fn has(&self, directory: &str) -> bool {
         let first = directory.split('/').next().unwrap_or(directory);
         PLACES.contains(&first)
     }
 
-    /// For the guest's side: tags and directories, a line each.
+    /// Tags and directories for the guest's side, one per line.
     pub fn lines(&self) -> String {
         self.directories
             .iter()
@@ -85,12 +82,10 @@ impl Share {
             .collect()
     }
 
-    /// The directories, from the root.
     pub fn directories(&self) -> &[String] {
         &self.directories
     }
 
-    /// QEMU's arguments.
     pub fn arguments(&self, vmm: Vmm) -> Vec<String> {
         let device = if vmm == Vmm::Microvm { "virtio-9p-device" } else { "virtio-9p-pci" };
         let one = |(n, directory): (usize, &String)| {
@@ -107,7 +102,6 @@ impl Share {
         self.directories.iter().enumerate().flat_map(one).collect()
     }
 
-    /// A description.
     pub fn fact(&self) -> String {
         format!("/{} by 9p, read-only, cache=loose", self.directories.join(", /"))
     }

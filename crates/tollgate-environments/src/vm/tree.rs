@@ -1,7 +1,7 @@
-//! Files of the host that commands need in a guest: those that were opened with what is in them, others by their names, sizes and times.
+//! Files of the host that commands need in a guest: opened files with their contents, others by name, size and times.
 //!
-//! The contents go into the archive, by paths without links. Everything else is in a list that `/init` follows: directories, links, files
-//! that were looked at and not opened, and of all of them owners, modes and times.
+//! The contents go into the archive, under paths without links. Everything else is in a list for `/init`: directories, links,
+//! files that were looked at but not opened, and the owners, modes and times of all.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -19,26 +19,26 @@ use super::{layout, programs};
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 use crate::wanted::{Wanted, What};
 
-/// More bytes than these no guest takes.
+/// No guest accepts more bytes.
 const MOST_BYTES: u64 = 300 << 20;
-/// More files, directories and links than these no guest takes.
+/// No guest accepts more files, directories and links.
 const MOST_ENTRIES: usize = 100_000;
-/// Links on the way to a file (`MAXSYMLINKS` of include/linux/namei.h).
+/// Limit of links on the way to a file (`MAXSYMLINKS` in include/linux/namei.h).
 const MOST_LINKS: usize = 40;
-/// Bytes of a program that are read for the name of what loads or interprets it.
+/// Bytes of a program that are read for the name of its loader or interpreter.
 const MOST_HEAD: u64 = 1 << 20;
-/// What a guest has of its own.
+/// Paths that a guest has of its own.
 const OWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/tollgate", "/init"];
-/// The largest files that are named where there is too much.
+/// Number of the largest files that a message names if there is too much.
 const NAMED: usize = 3;
 
-/// What comes along, by paths from the root of which none leads over a link.
+/// What is copied, by paths from the root without links.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     entries: BTreeMap<PathBuf, Entry>,
     /// Files whose interpreters are not known yet.
     programs: Vec<PathBuf>,
-    /// A file that was made since is the command's own.
+    /// Files that are younger are the command's own output.
     since: Option<SystemTime>,
     bytes: u64,
 }
@@ -46,22 +46,20 @@ pub(super) struct Tree {
 #[derive(Debug)]
 struct Entry {
     about: Metadata,
-    /// Of a link.
+    /// Target, if it is a link.
     to: Option<PathBuf>,
-    /// Whether what is in it comes along.
+    /// Whether its contents are copied.
     has_content: bool,
-    /// Whether it is wanted itself, and not only on the way to something: the times of a directory such as /tmp are others each time.
+    /// Whether it was asked for, and is not only an ancestor: the times of a directory such as /tmp differ each time.
     is_named: bool,
 }
 
 impl Tree {
-    /// All that is wanted. A file that was made after `since` stays out, unless everything of its directory is wanted.
-    ///
-    /// # Errors
-    /// A sentence: it is too much; a directory cannot be read.
+    /// Reads all that is wanted. A file that was made after `since` is left out, unless everything in its directory is
+    /// wanted. Fails if it is too much or a directory cannot be read.
     pub fn read(wanted: &[Wanted], since: SystemTime) -> Result<Self, EnvironmentError> {
         let mut tree = Self { since: Some(since), ..Self::default() };
-        // Paths begin with them that programs have built in, such as /lib and /bin.
+        // Programs have paths built in that begin with these, such as /lib and /bin.
         let roots = fs::read_dir("/").into_iter().flatten().flatten();
         for link in roots.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink())) {
             tree.add(&link.path(), What::Presence)?;
@@ -78,7 +76,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Bytes of the contents.
+    /// Size of the contents in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -89,7 +87,7 @@ impl Tree {
         format!("{} in {files} files", bytes(self.bytes))
     }
 
-    /// Adds a path with all links and directories on the way. What is not there stays out.
+    /// Adds a path with all links and directories on the way. A missing path is skipped.
     fn add(&mut self, path: &Path, what: What) -> Result<(), EnvironmentError> {
         let mut place = PathBuf::from("/");
         let mut rest: Vec<PathBuf> = reversed(path);
@@ -148,7 +146,7 @@ impl Tree {
         Ok(())
     }
 
-    /// A directory above one that is wanted.
+    /// Adds a directory above one that is wanted.
     fn on_the_way(&mut self, place: &Path, about: Metadata) -> Result<(), EnvironmentError> {
         let is_named = self.entries.get(place).is_some_and(|entry| entry.is_named);
         self.insert(place, about, None)?;
@@ -158,7 +156,7 @@ impl Tree {
         Ok(())
     }
 
-    /// What of a directory comes along. No link is on the way to it.
+    /// Adds the wanted contents of a directory, whose path has no links.
     fn below(&mut self, place: &Path, what: What) -> Result<(), EnvironmentError> {
         let inner = match what {
             What::Names | What::Content => What::Presence,
@@ -171,7 +169,7 @@ impl Tree {
             for path in entries.flatten().map(|entry| entry.path()).filter(|path| !is_own(path)) {
                 let Ok(about) = fs::symlink_metadata(&path) else { continue };
                 if about.is_symlink() {
-                    // It comes along as it is; what it leads to, where that is wanted too.
+                    // The link itself is copied; its target only if that is wanted too.
                     let to = fs::read_link(&path).ok();
                     self.insert(&path, about, to)?;
                 } else if about.is_dir() {
@@ -226,16 +224,13 @@ impl Tree {
         with_content.map(|(path, entry)| (path.as_path(), entry.about.len()))
     }
 
-    /// Adds the contents and the list to an archive.
-    ///
-    /// # Errors
-    /// Those of reading a file; a name that is no text.
+    /// Adds the contents and the list to an archive. Fails if a file cannot be read or a name is not text.
     pub fn write(&self, made: &mut Initramfs) -> io::Result<()> {
         for (path, size) in self.contents() {
             let of_file =
                 |error: io::Error| io::Error::other(format!("{}: {}", path.display(), plainly(error)));
             let mut file = open_regular(path).map_err(io::Error::other)?;
-            // It may have grown since it was looked at, and only what was counted then has room.
+            // It may have grown since it was counted, and there is room only for what was counted.
             if file.metadata().map_err(of_file)?.len() > size {
                 return Err(of_file(io::Error::other(
                     "it grew while it was read; nothing else may write it",
@@ -257,7 +252,7 @@ impl Tree {
                 (_, _, true) => layout::A_FILE,
                 (_, _, false) => layout::A_SHELL,
             };
-            // The guest's only user is root, who must own what the user owns here: git and ssh ask for that.
+            // The guest's only user is root, who must own what the user owns here: git and ssh require that.
             let user = if about.uid() == own.0 { 0 } else { about.uid() };
             let group = if about.gid() == own.1 { 0 } else { about.gid() };
             let (mode, size) = (about.mode() & 0o7777, about.len());
@@ -273,7 +268,7 @@ impl Tree {
     }
 }
 
-/// Its components, the last one first; one of the root is a slash.
+/// Its components, the last one first; the root is a slash.
 fn reversed(path: &Path) -> Vec<PathBuf> {
     path.components().rev().map(|component| PathBuf::from(component.as_os_str())).collect()
 }
@@ -286,7 +281,7 @@ fn is_own(place: &Path) -> bool {
     OWN.iter().any(|own| place == Path::new(own))
 }
 
-/// What the kernel loads beside a program: its loader, or the interpreter of a script.
+/// What the kernel loads with a program: its loader, or the interpreter of a script.
 fn interpreter(program: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
     open_regular(program).ok()?.take(MOST_HEAD).read_to_end(&mut head).ok()?;
@@ -334,7 +329,7 @@ mod tests {
         assert_eq!(tree.entries[&root.join("link")].to.as_deref(), Some(Path::new("real")));
         assert!(tree.entries[&root].about.is_dir());
         assert_eq!(has(&tree, &root.join("nothing")), None);
-        // The times of what nobody asked for do not change the image.
+        // The times of entries that were not asked for do not change the image.
         assert!(!tree.entries[&root].is_named && tree.entries[&root.join("real")].is_named);
         assert_eq!(tree.bytes(), 4);
         let list = tree.list();
@@ -380,7 +375,7 @@ mod tests {
         assert_eq!(has(&tree, &deep.join("file")), Some(true));
         assert_eq!(has(&tree, &deep.join("fifo")), None);
         assert_eq!(tree.entries.keys().filter(|path| path.starts_with(&root)).count(), 902);
-        // Everything else of the machine is looked at and too much, and what a guest has of its own is left out.
+        // Everything else on the machine is looked at and too much; what a guest has of its own is left out.
         let tree = Tree::read(&[wanted(Path::new("/proc/self"), What::All)], SystemTime::UNIX_EPOCH).unwrap();
         assert!(tree.entries.keys().all(|path| !path.starts_with("/proc")));
     }

@@ -1,4 +1,4 @@
-//! What a session may leave: processes, mounts, control groups, files.
+//! What a session may leave: processes, mounts, cgroups, files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use crate::program::MARK;
 
-/// The time in which the cleanup process has undone everything, also on a busy machine.
+/// Time for the cleanup process to undo everything, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A directory of a test alone, and the mark of its processes.
+/// A directory that only one test uses, and the mark of its processes.
 pub struct Watched {
     pub place: tempfile::TempDir,
     pub mark: String,
 }
 
-/// A process that lives.
+/// A living process.
 #[derive(Debug, Clone)]
 pub struct Process {
     pub pid: i32,
@@ -34,7 +34,7 @@ impl Watched {
         self.place.path()
     }
 
-    /// The living processes that have the mark among their variables, or the directory among their words.
+    /// Living processes that have the mark among their variables, or the directory among their arguments.
     pub fn processes(&self) -> Vec<Process> {
         let entries =
             fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -59,7 +59,6 @@ impl Watched {
         is_alive.then_some(Process { pid, name, words })
     }
 
-    /// Everything that is there now.
     fn now(&self) -> Vec<String> {
         let processes = self.processes().into_iter().map(|process| format!("{process:?}"));
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -71,7 +70,7 @@ impl Watched {
         processes.chain(mounts).chain(files).collect()
     }
 
-    /// Waits until nothing is left. Returns what is.
+    /// Waits until nothing is left. Returns what remains.
     pub fn left(&self, before: &Groups) -> Vec<String> {
         let began = Instant::now();
         loop {
@@ -89,10 +88,10 @@ fn own() -> i32 {
     std::process::id().cast_signed()
 }
 
-/// Control groups and states of runtimes that environments of the processes of this program have, by their numbers.
+/// Cgroups and runtime states of environments, whose names contain the process IDs of this program's processes.
 #[derive(Default)]
 pub struct Groups {
-    /// The number of the command, which stands in the names.
+    /// Process ID of the command, which is part of the names.
     pub command: Option<u32>,
 }
 

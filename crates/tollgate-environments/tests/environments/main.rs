@@ -1,9 +1,10 @@
 //! Environments as programs see them: what starts, and that nothing is left however a session ends.
 //!
-//! The program of these tests is started as the agent of an environment (`agent …`) and as the command that has environments
-//! (`command …`), so it has a main of its own: `program`. Its tests are functions, which take the options of cargo test that choose.
+//! The program of these tests is also started as the agent of an environment (`agent …`) and as the command that has
+//! environments (`command …`), so it has its own main: `program`. Its tests are functions, and it takes cargo test's options
+//! for choosing tests.
 
-#![allow(clippy::panic, clippy::unwrap_used)] // A test may stop at the first surprise, its helpers too.
+#![allow(clippy::panic, clippy::unwrap_used)] // A test may stop at the first surprise, and so may its helpers.
 
 mod leftovers;
 mod program;
@@ -12,7 +13,7 @@ mod teardown;
 
 use std::panic::catch_unwind;
 
-/// A test: its name, whether it takes long, and what it does.
+/// A test: its name, whether it takes long, and its function.
 type Test = (&'static str, bool, fn());
 
 const TESTS: [Test; 7] = [
@@ -37,7 +38,7 @@ fn main() {
     std::process::exit(run(&words));
 }
 
-/// Runs the tests that the words choose, and reports them as libtest does, whose report .ci/again reads. The exit status.
+/// Runs the tests that the words choose, and reports like libtest, since .ci/again parses that. Returns the exit status.
 fn run(words: &[String]) -> i32 {
     let has = |option: &str| words.iter().any(|word| word == option);
     let names: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();

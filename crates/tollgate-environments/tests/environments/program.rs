@@ -1,4 +1,4 @@
-//! What the program of these tests does as an agent, and as a command with environments.
+//! The test program as an agent, and as a command with environments.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -10,12 +10,12 @@ use tollgate_engine::interrupt;
 use tollgate_environments::{Cleanup, Environment, KnobSetting, Spec};
 use tollgate_os::{group, process};
 
-/// The name of the variable by which the processes of a test are known.
+/// Variable by which the processes of a test are recognised.
 pub const MARK: &str = "TOLLGATE_TEST_MARK";
 /// The variable that names a setting to alternate.
 pub const KNOB: &str = "TOLLGATE_TEST_KNOB";
 
-/// Greets, tells what it is, has a process of its own as an agent has one that measures, and ends with its input.
+/// Greets, reports what it is, has a child as an agent has one that measures, and ends with its input.
 pub fn agent(words: &[String]) -> i32 {
     if let Some(at) = words.iter().position(|word| word == "--as") {
         let Some(applied) = words[at + 1].parse::<Spec>().unwrap().apply() else { return 2 };
@@ -55,7 +55,7 @@ pub fn agent(words: &[String]) -> i32 {
     0
 }
 
-/// Reads what an agent of these tests says behind its greeting: two lines.
+/// Reads what an agent of these tests sends after its greeting: two lines.
 pub fn heard(from: &mut impl Read) -> io::Result<String> {
     let mut greeting = [0; MAGIC.len()];
     from.read_exact(&mut greeting)?;

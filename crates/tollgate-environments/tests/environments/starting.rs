@@ -16,13 +16,13 @@ fn cleanup() -> Cleanup {
     Cleanup::begin().unwrap()
 }
 
-/// Starts an environment and returns what its agent says of itself.
+/// Starts an environment and returns what its agent reports about itself.
 fn said(spec: &str) -> Result<String, String> {
     let cleanup = cleanup();
     let spec = spec.parse().map_err(|error: tollgate_environments::SpecError| error.to_string())?;
     let mut environment =
         Environment::prepare(&spec, &cleanup, &|| false).map_err(|error| error.to_string())?;
-    // Each start is as good as the first.
+    // Every start works like the first.
     for _ in 0..2 {
         let link = environment.start().map_err(|error| error.to_string())?;
         drop(link);
@@ -31,7 +31,7 @@ fn said(spec: &str) -> Result<String, String> {
     let answer = heard(&mut File::from(link.from));
     drop(link.to);
     answer.map_err(|_| {
-        // The last words of a dead process are in the file once it has ended.
+        // A dead process's last words are in the file once it has ended.
         drop(environment);
         (link.said)().unwrap_or_default()
     })
@@ -70,13 +70,13 @@ pub fn settings_that_cannot_be_had_are_named() {
     }
 }
 
-/// Why a user other than root does not get these settings. None where it gets them.
+/// Why a user other than root does not get these settings; `None` if it gets them.
 fn refused_to_others(spec: &str) -> Option<String> {
     let spec: Spec = spec.parse().unwrap();
     let (mut from, mut to) = std::io::pipe().unwrap();
     let mut child = process::fork_bound(|| {
         let other = rustix::process::Uid::from_raw(65_534);
-        // Root has the settings before.
+        // Root has the settings without this.
         if geteuid().is_root() && rustix::thread::set_thread_res_uid(other, other, other).is_err() {
             return 1;
         }
@@ -91,7 +91,7 @@ fn refused_to_others(spec: &str) -> Option<String> {
     Some(answer).filter(|answer| !answer.is_empty())
 }
 
-/// A prefix behind which only some words are programs.
+/// A prefix that accepts only some words as programs.
 fn only(pattern: &str, place: &Watched) -> String {
     let script = place.path().join("only");
     let text = format!(
@@ -107,7 +107,7 @@ pub fn a_prefix_is_reached_in_three_ways() {
     let nice = (rustix::process::getpriority_process(None).unwrap() + 3).min(19);
     assert!(said("exec:nice -n 3").unwrap().starts_with(&format!("file there nice {nice} ")));
     assert!(said("exec:env TOLLGATE_TEST_X='a b'").unwrap().contains(" x a b "));
-    // In an image that has it: a directory of PATH.
+    // The program is in an image: a directory of PATH.
     let named = place.path().join("tollgate");
     fs::copy(crate::program::own(), &named).unwrap();
     let path = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap());
@@ -117,7 +117,7 @@ pub fn a_prefix_is_reached_in_three_ways() {
     // A shell gets a copy, which removes itself.
     let copied = only("sh", &place).replace("exec:", &format!("exec:env TMPDIR={} ", place.path().display()));
     assert!(said(&copied).unwrap().starts_with("file gone "));
-    // The same where a second shell reads the joined words.
+    // This also works if a second shell parses the joined words.
     let joined = place.path().join("joined");
     fs::write(&joined, "#!/bin/sh\ncase \"$1\" in sh) exec sh -c \"$*\";; esac\nexit 127\n").unwrap();
     fs::set_permissions(&joined, fs::Permissions::from_mode(0o755)).unwrap();
@@ -145,7 +145,7 @@ pub fn another_machine_gets_a_copy() {
     set("TMPDIR", place.path().to_str().unwrap());
     let (right, wrong) = (said("ssh:user@machine"), said("ssh:nowhere"));
     set("PATH", "/no/such/directory");
-    // Behind PATH come the usual directories.
+    // The usual directories are searched after PATH.
     let missing = tollgate_os::programs::find("ssh").is_none().then(|| said("ssh:user@machine"));
     set("PATH", &before);
     set("TMPDIR", "/tmp");

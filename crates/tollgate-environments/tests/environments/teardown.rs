@@ -1,4 +1,4 @@
-//! Processes of a session are killed at random moments, and nothing is left.
+//! Kills processes of a session at random moments, and checks that nothing is left.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -11,16 +11,16 @@ use tollgate_os::signals::{self, Disposition};
 use crate::leftovers::{Groups, Process, Watched};
 use crate::program::{KNOB, MARK, own};
 
-/// A setting that does nothing to other programs.
+/// A setting without effect on other programs.
 const SETTING: &str = "/proc/sys/kernel/panic_on_oops";
 
-/// Which process gets the signal.
+/// The process that gets the signal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Victim {
     Command,
     Agent,
     Cleanup,
-    /// Whatever the command started, the runtime of a container among it.
+    /// Any process that the command started, including a container's runtime.
     Any,
 }
 
@@ -53,7 +53,7 @@ fn command(watched: &Watched, specs: &[&str], has_knob: bool) -> Command {
     let mut command = Command::new(own());
     command.arg("command").args(specs).env(MARK, &watched.mark).env("TMPDIR", watched.path());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    // A shell has what it starts in its background ignore SIGINT.
+    // A shell makes its background jobs ignore SIGINT.
     signals::start_with(&mut command, Disposition::default_with(0), &[libc::SIGINT]);
     if has_knob {
         command.env(KNOB, format!("{SETTING}={}", if setting() == "0" { 1 } else { 0 }));
@@ -61,7 +61,7 @@ fn command(watched: &Watched, specs: &[&str], has_knob: bool) -> Command {
     command
 }
 
-/// The environments that work here, and the time that they take to begin.
+/// The environments that work here, and how long they take to begin.
 fn working(all: &[&'static str]) -> (Vec<&'static str>, Duration) {
     let mut works = Vec::new();
     let mut took = Duration::from_millis(50);

@@ -1,4 +1,4 @@
-//! Which runtime is taken, and what each is given.
+//! Which runtime is chosen, and what each is given.
 
 use super::*;
 
@@ -10,7 +10,6 @@ fn asked(runtime: Option<Runtime>, seccomp: Seccomp) -> Container {
     Container { runtime, seccomp }
 }
 
-/// The words of a prepared command.
 fn words(prepared: &Prepared) -> Vec<String> {
     prepared.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }

@@ -1,4 +1,4 @@
-//! The settings of `host`, which an agent gives itself before it serves. What it starts inherits them.
+//! The settings of `host`, which an agent applies to itself before it measures. Its children inherit them.
 
 use std::io;
 
@@ -8,10 +8,8 @@ use super::settings::{Sched, Setting};
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::seccomp::Filter;
 
-/// Gives this process the settings of an environment, but its variables, which it was started with.
-///
-/// # Errors
-/// A sentence: a setting needs root, or the kernel refuses it.
+/// Applies an environment's settings to this process, except for the variables, with which it was started. Fails if a setting
+/// needs root or the kernel refuses it.
 pub(super) fn apply(settings: &[Setting]) -> Result<(), EnvironmentError> {
     for setting in settings {
         match setting {
@@ -21,7 +19,7 @@ pub(super) fn apply(settings: &[Setting]) -> Result<(), EnvironmentError> {
             Setting::Seccomp(_) | Setting::Cpu(_) | Setting::Dir(_) | Setting::Variable(..) => {}
         }
     }
-    // Last: it may refuse the calls that the others need.
+    // Last, since it may refuse the calls that the others need.
     for setting in settings {
         if let Setting::Seccomp(asked) = setting
             && let Some(filter) = Filter::read(asked)?
@@ -32,7 +30,7 @@ pub(super) fn apply(settings: &[Setting]) -> Result<(), EnvironmentError> {
     Ok(())
 }
 
-/// Refuses what can be seen to be wrong before an agent is started.
+/// Refuses settings that are visibly wrong before an agent is started.
 pub(super) fn check(settings: &[Setting]) -> Result<(), EnvironmentError> {
     for setting in settings {
         match setting {
@@ -88,9 +86,9 @@ fn set_policy(sched: Sched) -> Result<(), EnvironmentError> {
     }
 }
 
-/// As `setarch -R`: programs that are executed from now on have their addresses where they always are.
+/// Like `setarch -R`: programs that are executed from now on get fixed addresses.
 fn keep_addresses() -> Result<(), EnvironmentError> {
-    /// Asks, and changes nothing (personality(2)).
+    /// Queries without changing anything (personality(2)).
     const ASK: libc::c_ulong = 0xffff_ffff;
     let change = |to: libc::c_ulong| {
         // SAFETY: personality(2) takes a number.

@@ -1,4 +1,4 @@
-//! The settings of `host`: what the measured processes have that others have not.
+//! The settings of `host`: how the measured processes differ from others.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use crate::pairs::Changes::{self, Facts};
 use crate::pairs::{Key, words};
 use crate::seccomp::Seccomp;
 
-/// One setting of the agent, which its bench processes inherit.
+/// A setting of the agent, which its bench processes inherit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Setting {
-    /// The processor that is measured on.
+    /// The processor to measure on.
     Cpu(usize),
     /// The directory in which files are measured.
     Dir(PathBuf),
@@ -24,18 +24,15 @@ pub(super) enum Setting {
     Sched(Sched),
     /// The nice value, from -20 to 19.
     Nice(i32),
-    /// A variable of the environment: its name and value.
+    /// An environment variable: its name and value.
     Variable(String, String),
 }
 
 words! {
     /// A scheduling policy.
     Sched:
-    /// SCHED_BATCH.
     Batch = "batch",
-    /// SCHED_OTHER.
     Other = "other",
-    /// SCHED_IDLE.
     Idle = "idle",
     /// SCHED_FIFO, with priority 1.
     Fifo = "fifo",
@@ -45,7 +42,6 @@ words! {
 
 const POLICY: Changes = Facts(&["process.policy"]);
 
-/// Their keys.
 pub(super) const KEYS: &[Key] = &[
     Key::own("cpu", "N").plain().changes(Facts(&[])),
     Key::own("dir", "DIR").changes(Facts(&["files."])),
@@ -56,9 +52,8 @@ pub(super) const KEYS: &[Key] = &[
     Key::one_of("setarch", &["-R"]).changes(Facts(&["process.personality"])),
 ];
 
-/// The setting of a pair.
 pub(super) fn setting(key: &str, value: &str) -> Result<Setting, String> {
-    // `+3` and `03` are numbers of no processor.
+    // `+3` and `03` are not valid processor numbers.
     let number = |text: &str| text.parse::<i32>().ok().filter(|number| number.to_string() == text);
     match key {
         "cpu" => {

@@ -1,6 +1,6 @@
-//! Finds a kernel's headers: installed, or in packages that were unpacked beside the kernel's, together or apart.
+//! Finds a kernel's headers: installed, or in packages that were unpacked next to the kernel's, together or separately.
 //!
-//! Packages name each other by where they would be installed (`/usr/src/…`). Such a name is looked up below each of several roots.
+//! Packages name each other by their installed paths (`/usr/src/…`). Such a path is looked up below several roots.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -10,20 +10,21 @@ use tollgate_os::private::Place;
 
 use crate::error::{EnvironmentError, plainly, unusable};
 
-/// Neighbours that are looked at, at the most.
+/// Limit of neighbours that are searched.
 const MOST_NEIGHBOURS: usize = 256;
-/// Directories above a kernel image in which its own build may have been made: arch/x86/boot/bzImage.
+/// Levels above a kernel image that may be its build directory: arch/x86/boot/bzImage.
 const MOST_ABOVE: usize = 5;
-/// The most that is read of a build's release: it has up to 64 bytes.
+/// Limit for reading a build's release, which has up to 64 bytes.
 const MOST_RELEASE: u64 = 1 << 10;
-/// The most that is read of a configuration: Debian's has 270 KiB.
+/// Limit for reading a configuration: Debian's has 270 KiB.
 const MOST_CONFIG: u64 = 4 << 20;
 
-/// Directories in which packages were unpacked; the root of the file system is the last.
+/// Directories in which packages were unpacked; the last is the root of the file system.
 pub(super) struct Roots(Vec<PathBuf>);
 
 impl Roots {
-    /// Those of a kernel image: above its `boot`, `lib/modules/…` or `usr/lib/modules/…`, then the neighbours of that directory.
+    /// The roots for a kernel image: the directory above its `boot`, `lib/modules/…` or `usr/lib/modules/…`, then its
+    /// neighbours.
     pub fn find(kernel_image: &Path) -> Result<Self, EnvironmentError> {
         let image = fs::canonicalize(kernel_image)
             .map_err(|error| unusable!("{}: {}", kernel_image.display(), plainly(error)))?;
@@ -38,7 +39,7 @@ impl Roots {
         Ok(Self(roots))
     }
 
-    /// The directory that would be installed as `installed`. One that another user could exchange is not taken: what is found there is
+    /// The directory with this installed path. A directory that another user could replace is skipped, since its contents are
     /// executed.
     pub fn directory(&self, installed: &Path) -> Option<PathBuf> {
         let below = installed.strip_prefix("/").ok()?;
@@ -46,7 +47,7 @@ impl Roots {
         found.into_iter().find(|path| path.is_dir() && is_own(path))
     }
 
-    /// The same for any entry of a directory.
+    /// Like [`Self::directory`], for any kind of entry.
     pub fn entry(&self, installed: &Path) -> Option<PathBuf> {
         let (above, name) = (installed.parent()?, installed.file_name()?);
         let below = above.strip_prefix("/").ok()?;
@@ -67,22 +68,21 @@ fn neighbours(above: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether all that is in a directory is root's or the effective user's. In a sticky one other users can exchange nothing, and can add a
-/// Makefile.
+/// Returns whether only root and the effective user can write to a directory. A sticky one does not count: other users cannot
+/// replace its files, but can add a Makefile.
 fn is_own(directory: &Path) -> bool {
     Place::open(directory).is_ok_and(|place| !place.is_shared())
 }
 
-/// A kernel's headers, with its configuration and its build rules.
+/// A kernel's headers, with its configuration and build rules.
 pub(super) struct Headers {
-    /// Where they would be installed.
+    /// Their installed path.
     pub installed: PathBuf,
-    /// Where they are.
+    /// Their actual path.
     pub found: PathBuf,
 }
 
 impl Headers {
-    /// Those of the kernel `release`.
     pub fn find(roots: &Roots, kernel_image: &Path, release: &str) -> Result<Self, EnvironmentError> {
         if let Some(own) = own_build(kernel_image, release) {
             return Ok(Self { installed: own.clone(), found: own });
@@ -105,14 +105,14 @@ impl Headers {
             })
     }
 
-    /// The compiler that the kernel was built with, by its configuration; `gcc` where that does not say.
+    /// The compiler that built the kernel, from its configuration; `gcc` if that does not say.
     pub fn compiler(&self) -> String {
         let config = read_regular(&self.found.join(".config"), MOST_CONFIG).unwrap_or_default();
         let line = String::from_utf8_lossy(&config)
             .lines()
             .find_map(|line| line.strip_prefix("CONFIG_CC_VERSION_TEXT=\"").map(str::to_owned));
         let word = line.as_deref().and_then(|line| line.split([' ', '"']).next()).unwrap_or_default();
-        // Some distributions' text has a triple or none: `x86_64-linux-gnu-gcc-13`, `Debian clang version 19`.
+        // Some distributions include a triple or omit the name: `x86_64-linux-gnu-gcc-13`, `Debian clang version 19`.
         let is_name =
             !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.+".contains(c));
         if is_name && (word.contains("gcc") || word.contains("clang")) {
@@ -123,8 +123,8 @@ impl Headers {
     }
 }
 
-/// The directory of a kernel's own build, where the image is in one of this release. Whose a directory is comes first: nothing is read in
-/// one that others may write.
+/// The kernel's own build directory, if the image is in one of this release. The owner is checked first: nothing is read from
+/// a directory that others can write.
 fn own_build(kernel_image: &Path, release: &str) -> Option<PathBuf> {
     let image = fs::canonicalize(kernel_image).ok()?;
     let is_build = |above: &&Path| {
@@ -137,7 +137,7 @@ fn own_build(kernel_image: &Path, release: &str) -> Option<PathBuf> {
     all.find(is_build).map(Path::to_owned)
 }
 
-/// Where the links that would be installed as `link` lead, and the directory itself where it is none.
+/// Targets of the links with the installed path `link`, or the path itself if it is a directory.
 fn targets(roots: &Roots, link: &Path) -> Vec<PathBuf> {
     let Ok(below) = link.strip_prefix("/") else { return Vec::new() };
     let of = |root: &PathBuf| match fs::read_link(root.join(below)) {
@@ -147,7 +147,7 @@ fn targets(roots: &Roots, link: &Path) -> Vec<PathBuf> {
     roots.0.iter().filter_map(of).collect()
 }
 
-/// Where a link leads, by names alone, without `.` and `..`.
+/// Resolves a link lexically, without `.` and `..`.
 pub(super) fn followed(link: &Path, target: &Path) -> PathBuf {
     let mut path = PathBuf::new();
     for component in link.parent().unwrap_or(Path::new("/")).join(target).components() {

@@ -1,4 +1,4 @@
-//! Runs the build of a module, with a time limit, and finds the line that says why it failed.
+//! Runs the build of a module with a time limit, and finds the line that says why it failed.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,12 +15,10 @@ use crate::cleanup::Cleanup;
 use crate::error::{EnvironmentError, plainly, unusable};
 use crate::started::{self, Start};
 
-/// A build takes 2 to 5 s; this is for a busy machine.
+/// A build takes 2 to 5 s; a busy machine needs longer.
 const LIMIT: Duration = Duration::from_secs(120);
-/// The interval between looks at the caller's wish to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What is built with what.
 pub(super) struct Order<'a> {
     pub make: &'a Path,
     pub compiler: &'a Path,
@@ -28,21 +26,19 @@ pub(super) struct Order<'a> {
     pub tree: &'a Path,
     /// The module's directory.
     pub source: &'a Path,
-    /// For what the compiler makes on the way.
+    /// For the compiler's temporary files.
     pub private: &'a PrivateDirectory,
 }
 
-/// Builds the module in its directory.
-///
-/// # Errors
-/// The compiler's or linker's first sentence; the time limit; or that `stop` said so. All that was started has ended.
+/// Builds the module in its directory. An error is the compiler's or linker's first sentence, the time limit, or that `stop`
+/// asked to stop. All processes have ended by then.
 pub(super) fn run(
     order: &Order<'_>,
     cleanup: &Cleanup,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), EnvironmentError> {
     let command = command(order);
-    // Those of a surrounding make(1) or kernel build would be obeyed.
+    // Variables of a surrounding make(1) or kernel build would take effect.
     let variables =
         ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "KBUILD_OUTPUT", "KBUILD_EXTMOD", "KCFLAGS", "W", "C"];
     let variables: Vec<(OsString, OsString)> = variables.map(|name| (name.into(), OsString::new())).into();
@@ -56,7 +52,7 @@ pub(super) fn run(
     )?;
     drop(started.to);
     let output = read_to_end(started.from.into(), stop)?;
-    // The pipe has no writer any more: all have ended.
+    // The pipe has no writers left: all processes have ended.
     drop(started.promise);
     if order.source.join(super::NAME).with_extension("ko").is_file() {
         return Ok(());
@@ -74,7 +70,8 @@ fn command(order: &Order<'_>) -> Vec<OsString> {
         word
     };
     vec![
-        // make(1) appends to its standard error, which a file of a fixed size refuses: all goes into the pipe.
+        // make(1) opens its standard error for appending, which fails for a file of fixed size: so both streams go to the
+        // pipe.
         "/bin/sh".into(),
         "-c".into(),
         "exec \"$@\" 2>&1".into(),
@@ -90,13 +87,13 @@ fn command(order: &Order<'_>) -> Vec<OsString> {
     ]
 }
 
-/// Whether a line says what went wrong, and is neither a warning nor the trail of make(1).
+/// Returns whether a line says what went wrong, and is neither a warning nor make(1)'s trail of messages.
 fn is_reason(line: &str) -> bool {
     let marks = ["error:", "Error:", "ERROR", "not found", "No such file", "*** "];
     marks.iter().any(|mark| line.contains(mark))
 }
 
-/// All that it writes until its last writer has ended. More than a little is read and not kept.
+/// Reads until the last writer has ended. Keeps only the beginning of a long output.
 fn read_to_end(from: File, stop: &dyn Fn() -> bool) -> Result<String, EnvironmentError> {
     const MOST: usize = 1 << 16;
     let fault = |error: std::io::Error| unusable!("make: {}", plainly(error));

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::vm::kernel::Kernel;
 
-/// The kernel that a guest has here, or None where there is none.
+/// The kernel of a guest here, or `None`.
 fn kernel() -> Option<Kernel> {
     match Kernel::find(None) {
         Ok(kernel) => Some(kernel),
@@ -29,11 +29,11 @@ fn it_is_built_for_the_kernel_of_a_guest() {
     match build(&kernel.file, &kernel.release, &private, &cleanup(), &|| false) {
         Ok(module) => {
             assert!(module.starts_with(b"\x7fELF"));
-            // The kernel gives notifiers to no module without the GPL.
+            // The kernel gives notifiers only to modules with a GPL-compatible license.
             let license = b"license=Dual MIT/GPL\0";
             assert!(module.windows(license.len()).any(|window| window == license));
         }
-        // Headers or a compiler are not here. What does not compile is no reason to skip.
+        // Headers or a compiler are missing here. A failed compilation is not a reason to skip.
         Err(why) if !why.to_string().starts_with("make: ") => println!("skipped: {why}"),
         Err(why) => panic!("{why}"),
     }
@@ -55,7 +55,7 @@ fn a_module_of_another_kernel_is_refused_by_name() {
     assert!(release_of("vermagic").is_err() && release_of("vermagic=").is_err());
 }
 
-/// Packages that were unpacked apart, of a kernel `9.9`.
+/// Packages of a kernel `9.9` that were unpacked separately.
 struct Unpacked(tempfile::TempDir);
 
 impl Unpacked {
@@ -172,7 +172,7 @@ fn what_others_may_write_is_not_executed() {
     );
 }
 
-/// The build of a kernel around `image`, with a Makefile that would be executed.
+/// The build directory of a kernel around `image`, with a Makefile that would be executed.
 fn built_around(unpacked: &Unpacked) -> PathBuf {
     unpacked.file("tree/arch/x86/boot/bzImage", "");
     unpacked.file("tree/include/config/kernel.release", "9.9\n");
@@ -196,7 +196,7 @@ fn a_build_around_the_kernel_is_taken_unless_others_may_write_there() {
     let image = built_around(&unpacked);
     let tree = fs::canonicalize(unpacked.path("tree")).unwrap();
     assert_eq!(found(&unpacked, &image), Some(tree.clone()));
-    // In a sticky directory a user could have put all of it.
+    // In a sticky directory, another user could have made all of it.
     for mode in [0o1777, 0o777] {
         fs::set_permissions(&tree, fs::Permissions::from_mode(mode)).unwrap();
         assert_eq!(found(&unpacked, &image), None, "{mode:o}");
@@ -234,7 +234,7 @@ fn a_failed_build_says_the_compilers_sentence() {
     );
     assert_eq!(failed.unwrap_err(), "make: x.c:1: error: no such thing");
     assert_eq!(run("modules:\n\t@true\n", &|| false).unwrap_err(), "make: it built nothing");
-    // The compiler's files are where no other user can exchange them.
+    // The compiler's files are where no other user can replace them.
     let beside = "modules:\n\t@test $$TMPDIR = $(M) && touch $(M)/tollgate_emulate.ko\n";
     assert_eq!(run(beside, &|| false), Ok(()));
     assert_eq!(run("modules:\n\t@touch $(M)/tollgate_emulate.ko; cat\n", &|| false), Ok(()));

@@ -1,7 +1,7 @@
-//! Links to a kernel's headers, laid so that they find each other although their packages are not installed.
+//! Links to a kernel's headers, so that they find each other although their packages are not installed.
 //!
-//! Each directory of headers becomes one of links. A link of the package leads to where that entry was found, and a Makefile that
-//! includes another by its absolute path is copied with the path of that one's links.
+//! Each header directory becomes a directory of links. A link in the package is replaced by one to the entry that was found.
+//! A Makefile that includes another by its absolute path is copied, with the path of the links instead.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,12 +13,12 @@ use crate::error::{EnvironmentError, plainly, unusable};
 
 use super::headers::{Headers, Roots, followed};
 
-/// Directories of headers that include one another, at the most.
+/// Limit of header directories that include one another.
 const MOST_DIRECTORIES: usize = 4;
-/// The most that is read of a Makefile, in bytes; the kernel's has 70 KiB.
+/// Limit for reading a Makefile in bytes; the kernel's has 70 KiB.
 const MOST_MAKEFILE: u64 = 1 << 20;
 
-/// Lays the links in `into`, which is made. Returns the directory for `make -C`.
+/// Makes `into` and the links in it. Returns the directory for `make -C`.
 pub(super) fn lay(roots: &Roots, headers: &Headers, into: &Path) -> Result<PathBuf, EnvironmentError> {
     fs::create_dir(into).map_err(|error| fault(into, error))?;
     let mut links = Links { roots, into, laid: Vec::new() };
@@ -32,12 +32,12 @@ fn fault(path: &Path, error: std::io::Error) -> EnvironmentError {
 struct Links<'a> {
     roots: &'a Roots,
     into: &'a Path,
-    /// The directories that have links, by where they would be installed.
+    /// The directories that have links, by their installed paths.
     laid: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Links<'_> {
-    /// A directory of links to the entries of `found`, which would be installed as `installed`.
+    /// Makes a directory of links to the entries of `found`, whose installed path is `installed`.
     fn directory(&mut self, installed: &Path, found: &Path) -> Result<PathBuf, EnvironmentError> {
         if let Some((_, own)) = self.laid.iter().find(|(known, _)| known == installed) {
             return Ok(own.clone());
@@ -64,7 +64,7 @@ impl Links<'_> {
         Ok(own)
     }
 
-    /// A Makefile as `own`, with what it includes by an absolute path among the links.
+    /// Copies a Makefile to `own`, with absolute paths of included files changed to the links.
     fn makefile(&mut self, makefile: &Path, own: &Path) -> Result<(), EnvironmentError> {
         let text = read_regular(makefile, MOST_MAKEFILE).map_err(|error| fault(makefile, error.into()))?;
         let text = String::from_utf8_lossy(&text);
@@ -96,7 +96,7 @@ impl Links<'_> {
     }
 }
 
-/// What is not there, with the package that its path names.
+/// Error about a missing path, with the package that the path names.
 fn absent(by: &Path, named: &Path) -> EnvironmentError {
     let mut names = named.components().filter_map(|component| component.as_os_str().to_str());
     let package = names.find(|name| name.starts_with("linux-") || name.starts_with("kernel-"));
