@@ -29,15 +29,13 @@ impl Agent {
         &self.program
     }
 
-    /// Returns the name by which a child of this process starts the program: its path, or the link if the file was removed or
-    /// replaced.
+    /// Returns the program's name for a child of this process: its path, or the link if the file was removed or replaced.
     pub fn reference(&self) -> OsString {
         let id = |path: &Path| path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()));
         // A child runs this process's executable until it calls execve(2), so the link is right in the child too.
         if id(&self.program) == id(Path::new(OWN)) { self.program.clone().into() } else { OWN.into() }
     }
 
-    /// The verb `agent` and its options.
     pub fn arguments(&self) -> &[OsString] {
         &self.arguments
     }

@@ -56,11 +56,8 @@ impl Cleanup {
         Self::holding(&[])
     }
 
-    /// Like [`Self::begin`], but keeps these files open until the cleanup process ends, and with them the flock(2) locks on
-    /// what it undoes.
-    ///
-    /// # Errors
-    /// Those of [`Self::begin`].
+    /// Like [`Self::begin`], but keeps these files open until the cleanup process ends, and with them the flock(2) locks on what
+    /// it undoes.
     pub fn holding(files: &[BorrowedFd<'_>]) -> io::Result<Self> {
         let (from, to) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         let child = process::fork(|| guard(from, files))?;
@@ -150,7 +147,6 @@ impl Drop for Promise {
     }
 }
 
-/// Body of the cleanup process.
 fn guard(from: OwnedFd, files: &[BorrowedFd<'_>]) -> i32 {
     IGNORED.into_iter().for_each(signals::ignore);
     signals::default(&[libc::SIGCHLD]);

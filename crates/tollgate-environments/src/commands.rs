@@ -14,10 +14,8 @@ use crate::error::{EnvironmentError, unusable};
 /// Programs that take longer are killed.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Runs a program to its end and returns the first line of its output.
-///
-/// # Errors
-/// The program could not be started, failed, took too long, or `stop` asked to stop. It has ended in any case.
+/// Runs a program to its end and returns the first line of its output. Fails if the program could not be started, failed, took
+/// too long, or `stop` asked to stop. It has ended in any case.
 pub(crate) fn run<A: AsRef<OsStr>>(
     program: &Path,
     arguments: &[A],

@@ -32,16 +32,13 @@ mod system;
 
 pub(crate) use bundle::{Bundle, Place, config};
 
-/// Directory for files, in a container.
 pub(crate) const WORK: &str = "/work";
-/// This program's file, in a container.
 pub(crate) const PROGRAM: &str = "/tollgate";
 
 /// Argument with which this program is run to see whether a container works: it prints much, makes nothing, and ends.
 pub(crate) const TRIED: &str = "--help";
 
 words! {
-    /// A program that makes containers.
     Runtime:
     Bwrap = "bwrap",
     Runc = "runc",
@@ -49,7 +46,6 @@ words! {
     Podman = "podman",
     /// Needs its daemon.
     Docker = "docker",
-    /// systemd-nspawn.
     Nspawn = "nspawn"
 }
 
@@ -57,11 +53,11 @@ words! {
 pub(crate) struct Container {
     /// `None` for the first runtime that works.
     pub runtime: Option<Runtime>,
-    /// Filter of its processes. By default, that of containers.
+    /// By default, the filter of containers.
     pub seccomp: Seccomp,
 }
 
-/// Directories of one environment, as absolute paths. Whoever makes them removes them.
+/// Directories of one environment, as absolute paths. The caller removes them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paths<'a> {
     /// For what the runtime makes.
@@ -79,15 +75,12 @@ impl<'a> Paths<'a> {
         self.private
     }
 
-    /// Directory for the files that are measured.
     pub fn work(self) -> &'a Path {
         self.work.unwrap_or(self.private)
     }
 }
 
-/// What a runtime starts, and where it stores its files.
 pub(crate) struct Order<'a> {
-    /// This program's file on this machine.
     pub program: &'a Path,
     /// Command inside the container: the program with its arguments, or a shell.
     pub inside: Vec<OsString>,
@@ -98,11 +91,8 @@ pub(crate) struct Order<'a> {
     pub seccomp: &'a Seccomp,
 }
 
-/// Prepares a container in a private directory, which the caller removes. If no runtime is named, it takes the first that can
-/// run this program; `cleanup` undoes what the attempts leave.
-///
-/// # Errors
-/// The runtime is not installed or cannot be used here, or none works, with the reason for each.
+/// Prepares a container in a private directory, which the caller removes. If no runtime is named, it takes the first that works;
+/// `cleanup` undoes what the attempts leave. If none works, the error has the reason for each.
 pub(crate) fn prepare(
     spec: &Container,
     agent: &Agent,
@@ -120,7 +110,7 @@ pub(crate) fn prepare(
     Ok(Prepared { runtime: Some(runtime.name()), ..prepared })
 }
 
-/// Prepares a container of this runtime, with a shell in place of the program, in the private directory of [`prepare`].
+/// Like [`prepare`], for this runtime, with a shell in place of the program.
 pub(crate) fn prepare_shell(
     runtime: Runtime,
     seccomp: &Seccomp,
@@ -133,7 +123,6 @@ pub(crate) fn prepare_shell(
     runtime.prepare(&order).map_err(|why| unusable!("{runtime}: {why}"))
 }
 
-/// Returns the first runtime that runs this program here.
 fn first(
     agent: &Agent,
     paths: Paths<'_>,
@@ -151,10 +140,7 @@ fn first(
     Err(unusable!("no runtime makes a container here ({})", reasons.join("; ")))
 }
 
-/// Has a runtime run this program with `--help`.
-///
-/// # Errors
-/// The reason, without the runtime's name.
+/// Has a runtime run this program with `--help`. The error is the reason, without the runtime's name.
 pub(crate) fn try_out(
     runtime: Runtime,
     agent: &Agent,
@@ -169,10 +155,7 @@ pub(crate) fn try_out(
     run(&prepared, cleanup, stop)
 }
 
-/// Runs a prepared environment to its end, and undoes it.
-///
-/// # Errors
-/// The command's message, without its name.
+/// Runs a prepared environment to its end, and undoes it. The error is the command's message, without its name.
 pub(crate) fn run(
     prepared: &Prepared,
     cleanup: &Cleanup,
@@ -204,8 +187,7 @@ fn is_plain(path: &Path) -> bool {
         .is_some_and(|path| !path.contains([':', ',', '\\', '"']) && !path.contains(char::is_control))
 }
 
-/// Returns the file that environments on this machine get as this program: its executable, or a copy if the executable was
-/// removed or replaced.
+/// Returns the file that environments get as this program: its executable, or a copy if that was removed or replaced.
 pub(crate) fn agent_file(agent: &Agent, private: &Path) -> Result<PathBuf, EnvironmentError> {
     let own = agent.open().ok().and_then(|(file, _)| file.metadata().ok());
     let named = agent.program().metadata().ok();
@@ -239,18 +221,15 @@ impl<'a> Order<'a> {
         Self { program, inside, private, work, id: format!("{prefix}{own}-{name}"), seccomp }
     }
 
-    /// The same order with a shell in place of the program, see [`SHELL`].
     pub fn with_shell(self) -> Self {
         Self { inside: SHELL.map(OsString::from).to_vec(), ..self }
     }
 
-    /// The directory that is mounted as [`WORK`].
     pub fn work(&self) -> Result<PathBuf, EnvironmentError> {
         let work = self.work.filter(|work| is_plain(work));
         work.map_or_else(|| self.directory("work"), |work| Ok(work.to_owned()))
     }
 
-    /// Makes a directory that only this container uses.
     pub fn directory(&self, name: &str) -> Result<PathBuf, EnvironmentError> {
         let path = self.private.join(&self.id).join(name);
         std::fs::create_dir_all(&path)
@@ -260,7 +239,6 @@ impl<'a> Order<'a> {
 }
 
 impl Runtime {
-    /// Name of its executable.
     pub(crate) fn program(self) -> &'static str {
         match self {
             Self::Nspawn => "systemd-nspawn",
@@ -268,7 +246,6 @@ impl Runtime {
         }
     }
 
-    /// Debian package that has it.
     pub(crate) fn package(self) -> &'static str {
         match self {
             Self::Bwrap => "bubblewrap",
@@ -278,7 +255,6 @@ impl Runtime {
         }
     }
 
-    /// Finds its executable.
     pub(crate) fn find(self) -> Result<PathBuf, EnvironmentError> {
         commands::find(self.program())
             .ok_or_else(|| unusable!("not installed (Debian package {})", self.package()))
@@ -306,7 +282,6 @@ impl Runtime {
     }
 }
 
-/// Words of a command.
 pub(crate) struct Words(Vec<OsString>);
 
 impl Words {
@@ -330,7 +305,6 @@ impl Words {
     }
 }
 
-/// Joins pieces to one word.
 pub(crate) fn joined(pieces: &[&OsStr]) -> OsString {
     pieces.iter().fold(OsString::new(), |mut word, piece| {
         word.push(piece);

@@ -51,7 +51,6 @@ fn answered(answer: impl Into<libc::c_long>) -> Result<libc::c_long, Errno> {
 /// The module, and the name of the note about it in the private directory.
 pub(crate) const BRD: &str = "brd";
 const BRD_OF_KERNEL: &CStr = c"brd";
-/// The kernel option that builds the module.
 const BRD_OPTION: &str = "CONFIG_BLK_DEV_RAM";
 
 /// Size in KiB to load the module with, for a device of about `size` bytes. It is a multiple of a page and never of a MiB, so
@@ -65,7 +64,6 @@ fn parameter(name: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// Returns whether brd is in the kernel, as a module or built in.
 pub(crate) fn is_brd_there() -> bool {
     Path::new("/sys/module").join(BRD).exists()
 }
@@ -78,11 +76,8 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Loads brd with one device of about `size` bytes.
-    ///
-    /// # Errors
-    /// It was interrupted; the module does not exist, is loaded already or is part of the kernel; or the loaded module is not
-    /// the one that was asked for.
+    /// Loads brd with one device of about `size` bytes. Fails if it was interrupted, if the module does not exist, is loaded
+    /// already or is part of the kernel, or if the loaded module is not the one that was asked for.
     pub(crate) fn load(
         home: &Rc<PrivateDirectory>,
         size: u64,
@@ -127,7 +122,6 @@ impl Drop for Loaded {
     }
 }
 
-/// Why it cannot be loaded: another program has, or may have, such devices.
 fn why_taken() -> Option<String> {
     const MODULES: &str = "/proc/modules";
     let modules = match fs::read_to_string(MODULES) {
@@ -167,7 +161,6 @@ impl LoadedMarks {
         write_note(home, BRD, &self.to_text())
     }
 
-    /// Reads the note in a private directory.
     pub(crate) fn read(home: &PrivateDirectory) -> Option<Self> {
         Self::parse(&read_note(home, BRD)?)
     }
@@ -181,12 +174,10 @@ impl LoadedMarks {
         Some(Self { boot: boot.to_owned(), kib: kib.parse().ok()? })
     }
 
-    /// Arguments of modprobe(8).
     fn words(&self) -> [String; 4] {
         [BRD.to_owned(), "rd_nr=1".to_owned(), format!("rd_size={}", self.kib), "max_part=0".to_owned()]
     }
 
-    /// Returns whether the module that is loaded now is the one in the note.
     pub(crate) fn is_loaded(&self) -> bool {
         boot().as_ref() == Some(&self.boot)
             && parameter("rd_nr").as_deref() == Some("1")
@@ -207,7 +198,6 @@ impl LoadedMarks {
     }
 }
 
-/// Writes a note in a private directory and replaces an earlier one.
 fn write_note(home: &PrivateDirectory, name: &str, text: &str) -> std::io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(home, name, flags, Mode::RUSR | Mode::WUSR)?;
@@ -215,7 +205,6 @@ fn write_note(home: &PrivateDirectory, name: &str, text: &str) -> std::io::Resul
 }
 
 fn read_note(home: &PrivateDirectory, name: &str) -> Option<String> {
-    /// No note is longer.
     const MOST: u64 = 256;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::openat(home, name, flags, Mode::empty()).ok()?;

@@ -57,7 +57,6 @@ pub(crate) fn code(error: &std::io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::INVAL, Errno::from_raw_os_error)
 }
 
-/// Why a directory is not trusted.
 pub(crate) fn distrusted(under: &Path, error: &TrustError) -> EnvironmentError {
     match error {
         TrustError::Io(_, why) => refusal(under, code(why)),
@@ -65,7 +64,6 @@ pub(crate) fn distrusted(under: &Path, error: &TrustError) -> EnvironmentError {
     }
 }
 
-/// Why no directory was made there.
 pub(crate) fn unmade(under: &Path, error: Errno) -> EnvironmentError {
     match error {
         Errno::WOULDBLOCK => {

@@ -25,7 +25,7 @@ pub struct Environment {
     ready: Box<dyn Ready>,
     /// The environment with a shell in place of the agent, once it was asked for.
     shell: Option<Shell>,
-    /// Of the last start that was measured.
+    /// Streams of the last start that was measured.
     marks: Vec<Mark>,
     making: Making,
     spec: Spec,
@@ -61,9 +61,8 @@ impl Environment {
         })
     }
 
-    /// Gives a guest the kernel module that `traps/invalid-opcode{by=module-…}` loads. Building it takes seconds, so only
-    /// sessions with such a case call this. If it cannot be built, the guest gets the reason. Other environments are left as
-    /// they are.
+    /// Gives a guest the kernel module that `traps/invalid-opcode{by=module-…}` loads, or the reason why it cannot be built.
+    /// Building takes seconds, so only sessions with such a case call this. Other environments are left as they are.
     ///
     /// # Errors
     /// A sentence, or `stop` asked to stop.
@@ -86,11 +85,8 @@ impl Environment {
         self.ready.bring_commands(wanted, since, rounds)
     }
 
-    /// Starts it with an agent in it, after ending the previous start. On the host, the kernel kills the agent when the
-    /// thread that called this ends.
-    ///
-    /// # Errors
-    /// A sentence.
+    /// Starts it with an agent in it, after ending the previous start. On the host, the kernel kills the agent when the thread
+    /// that called this ends.
     pub fn start(&mut self) -> Result<Link, EnvironmentError> {
         self.start_as(false, &mut || {})
     }
@@ -144,12 +140,10 @@ impl Environment {
         }
     }
 
-    /// The streams of the last start that was measured.
     pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
         std::mem::take(&mut self.marks)
     }
 
-    /// A remark for the table of its start times.
     pub(crate) fn remark_of_starts(&self) -> Option<&'static str> {
         self.ready.remark_of_starts()
     }

@@ -1,5 +1,3 @@
-//! Why an environment cannot be made, and how amounts are printed.
-
 use rustix::io::Errno;
 
 /// Why an environment cannot be made or used.
@@ -35,7 +33,6 @@ pub(crate) fn plainly(error: impl Into<std::io::Error>) -> String {
     tollgate_model::text::plainly(&error.into())
 }
 
-/// Bytes in a readable unit.
 pub(crate) fn bytes(amount: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let at = (0..UNITS.len() - 1).find(|&at| amount >> (10 * at) < 4096).unwrap_or(UNITS.len() - 1);

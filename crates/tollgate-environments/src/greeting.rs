@@ -21,15 +21,12 @@ pub(crate) enum Seen {
     Greeting,
     /// Other bytes: the beginning of their first line.
     Other(String),
-    /// The end of the pipe.
     End,
     /// Nothing until the time ran out.
     Nothing,
-    /// The caller asked to stop.
     Stopped,
 }
 
-/// Looks until there is something to see or `patience` runs out.
 pub(crate) fn look(from: &OwnedFd, patience: Duration, stop: &dyn Fn() -> bool) -> io::Result<Seen> {
     let began = Instant::now();
     loop {

@@ -59,10 +59,8 @@ pub(crate) fn are_elsewhere(home: &str) -> bool {
     !sees("self", home) && !holders(home, Path::new(""), process::own_pid()).is_empty()
 }
 
-/// A process in a mount namespace with such a mount.
 struct Holder {
     pid: i32,
-    /// See [`namespace_of`].
     namespace: PathBuf,
     /// Whether the process itself sees the mount. A process with another root does not, but keeps the mount in use.
     sees: bool,

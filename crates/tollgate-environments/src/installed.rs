@@ -1,4 +1,4 @@
-//! What was installed to make an environment possible: a program's Debian package, or the file alone.
+//! Finds the Debian packages, or files without a package, that make an environment possible.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -20,7 +20,6 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// Finds the package that a file belongs to; `None` if the file does not exist.
     pub(crate) fn find(file: &Path) -> Option<Self> {
         let file = file.canonicalize().ok()?;
         let bytes = file.metadata().ok()?.len();

@@ -1,8 +1,7 @@
 //! Kinds of environments, and names of environments: `KIND[:key=value,…]`.
 //!
-//! A kind is a file here that implements [`EnvironmentKind`], and a line in [`KINDS`]. It defines the name, the keys, what
-//! works on this machine, and how an environment is prepared and ended. No other code names it. `spec` is an environment of
-//! any kind, as a user named it; `trial` finds what works here.
+//! A kind is a file here that implements [`EnvironmentKind`], and a line in [`KINDS`]. No other code names it. `spec` is an
+//! environment of any kind, as a user named it; `trial` finds what works here.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -44,10 +43,9 @@ const KINDS: &[Entry] = &[
 
 const ALL: Kinds<'static> = Kinds(KINDS);
 
-/// Says whether the caller wants to stop.
 type Stop<'a> = &'a dyn Fn() -> bool;
 
-/// An environment of one kind, as a user named it.
+/// An environment of one kind, as a user named it. [`Spec`] and [`crate::Environment`] document the methods that they have too.
 pub(crate) trait EnvironmentKind: fmt::Debug + Send + Sync + 'static {
     fn description() -> &'static Description
     where
@@ -70,8 +68,7 @@ pub(crate) trait EnvironmentKind: fmt::Debug + Send + Sync + 'static {
     /// its package, or what is not allowed.
     fn prepare(&self, making: &mut Making, stop: Stop<'_>) -> Result<Box<dyn Ready>, EnvironmentError>;
 
-    /// Like `prepare`, with a shell in place of the agent. Uses the runtime and directory of an environment that was
-    /// prepared.
+    /// Like `prepare`, with a shell in place of the agent. Uses the runtime and directory of an environment that was prepared.
     fn shell(&self, runtime: Option<&str>, making: &Making) -> Result<Prepared, EnvironmentError>;
 
     /// Files that make it, with the runtime if several could.
@@ -79,7 +76,6 @@ pub(crate) trait EnvironmentKind: fmt::Debug + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// The processor to measure on, if its name sets one.
     fn cpu(&self) -> Option<usize> {
         None
     }
@@ -89,38 +85,32 @@ pub(crate) trait EnvironmentKind: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Whose filter of system calls its processes have, as far as its name decides that.
     fn filter(&self, _runtime: Option<&str>) -> Option<String> {
         None
     }
 
-    /// Applies the settings in its name to this process; `None` if an agent has none to apply.
     fn apply(&self) -> Option<Result<(), EnvironmentError>> {
         None
     }
 
-    /// Its name with this directory for files added; `None` if it takes none or already has one.
     fn in_directory(&self, _directory: &Path) -> Option<String> {
         None
     }
 
-    /// Whether its name asks for instructions to be counted.
     fn counts(&self) -> bool {
         false
     }
 
-    /// This environment with files on this file system in memory, unless it names one; `None` if it has no such device.
     fn on_ram(&self, _on: &OnRam) -> Option<Spec> {
         None
     }
 
-    /// This environment with this kernel; `None` if it has no kernel of its own, or already names one.
     fn with_kernel(&self, _file: &Path) -> Option<Spec> {
         None
     }
 }
 
-/// What is known of a kind.
+/// Properties of a kind.
 #[derive(Debug)]
 pub(crate) struct Description {
     /// First word of its environments' names.
@@ -131,7 +121,6 @@ pub(crate) struct Description {
     pub keys: &'static [Key],
     /// The environment that an ordinary run detects inside one of this kind, if that identifies the kind.
     pub seen_as: Option<Environment>,
-    /// How often a session starts one, at least 1.
     pub starts: usize,
     /// Whether it has its own kernel, which reports the memory in use in it.
     pub has_kernel: bool,
@@ -256,7 +245,7 @@ pub fn nearest(environment: Environment) -> &'static str {
     ALL.descriptions().find(is_like).or_else(|| ALL.descriptions().next()).map_or("", |kind| kind.name)
 }
 
-/// Finds what works here, in the order of the kinds. It takes a second or two, and leaves nothing behind on the machine.
+/// Finds what works here, in the order of the kinds. It takes a second or two, and leaves nothing on the machine.
 pub fn survey() -> Vec<Possibility> {
     ALL.survey()
 }

@@ -218,7 +218,6 @@ fn file_of(name: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// The value in a file.
 struct Present {
     value: String,
     /// All possible values, if the file lists them and marks the present one.

@@ -45,7 +45,6 @@ pub(crate) fn temporary(
     }))
 }
 
-/// Registers undo actions with the cleanup process.
 pub(crate) fn promised(cleanup: &Cleanup, undo: &[Undo]) -> Result<Promise, EnvironmentError> {
     cleanup.promise(undo).map_err(|error| unusable!("the cleanup process: {}", plainly(error)))
 }

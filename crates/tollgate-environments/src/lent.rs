@@ -1,13 +1,12 @@
-//! A device in memory, or a file system on it, that is lent to a command. It is removed when the command ends, however it
-//! ends.
+//! A device in memory, or a file system on it, that is lent to a command. It is removed when the command ends in any way.
 //!
-//! It is mounted in a mount namespace of this process, which the command shares: other processes do not see it. Processes
-//! that the command left running keep the mounts in use, so they are ended first. If this process is killed, the cleanup
-//! process does both.
+//! It is mounted in a mount namespace of this process, which the command shares: other processes do not see it. Processes that
+//! the command left running keep the mounts in use, so they are ended first. If this process is killed, the cleanup process does
+//! both.
 //!
-//! Processes are found by the mounts of their namespace. One that the command left is neither found nor ended if nothing of
-//! the device is mounted there: brd without a file system, or a mount that the command has unmounted. A device that stays
-//! open is an error, and the next run removes it.
+//! Processes are found by the mounts of their namespace. One that the command left is neither found nor ended if nothing of the
+//! device is mounted there: brd without a file system, or a mount that the command has unmounted. A device that stays open is an
+//! error, and the next run removes it.
 //!
 //! A device may be larger than the memory, since blocks that were never written take none. The command's processes are ended
 //! before the written blocks fill the memory.
@@ -34,7 +33,6 @@ pub struct Lent {
     // Fields are dropped in this order.
     disk: Disk,
     promise: Promise,
-    /// Name of its private directory.
     home: String,
     /// The mount namespace that this process left, and its name.
     outside: (File, PathBuf),
@@ -52,7 +50,7 @@ pub struct TakenBack {
     pub was_full: bool,
 }
 
-/// What is known of a device after its command has ended.
+/// State of a device after its command has ended.
 #[derive(Debug)]
 pub struct Account {
     /// Size of the device in bytes.
@@ -94,7 +92,6 @@ impl Watch {
         Ok(Self { ended, is_full, thread })
     }
 
-    /// Returns whether processes were ended because of the limit.
     fn end(self) -> bool {
         self.ended.store(true, Ordering::Relaxed);
         let _ = self.thread.join();
@@ -161,7 +158,7 @@ impl Lent {
         self.disk.path()
     }
 
-    /// What it is: `brd`, `loop over tmpfs, direct I/O`, `tmpfs`.
+    /// The kind of device: `brd`, `loop over tmpfs, direct I/O`, `tmpfs`.
     pub fn kind(&self) -> &'static str {
         self.disk.kind()
     }
@@ -174,8 +171,7 @@ impl Lent {
         let was_full = self.watch.take().is_some_and(Watch::end);
         let (ended, all) = holders::end(&self.home, &self.outside.1);
         let Self { disk, promise, outside, .. } = self;
-        // The command's own mounts would keep the device in use; they end with the namespace. If they do not, an error says
-        // so.
+        // The command's own mounts would keep the device in use; they end with the namespace. If not, an error says so.
         let _ = namespaces::enter_mounts(&outside.0);
         drop(disk);
         let undone = promise.keep();
@@ -186,8 +182,7 @@ impl Lent {
     }
 }
 
-/// Memory that it may take: at most seven eighths of the available, since the command needs the rest. The device itself may
-/// be larger.
+/// Memory that it may take: at most seven eighths of the available, since the command needs the rest. The device may be larger.
 fn bound(size: u64, contents: &Contents, memory: &Memory) -> Result<u64, EnvironmentError> {
     let most = memory.available - memory.available / 8;
     if size < Lent::SMALLEST {

@@ -1,28 +1,22 @@
 //! Environments: where a session measures, and where files are measured.
 //!
-//! An environment is named (`kinds`), prepared and started with an agent in it (`environment`), and removed when it is
-//! dropped. Before anything is made for it, the cleanup process is told how to undo that if this program is killed.
+//! An environment is named (`kinds`), prepared and started with an agent in it (`environment`), and removed when it is dropped.
+//! Before anything is made for it, the cleanup process is told how to undo that if this program is killed.
 //!
-//! - `kinds`: one file per kind, with its names, what works here, and how one is prepared. `pairs`: keys of names and their
-//!   values.
-//! - `environment`: an environment of a session. `making`: what its preparation makes. `ready`: an environment that can be
-//!   started. `agent`: this program, as it is started there. `started`: the command that starts it. `life`: environments
-//!   whose start is measured. `shell`: what replaces the agent then.
-//! - `container`: containers of several runtimes. `vm`: guests. `seccomp`: filters of system calls. `knob`: a setting of the
-//!   machine that is alternated.
-//! - `reach`: a command's prefix, and another machine. `upload`: this program over standard input. `greeting`: the first look
-//!   at an answer.
-//! - `installed`: the files that make an environment, and their packages. `wanted`: files that are copied into an
-//!   environment.
+//! - `kinds`: one file per kind: names, what works here, preparation. `pairs`: keys of names and their values.
+//! - `environment`: an environment of a session. `making`: what its preparation makes. `ready`: one that can be started. `agent`:
+//!   this program, as it is started there. `started`: the command that starts it. `life`: environments whose start is measured.
+//!   `shell`: what replaces the agent then.
+//! - `container`: containers of several runtimes. `vm`: guests. `seccomp`: filters of system calls. `knob`: a machine setting.
+//! - `reach`: a prefix, and another machine. `upload`: this program over standard input. `greeting`: the first look at an answer.
+//! - `installed`: packages and files that make an environment possible. `wanted`: files that are copied into it.
 //! - `cleanup`: the process that undoes. `prepared`, `undo`: what is undone, and how.
-//! - `directory`: a directory of this run alone, and how much may be written to it. `known_directory`: one that the cleanup
-//!   process knows of.
-//! - `ram`: a fresh file system on a block device in memory. `lent`: one that is lent to a command. `device`: the block
-//!   device.
+//! - `directory`: a private directory, and how much may be written to it. `known_directory`: one known to the cleanup process.
+//! - `ram`: a fresh file system on a block device in memory. `lent`: one that is lent to a command. `device`: the block device.
 //! - `commands`: the few external programs that are run. `error`: why an environment cannot be made.
 //!
-//! The crate never touches a directory, device, module or mount that it did not make. It recognises its own by a unique name,
-//! by their owner, and by a lock that the maker holds as long as it lives.
+//! The crate never touches a directory, device, module or mount that it did not make. It recognises its own by a unique name, by
+//! their owner, and by a lock that the maker holds as long as it lives.
 
 mod agent;
 mod cleanup;

@@ -1,4 +1,4 @@
-//! What is made while an environment is prepared: directories, and promises of the cleanup process.
+//! Directories and promises of the cleanup process that the preparation of an environment makes.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::error::{EnvironmentError, unusable};
 use crate::known_directory::{self, promised};
 use crate::prepared::Undo;
 
-/// What is made for an environment. Dropping it removes everything.
+/// Everything that was made for an environment. Dropping it removes it.
 pub(crate) struct Making {
     // Fields are dropped in this order.
     /// Undo actions, the newest first, in the order in which they are performed.
@@ -25,7 +25,6 @@ impl Making {
         Self { promises: Vec::new(), own: None, files: None, cleanup: cleanup.clone() }
     }
 
-    /// Makes a private directory of this environment from which programs can be executed.
     pub fn make_own_directory(&mut self) -> Result<(), EnvironmentError> {
         let (private, [left, directory]) = known_directory::temporary(&self.cleanup, Place::can_execute)?;
         self.promises.splice(..0, [directory, left]);
@@ -47,7 +46,6 @@ impl Making {
         Ok(())
     }
 
-    /// Its own directory, if it was made.
     pub fn own(&self) -> Result<&PrivateDirectory, EnvironmentError> {
         self.own.as_ref().ok_or_else(|| unusable!("it has no directory"))
     }

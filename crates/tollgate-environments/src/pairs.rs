@@ -16,7 +16,7 @@ impl SpecError {
     }
 }
 
-/// What another value of a key changes in an environment.
+/// The effect of another value of a key on an environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changes {
     /// One setting, shown by the facts whose names begin with one of these; empty if no fact shows it.
@@ -41,12 +41,10 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// A key whose value the user chooses.
     pub const fn own(name: &'static str, own: &'static str) -> Self {
         Self { own: Some(own), ..Self::alone(name) }
     }
 
-    /// A key that takes these values.
     pub const fn one_of(name: &'static str, values: &'static [&'static str]) -> Self {
         Self { values, ..Self::alone(name) }
     }
@@ -113,7 +111,6 @@ pub(crate) fn near(given: &str, names: &[&str]) -> String {
     }
 }
 
-/// Message about a value that is not one of `values`.
 pub(crate) fn one_of(key: &str, value: &str, values: &[&str]) -> String {
     format!("{key} is one of {}, not `{}`{}", listed(values), excerpt(value), near(value, values))
 }
@@ -172,7 +169,6 @@ macro_rules! words {
             /// All variants, in the order in which they are listed.
             pub const ALL: [Self; Self::WORDS.len()] = [$(Self::$name),+];
 
-            /// Their words, in the same order.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
             pub fn name(self) -> &'static str {

@@ -38,7 +38,6 @@ pub(crate) use home::{clean_after, new_name};
 use mounted::{Mounted, make_directory, subdirectory};
 
 const USUAL_FILE_SYSTEM: &str = "ext4";
-/// The directory in the file system where files are measured.
 const WORKDIR: &str = "workdir";
 /// In less memory, a file system has no room for files.
 const LEAST_MEMORY: u64 = 32 << 20;
@@ -111,7 +110,7 @@ impl fmt::Display for OnRam {
     }
 }
 
-/// What is made in memory.
+/// The contents of a device in memory, or a tmpfs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents {
     /// A file system on a block device, by its name in mkfs.
@@ -195,17 +194,14 @@ impl Disk {
         self.mounted.as_ref().map_or_else(device, Mounted::path)
     }
 
-    /// The driver: `brd`, `loop over tmpfs, direct I/O`, `tmpfs`.
     pub fn kind(&self) -> &'static str {
         self.device.as_ref().map_or("tmpfs", Device::kind)
     }
 
-    /// How long mkfs took; `None` if there is no file system on a device.
     pub fn made_in(&self) -> Option<Duration> {
         self.made_in
     }
 
-    /// The file in memory below a loop device.
     pub fn file(&self) -> Option<&File> {
         self.device.as_ref().and_then(Device::file)
     }
@@ -360,7 +356,6 @@ impl RamDisk {
     }
 }
 
-/// Half of the available memory, if that is enough.
 pub(crate) fn half_of(memory: &Memory) -> Result<u64, EnvironmentError> {
     let half = memory.available / 2;
     if half < LEAST_MEMORY {

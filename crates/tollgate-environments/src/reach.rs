@@ -30,9 +30,7 @@ enum Way {
     Upload,
 }
 
-/// What runs a program there.
 pub(crate) enum Reach {
-    /// A command that takes a program and its arguments.
     Prefix(Vec<OsString>),
     /// A host of ssh(1).
     Host(String),
@@ -84,14 +82,12 @@ impl Reach {
 
 pub(crate) struct Reached {
     reach: Reach,
-    /// The way that answered.
     known: Option<Way>,
     agent: Agent,
     is_paired: bool,
 }
 
 impl Reached {
-    /// `is_paired`: see [`Ready`].
     pub fn new(reach: Reach, is_paired: bool) -> Result<Self, EnvironmentError> {
         Ok(Self { reach, known: None, agent: Agent::with(&[])?, is_paired })
     }
@@ -186,14 +182,12 @@ fn start_within(
     Err(refusal(&others, said))
 }
 
-/// Has the cleanup process remove the copy.
 fn promised(cleanup: &Cleanup, name: &str) -> Result<Promise, EnvironmentError> {
     let words = ["rm", "-rf", "--"].into_iter().map(OsString::from);
     let directories = upload::directories_here(name).into_iter().map(OsString::from);
     known_directory::promised(cleanup, &[Undo::Program(words.chain(directories).collect())])
 }
 
-/// Why no way worked.
 fn refusal(others: &[String], mut said: Vec<String>) -> EnvironmentError {
     said.dedup();
     match (others.first(), said.is_empty()) {

@@ -16,13 +16,11 @@ use crate::wanted::Wanted;
 
 pub(crate) struct Begin<'a> {
     pub cleanup: &'a Cleanup,
-    /// Processors that it may run on.
     pub cpus: &'a [usize],
     /// Whether it was started before. It has ended since.
     pub is_again: bool,
     /// Whether the start itself is measured: a guest then has this machine's clock, and reports the ends of its phases.
     pub is_measured: bool,
-    /// Whether the user asked to stop.
     pub stop: &'a dyn Fn() -> bool,
     /// Called right before fork(2) of its first process.
     pub begin: &'a mut dyn FnMut(),
@@ -34,10 +32,8 @@ pub(crate) trait Ready {
     /// Starts it with an agent in it. Also returns the streams that show the ends of its phases.
     fn start(&mut self, begin: Begin<'_>) -> Result<(Started, Vec<Mark>), EnvironmentError>;
 
-    /// Undoes what the last start left.
     fn end(&self) {}
 
-    /// Lines that describe how it is set up, given its name.
     fn details(&self, name: &str) -> Result<Vec<String>, EnvironmentError>;
 
     fn runtime(&self) -> Option<&'static str> {
@@ -86,7 +82,6 @@ pub(crate) trait Ready {
     }
 }
 
-/// An environment that a command starts.
 pub(crate) struct Command {
     pub prepared: Prepared,
     /// See [`Start`].

@@ -24,17 +24,14 @@ pub(crate) const BLOCKED: &str = "acct add_key bpf clock_adjtime clock_settime c
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Seccomp {
-    /// The filter of containers: it refuses the calls that Docker's documentation lists as blocked.
     #[default]
     Default,
-    /// No filter.
     None,
     /// A profile in a file, which a runtime reads.
     File(PathBuf),
 }
 
 impl Seccomp {
-    /// Key for a filter of this program.
     pub const KEY: Key = Key::one_of("seccomp", &["default", "none"]).changes(Self::CHANGES);
     /// Key for runtimes that can also read a profile.
     pub const KEY_OF_CONTAINERS: Key = Self::KEY.or("a profile's file");
@@ -74,13 +71,11 @@ impl fmt::Display for Seccomp {
     }
 }
 
-/// A filter that can be installed.
 #[derive(Debug)]
 pub(crate) struct Filter(seccomp::Filter);
 
 impl Filter {
-    /// Returns the filter that a name of an environment asks for, if any. Fails for a profile's file, which only runtimes
-    /// read.
+    /// Returns the filter that a name of an environment asks for, if any. Fails for a profile's file, which only runtimes read.
     pub fn read(asked: &Seccomp) -> Result<Option<Self>, EnvironmentError> {
         match asked {
             Seccomp::None => Ok(None),
@@ -131,7 +126,6 @@ pub(crate) fn oci(asked: &Seccomp) -> Result<Option<Value>, EnvironmentError> {
     }
 }
 
-/// The refusal by a runtime that does not read profiles.
 pub(crate) fn takes_no_file() -> EnvironmentError {
     unusable!("it takes no profile of a file; runtime=podman and runtime=docker do")
 }

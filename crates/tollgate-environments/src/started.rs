@@ -39,9 +39,7 @@ const SIGNALS: [libc::c_int; 60] = {
 };
 
 pub(crate) struct Start<'a> {
-    /// The program and its arguments.
     pub command: &'a [OsString],
-    /// Environment variables in addition to the inherited ones.
     pub variables: &'a [(OsString, OsString)],
     /// Whether the kernel kills it when this thread ends. A command that makes more than its own process instead ends at the
     /// end of its standard input, and cleans up.
@@ -71,7 +69,6 @@ impl Started {
 /// Why a command ended, and what it wrote on standard error.
 pub(crate) struct Said {
     errors: memfd::Said,
-    /// Name of its process in messages.
     process: &'static str,
     elsewhere: Option<LastWords>,
 }
@@ -86,7 +83,7 @@ impl Said {
         self.elsewhere = Some(last_words);
     }
 
-    /// Which signal killed its process, which is not reaped yet.
+    /// The signal that killed its process, which is not reaped yet.
     fn killed(&self, pid: i32) -> Option<String> {
         /// The kernel closes the pipes of a process just before its end becomes visible.
         const TRIES: u32 = 20;
@@ -161,8 +158,7 @@ pub(crate) fn start(
 /// Makes execve(2) close everything but the standard streams and these. Descriptors that this process inherited may lack the
 /// flag.
 fn close_others(kept: &[RawFd]) -> io::Result<()> {
-    // SAFETY: close_range(2) takes numbers. Before Linux 5.11 the descriptors stay open: this program's own have the flag
-    // anyway.
+    // SAFETY: close_range(2) takes numbers. Before Linux 5.11 the descriptors stay open: this program's own have the flag anyway.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     for &file in kept {
         // SAFETY: a descriptor that is open.

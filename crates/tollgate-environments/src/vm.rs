@@ -74,7 +74,6 @@ pub(crate) use settings::{Accel, KEYS, Vm, Vmm};
 use share::Share;
 use tree::Tree;
 
-/// A guest that is ready to be started.
 pub(crate) struct Guest {
     qemu: Qemu,
     kernel: Kernel,
@@ -88,7 +87,6 @@ pub(crate) struct Guest {
     contents: Vec<String>,
     devices: Devices,
     running: Rc<RefCell<Option<Running>>>,
-    /// Console of the last start.
     console: RefCell<Console>,
     /// Monitor of the last start, unless that was timed.
     monitored: Monitored,
@@ -101,7 +99,6 @@ struct Running {
     places: Vec<Option<usize>>,
 }
 
-/// A command that runs a guest, and the files that it inherits under their own numbers.
 struct Launch {
     command: Vec<OsString>,
     files: Vec<File>,
@@ -199,7 +196,6 @@ impl Guest {
         Ok(())
     }
 
-    /// Returns the reader of a guest's last words.
     fn last_words(&self) -> Box<dyn Fn() -> Option<String>> {
         let console = self.console.borrow().clone();
         Box::new(move || console.last_words())

@@ -9,15 +9,13 @@ use serde_json::{Value, json};
 use super::{Order, PROGRAM, WORK, system};
 use crate::error::{EnvironmentError, plainly, unusable};
 
-/// Directories of a container.
 pub(crate) struct Bundle {
     /// Directory of config.json.
     pub path: PathBuf,
     /// Root file system: mount points and nothing else.
     pub root: PathBuf,
-    /// For files.
     pub work: PathBuf,
-    /// What the runtime stores about its containers.
+    /// State of the runtime's containers.
     pub state: PathBuf,
 }
 
@@ -58,7 +56,6 @@ pub(crate) enum Place {
     Sandbox,
 }
 
-/// Contents of config.json.
 pub(crate) fn config(
     order: &Order<'_>,
     bundle: &Bundle,

@@ -12,7 +12,6 @@ struct Hierarchy {
     name: String,
 }
 
-/// Undo actions for the cgroups of this name at the root of each hierarchy.
 pub(super) fn named(name: &str) -> Vec<Undo> {
     hierarchies().into_iter().map(|hierarchy| Undo::Cgroup(hierarchy.mounted.join(name))).collect()
 }

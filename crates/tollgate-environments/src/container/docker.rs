@@ -67,7 +67,6 @@ pub(super) fn prepare(docker: &Path, order: &Order<'_>) -> Result<Prepared, Envi
     Ok(Prepared { command: command.done(), undo, ..Prepared::default() })
 }
 
-/// Returns the client command with its daemon's address.
 fn daemon(docker: &Path) -> Result<Vec<std::ffi::OsString>, EnvironmentError> {
     let socket = socket()?;
     UnixStream::connect(&socket).map_err(|error| match error.kind() {

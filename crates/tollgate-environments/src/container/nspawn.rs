@@ -10,7 +10,7 @@ use crate::error::{EnvironmentError, plainly, unusable};
 use crate::prepared::{Prepared, Undo};
 use crate::seccomp::{Seccomp, takes_no_file};
 
-/// Where nspawn stores files of its running containers.
+/// Directory of nspawn's files about running containers.
 const KEPT: &str = "/run/systemd/nspawn";
 /// Makes and enters the cgroups that come first, then executes the program after `--`.
 const ENTER: &str = "while [ \"$1\" != -- ]; do mkdir \"$1\" && echo $$ >\"$1/cgroup.procs\"; shift; done 2>/dev/null; shift; exec \"$@\"";

@@ -14,7 +14,6 @@ use crate::seccomp::{Seccomp, file_for};
 
 /// For unprivileged users, Podman also writes to the home directory: this one.
 const USER: &str = "u";
-/// Its configuration, in that directory.
 const CONFIGURATION: &str = "containers.conf";
 /// File locks in the private directory, instead of one shared memory for all containers of a user: a podman that is killed
 /// while it holds a lock there blocks every other one (containers.conf(5), `lock_type`).
@@ -73,7 +72,6 @@ pub(super) fn prepare(podman: &Path, order: &Order<'_>) -> Result<Prepared, Envi
     Ok(Prepared { command: run.done(), undo, ..Prepared::default() })
 }
 
-/// Podman with all its state in the private directory.
 fn of_state(podman: &Path, order: &Order<'_>) -> Words {
     let mut words = of_user(podman, order.private);
     // --runroot takes a path of at most 50 characters.
@@ -94,8 +92,7 @@ pub(super) fn volume(from: &Path, to: &str, options: &str) -> std::ffi::OsString
     joined(&[from.as_os_str(), OsStr::new(":"), OsStr::new(to), OsStr::new(":"), OsStr::new(options)])
 }
 
-/// Podman with its configuration in the private directory. Unprivileged users get a home there too, since podman always
-/// writes to it.
+/// Configures Podman in the private directory. Unprivileged users get a home there too, since podman always writes to it.
 fn of_user(podman: &Path, private: &Path) -> Words {
     let mut words = Words(Vec::new());
     if let Some(env) = commands::find("env") {

@@ -62,10 +62,7 @@ impl Loop {
     const RECORD: &str = "loop";
     const CONTROL: &str = "/dev/loop-control";
 
-    /// Binds a free loop device to this file.
-    ///
-    /// # Errors
-    /// There are no loop devices here, or they may not be used.
+    /// Binds a free loop device to this file. Fails if there are no loop devices here or they may not be used.
     pub(crate) fn over(file: &File, home: &Rc<PrivateDirectory>) -> Result<Self, EnvironmentError> {
         /// Another program may claim the device between LOOP_CTL_GET_FREE and our claim.
         const CLAIMS: u32 = 16;
@@ -112,10 +109,7 @@ impl Loop {
         &self.path
     }
 
-    /// Removes the device that a killed program had the kernel add since boot.
-    ///
-    /// # Errors
-    /// It is in use.
+    /// Removes the device that a killed program had the kernel add since boot. Fails if it is in use.
     pub(crate) fn remove_noted(home: &PrivateDirectory) -> Result<(), Errno> {
         let number = read_note(home, Self::RECORD).and_then(|text| {
             let (then, number) = text.trim_end().split_once(' ')?;
@@ -202,7 +196,6 @@ fn status(device: &File) -> Option<Info> {
     (status == 0).then_some(info)
 }
 
-/// Existing loop devices.
 fn numbers() -> Vec<libc::c_int> {
     let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let number = |name: std::ffi::OsString| name.to_str()?.strip_prefix("loop")?.parse().ok();

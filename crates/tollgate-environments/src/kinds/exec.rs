@@ -1,4 +1,4 @@
-//! `exec:PREFIX`: whatever a command sets up before it runs a program.
+//! `exec:PREFIX`: the environment that a command sets up before it runs a program.
 
 use std::ffi::OsString;
 use std::path::Path;

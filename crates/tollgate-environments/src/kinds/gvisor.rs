@@ -1,5 +1,4 @@
-//! `gvisor[:platform=NAME]`: this program as an agent on gVisor's own kernel. Its program `runsc` is called as a container
-//! runtime.
+//! `gvisor[:platform=NAME]`: this program as an agent on gVisor's own kernel. `runsc` is called as a container runtime.
 
 use std::path::{Path, PathBuf};
 
@@ -92,7 +91,6 @@ impl EnvironmentKind for Gvisor {
     }
 }
 
-/// Prefixes an error with the name of the kind.
 fn named(why: EnvironmentError) -> EnvironmentError {
     unusable!("{}: {why}", DESCRIPTION.name)
 }
@@ -127,7 +125,6 @@ fn cause(said: &str) -> &str {
     said.rmatch_indices(": ").nth(1).map_or(said, |(at, divider)| &said[at + divider.len()..])
 }
 
-/// Has it run this program with `--help`.
 pub(crate) fn try_out(
     spec: &Gvisor,
     agent: &Agent,
@@ -142,7 +139,6 @@ pub(crate) fn try_out(
     container::run(&of_order(spec, &order)?, cleanup, stop)
 }
 
-/// Its version in its own words: `runsc version release-20260101.0`.
 fn version(stop: &dyn Fn() -> bool) -> Result<String, EnvironmentError> {
     commands::run(&find()?, &["--version"], stop)
 }

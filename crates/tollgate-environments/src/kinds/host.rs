@@ -103,7 +103,6 @@ impl Host {
         Spec::new(self.clone()).to_string()
     }
 
-    /// The directory in which files are measured, if one is named.
     fn directory(&self) -> Option<&Path> {
         self.0.iter().find_map(|setting| match setting {
             Setting::Dir(dir) => Some(dir.as_path()),
@@ -111,7 +110,6 @@ impl Host {
         })
     }
 
-    /// Environment variables of the agent process.
     fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().filter_map(|setting| match setting {
             Setting::Variable(name, value) => Some((name.as_str(), value.as_str())),

@@ -28,8 +28,8 @@ impl Spec {
         &*self.kind
     }
 
-    /// Applies the settings in its name to this process, except for variables, with which the process was started. `None` if
-    /// the kind has no such settings.
+    /// Applies the settings in its name to this process, except for variables, with which it was started. `None` if the kind has
+    /// no such settings.
     ///
     /// # Errors
     /// A sentence: a setting needs root, or the kernel refuses it.

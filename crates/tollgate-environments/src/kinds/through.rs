@@ -77,7 +77,6 @@ fn ended(own: &Path) -> PathBuf {
     own.with_extension("ended")
 }
 
-/// Returns the first line that a start printed.
 fn said(link: Link) -> String {
     let mut line = String::new();
     BufReader::new(File::from(link.from)).read_line(&mut line).unwrap();
@@ -119,7 +118,7 @@ fn a_kind_is_a_file_and_a_line_of_the_registry() {
     assert!(own.is_dir() && !ended(&own).exists());
     assert_eq!(said(environment.start().unwrap()), first);
     assert_eq!(said(environment.start_shell(&mut || {}).unwrap()), "\n");
-    // What the starts left was undone.
+    // The leftovers of its starts are gone.
     fs::remove_file(ended(&own)).unwrap();
     drop(environment);
     assert!(ended(&own).exists() && !own.exists());

@@ -26,7 +26,6 @@ pub struct Possibility {
     pub found: Result<String, String>,
 }
 
-/// Checks whether an environment works.
 type Try = Box<dyn FnOnce(&Tools) -> Result<String, EnvironmentError> + Send>;
 
 pub(crate) struct Candidate {
@@ -50,7 +49,6 @@ impl Candidate {
     }
 }
 
-/// What environments are tried with.
 pub(crate) struct Tools {
     cleanup: Result<Cleanup, EnvironmentError>,
     agent: Result<Agent, EnvironmentError>,
@@ -69,7 +67,6 @@ impl Tools {
     }
 }
 
-/// Tries them at the same time.
 pub(super) fn all(candidates: Vec<Candidate>) -> Vec<Possibility> {
     let cleanup =
         Cleanup::begin().map_err(|error| unusable!("no cleanup process is started: {}", plainly(error)));

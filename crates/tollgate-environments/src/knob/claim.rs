@@ -14,7 +14,6 @@ use std::path::Path;
 use rustix::fs::{FlockOperation, flock, major, minor};
 use tollgate_model::text::{excerpt, plainly};
 
-/// A setting's file, locked.
 #[derive(Debug)]
 pub(super) struct Claim(File);
 
@@ -44,7 +43,6 @@ impl AsFd for Claim {
     }
 }
 
-/// Says which process has this file locked.
 fn held(file: &File) -> String {
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let pid = file.metadata().ok().and_then(|of| holder(&locks, of.dev(), of.ino()));
@@ -65,8 +63,8 @@ fn held(file: &File) -> String {
     }
 }
 
-/// Finds the process with a flock(2) lock on this file in /proc/locks (proc(5)):
-/// - `1: FLOCK  ADVISORY  WRITE 708 00:15:69100 0 EOF`.
+/// Finds the process with a flock(2) lock on this file in /proc/locks (proc(5)), whose lines look like `1: FLOCK  ADVISORY  WRITE
+/// 708 00:15:69100 0 EOF`.
 fn holder(locks: &str, device: u64, inode: u64) -> Option<i32> {
     let file = format!("{:02x}:{:02x}:{inode}", major(device), minor(device));
     locks.lines().find_map(|line| {

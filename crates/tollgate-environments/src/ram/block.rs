@@ -11,7 +11,6 @@ use super::mounted::{Mounted, subdirectory};
 use crate::device::{BRD, Loaded, Loop, taken};
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 
-/// A block device in memory.
 #[derive(Debug)]
 pub(super) enum Device {
     Module {

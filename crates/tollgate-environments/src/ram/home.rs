@@ -26,8 +26,8 @@ pub(super) const FILES: &str = "files";
 const LOOKS: u32 = 100;
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Removes what killed programs left outside namespaces: mounts, the module brd, loop devices that were added, directories.
-/// Only root can have made any.
+/// Removes what killed programs left outside namespaces: mounts, the module brd, loop devices that were added, directories. Only
+/// root can have made any.
 pub fn clean() {
     if !rustix::process::geteuid().is_root() {
         return;
@@ -35,8 +35,7 @@ pub fn clean() {
     for place in PARENTS.into_iter().filter_map(|under| Place::open(Path::new(under)).ok()) {
         for home in PrivateDirectory::left(&place, PREFIX) {
             let name = home.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-            // The program is being killed: its cleanup process ends the processes that keep the mounts, and then removes
-            // this.
+            // The program is being killed: its cleanup process ends the processes that keep the mounts, then removes this.
             if holders::are_elsewhere(&name) {
                 home.leave();
                 continue;

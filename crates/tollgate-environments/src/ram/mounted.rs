@@ -31,7 +31,6 @@ impl Mounted {
         Ok(Self(target.to_owned()))
     }
 
-    /// Opens the root of the mounted file system.
     pub fn open(&self) -> Result<OwnedFd, EnvironmentError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         rustix::fs::openat(CWD, &self.0, flags, Mode::empty()).map_err(|error| {
@@ -43,7 +42,6 @@ impl Mounted {
         &self.0
     }
 
-    /// Bytes that are used in it.
     pub fn used(&self) -> Option<u64> {
         let stat = rustix::fs::fstatvfs(self.open().ok()?).ok()?;
         Some(stat.f_blocks.saturating_sub(stat.f_bfree).saturating_mul(stat.f_frsize))

@@ -9,7 +9,6 @@ use rustix::process::Signal;
 use tollgate_os::process;
 
 const HOME: &str = "/sys/fs/cgroup";
-/// Time for its processes to die.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(2);
 /// Cgroups are nested at most this deep.

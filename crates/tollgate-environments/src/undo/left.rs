@@ -14,8 +14,7 @@ use crate::error::EnvironmentError;
 const LOOKS: u32 = 100;
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Removes what the process `pid` left below a directory, and what other ended processes left. This program's own directories
-/// are in use.
+/// Removes what process `pid` and other ended processes left below a directory. This program's own directories are in use.
 pub(super) fn remove(under: &Path, pid: i32) -> Result<(), EnvironmentError> {
     if pid == std::process::id().cast_signed() {
         return Ok(());

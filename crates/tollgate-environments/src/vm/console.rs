@@ -19,14 +19,12 @@ const MOST: usize = 1 << 20;
 /// Time to read the rest of the messages after a guest has ended.
 const MOMENT: Duration = Duration::from_millis(100);
 
-/// The messages of the guest that was started last.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Console(Arc<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
     messages: Mutex<Messages>,
-    /// The pipe's end was read.
     over: Condvar,
 }
 

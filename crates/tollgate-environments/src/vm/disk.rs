@@ -81,7 +81,6 @@ impl Disk {
         Ok(Self { file: directory.join("disk"), size, cache, mkfs })
     }
 
-    /// Makes its file and the file system in it, for each start.
     pub fn renew(&self, stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {
         let made = File::create(&self.file).and_then(|file| file.set_len(self.size));
         made.map_err(|error| unusable!("vm: the disk {}: {}", self.file.display(), plainly(error)))?;

@@ -1,4 +1,4 @@
-//! What the host knows of a running guest, in addition to what the guest knows of itself.
+//! Facts of a running guest that only the host knows.
 
 use std::fs;
 use std::io;
@@ -8,8 +8,7 @@ use tollgate_model::Fact;
 
 use crate::error::plainly;
 
-/// Time in ns for which KVM polls before it puts a halted virtual processor to sleep
-/// (Documentation/virt/kvm/halt-polling.rst).
+/// Time in ns for which KVM polls before it puts a halted processor to sleep (Documentation/virt/kvm/halt-polling.rst).
 const HALT_POLL: &str = "/sys/module/kvm/parameters/halt_poll_ns";
 /// KVM's counters of each guest, in a directory `PID-DESCRIPTOR` (virt/kvm/kvm_main.c, `kvm_create_vm_debugfs`).
 const COUNTERS: &str = "/sys/kernel/debug/kvm";

@@ -22,7 +22,6 @@ pub(super) fn choose(file_system: &str, modules: &mut Modules) -> Result<(), Str
     }
 }
 
-/// Debian package of the program that makes such a file system.
 pub(super) fn package(file_system: &str) -> &'static str {
     match file_system {
         "xfs" => "xfsprogs",

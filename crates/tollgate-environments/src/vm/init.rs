@@ -1,5 +1,4 @@
-//! The guest's side: this program as `/init`. It mounts what programs expect, loads the modules, and starts the agent on its
-//! channel.
+//! The guest's side: this program as `/init` mounts what programs expect, loads the modules, and starts the agent on its channel.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -92,8 +91,7 @@ fn mount_all(has_commands: bool) {
     }
 }
 
-/// Seeds the kernel's random numbers, if that is asked for. If it fails, they differ at each boot, and programs that need
-/// them wait.
+/// Seeds the kernel's random numbers, if asked to. If this fails, they differ at each boot, and programs that need them wait.
 fn seed() {
     /// `struct rand_pool_info` in include/uapi/linux/random.h, with as many bytes as the file has at most.
     #[repr(C)]
@@ -113,7 +111,6 @@ fn seed() {
     unsafe { libc::ioctl(generator.as_raw_fd(), RNDADDENTROPY, &raw const pool) };
 }
 
-/// Loads all modules in the order of their names.
 fn load_modules() -> Result<(), String> {
     let directory = Path::new("/").join(MODULES);
     let mut files: Vec<PathBuf> = fs::read_dir(&directory)
@@ -141,7 +138,6 @@ fn load(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Opens the channel as soon as it exists.
 fn open(channel: &str) -> Result<File, String> {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -193,7 +189,6 @@ fn mount_shares() -> Result<(), String> {
     Ok(())
 }
 
-/// Mounts the disk, if there is one.
 fn mount_disk() -> Result<(), String> {
     /// The first virtio-blk device.
     const DEVICE: &str = "/dev/vda";

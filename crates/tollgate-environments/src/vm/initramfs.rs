@@ -15,7 +15,6 @@ const PLAIN: u32 = 0o100_644;
 /// Sizes have eight hexadecimal digits.
 const MOST: u64 = u32::MAX as u64;
 
-/// An archive that is being written.
 pub(super) struct Initramfs {
     out: BufWriter<File>,
     written: u64,
@@ -62,7 +61,6 @@ impl Initramfs {
         self.entry(path, PLAIN, bytes.len() as u64, &mut bytes)
     }
 
-    /// Adds an executable file.
     pub fn program(&mut self, path: &str, from: &mut File) -> io::Result<()> {
         self.parent(path)?;
         let size = from.metadata()?.len();
@@ -75,7 +73,6 @@ impl Initramfs {
         self.entry(path, LINK, to.len() as u64, &mut to)
     }
 
-    /// Paths of its files so far.
     pub fn contents(&self) -> &[String] {
         &self.contents
     }
@@ -97,8 +94,7 @@ impl Initramfs {
             self.contents.push(path.to_owned());
         }
         let links = if mode == DIRECTORY { 2 } else { 1 };
-        // Magic, inode, mode, uid, gid, links, mtime, size, four device numbers, length of the name, checksum, which newc
-        // leaves at 0.
+        // Magic, inode, mode, uid, gid, links, mtime, size, four device numbers, length of the name, checksum (0 in newc).
         let fields = [self.entries, mode, 0, 0, links, 0, size as u32, 0, 0, 0, 0, path.len() as u32 + 1, 0];
         let mut header = String::from("070701");
         fields.iter().for_each(|field| header.push_str(&format!("{field:08x}")));

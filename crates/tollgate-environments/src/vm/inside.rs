@@ -1,4 +1,4 @@
-//! What an agent in a guest reports about the disk and the host's programs that the guest was given. Elsewhere, nothing.
+//! Reports of an agent in a guest about the disk and the host's programs that the guest was given. Elsewhere there are none.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -19,7 +19,6 @@ const USUAL: &str = "tollgate/kernels";
 const MOST_HEAD: u64 = 64 << 20;
 /// The longest release (`__NEW_UTS_LEN`).
 const MOST_RELEASE: usize = 64;
-/// Limit of directories that are searched for kernels.
 const MOST_DIRECTORIES: usize = 256;
 
 #[derive(Debug, Clone)]
@@ -80,7 +79,6 @@ impl Kernel {
 
     /// Files from which facts of the guest are read: its configuration, if that is in the kernel's directory.
     pub fn facts(&self) -> Vec<(String, Vec<u8>)> {
-        /// Configurations are smaller.
         const MOST: u64 = 4 << 20;
         let name = format!("config-{}", self.release);
         let read = read_regular(&self.file.with_file_name(&name), MOST);
@@ -99,7 +97,6 @@ fn modules_below(root: &Path, release: &str) -> Option<PathBuf> {
     places.into_iter().find(|place| place.join("kernel").is_dir() || place.join("modules.order").is_file())
 }
 
-/// The machine's own kernel, by its usual name.
 fn own() -> PathBuf {
     let name = rustix::system::uname();
     Path::new("/boot").join(format!("vmlinuz-{}", name.release().to_string_lossy()))

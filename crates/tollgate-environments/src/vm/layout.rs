@@ -1,4 +1,4 @@
-//! What both the host's and the guest's side know of the guest's files and of its kernel's command line.
+//! Files of the guest and words of its kernel's command line that the host's and the guest's side must agree on.
 
 /// Directories, relative to the root.
 pub(super) const DIRECTORIES: [&str; 14] = [
@@ -41,7 +41,6 @@ pub(super) const A_SHELL: char = 's';
 pub(super) const EMULATE: &str = "tollgate/emulate.ko";
 /// Instead of it, a sentence that says why there is none.
 pub(super) const WHY_NOT_EMULATE: &str = "tollgate/emulate.why";
-/// Directory for files.
 pub(super) const WORK: &str = "/work";
 /// Name of the virtio port of the agent.
 pub(super) const PORT: &str = "tollgate.agent";

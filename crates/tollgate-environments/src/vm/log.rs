@@ -27,7 +27,6 @@ use crate::error::{EnvironmentError, plainly, unusable};
 const MOST: usize = 1 << 24;
 /// Addresses with sums of their own. A large program executes some hundred thousand.
 const MOST_ADDRESSES: usize = 1 << 22;
-/// Longest line that is read completely, in bytes.
 const MOST_LINE: usize = 1 << 9;
 /// Exceptions that come from within an instruction: #DE, #TS, #NP, #SS, #PF, #MF, #AC, #XM. Those that the translator finds
 /// before the instruction, such as #UD, are counted.
@@ -37,7 +36,6 @@ const LOOK: i64 = 20_000_000;
 /// Commands that put each instruction in its own block, the newest first.
 const STEPS: [&str; 2] = ["one-insn-per-tb", "singlestep"];
 
-/// The pipe of a running guest's log.
 pub(super) struct Log {
     pipe: File,
     /// Name of the pipe's other end for the monitor.
@@ -166,7 +164,6 @@ fn read(mut pipe: File, is_over: &AtomicBool, mut executed: Executed) -> io::Res
 #[derive(Debug, Default)]
 struct Executed {
     addresses: Vec<u64>,
-    /// Whether there were more than [`MOST`].
     is_cut: bool,
     /// An incomplete line.
     line: Vec<u8>,
@@ -289,16 +286,15 @@ impl Between {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Entry {
-    /// The block at this address is executed.
     Executed(u64),
     /// The block at this address was logged, but left before its first instruction, to be executed again.
     Undone(u64),
 }
 
 impl Entry {
-    /// Parses an exception, `    7: v=0e e=0006 i=0 cpl=3 IP=0033:address pc=address SP=…`; `Trace 0: 0x7f3a…
-    /// [cs_base/address/flags/cflags] symbol`; `Stopped execution of TB chain before 0x7f3a… [address] symbol`; or
-    /// `cpu_io_recompile: rewound execution of TB to address`. `None` for other lines.
+    /// Parses an exception: `    7: v=0e e=0006 i=0 cpl=3 IP=0033:address pc=address SP=…`; a block: `Trace 0: 0x7f3a…
+    /// [cs_base/address/flags/cflags] symbol`; or one that was left: `Stopped execution of TB chain before 0x7f3a… [address]
+    /// symbol`, `cpu_io_recompile: rewound execution of TB to address`.
     fn parse(line: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(line).ok()?;
         let bracket = || line.split_once('[')?.1.split_once(']').map(|(inside, _)| inside);

@@ -1,8 +1,7 @@
-//! The kernel module of `traps/invalid-opcode{by=module-…}`, built for a guest's kernel with make(1) and that kernel's
-//! headers.
+//! The kernel module of `traps/invalid-opcode{by=module-…}`, built for a guest's kernel with make(1) and its headers.
 //!
-//! Its source is `module/tollgate_emulate.c`. `headers` finds the headers, even in packages that were unpacked separately;
-//! `tree` makes links so that their Makefiles find each other; `make` runs the build.
+//! Its source is `module/tollgate_emulate.c`. `headers` finds the headers, even in packages that were unpacked separately; `tree`
+//! makes links so that their Makefiles find each other; `make` runs the build.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +23,6 @@ use headers::{Headers, Roots};
 const SOURCE: &str = include_str!("module/tollgate_emulate.c");
 /// Input of kbuild (Documentation/kbuild/modules.rst). Debugging information would be ten times the module's size.
 const KBUILD: &str = "obj-m := tollgate_emulate.o\nccflags-y := -g0\n";
-/// Name of the module and its source.
 const NAME: &str = "tollgate_emulate";
 /// Limit for reading the built module, which has about 100 KiB.
 const MOST_BYTES: u64 = 8 << 20;

@@ -8,9 +8,7 @@ use tollgate_os::paths::read_regular;
 
 use super::kernel::Kernel;
 
-/// Limit of files in a module tree.
 const MOST_FILES: usize = 1 << 16;
-/// Limit of nested directories.
 const DEEPEST: usize = 16;
 /// Limit in bytes of the list of built-in modules; a distribution's has 20 KiB.
 const MOST_LIST: u64 = 4 << 20;
@@ -37,7 +35,6 @@ pub(super) enum Has {
 }
 
 impl Modules {
-    /// Reads the modules of a kernel; none are chosen yet.
     pub fn read(kernel: &Kernel) -> Self {
         let Some(directory) = kernel.modules() else { return Self::default() };
         let mut files = BTreeMap::new();
@@ -56,8 +53,7 @@ impl Modules {
         }
     }
 
-    /// Chooses a module and its dependencies, unless it is built in. Fails if a file is not a module or a dependency is
-    /// missing.
+    /// Chooses a module and its dependencies, unless it is built in. Fails if a file is not a module or a dependency is missing.
     pub fn choose(&mut self, wanted: &str) -> Result<(), String> {
         self.choose_for(wanted, &mut Vec::new())
     }

@@ -20,7 +20,6 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// QEMU's arguments for them.
     pub fn arguments(&self) -> [String; 4] {
         let socket = self.socket.as_raw_fd();
         ["-chardev", &format!("socket,id=monitor,fd={socket}"), "-mon", "chardev=monitor,mode=control"]
@@ -28,7 +27,6 @@ impl Ends {
     }
 }
 
-/// This process's end.
 pub(super) struct Monitor {
     qmp: Qmp,
     log: Log,
@@ -44,7 +42,6 @@ impl Monitor {
     }
 }
 
-/// The monitor of the running guest, if there is one.
 pub(super) type Monitored = Rc<RefCell<Option<Monitor>>>;
 
 /// The log of the instructions that the last started guest executes.

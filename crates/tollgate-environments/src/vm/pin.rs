@@ -1,8 +1,7 @@
-//! Keeps the threads of a guest's monitor apart. Each virtual processor runs on the host's processor of the same number, so
-//! that host and guest measure on the same one. All other threads run where nothing is measured.
+//! Keeps the threads of a guest's monitor apart. Each virtual processor runs on the host's processor of the same number, so that
+//! host and guest measure on the same one. All other threads run where nothing is measured.
 //!
-//! QEMU names its threads with `-name debug-threads=on` (qemu-options.hx): a virtual processor's is `CPU 0/KVM`, or `CPU
-//! 0/TCG`.
+//! QEMU names its threads with `-name debug-threads=on` (qemu-options.hx). A virtual processor's is `CPU 0/KVM` or `CPU 0/TCG`.
 
 use std::fs;
 use std::path::PathBuf;

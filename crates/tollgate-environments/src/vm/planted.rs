@@ -1,6 +1,5 @@
 //! The guest's side of the files that commands need: `/init` makes what the list of [`super::tree`] has in addition to the
-//! archive, and sets all owners, modes and times. Then it executes the commands, before any part of the guest contacts the
-//! host.
+//! archive, and sets all owners, modes and times. Then it executes the commands, before the guest contacts the host.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -14,7 +13,6 @@ use tollgate_engine::versus::counted::{self, Rounds};
 
 use super::layout::{A_DIRECTORY, A_FILE, A_LINK, A_SHELL, TREE};
 
-/// Returns whether there are commands.
 pub(super) fn is_there() -> bool {
     Path::new(counted::ORDERS).exists()
 }

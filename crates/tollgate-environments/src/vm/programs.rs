@@ -9,7 +9,7 @@ use crate::error::{EnvironmentError, plainly, unusable};
 
 /// Bytes of a program that are read for its headers; linkers put the loader's name in the first page.
 const MOST_HEADERS: u64 = 1 << 20;
-/// Limit of files of one program: no administrator's program has so many libraries.
+/// An administrator's program has fewer files.
 const MOST_FILES: usize = 256;
 /// `PT_INTERP` in elf(5).
 const INTERP: u32 = 3;

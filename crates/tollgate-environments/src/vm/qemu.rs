@@ -40,7 +40,7 @@ pub(super) enum Channel {
     Line,
 }
 
-/// Where a guest's messages go.
+/// Destination of a guest's messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Messages<'a> {
     /// Those of the kernel and `/init` go to a pipe: its write end, which QEMU inherits.
@@ -49,7 +49,6 @@ pub(super) enum Messages<'a> {
     Followed { kept: &'a File, console: &'a File, firmware: &'a File },
 }
 
-/// The machine of a guest.
 #[derive(Debug, Clone)]
 pub(super) struct Machine {
     accel: Accel,
@@ -117,7 +116,6 @@ impl Messages<'_> {
 }
 
 impl Channel {
-    /// Chooses the best channel that the kernel supports.
     pub fn choose(modules: &Modules, vmm: Vmm) -> Result<Self, EnvironmentError> {
         let bus = if vmm == Vmm::Microvm { "virtio_mmio" } else { "virtio_pci" };
         let has = |name| modules.has(name) != Has::No;
@@ -131,7 +129,6 @@ impl Channel {
         }
     }
 
-    /// The modules that it needs.
     pub fn modules(self, vmm: Vmm) -> &'static [&'static str] {
         match (self, vmm) {
             (Self::Port, Vmm::Qemu) => &["virtio_pci", "virtio_console"],
@@ -140,7 +137,6 @@ impl Channel {
         }
     }
 
-    /// Its name for the guest's side.
     pub fn name(self) -> &'static str {
         match self {
             Self::Port => PORT,
@@ -171,7 +167,6 @@ impl Machine {
         self.is_translated() && !self.is_timed
     }
 
-    /// Returns whether QEMU's translator executes it.
     pub fn is_translated(&self) -> bool {
         self.accel == Accel::Tcg
     }
@@ -187,14 +182,14 @@ impl Machine {
     /// This machine with the host's clock instead of counted instructions. Its kernel and its `/init` report when they begin.
     pub fn timed(&self) -> Self {
         // Without counted instructions, the translator passes the host's counter through (QEMU's `cpu_get_ticks`). On a busy
-        // host, the kernel fails to calibrate it against the PIT, and the machine type microvm has no other timer to
-        // calibrate with.
+        // host, the kernel fails to calibrate it against the PIT, and the machine type microvm has no other timer to calibrate
+        // with.
         let hz = Clock::tsc().ok().map(|(clock, _)| clock.hz()).filter(|_| self.is_translated());
         Self { is_timed: true, tsc_khz: hz.map(|hz| hz / 1000), ..self.clone() }
     }
 
-    /// Gives it enough memory for an archive of this size and its unpacked contents, each in at most half of the memory.
-    /// Fails if the name asks for less.
+    /// Gives it enough memory for an archive of this size and its contents, each in at most half. Fails if the name asks for
+    /// less.
     pub fn hold(&mut self, bytes: u64) -> Result<(), EnvironmentError> {
         /// For the kernel, this program, and what commands use.
         const BESIDE: u64 = 256 << 20;

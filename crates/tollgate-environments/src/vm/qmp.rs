@@ -1,5 +1,4 @@
-//! The QEMU machine protocol, on a socket that the monitor inherits: a line of JSON each way (QEMU,
-//! docs/interop/qmp-spec.txt).
+//! QEMU machine protocol, on a socket that the monitor inherits: a line of JSON each way (QEMU, docs/interop/qmp-spec.txt).
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -12,9 +11,7 @@ use crate::error::{EnvironmentError, plainly, unusable};
 
 /// The monitor's answer may take this long on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Longest line in bytes.
 const MOST_LINE: usize = 1 << 20;
-/// Limit of events before an answer.
 const MOST_EVENTS: usize = 1 << 12;
 
 /// A connection to the monitor of a running guest. The first command reads its greeting.

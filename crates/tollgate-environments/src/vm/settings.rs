@@ -29,7 +29,6 @@ const MOST_MEMORY: u64 = 1 << 46;
 pub(crate) struct Vm {
     /// A bzImage or a vmlinux; `None` for the machine's own, or the newest that is found.
     pub kernel: Option<PathBuf>,
-    /// Added to the kernel's command line.
     pub append: Option<String>,
     pub cpus: Option<u32>,
     /// In bytes.
@@ -45,7 +44,6 @@ pub(crate) struct Vm {
 }
 
 words! {
-    /// What executes the guest's code.
     Accel:
     /// KVM: the processor.
     Kvm = "kvm",
@@ -113,7 +111,6 @@ impl Vm {
         Ok(())
     }
 
-    /// Its pairs of key and value, in a fixed order.
     pub fn pairs(&self) -> Vec<String> {
         let of = |key: &str, value: Option<String>| value.map(|value| format!("{key}={value}"));
         [

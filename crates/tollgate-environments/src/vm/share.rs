@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::modules::{Has, Modules};
 use super::settings::Vmm;
 
-/// Where the host has programs and libraries. On most systems, all but the first are symbolic links.
+/// Directories of programs and libraries on the host. On most systems, all but the first are symbolic links.
 const PLACES: [&str; 6] = ["usr", "bin", "sbin", "lib", "lib32", "lib64"];
 /// The transport's module depends on 9pnet, the other on netfs.
 const MODULES: [&str; 2] = ["9pnet_virtio", "9p"];
@@ -17,7 +17,6 @@ const MODULES: [&str; 2] = ["9pnet_virtio", "9p"];
 const ALTERNATIVES: &str = "etc/alternatives";
 /// Names of libraries outside the usual directories (ld.so(8)).
 const CACHE: &str = "etc/ld.so.cache";
-/// Limit of alternatives.
 const MOST_LINKS: usize = 4096;
 
 /// Directories of the host that a guest gets, and links.
@@ -27,7 +26,6 @@ pub(super) struct Share {
     directories: Vec<String>,
     /// Paths from the root, and their targets.
     pub links: Vec<(String, PathBuf)>,
-    /// Files that are copied.
     pub files: Vec<String>,
 }
 

@@ -19,9 +19,7 @@ use super::{layout, programs};
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
 use crate::wanted::{Wanted, What};
 
-/// No guest accepts more bytes.
 const MOST_BYTES: u64 = 300 << 20;
-/// No guest accepts more files, directories and links.
 const MOST_ENTRIES: usize = 100_000;
 /// Limit of links on the way to a file (`MAXSYMLINKS` in include/linux/namei.h).
 const MOST_LINKS: usize = 40;
@@ -32,7 +30,7 @@ const OWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/tollgate", "/init"];
 /// Number of the largest files that a message names if there is too much.
 const NAMED: usize = 3;
 
-/// What is copied, by paths from the root without links.
+/// Copied entries, by paths from the root without links.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     entries: BTreeMap<PathBuf, Entry>,
@@ -46,7 +44,6 @@ pub(super) struct Tree {
 #[derive(Debug)]
 struct Entry {
     about: Metadata,
-    /// Target, if it is a link.
     to: Option<PathBuf>,
     /// Whether its contents are copied.
     has_content: bool,
@@ -76,7 +73,6 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Size of the contents in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -146,7 +142,6 @@ impl Tree {
         Ok(())
     }
 
-    /// Adds a directory above one that is wanted.
     fn on_the_way(&mut self, place: &Path, about: Metadata) -> Result<(), EnvironmentError> {
         let is_named = self.entries.get(place).is_some_and(|entry| entry.is_named);
         self.insert(place, about, None)?;
@@ -281,7 +276,7 @@ fn is_own(place: &Path) -> bool {
     OWN.iter().any(|own| place == Path::new(own))
 }
 
-/// What the kernel loads with a program: its loader, or the interpreter of a script.
+/// Returns the file that the kernel loads with a program: its loader, or the interpreter of a script.
 fn interpreter(program: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
     open_regular(program).ok()?.take(MOST_HEAD).read_to_end(&mut head).ok()?;

@@ -1,4 +1,4 @@
-//! What a session may leave: processes, mounts, cgroups, files.
+//! Processes, mounts, cgroups and files that a session may leave.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What starts, and with which settings.
+//! Starting environments with their settings.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};

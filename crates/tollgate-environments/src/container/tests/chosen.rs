@@ -1,4 +1,4 @@
-//! Which runtime is chosen, and what each is given.
+//! Choosing a runtime, and the options of each.
 
 use super::*;
 

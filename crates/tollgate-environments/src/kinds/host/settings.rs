@@ -12,24 +12,18 @@ use crate::seccomp::Seccomp;
 /// A setting of the agent, which its bench processes inherit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Setting {
-    /// The processor to measure on.
     Cpu(usize),
-    /// The directory in which files are measured.
     Dir(PathBuf),
-    /// A filter of system calls (seccomp(2)).
     Seccomp(Seccomp),
     /// Addresses are not randomized (ADDR_NO_RANDOMIZE of personality(2), `setarch -R`).
     SetarchR,
-    /// The scheduling policy (sched(7)).
     Sched(Sched),
     /// The nice value, from -20 to 19.
     Nice(i32),
-    /// An environment variable: its name and value.
     Variable(String, String),
 }
 
 words! {
-    /// A scheduling policy.
     Sched:
     Batch = "batch",
     Other = "other",

@@ -10,7 +10,6 @@ use tollgate_os::private::Place;
 
 use crate::error::{EnvironmentError, plainly, unusable};
 
-/// Limit of neighbours that are searched.
 const MOST_NEIGHBOURS: usize = 256;
 /// Levels above a kernel image that may be its build directory: arch/x86/boot/bzImage.
 const MOST_ABOVE: usize = 5;
@@ -23,8 +22,7 @@ const MOST_CONFIG: u64 = 4 << 20;
 pub(super) struct Roots(Vec<PathBuf>);
 
 impl Roots {
-    /// The roots for a kernel image: the directory above its `boot`, `lib/modules/…` or `usr/lib/modules/…`, then its
-    /// neighbours.
+    /// Roots for a kernel image: the directory above its `boot`, `lib/modules/…` or `usr/lib/modules/…`, then its neighbours.
     pub fn find(kernel_image: &Path) -> Result<Self, EnvironmentError> {
         let image = fs::canonicalize(kernel_image)
             .map_err(|error| unusable!("{}: {}", kernel_image.display(), plainly(error)))?;
@@ -39,8 +37,7 @@ impl Roots {
         Ok(Self(roots))
     }
 
-    /// The directory with this installed path. A directory that another user could replace is skipped, since its contents are
-    /// executed.
+    /// The directory with this installed path. One that another user could replace is skipped, since its contents are executed.
     pub fn directory(&self, installed: &Path) -> Option<PathBuf> {
         let below = installed.strip_prefix("/").ok()?;
         let found = self.0.iter().map(|root| root.join(below));
@@ -74,7 +71,6 @@ fn is_own(directory: &Path) -> bool {
     Place::open(directory).is_ok_and(|place| !place.is_shared())
 }
 
-/// A kernel's headers, with its configuration and build rules.
 pub(super) struct Headers {
     /// Their installed path.
     pub installed: PathBuf,

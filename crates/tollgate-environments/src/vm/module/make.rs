@@ -22,9 +22,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) struct Order<'a> {
     pub make: &'a Path,
     pub compiler: &'a Path,
-    /// The headers.
     pub tree: &'a Path,
-    /// The module's directory.
     pub source: &'a Path,
     /// For the compiler's temporary files.
     pub private: &'a PrivateDirectory,
@@ -70,8 +68,7 @@ fn command(order: &Order<'_>) -> Vec<OsString> {
         word
     };
     vec![
-        // make(1) opens its standard error for appending, which fails for a file of fixed size: so both streams go to the
-        // pipe.
+        // make(1) opens its standard error for appending, which a file of fixed size refuses: so both streams go to the pipe.
         "/bin/sh".into(),
         "-c".into(),
         "exec \"$@\" 2>&1".into(),

@@ -13,7 +13,6 @@ use crate::error::{EnvironmentError, plainly, unusable};
 
 use super::headers::{Headers, Roots, followed};
 
-/// Limit of header directories that include one another.
 const MOST_DIRECTORIES: usize = 4;
 /// Limit for reading a Makefile in bytes; the kernel's has 70 KiB.
 const MOST_MAKEFILE: u64 = 1 << 20;
@@ -96,7 +95,6 @@ impl Links<'_> {
     }
 }
 
-/// Error about a missing path, with the package that the path names.
 fn absent(by: &Path, named: &Path) -> EnvironmentError {
     let mut names = named.components().filter_map(|component| component.as_os_str().to_str());
     let package = names.find(|name| name.starts_with("linux-") || name.starts_with("kernel-"));
