@@ -1,5 +1,4 @@
-//! How many processes and how much memory the environment allows a program. Benchmarks ask before they take a part of
-//! it.
+//! How many processes and how much memory the environment allows a program. Benchmarks check before they use a part of it.
 //!
 //! Source: getrlimit(2), proc_sys_kernel(5), proc_meminfo(5), Documentation/admin-guide/cgroup-v2.rst.
 
@@ -8,25 +7,25 @@ use tollgate_model::FactValue;
 use crate::machine::{Answer, Found, Machine};
 use crate::{cgroup, limits, memory};
 
-/// The least of several limits.
+/// The lowest of several limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
     /// Tasks, or bytes.
     pub amount: u64,
-    /// Where it is written: a file and key, or a call.
+    /// A file and key, or a call.
     pub source: String,
 }
 
-/// A limit of the environment; None where nothing that could be read limits it.
+/// Limits of the environment; `None` if no limit was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allowance {
-    /// Tasks at a time, threads included.
+    /// Tasks at a time, including threads.
     pub processes: Option<Limit>,
-    /// Bytes that can still be taken.
+    /// Bytes that can still be allocated.
     pub memory: Option<Limit>,
 }
 
-/// The lowest limits of this process, its control groups and the kernel.
+/// Finds the lowest limits of this process, its cgroups and the kernel.
 pub fn allowance(machine: &Machine) -> Allowance {
     let number = |path: &str| of_answer(machine.number(path));
     let own = |name, resource| of_answer(limits::asked(machine, name, resource));
@@ -54,7 +53,7 @@ fn of_answer(answer: Answer<i64>) -> Option<Limit> {
     Some(Limit { amount: u64::try_from(found.value).ok()?, source: found.source })
 }
 
-/// A limit that is a number; "no limit" is none.
+/// Returns a limit that is a number; "no limit" is `None`.
 fn of_limit(answer: Answer<FactValue>) -> Option<Limit> {
     let found = answer.ok()?;
     let FactValue::Integer(value) = found.value else { return None };
@@ -84,7 +83,7 @@ mod tests {
         let allowance = allowance(&Machine::captured(root.path()));
         let limit = |amount, source: &str| Some(Limit { amount, source: source.to_owned() });
         assert_eq!(allowance.processes, limit(120, "/sys/fs/cgroup/a/pids.max"));
-        // The kernel reclaims pages of files when memory is needed.
+        // The kernel reclaims file pages when memory is needed.
         assert_eq!(allowance.memory, limit(1_000_000, "/sys/fs/cgroup/a/memory.max less memory.current"));
     }
 

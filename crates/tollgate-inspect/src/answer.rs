@@ -1,26 +1,24 @@
-//! Answers: a value with its source, or one of the three reasons why there is none; and the function that makes each
-//! a fact.
+//! Answers: a value with its source, or one of three reasons why there is none; and their conversion to facts.
 
 use std::io;
 
 use tollgate_model::text::clean;
 use tollgate_model::{Fact, FactValue, Unknown};
 
-/// The longest text that is a fact's value; the longest real one is the kernel command line, 2048 bytes.
+/// Longest text that can be a fact's value; the longest real one is the kernel command line, 2048 bytes.
 const MAX_TEXT: usize = 4096;
-/// The most that a list of texts may hold together.
+/// Longest list of texts, in bytes.
 const MAX_LIST: usize = 1 << 16;
 
 /// A value and where it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found<T> {
-    /// The value.
+    /// The value that was read.
     pub value: T,
-    /// A path, or a path and what in it; or a call or an instruction.
+    /// A path, or a path and an item in it; or a call or an instruction.
     pub source: String,
 }
 
-/// A value with its source, or why there is none.
 pub(crate) type Answer<T> = Result<Found<T>, Unknown>;
 
 pub(crate) fn found<T>(value: T, source: impl Into<String>) -> Answer<T> {
@@ -28,14 +26,13 @@ pub(crate) fn found<T>(value: T, source: impl Into<String>) -> Answer<T> {
 }
 
 impl<T> Found<T> {
-    /// Another value of the same source.
     pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Found<U> {
         Found { value: change(self.value), source: self.source }
     }
 }
 
 impl Found<String> {
-    /// What the text says of `name`; absent where `pick` finds nothing.
+    /// Looks up `name` in the text; absent if `pick` returns nothing.
     pub(crate) fn part<U>(self, name: &str, pick: impl FnOnce(&str) -> Option<U>) -> Answer<U> {
         match pick(&self.value) {
             Some(value) => found(value, format!("{} {name}", self.source)),
@@ -43,7 +40,7 @@ impl Found<String> {
         }
     }
 
-    /// Parses the text; unreadable, as not being `what`, where `parser` returns nothing.
+    /// Parses the text; unreadable, as not being `what`, if `parser` returns nothing.
     pub(crate) fn parse<U>(self, what: &str, parser: impl FnOnce(&str) -> Option<U>) -> Answer<U> {
         match parser(&self.value) {
             Some(value) => found(value, self.source),
@@ -55,7 +52,7 @@ impl Found<String> {
     }
 }
 
-/// Makes an answer a fact: trims texts, escapes control characters, and refuses values that are too large.
+/// Converts an answer to a fact: trims texts, escapes control characters, and refuses values that are too large.
 pub(crate) fn fact(answer: Answer<impl Into<FactValue>>) -> Fact {
     let found = match answer {
         Ok(found) => found.map(Into::into),
@@ -78,7 +75,6 @@ pub(crate) fn fact(answer: Answer<impl Into<FactValue>>) -> Fact {
     }
 }
 
-/// Makes an answer without a value a fact.
 pub(crate) fn unknown(why: Unknown) -> Fact {
     match why {
         Unknown::Absent(why) => Fact::absent(plain(&why)),
@@ -87,14 +83,14 @@ pub(crate) fn unknown(why: Unknown) -> Fact {
     }
 }
 
-/// Text without white space or NUL at its ends and with control characters written out as `\u{1b}`.
+/// Trims white space and NUL, and writes control characters as `\u{1b}`.
 fn plain(text: &str) -> String {
     let trimmed = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
     clean(trimmed).into_owned()
 }
 
-/// The three reasons. A file in place of a directory, and a file without the feature behind it (`/proc/pressure`
-/// where that is off), are absent as well.
+/// Maps an error to one of the three reasons. A file in place of a directory, and a file whose feature is off
+/// (`/proc/pressure`), are absent too.
 pub(crate) fn why(path: &str, error: &io::Error) -> Unknown {
     match error.raw_os_error() {
         Some(libc::ENOENT) => Unknown::Absent(format!("{path} does not exist")),
@@ -104,7 +100,7 @@ pub(crate) fn why(path: &str, error: &io::Error) -> Unknown {
     }
 }
 
-/// As [`why`], of a call: a call that the kernel does not know is absent.
+/// Like [`why`], for a call: one that the kernel does not know is absent.
 pub(crate) fn why_not(call: &str, errno: i32) -> Unknown {
     let error = io::Error::from_raw_os_error(errno);
     match errno {

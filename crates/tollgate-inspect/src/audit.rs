@@ -1,5 +1,5 @@
-//! Whether system calls are likely to be audited. No file says without privilege that a rule is loaded, or that this
-//! thread leaves the fast path for it (`TIF_SYSCALL_AUDIT`); the kernel shows only hints. Source: kernel/auditsc.c,
+//! Whether system calls are likely to be audited. Without privilege, no file shows that a rule is loaded or that this thread
+//! leaves the fast path for it (`TIF_SYSCALL_AUDIT`), only hints. Source: kernel/auditsc.c,
 //! Documentation/admin-guide/kernel-parameters.txt.
 
 use tollgate_kconfig::parameter;
@@ -10,10 +10,10 @@ use crate::{kernel::command_line_text, text::digits};
 
 const LOGIN: &str = "/proc/self/loginuid";
 const SESSION: &str = "/proc/self/sessionid";
-/// How the kernel writes that none was set: -1 without its sign.
+/// How the kernel writes that none was set: -1 as an unsigned number.
 const UNSET: u32 = u32::MAX;
 
-/// The evidence that system calls are audited. An empty list is the lack of evidence.
+/// Evidence that system calls are audited. An empty list means no evidence.
 pub(crate) fn hints(machine: &Machine) -> Answer<Vec<String>> {
     let mut hints = Vec::new();
     let parameter =
@@ -33,7 +33,7 @@ pub(crate) fn hints(machine: &Machine) -> Answer<Vec<String>> {
     found(hints, format!("/proc/cmdline audit=, {LOGIN}, {SESSION}"))
 }
 
-/// The user that logged in, who stays the same through su and sudo.
+/// The user who logged in, which su and sudo do not change.
 pub(crate) fn login(machine: &Machine) -> Answer<String> {
     number(machine, LOGIN)
         .map(|found| found.map(|user| if user == UNSET { "unset".to_owned() } else { user.to_string() }))
@@ -43,7 +43,7 @@ fn set(machine: &Machine, path: &str) -> Answer<bool> {
     Ok(number(machine, path)?.map(|number| number != UNSET))
 }
 
-/// A kernel without auditing of system calls has no such file.
+/// A kernel that cannot audit system calls has no such file.
 fn number(machine: &Machine, path: &str) -> Answer<u32> {
     match machine.line(path) {
         Err(Unknown::Absent(why)) => {

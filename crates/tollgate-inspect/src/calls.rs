@@ -1,4 +1,4 @@
-//! Facts by system calls, for environments where `/proc` is not mounted or hides them.
+//! Facts from system calls, for environments in which `/proc` is not mounted or hides them.
 
 #![allow(unsafe_code)]
 
@@ -10,25 +10,24 @@ mod trials;
 
 pub(crate) use trials::{in_a_child, may_count, may_use_io_uring, may_use_userfaultfd};
 
-/// The kernel's release and version: `uname(2)`.
+/// Release and version of the kernel: `uname(2)`.
 pub(crate) fn uname() -> [String; 2] {
     let name = rustix::system::uname();
     [name.release(), name.version()].map(|field| field.to_string_lossy().into_owned())
 }
 
-/// The values of `sysinfo(2)`, which are of the whole machine.
+/// The values of `sysinfo(2)`, which describe the whole machine.
 pub(crate) struct Sysinfo {
-    /// Whole seconds.
+    /// Seconds.
     pub uptime: i64,
     /// Bytes.
     pub memory: i64,
-    /// Bytes that are not used.
+    /// Unused bytes.
     pub free: i64,
     /// Average over one minute.
     pub load: f64,
 }
 
-/// `sysinfo(2)`.
 pub(crate) fn sysinfo() -> Option<Sysinfo> {
     /// `SI_LOAD_SHIFT` in linux/sysinfo.h: loads are in units of 2^-16.
     const LOAD_UNIT: f64 = 65536.0;
@@ -42,7 +41,7 @@ pub(crate) fn sysinfo() -> Option<Sysinfo> {
     })
 }
 
-/// `getrlimit(2)`: the soft limit; None where there is no limit.
+/// The soft limit of `getrlimit(2)`; `None` if there is no limit.
 pub(crate) fn resource_limit(resource: libc::__rlimit_resource_t) -> Option<i64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a whole rlimit.
@@ -58,48 +57,44 @@ pub(crate) fn allowed_processors() -> Option<Vec<u32>> {
 
 /// `getauxval(3)`: whether the kernel mapped a vDSO into this process.
 pub(crate) fn has_vdso() -> bool {
-    // SAFETY: the call takes any number and only reads what the kernel left on the stack; 0 is "no such
-    // entry".
+    // SAFETY: the call takes any number and only reads what the kernel left on the stack; 0 means "no such entry".
     unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) != 0 }
 }
 
-/// `PR_GET_SECCOMP` of `prctl(2)`. In strict mode the call would be the last, but so would the reads before
-/// it.
+/// `PR_GET_SECCOMP` of `prctl(2)`. In strict mode this call would kill the process, but so would the earlier reads.
 pub(crate) fn seccomp_mode() -> Option<i64> {
     get(libc::PR_GET_SECCOMP)
 }
 
-/// `PR_GET_NO_NEW_PRIVS` of `prctl(2)`.
 pub(crate) fn no_new_privileges() -> Option<i64> {
     get(libc::PR_GET_NO_NEW_PRIVS)
 }
 
-/// A `prctl(2)` that only answers.
+/// A `prctl(2)` that only queries.
 fn get(question: libc::c_int) -> Option<i64> {
     const NONE: libc::c_ulong = 0;
     // SAFETY: the questions above take no pointers and change nothing.
     answered(unsafe { libc::prctl(question, NONE, NONE, NONE, NONE) }).ok()
 }
 
-/// The answer of a call that is below zero where it failed.
 fn answered(answer: libc::c_int) -> Result<i64, i32> {
     if answer >= 0 { Ok(i64::from(answer)) } else { Err(errno()) }
 }
 
-/// `statx(2)` with `STATX_MNT_ID` (Linux 5.8): the number of the mount that a path leads into.
+/// `statx(2)` with `STATX_MNT_ID` (Linux 5.8): the ID of the mount that a path leads into.
 pub(crate) fn mount_id(path: &Path) -> Option<u64> {
     let stat = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
     let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::MNT_ID);
     known.then_some(stat.stx_mnt_id)
 }
 
-/// `statvfs(3)`: bytes that are free for users other than root; None where the file system states no size.
+/// `statvfs(3)`: free bytes for users other than root; `None` if the file system states no size.
 pub(crate) fn free_space(path: &Path) -> Result<Option<u64>, i32> {
     let stat = rustix::fs::statvfs(path).map_err(rustix::io::Errno::raw_os_error)?;
     Ok(tollgate_os::space::free(&stat))
 }
 
-/// Whether RDTSC may be executed: `PR_GET_TSC` of `prctl(2)`. Where it may not, it ends the process.
+/// Whether RDTSC may be executed: `PR_GET_TSC` of `prctl(2)`. If not, it kills the process.
 pub(crate) fn may_read_tsc() -> Result<bool, i32> {
     let mut mode: libc::c_int = 0;
     // SAFETY: the pointer is to an int, which the call fills.
@@ -107,7 +102,7 @@ pub(crate) fn may_read_tsc() -> Result<bool, i32> {
     Ok(mode == libc::PR_TSC_ENABLE)
 }
 
-/// `clock_getres(2)`: the steps of a clock in nanoseconds.
+/// `clock_getres(2)`: resolution of a clock in nanoseconds.
 pub(crate) fn resolution(clock: libc::clockid_t) -> Result<i64, i32> {
     let mut step = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a whole timespec, which the call fills.
@@ -120,7 +115,7 @@ pub(crate) fn timer_slack() -> Option<i64> {
     get(libc::PR_GET_TIMERSLACK)
 }
 
-/// `PR_GET_SPECULATION_CTRL` of `prctl(2)` about flushing the first-level data cache.
+/// `PR_GET_SPECULATION_CTRL` of `prctl(2)` for flushing the first-level data cache.
 pub(crate) fn flushes_l1d() -> Result<i64, i32> {
     const PR_SPEC_L1D_FLUSH: libc::c_ulong = 2;
     const NONE: libc::c_ulong = 0;
@@ -128,7 +123,7 @@ pub(crate) fn flushes_l1d() -> Result<i64, i32> {
     answered(unsafe { libc::prctl(libc::PR_GET_SPECULATION_CTRL, PR_SPEC_L1D_FLUSH, NONE, NONE, NONE) })
 }
 
-/// `PR_SCHED_CORE_GET` of `prctl(2)`: whether this thread shares a core only with those that have its cookie.
+/// `PR_SCHED_CORE_GET` of `prctl(2)`: whether this thread shares a core only with threads that have its cookie.
 pub(crate) fn has_core_cookie() -> Result<bool, i32> {
     const PR_SCHED_CORE: libc::c_int = 62;
     const GET: libc::c_ulong = 0;
@@ -140,20 +135,19 @@ pub(crate) fn has_core_cookie() -> Result<bool, i32> {
     Ok(cookie != 0)
 }
 
-/// `sched_getscheduler(2)` of this thread.
 pub(crate) fn scheduling_policy() -> Result<i64, i32> {
     // SAFETY: takes no pointers and changes nothing.
     answered(unsafe { libc::sched_getscheduler(0) })
 }
 
-/// Whether an area for `rseq(2)` is registered for this thread. Registering another in the kernel's half of the
-/// address space always fails, and how tells: `EINVAL` where there is one already, `EFAULT` where there is none.
+/// Returns whether this thread has registered an area for `rseq(2)`. Registering another one in the kernel's half of the address
+/// space always fails: with `EINVAL` if there is one already, with `EFAULT` if not.
 pub(crate) fn has_rseq() -> Result<bool, i32> {
     const AREA: libc::c_ulong = 0xffff_8000_0000_0000;
     const LENGTH: libc::c_ulong = 32;
     const FLAGS: libc::c_ulong = 0;
     const SIGNATURE: libc::c_ulong = 0x5305_3053;
-    // SAFETY: the address is none of this process's, and never will be: the kernel refuses it.
+    // SAFETY: the address never belongs to this process: the kernel refuses it.
     match unsafe { libc::syscall(libc::SYS_rseq, AREA, LENGTH, FLAGS, SIGNATURE) } {
         0 => Ok(false),
         _ => match errno() {
@@ -164,13 +158,13 @@ pub(crate) fn has_rseq() -> Result<bool, i32> {
     }
 }
 
-/// `getauxval(3)`; 0 where the kernel left no such entry.
+/// `getauxval(3)`; 0 if the kernel left no such entry.
 pub(crate) fn auxiliary(kind: libc::c_ulong) -> i64 {
     // SAFETY: the call takes any number and only reads what the kernel left on the stack.
     i64::try_from(unsafe { libc::getauxval(kind) }).unwrap_or(0)
 }
 
-/// Whether `/` is the same directory as the first process's root.
+/// Whether `/` is the root of PID 1.
 pub(crate) fn has_root_of_init() -> Result<bool, i32> {
     use std::os::unix::fs::MetadataExt;
     let number = |path: &str| -> Result<(u64, u64), i32> {
@@ -180,12 +174,10 @@ pub(crate) fn has_root_of_init() -> Result<bool, i32> {
     Ok(number("/proc/1/root")? == number("/")?)
 }
 
-/// Why the last call of this thread failed.
 fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }
 
-/// `geteuid(2)`.
 pub(crate) fn user() -> i64 {
     i64::from(rustix::process::geteuid().as_raw())
 }

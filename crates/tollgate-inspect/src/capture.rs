@@ -1,5 +1,5 @@
-//! Capturing: a tree with copies of the files that facts are read from, for [`Machine::open`] elsewhere. It is
-//! written under a temporary name and renamed when it is complete.
+//! Captures a tree with copies of the files that facts are read from, for [`Machine::open`] elsewhere. It is written under a
+//! temporary name and renamed when it is complete.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -23,24 +23,24 @@ use crate::{kernel, kernel_base, registry};
 pub struct Captured {
     /// Files that were copied.
     pub files: usize,
-    /// Their bytes.
+    /// Bytes of these files.
     pub bytes: u64,
-    /// Paths that could not be looked at, which is kept as well.
+    /// Paths that could not be read, which is recorded too.
     pub failed: usize,
-    /// Calls whose answers were kept.
+    /// Calls whose answers were recorded.
     pub calls: usize,
 }
 
 /// Why there is no capture. Each is a clause after the directory's name.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// Something is there.
+    /// A directory that is not empty is there.
     #[error("is there already and not empty; name a new directory")]
     NotEmpty,
-    /// A link is there.
+    /// A symbolic link is there.
     #[error("is a symbolic link; name the new directory itself")]
     Link,
-    /// A file is there, or the name is none.
+    /// A file is there, or the name is not valid.
     #[error("is no name for a new directory")]
     NoDirectory,
     /// It could not be written; nothing is left.
@@ -51,11 +51,11 @@ pub enum CaptureError {
     Interrupted,
 }
 
-/// Reads every fact of this machine, with those of the file system under `directory`, and keeps all that
-/// was read in the new directory `target`. `stop` is asked between files.
+/// Reads every fact of this machine and of the file system under `directory`, and stores everything that was read in the new
+/// directory `target`. `stop` is checked between files.
 ///
 /// # Errors
-/// As [`CaptureError`] says; then nothing is left.
+/// See [`CaptureError`]; then nothing is left.
 pub fn capture(directory: &Path, target: &Path, stop: &dyn Fn() -> bool) -> Result<Captured, CaptureError> {
     let vacant = Vacant::find(target)?;
     let (machine, recorder) = Machine::here().recorded();
@@ -73,20 +73,19 @@ pub fn capture(directory: &Path, target: &Path, stop: &dyn Fn() -> bool) -> Resu
 
 /// The files that `inspect kernel` and `inspect config` read beyond the facts.
 fn for_questions(machine: &Machine) {
-    // Only the traces are wanted.
+    // Only the recording matters.
     let _ = kernel_base::kernel_base(machine);
     let _ = kernel::command_line_text(machine);
 }
 
-/// A name under which there is nothing, or an empty directory.
+/// A name that does not exist, or is an empty directory.
 struct Vacant {
-    /// Open to be read.
     parent: OwnedFd,
     name: OsString,
 }
 
 impl Vacant {
-    /// Finds it. No link of another user leads to it, and it is no link itself.
+    /// Finds it. No other user's link leads to it, and it is not a link itself.
     fn find(target: &Path) -> Result<Self, CaptureError> {
         if !matches!(target.components().next_back(), Some(Component::Normal(_))) {
             return Err(CaptureError::NoDirectory);
@@ -123,17 +122,17 @@ fn readable(directory: &Directory) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(directory, ".", flags, Mode::empty())?)
 }
 
-/// A tree that does not have its name yet. Dropped without one, it is gone.
+/// A tree that does not have its name yet. Dropping it without one removes it.
 ///
-/// Only its owner may look into it: it may hold files that only root may read. The directory above may belong to
-/// another user, who can rename it; so it is filled through its descriptor.
+/// Only its owner has access, since it may hold files that only root may read. The directory above may belong to another user,
+/// who can rename it; so it is filled through its descriptor.
 struct Staged {
     own: Temporary,
     root: Directory,
 }
 
 impl Staged {
-    /// Begins beside the name that it will get, and takes away what killed captures left there.
+    /// Begins next to its future name, and removes what killed captures left there.
     fn begin(vacant: &Vacant) -> io::Result<Self> {
         drop(Temporary::left(&vacant.parent, PREFIX));
         let own = Temporary::make(&vacant.parent, PREFIX)?;
@@ -164,7 +163,7 @@ impl Staged {
                 }
             }
         }
-        // Only that it was there is known; it may have become a directory by now.
+        // Only its existence is known; it may have become a directory by now.
         for path in &layout.there {
             let (parent, name) = self.entry(path)?;
             if rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).is_err() {
@@ -179,7 +178,7 @@ impl Staged {
         Ok(Captured { files, bytes, failed: record.errors.len(), calls: record.calls.len() })
     }
 
-    /// The directory of an entry, which is made where it is missing, and the entry's name.
+    /// Returns an entry's directory, made if necessary, and its name.
     fn entry<'a>(&self, path: &'a Path) -> io::Result<(Directory, &'a OsStr)> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let parent = path.parent().unwrap_or(Path::new(""));
@@ -203,7 +202,7 @@ fn write(parent: &Directory, name: &OsStr, content: &[u8]) -> io::Result<()> {
 #[derive(Default)]
 struct Layout<'a> {
     items: BTreeMap<PathBuf, Item<'a>>,
-    /// Only that they are there is known.
+    /// Only their existence is known.
     there: Vec<PathBuf>,
     directories: Vec<PathBuf>,
 }
@@ -214,7 +213,7 @@ enum Item<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// A path that leads through a link that was read is laid where the link leads, as it is found again.
+    /// A path that leads through a recorded link is stored at the link's target, where it will be found again.
     fn of(recording: &'a Recording) -> Self {
         let links: BTreeMap<PathBuf, &str> = recording
             .seen
@@ -251,8 +250,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Where a path lies below the root when every known link on it is followed, at its end only if that is asked
-/// for. None where links go in a ring.
+/// Resolves all known links on a path below the root, and its last component only if asked to. `None` if links form a cycle.
 fn resolved(path: &Path, links: &BTreeMap<PathBuf, &str>, follow_last: bool) -> Option<PathBuf> {
     let mut rest: VecDeque<OsString> = parts(path).collect();
     let mut at = PathBuf::new();

@@ -1,6 +1,6 @@
-//! Limits of the control groups: the lowest limit of this process's own group and of those above it, as far up as
-//! they are mounted here. A limit above a container's own root cannot be seen from inside. Source:
-//! Documentation/admin-guide/cgroup-v2.rst and cgroup-v1, cgroups(7), proc_pid_mountinfo(5).
+//! Limits of the cgroups: the lowest limit of this process's cgroup and its ancestors, as far up as they are mounted here. A
+//! limit above a container's own root is not visible from inside. Source: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1,
+//! cgroups(7), proc_pid_mountinfo(5).
 
 use tollgate_model::{FactValue, Unknown};
 
@@ -9,12 +9,12 @@ use crate::mounts::{MOUNTS, Mount};
 use crate::text::digits;
 
 const MEMBERSHIPS: &str = "/proc/self/cgroup";
-/// More nested groups than systems have.
+/// More nested cgroups than systems have.
 const MAX_DEPTH: usize = 128;
-/// How the first version writes that memory is not limited: `LONG_MAX` in whole pages.
+/// How v1 writes that memory is not limited: `LONG_MAX` in whole pages.
 const V1_UNLIMITED: i64 = i64::MAX - 4095;
 
-/// Processors' worth of time.
+/// In processors.
 pub(crate) fn cpu_max(machine: &Machine) -> Answer<FactValue> {
     limit(machine, "cpu", |machine, version, group| match version {
         Version::V1 => {
@@ -29,15 +29,15 @@ pub(crate) fn cpu_max(machine: &Machine) -> Answer<FactValue> {
     })
 }
 
-/// Bytes.
+/// In bytes.
 pub(crate) fn memory_max(machine: &Machine) -> Answer<FactValue> {
     limit(machine, "memory", |machine, version, group| {
         bytes_in(machine, group, if version == Version::V1 { "memory.limit_in_bytes" } else { "memory.max" })
     })
 }
 
-/// Bytes that can still be taken: the limit less what is used. Pages of files do not count as used, for the kernel
-/// reclaims them when memory is needed.
+/// Bytes that can still be allocated: the limit less the usage. File pages do not count, since the kernel reclaims them when
+/// memory is needed.
 pub(crate) fn memory_left(machine: &Machine) -> Answer<FactValue> {
     limit(machine, "memory", |machine, version, group| {
         let (max, current, prefix) = match version {
@@ -58,7 +58,7 @@ pub(crate) fn memory_left(machine: &Machine) -> Answer<FactValue> {
     })
 }
 
-/// Bytes beyond which tasks are slowed down.
+/// Bytes beyond which tasks are throttled.
 pub(crate) fn memory_high(machine: &Machine) -> Answer<FactValue> {
     limit(machine, "memory", |machine, version, group| match version {
         Version::V1 => Err(Unknown::Absent("the first version of control groups has no such limit".into())),
@@ -70,32 +70,31 @@ fn bytes_in(machine: &Machine, group: &str, file: &str) -> Answer<Option<i64>> {
     machine.line(&format!("{group}/{file}"))?.parse("a number of bytes or max", bytes_or_max)
 }
 
-/// The share of processor time when others want it as well: of 100 in the second version, 1024 in the first.
+/// The share of processor time under contention: of 100 in v2, 1024 in v1.
 pub(crate) fn cpu_weight(machine: &Machine) -> Answer<i64> {
     let weight = of_own_group(machine, "cpu", "cpu.shares", "cpu.weight");
     weight.and_then(|line| line.parse("a whole number", digits::<i64>))
 }
 
-/// The processors that the group may use.
 pub(crate) fn processors(machine: &Machine) -> Answer<String> {
     let set = of_own_group(machine, "cpuset", "cpuset.effective_cpus", "cpuset.cpus.effective");
     let set = set?.parse("a list of processors", crate::text::processors)?;
     Ok(set.map(|set| crate::text::show_processors(&set)))
 }
 
-/// The I/O limits of the group, device by device.
+/// The I/O limits of the cgroup, one per device.
 pub(crate) fn io_max(machine: &Machine) -> Answer<Vec<String>> {
     let (_, own) = own_group(machine, "io")?;
     let text = machine.text(&format!("{own}/io.max"))?;
     Ok(text.map(|text| text.lines().map(str::to_owned).collect()))
 }
 
-/// `1`, `2`, or both side by side.
+/// `1`, `2`, or both.
 pub(crate) fn version(machine: &Machine) -> Answer<&'static str> {
     machine.text(MEMBERSHIPS).and_then(|text| {
         let lines = || text.value.lines().filter_map(|line| line.split(':').nth(1));
         let second = lines().any(str::is_empty);
-        // A hierarchy without controllers, such as that of systemd, decides nothing.
+        // A hierarchy without controllers, such as systemd's, limits nothing.
         let first = lines().any(|controllers| !controllers.is_empty() && !controllers.starts_with("name="));
         match (first, second) {
             (true, true) => found("1 and 2", MEMBERSHIPS),
@@ -106,20 +105,20 @@ pub(crate) fn version(machine: &Machine) -> Answer<&'static str> {
     })
 }
 
-/// A line of this process's own group.
+/// A line of this process's own cgroup.
 fn of_own_group(machine: &Machine, controller: &str, first: &str, second: &str) -> Answer<String> {
     let (version, own) = own_group(machine, controller)?;
     machine.line(&format!("{own}/{}", if version == Version::V1 { first } else { second }))
 }
 
-/// Tasks, threads included.
+/// Tasks, including threads.
 pub(crate) fn pids_max(machine: &Machine) -> Answer<FactValue> {
     limit(machine, "pids", |machine, _, group| {
         machine.line(&format!("{group}/pids.max"))?.parse("a number of tasks or max", number_or_max)
     })
 }
 
-/// How often the group has used up its quota so far.
+/// How often the cgroup has used up its quota so far.
 pub(crate) fn throttled(machine: &Machine) -> Answer<i64> {
     let (_, own) = own_group(machine, "cpu")?;
     let path = format!("{own}/cpu.stat");
@@ -136,15 +135,15 @@ fn own_group(machine: &Machine, controller: &str) -> Result<(Version, String), U
     Ok((version, groups.into_iter().next().unwrap_or_default()))
 }
 
-/// The two interfaces of control groups, which may be there side by side.
+/// The two interfaces, which may both be mounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     V1,
     V2,
 }
 
-/// The least of what `read` says of each group; a group without the file limits nothing. Where no group has
-/// it, the controller is not at work here, which is another answer than "no limit".
+/// The lowest limit that `read` finds in any cgroup; a cgroup without the file limits nothing. If none has it, the controller is
+/// not active here, which is a different answer than "no limit".
 fn limit<T: PartialOrd + Into<FactValue>>(
     machine: &Machine,
     controller: &str,
@@ -176,7 +175,7 @@ fn limit<T: PartialOrd + Into<FactValue>>(
     }
 }
 
-/// The directories of this process's group and of those above it, the own one first.
+/// The directories of this process's cgroup and its ancestors, its own first.
 fn groups(machine: &Machine, controller: &str) -> Result<(Version, Vec<String>), Unknown> {
     let memberships = machine.text(MEMBERSHIPS)?.value;
     let (version, path) = membership(&memberships, controller)
@@ -201,8 +200,8 @@ fn groups(machine: &Machine, controller: &str) -> Result<(Version, Vec<String>),
     Ok((version, directories))
 }
 
-/// The path of the group that a controller puts this process in, from lines `ID:CONTROLLERS:PATH`. A
-/// controller that no first-version hierarchy has is the second version's, whose line is `0::PATH`.
+/// The cgroup path of this process for a controller, from lines `ID:CONTROLLERS:PATH`. A controller that is in no v1 hierarchy
+/// belongs to v2, whose line is `0::PATH`.
 fn membership<'a>(text: &'a str, controller: &str) -> Option<(Version, &'a str)> {
     let mut unified = None;
     for line in text.lines() {
@@ -220,14 +219,14 @@ fn membership<'a>(text: &'a str, controller: &str) -> Option<(Version, &'a str)>
     unified
 }
 
-/// `path` as seen from `root`; None where it is not below it. A path that climbs is outside what is mounted.
+/// `path` relative to `root`; `None` if it is not below. A path with `..` leads out of the mount.
 fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(root.trim_end_matches('/'))?;
     let inside = rest.is_empty() || rest.starts_with('/');
     (inside && !rest.split('/').any(|part| part == "..")).then_some(rest)
 }
 
-/// Whether a controller of this version has its groups there.
+/// Returns whether the cgroups of this version's controller are in this mount.
 fn serves(mount: &Mount, version: Version, controller: &str) -> bool {
     match version {
         Version::V1 => mount.file_system == "cgroup" && mount.has(controller),
@@ -235,7 +234,7 @@ fn serves(mount: &Mount, version: Version, controller: &str) -> bool {
     }
 }
 
-/// `50000 100000`: half a processor. No quota is `max` or -1.
+/// Parses `50000 100000`, half a processor. No quota is `max` or -1.
 fn quota_per_period(text: &str) -> Option<Option<f64>> {
     let (quota, period) = text.split_once(' ')?;
     let period: u64 = digits(period.trim()).filter(|period| *period > 0)?;

@@ -1,5 +1,3 @@
-//! Clock sources and the vDSO.
-
 use tollgate_model::Unknown;
 
 use crate::calls;
@@ -15,8 +13,8 @@ pub(crate) fn available(machine: &Machine) -> Answer<Vec<String>> {
     Ok(machine.line(&format!("{DIRECTORY}/available_clocksource"))?.map(|text| crate::text::words(&text)))
 }
 
-/// Whether the vDSO can read the current clock source without the kernel: `vdso_clock_mode` of each source in
-/// arch/x86 and drivers/clocksource.
+/// Returns whether the vDSO can read the current clock source without the kernel: `vdso_clock_mode` of each source in arch/x86
+/// and drivers/clocksource.
 pub(crate) fn in_user_mode(machine: &Machine) -> Answer<bool> {
     let source = machine.line(&format!("{DIRECTORY}/current_clocksource"))?;
     let mapped = machine.or_call(vdso_in_auxv(machine), AUXILIARY, || Some(calls::has_vdso()))?;
@@ -27,7 +25,7 @@ pub(crate) fn in_user_mode(machine: &Machine) -> Answer<bool> {
     match source.value.as_str() {
         "tsc" | "tsc-early" => found(source.value == "tsc", because("vDSO mode TSC")),
         "hyperv_clocksource_tsc_page" => found(true, because("vDSO mode HVCLOCK")),
-        // The page of the paravirtual clock is used only where the host promises that all of them agree.
+        // The page of the paravirtual clock is used only if the host promises that all of them agree.
         "kvm-clock" => match crate::hypervisor::kvm_bit(machine, KVM_STABLE_CLOCK) {
             Some(stable) => found(stable, because("KVM's CPUID feature 24")),
             None => Err(Unknown::Absent("KVM's CPUID features were not captured".to_owned())),
@@ -39,12 +37,12 @@ pub(crate) fn in_user_mode(machine: &Machine) -> Answer<bool> {
     }
 }
 
-/// The steps of a clock that is kept up to date by the tick are the tick's: its rate a second.
+/// The rate of the tick per second: the resolution of a clock that the tick updates.
 pub(crate) fn tick_rate(machine: &Machine) -> Answer<i64> {
     let step = machine
         .call("clock_getres(2) CLOCK_MONOTONIC_COARSE", || calls::resolution(libc::CLOCK_MONOTONIC_COARSE));
     step.and_then(|step| {
-        // CONFIG_HZ is 100 to 1000; kernels that stand in for Linux say 1 ns.
+        // CONFIG_HZ is 100 to 1000; sandbox kernels report 1 ns.
         let rate = 1_000_000_000_i64.checked_div(step.value).unwrap_or(0);
         match rate {
             10..=10_000 => found(rate, step.source),
@@ -53,7 +51,7 @@ pub(crate) fn tick_rate(machine: &Machine) -> Answer<i64> {
     })
 }
 
-/// The frequency of the time-stamp counter in Hz, as CPUID states it.
+/// Frequency of the time-stamp counter in Hz, from CPUID.
 pub(crate) fn tsc_frequency(machine: &Machine) -> Answer<i64> {
     match machine.leaves()?.tsc_frequency() {
         Some((hz, leaf)) => found(i64::try_from(hz).unwrap_or(i64::MAX), leaf),
@@ -66,7 +64,7 @@ pub(crate) fn offsets(machine: &Machine) -> Answer<Vec<String>> {
     machine.text("/proc/self/timens_offsets")?.parse("clocks with seconds and nanoseconds", offsets_in)
 }
 
-/// From lines `monotonic           0         0`.
+/// Parses lines `monotonic           0         0`.
 fn offsets_in(text: &str) -> Option<Vec<String>> {
     let mut offsets = Vec::new();
     for line in text.lines().take(16) {
@@ -80,7 +78,7 @@ fn offsets_in(text: &str) -> Option<Vec<String>> {
     Some(offsets)
 }
 
-/// Whether the kernel maps a vDSO: without one each reading of a clock is a system call.
+/// Whether the kernel maps a vDSO. Without one, each clock reading is a system call.
 pub(crate) fn vdso(machine: &Machine) -> Answer<bool> {
     machine.or_call(vdso_in_auxv(machine), AUXILIARY, || Some(calls::has_vdso()))
 }
@@ -93,7 +91,7 @@ fn vdso_in_auxv(machine: &Machine) -> Answer<bool> {
     }
 }
 
-/// Whether an auxiliary vector, pairs of eight bytes each up to one of type `AT_NULL`, has a vDSO.
+/// Returns whether an auxiliary vector, pairs of eight bytes each up to one of type `AT_NULL`, has a vDSO.
 fn vdso_in(auxv: &[u8]) -> Option<bool> {
     let (pairs, _) = auxv.as_chunks::<16>();
     let pairs = pairs.iter().map(|&pair| {

@@ -1,6 +1,6 @@
-//! The marks that containers leave. No single file says "container": a layer is detected by live marks (facts of this
-//! process), or by marker files together with namespaces that are not the machine's first. Files alone are not
-//! enough: an image that is started as a virtual machine keeps them.
+//! The marks that containers leave. No single file proves a container. A layer is detected by live marks (facts of this
+//! process), or by marker files together with namespaces that are not the machine's initial ones. Files alone are not enough: an
+//! image that is started as a virtual machine keeps them.
 
 use tollgate_model::Unknown;
 
@@ -10,7 +10,6 @@ use crate::mounts::{MOUNTS, Mount};
 const CGROUP: &str = "/proc/self/cgroup";
 const NAMESPACES: &str = "/proc/self/ns";
 
-/// The files that managers leave.
 const MARKER_FILES: [(&str, &str); 7] = [
     ("/.dockerenv", "docker"),
     ("/run/.containerenv", "podman"),
@@ -20,11 +19,11 @@ const MARKER_FILES: [(&str, &str); 7] = [
     ("/var/run/secrets/kubernetes.io", "kubernetes"),
     ("/dev/lxd/sock", "lxd"),
 ];
-/// Where a manager writes its name.
+/// Files to which a manager writes its name.
 const NAME_FILES: [&str; 2] = ["/run/systemd/container", "/run/host/container-manager"];
 
-/// The numbers of the first namespaces: `enum init_ns_ino` of linux/nsfs.h, on older kernels in `proc_ns.h`.
-/// Those of the mount and network namespaces are not fixed on older kernels.
+/// Inode numbers of the initial namespaces: `enum init_ns_ino` in linux/nsfs.h, on older kernels in `proc_ns.h`. Those of the
+/// mount and network namespaces are not fixed on older kernels.
 const FIRST_NAMESPACES: [(&str, u64); 6] = [
     ("cgroup", 0xEFFF_FFFB),
     ("ipc", 0xEFFF_FFFF),
@@ -34,7 +33,7 @@ const FIRST_NAMESPACES: [(&str, u64); 6] = [
     ("uts", 0xEFFF_FFFE),
 ];
 
-/// Files that container managers leave in a root. Absence is known only where each was looked for.
+/// Files that container managers leave in a root. Their absence is known only if each was looked for.
 pub(crate) fn files(machine: &Machine) -> Answer<Vec<String>> {
     let marks: Vec<String> = file_marks(machine).into_iter().map(|(_, path)| path).collect();
     let all = || MARKER_FILES.iter().map(|(path, _)| *path).chain(NAME_FILES);
@@ -65,19 +64,19 @@ pub(crate) fn variable_in(machine: &Machine, path: &str) -> Answer<String> {
     }
 }
 
-/// The value of `container=` among variables that end in NUL (the container interface of systemd).
+/// The value of `container=` among NUL-terminated variables (the container interface of systemd).
 fn container_variable(environ: &[u8]) -> Option<String> {
     let values = environ.split(|&byte| byte == 0).filter_map(|variable| variable.strip_prefix(b"container="));
     values.map(|value| String::from_utf8_lossy(value).into_owned()).find(|name| is_name(name))
 }
 
-/// Whether it can be a manager's name, as `systemd-nspawn` or `oci`.
+/// Returns whether it can be a manager's name, such as `systemd-nspawn` or `oci`.
 fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
-/// The managers that this process's control groups are named after.
+/// The managers that this process's cgroups are named after.
 pub(crate) fn groups(machine: &Machine) -> Answer<Vec<String>> {
     let managers = machine.text(CGROUP)?.map(|text| {
         let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
@@ -89,8 +88,7 @@ pub(crate) fn groups(machine: &Machine) -> Answer<Vec<String>> {
     Ok(managers)
 }
 
-/// The manager of the container that a group's path is in. The managers' own services, such as `docker.service`, are
-/// not.
+/// The manager of the container that a cgroup belongs to. The managers' own services, such as `docker.service`, do not count.
 fn manager_of(path: &str) -> Option<&'static str> {
     let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
     while let Some(part) = parts.next() {
@@ -115,7 +113,7 @@ fn manager_of(path: &str) -> Option<&'static str> {
     None
 }
 
-/// The kinds of namespace in which this process is not in the machine's first.
+/// The kinds of namespaces of this process that are not the machine's initial ones.
 pub(crate) fn namespaces(machine: &Machine) -> Answer<Vec<String>> {
     let mut own = Vec::new();
     for (kind, first) in FIRST_NAMESPACES {
@@ -126,7 +124,7 @@ pub(crate) fn namespaces(machine: &Machine) -> Answer<Vec<String>> {
                     own.push(kind.to_owned());
                 }
             }
-            // A kernel may lack a kind, but not all of them: a tree without the process kind shows nothing.
+            // A kernel may lack a kind, but not all of them: a tree without the PID kind shows nothing.
             Err(Unknown::Absent(_)) if kind != "pid" => {}
             Err(why) => return Err(why),
         }
@@ -134,12 +132,12 @@ pub(crate) fn namespaces(machine: &Machine) -> Answer<Vec<String>> {
     found(own, NAMESPACES)
 }
 
-/// From `pid:[4026531836]`.
+/// Parses `pid:[4026531836]`.
 fn namespace_number(link: &str, kind: &str) -> Option<u64> {
     crate::text::digits(link.strip_prefix(kind)?.strip_prefix(":[")?.strip_suffix(']')?)
 }
 
-/// The kind of file system that the root is on: the last mounted there covers the others.
+/// The type of the root file system: the last one that was mounted there covers the others.
 pub(crate) fn root_file_system(machine: &Machine) -> Answer<String> {
     machine.text(MOUNTS).and_then(|text| {
         let root = text.value.lines().filter_map(Mount::parse).rfind(|mount| mount.point == "/");
@@ -160,7 +158,7 @@ pub(crate) fn mounts(machine: &Machine) -> Answer<Vec<String>> {
     }))
 }
 
-/// The manager of the directory that the root of a mount is in.
+/// The manager whose directory contains the root of a mount.
 fn mounted_by(root: &str) -> Option<&'static str> {
     const DIRECTORIES: [(&str, &str); 5] = [
         ("/docker/containers/", "docker"),
@@ -172,7 +170,7 @@ fn mounted_by(root: &str) -> Option<&'static str> {
     DIRECTORIES.into_iter().find(|(directory, _)| root.contains(directory)).map(|(_, name)| name)
 }
 
-/// The kinds of namespace in which this process is separate from the first process that it can see.
+/// The kinds of namespaces that this process does not share with the first process that it can see.
 pub(crate) fn unshared(machine: &Machine) -> Answer<Vec<String>> {
     const KINDS: [&str; 8] = ["cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"];
     let apart = || {
@@ -191,7 +189,7 @@ pub(crate) fn unshared(machine: &Machine) -> Answer<Vec<String>> {
     apart()
 }
 
-/// How users of this namespace are numbered outside: `all as they are`, or ranges `inside outside count`.
+/// The mapping of user IDs to the outside: `all as they are`, or ranges `inside outside count`.
 pub(crate) fn users(machine: &Machine) -> Answer<String> {
     machine.text("/proc/self/uid_map")?.parse("ranges of user numbers", ranges)
 }

@@ -4,15 +4,15 @@ use tollgate_model::{Environment, FactValue, Facts};
 
 use crate::{Machine, registry};
 
-/// The facts that say what executes here, and no others: a hundred times fewer files are read than for all.
+/// Reads only the facts that identify the environment, from a hundredth of all files.
 pub fn read_environment(machine: &Machine) -> Facts {
     const NAMES: [&str; 4] =
         ["sandbox.kernel", "container.layers", "hypervisor.layers", "hypervisor.signatures"];
     NAMES.into_iter().filter_map(registry::spec).flat_map(|spec| spec.read(machine)).collect()
 }
 
-/// The innermost layer that the facts show: a sandbox, else a container, else a virtual machine, else the host. A
-/// layer without a mark is not seen.
+/// Returns the innermost layer that the facts show: a sandbox, else a container, else a virtual machine, else the host. A layer
+/// without a mark is not seen.
 pub fn environment(facts: &Facts) -> Environment {
     let value = |name: &str| facts.get(name).and_then(tollgate_model::Fact::value);
     let has_layers = |name: &str| matches!(value(name), Some(FactValue::List(layers)) if !layers.is_empty());

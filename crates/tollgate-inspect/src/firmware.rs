@@ -1,10 +1,9 @@
-//! The vendor of the firmware's tables: some hypervisors sign only these.
+//! The vendor of the firmware's tables, which identifies some hypervisors that have no other signature.
 
 use tollgate_model::Unknown;
 
 use crate::machine::{Answer, Machine, found};
 
-/// The same, as an answer.
 pub(crate) fn table_maker(machine: &Machine) -> Answer<String> {
     const TABLE: &str = "/sys/firmware/acpi/tables/FACP";
     const HEADER: u64 = 36;
@@ -20,7 +19,6 @@ pub(crate) fn table_maker(machine: &Machine) -> Answer<String> {
     }
 }
 
-/// Table vendors that are hypervisors.
 pub(crate) fn hypervisor_of(maker: &str) -> Option<&'static str> {
     Some(match maker {
         "FIRECK" => "Firecracker",

@@ -1,5 +1,5 @@
-//! The visible hypervisors below this kernel; each adds to the latency of what it intercepts. A hypervisor that
-//! hides, or that another one hides, cannot be seen.
+//! The visible hypervisors below this kernel. Each adds to the latency of the operations that it intercepts. A hypervisor that
+//! hides, or that another one hides, is not visible.
 
 use tollgate_kconfig::parameters;
 use tollgate_model::Unknown;
@@ -13,24 +13,23 @@ const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
 const PRODUCT: &str = "/sys/class/dmi/id/product_name";
 const XEN: &str = "/sys/hypervisor/type";
 
-/// Intel and AMD reserve it for hypervisors.
+/// Intel and AMD reserve this bit for hypervisors.
 const PRESENT: Bit = Bit { leaf: 1, subleaf: 0, register: Register::Ecx, number: 31 };
-/// Below another Hyper-V (TLFS, "Implementation recommendations"). Means this only behind Hyper-V's
-/// signature.
+/// Nested in another Hyper-V (TLFS, "Implementation recommendations"). The bit has this meaning only with Hyper-V's signature.
 const HYPERV_NESTED: u32 = 12;
 const HYPERV: &str = "Microsoft Hv";
 
-/// The layer around the visible ones, where something shows that they are in a virtual machine themselves.
+/// The layer around the visible ones, if evidence shows that they are in a virtual machine themselves.
 pub const OUTER: &str = "an outer hypervisor";
-/// A layer that is there and spells no name.
+/// A layer without a name.
 const UNNAMED: &str = "unnamed";
 
-/// Whether a layer of `hypervisor.layers` is a name.
+/// Returns whether a layer of `hypervisor.layers` is a name.
 pub fn is_named(layer: &str) -> bool {
     ![OUTER, UNNAMED].contains(&layer)
 }
 
-/// The kernel lists the same bit where CPUID was not captured.
+/// If CPUID was not captured, the kernel's flags show the same bit.
 pub(crate) fn is_present(machine: &Machine) -> Answer<bool> {
     cpuid(machine, &PRESENT.to_string(), |leaves| leaves.bit(PRESENT)).or_else(|_| {
         let has_it = |flags: String| flags.split_whitespace().any(|flag| flag == "hypervisor");
@@ -38,7 +37,7 @@ pub(crate) fn is_present(machine: &Machine) -> Answer<bool> {
     })
 }
 
-/// The signatures as they stand in CPUID, outermost disguise first: Hyper-V's interface in front of KVM's.
+/// The signatures in CPUID, outermost disguise first: Hyper-V's interface in front of KVM's.
 pub(crate) fn signatures(machine: &Machine) -> Answer<Vec<String>> {
     let present = is_present(machine).is_ok_and(|present| present.value);
     let all = machine.leaves()?.hypervisors().map(|(_, signature)| signature);
@@ -51,12 +50,12 @@ pub(crate) fn signatures(machine: &Machine) -> Answer<Vec<String>> {
     found(signatures, "CPUID.40000000h and every 100h above")
 }
 
-/// Whether QEMU's translator executes everything here.
+/// Returns whether QEMU's translator executes everything here.
 pub(crate) fn is_translator(machine: &Machine) -> bool {
     signatures(machine).is_ok_and(|found| found.value.iter().any(|signature| signature == "TCGTCGTCGTCG"))
 }
 
-/// A bit of the features that KVM offers in the leaf after its signature.
+/// A bit of KVM's features, in the leaf after its signature.
 pub(crate) fn kvm_bit(machine: &Machine, bit: u32) -> Option<bool> {
     let (_, [eax, ..]) = kvm_leaf(machine)?;
     Some(eax >> bit & 1 == 1)
@@ -96,8 +95,8 @@ pub(crate) fn kvm_features(machine: &Machine) -> Answer<Vec<String>> {
     }
 }
 
-/// The evidence that the hypervisor is itself in a virtual machine. An empty list is the lack of evidence, not of
-/// nesting: only the latency of exits shows that.
+/// Evidence that the hypervisor itself is in a virtual machine. An empty list means no evidence, not that there is no nesting:
+/// only the latency of exits shows that.
 pub(crate) fn nesting(machine: &Machine) -> Answer<Vec<String>> {
     let hints = nesting_hints(machine);
     match command_line_text(machine) {
@@ -178,7 +177,7 @@ fn reorder([_, ebx, ecx, edx]: [u32; 4]) -> [u32; 3] {
     [ebx, edx, ecx]
 }
 
-/// Layers, each once, and the marks they left.
+/// Layers, each once, and their marks.
 #[derive(Default)]
 struct Layers {
     names: Vec<String>,
@@ -194,7 +193,7 @@ impl Layers {
     }
 }
 
-/// The signatures in CPUID.40000000h.
+/// Names for the signatures in CPUID.40000000h.
 fn by_signature(signature: &str) -> Option<&'static str> {
     Some(match signature {
         "KVMKVMKVM" | "Linux KVM Hv" => "KVM",
@@ -219,7 +218,7 @@ fn by_signature(signature: &str) -> Option<&'static str> {
     })
 }
 
-/// The vendors of firmware tables. Clouds that also rent out bare metal under the same name are no layers.
+/// Names for the vendors of firmware tables. Clouds that also rent out bare metal under the same name do not count.
 fn by_dmi(vendor: &str, product: &str) -> Option<&'static str> {
     const PREFIXES: [(&str, &str); 13] = [
         ("QEMU", "QEMU"),

@@ -4,26 +4,25 @@ use object::elf::{self, FileHeader64, NoteHeader64, ProgramHeader64};
 use object::{LittleEndian as LE, pod};
 
 const NAME: &[u8] = b"VMCOREINFO\0";
-/// The direct map of all memory lies in the upper half, below the kernel's own image and vmalloc.
+/// The direct map of all memory is in the upper half, below the kernel image and vmalloc.
 const UPPER_HALF: u64 = 1 << 63;
 const IMAGE: u64 = 0xffff_ffff_8000_0000;
 
-/// The evidence in it of where the kernel is.
+/// Evidence of the kernel's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Core {
-    /// `KERNELOFFSET` of the note VMCOREINFO (Documentation/admin-guide/kdump/vmcoreinfo.rst).
+    /// `KERNELOFFSET` in the note VMCOREINFO (Documentation/admin-guide/kdump/vmcoreinfo.rst).
     pub offset: Option<u64>,
-    /// Where the direct map begins: a piece of memory's virtual address less its physical one.
+    /// The start of the direct map: a memory segment's virtual address less its physical one.
     pub direct_map: Option<u64>,
 }
 
-/// A segment of a core file.
 pub(crate) type Segment = ProgramHeader64<LE>;
 
-/// Bytes of the header.
+/// Size of the header.
 pub(crate) const HEADER: usize = size_of::<FileHeader64<LE>>();
 
-/// Where the program headers lie, and how many there are. Nothing where it is no 64-bit ELF file.
+/// Offset and number of the program headers. `None` if it is not a 64-bit ELF file.
 pub(crate) fn table(start: &[u8]) -> Option<(u64, usize)> {
     let (header, _) = pod::from_bytes::<FileHeader64<LE>>(start).ok()?;
     let ident = header.e_ident;
@@ -32,12 +31,12 @@ pub(crate) fn table(start: &[u8]) -> Option<(u64, usize)> {
     is_known.then_some((header.e_phoff.get(LE), header.e_phnum.get(LE).into()))
 }
 
-/// The entries of a table of an ELF file, without a last one that is cut off.
+/// The entries of a table in an ELF file, without an incomplete last one.
 pub(crate) fn entries<T: pod::Pod>(bytes: &[u8]) -> &[T] {
     pod::slice_from_bytes(bytes, bytes.len() / size_of::<T>()).map_or(&[], |(entries, _)| entries)
 }
 
-/// Nothing where it is no 64-bit ELF file.
+/// `None` if it is not a 64-bit ELF file.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Core> {
     let (at, count) = table(bytes)?;
     // A buffer that ends within the table still has its beginning.
@@ -55,7 +54,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Core> {
             }
             elf::PT_LOAD => {
                 let (virtual_address, physical) = (segment.p_vaddr.get(LE), segment.p_paddr.get(LE));
-                // Pieces that are no memory have a physical address of 0 or -1.
+                // Segments that are not memory have a physical address of 0 or -1.
                 let is_memory =
                     virtual_address & UPPER_HALF != 0 && virtual_address < IMAGE && physical != u64::MAX;
                 let base =
@@ -68,7 +67,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Core> {
     Some(core)
 }
 
-/// The description of the note with that name.
+/// The descriptor of the note with that name.
 fn vmcoreinfo(mut notes: &[u8]) -> Option<&[u8]> {
     loop {
         let (header, rest) = pod::from_bytes::<NoteHeader64<LE>>(notes).ok()?;
@@ -91,14 +90,14 @@ fn kernel_offset(text: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(line).ok()?.trim(), 16).ok()
 }
 
-/// A core file with nothing in it but what [`parse`] finds: its other notes are a record of a task, and more.
+/// Makes a core file with only what [`parse`] finds. The other notes contain a task's record, and more.
 pub(crate) fn abridged(bytes: &[u8]) -> Vec<u8> {
     let Some(core) = parse(bytes) else { return Vec::new() };
     let mut notes = Vec::new();
     if let Some(offset) = core.offset {
         notes = note(NAME, &format!("KERNELOFFSET={offset:x}\n"));
     }
-    // Of what has no physical address nothing is concluded, so the first page stands for all of it.
+    // Without a physical address nothing is concluded, so the first page is enough.
     let piece = core.direct_map.and_then(|base| Some((base.checked_add(0x1000)?, 0x1000)));
     file(&notes, piece.as_slice())
 }
@@ -113,7 +112,7 @@ fn note(name: &[u8], text: &str) -> Vec<u8> {
     note
 }
 
-/// A core file with notes, and with pieces of memory: their virtual and physical addresses.
+/// Makes a core file with notes and memory segments, given as virtual and physical addresses.
 fn file(notes: &[u8], pieces: &[(u64, u64)]) -> Vec<u8> {
     let count = 1 + pieces.len() as u64;
     let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();

@@ -10,20 +10,20 @@ use crate::{sandbox, uname::version_text};
 const COMMAND_LINE: &str = "/proc/cmdline";
 const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
 
-/// An empty command line is one. The rest after ` -- ` is handed to init: it holds no parameter of the kernel, and
-/// may be private.
+/// Reads the command line, which may be empty. The rest after ` -- ` is for init: it has no kernel parameters, and may be
+/// private.
 pub(crate) fn command_line_text(machine: &Machine) -> Answer<String> {
     Ok(machine
         .text(COMMAND_LINE)?
         .map(|text| text.split(" -- ").next().unwrap_or_default().trim_end().to_owned()))
 }
 
-/// `PREEMPT_DYNAMIC` stands in the version of a kernel that was built so (init/Makefile).
+/// The version of a kernel that was built with `PREEMPT_DYNAMIC` says so (init/Makefile).
 pub(crate) fn preempt_dynamic(machine: &Machine) -> Answer<bool> {
     Ok(linux_version(machine)?.map(|text| has_word(&text, "PREEMPT_DYNAMIC")))
 }
 
-/// The scheduler's own word where debugfs may be read; else as far as the version and the command line decide.
+/// The scheduler's own setting if debugfs is readable; else as far as the version and the command line decide.
 pub(crate) fn preemption(machine: &Machine) -> Answer<String> {
     let model = machine.line(PREEMPT).and_then(|line| {
         line.parse("a line of models with one in brackets", |text| marked(text, '(', ')').map(str::to_owned))
@@ -50,7 +50,7 @@ fn preemption_parameter(machine: &Machine) -> Option<crate::machine::Found<Strin
     known.then(|| found(model.to_owned(), format!("{COMMAND_LINE} preempt=")).ok())?
 }
 
-/// The version of a kernel that is Linux: a kernel that stands in for it has a fixed text.
+/// The version of a kernel that is Linux. A sandbox kernel has a fixed text.
 fn linux_version(machine: &Machine) -> Answer<String> {
     match sandbox::name(machine) {
         Ok(sandbox) => Err(Unknown::Absent(format!("{} is not Linux", sandbox.value))),
@@ -62,9 +62,9 @@ fn has_word(text: &str, word: &str) -> bool {
     text.split_whitespace().any(|given| given == word)
 }
 
-/// The command line decides (since Linux 6.7, Documentation/admin-guide/kernel-parameters.txt). Without the parameter
-/// only the build is seen: `abi.vsyscall32` exists where the 32-bit vDSO was built in
-/// (arch/x86/entry/vdso/vdso32-setup.c), which a configuration may still have disabled by default.
+/// The command line decides (since Linux 6.7, Documentation/admin-guide/kernel-parameters.txt). Without the parameter, only the
+/// build is visible: `abi.vsyscall32` exists if the 32-bit vDSO was built in (arch/x86/entry/vdso/vdso32-setup.c), which a
+/// configuration may still have disabled by default.
 pub(crate) fn ia32(machine: &Machine) -> Answer<&'static str> {
     const BUILT: &str = "/proc/sys/abi/vsyscall32";
     if let Ok(line) = command_line_text(machine)
@@ -79,7 +79,7 @@ pub(crate) fn ia32(machine: &Machine) -> Answer<&'static str> {
 
 /// The parameters that choose mitigations, in their order.
 pub(crate) fn mitigation_parameters(machine: &Machine) -> Answer<Vec<String>> {
-    /// Documentation/admin-guide/kernel-parameters.txt, `mitigations=` and what it stands for.
+    /// Documentation/admin-guide/kernel-parameters.txt, `mitigations=` and the parameters that it implies.
     const NAMES: &str = "mitigations pti nopti kpti nospectre_v1 nospectre_v2 spectre_v2 spectre_v2_user spectre_bhi \
         spec_store_bypass_disable nospec_store_bypass_disable retbleed spec_rstack_overflow l1tf \
         l1d_flush mds tsx_async_abort tsx mmio_stale_data reg_file_data_sampling gather_data_sampling \
@@ -94,7 +94,7 @@ pub(crate) fn mitigation_parameters(machine: &Machine) -> Answer<Vec<String>> {
     }))
 }
 
-/// The value of a parameter; absent where the command line leaves it to the configuration.
+/// The value of a parameter; absent if the command line leaves it to the configuration.
 pub(crate) fn parameter_of(machine: &Machine, name: &str) -> Answer<String> {
     command_line_text(machine).and_then(|line| match parameter(&line.value, name) {
         Some("") => found("given".to_owned(), format!("{COMMAND_LINE} {name}")),
@@ -103,10 +103,10 @@ pub(crate) fn parameter_of(machine: &Machine, name: &str) -> Answer<String> {
     })
 }
 
-/// Whether idle processors stop the tick, as the first of them says.
+/// Whether idle processors stop the tick, according to the first processor.
 pub(crate) fn idle_tick(machine: &Machine) -> Answer<bool> {
     const TIMERS: &str = "/proc/timer_list";
-    /// Before the first processor's account there are its timers.
+    /// The list of timers precedes the first processor's fields.
     const FIRST_PROCESSOR: u64 = 1 << 18;
     machine.start_of(TIMERS, FIRST_PROCESSOR).and_then(|bytes| {
         let text = String::from_utf8_lossy(&bytes.value).into_owned();

@@ -1,40 +1,38 @@
-//! The answers of the CPUID instruction, read once: in a virtual machine each execution is an exit, tens of
-//! microseconds where hypervisors are nested. Sources: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E; for
-//! leaves from 4000_0000, Documentation/virt/kvm/x86/cpuid.rst and the Hyper-V TLFS.
+//! The answers of the CPUID instruction, read once: in a virtual machine each execution is an exit, which takes tens of
+//! microseconds with nested hypervisors. Sources: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E; for leaves from
+//! 4000_0000, Documentation/virt/kvm/x86/cpuid.rst and the Hyper-V TLFS.
 
 use std::collections::BTreeMap;
 
 use raw_cpuid::native_cpuid::cpuid_count;
 
-/// EAX, EBX, ECX and EDX as one execution left them.
+/// EAX, EBX, ECX and EDX after one execution.
 pub type Registers = [u32; 4];
 
-/// Hypervisors stand one behind the other in steps of this, each with its own signature.
+/// Distance between the leaves of layered hypervisors, each with its own signature.
 const HYPERVISOR_STEP: u32 = 0x100;
-/// Where the first hypervisor stands.
 const HYPERVISOR_FIRST: u32 = 0x4000_0000;
-/// More than systems stack; a hypervisor that answers every leaf alike must not be asked for ever.
+/// More than systems nest; a hypervisor that gives all leaves the same answer must not be queried forever.
 const HYPERVISORS: u32 = 4;
 
-/// Where the extended leaves stand.
 const EXTENDED: u32 = 0x8000_0000;
-/// The leaves that describe caches, one a subleaf: Intel's, and AMD's in the same form.
+/// The leaves that describe caches, one per subleaf: Intel's, and AMD's in the same form.
 const CACHE_LEAVES: [u32; 2] = [4, 0x8000_001d];
 /// EAX\[4:0\] of such a subleaf: 1 data, 2 instructions, 3 both, 0 no more caches.
 const CACHE_KIND: u32 = 0x1f;
-/// No processor has as many caches; one that answers every subleaf alike must not be asked for ever.
+/// More than any processor has; one that gives all subleaves the same answer must not be queried forever.
 const MOST_CACHES: u32 = 8;
 
-/// Where processors that share a core or a package are counted, one level a subleaf; the newer leaf first.
+/// The leaves that count processors sharing a core or a package, one level per subleaf; the newer leaf first.
 const TOPOLOGY_LEAVES: [u32; 2] = [0x1f, 0xb];
-/// No processor has as many levels.
+/// More than any processor has.
 const MOST_LEVELS: u32 = 8;
 /// ECX\[15:8\] of such a subleaf.
 const LEVEL_OF_THREADS: u32 = 1;
 
 /// The ratio of the time-stamp counter to the crystal, and the crystal's frequency.
 const TSC_LEAF: u32 = 0x15;
-/// Behind a hypervisor's first leaf: the frequency of the time-stamp counter in kHz, as VMware began.
+/// Offset from a hypervisor's first leaf: the frequency of the time-stamp counter in kHz, introduced by VMware.
 const TSC_OF_HYPERVISOR: u32 = 0x10;
 
 /// A cache as CPUID describes it.
@@ -58,22 +56,20 @@ impl FromIterator<((u32, u32), Registers)> for Leaves {
     }
 }
 
-/// One execution of the instruction.
 pub(crate) fn execute(leaf: u32, subleaf: u32) -> Registers {
     let result = cpuid_count(leaf, subleaf);
     [result.eax, result.ebx, result.ecx, result.edx]
 }
 
 impl Leaves {
-    /// Of the processor that this thread happens to be on.
+    /// Executes CPUID on the processor that this thread happens to run on.
     pub fn here() -> Self {
         Self::ask(execute)
     }
 
-    /// The leaves that facts need.
+    /// Reads the leaves that facts need.
     fn ask(cpuid: impl Fn(u32, u32) -> Registers) -> Self {
-        // Beyond the highest leaf Intel processors answer with another leaf's data: ask no further than
-        // offered.
+        // Beyond the highest leaf, Intel processors answer with another leaf's data, so only offered leaves are read.
         let [basic, ..] = cpuid(0, 0);
         let [extended, ..] = cpuid(0x8000_0000, 0);
         let offered = [1, TSC_LEAF, 0x21].into_iter().filter(|&leaf| leaf <= basic);
@@ -124,12 +120,12 @@ impl Leaves {
         leaves
     }
 
-    /// One leaf. None where the processor does not offer it.
+    /// `None` if the processor does not offer the leaf.
     pub(crate) fn leaf(&self, leaf: u32, subleaf: u32) -> Option<Registers> {
         self.0.get(&(leaf, subleaf)).copied()
     }
 
-    /// Whether a bit is set. A leaf that is not offered has none, but whether it is offered must be known.
+    /// Returns whether a bit is set. It is not set in a leaf that is not offered; `None` if the highest leaf is unknown.
     pub(crate) fn bit(&self, bit: Bit) -> Option<bool> {
         match self.leaf(bit.leaf, bit.subleaf) {
             Some(registers) => Some(registers[bit.register as usize] >> bit.number & 1 == 1),
@@ -143,7 +139,7 @@ impl Leaves {
         }
     }
 
-    /// The caches that CPUID describes; none where it describes none, or was not captured.
+    /// The caches that CPUID describes; empty if it describes none, or was not captured.
     pub(crate) fn caches(&self) -> Vec<CacheLeaf> {
         let subleaves = CACHE_LEAVES.into_iter().flat_map(|leaf| (0..MOST_CACHES).map(move |n| (leaf, n)));
         let caches = subleaves.filter_map(|(leaf, subleaf)| {
@@ -156,7 +152,7 @@ impl Leaves {
             };
             let field = |shift: u32, bits: u32| u64::from(ebx >> shift & ((1 << bits) - 1)) + 1;
             let ways = field(22, 10);
-            // Ways, partitions, bytes of a line, sets.
+            // Ways, partitions, bytes per line, sets.
             let factors = [ways, field(12, 10), field(0, 12), u64::from(ecx) + 1];
             let bytes = factors.into_iter().try_fold(1_u64, u64::checked_mul)?;
             let name = format!("l{}{suffix}", eax >> 5 & 7);
@@ -165,7 +161,7 @@ impl Leaves {
         caches.collect()
     }
 
-    /// The frequency of the time-stamp counter in Hz that CPUID states, and the leaf that does. None where none does: a register of
+    /// The frequency of the time-stamp counter in Hz according to CPUID, and the leaf. `None` if no leaf has it: a register of
     /// the leaf may be 0, for a value that is not enumerated (SDM volume 2A, CPUID leaf 15H).
     pub(crate) fn tsc_frequency(&self) -> Option<(u64, &'static str)> {
         let of_crystal = || match self.leaf(TSC_LEAF, 0)? {
@@ -181,13 +177,11 @@ impl Leaves {
         of_crystal().or_else(of_hypervisor)
     }
 
-    /// Every leaf with its registers.
     pub(crate) fn all(&self) -> impl Iterator<Item = ((u32, u32), Registers)> + '_ {
         self.0.iter().map(|(&leaf, &registers)| (leaf, registers))
     }
 
-    /// How many threads share a core, and how many processors a package, with the leaf that says so. None where
-    /// no leaf says it.
+    /// The leaf, and how many threads share a core and processors a package. `None` if no leaf says so.
     pub(crate) fn sharing(&self) -> Option<(u32, u32, u32)> {
         TOPOLOGY_LEAVES.into_iter().find_map(|leaf| {
             let levels = (0..MOST_LEVELS).map_while(|subleaf| self.leaf(leaf, subleaf));
@@ -199,14 +193,13 @@ impl Leaves {
         })
     }
 
-    /// The signatures of the hypervisors that stand one behind the other, with their leaves.
+    /// The signatures of layered hypervisors, with their leaves.
     pub(crate) fn hypervisors(&self) -> impl Iterator<Item = (u32, String)> {
         let firsts = (0..HYPERVISORS).map(|number| HYPERVISOR_FIRST + number * HYPERVISOR_STEP);
         firsts.map_while(|first| Some((first, signature_of(self.leaf(first, 0)?)?)))
     }
 }
 
-/// A register of a CPUID result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Register {
     Eax,
@@ -215,7 +208,6 @@ pub(crate) enum Register {
     Edx,
 }
 
-/// One bit of one leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bit {
     pub leaf: u32,
@@ -225,7 +217,7 @@ pub(crate) struct Bit {
 }
 
 impl std::fmt::Display for Bit {
-    /// As manuals write it: `CPUID.1:ECX[31]`, `CPUID.7.1:EAX[17]`, `CPUID.80000007h:EDX[8]`.
+    /// Formats it like the manuals: `CPUID.1:ECX[31]`, `CPUID.7.1:EAX[17]`, `CPUID.80000007h:EDX[8]`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let register = match self.register {
             Register::Eax => "EAX",
@@ -241,7 +233,7 @@ impl std::fmt::Display for Bit {
     }
 }
 
-/// The text that registers spell, without NULs and blanks at its ends. None where it is no printable text.
+/// The text that registers spell, without NULs and blanks at its ends. `None` if it is not printable.
 pub(crate) fn spelled(registers: &[u32]) -> Option<String> {
     let bytes: Vec<u8> = registers.iter().flat_map(|register| register.to_le_bytes()).collect();
     let text = str::from_utf8(&bytes).ok()?.trim_matches(['\0', ' ']);
@@ -249,8 +241,8 @@ pub(crate) fn spelled(registers: &[u32]) -> Option<String> {
         .then(|| text.to_owned())
 }
 
-/// The twelve characters of a hypervisor leaf. Most are letters; registers of another leaf, which is what a
-/// processor without a hypervisor answers with, hardly ever spell eight printable characters.
+/// The twelve characters of a hypervisor leaf. Most are letters. A processor without a hypervisor answers with another leaf's
+/// registers, which hardly ever spell eight printable characters.
 fn signature_of([_, ebx, ecx, edx]: Registers) -> Option<String> {
     spelled(&[ebx, ecx, edx]).filter(|signature| signature.len() >= 8)
 }
@@ -289,7 +281,7 @@ mod tests {
 
     #[test]
     fn leaves_beyond_the_highest_are_not_asked_for() {
-        // As an Intel processor does, this one answers unknown leaves with data of its own.
+        // Like an Intel processor, this one answers unknown leaves with other data.
         let leaves = Leaves::ask(|leaf, _| match leaf {
             0 => [6, 0, 0, 0],
             0x8000_0000 => [0x8000_0001, 0, 0, 0],

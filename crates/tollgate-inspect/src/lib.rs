@@ -1,28 +1,25 @@
-//! The facts of an environment: the machine, kernel, hypervisors and container of a run. They are read without root,
-//! each with its source, or unknown with the reason.
+//! The facts of an environment: the machine, kernel, hypervisors and container of a run. They are read without root. Each has
+//! its source, or the reason why it is unknown.
 //!
-//! [`SUBJECTS`] lists the facts; [`read_facts`] reads them from a [`Machine`], which is this machine or a captured tree
-//! of its `/proc` and `/sys`; [`strain`] reads the facts that change from moment to moment, before and after a run;
-//! [`storage()`] reads the file system and device under a directory; [`environment()`] names the environment.
-//! [`capture()`] makes such a tree.
+//! [`SUBJECTS`] lists the facts; [`read_facts`] reads them from a [`Machine`], which is this machine or a captured tree of its
+//! `/proc` and `/sys`; [`strain`] reads the facts that change from moment to moment, before and after a run; [`storage()`] reads
+//! the file system and device under a directory; [`environment()`] names the environment. [`capture()`] makes such a tree.
 //!
-//! A value that could not be read is never replaced by a default. *Absent*, *refused* and *unreadable* are three
-//! different answers, see [`tollgate_model::Unknown`]. Every file is untrusted: reads are bounded, and no content makes
-//! this crate panic.
+//! A value that could not be read is never replaced by a default. *Absent*, *refused* and *unreadable* are three different
+//! answers, see [`tollgate_model::Unknown`]. Every file is untrusted: reads are bounded, and no content makes this crate panic.
 //!
 //! The modules, lowest first:
-//! - `answer`: a value with its source, or one of the three reasons. `machine`: reads files and makes calls. `tree`: a
-//!   captured tree, which no path leaves. `record`: the answers of calls and CPUID in such a tree.
+//! - `answer`: a value with its source, or one of the three reasons. `machine`: reads files and makes calls. `tree`: a captured
+//!   tree, which no path leaves. `record`: the answers of calls and CPUID in such a tree.
 //! - `kcore`: the two addresses that a core file of the running kernel shows.
-//! - `recorder`, `redaction`, `capture`: a record of all reads, its redaction, and the tree made of it.
+//! - `recorder`, `redaction`, `capture`: a record of all reads, its redaction, and the tree made from it.
 //! - `text`, `mounts`: parsers of shared formats. `calls`: system calls. `leaves`: CPUID; `timed`: its time.
-//! - `uname`, `kernel`, `tracing`, `processor`, `topology`, `mitigation`, `clock`, `memory`, `power`, `process`,
-//!   `limits`, `rseq`, `audit`, `permission`, `cgroup`, `firmware`, `hypervisor`, `container`, `sandbox`, `moments`,
-//!   `storage`: one subject each.
-//! - `streams`: whether standard output can be written to.
-//! - `registry`: the tables of all facts, one a subject; the only list of their names. `allowance`: how much may be
-//!   used here.
-//! - `running_config`: the configuration of the kernel that a machine runs, read by `tollgate-kconfig`.
+//! - `uname`, `kernel`, `tracing`, `processor`, `topology`, `mitigation`, `clock`, `memory`, `power`, `process`, `limits`,
+//!   `rseq`, `audit`, `permission`, `cgroup`, `firmware`, `hypervisor`, `container`, `sandbox`, `moments`, `storage`: one
+//!   subject each.
+//! - `streams`: whether standard output is writable.
+//! - `registry`: the tables of all facts, one per subject; the only list of their names. `allowance`: how much may be used here.
+//! - `running_config`: the configuration of a machine's kernel, read by `tollgate-kconfig`.
 //! - `ring3`, `ring0`, `mechanisms`: the descriptor tables as each ring sees them, and the ways into the kernel.
 //! - [`kernel_base`]: whether the kernel itself was moved. [`aslr`]: the measured random bits of a program's addresses.
 //!   [`output`] shows both.

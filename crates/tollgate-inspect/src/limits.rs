@@ -7,7 +7,7 @@ use crate::{calls, text::digits};
 
 const LIMITS: &str = "/proc/self/limits";
 
-/// A limit that the process may not exceed now (the soft one), by its words in the file, and its name and number.
+/// The soft limit, from the line of the file that begins with `words`, or by its name and number.
 pub(crate) fn soft(
     machine: &Machine,
     words: &str,
@@ -19,13 +19,13 @@ pub(crate) fn soft(
     listed.or_else(ask)
 }
 
-/// The same by getrlimit(2); none where there is no limit, or where this is another machine's tree.
+/// The soft limit from getrlimit(2); absent if there is no limit, or if this is another machine's tree.
 pub(crate) fn asked(machine: &Machine, name: &str, number: libc::__rlimit_resource_t) -> Answer<i64> {
     let unlimited = Err(Unknown::Absent(format!("{name} is not limited")));
     machine.or_call(unlimited, &format!("getrlimit(2) {name}"), || calls::resource_limit(number))
 }
 
-/// From lines `Max locked memory         8388608              8388608              bytes`.
+/// Parses lines `Max locked memory         8388608              8388608              bytes`.
 fn soft_limit(text: &str, words: &str) -> Option<FactValue> {
     let rest = text.lines().find_map(|line| line.strip_prefix(words)?.strip_prefix(' '))?;
     let soft = rest.split_whitespace().next()?;

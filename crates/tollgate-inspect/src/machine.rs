@@ -1,5 +1,5 @@
-//! The source of facts: bounded reads of this machine or of a captured tree, and the answers of calls and
-//! instructions. Every read can be recorded, so that a capture needs no list of its own.
+//! The source of facts: bounded reads of this machine or of a captured tree, and the answers of calls and instructions. Every
+//! read can be recorded, so that a capture needs no list of its own.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -17,7 +17,7 @@ use crate::record::{CapturedRecord, TreeError};
 use crate::recorder::{Manner, Outcome, Recorder, Seen};
 use crate::tree::{MAX_ENTRIES, Tree};
 
-/// The most that is read of a file that is read whole. No file that a fact needs comes near.
+/// Limit for reading a whole file. All files that facts need are far smaller.
 const MAX_FILE: u64 = 1 << 20;
 
 /// A machine whose facts can be read: this one, or a captured tree.
@@ -33,35 +33,35 @@ pub struct Machine {
 enum Ground {
     /// This machine, with its root directory.
     Here(PathBuf),
-    /// Copies of another's files.
+    /// Copies of another machine's files.
     Tree(Tree),
 }
 
 impl Machine {
-    /// This machine: its files, its CPUID, and its system calls where a file is not there.
+    /// This machine: its files, its CPUID, and its system calls if a file does not exist.
     pub fn here() -> Self {
         let ground = Ground::Here(PathBuf::from("/"));
         Self { ground, leaves: Some(Leaves::here()), record: CapturedRecord::default(), recorder: None }
     }
 
-    /// A tree with copies of another machine's `/proc`, `/sys` and marker files. Nothing of this machine is
-    /// consulted, so facts by instructions and system calls are absent.
+    /// A tree with copies of another machine's `/proc`, `/sys` and marker files. This machine is never consulted, so facts from
+    /// instructions and system calls are absent.
     pub fn captured(root: impl Into<PathBuf>) -> Self {
         let ground = Ground::Tree(Tree::new(root.into()));
         Self { ground, leaves: None, record: CapturedRecord::default(), recorder: None }
     }
 
-    /// As [`Machine::captured`], with the recorded answers of instructions and system calls.
+    /// Like [`Machine::captured`], with the recorded answers of instructions and system calls.
     ///
     /// # Errors
-    /// A directory that is no captured tree, or whose record of calls cannot be read.
+    /// A directory that is not a captured tree, or whose record of calls cannot be read.
     pub fn open(root: &Path) -> Result<Self, TreeError> {
         let record = CapturedRecord::read(root)?;
         let leaves = record.leaves();
         Ok(Self { leaves, record, ..Self::captured(root) })
     }
 
-    /// The same machine with answers of its CPUID instruction.
+    /// Replaces the answers of its CPUID instruction.
     #[must_use]
     pub fn with_leaves(self, leaves: Leaves) -> Self {
         Self { leaves: Some(leaves), ..self }
@@ -72,19 +72,18 @@ impl Machine {
         self.record.directory.as_deref()
     }
 
-    /// The same machine, with a note taken of all that is read of it.
+    /// Returns this machine with a recorder of everything that is read from it.
     pub(crate) fn recorded(self) -> (Self, Recorder) {
         let recorder = Recorder::default();
         (Self { recorder: Some(recorder.clone()), ..self }, recorder)
     }
 
-    /// The answers of the CPUID instruction.
     pub(crate) fn leaves(&self) -> Result<&Leaves, Unknown> {
         self.leaves.as_ref().ok_or_else(|| Unknown::Absent("CPUID was not captured".into()))
     }
 
-    /// The answer of a system call or an instruction, or the number of its error. `name` names the call and its
-    /// argument; a captured tree knows the answer by it.
+    /// The answer of a system call or an instruction, or its errno. `name` is the call with its argument, under which a captured
+    /// tree stores the answer.
     pub(crate) fn call<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
@@ -112,7 +111,7 @@ impl Machine {
         }
     }
 
-    /// `answer`, or where that is none, the answer of a call.
+    /// Returns `answer`, or if that is unknown, the answer of a call.
     pub(crate) fn or_call<T: Serialize + DeserializeOwned>(
         &self,
         answer: Answer<T>,
@@ -122,12 +121,12 @@ impl Machine {
         answer.or_else(|first| self.call(name, || ask().ok_or(libc::ENOSYS)).map_err(|_| first))
     }
 
-    /// A file whole, at most [`MAX_FILE`] bytes of it; bytes that are not UTF-8 are replaced.
+    /// A whole file of at most [`MAX_FILE`] bytes; bytes that are not UTF-8 are replaced.
     pub(crate) fn text(&self, path: &str) -> Answer<String> {
         self.bytes(path).map(|found| found.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// As [`Machine::text`], without the replacement.
+    /// Like [`Machine::text`], without the replacement.
     pub(crate) fn bytes(&self, path: &str) -> Answer<Vec<u8>> {
         let bytes = self.start_of(path, MAX_FILE + 1)?;
         if bytes.value.len() as u64 > MAX_FILE {
@@ -136,7 +135,7 @@ impl Machine {
         Ok(bytes)
     }
 
-    /// The first `limit` bytes of a file, or all of it where it is shorter.
+    /// The first `limit` bytes of a file, or all of it if it is shorter.
     pub(crate) fn start_of(&self, path: &str, limit: u64) -> Answer<Vec<u8>> {
         let read = |mut bytes| {
             self.open_file(path)?.take(limit).read_to_end(&mut bytes)?;
@@ -147,7 +146,7 @@ impl Machine {
         found(bytes, path)
     }
 
-    /// A file that holds one value. Nothing at all is not one.
+    /// A file with a single value, which must not be empty.
     pub(crate) fn line(&self, path: &str) -> Answer<String> {
         let text = self.text(path)?;
         match text.value.trim() {
@@ -156,17 +155,17 @@ impl Machine {
         }
     }
 
-    /// A file that holds one whole number.
+    /// A file with a whole number.
     pub(crate) fn number(&self, path: &str) -> Answer<i64> {
         self.line(path)?.parse("a whole number", |text| text.parse().ok())
     }
 
-    /// A file that holds 0 or 1.
+    /// A file with 0 or 1.
     pub(crate) fn flag(&self, path: &str) -> Answer<bool> {
         self.line(path)?.parse("0 or 1", crate::text::zero_or_one)
     }
 
-    /// A file that holds a line of choices with one in brackets.
+    /// A file with a line of choices, one of them in brackets.
     pub(crate) fn choice(&self, path: &str) -> Answer<String> {
         self.line(path)?.parse("a line of choices with one in brackets", |text| {
             crate::text::marked(text, '[', ']').map(str::to_owned)
@@ -188,7 +187,6 @@ impl Machine {
         found(names, path)
     }
 
-    /// The target of a symbolic link.
     pub(crate) fn link(&self, path: &str) -> Answer<String> {
         let read = || match &self.ground {
             Ground::Here(root) => {
@@ -200,7 +198,7 @@ impl Machine {
         found(target, path)
     }
 
-    /// That something is at `path`; absent where not.
+    /// Checks that `path` exists; absent if not.
     pub(crate) fn there(&self, path: &str) -> Answer<()> {
         let look = || match &self.ground {
             Ground::Here(root) => fs::symlink_metadata(below(root, path)).map(drop),
@@ -210,7 +208,7 @@ impl Machine {
         found((), path)
     }
 
-    /// Looks, as it went where a tree was captured; and takes a note where one is wanted.
+    /// Reads a path; in a captured tree, with the recorded errors. Records the read if there is a recorder.
     fn noted<T>(
         &self,
         path: &str,
@@ -228,8 +226,7 @@ impl Machine {
         looked.map_err(|error| why(path, &error))
     }
 
-    /// Without waiting: the path may be a named pipe without a writer.
-    /// A file of which parts are read.
+    /// Opens a file to read parts of it. It does not block, since the path may be a named pipe without a writer.
     pub(crate) fn open_file(&self, path: &str) -> io::Result<File> {
         match &self.ground {
             Ground::Here(root) => OpenOptions::new()
@@ -241,7 +238,7 @@ impl Machine {
     }
 }
 
-/// Some paths come out of files, such as mount points: none of them leads out of the root.
+/// Some paths come from files, such as mount points: this keeps them below the root.
 fn below(root: &Path, path: &str) -> PathBuf {
     let inside = Path::new(path).components().filter(|part| matches!(part, Component::Normal(_)));
     inside.fold(root.to_owned(), |path, part| path.join(part))
@@ -259,7 +256,7 @@ mod tests {
         assert_eq!(path, Path::new("/captured/proc/etc/shadow"));
     }
 
-    /// As in an empty chroot: no file is there, the system calls are.
+    /// As in an empty chroot: there are no files, but system calls work.
     #[test]
     fn without_files_the_system_calls_are_asked() {
         let empty = tempfile::tempdir().unwrap();

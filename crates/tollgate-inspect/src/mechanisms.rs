@@ -9,13 +9,13 @@ use crate::{machine::Machine, registry::spec};
 /// A way into the kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mechanism {
-    /// The instruction, or what stands for one, and which programs use it.
+    /// The instruction, or its substitute, and the programs that use it.
     pub name: &'static str,
     /// Whether it is offered here, with the source.
     pub offered: Fact,
 }
 
-/// All of them on this machine. `seen` is what an INT with each vector came to, where that was tried.
+/// Finds all ways on this machine. `seen` has the results of INT with each vector, if that was tried.
 pub fn mechanisms(machine: &Machine, seen: Option<&Ring3>) -> Vec<Mechanism> {
     let cpuid = CpuId::new();
     let has_syscall = cpuid.get_extended_processor_and_feature_identifiers();
@@ -54,7 +54,7 @@ fn fact(machine: &Machine, name: &str) -> Fact {
     read.map_or_else(|| Fact::absent(format!("{name} is no fact here")), |(_, fact)| fact)
 }
 
-/// From 64-bit mode, and what it came to.
+/// INT 80h from 64-bit mode, and its result.
 fn int_80(seen: Option<&Ring3>) -> Fact {
     const SOURCE: &str = "tried";
     match seen.and_then(|seen| seen.vectors.get(0x80)) {
@@ -64,7 +64,7 @@ fn int_80(seen: Option<&Ring3>) -> Fact {
     }
 }
 
-/// The processor has it, and the kernel uses it.
+/// Whether the processor has it and the kernel uses it.
 fn fred(machine: &Machine) -> Fact {
     match fact(machine, "kernel.entry_features") {
         Fact::Known { value: FactValue::List(used), source } => {

@@ -1,5 +1,3 @@
-//! The amount of memory, and its pages.
-
 use crate::calls;
 use crate::machine::{Answer, Machine};
 use crate::text::{keyed, kilobytes};
@@ -12,7 +10,7 @@ pub(crate) fn total(machine: &Machine) -> Answer<i64> {
     machine.or_call(listed(machine, "MemTotal"), "sysinfo(2) totalram", ask)
 }
 
-/// In bytes: the memory available without swapping, as the kernel estimates it; free memory where it does not.
+/// In bytes: the kernel's estimate of memory available without swapping, or free memory if it has none.
 pub(crate) fn available(machine: &Machine) -> Answer<i64> {
     let ask = || calls::sysinfo().map(|info| info.free);
     machine.or_call(listed(machine, "MemAvailable"), "sysinfo(2) freeram", ask)

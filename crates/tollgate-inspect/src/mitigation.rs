@@ -1,5 +1,5 @@
-//! The kernel's mitigations of the processor's vulnerabilities, one by one. Source:
-//! Documentation/admin-guide/hw-vuln, `/sys/devices/system/cpu/vulnerabilities`.
+//! The kernel's mitigations of the processor's vulnerabilities. Source: Documentation/admin-guide/hw-vuln,
+//! `/sys/devices/system/cpu/vulnerabilities`.
 
 use tollgate_model::Fact;
 
@@ -7,7 +7,6 @@ use crate::machine::{Answer, Machine, fact, unknown};
 
 const DIRECTORY: &str = "/sys/devices/system/cpu/vulnerabilities";
 
-/// One by its name.
 pub(crate) fn named(machine: &Machine, vulnerability: &str) -> Answer<String> {
     machine.line(&format!("{DIRECTORY}/{vulnerability}"))
 }
@@ -22,7 +21,7 @@ pub(crate) fn all(machine: &Machine) -> Vec<(String, Fact)> {
     names.into_iter().filter(|name| is_name(name)).map(named).collect()
 }
 
-/// The kernel's own names are such; other names in a captured tree do not become part of a fact's name.
+/// The kernel's names have this form; other names in a captured tree do not become part of a fact's name.
 fn is_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     (1..=64).contains(&name.len()) && name.bytes().all(allowed)

@@ -1,5 +1,5 @@
-//! Facts that change from moment to moment: the load of the machine during a run. Source: proc_loadavg(5),
-//! proc_stat(5), Documentation/accounting/psi.rst.
+//! Facts that change from moment to moment: the load of the machine during a run. Source: proc_loadavg(5), proc_stat(5),
+//! Documentation/accounting/psi.rst.
 
 use tollgate_model::Unknown;
 
@@ -25,8 +25,8 @@ pub(crate) fn load(machine: &Machine) -> Answer<f64> {
     machine.or_call(listed, "sysinfo(2) loads", || calls::sysinfo().map(|info| info.load))
 }
 
-/// Whether a line of load averages counts no task at all. Linux counts its reader; gVisor writes `0.00 0.00 0.00 0/0 0` always
-/// (pkg/sentry/fsimpl/proc/tasks_files.go).
+/// Returns whether a line of load averages counts no task at all. Linux counts the reader; gVisor always writes `0.00 0.00 0.00
+/// 0/0 0` (pkg/sentry/fsimpl/proc/tasks_files.go).
 fn has_no_task(line: &str) -> bool {
     line.split_whitespace().nth(3).and_then(|tasks| tasks.split_once('/')).is_some_and(|(_, all)| all == "0")
 }
@@ -40,7 +40,7 @@ pub(crate) fn pressure(machine: &Machine, resource: &str) -> Answer<f64> {
     Ok(read(machine, resource)?.map(|some| some.percent))
 }
 
-/// Microseconds since the machine's start in which some task waited.
+/// Microseconds since boot in which some task waited.
 pub(crate) fn stalled(machine: &Machine, resource: &str) -> Answer<i64> {
     Ok(read(machine, resource)?.map(|some| some.total))
 }
@@ -57,7 +57,7 @@ struct Pressure {
 }
 
 impl Pressure {
-    /// `some avg10=4.29 avg60=32.67 avg300=18.49 total=124063650`.
+    /// Parses `some avg10=4.29 avg60=32.67 avg300=18.49 total=124063650`.
     fn parse(text: &str) -> Option<Self> {
         let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
         let field = |name: &str| line.split(' ').find_map(|word| word.strip_prefix(name));
@@ -65,8 +65,8 @@ impl Pressure {
     }
 }
 
-/// One field of the line that begins with `key`; the first after it is 1. Linux has switched contexts before anything can read this, so a
-/// kernel without a switch (gVisor) writes zeros where it does not count.
+/// A field of the line that begins with `key`; the first after it is 1. Linux has switched contexts before anything can read
+/// this, so a kernel without any (gVisor) writes zeros for what it does not count.
 pub(crate) fn stat(machine: &Machine, key: &str, field: usize) -> Answer<i64> {
     let text = machine.text(STAT)?;
     match stat_field(&text.value, key, field) {

@@ -4,7 +4,6 @@ use crate::text::digits;
 
 pub(crate) const MOUNTS: &str = "/proc/self/mountinfo";
 
-/// One line of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
     pub id: u64,
@@ -13,7 +12,6 @@ pub(crate) struct Mount {
     /// The directory of its file system that is mounted.
     pub root: String,
     pub point: String,
-    /// The options of the mount.
     options: String,
     pub file_system: String,
     pub source: String,
@@ -22,7 +20,7 @@ pub(crate) struct Mount {
 }
 
 impl Mount {
-    /// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`: any number of optional
+    /// Parses `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`, with any number of optional
     /// fields before the dash.
     pub fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split(' ');
@@ -39,7 +37,7 @@ impl Mount {
         Some(Self { id, device: device.to_owned(), root, point, options, file_system, source, super_options })
     }
 
-    /// The options of the mount, and then those that the file system adds.
+    /// The options of the mount, then those that the file system adds.
     pub fn all_options(&self) -> String {
         let mut options: Vec<&str> = self.options.split(',').collect();
         for option in self.super_options.split(',') {
@@ -50,13 +48,13 @@ impl Mount {
         options.join(",")
     }
 
-    /// Whether the file system has this option.
+    /// Returns whether the file system has this option.
     pub fn has(&self, option: &str) -> bool {
         self.super_options.split(',').any(|own| own == option)
     }
 }
 
-/// White space and backslashes are there as three octal digits: `mangle` in fs/seq_file.c.
+/// Decodes white space and backslashes, which are three octal digits: `mangle` in fs/seq_file.c.
 fn unescaped(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

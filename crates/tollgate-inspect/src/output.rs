@@ -1,4 +1,4 @@
-//! What was found of random addresses and of the kernel's own, as text and as JSON.
+//! The results of ASLR studies and of the search for the kernel's address, as text and as JSON.
 
 pub mod aslr;
 pub mod kernel;

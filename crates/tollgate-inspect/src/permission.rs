@@ -18,7 +18,7 @@ pub(crate) fn counters(machine: &Machine) -> Answer<&'static str> {
     found(if own.value { "user" } else { "nothing" }, own.source)
 }
 
-/// A filter may answer a call that it does not know by ending the process: then it is tried in another.
+/// Tries a call in another process if there is a filter, which may kill the caller of an unknown call.
 pub(crate) fn tried(machine: &Machine, name: &str, ask: impl FnOnce() -> Result<bool, i32>) -> Answer<bool> {
     let mode = process::seccomp_mode(machine)?;
     match mode.value {

@@ -1,4 +1,4 @@
-//! Frequency and idle drivers and their settings. Virtual machines mostly have none. Source:
+//! Frequency and idle drivers and their settings. Most virtual machines have none. Source:
 //! Documentation/admin-guide/pm/cpufreq.rst, intel_pstate.rst, cpuidle.rst.
 
 use tollgate_model::Unknown;
@@ -7,7 +7,7 @@ use crate::machine::{Answer, Machine, found};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// `boost` is the general switch; `intel_pstate` has its own, the other way round.
+/// `boost` is the general switch; `intel_pstate` has its own, which is inverted.
 pub(crate) fn boost(machine: &Machine) -> Answer<bool> {
     match machine.flag(&format!("{CPU}/cpufreq/boost")) {
         Err(Unknown::Absent(absent)) => match machine.flag(&format!("{CPU}/intel_pstate/no_turbo")) {
@@ -35,7 +35,7 @@ pub(crate) fn idle_states(machine: &Machine) -> Answer<Vec<String>> {
     states()
 }
 
-/// Older kernels have it only under the name that cannot be written.
+/// Older kernels have only the read-only file.
 pub(crate) fn idle_governor(machine: &Machine) -> Answer<String> {
     match machine.line(&format!("{CPU}/cpuidle/current_governor")) {
         Err(Unknown::Absent(_)) => machine.line(&format!("{CPU}/cpuidle/current_governor_ro")),

@@ -12,7 +12,6 @@ fn listed(machine: &Machine, key: &str) -> Answer<String> {
     machine.text(STATUS)?.part(key, |text| keyed(text, key).map(str::to_owned))
 }
 
-/// One line of the status.
 pub(crate) fn status(machine: &Machine, key: &str) -> Answer<String> {
     match listed(machine, key)? {
         line if line.value.is_empty() => {
@@ -44,18 +43,17 @@ pub(crate) fn no_new_privileges(machine: &Machine) -> Answer<bool> {
     machine.or_call(listed, "prctl(2) PR_GET_NO_NEW_PRIVS", ask)
 }
 
-/// The number in one line of the status.
 pub(crate) fn number(machine: &Machine, key: &str) -> Answer<i64> {
     status(machine, key)?.parse("a whole number", digits)
 }
 
-/// Since Linux 6.6; `none` where none is.
+/// Since Linux 6.6; `none` if empty.
 pub(crate) fn thread_features(machine: &Machine) -> Answer<String> {
     let features = listed(machine, "x86_Thread_features")?;
     Ok(features.map(|features| if features.is_empty() { "none".to_owned() } else { features }))
 }
 
-/// Whether `prctl(2)` `PR_SET_THP_DISABLE` was left alone.
+/// False if `PR_SET_THP_DISABLE` of `prctl(2)` was set.
 pub(crate) fn huge_pages(machine: &Machine) -> Answer<bool> {
     status(machine, "THP_enabled")?.parse("0 or 1", zero_or_one)
 }
@@ -107,14 +105,14 @@ pub(crate) fn user_dispatch(_: &Machine) -> Answer<bool> {
     Err(Unknown::Absent(why.to_owned()))
 }
 
-/// The effective one, the second of four.
+/// The effective user ID, the second of four.
 pub(crate) fn user(machine: &Machine) -> Answer<i64> {
     let effective = |text: &str| digits::<i64>(text.split_whitespace().nth(1)?);
     let listed = status(machine, "Uid").and_then(|line| line.parse("four user numbers", effective));
     machine.or_call(listed, "geteuid(2)", || Some(calls::user()))
 }
 
-/// The effective ones, in hexadecimal as the kernel writes them: one bit for each of capabilities(7).
+/// The effective capabilities, in the kernel's hexadecimal form: one bit for each of capabilities(7).
 pub(crate) fn capabilities(machine: &Machine) -> Answer<String> {
     let hexadecimal = |text: &str| u64::from_str_radix(text, 16).ok().map(|_| text.to_owned());
     status(machine, "CapEff")?.parse("a hexadecimal number", hexadecimal)

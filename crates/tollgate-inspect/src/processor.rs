@@ -7,8 +7,8 @@ use crate::machine::{Answer, Machine, found};
 use crate::text::{self, digits, keyed};
 
 const CPUINFO: &str = "/proc/cpuinfo";
-/// Three times the size of the first processor's paragraph. On a large machine the whole file is a quarter of a
-/// megabyte, and older kernels wake every processor to print it.
+/// Three times the size of the first processor's paragraph. On a large machine the whole file is a quarter of a megabyte, and
+/// older kernels wake every processor to print it.
 const FIRST_PARAGRAPH: u64 = 1 << 14;
 
 pub(crate) fn vendor_text(machine: &Machine) -> Answer<String> {
@@ -24,12 +24,11 @@ pub(crate) fn model(machine: &Machine) -> Answer<String> {
     brand.or_else(|_| cpuinfo(machine, "model name"))
 }
 
-/// The vulnerabilities that the kernel lists.
 pub(crate) fn bugs(machine: &Machine) -> Answer<Vec<String>> {
     Ok(cpuinfo(machine, "bugs")?.map(|text| text::words(&text)))
 }
 
-/// Whether the kernel lists `flag` among those of the processor: its own decisions are among them.
+/// Returns whether the kernel lists `flag` for the processor. These flags include the kernel's own decisions.
 pub(crate) fn lists(machine: &Machine, flag: &str) -> Answer<bool> {
     flags(machine).map(|flags| {
         let source = format!("{} flags {flag}", flags.source);
@@ -52,12 +51,11 @@ pub(crate) fn feature(machine: &Machine, bit: Bit) -> Answer<bool> {
     cpuid(machine, &bit.to_string(), |leaves| leaves.bit(bit))
 }
 
-/// The flags of the first processor, as `/proc/cpuinfo` lists them.
 pub(crate) fn flags(machine: &Machine) -> Answer<String> {
     cpuinfo(machine, "flags")
 }
 
-/// A value from CPUID; absent where CPUID lacks it.
+/// A value from CPUID; absent if CPUID lacks it.
 pub(crate) fn cpuid<T>(
     machine: &Machine,
     source: &str,
@@ -70,7 +68,7 @@ pub(crate) fn cpuid<T>(
     )
 }
 
-/// The family, model or stepping: by CPUID, else by its key in the first processor's paragraph.
+/// The family, model or stepping: from CPUID, or by its key in the first processor's paragraph.
 pub(crate) fn version_part(machine: &Machine, part: fn(Version) -> u32, key: &str) -> Answer<i64> {
     let version = cpuid(machine, "CPUID.1:EAX", |leaves| leaves.leaf(1, 0));
     version
@@ -78,7 +76,6 @@ pub(crate) fn version_part(machine: &Machine, part: fn(Version) -> u32, key: &st
         .or_else(|_| cpuinfo(machine, key)?.parse("a whole number", digits))
 }
 
-/// A value from the first processor's paragraph.
 pub(crate) fn cpuinfo(machine: &Machine, key: &str) -> Answer<String> {
     let bytes = machine.start_of(CPUINFO, FIRST_PARAGRAPH)?;
     match value_of_first(&String::from_utf8_lossy(&bytes.value), key) {

@@ -1,5 +1,5 @@
-//! The record of a captured tree: the answers of instructions and calls, and the reads that failed. One file at the
-//! root of the tree, `tollgate.json`.
+//! The record of a captured tree: the answers of instructions and calls, and the reads that failed. It is a file at the root of
+//! the tree, `tollgate.json`.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::leaves::{Leaves, Registers};
 use crate::recorder::{Manner, Outcome, Recording};
 
 pub(crate) const NAME: &str = "tollgate.json";
-/// The version of the file's form that is written, and the only one that is read.
+/// The format version that is written, and the only one that is read.
 const FORMAT: u32 = 1;
 /// Ours takes some ten kilobytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -21,19 +21,17 @@ const MAX_BYTES: u64 = 1 << 20;
 /// The content of `tollgate.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CapturedRecord {
-    /// The version of this form.
     pub format: u32,
     /// The directory whose file system was captured.
     pub directory: Option<PathBuf>,
-    /// The answers of CPUID; null where it was not asked.
+    /// The answers of CPUID; null if it was not executed.
     pub cpuid: Option<Vec<Leaf>>,
     /// The answers of calls, by their names, which are the sources of facts.
     pub calls: BTreeMap<String, Outcome>,
-    /// The paths that could not be read, with the manner and the number of the error.
+    /// The paths that could not be read, with the kind of read and errno.
     pub errors: BTreeMap<String, BTreeMap<Manner, i32>>,
 }
 
-/// One execution of CPUID.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Leaf {
     leaf: u32,
@@ -48,10 +46,10 @@ pub enum TreeError {
     /// It cannot be opened.
     #[error("{}", plainly(.0))]
     Unusable(io::Error),
-    /// It is something else.
+    /// It is not a directory.
     #[error("is not a directory; a captured tree is one")]
     NoDirectory,
-    /// Nothing in it comes from a capture.
+    /// It contains nothing from a capture.
     #[error("has neither {NAME} nor proc nor sys in it; `tollgate inspect --capture` makes such a tree")]
     NoTree,
     /// The record of calls cannot be read.
@@ -59,7 +57,6 @@ pub enum TreeError {
     Unreadable(String),
 }
 
-/// Whether bytes are such a record.
 pub(crate) fn is_record(bytes: &[u8]) -> bool {
     CapturedRecord::parse(bytes).map(|record| record.leaves()).is_ok()
 }
@@ -69,7 +66,6 @@ fn in_brief(error: serde_json::Error) -> String {
     text::shorten(&error.to_string()).into_owned()
 }
 
-/// An error without its number.
 fn plainly(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "does not exist".to_owned(),
@@ -79,7 +75,6 @@ fn plainly(error: &io::Error) -> String {
 }
 
 impl CapturedRecord {
-    /// Makes one of what was recorded.
     pub fn new(recording: &Recording, leaves: Option<&Leaves>, directory: &Path) -> Self {
         let cpuid = leaves.map(|leaves| {
             let leaf = |((leaf, subleaf), registers)| Leaf { leaf, subleaf, registers };
@@ -95,10 +90,8 @@ impl CapturedRecord {
         }
     }
 
-    /// Reads that of a tree; empty where it has no such file.
-    ///
-    /// # Errors
-    /// A directory that is no captured tree, or a file that is not in this form.
+    /// Reads a tree's record; empty if it has no such file. Fails if the directory is not a captured tree, or the file is
+    /// invalid.
     pub fn read(root: &Path) -> Result<Self, TreeError> {
         let metadata = std::fs::metadata(root).map_err(TreeError::Unusable)?;
         if !metadata.is_dir() {
@@ -128,14 +121,12 @@ impl CapturedRecord {
         Self::deserialize(&document).map_err(in_brief)
     }
 
-    /// As the file has it.
     pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
         let mut json = serde_json::to_vec_pretty(self)?;
         json.push(b'\n');
         Ok(json)
     }
 
-    /// The answers of CPUID.
     pub fn leaves(&self) -> Option<Leaves> {
         let leaves = self.cpuid.as_ref()?;
         Some(leaves.iter().map(|leaf| ((leaf.leaf, leaf.subleaf), leaf.registers)).collect())

@@ -1,5 +1,5 @@
-//! A record of all that was read: every file, link and directory, and the answer of each call. A capture is made of
-//! it, so that there is no second list of sources.
+//! A record of all that was read: every file, link and directory, and the answer of each call. Captures are made from it, so
+//! there is no second list of sources.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{collections::BTreeMap, io};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::redaction::redacted;
 
-/// In which way something was looked at.
+/// A kind of read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Manner {
@@ -17,17 +17,16 @@ pub(crate) enum Manner {
     List,
     /// The target of a symbolic link.
     Link,
-    /// Whether it is there.
+    /// Whether it exists.
     Look,
 }
 
-/// The answer of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Outcome {
-    /// It succeeded with this.
+    /// It succeeded with this value.
     Value(Value),
-    /// It failed with this error.
+    /// It failed with this errno.
     Errno(i32),
 }
 
@@ -38,12 +37,12 @@ pub(crate) struct Seen {
     pub link: Option<String>,
     pub names: Option<Vec<String>>,
     pub there: bool,
-    /// The reads that failed, with the number of the error.
+    /// Failed reads, with errno.
     pub errors: BTreeMap<Manner, i32>,
 }
 
 impl Seen {
-    /// Keeps what a capture has of a file; of several readings of one file the longest counts.
+    /// Stores what a capture contains of a file. If a file is read several times, the longest version counts.
     pub fn keep_bytes(&mut self, path: &str, bytes: &[u8]) {
         let bytes = redacted(path, bytes);
         if self.bytes.as_ref().is_none_or(|known| known.len() < bytes.len()) {
@@ -59,18 +58,16 @@ pub(crate) struct Recording {
     pub calls: BTreeMap<String, Outcome>,
 }
 
-/// Takes the note; its clones write into the same.
+/// Records reads; its clones share one record.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recorder(Arc<Mutex<Recording>>);
 
 impl Recorder {
-    /// The record so far.
     pub fn recording(&self) -> MutexGuard<'_, Recording> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a read of `path` by `keep`. A path that does not exist leaves no record: it will not be in the capture
-    /// either.
+    /// Records a read of `path` with `keep`. A path that does not exist leaves no record: it will not be in the capture either.
     pub fn noted<T>(
         &self,
         path: &str,
@@ -89,7 +86,7 @@ impl Recorder {
         }
     }
 
-    /// The first answer of a call.
+    /// Records the first answer of a call.
     pub fn called<T: Serialize>(&self, name: &str, outcome: &Result<T, i32>) {
         let outcome = match outcome {
             Ok(value) => serde_json::to_value(value).map_or(Outcome::Errno(libc::EIO), Outcome::Value),

@@ -2,7 +2,7 @@
 
 use crate::kcore;
 
-/// The beginning of `/proc/kallsyms` that is looked through for the kernel's own beginning.
+/// Lines of `/proc/kallsyms` that are searched for the start of the kernel.
 const FIRST_SYMBOLS: usize = 16;
 
 /// The part of a file that is kept.
@@ -18,14 +18,14 @@ pub(crate) fn redacted(path: &str, bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Without what is handed to the first process.
+/// Without the arguments for init.
 fn before_init(line: &[u8]) -> &[u8] {
     const END: &[u8] = b" -- ";
     let end = line.windows(END.len()).position(|window| window == END);
     &line[..end.unwrap_or(line.len())]
 }
 
-/// The lines that begin with `word`, white space aside.
+/// The lines that begin with `word`, ignoring white space.
 fn with_words(text: &[u8], word: &[u8]) -> Vec<u8> {
     let kept = |line: &&[u8]| line.trim_ascii_start().starts_with(word);
     text.split_inclusive(|&byte| byte == b'\n').filter(kept).flatten().copied().collect()
@@ -38,13 +38,13 @@ fn without_keys(text: &[u8], keys: &[&str]) -> Vec<u8> {
     text.split_inclusive(|&byte| byte == b'\n').filter(|line| !discarded(line)).flatten().copied().collect()
 }
 
-/// Only `container=`: other variables hold secrets.
+/// Only `container=`: other variables contain secrets.
 fn container_variables(environ: &[u8]) -> Vec<u8> {
     let kept = environ.split(|&byte| byte == 0).filter(|variable| variable.starts_with(b"container="));
     kept.flat_map(|variable| variable.iter().copied().chain([0])).collect()
 }
 
-/// The first lines, and those up to `_text` and `_stext` where these come later.
+/// The first lines, and `_text` and `_stext` if these come later.
 fn first_symbols(table: &[u8]) -> Vec<u8> {
     let is_start = |line: &[u8]| line.ends_with(b" _text") || line.ends_with(b" _stext");
     let lines: Vec<&[u8]> = table.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();

@@ -1,5 +1,5 @@
-//! The table of all facts: a description, the affected boundaries, and the reader of each. It is the only list of
-//! their names; help and documentation are made from it.
+//! The table of all facts: a description, the affected boundaries, and the reader of each. It is the only list of their names;
+//! help and documentation are generated from it.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use crate::leaves::{Bit, Register};
 use crate::machine::{self, Answer, Machine};
 use crate::processor as processors;
 
-/// A reader of a fact: `Of` a function, with arguments behind the machine, `Under` one with a directory before them; the
-/// content of a file (`Line`, `Number`, `Flag` for 0 or 1, `Choice` for the one in brackets); a `Parameter` of the kernel's
-/// command line; the mitigation of a `Vulnerability`; a `Limit` of this process by its words in /proc/self/limits and its
-/// name and number for getrlimit(2); or one of the variants of [`Reader`].
+/// Makes the reader of a fact: `Of` takes a function and its arguments after the machine, `Under` one whose first argument is a
+/// directory. Others read a file's content (`Line`, `Number`, `Flag` for 0 or 1, `Choice` for the one in brackets), a
+/// `Parameter` of the kernel's command line, the mitigation of a `Vulnerability`, or a `Limit` of this process by its words in
+/// /proc/self/limits and its name and number for getrlimit(2). The rest are variants of [`Reader`].
 macro_rules! reader {
     (Of $answer:path $(, $argument:expr)*) => {
         super::Reader::One(|machine| crate::machine::fact($answer(machine $(, $argument)*)))
@@ -32,8 +32,8 @@ macro_rules! reader {
     ($reader:ident $($argument:tt)*) => { super::Reader::$reader($($argument)*) };
 }
 
-/// Makes a table of facts, one to each `;`: its name, its reader and its description, then the boundaries that it
-/// affects (`*` for everything, `@` before a list of them) and how.
+/// Makes a table of facts. Each ends with `;` and has a name, a reader and a description, then the boundaries that it affects
+/// (`*` for everything, `@` before a list of them) and how.
 macro_rules! facts {
     ($(#[$doc:meta])* $visible:vis $list:ident $($name:literal $reader:ident($($argument:tt)*) $about:literal
         $([$($boundary:ident),+] $how:literal)? $(* $general:literal)? $(@ $set:ident $of_set:literal)?;)*) => {
@@ -96,7 +96,7 @@ pub fn facts() -> impl Iterator<Item = &'static FactSpec> {
     SUBJECTS.iter().flat_map(|subject| subject.facts)
 }
 
-/// One fact, or a family of facts whose members the machine decides.
+/// One fact, or a family of facts whose members depend on the machine.
 #[derive(Debug)]
 pub struct FactSpec {
     /// Dotted and stable, such as `kernel.release`. A family ends in `.*`.
@@ -114,15 +114,15 @@ enum Reader {
     /// A bit of CPUID: leaf, subleaf, register and number.
     Feature(u32, u32, Register, u32),
     Family(fn(&Machine) -> Vec<(String, Fact)>),
-    /// Reads which of the `cpu.feature.*` facts, by the last part of their names, it is true of.
+    /// Reads which of the `cpu.feature.*` facts are true, by the last part of their names.
     Features(fn(&Machine, &[&str]) -> Answer<Vec<String>>),
-    /// Reads it of a directory.
+    /// Reads a fact of a directory.
     Beneath(fn(&Machine, &Path) -> Fact),
 }
 
 impl FactSpec {
-    /// Reads it: one fact, or the members of the family. A family that could not be listed gives one fact,
-    /// under the name without `.*`, that says why.
+    /// Reads one fact, or the members of the family. A family that could not be listed gives one fact, under the name without
+    /// `.*`, that says why.
     pub fn read(&self, machine: &Machine) -> Vec<(String, Fact)> {
         let fact = match self.reader {
             Reader::Family(read) => return read(machine),
@@ -139,7 +139,7 @@ impl FactSpec {
         vec![(self.name.to_owned(), fact)]
     }
 
-    /// Whether `name` is this fact or a member of this family.
+    /// Returns whether `name` is this fact or a member of this family.
     fn covers(&self, name: &str) -> bool {
         match self.name.strip_suffix(".*") {
             Some(family) => {
@@ -158,7 +158,7 @@ impl FactSpec {
     }
 }
 
-/// Reads all of [`STORAGE`] of a directory.
+/// Reads all of [`STORAGE`] for a directory.
 pub fn storage(machine: &Machine, directory: &Path) -> Vec<(String, Fact)> {
     let read = |spec: &FactSpec| match spec.reader {
         Reader::Beneath(read) => vec![(spec.name.to_owned(), read(machine, directory))],
@@ -172,18 +172,18 @@ pub fn read_facts(machine: &Machine) -> Facts {
     facts().flat_map(|spec| spec.read(machine)).collect()
 }
 
-/// Reads all of [`MOMENTS`] under their names with `when` after them: `load.before`, `load.after`.
+/// Reads all of [`MOMENTS`] and appends `when` to their names: `load.before`, `load.after`.
 pub fn strain(machine: &Machine, when: &str) -> Vec<(String, Fact)> {
     let facts = MOMENTS.iter().flat_map(|spec| spec.read(machine));
     facts.map(|(name, fact)| (format!("{name}.{when}"), fact)).collect()
 }
 
-/// The boundaries that the fact with this name affects, and how; for one of [`MOMENTS`], whenever it was read.
+/// Returns the boundaries that the fact with this name affects, and how; for one of [`MOMENTS`], with any suffix.
 pub fn effect(name: &str) -> Option<&'static Effect> {
     spec(name)?.effect.as_ref()
 }
 
-/// The entry that a fact with this name was read by; for one of [`MOMENTS`], whenever it was read.
+/// Returns the entry of the fact with this name; for one of [`MOMENTS`], with any suffix.
 pub fn spec(name: &str) -> Option<&'static FactSpec> {
     let own = facts().chain(STORAGE).find(|spec| spec.covers(name));
     let momentary = || {

@@ -1,6 +1,5 @@
-//! The tables themselves, as root may read them: MSRs through the msr device (Linux msr(4)), and the IDT, GDT and TSS
-//! through /proc/kcore, which is the kernel's memory as a core file (fs/proc/kcore.c), by the addresses of
-//! /proc/kallsyms.
+//! The tables themselves, as far as root may read them: MSRs through the msr device (Linux msr(4)), and the IDT, GDT and TSS
+//! through /proc/kcore, the kernel's memory as a core file (fs/proc/kcore.c), with the addresses in /proc/kallsyms.
 
 use std::io::{BufRead, BufReader};
 use std::{fs::File, os::unix::fs::FileExt};
@@ -15,11 +14,11 @@ use crate::{answer::why, text::kernel_symbol};
 /// A table in the kernel's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
-    /// The kernel's symbol of it.
+    /// The kernel's symbol for it.
     pub symbol: &'static str,
-    /// Where it begins.
+    /// Virtual address of its first byte.
     pub address: u64,
-    /// Its bytes.
+    /// Contents of the table.
     pub bytes: Vec<u8>,
 }
 
@@ -32,11 +31,11 @@ pub struct Tables {
     pub gdt: Region,
     /// `cpu_tss_rw`.
     pub tss: Region,
-    /// The selector of the TSS: `GDT_ENTRY_TSS` of asm/segment.h.
+    /// The selector of the TSS: `GDT_ENTRY_TSS` in asm/segment.h.
     pub tr: u16,
 }
 
-/// Reads the MSRs of kernel entry of processor `cpu`.
+/// Reads processor `cpu`'s MSRs of kernel entry.
 pub fn msrs(cpu: usize) -> Vec<(Msr, Result<u64, Unknown>)> {
     let path = format!("/dev/cpu/{cpu}/msr");
     let device = File::open(&path).map_err(|error| match why(&path, &error) {
@@ -57,8 +56,7 @@ pub fn msrs(cpu: usize) -> Vec<(Msr, Result<u64, Unknown>)> {
 /// Reads the tables of processor `cpu`.
 ///
 /// # Errors
-/// Absent where the kernel has no kcore or its symbols leave data out (CONFIG_KALLSYMS_ALL), refused where this user
-/// may not read it.
+/// Absent if the kernel has no kcore or its symbols omit data (CONFIG_KALLSYMS_ALL), refused if this user may not read it.
 pub fn tables(cpu: usize) -> Result<Tables, Unknown> {
     const GATES: usize = 256 * 16;
     const DESCRIPTORS: usize = 16 * 8;
@@ -70,7 +68,7 @@ pub fn tables(cpu: usize) -> Result<Tables, Unknown> {
     let region = |(symbol, address): (&'static str, u64), size| {
         Ok(Region { symbol, address, bytes: core.read(address, size)? })
     };
-    // `per_cpu_ptr`: the distance of a processor's own copy from the symbol, in an array by processor.
+    // `per_cpu_ptr`: the distance of a processor's own copy from the symbol, in an array indexed by processor.
     let (_, offsets) = offsets?;
     let slot = offsets.wrapping_add(8 * cpu as u64);
     let offset = core.read(slot, 8)?.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
@@ -90,7 +88,6 @@ const GDT: &str = "gdt_page";
 const TSS: &str = "cpu_tss_rw";
 const OFFSETS: &str = "__per_cpu_offset";
 
-/// The addresses of the symbols that are looked for.
 struct Symbols(Vec<(&'static str, u64)>);
 
 impl Symbols {
@@ -123,14 +120,14 @@ fn symbol_of(line: &[u8]) -> Option<(&'static str, u64)> {
     Some(([IDT, GDT, TSS, OFFSETS].into_iter().find(|known| *known == name)?, address))
 }
 
-/// A core file of 64 bits.
+/// A 64-bit core file.
 struct Core {
     file: File,
     segments: Vec<Segment>,
 }
 
 impl Core {
-    /// Of any machine; a memory block each at most.
+    /// More than any machine has; at most one per memory block.
     const MOST_SEGMENTS: usize = 8192;
 
     fn open(path: &str) -> Result<Self, Unknown> {

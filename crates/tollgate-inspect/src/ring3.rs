@@ -1,9 +1,9 @@
-//! The descriptor tables as ring 3 sees them: the descriptors that LAR and LSL load, the values that SGDT, SIDT,
-//! SLDT, STR and SMSW store, and the gates that INT may use.
+//! The descriptor tables as ring 3 sees them: the descriptors that LAR and LSL load, the values that SGDT, SIDT, SLDT, STR and
+//! SMSW store, and the gates that INT may use.
 //!
-//! All of it is tried in a child, for each attempt may end it: UMIP without the kernel's emulation, a filter that
-//! kills for a 32-bit system call, a sandbox that knows an instruction not at all. The child's results stay in shared
-//! memory, and the next child goes on behind the attempt that ended it.
+//! All of it is tried in a child, since each attempt may kill it: UMIP without the kernel's emulation, a filter that kills for a
+//! 32-bit system call, a sandbox that does not know an instruction. The child's results stay in shared memory, and the next
+//! child continues after the attempt that killed it.
 
 #![allow(unsafe_code)] // Instructions that only assembly has, and the signals that they raise.
 
@@ -32,8 +32,8 @@ pub struct Ring3 {
     pub tr: Attempt<Selector>,
     /// The value that SMSW stored: the low half of CR0.
     pub msw: Attempt<u32>,
-    /// The outcome of INT with each vector, with the number of getpid(2) of 32-bit programs in EAX; where it went on,
-    /// whether EAX then had the number of the process.
+    /// The outcome of INT with each vector, with the 32-bit number of getpid(2) in EAX; if it returned, whether EAX then had the
+    /// process ID.
     pub vectors: Vec<Attempt<bool>>,
 }
 
@@ -44,16 +44,16 @@ pub struct Visible {
     pub selector: Selector,
     /// The value that LAR loaded.
     pub rights: AccessRights,
-    /// The limit that LSL loaded, in bytes; none where the descriptor has no limit.
+    /// The limit that LSL loaded, in bytes; `None` if the descriptor has no limit.
     pub limit: Option<u32>,
 }
 
 /// GDTR or IDTR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TableRegister {
-    /// Where the table begins.
+    /// Address of the table.
     pub base: u64,
-    /// Its last byte.
+    /// Offset of its last byte.
     pub limit: u16,
 }
 
@@ -63,9 +63,9 @@ pub enum Attempt<T> {
     /// The child ended before.
     #[default]
     NotTried,
-    /// It went on to the next instruction.
+    /// It continued with the next instruction.
     Done(T),
-    /// A signal, with what the kernel says of the exception: its vector, and its error code.
+    /// It raised a signal.
     Signal {
         /// The signal's number.
         signal: i32,
@@ -78,10 +78,10 @@ pub enum Attempt<T> {
     Killed(i32),
 }
 
-/// Looks from ring 3. Takes a few milliseconds.
+/// Tries all of it from ring 3, in a few milliseconds.
 ///
 /// # Errors
-/// Refused where no child may be made or nothing may be mapped to execute.
+/// Refused if no child can be made or no memory can be mapped as executable.
 pub fn ring3() -> Result<Ring3, Unknown> {
     let board = Board::new()?;
     for _ in 0..MOST_CHILDREN {
@@ -92,7 +92,7 @@ pub fn ring3() -> Result<Ring3, Unknown> {
     Ok(board.read())
 }
 
-/// Whether a table register holds Linux's dummy value under UMIP, arch/x86/kernel/umip.c (`UMIP_DUMMY_GDT_BASE`,
+/// Returns whether a table register has Linux's dummy value under UMIP, arch/x86/kernel/umip.c (`UMIP_DUMMY_GDT_BASE`,
 /// `UMIP_DUMMY_IDT_BASE`).
 pub fn is_dummy(register: TableRegister) -> bool {
     const GDT: u64 = 0xffff_ffff_fffe_0000;
@@ -100,17 +100,17 @@ pub fn is_dummy(register: TableRegister) -> bool {
     register.limit == 0 && [GDT, IDT].contains(&register.base)
 }
 
-/// Each of a few attempts may end a child.
+/// Only a few attempts can kill a child.
 const MOST_CHILDREN: usize = 24;
-/// The time limit of a child, in seconds.
+/// Time limit of a child, in seconds.
 const PATIENCE: u32 = 2;
-/// Linux's own GDT has 16 entries, an LDT up to 8192.
+/// Linux's GDT has 16 entries, an LDT up to 8192.
 const MOST_SELECTORS: usize = 512;
 /// Attempts before the vectors: the scan of selectors, and five store instructions.
 const BEFORE_VECTORS: usize = 6;
 const ATTEMPTS: usize = BEFORE_VECTORS + 256;
 
-/// The child's results, in shared memory; it allocates nothing.
+/// The child's results, in shared memory; the child does not allocate.
 #[repr(C)]
 struct Sheet {
     /// The attempt that was begun last, counted from 1.
@@ -136,7 +136,7 @@ struct Row {
 #[derive(Clone, Copy, Default)]
 struct Ended {
     how: u8,
-    /// Whether an INT left the number of the process in EAX.
+    /// Whether an INT left the process ID in EAX.
     is_pid: bool,
     signal: i32,
     vector: u64,
@@ -170,7 +170,7 @@ impl Board {
         let mut board = Self { sheet: sheet.cast(), stubs: core::ptr::null_mut() };
         board.stubs = map(STUBS, libc::MAP_PRIVATE)?.cast();
         for n in 0..=u8::MAX {
-            // SAFETY: 256 stubs of 4 bytes are within the mapping of that size, which is writable still.
+            // SAFETY: 256 stubs of 4 bytes are within the mapping of that size, which is still writable.
             unsafe {
                 board.stubs.add(usize::from(n) * STUB).cast::<[u8; STUB]>().write([0xcd, n, 0xc3, 0xcc]);
             }
@@ -181,12 +181,12 @@ impl Board {
         if protected == 0 { Ok(board) } else { Err(refused("mprotect(2) PROT_EXEC")) }
     }
 
-    /// Goes on where the last child ended; whether all is done.
+    /// Continues where the last child ended. Returns whether all attempts are done.
     fn run_child(&self) -> Result<bool, Unknown> {
-        // SAFETY: the mapping is as large as a sheet, zeroes are a valid one, and no child is there.
+        // SAFETY: the mapping is as large as a sheet, zeros are a valid one, and there is no child.
         let sheet = unsafe { &mut *self.sheet };
         let first = sheet.begun.load(Ordering::Acquire);
-        // The child allocates and locks nothing.
+        // The child does not allocate or lock.
         let mut process =
             process::fork(|| child(sheet, self.stubs, first)).map_err(|_| refused("fork(2)"))?;
         let signal = match process.wait().map_err(|_| refused("waitpid(2)"))? {
@@ -235,8 +235,8 @@ impl Board {
 
 impl Drop for Board {
     fn drop(&mut self) {
-        // SAFETY: both mappings are the board's own, of these sizes, and no reference to them is left. What was not
-        // mapped is no address that could be unmapped, and the call fails.
+        // SAFETY: both mappings are the board's own, of these sizes, and no reference to them is left. If one was not mapped,
+        // its address cannot be unmapped, and the call fails.
         unsafe {
             libc::munmap(self.sheet.cast(), size_of::<Sheet>());
             if !self.stubs.is_null() {
@@ -261,11 +261,11 @@ fn refused(what: &str) -> Unknown {
     Unknown::Refused(format!("{what}: {}", said_by(what, &std::io::Error::last_os_error())))
 }
 
-/// Where the signal's handler goes on, and where it stores what it received.
+/// The address at which the signal handler resumes, and where it stores its results.
 static RESUME: AtomicU64 = AtomicU64::new(0);
 static CAUGHT: AtomicPtr<Ended> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Makes the attempts from number `first` on, and ends.
+/// Makes the attempts from number `first` on, then ends.
 fn child(sheet: &mut Sheet, stubs: *const u8, first: usize) -> i32 {
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     // SAFETY: the call takes a number, and `caught` is ready for signals that the attempts below raise.
@@ -293,11 +293,11 @@ fn child(sheet: &mut Sheet, stubs: *const u8, first: usize) -> i32 {
     0
 }
 
-/// Writes down what the exception was, and goes on behind the instruction.
+/// Stores the exception, and resumes after the instruction.
 extern "C" fn caught(signal: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let ended = CAUGHT.load(Ordering::Acquire);
-    // SAFETY: the kernel hands over a ucontext_t (sigaction(2), SA_SIGINFO), and `child` a place in shared memory,
-    // which this thread alone writes.
+    // SAFETY: the kernel passes a ucontext_t (sigaction(2), SA_SIGINFO), and `child` an address in shared memory that only this
+    // thread writes.
     unsafe {
         let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
         (*ended).how = SIGNAL;
@@ -308,7 +308,7 @@ extern "C" fn caught(signal: i32, _: *mut libc::siginfo_t, context: *mut libc::c
     }
 }
 
-/// LAR and LSL of every selector of privilege level 3 (SDM 2A). Both clear ZF where they load nothing.
+/// LAR and LSL of every selector of privilege level 3 (SDM 2A). Both clear ZF if they load nothing.
 fn scan(sheet: &mut Sheet) {
     let loaded = &mut sheet.loaded;
     // SAFETY: reads the selectors in six registers.
@@ -349,8 +349,8 @@ fn scan(sheet: &mut Sheet) {
 fn store(at: usize, into: &mut [u8; 16]) {
     macro_rules! store {
         ($instruction:literal) => {
-            // SAFETY: the instruction stores into 16 bytes of this function's caller; where it faults, the handler
-            // goes on at the label behind it.
+            // SAFETY: the instruction stores into 16 bytes of this function's caller; if it faults, the handler resumes at the
+            // label after it.
             unsafe {
                 asm!(
                     "lea {address}, [rip + 2f]",
@@ -372,19 +372,19 @@ fn store(at: usize, into: &mut [u8; 16]) {
     }
 }
 
-/// Runs `int n; ret` with the number of getpid(2) of 32-bit programs in EAX, which changes nothing wherever it leads, and
-/// says whether that was the answer.
+/// Runs `int n; ret` with the 32-bit number of getpid(2) in EAX, which changes nothing in any handler. Returns whether EAX then
+/// has the process ID.
 fn interrupt(stub: *const u8) -> bool {
-    /// `__NR_getpid` of arch/x86/entry/syscalls/syscall_32.tbl.
+    /// `__NR_getpid` in arch/x86/entry/syscalls/syscall_32.tbl.
     const GETPID: u64 = 20;
-    // INT n takes two bytes: a fault's handler goes on at the RET behind it.
+    // INT n takes two bytes: a fault's handler resumes at the RET after it.
     RESUME.store(stub.wrapping_add(2) as u64, Ordering::Release);
-    // SAFETY: the stub is in executable memory and returns, by itself or by the handler; getpid(2) cannot fail.
+    // SAFETY: the stub is in executable memory and returns, by itself or through the handler; getpid(2) cannot fail.
     unsafe { through(GETPID, stub) as i32 == libc::getpid() }
 }
 
-/// Calls `stub` with RAX set. A frame of its own keeps what a 32-bit entry may zero, R8 to R11, from the compiler, and
-/// all that functions must preserve is preserved by every kernel's entry.
+/// Calls `stub` with RAX set. A 32-bit entry may zero R8 to R11, which a separate function lets the compiler expect. Every
+/// kernel's entry preserves the registers that functions must preserve.
 ///
 /// # Safety
 /// `stub` is code that returns.
@@ -427,8 +427,8 @@ mod tests {
         assert_eq!(of(seen.vectors[3]).0, libc::SIGTRAP);
         let (signal, vector, code) = of(seen.vectors[14]);
         assert_eq!((signal, vector), (libc::SIGSEGV, 13), "no page fault: the gate is not for ring 3");
-        // Vector 14 and the bit that says that it is one (SDM 3A, "Error code"); FRED gives none. QEMU 7.2, where it emulates, has the
-        // vector a bit higher (target/i386/tcg/seg_helper.c, do_interrupt64()).
+        // Vector 14 and the bit that marks an IDT vector (SDM 3A, "Error code"); FRED has no error code. QEMU 7.2, when it
+        // emulates, has the vector a bit higher (target/i386/tcg/seg_helper.c, do_interrupt64()).
         let is_emulated = crate::hypervisor::is_translator(&crate::Machine::here());
         assert!(code == 14 << 3 | 2 || code == 0 || is_emulated && code == 14 << 4 | 2, "{code:x}");
     }
@@ -443,7 +443,7 @@ mod tests {
     #[test]
     fn an_attempt_that_ends_the_child_costs_that_attempt() {
         let board = Board::new().unwrap();
-        // SAFETY: no child is there yet. As if an attempt had ended the last child.
+        // SAFETY: there is no child yet. As if an attempt had killed the last child.
         let sheet = unsafe { &mut *board.sheet };
         sheet.begun.store(BEFORE_VECTORS + 3, Ordering::Release);
         sheet.ended[BEFORE_VECTORS + 2] = Ended { how: KILLED, signal: libc::SIGSYS, ..Ended::default() };

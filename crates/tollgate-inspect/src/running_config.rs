@@ -1,4 +1,4 @@
-//! The configuration of the kernel that a machine runs, from whichever file has it.
+//! The configuration of a machine's kernel, from any file that has it.
 
 use tollgate_kconfig::{Reading, read};
 use tollgate_model::Unknown;
@@ -6,10 +6,9 @@ use tollgate_model::Unknown;
 use crate::machine::Machine;
 use crate::{kernel, uname};
 
-/// The most that is read of a configuration.
 const MOST: u64 = 8 << 20;
 
-/// Where it may be, the surest first: the kernel's own copy, then the files installed under its release.
+/// The most reliable first: the kernel's own copy, then the files installed under its release.
 const PATHS: [&str; 5] = [
     "/proc/config.gz",
     "/boot/config-RELEASE",
@@ -23,22 +22,22 @@ const PATHS: [&str; 5] = [
 pub struct RunningConfig {
     /// The file that it was read from.
     pub path: String,
-    /// The configuration.
+    /// The parsed configuration.
     pub reading: Reading,
-    /// The parameters that the kernel was started with, where they can be read.
+    /// The parameters that the kernel was started with, if they are readable.
     pub command_line: Option<String>,
 }
 
-/// A file that was tried in vain, and its answer.
+/// A file that did not have it, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
-    /// The file.
+    /// Path of the file.
     pub path: String,
     /// Why it gave nothing.
     pub why: Unknown,
 }
 
-/// Finds the configuration of the kernel that this machine runs.
+/// Finds the configuration of this machine's kernel.
 ///
 /// # Errors
 /// Every file that was tried, with its answer.
@@ -65,7 +64,6 @@ pub fn running_config(machine: &Machine) -> Result<RunningConfig, Vec<Tried>> {
     Err(tried)
 }
 
-/// The configuration in one file.
 pub(crate) fn at(machine: &Machine, path: &str) -> Result<Reading, Unknown> {
     let bytes = machine.start_of(path, MOST + 1)?.value;
     if bytes.len() as u64 > MOST {
@@ -74,7 +72,7 @@ pub(crate) fn at(machine: &Machine, path: &str) -> Result<Reading, Unknown> {
     read(bytes.as_slice()).map_err(|error| Unknown::Unreadable(format!("{path} {error}")))
 }
 
-/// A release is part of a path: one name in it.
+/// Returns whether a release can be a single component of a path.
 fn is_one_name(release: &str) -> bool {
     !release.is_empty() && !release.contains('/')
 }

@@ -1,4 +1,4 @@
-//! Kernels that stand in for Linux.
+//! Kernels that emulate Linux.
 
 use tollgate_model::Unknown;
 
@@ -6,8 +6,7 @@ use crate::machine::{Answer, Machine, found};
 use crate::processor::vendor_text;
 use crate::uname::{release_text, version_text};
 
-/// The kernel's name, where it is one of those that are known. No file says "sandbox": these are its signs from
-/// inside.
+/// The kernel's name, if it is known. No file says "sandbox": these are its signs from inside.
 pub(crate) fn name(machine: &Machine) -> Answer<String> {
     let release = release_text(machine)?;
     if let Some(name) = by_release(&release.value) {
@@ -26,8 +25,8 @@ pub(crate) fn name(machine: &Machine) -> Answer<String> {
     Err(Unknown::Absent(format!("the kernel's name {:?} shows none", release.value)))
 }
 
-/// Newer releases of gVisor call themselves `4.19.0-gvisor`. Windows' first subsystem has no Linux kernel and
-/// writes itself with a capital; the second is a virtual machine and says `microsoft-standard-WSL2`.
+/// Newer releases of gVisor call themselves `4.19.0-gvisor`. WSL 1 has no Linux kernel and ends with a capitalised `Microsoft`;
+/// WSL 2 is a virtual machine and reports `microsoft-standard-WSL2`.
 fn by_release(release: &str) -> Option<&'static str> {
     if release.contains("gvisor") {
         Some("gVisor")

@@ -1,5 +1,5 @@
-//! The file system under a directory, its mount options, and its device. Source: proc_pid_mountinfo(5), statx(2),
-//! statvfs(3), Documentation/ABI/stable/sysfs-block.
+//! The file system under a directory, its mount options, and its device. Source: proc_pid_mountinfo(5), statx(2), statvfs(3),
+//! Documentation/ABI/stable/sysfs-block.
 
 use std::path::Path;
 
@@ -14,7 +14,6 @@ pub(crate) fn directory(_: &Machine, directory: &Path) -> Answer<String> {
     found(directory.to_string_lossy().into_owned(), "the directory that was named")
 }
 
-/// A property of the mount that the directory is in.
 pub(crate) fn of_mount(machine: &Machine, directory: &Path, property: fn(Mount) -> String) -> Answer<String> {
     Ok(mount(machine, directory)?.map(property))
 }
@@ -33,7 +32,7 @@ pub(crate) fn device(machine: &Machine, directory: &Path) -> Answer<String> {
     Ok(block(machine, directory)?.map(|block| block.name))
 }
 
-/// The scheduler that is chosen; a device that has no choice says `none`.
+/// The selected scheduler; `none` for a device without a choice.
 pub(crate) fn scheduler(machine: &Machine, directory: &Path) -> Answer<String> {
     let chosen = |text: &str| match text {
         "none" => Some("none".to_owned()),
@@ -42,7 +41,7 @@ pub(crate) fn scheduler(machine: &Machine, directory: &Path) -> Answer<String> {
     of_disk(machine, directory, "queue/scheduler")?.parse("a line of schedulers with one in brackets", chosen)
 }
 
-/// The kind of mapping, which is how the identifier of such a device begins: `CRYPT`, `LVM`.
+/// The kind of mapping: the first part of such a device's identifier, `CRYPT`, `LVM`.
 pub(crate) fn mapping(machine: &Machine, directory: &Path) -> Answer<String> {
     let kind = |text: &str| text.split('-').next().filter(|kind| !kind.is_empty()).map(str::to_owned);
     of_disk(machine, directory, "dm/uuid")?.parse("the identifier of a mapped device", kind)
@@ -62,7 +61,7 @@ pub(crate) fn of_disk(machine: &Machine, directory: &Path, attribute: &str) -> A
     machine.line(&format!("/sys/block/{disk}/{attribute}"))
 }
 
-/// A block device: itself, and the whole disk where it is a partition.
+/// A block device, and the whole disk if it is a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Block {
     name: String,
@@ -70,7 +69,7 @@ struct Block {
 }
 
 impl Block {
-    /// Where a link of `/sys/dev/block` leads: `../../devices/pci0000:00/…/block/sda/sda1`.
+    /// Parses the target of a link in `/sys/dev/block`: `../../devices/pci0000:00/…/block/sda/sda1`.
     fn at(target: &str, is_partition: bool) -> Option<Self> {
         let fit = |name: &&str| !name.is_empty() && *name != "." && *name != "..";
         let mut from_behind = target.rsplit('/');
@@ -80,8 +79,8 @@ impl Block {
     }
 }
 
-/// By the numbers of the mounted file system. Those that count devices of their own (btrfs) are asked by the name
-/// of what was mounted.
+/// Finds the device by the numbers of the mounted file system. File systems with their own device numbers (btrfs) are looked up
+/// by the name of the mounted source.
 fn block(machine: &Machine, directory: &Path) -> Answer<Block> {
     let mount = mount(machine, directory)?.value;
     let numbered = format!("/sys/dev/block/{}", mount.device);
@@ -99,8 +98,8 @@ fn block(machine: &Machine, directory: &Path) -> Answer<Block> {
     }
 }
 
-/// The mount that the kernel says the directory is in; where it does not say, the last one of the longest mount
-/// point above the directory: it covers the others.
+/// The mount that the kernel reports for the directory. If it does not, the last one of the longest mount point above the
+/// directory, which covers the others.
 fn mount(machine: &Machine, directory: &Path) -> Answer<Mount> {
     let name = format!("statx(2) {}", directory.display());
     let id = machine.call(&name, || calls::mount_id(directory).ok_or(libc::ENOSYS));

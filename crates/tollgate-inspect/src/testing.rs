@@ -1,22 +1,20 @@
-//! Captured trees for tests, and any input for readers.
+//! Captured trees for tests, and arbitrary input for parsers.
 
 use std::path::Path;
 
-/// A tree with these files.
 pub(crate) fn tree<T: AsRef<[u8]>>(files: &[(&str, T)]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     files.iter().for_each(|(path, content)| write(root.path(), path, content));
     root
 }
 
-/// Writes a file below `root`.
 pub(crate) fn write(root: &Path, path: &str, content: impl AsRef<[u8]>) {
     let path = root.join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, content).unwrap();
 }
 
-/// A test that readers take any input: the inputs with their strategies, and the calls.
+/// Declares a test that parsers accept any input: the inputs with their strategies, and the calls.
 macro_rules! takes_any {
     ($($input:ident in $from:expr),+ => $($call:expr),+) => {
         mod any_input {

@@ -1,10 +1,8 @@
-//! Parsers of formats that several modules read. All take any text and none guesses: text outside the format gives
-//! nothing.
+//! Parsers of formats that several modules read. All accept any text and none guesses: text outside the format gives `None`.
 
 /// More processors than any x86-64 kernel can be built for (`NR_CPUS`, at most 8192).
 const MAX_PROCESSORS: u32 = 1 << 14;
 
-/// `1` or `0`.
 pub(crate) fn zero_or_one(text: &str) -> Option<bool> {
     match text {
         "1" => Some(true),
@@ -13,7 +11,7 @@ pub(crate) fn zero_or_one(text: &str) -> Option<bool> {
     }
 }
 
-/// Yes and no as kernel parameters say them: `kstrtobool` in lib/kstrtox.c.
+/// Booleans of kernel parameters: `kstrtobool` in lib/kstrtox.c.
 pub(crate) fn kernel_bool(text: &str) -> Option<bool> {
     match text.as_bytes() {
         [b'y' | b'Y' | b't' | b'T' | b'1', ..] | [b'o' | b'O', b'n' | b'N', ..] => Some(true),
@@ -22,8 +20,7 @@ pub(crate) fn kernel_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// A set of processors, such as `0-3,8`, ascending. `(null)` is how the kernel prints a set that it never
-/// made.
+/// A set of processors, such as `0-3,8`, ascending. The kernel prints `(null)` for a set that it never made.
 pub(crate) fn processors(text: &str) -> Option<Vec<u32>> {
     let text = text.trim();
     if text.is_empty() || text == "(null)" {
@@ -41,7 +38,7 @@ pub(crate) fn processors(text: &str) -> Option<Vec<u32>> {
     Some(set.into_iter().collect())
 }
 
-/// A set of processors, ascending, as the kernel would print it; `none` where it is empty.
+/// A set of processors, ascending, in the kernel's format; `none` if it is empty.
 pub(crate) fn show_processors(set: &[u32]) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &processor in set {
@@ -65,12 +62,11 @@ pub(crate) fn keyed<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     })
 }
 
-/// The words of a text.
 pub(crate) fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The choice that is marked in a line of choices, such as `always [madvise] never`.
+/// The marked one in a line of choices, such as `always [madvise] never`.
 pub(crate) fn marked(text: &str, open: char, close: char) -> Option<&str> {
     let words = text.split_whitespace();
     let mut marked = words.filter_map(|word| word.strip_prefix(open)?.strip_suffix(close));
@@ -78,7 +74,7 @@ pub(crate) fn marked(text: &str, open: char, close: char) -> Option<&str> {
     (!choice.is_empty() && marked.next().is_none()).then_some(choice)
 }
 
-/// Address, type and name in a line of `/proc/kallsyms` or a System.map; none of a module's symbol.
+/// Address, type and name in a line of `/proc/kallsyms` or a System.map; `None` for a module's symbol.
 pub(crate) fn kernel_symbol(line: &str) -> Option<(u64, &str, &str)> {
     let mut words = line.split_whitespace();
     let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
@@ -103,7 +99,7 @@ pub(crate) fn kilobytes(text: &str) -> Option<i64> {
     digits::<i64>(text.strip_suffix("kB")?.trim())?.checked_mul(1024)
 }
 
-/// A number in decimal digits alone: `parse` also takes a sign.
+/// A number of decimal digits only: `parse` also accepts a sign.
 pub(crate) fn digits<N: std::str::FromStr>(text: &str) -> Option<N> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }

@@ -1,5 +1,5 @@
-//! The time of CPUID, which shows whether a hypervisor answers it even where it hides. It is a fact, not a latency:
-//! the minimum of some dozens only has to fall into one of three classes that lie far apart.
+//! The time of CPUID, which shows whether a hypervisor intercepts it, even a hidden one. It is a fact, not a latency: the
+//! minimum of some dozens only has to fall into one of three classes that are far apart.
 
 #![allow(unsafe_code)]
 
@@ -12,20 +12,20 @@ use crate::{calls, hypervisor};
 
 /// The key of the answer in a captured tree.
 const CALL: &str = "CPUID between two RDTSC behind LFENCE";
-/// The most and the fewest executions.
+/// The fewest and the most executions.
 const TIMES: std::ops::RangeInclusive<u32> = 6..=64;
-/// Executions end when so many ticks have passed: some hundred microseconds.
+/// Ticks after which executions end: some hundred microseconds.
 const BUDGET: u64 = 600_000;
-/// No processor takes so many ticks to execute CPUID by itself, and no hypervisor can leave a guest, answer and
-/// come back in fewer: the one takes 100 to 300, the other more than 1000.
+/// No processor takes this many ticks to execute CPUID itself, and no hypervisor can leave a guest, answer and return in fewer:
+/// the first takes 100 to 300, the second more than 1000.
 const AN_EXIT: u64 = 700;
-/// A hypervisor on hardware answers within some 3000 ticks. It takes longer where the exit goes through another
-/// hypervisor, the module that guards a confidential guest or a program, or flushes caches.
+/// A hypervisor on hardware answers within some 3000 ticks. It takes longer if the exit goes through another hypervisor, a
+/// program, or the module that guards a confidential guest, or if it flushes caches.
 const A_SLOW_EXIT: u64 = 5_000;
 
 /// Whether CPUID leaves this kernel's machine, in one of three classes.
 pub(crate) fn execution(machine: &Machine) -> Answer<&'static str> {
-    /// Taken once: a time near the border of two classes must not change the fact.
+    /// Measured once: a time near the border of two classes must not change the fact.
     static TICKS: OnceLock<Result<u64, i32>> = OnceLock::new();
     let ticks = machine.call(CALL, || *TICKS.get_or_init(least_ticks));
     ticks.and_then(|ticks| {
@@ -44,7 +44,6 @@ fn class(ticks: u64) -> &'static str {
     }
 }
 
-/// The ticks of the time-stamp counter at this moment.
 pub(crate) fn ticks(machine: &Machine) -> Answer<i64> {
     let ticks: Answer<u64> = machine.call(CALL, least_ticks);
     ticks.map(|found| found.map(|ticks| i64::try_from(ticks).unwrap_or(i64::MAX)))
@@ -72,9 +71,9 @@ fn least_ticks() -> Result<u64, i32> {
     Ok(least)
 }
 
-/// One execution, less nothing: two readings of the counter beside it do not change the class.
+/// One execution. Subtracting the two counter readings around it would not change the class.
 fn one() -> u64 {
-    // SAFETY: every x86-64 processor has both instructions; that RDTSC is allowed here was asked before.
+    // SAFETY: every x86-64 processor has both instructions; whether RDTSC is allowed here was checked before.
     let read = || unsafe {
         _mm_lfence();
         let ticks = _rdtsc();

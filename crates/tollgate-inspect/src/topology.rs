@@ -11,12 +11,10 @@ use crate::{calls, leaves::CacheLeaf, process};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// How many processors there are in one of the sets.
 pub(crate) fn count_of(machine: &Machine, name: &str) -> Answer<i64> {
     set(machine, name).map(count)
 }
 
-/// Which processors there are in one of the sets.
 pub(crate) fn list_of(machine: &Machine, name: &str) -> Answer<String> {
     set(machine, name).map(list)
 }
@@ -34,12 +32,12 @@ pub(crate) fn siblings(machine: &Machine) -> Answer<Vec<String>> {
     Ok(groups(machine, CORES)?.map(|cores| cores.iter().map(|core| show_processors(core)).collect()))
 }
 
-/// The most that share a core.
+/// The most threads that share a core.
 pub(crate) fn threads_per_core(machine: &Machine) -> Answer<i64> {
     Ok(groups(machine, CORES)?.map(|cores| cores.into_iter().map(number_of).max().unwrap_or(0)))
 }
 
-/// Of the processors that share a core and those of a package, as CPUID counts them.
+/// How many processors share a core or a package, from CPUID.
 pub(crate) fn shared_by_cpuid(machine: &Machine, of: fn((u32, u32)) -> u32) -> Answer<i64> {
     let sharing = machine.leaves()?.sharing();
     let why = || Unknown::Absent("neither CPUID.1fh nor CPUID.bh counts processors".to_owned());
@@ -52,12 +50,12 @@ pub(crate) fn nodes(machine: &Machine) -> Answer<i64> {
     nodes.and_then(|line| line.parse("a list of nodes", text::processors)).map(count)
 }
 
-/// The processors of each memory node, `0: 0-23`; none of a node that has memory only.
+/// The processors of each memory node, `0: 0-23`; empty for a node that has only memory.
 pub(crate) fn node_processors(machine: &Machine) -> Answer<Vec<String>> {
     of_nodes(machine, "cpulist")
 }
 
-/// How far each node is from each, `0: 10 21`: 10 is the node itself (ACPI, System Locality Distance Information Table).
+/// The distances between nodes, `0: 10 21`: 10 is the node itself (ACPI, System Locality Distance Information Table).
 pub(crate) fn node_distances(machine: &Machine) -> Answer<Vec<String>> {
     of_nodes(machine, "distance")
 }
@@ -74,8 +72,8 @@ fn of_nodes(machine: &Machine, file: &str) -> Answer<Vec<String>> {
     found(lines?, format!("{NODES}/node*/{file}"))
 }
 
-/// The caches of processor 0: `cache.l1d` in bytes, `cache.l1d.ways`, `cache.l1d.shared`, the processors that share it, and where CPUID
-/// says something else, `cache.l1d.cpuid`. Over all processors: `cache.l1d.instances`, and `cache.l1d.sizes` where they differ.
+/// The caches of processor 0: `cache.l1d` in bytes, `cache.l1d.ways`, `cache.l1d.shared`, the processors that share it, and if
+/// CPUID differs, `cache.l1d.cpuid`. Over all processors: `cache.l1d.instances`, and `cache.l1d.sizes` if they differ.
 pub(crate) fn caches(machine: &Machine) -> Vec<(String, Fact)> {
     let mut facts = caches_of_kernel(machine);
     let differing: Vec<(String, Fact)> = match machine.leaves() {
@@ -86,7 +84,7 @@ pub(crate) fn caches(machine: &Machine) -> Vec<(String, Fact)> {
     facts
 }
 
-/// CPUID's answer where the kernel's differs or is missing.
+/// CPUID's answer if the kernel's differs or is missing.
 fn other_caches(kernel: &[(String, Fact)], reported: &[CacheLeaf]) -> Vec<(String, Fact)> {
     let of_kernel = |name: &str| {
         let fact = kernel.iter().find(|(other, _)| other.strip_prefix("cache.") == Some(name));
@@ -123,7 +121,7 @@ fn caches_of_kernel(machine: &Machine) -> Vec<(String, Fact)> {
     facts
 }
 
-/// None for a cache whose level or kind is not known: it has no name.
+/// Empty for a cache of unknown level or kind: it has no name.
 fn cache(machine: &Machine, index: &str) -> Vec<(String, Fact)> {
     let directory = format!("{CPU}/cpu0/cache/{index}");
     let attribute = |name: &str| machine.line(&format!("{directory}/{name}"));
@@ -159,7 +157,7 @@ fn ways_by_cpuid(machine: &Machine, name: &str) -> Option<Found<i64>> {
     found(i64::from(cache.ways), cache.source).ok()
 }
 
-/// The sizes in bytes of a cache's instances, each of which belongs to several processors. Each is read once, from its first processor.
+/// The sizes in bytes of a cache's instances. Several processors share an instance; it is read once, from the first of them.
 fn instances(machine: &Machine, index: &str) -> Answer<Vec<i64>> {
     let mut rest: BTreeSet<u32> = set(machine, "online")?.value.into_iter().collect();
     let mut sizes = Vec::new();
@@ -174,14 +172,14 @@ fn instances(machine: &Machine, index: &str) -> Answer<Vec<i64>> {
     found(sizes, format!("{CPU}/cpu*/cache/{index}/shared_cpu_list"))
 }
 
-/// How often each size is there, the largest first: `6 of 48K`.
+/// How often each size occurs, the largest first: `6 of 48K`.
 fn by_number(sizes: &[i64]) -> Vec<String> {
     let different: BTreeSet<i64> = sizes.iter().copied().collect();
     let number = |size: i64| sizes.iter().filter(|&&other| other == size).count();
     different.into_iter().rev().map(|size| format!("{} of {}K", number(size), size >> 10)).collect()
 }
 
-/// One of the sets of processors, or `allowed`: those of this process. Empty text is the empty set, which some of them usually are.
+/// One of the sets of processors, or `allowed`: those of this process. Empty text is the empty set, which some usually are.
 fn set(machine: &Machine, name: &str) -> Answer<Vec<u32>> {
     if name != "allowed" {
         return machine.text(&format!("{CPU}/{name}"))?.parse("a list of processors", text::processors);
@@ -191,8 +189,7 @@ fn set(machine: &Machine, name: &str) -> Answer<Vec<u32>> {
     machine.or_call(listed, "sched_getaffinity(2)", calls::allowed_processors)
 }
 
-/// The online processors in the groups that a topology attribute puts them in. Each group is read once, from
-/// its first processor.
+/// The online processors, grouped by a topology attribute. Each group is read once, from its first processor.
 fn groups(machine: &Machine, [attribute, older]: [&str; 2]) -> Answer<Vec<Vec<u32>>> {
     let mut rest: BTreeSet<u32> = set(machine, "online")?.value.into_iter().collect();
     let mut groups = Vec::new();

@@ -1,4 +1,4 @@
-//! Tracers and kprobes in the kernel, as far as their file systems may be read, which usually takes root. Source:
+//! Tracers and kprobes in the kernel, as far as their file systems are readable, which usually takes root. Source:
 //! Documentation/trace/ftrace.rst, kprobes.rst.
 
 use tollgate_model::Unknown;
@@ -7,11 +7,11 @@ use crate::machine::{Answer, Machine, found};
 use crate::mounts::{MOUNTS, Mount};
 
 const TRACING: &str = "/sys/kernel/tracing";
-/// Its place before Linux 4.1. Since then a look at a file below it mounts the file system, which stays (`trace_automount` of
-/// kernel/trace/trace.c).
+/// Its path before Linux 4.1. Since then, looking up a file below it mounts the file system, which stays mounted
+/// (`trace_automount` in kernel/trace/trace.c).
 const BELOW_DEBUG: &str = "/sys/kernel/debug/tracing";
 
-/// Whether entries or exits of system calls are traced: `1`, `0`, or `X` where some are.
+/// Whether entries or exits of system calls are traced: `1`, `0`, or `X` if some are.
 pub(crate) fn system_calls(machine: &Machine) -> Answer<bool> {
     let raw = in_tracing(machine, "events/raw_syscalls/enable");
     raw.and_then(|raw| {
@@ -27,7 +27,6 @@ pub(crate) fn system_calls(machine: &Machine) -> Answer<bool> {
     })
 }
 
-/// The number of kprobes in the kernel.
 pub(crate) fn kprobes(machine: &Machine) -> Answer<i64> {
     Ok(machine
         .text("/sys/kernel/debug/kprobes/list")?
@@ -43,7 +42,7 @@ pub(crate) fn in_tracing(machine: &Machine, file: &str) -> Answer<String> {
     }
 }
 
-/// Whether a file system is mounted at exactly this directory.
+/// Returns whether a file system is mounted at exactly this directory.
 fn is_mounted(machine: &Machine, directory: &str) -> Result<bool, Unknown> {
     let mounts = machine.text(MOUNTS)?.value;
     Ok(mounts.lines().filter_map(Mount::parse).any(|mount| mount.point == directory))

@@ -1,7 +1,6 @@
-//! A captured tree, read so that no path leaves it: a tree is untrusted, and a link or `..` in it could name files of
-//! this machine. Every directory on the way is opened by itself, no link is followed by the kernel, and those of the
-//! tree are followed here, with its root as `/`.
-//! That works without openat2(2), and only regular files are opened.
+//! A captured tree, read so that no path leaves it: a tree is untrusted, and a link or `..` in it could lead to files of this
+//! machine. Every directory on a path is opened on its own. The kernel follows no links; they are followed here, with the tree's
+//! root as `/`. This works without openat2(2), and only regular files are opened.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -10,26 +9,24 @@ use std::{collections::VecDeque, fs::File, io, os::fd::OwnedFd};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 
-/// The most entries of a directory that are read.
 pub(crate) const MAX_ENTRIES: usize = 4096;
-/// As many links as the kernel itself follows (`MAXSYMLINKS`).
+/// The kernel's own limit (`MAXSYMLINKS`).
 pub(crate) const MAX_LINKS: usize = 40;
-/// More nested directories than any fact is read from; each is open while the way goes on.
+/// More nested directories than any fact needs; all of them are open during the walk.
 const MAX_PARTS: usize = 200;
 
-/// The root of a captured tree.
 #[derive(Debug, Clone)]
 pub(crate) struct Tree(PathBuf);
 
-/// Where a path ends.
+/// The last component of a path.
 struct End {
-    /// The directory that it is in.
+    /// The directory that contains it.
     parent: OwnedFd,
     name: OsString,
     kind: FileType,
 }
 
-/// The treatment of a link at the end of a path.
+/// Whether a link at the end of a path is followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
     Follow,
@@ -41,7 +38,7 @@ impl Tree {
         Self(root)
     }
 
-    /// A regular file, for reading. Opening anything else may wait, or do something.
+    /// Opens a regular file for reading. Opening anything else may block or have side effects.
     pub fn file(&self, path: &str) -> io::Result<File> {
         let end = self.walk(path, Last::Follow)?;
         match end.kind {
@@ -53,7 +50,6 @@ impl Tree {
         Ok(File::from(rustix::fs::openat(&end.parent, &end.name, reading, Mode::empty())?))
     }
 
-    /// The names in a directory.
     pub fn names(&self, path: &str) -> io::Result<Vec<String>> {
         let end = self.walk(path, Last::Follow)?;
         let reading = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -66,14 +62,12 @@ impl Tree {
         Ok(names?.into_iter().filter(|name| name != "." && name != "..").collect())
     }
 
-    /// The target of a link.
     pub fn link(&self, path: &str) -> io::Result<String> {
         let end = self.walk(path, Last::Keep)?;
         let target = rustix::fs::readlinkat(&end.parent, &end.name, Vec::new())?;
         Ok(target.to_string_lossy().into_owned())
     }
 
-    /// That there is something.
     pub fn there(&self, path: &str) -> io::Result<()> {
         self.walk(path, Last::Keep).map(drop)
     }
@@ -81,7 +75,7 @@ impl Tree {
     fn walk(&self, path: &str, last: Last) -> io::Result<End> {
         let way = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut above = vec![rustix::fs::openat(CWD, &self.0, way, Mode::empty())?];
-        // A path that was asked for never climbs; a link may.
+        // A requested path never has `..`; a link may.
         let mut rest: VecDeque<OsString> = parts(Path::new(path)).filter(|part| part != "..").collect();
         let mut links = 0;
         while let Some(part) = rest.pop_front() {
@@ -89,7 +83,7 @@ impl Tree {
                 return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
             }
             if part == ".." {
-                // Above the root is the root.
+                // The parent of the root is the root.
                 above.truncate(above.len().saturating_sub(1).max(1));
                 continue;
             }

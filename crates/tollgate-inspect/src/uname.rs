@@ -15,7 +15,7 @@ pub(crate) fn version_text(machine: &Machine) -> Answer<String> {
     machine.or_call(listed, "uname(2) version", || Some(calls::uname()[1].clone()))
 }
 
-/// From the file that holds nothing else, or where a sandbox lacks that, out of the banner.
+/// From the file that contains nothing else, or from the banner if a sandbox lacks that file.
 fn listed(machine: &Machine, path: &str, part: fn(&str) -> Option<&str>) -> Answer<String> {
     match machine.line(path) {
         Err(Unknown::Absent(_)) => machine
@@ -25,12 +25,12 @@ fn listed(machine: &Machine, path: &str, part: fn(&str) -> Option<&str>) -> Answ
     }
 }
 
-/// From `Linux version RELEASE (builder) (compiler) #1 SMP …`.
+/// Parses `Linux version RELEASE (builder) (compiler) #1 SMP …`.
 fn release_in(banner: &str) -> Option<&str> {
     banner.strip_prefix("Linux version ")?.split_whitespace().next()
 }
 
-/// From the same, all from the number of the build on. Text in parentheses may hold another `#`.
+/// Parses the same banner from the build number on. Text in parentheses may contain another `#`.
 fn version_in(banner: &str) -> Option<&str> {
     let mut depth = 0i32;
     let start = banner.find(|c: char| {

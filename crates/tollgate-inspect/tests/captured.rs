@@ -1,5 +1,4 @@
-//! Captured trees of other machines: the facts in them, and which of the three answers stands where nothing can be
-//! read.
+//! Captured trees of other machines: their facts, and which of the three reasons a missing one has.
 
 #![allow(clippy::unwrap_used)] // A tree that cannot be built is a failed test.
 
@@ -47,7 +46,7 @@ impl Tree {
     }
 }
 
-/// A kernel on hardware or in a virtual machine: every namespace is the first.
+/// A kernel on hardware or in a virtual machine: all namespaces are the initial ones.
 fn linux() -> Tree {
     Tree::new()
         .with("/proc/sys/kernel/osrelease", "6.12.9\n")
@@ -100,7 +99,7 @@ fn what_is_there_is_known_with_its_source() {
 fn an_empty_tree_knows_nothing() {
     let facts = Tree::new().facts();
     for (name, fact) in &facts {
-        // That no marker file is there is what a tree without marker files does tell.
+        // A tree without marker files does show that there are none.
         if name != "container.files" {
             assert!(is_absent(fact), "{name}: {fact:?}");
         }
@@ -246,7 +245,7 @@ fn windows_subsystems() {
     assert_eq!(second["hypervisor.layers"].value(), Some(&list(&["WSL 2"])));
 }
 
-/// Group, mounts and limit files of the unified hierarchy.
+/// Cgroup, mounts and limit files of the unified hierarchy.
 fn unified() -> Tree {
     let group = "/sys/fs/cgroup/user.slice/app";
     linux()
@@ -397,7 +396,7 @@ fn moments() {
     assert!(is_absent(&facts["pressure.cpu.after"]));
 }
 
-/// gVisor's files, old and new, as they are beside any load of the machine.
+/// gVisor's files, old and new, which do not depend on the load.
 #[test]
 fn what_a_sandbox_does_not_count_is_absent() {
     let old = "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nctxt 0\nprocesses 0\nprocs_running 0\n";
@@ -420,7 +419,7 @@ fn what_a_sandbox_does_not_count_is_absent() {
     assert_eq!(facts["steal.after"].value(), Some(&FactValue::Integer(0)));
 }
 
-/// The files that facts are read from, each of which may hold anything.
+/// The files that facts are read from, each with arbitrary content.
 const FILES: [&str; 32] = [
     "/proc/cmdline",
     "/proc/cpuinfo",
@@ -459,7 +458,7 @@ const FILES: [&str; 32] = [
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Bytes that are no text, words of the formats in wrong positions: every fact still ends in an answer.
+    /// With bytes that are not text, and with misplaced words of the formats, every fact still has an answer.
     #[test]
     fn any_content_is_survived(contents in prop::collection::vec(
         prop_oneof![
@@ -529,11 +528,11 @@ fn traced_system_calls_are_known_where_the_files_may_be_read() {
     assert_eq!(fact("0\n", "X\n").value(), Some(&FactValue::Flag(true)));
     assert!(is_unreadable(&fact("0\n", "?\n")));
     assert!(is_absent(&linux().facts()["kernel.traced_system_calls"]));
-    // A look below a mount point that has nothing mounted would mount it.
+    // Looking up a file below an empty mount point would mount the file system.
     assert!(is_absent(&in_mounts(debug, "0\n", "0\n")));
 }
 
-/// A mount of a manager's file is the mark that an image cannot keep.
+/// An image cannot keep the mount of a manager's file.
 #[test]
 fn managers_are_known_by_what_they_mount() {
     let mounts = "1 2 0:50 / / rw - overlay overlay rw\n\

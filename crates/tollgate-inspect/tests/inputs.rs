@@ -1,7 +1,8 @@
-//! Generated inputs: whatever the bytes, each reader ends, soon, with an answer. (The readers of dumps and of kernel configurations have their own.)
+//! Generated inputs: each parser soon ends with an answer for any bytes. (The parsers of dumps and of kernel configurations have
+//! their own tests.)
 //!
-//! `TOLLGATE_FUZZ_INPUTS` is how many there are for each reader:
-//! `TOLLGATE_FUZZ_INPUTS=10000000 cargo test --release -p tollgate-inspect --test inputs -- --nocapture`.
+//! `TOLLGATE_FUZZ_INPUTS` is the number of inputs for each parser: `TOLLGATE_FUZZ_INPUTS=10000000 cargo test --release -p
+//! tollgate-inspect --test inputs -- --nocapture`.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
@@ -13,7 +14,7 @@ use tollgate_inspect::fuzz;
 
 #[test]
 fn programs() {
-    // The beginning of this very program: its headers and its interpreter's name, if it has one.
+    // The beginning of this program's file: its headers and its interpreter's name, if it has one.
     let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let seeds = [own[..4096].to_vec(), b"#!/bin/sh -e\n".to_vec(), own[..200].to_vec()];
     each("programs", 1, &seeds, fuzz::elf);
@@ -34,6 +35,6 @@ fn captures() {
         b"quiet -- --token x\n".to_vec(),
         b"\x7fELF\x02\x01\x01".iter().copied().chain([0; 200]).collect(),
     ];
-    // Taken: something was left out.
+    // Counted if something was left out.
     each("captures", 1, &seeds, |bytes| fuzz::capture(bytes) < 4 * bytes.len());
 }

@@ -1,4 +1,4 @@
-//! This machine, whatever it is: every fact ends in an answer.
+//! Every fact has an answer on any machine that runs this test.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn every_fact_ends_in_an_answer() {
     for spec in facts() {
         let family = spec.name.strip_suffix(".*");
         let answered = match family {
-            // A family whose members all have entries of their own has none left.
+            // A family may be empty if all its members have entries of their own.
             Some(family) => found.keys().any(|name| name.starts_with(family)),
             None => found.contains_key(spec.name),
         };
@@ -35,7 +35,7 @@ fn every_moment_ends_in_an_answer() {
     }
 }
 
-/// Facts that only a user changes are read the same twice.
+/// Facts that only a user changes are the same in two reads.
 #[test]
 fn facts_stay() {
     let machine = Machine::here();
@@ -81,7 +81,7 @@ fn fit_for_a_document(name: &str, fact: &Fact) {
     assert!(name.len() <= 256 && !name.contains(char::is_control), "{name}");
 }
 
-/// Two tellers of one thing: the kernel's flags, and the bits that they stand for.
+/// Compares two sources: the kernel's flags, and the CPUID bits that they stand for.
 #[test]
 fn what_the_kernel_uses_the_processor_has() {
     let found = read_facts(&Machine::here());
@@ -95,7 +95,7 @@ fn what_the_kernel_uses_the_processor_has() {
     }
 }
 
-/// No machine at hand may have these, so the bits are held against the manual.
+/// These are checked against the manual, since no available machine may have them.
 #[test]
 fn bits_of_rare_features() {
     let found = read_facts(&Machine::here());

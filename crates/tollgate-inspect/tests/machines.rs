@@ -1,4 +1,4 @@
-//! Machines that are kept as trees, and the facts of each. `machines/README.md` says how each was made.
+//! Stored trees of machines, and the facts of each. `machines/README.md` says how each was made.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ fn machine(name: &str) -> Machine {
     Machine::open(&trees.join(name)).expect("a tree")
 }
 
-/// The facts, each of which ends in an answer.
+/// Reads the facts and checks that each has an answer.
 fn read(name: &str) -> Facts {
     let environment = read_facts(&machine(name));
     for spec in facts().filter(|spec| !spec.name.ends_with(".*")) {

@@ -1,4 +1,4 @@
-//! The configuration of a machine's kernel: where it is looked for, and the answer of each file.
+//! The configuration of a machine's kernel: which files are tried, and the answer of each.
 
 #![allow(clippy::unwrap_used)] // A fixture that cannot be built is a failed test.
 

@@ -1,11 +1,11 @@
-//! The most random bits that each region can have under the kernel's settings, by the code that places it. Pure but
-//! for [`Settings::read`].
+//! The most random bits that each region can have under the kernel's settings, according to the kernel code that places it.
+//! Everything but [`Settings::read`] is pure.
 
 use super::{Elf, ElfKind, Region, child};
 use crate::uname::{release_numbers, release_text};
 use crate::{machine::Machine, sandbox};
 
-/// `ADDR_NO_RANDOMIZE` and `ADDR_COMPAT_LAYOUT` of linux/personality.h.
+/// `ADDR_NO_RANDOMIZE` and `ADDR_COMPAT_LAYOUT` in linux/personality.h.
 const ADDR_NO_RANDOMIZE: u32 = 0x004_0000;
 const ADDR_COMPAT_LAYOUT: u32 = 0x020_0000;
 /// log2 of the bytes in a page.
@@ -13,22 +13,22 @@ const PAGE: u32 = 12;
 /// log2 of the bytes in a huge page.
 const HUGE: u32 = 21;
 
-/// The settings that decide how much is random, as far as they can be read.
+/// The settings that decide how much is random, as far as they are readable.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settings {
     /// `kernel.randomize_va_space`: 0 nothing, 1 all but the heap, 2 all.
     pub randomize_va_space: Option<i64>,
-    /// `vm.mmap_rnd_bits`: random bits of a page's number for mappings.
+    /// `vm.mmap_rnd_bits`: random bits in the page number of mappings.
     pub mmap_rnd_bits: Option<i64>,
-    /// `vm.mmap_rnd_compat_bits`: the same for 32-bit programs.
+    /// `vm.mmap_rnd_compat_bits`: those of 32-bit programs.
     pub mmap_rnd_compat_bits: Option<i64>,
-    /// `vm.legacy_va_layout`: mappings from the bottom up. They have as many random bits.
+    /// `vm.legacy_va_layout`: mappings grow upwards from the bottom. They have as many random bits.
     pub legacy_va_layout: Option<i64>,
     /// personality(2) of this process, which its children inherit.
     pub personality: Option<u32>,
     /// Major and minor number of the kernel's release.
     pub release: Option<(u32, u32)>,
-    /// A kernel that stands in for Linux.
+    /// Name of a sandbox kernel that emulates Linux.
     pub sandbox: Option<String>,
     /// Whether the kernel has transparent huge pages.
     pub huge_pages: bool,
@@ -37,16 +37,16 @@ pub struct Settings {
 /// The most bits that a region can have here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Allowed {
-    /// None where it is not known.
+    /// `None` if unknown.
     pub bits: Option<f64>,
-    /// The kernel's source that says so.
+    /// Kernel source of the rule.
     pub source: &'static str,
-    /// The reason for an unusual number; or why it is not known.
+    /// Reason for an unusual number, or why it is unknown.
     pub why: Option<String>,
 }
 
 impl Settings {
-    /// Those of this machine.
+    /// Reads this machine's settings.
     pub fn read(machine: &Machine) -> Self {
         let number = |name: &str| machine.number(&format!("/proc/sys/{name}")).ok().map(|found| found.value);
         Self {
@@ -61,7 +61,7 @@ impl Settings {
         }
     }
 
-    /// Why nothing is random, where a setting says so.
+    /// Why nothing is random, if a setting disables it.
     pub fn switched_off(&self) -> Option<&'static str> {
         if self.personality.is_some_and(|bits| bits & ADDR_NO_RANDOMIZE != 0) {
             Some("personality(2) has ADDR_NO_RANDOMIZE, as under setarch -R or a debugger")
@@ -72,7 +72,7 @@ impl Settings {
         }
     }
 
-    /// Whether mappings are laid from the bottom up.
+    /// Returns whether mappings grow upwards from the bottom.
     pub fn is_legacy(&self) -> bool {
         self.legacy_va_layout.is_some_and(|set| set != 0)
             || self.personality.is_some_and(|bits| bits & ADDR_COMPAT_LAYOUT != 0)
@@ -82,15 +82,15 @@ impl Settings {
         self.release.map(|release| release >= (major, minor))
     }
 
-    /// Random bits of a mapping's page.
+    /// Random bits in the page number of a mapping.
     fn mapping(&self, elf: &Elf) -> Option<f64> {
         let bits = if elf.is_32_bit { self.mmap_rnd_compat_bits } else { self.mmap_rnd_bits };
-        // The kernel takes no more (CONFIG_ARCH_MMAP_RND_BITS_MAX is 32).
+        // The kernel accepts no more (CONFIG_ARCH_MMAP_RND_BITS_MAX is 32).
         bits.filter(|bits| (0..=40).contains(bits)).map(|bits| bits as f64)
     }
 }
 
-/// The most bits that a region of a program can have under these settings.
+/// Returns the most bits that a region of a program can have under these settings.
 pub fn allowed(settings: &Settings, elf: &Elf, region: Region) -> Allowed {
     if let Some(sandbox) = &settings.sandbox {
         let why = format!("the kernel is {sandbox}, and the rules known here are Linux's");
@@ -129,17 +129,17 @@ fn mapping(settings: &Settings, elf: &Elf) -> Allowed {
     Allowed { bits, source: MMAP, why }
 }
 
-/// A spread of 2^a positions and one of 2^b, added.
+/// log2 of 2^a positions plus 2^b positions.
 fn sum(a: f64, b: f64) -> f64 {
     (a.exp2() + b.exp2()).log2()
 }
 
-/// `__STACK_RND_MASK` in arch/x86/include/asm/elf.h: 22 bits of a page's number, or 11.
+/// `__STACK_RND_MASK` in arch/x86/include/asm/elf.h: 22 bits of the page number, or 11.
 fn stack_pages(elf: &Elf) -> f64 {
     if elf.is_32_bit { 11.0 } else { 22.0 }
 }
 
-/// And up to 8192 bytes less, in steps of 16.
+/// Up to 8192 more random bytes, in steps of 16.
 fn stack_bits(elf: &Elf) -> f64 {
     const STEP: f64 = 4.0;
     sum(stack_pages(elf) + f64::from(PAGE) - STEP, 13.0 - STEP)

@@ -1,5 +1,5 @@
-//! Starting a program so that it stands still before it begins: fork(2), ptrace(2) and execve(2), with nothing allocated
-//! between fork and execve.
+//! Starts a program so that it stops before it begins: fork(2), ptrace(2) and execve(2), without allocating between fork and
+//! execve.
 
 #![allow(unsafe_code)]
 
@@ -16,42 +16,39 @@ unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
-/// Seconds that a loader may take to come to the program's entry point. It takes milliseconds.
+/// Seconds for a loader to reach the program's entry point. It takes milliseconds.
 const LIMIT: libc::c_uint = 10;
 
 /// The call that failed in a child.
 const TRACE: u64 = 1;
 const EXECUTE: u64 = 2;
 
-/// The personality(2) of this process, which its children inherit.
 pub(super) fn personality() -> Option<u32> {
     /// "Do not set": linux/personality.h.
     const ASK: libc::c_ulong = 0xffff_ffff;
-    // SAFETY: asks, and changes nothing.
+    // SAFETY: queries, and changes nothing.
     u32::try_from(unsafe { libc::personality(ASK) }).ok()
 }
 
-/// A program, with all that a start of it needs.
+/// A program, with everything needed to start it.
 pub(super) struct Program {
     path: CString,
     argument: CString,
-    /// Its standard input and output.
+    /// Its standard streams.
     nowhere: OwnedFd,
     /// The call that failed, and its error.
     note: Shared<2>,
 }
 
 impl Program {
-    /// A program at a path, started with `argument` as its only one.
-    ///
-    /// # Errors
-    /// A path with a NUL, and where neither memory nor a descriptor is to be had.
+    /// Prepares a program with `argument` as its only argument. Fails if a path contains NUL, or without memory or descriptors.
     pub fn new(path: &Path, argument: &Path) -> io::Result<Self> {
         let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
         Ok(Self { path: text(path)?, argument: text(argument)?, nowhere: nowhere()?, note: Shared::new()? })
     }
 
-    /// Starts it: its process, which is traced and stops when it is executed. It is killed when this process ends, and by SIGALRM after [`LIMIT`] seconds.
+    /// Starts the program. Its process is traced and stops at execve(2). It is killed when this process ends, and by SIGALRM
+    /// after [`LIMIT`] seconds.
     pub fn start(&self) -> io::Result<Child> {
         self.note[0].store(0, Relaxed);
         let argv = [self.argument.as_ptr(), ptr::null()];
@@ -60,11 +57,11 @@ impl Program {
     }
 
     /// # Safety
-    /// In a fresh copy of a process only.
+    /// Only in a fresh copy of a process.
     unsafe fn become_it(&self, argv: &[*const c_char; 2]) -> i32 {
         // SAFETY: all of these are system calls on valid arguments.
         unsafe {
-            // A session of its own: no terminal, no group that Ctrl-C reaches. This process ends it.
+            // A session of its own has no terminal, and Ctrl-C does not reach it. This process ends it.
             let _ = rustix::process::setsid();
             libc::alarm(LIMIT);
             signals::default(&[libc::SIGALRM, libc::SIGPIPE, libc::SIGXFSZ]);
@@ -95,7 +92,7 @@ impl Program {
     }
 }
 
-/// `/dev/null`, or where there is none an empty file in memory.
+/// Opens `/dev/null`, or an empty file in memory if there is none.
 fn nowhere() -> io::Result<OwnedFd> {
     let null = File::options().read(true).write(true).open("/dev/null");
     Ok(null.or_else(|_| memfd::create("nowhere"))?.into())

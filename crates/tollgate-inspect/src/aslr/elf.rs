@@ -1,5 +1,5 @@
-//! The kind of a program's ELF file, as far as it decides where the kernel puts it: elf(5), the generic ABI and
-//! `load_elf_binary` in fs/binfmt_elf.c. Bounded reads of a file that may say anything.
+//! The kind of a program's ELF file, as far as it decides where the kernel loads it: elf(5), the generic ABI and
+//! `load_elf_binary` in fs/binfmt_elf.c. The file is not trusted, so all reads are bounded.
 
 use std::{fs::File, os::unix::fs::FileExt};
 
@@ -9,25 +9,24 @@ use object::{BigEndian, LittleEndian as LE, pod};
 
 use crate::kcore::entries;
 
-/// The properties of an ELF file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Elf {
-    /// Its kind.
+    /// Kind of the file.
     pub kind: ElfKind,
     /// A program for the 32-bit instruction set (`EM_386`).
     pub is_32_bit: bool,
     /// The dynamic loader that it names (`PT_INTERP`).
     pub interpreter: Option<String>,
-    /// Whether its dynamic section says that it is a position-independent executable (`DF_1_PIE`).
+    /// Whether its dynamic section marks it as a position-independent executable (`DF_1_PIE`).
     pub says_pie: bool,
-    /// Whether all of its symbols are bound before it begins (`DT_BIND_NOW`, `DF_BIND_NOW`, `DF_1_NOW`).
+    /// Whether all symbols are bound before it begins (`DT_BIND_NOW`, `DF_BIND_NOW`, `DF_1_NOW`).
     pub binds_now: bool,
-    /// Whether a part of it is made read-only after it is relocated (`PT_GNU_RELRO`).
+    /// Whether a part of it is made read-only after relocation (`PT_GNU_RELRO`).
     pub relro: bool,
-    /// Whether it asks for a stack that can be executed (`PT_GNU_STACK`); without a word the architecture decides.
+    /// Whether it asks for an executable stack (`PT_GNU_STACK`). If it does not say, the architecture decides.
     pub executable_stack: Option<bool>,
-    /// The largest alignment of its loadable segments, in bytes: from Linux 5.10 it is honoured, and what is more than a page
-    /// is taken from its entropy.
+    /// Largest alignment of its loadable segments, in bytes. Linux honours it since 5.10; what exceeds a page reduces the
+    /// entropy.
     pub alignment: u64,
 }
 
@@ -45,7 +44,7 @@ pub enum ElfKind {
 }
 
 impl ElfKind {
-    /// Stable, for documents.
+    /// Stable name for documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pie => "pie",
@@ -56,19 +55,19 @@ impl ElfKind {
     }
 }
 
-/// Why a file is no program that can be looked at, as what follows its name in a sentence.
+/// Why a file is not a program that can be examined, as a predicate after its name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotElf {
-    /// `#!`
+    /// Begins with `#!`.
     #[error("is a script; what is laid out in memory is its interpreter: look at {:?} instead", tollgate_model::text::excerpt(.0))]
     Script(String),
     /// No magic number.
     #[error("is neither an ELF file nor a script")]
     Other,
-    /// Of another architecture.
+    /// For another architecture.
     #[error("is a program for another processor (ELF machine {0}); this one runs x86-64 (62) and i386 (3)")]
     Machine(u16),
-    /// Pointers of 32 bits on the 64-bit machine.
+    /// 32-bit pointers on the 64-bit machine.
     #[error("is a program for the x32 ABI, which is not looked at")]
     X32,
     /// `ET_REL`, `ET_CORE` and others.
@@ -82,16 +81,15 @@ pub enum NotElf {
     Unreadable(String),
 }
 
-/// More program headers than any real file has; the kernel takes no more than 64 KiB of them.
+/// More program headers than any real file has; the kernel accepts at most 64 KiB of them.
 const MOST_HEADERS: u16 = 1170;
-/// The kernel takes no longer name of an interpreter (`PATH_MAX`).
+/// The longest name of an interpreter that the kernel accepts (`PATH_MAX`).
 const LONGEST_NAME: u64 = 4096;
 /// A dynamic section has some dozens of entries of 16 bytes.
 const LONGEST_DYNAMIC: u64 = 1 << 16;
 
-/// Bytes that are read at an offset.
 pub(crate) trait Bytes {
-    /// Fills the buffer, or less where the bytes end.
+    /// Reads `length` bytes, or fewer at the end.
     fn at(&self, offset: u64, length: u64) -> Result<Vec<u8>, NotElf>;
 }
 
@@ -122,10 +120,7 @@ impl Bytes for &[u8] {
     }
 }
 
-/// Reads what a file says.
-///
-/// # Errors
-/// A file that is no program, or whose headers cannot be.
+/// Parses a file. Fails if it is not a program or its headers are contradictory.
 pub(crate) fn read(file: &impl Bytes) -> Result<Elf, NotElf> {
     let start = file.at(0, 256)?;
     if let Some(line) = start.strip_prefix(b"#!") {
@@ -160,7 +155,7 @@ fn header<H: FileHeader>(start: &[u8]) -> Result<&H, NotElf> {
     pod::from_bytes(start).map(|(header, _)| header).map_err(|()| cut())
 }
 
-/// Puts together what the headers, the segments and the dynamic section say.
+/// Combines the headers, the segments and the dynamic section.
 fn describe<H: FileHeader<Endian = LE>>(file: &impl Bytes, start: &[u8]) -> Result<Elf, NotElf> {
     let header: &H = header(start)?;
     let file_type = header.e_type(LE);
@@ -183,7 +178,7 @@ fn describe<H: FileHeader<Endian = LE>>(file: &impl Bytes, start: &[u8]) -> Resu
     };
     let kind = match (file_type, interpreter.is_some(), flags.pie) {
         (elf::ET_EXEC, ..) => ElfKind::Fixed,
-        // Linkers before binutils 2.26 did not say so: a library with a loader of its own is the rarer thing.
+        // Linkers before binutils 2.26 did not set the flag: a library with a loader of its own is the rarer case.
         (_, true, true) => ElfKind::Pie,
         (_, true, false) if flags.is_library => ElfKind::SharedObject,
         (_, true, false) => ElfKind::Pie,
@@ -203,7 +198,7 @@ fn describe<H: FileHeader<Endian = LE>>(file: &impl Bytes, start: &[u8]) -> Resu
     })
 }
 
-/// The bytes of the program headers, if the header says what can be.
+/// Reads the program headers, if the header is plausible.
 fn program_headers<H: FileHeader<Endian = LE>>(file: &impl Bytes, header: &H) -> Result<Vec<u8>, NotElf> {
     let (size, count) = (header.e_phentsize(LE), header.e_phnum(LE));
     let due = size_of::<H::ProgramHeader>();
@@ -256,7 +251,6 @@ struct Flags {
     is_library: bool,
 }
 
-/// The flags of the dynamic section.
 fn flags_of<D: Dyn<Endian = LE>>(entries: &[D]) -> Flags {
     let mut flags = Flags::default();
     for entry in entries {

@@ -1,5 +1,5 @@
-//! The initial stack of a program, as the kernel lays it out: argument count, pointers to arguments and environment,
-//! and the auxiliary vector (`create_elf_tables` in fs/binfmt_elf.c; getauxval(3)). Pure.
+//! The initial stack of a program as the kernel lays it out: argument count, pointers to arguments and environment, and the
+//! auxiliary vector (`create_elf_tables` in fs/binfmt_elf.c; getauxval(3)). Pure.
 
 /// More words than the kernel ever writes: a quarter of the largest stack for arguments, `_STK_LIM` in fs/exec.c, full of
 /// pointers to empty strings.
@@ -10,19 +10,18 @@ const AT_BASE: u64 = 7;
 const AT_ENTRY: u64 = 9;
 const AT_SYSINFO_EHDR: u64 = 33;
 
-/// The values that are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Initial {
-    /// The address of the first argument's text.
+    /// Address of the first argument's text.
     pub arguments: Option<u64>,
     pub entry: Option<u64>,
-    /// The loader's; 0 where there is none.
+    /// The loader's; 0 if there is none.
     pub base: Option<u64>,
     pub vdso: Option<u64>,
 }
 
 impl Initial {
-    /// Parses words from the stack pointer upwards. Nothing where they end too soon: more are needed.
+    /// Parses words from the stack pointer upwards. `None` if they end too soon: more are needed.
     pub fn parse(words: impl IntoIterator<Item = u64>) -> Option<Self> {
         let mut words = words.into_iter();
         let arguments = words.next()?;
@@ -33,7 +32,7 @@ impl Initial {
                 initial.arguments = Some(argument);
             }
         }
-        // The end of the arguments, and then the environment with its end.
+        // The end of the arguments, then the environment with its end.
         if words.next()? != 0 {
             return None;
         }

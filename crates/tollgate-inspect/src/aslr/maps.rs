@@ -1,14 +1,13 @@
 //! The mappings of a process: `/proc/pid/maps`, proc_pid_maps(5). Pure.
 
-/// One mapping.
 struct Mapping<'a> {
     start: u64,
     end: u64,
-    /// The path of its file, `[heap]`, or nothing.
+    /// Path of its file, `[heap]`, or nothing.
     name: &'a str,
 }
 
-/// A line in exactly the kernel's form.
+/// Parses a line in exactly the kernel's form.
 fn parse(line: &str) -> Option<Mapping<'_>> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;
@@ -29,7 +28,7 @@ fn parse(line: &str) -> Option<Mapping<'_>> {
     (is_inode && has_rights && start < end).then_some(Mapping { start, end, name })
 }
 
-/// Where the C library begins, or where there is none the first shared library that is neither the program, at `entry`,
+/// Finds the start of the C library. If there is none, finds the first shared library that is neither the program, at `entry`,
 /// nor its loader, at `loader`.
 pub(super) fn library(maps: &str, entry: u64, loader: u64) -> Option<(u64, &str)> {
     let files: Vec<Mapping> =
@@ -53,7 +52,7 @@ fn is_libc(path: &str) -> bool {
     name(path).starts_with("libc.so") || name(path).starts_with("libc-2.")
 }
 
-/// `libm.so.6`, but not a cache or a locale archive.
+/// Matches `libm.so.6`, but not a cache or a locale archive.
 fn is_library(path: &str) -> bool {
     name(path).contains(".so")
 }

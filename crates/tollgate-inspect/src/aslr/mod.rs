@@ -1,9 +1,9 @@
-//! Address-space layout randomization, measured: a program is started many times and stopped at its entry point, and
-//! the addresses of its regions are compared.
+//! Address-space layout randomization, measured: a program is started many times and stopped at its entry point, and the
+//! addresses of its regions are compared.
 //!
-//! `spread` estimates the random bits in a sample of addresses, `uniform` tests that the sample is uniform, and
-//! `together` finds regions that move together. `elf` reads the program's file, `allowed` the bits that the kernel's
-//! settings allow. `child`, `traced` and `observed` make one start.
+//! `spread` estimates the random bits in a sample of addresses, `uniform` tests that the sample is uniform, and `together` finds
+//! regions that move together. `elf` reads the program's file, `allowed` has the bits that the kernel's settings allow. `child`,
+//! `traced` and `observed` perform one start.
 
 pub mod allowed;
 mod child;
@@ -31,10 +31,10 @@ pub use study::{NoStudy, RegionResult, Study, Subject, study};
 
 /// Bytes of the small mapping: one page.
 pub const SMALL: u64 = 4096;
-/// Bytes of the large mapping: four times what a huge page has.
+/// Bytes of the large mapping: four huge pages.
 pub const LARGE: u64 = 8 << 20;
 
-/// The most starts that a study may have.
+/// The most starts of a study.
 pub const MOST_STARTS: u32 = 100_000;
 
 /// Why one start showed nothing.
@@ -46,7 +46,7 @@ pub enum NoStart {
     /// The call of this name failed.
     #[error("{}: {}", .0, said_by(.0, .1))]
     Failed(&'static str, io::Error),
-    /// The loader that it names is not there.
+    /// The loader that it names does not exist.
     #[error("its loader {0:?} does not exist")]
     NoLoader(String),
     /// It ended by itself before its entry point.

@@ -1,7 +1,7 @@
-//! One start of a program, let run to its entry point and no further.
+//! One start of a program, up to its entry point.
 //!
-//! There the loader has done its work, and shared libraries have run what they run when they are loaded; of the program's
-//! own code not one instruction has. Then its process is made to call brk(2) and mmap(2), and ends.
+//! By then the loader has finished and shared libraries have run their initializers, but none of the program's own instructions
+//! has been executed. Then its process is made to call brk(2) and mmap(2), and ends.
 
 use std::{fs::File, io::Read};
 
@@ -14,16 +14,16 @@ use super::{LARGE, NoStart, Region, SMALL, Sighting, maps};
 const CODE_SEGMENT_32: u64 = 0x23;
 /// INT3.
 const BREAKPOINT: u8 = 0xcc;
-/// `SYSCALL`, and `INT 0x80` in 32-bit code, each with a breakpoint behind it.
+/// `SYSCALL`, and `INT 0x80` in 32-bit code, each followed by a breakpoint.
 const CALL: [u8; 3] = [0x0f, 0x05, BREAKPOINT];
 const CALL_32: [u8; 3] = [0xcd, 0x80, BREAKPOINT];
-/// `brk` and `mmap2` of the 32-bit table.
+/// `brk` and `mmap2` in the 32-bit table.
 const BRK_32: u64 = 45;
 const MMAP2_32: u64 = 192;
-/// The most that is read of a process's list of mappings.
+/// Limit for reading a process's mappings, in bytes.
 const MOST_MAPS: u64 = 4 << 20;
 
-/// Where everything was.
+/// Starts the program once and returns the addresses of its regions.
 pub(super) fn observe(
     program: &Program,
     stop: &dyn Fn() -> bool,
@@ -31,7 +31,7 @@ pub(super) fn observe(
     let child = program.start().map_err(|error| NoStart::Failed("fork", error))?;
     match Traced::executed(child, stop) {
         Ok(traced) => look(traced),
-        // Before the program was executed: the child recorded what failed.
+        // It failed before execve(2) succeeded, and the child recorded why.
         Err(why) => Err(match program.refused() {
             Some(("ptrace", error)) => NoStart::NotTraced(error),
             Some((call, error)) => NoStart::Failed(call, error),
@@ -85,7 +85,7 @@ fn initial(traced: &Traced, stack: u64, is_32_bit: bool) -> Result<Initial, NoSt
     }
 }
 
-/// Nothing where there is no `/proc`.
+/// Returns an empty text without `/proc`.
 fn maps_of(pid: libc::pid_t) -> String {
     let mut bytes = Vec::new();
     let read =
@@ -93,7 +93,7 @@ fn maps_of(pid: libc::pid_t) -> String {
     read.map(|_| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
-/// A process at its entry point, where its first instructions have become a system call and a breakpoint.
+/// A process at its entry point, where its first instructions were replaced by a system call and a breakpoint.
 struct Caller<'a> {
     traced: Traced<'a>,
     registers: libc::user_regs_struct,
@@ -102,13 +102,13 @@ struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// Where its heap ends, which is still its beginning.
+    /// The end of its heap, which is still the beginning.
     fn brk(&mut self) -> Result<Option<u64>, NoStart> {
         let number = if self.is_32_bit { BRK_32 } else { libc::SYS_brk as u64 };
         self.call(number, [0; 6])
     }
 
-    /// Maps memory of `bytes` bytes at the kernel's choice of address.
+    /// Maps `bytes` bytes at an address that the kernel chooses.
     fn map(&mut self, bytes: u64) -> Result<Option<u64>, NoStart> {
         let number = if self.is_32_bit { MMAP2_32 } else { libc::SYS_mmap as u64 };
         let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
@@ -116,7 +116,7 @@ impl Caller<'_> {
         self.call(number, [0, bytes, protection, flags, u64::MAX, 0])
     }
 
-    /// The result of a system call; none where it is an error.
+    /// Result of a system call; `None` if it is an error.
     fn call(&mut self, number: u64, arguments: [u64; 6]) -> Result<Option<u64>, NoStart> {
         let mut registers = self.registers;
         let [a, b, c, d, e, f] = arguments;
@@ -128,7 +128,7 @@ impl Caller<'_> {
             (registers.r10, registers.r8, registers.r9) = (d, e, f);
         }
         registers.rax = number;
-        // Not in a system call that the kernel might start again.
+        // Not inside a system call that the kernel might restart.
         registers.orig_rax = u64::MAX;
         registers.rip = self.entry;
         self.traced.set_registers(&registers)?;

@@ -16,7 +16,7 @@ impl Source {
         z ^ z >> 31
     }
 
-    /// From 0 to one less than `limit`, each as often as the others.
+    /// Uniform from 0 to `limit` - 1.
     pub fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }

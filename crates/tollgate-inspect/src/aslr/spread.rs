@@ -1,52 +1,52 @@
-//! The estimator of an address's random bits from a sample of it. Pure.
+//! Estimates the random bits of an address from a sample of it. Pure.
 //!
-//! An address that is placed uniformly at random takes each of `m` positions, an alignment apart, equally often. The
-//! range of a sample gives `m`: it is the largest position seen less the smallest, and its distribution is known
-//! exactly, so that the estimate has a confidence interval. It is used only where the sample passes for uniform
-//! (`uniform`); where not, how often two starts met and the range bound the bits from both sides.
+//! An address that is placed uniformly at random takes each of `m` positions, an alignment apart, equally often. The range of a
+//! sample, its largest position less its smallest, gives `m`. The distribution of the range is known exactly, so the estimate
+//! has a confidence interval. It is used only if the sample passes the tests of `uniform`. Otherwise the bits are bounded from
+//! both sides, by the number of coincidences and by the range.
 
 use super::uniform;
 
-/// Fewer starts than this give neither an alignment nor a number of bits: each further start halves the chance that
-/// an alignment is found by accident, which is then less than 1 in 1000.
+/// With fewer starts, neither alignment nor bits are estimated. Each further start halves the chance of finding an alignment by
+/// accident; from here on it is less than 1 in 1000.
 pub const FEWEST: usize = 11;
 /// The probability outside a confidence interval on each side: the interval is one of 95 %.
 const TAIL: f64 = 0.025;
-/// Twenty is one over what a one-sided bound of 95 % leaves out.
+/// 1 / (1 - 0.95), for a one-sided bound of 95 %.
 const ONE_IN: f64 = 20.0;
 
 /// The statistics of a sample of an address.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
-    /// The lowest and the highest value seen.
+    /// The lowest value seen.
     pub low: u64,
-    /// See [`Spread::low`].
+    /// The highest value seen.
     pub high: u64,
     /// Values in the sample.
     pub samples: usize,
     /// Different values among them.
     pub distinct: usize,
-    /// The largest power of two that divides all differences, where there are any and enough of them.
+    /// The largest power of two that divides all differences; `None` if there are none or too few.
     pub alignment: Option<u64>,
-    /// How many bits that is.
+    /// How many bits are random.
     pub bits: Bits,
 }
 
-/// How many bits of an address are random, with how they were found.
+/// How many bits of an address are random, and how they were found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bits {
-    /// Every value is the same. There are at most so many bits: more would have shown, with 95 % confidence.
+    /// Every value is the same. More bits than this would have shown, with 95 % confidence.
     Constant {
         /// log2(20) / (N - 1).
         at_most: f64,
     },
-    /// The values differ, and are too few to say more ([`FEWEST`]).
+    /// The values differ, but are too few to estimate more ([`FEWEST`]).
     TooFew,
-    /// The spread passes for uniform: out of the range.
+    /// The sample passes as uniform: estimated from the range.
     Uniform(Interval),
     /// Not uniform: at least the collision entropy, and at most the bits of the range that was seen.
     Between {
-        /// Collision entropy, its bound of 95 %.
+        /// Lower 95 % bound of the collision entropy.
         at_least: f64,
         /// log2 of the positions between lowest and highest.
         at_most: f64,
@@ -58,14 +58,14 @@ pub enum Bits {
 pub struct Interval {
     /// The estimate.
     pub bits: f64,
-    /// The lower end of the interval.
+    /// Lower end of the interval.
     pub low: f64,
-    /// The upper end of the interval.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 impl Bits {
-    /// One figure for them, where there is one.
+    /// Returns a single number of bits, if there is one.
     pub fn figure(&self) -> Option<f64> {
         match *self {
             Self::Constant { .. } => Some(0.0),
@@ -74,14 +74,14 @@ impl Bits {
         }
     }
 
-    /// Whether the values are so many and so equal that the address is not placed at random.
+    /// Returns whether enough equal values show that the address is not placed at random.
     pub fn stays(&self) -> bool {
         matches!(self, Self::Constant { at_most } if *at_most < 0.5)
     }
 }
 
 impl Spread {
-    /// The spread of these values; None where there are none.
+    /// Evaluates these values; `None` if there are none.
     pub fn of(values: &[u64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_unstable();
@@ -100,9 +100,9 @@ impl Spread {
         spread(Some(1 << shift), bits_of(&positions, low >> shift))
     }
 
-    /// The spread of the differences between two addresses, start by start.
+    /// Evaluates the differences between two addresses, start by start.
     pub fn between(one: &[u64], other: &[u64]) -> Option<Self> {
-        // Two addresses may be in either order: the middle of the numbers stands for no difference.
+        // Either address may be the higher one, so the middle of the number range stands for a difference of 0.
         const MIDDLE: u64 = 1 << 63;
         let differences: Vec<u64> =
             one.iter().zip(other).map(|(one, other)| one.wrapping_sub(*other).wrapping_add(MIDDLE)).collect();
@@ -118,7 +118,7 @@ fn most_of_a_constant(samples: usize) -> f64 {
     }
 }
 
-/// Of positions counted from the lowest, ascending, not all the same, whose differences have no common factor of two.
+/// `positions` count from the lowest and ascend. They are not all equal, and their differences have no common factor of two.
 fn bits_of(positions: &[u64], first: u64) -> Bits {
     let range = positions.last().copied().unwrap_or_default();
     let interval = range_interval(range as f64, positions.len() as f64);
@@ -128,19 +128,19 @@ fn bits_of(positions: &[u64], first: u64) -> Bits {
     }
 }
 
-/// The number of positions, out of the range of a uniform sample.
+/// Estimates the number of positions from the range of a uniform sample.
 fn range_interval(range: f64, samples: f64) -> Interval {
     let estimate = range * (samples + 1.0) / (samples - 1.0) + 1.0;
-    // The more positions there are, the rarer a range as small as this one: the upper end is where it gets too rare. And
-    // the fewer, the rarer one as large: the lower end.
+    // With more positions, a range as small as this one is rarer; the upper end is where it gets too rare. With fewer, one as
+    // large is rarer; the lower end is found in the same way.
     let high = crossing(range, |positions| at_most(range, positions, samples) >= TAIL);
     let low = crossing(range, |positions| 1.0 - at_most(range - 1.0, positions, samples) < TAIL);
     let bits = estimate.log2();
     Interval { bits, low: low.log2().min(bits), high: high.log2().max(bits) }
 }
 
-/// The largest number of positions, from those that the range needs, of which `holds` is true; it holds of all below one
-/// and of none above.
+/// Finds the largest number of positions, starting from those that the range needs, for which `holds` is true. It must be true
+/// for all below it and for none above.
 fn crossing(range: f64, holds: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (range + 1.0, (range + 1.0) * 2.0);
     while holds(high) && high < 1e30 {
@@ -153,8 +153,7 @@ fn crossing(range: f64, holds: impl Fn(f64) -> bool) -> f64 {
     low
 }
 
-/// The chance that the range of N values, uniform over m positions, is at most r:
-/// ((m - r) (r + 1)^N - (m - r - 1) r^N) / m^N.
+/// The chance that the range of N values, uniform over m positions, is at most r: ((m - r) (r + 1)^N - (m - r - 1) r^N) / m^N.
 fn at_most(r: f64, m: f64, n: f64) -> f64 {
     if r >= m - 1.0 {
         return 1.0;
@@ -165,17 +164,17 @@ fn at_most(r: f64, m: f64, n: f64) -> f64 {
     if r == 0.0 {
         return m.powf(1.0 - n);
     }
-    // Written so that two large terms that are nearly the same are not taken from each other.
+    // Arranged so that two large and nearly equal terms are not subtracted.
     let smaller = (n * (r / m).ln()).exp();
     smaller * ((m - r) * (n * r.recip().ln_1p()).exp_m1() + 1.0)
 }
 
-/// How often two starts met bounds how few bits there are.
+/// The number of coincidences gives a lower bound for the bits.
 fn between(positions: &[u64], range: u64) -> Bits {
     let samples = positions.len() as f64;
     let pairs = samples * (samples - 1.0) / 2.0;
     let met = uniform::coincidences(positions);
-    // The upper bound of 95 % of what a Poisson count stands for, 3.0 for none.
+    // Upper 95 % bound of a Poisson mean given its count; 3.0 if the count is 0.
     let met_at_most = met + 1.645 * (met + 0.7).sqrt() + 1.62;
     let at_most = (range as f64 + 1.0).log2();
     Bits::Between { at_least: (pairs / met_at_most).log2().clamp(0.0, at_most), at_most }
@@ -250,7 +249,7 @@ mod tests {
             let spread = Spread::of(&uniform(seed, 300, 1 << bits, 4096)).unwrap();
             missed += usize::from(!matches!(spread.bits, Bits::Uniform(_)));
         }
-        // Less than one in a thousand is promised: 3 expected at the most, and 12 are out of the question.
+        // Less than one in a thousand is promised: at most 3 are expected, and 12 cannot happen.
         assert!(missed < 9, "{missed} of 3000");
     }
 
@@ -308,7 +307,7 @@ mod tests {
             if let Bits::Uniform(interval) = spread.bits {
                 prop_assert!((interval.bits - (positions as f64).log2()).abs() < 0.3, "{:?}", interval);
             } else {
-                // One in a thousand is called uneven, and is still not far off.
+                // One in a thousand is called uneven, and is still close.
                 prop_assert!(spread.bits.figure().is_none_or(|f| (f - bits).abs() < 0.5), "{:?}", spread.bits);
             }
         }

@@ -12,26 +12,26 @@ use super::together::{Together, Track};
 use super::{ElfKind, NoStart, Region, Sighting, observed, plainly};
 use crate::machine::Machine;
 
-/// Where a program that does nothing is found.
+/// Paths of a program that does nothing.
 const TRUE: [&str; 2] = ["/bin/true", "/usr/bin/true"];
-/// Bits by which a measurement may differ from what is allowed and still agree with it.
+/// Bits by which a measurement may differ from the allowed bits and still agree with them.
 const AGREES: f64 = 0.3;
 
-/// A program that can be looked at.
+/// A program that can be studied.
 #[derive(Debug)]
 pub struct Subject {
-    /// As it is started.
+    /// Path as it is started.
     pub path: PathBuf,
-    /// The properties of its file.
+    /// Properties of its file.
     pub elf: Elf,
-    /// Whether it gets another user's or group's rights; traced, it does without.
+    /// Whether it is set-user-ID or set-group-ID; while it is traced, it runs without those rights.
     pub changes_user: bool,
 }
 
 /// Why there is no study: one sentence, with the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum NoStudy {
-    /// A name without a slash that no directory of PATH has.
+    /// A name without a slash that is in no directory of PATH.
     #[error("{0:?} is in no directory of PATH; a file of the current directory is named \"./{0}\"")]
     NotInPath(String),
     /// The file cannot be opened.
@@ -40,13 +40,13 @@ pub enum NoStudy {
     /// A directory, a device, a pipe.
     #[error("{0:?} is not a file with a program in it")]
     NotAFile(PathBuf),
-    /// No ELF file for this machine.
+    /// Not an ELF file for this machine.
     #[error("{0:?} {1}")]
     NotElf(PathBuf, NotElf),
     /// A start showed nothing.
     #[error("{0:?} cannot be looked at: {1}")]
     NoStart(PathBuf, NoStart),
-    /// Neither a program that does nothing nor this one is to be found.
+    /// Neither a program that does nothing nor this program's file was found.
     #[error("neither /bin/true nor this program's own file is here; name a program to start")]
     NoDefault,
     /// The caller asked to stop.
@@ -64,13 +64,13 @@ fn hint(error: &io::Error) -> &'static str {
 /// The result for a region.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RegionResult {
-    /// Which.
+    /// The region.
     pub region: Region,
-    /// The measured spread; or why there is none.
+    /// The measured spread, or why there is none.
     pub seen: Result<Spread, &'static str>,
     /// The bits that the settings allow.
     pub allowed: Allowed,
-    /// Where that differs: why.
+    /// Why the two differ, if they do.
     pub differs: Option<String>,
 }
 
@@ -79,11 +79,11 @@ pub struct RegionResult {
 pub struct Study {
     /// The program.
     pub subject: Subject,
-    /// Starts.
+    /// Number of starts.
     pub starts: u32,
-    /// The library that stands for all.
+    /// The library that represents all.
     pub library: Option<String>,
-    /// All regions.
+    /// Results of all regions.
     pub regions: Vec<RegionResult>,
     /// The regions that move together.
     pub together: Together,
@@ -92,10 +92,10 @@ pub struct Study {
 }
 
 impl Subject {
-    /// Finds a program: a path, a name that is in PATH, or without any a program that does nothing.
+    /// Finds a program: a path, a name in PATH, or by default a program that does nothing.
     ///
     /// # Errors
-    /// A file that is none, or no program for this machine.
+    /// A file that does not exist, or is not a program for this machine.
     pub fn find(named: Option<&Path>) -> Result<Self, NoStudy> {
         match named {
             Some(name) => Self::open(in_path(name)?),
@@ -120,7 +120,7 @@ impl Subject {
     }
 }
 
-/// As a shell finds it.
+/// Searches PATH like a shell.
 fn in_path(name: &Path) -> Result<PathBuf, NoStudy> {
     let text = name.to_string_lossy();
     if text.contains('/') || text.is_empty() {
@@ -133,11 +133,11 @@ fn in_path(name: &Path) -> Result<PathBuf, NoStudy> {
     files.into_iter().find(executable).ok_or_else(|| NoStudy::NotInPath(text.into_owned()))
 }
 
-/// Starts a program `starts` times and evaluates its addresses. `progress` gets the number of starts that are done;
-/// `stop` is asked before each, and during each.
+/// Starts a program `starts` times and evaluates its addresses. `progress` gets the number of finished starts; `stop` is checked
+/// before and during each start.
 ///
 /// # Errors
-/// Where starts of this program show nothing, or the caller asked to stop.
+/// Starts of this program show nothing, or the caller asked to stop.
 pub fn study(
     subject: Subject,
     starts: u32,
@@ -153,7 +153,7 @@ pub fn study(
     }
 }
 
-/// "No such file" of a file that is there is said of its loader.
+/// If the file exists, "No such file" refers to its loader.
 fn or_no_loader(why: NoStart, elf: &Elf) -> NoStart {
     match (why, &elf.interpreter) {
         (NoStart::Failed("execve", error), Some(loader)) if error.kind() == io::ErrorKind::NotFound => {
@@ -173,7 +173,7 @@ fn traced(
 ) -> Result<Traces, NoStart> {
     let program = Program::new(&subject.path, &subject.path)
         .map_err(|error| NoStart::Failed("preparing a start", error))?;
-    // Given to init, dead processes stay in the list for as long as it likes.
+    // If they were reparented to init, dead processes would stay in the list until init reaps them.
     let _subreaper = tollgate_os::children::Subreaper::begin();
     let mut library = None;
     let one = |done| {
@@ -189,7 +189,6 @@ fn traced(
     Ok((sightings?, library))
 }
 
-/// Evaluates the addresses of all starts.
 fn put_together(
     subject: Subject,
     sightings: &[Sighting],
@@ -213,7 +212,6 @@ fn put_together(
     Study { subject, starts, library, regions, together: Together::of(&tracks), settings }
 }
 
-/// Why a region was not seen in every start.
 fn missing(region: Region, elf: &Elf) -> &'static str {
     let has_loader = elf.interpreter.is_some();
     match region {
@@ -232,7 +230,7 @@ fn differs(spread: &Spread, allowed: &Allowed, region: Region) -> Option<String>
     let most = allowed.bits?;
     let (measured, error) = match spread.bits {
         Bits::Uniform(interval) => (interval.bits, (interval.high - interval.low) / 2.0),
-        // As much as could have gone unseen is no difference: of one start, all.
+        // What could have gone unseen is not a difference: with one start, everything.
         Bits::Constant { at_most } => (0.0, at_most),
         _ => (spread.bits.figure()?, 0.0),
     };
@@ -262,12 +260,12 @@ impl Study {
         self.regions.iter().filter_map(|found| Some((found.region, found.seen.as_ref().ok()?)))
     }
 
-    /// Whether no region moves.
+    /// Returns whether no region moves.
     pub fn stands_still(&self) -> bool {
         self.seen().all(|(_, spread)| spread.bits.stays())
     }
 
-    /// Whether code does not move because it cannot.
+    /// Returns whether the code cannot move.
     pub fn is_fixed(&self) -> bool {
         self.subject.elf.kind == ElfKind::Fixed
     }

@@ -1,44 +1,44 @@
-//! Which regions move together: the difference between two addresses has bits of its own, or none. Pure.
+//! Finds regions that move together: the difference between two addresses has random bits of its own, or none. Pure.
 
 use super::Region;
 use super::spread::{Bits, Spread};
 
-/// A region with the address that each start gave it.
+/// A region with its address in each start.
 pub struct Track {
-    /// Which.
+    /// The region.
     pub region: Region,
-    /// One address a start.
+    /// One address per start.
     pub addresses: Vec<u64>,
-    /// What they say.
+    /// Spread of the addresses.
     pub spread: Spread,
 }
 
 /// How the regions move.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Together {
-    /// Regions that move, by what moves as one: no two of a group ever changed their distance.
+    /// Moving regions in groups. Within a group, no distance ever changed.
     pub groups: Vec<Vec<Region>>,
-    /// Groups that are near to each other without being one.
+    /// Groups that are near each other without being one.
     pub links: Vec<Link>,
 }
 
-/// A region that follows another at a distance that is random as well, but less so.
+/// A region that follows another at a distance that is random too, but less so.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
     /// The first region of a group.
     pub region: Region,
-    /// The first region of another.
+    /// The first region of another group.
     pub follows: Region,
-    /// Bits of the distance between them.
+    /// Random bits of the distance between them.
     pub bits: f64,
 }
 
-/// A distance of so many bits less than either has is no accident: the distance of two independent ones spreads at
+/// A distance with this many bits less than either region is not an accident: the distance of two independent ones spreads at
 /// least as far as the wider of them.
 const NEARER: f64 = 1.0;
 
 impl Together {
-    /// Of regions in the order in which they are shown; those that stay where they are have no part in it.
+    /// Groups regions, given in the order in which they are shown. Regions that never move are left out.
     pub fn of(tracks: &[Track]) -> Self {
         let moving = tracks.iter().filter(|track| track.spread.bits.figure() != Some(0.0));
         let mut groups: Vec<Vec<&Track>> = Vec::new();
@@ -60,7 +60,7 @@ impl Together {
     }
 }
 
-/// The nearest pairs first; regions that are linked by others need no link of their own.
+/// Links the nearest pairs first; regions that are already linked through others need no further link.
 fn links(firsts: &[&Track]) -> Vec<Link> {
     let mut near: Vec<(usize, usize, f64)> = Vec::new();
     for (later, track) in firsts.iter().enumerate() {
@@ -91,7 +91,7 @@ fn links(firsts: &[&Track]) -> Vec<Link> {
     links
 }
 
-/// Where the entropy is not known, its lower bound stands for it.
+/// If the entropy is unknown, its lower bound is used.
 fn figure(bits: &Bits) -> Option<f64> {
     match bits {
         Bits::Between { at_least, .. } => Some(*at_least),

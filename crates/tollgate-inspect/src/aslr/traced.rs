@@ -1,4 +1,4 @@
-//! A traced process, by ptrace(2).
+//! A process traced with ptrace(2).
 
 #![allow(unsafe_code)]
 
@@ -9,21 +9,19 @@ use tollgate_os::process::{self, Child, Status};
 
 use super::NoStart;
 
-/// A traced process that stands still but while [`Traced::run_to`] runs. It is gone when this is dropped, and the kernel
-/// ends it where this process is killed (`PTRACE_O_EXITKILL`).
+/// A traced process that runs only during [`Traced::run_to`]. Dropping this ends it. If this process is killed, the kernel ends
+/// it (`PTRACE_O_EXITKILL`).
 pub(super) struct Traced<'a> {
     child: Child,
-    /// Processes that it made, and that were killed at once: with it gone they are ours to wait for ([`Subreaper`](tollgate_os::children::Subreaper)).
+    /// Killed children of the traced process. When it is gone, this process must reap them
+    /// ([`Subreaper`](tollgate_os::children::Subreaper)).
     orphans: Vec<libc::pid_t>,
     /// Whether the caller asked to stop.
     stop: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Traced<'a> {
-    /// Takes over a child that asked to be traced, when it has been executed.
-    ///
-    /// # Errors
-    /// [`NoStart::Exited`] where it did not come so far.
+    /// Takes over a child that asked to be traced, once it has called execve(2). [`NoStart::Exited`] if it did not get there.
     pub fn executed(child: Child, stop: &'a dyn Fn() -> bool) -> Result<Self, NoStart> {
         let mut traced = Self { child, orphans: Vec::new(), stop };
         let (signal, _) = traced.wait_for_stop()?;
@@ -43,7 +41,7 @@ impl<'a> Traced<'a> {
     }
 
     pub fn registers(&self) -> Result<libc::user_regs_struct, NoStart> {
-        // SAFETY: registers are numbers: zeroes are valid ones.
+        // SAFETY: registers are numbers, for which zeros are valid.
         let mut registers: libc::user_regs_struct = unsafe { mem::zeroed() };
         self.request(libc::PTRACE_GETREGS, 0, &raw mut registers as usize)?;
         Ok(registers)
@@ -60,7 +58,7 @@ impl<'a> Traced<'a> {
         self.request(libc::PTRACE_POKETEXT, address as usize, usize::from_ne_bytes(word)).map(drop)
     }
 
-    /// Bytes of its memory, as many as there are of these.
+    /// Reads up to `length` bytes of its memory.
     pub fn read(&self, address: u64, length: usize) -> Result<Vec<u8>, NoStart> {
         let mut bytes = vec![0u8; length];
         let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: length };
@@ -71,7 +69,7 @@ impl<'a> Traced<'a> {
             bytes.truncate(read);
             return Ok(bytes);
         }
-        // Some filters of system calls allow ptrace(2) and not this one.
+        // Some seccomp filters allow ptrace(2) but not this call.
         bytes.clear();
         for at in (address..).step_by(size_of::<usize>()) {
             match self.peek(at) {
@@ -85,15 +83,15 @@ impl<'a> Traced<'a> {
 
     fn peek(&self, address: u64) -> Result<usize, NoStart> {
         let mut word: usize = 0;
-        // The system call itself, which writes the word; the C library's function returns it instead. SAFETY: the
-        // word is writable; the kernel checks the address.
+        // The system call itself writes the word; the C library's function returns it instead. SAFETY: the word is writable; the
+        // kernel checks the address.
         let status = unsafe {
             libc::syscall(libc::SYS_ptrace, libc::PTRACE_PEEKTEXT, self.pid(), address, &raw mut word)
         };
         if status == -1 { Err(self.failed("PTRACE_PEEKTEXT")) } else { Ok(word) }
     }
 
-    /// Lets it run until it comes to the breakpoint whose next instruction is at `next`; its registers there.
+    /// Runs it up to the breakpoint whose next instruction is at `next`, and returns its registers there.
     pub fn run_to(&mut self, next: u64) -> Result<libc::user_regs_struct, NoStart> {
         let mut signal = 0;
         loop {
@@ -116,8 +114,8 @@ impl<'a> Traced<'a> {
         }
     }
 
-    /// A process that it made ends at once; a thread of its own, such as a library may start before the entry point, runs
-    /// on untraced and ends with it.
+    /// Ends a process that it made. A thread, which a library may start before the entry point, runs on untraced and ends with
+    /// it.
     fn let_go(&mut self, event: i32) -> Result<(), NoStart> {
         if ![libc::PTRACE_EVENT_FORK, libc::PTRACE_EVENT_VFORK, libc::PTRACE_EVENT_CLONE].contains(&event) {
             return Ok(());
@@ -125,10 +123,10 @@ impl<'a> Traced<'a> {
         let mut number: libc::c_ulong = 0;
         self.request(libc::PTRACE_GETEVENTMSG, 0, &raw mut number as usize)?;
         let made = number as libc::pid_t;
-        // SAFETY: signal 0 only asks whether there is such a thread in that process.
+        // SAFETY: signal 0 only checks whether there is such a thread in that process.
         let is_thread = unsafe { libc::syscall(libc::SYS_tgkill, self.pid(), made, 0) == 0 };
         if !is_thread {
-            // It is ours by trace, stopped or about to stop: its number is its own until it is waited for.
+            // It is traced by us, and stopped or about to stop: its number is not reused until it is waited for.
             let _ = process::kill(made, libc::SIGKILL);
             self.orphans.push(made);
         }
@@ -161,8 +159,8 @@ impl<'a> Traced<'a> {
     }
 
     fn request(&self, request: libc::c_uint, address: usize, data: usize) -> Result<libc::c_long, NoStart> {
-        // SAFETY: each request above passes what it needs: numbers, an address of the other process, or a pointer to what
-        // the kernel is to fill or read.
+        // SAFETY: each request above passes what it needs: numbers, an address of the other process, or a pointer to memory that
+        // the kernel fills or reads.
         let answer = unsafe { libc::ptrace(request, self.pid(), address, data) };
         if answer == -1 { Err(self.failed(name(request))) } else { Ok(answer) }
     }
@@ -190,7 +188,7 @@ fn name(request: libc::c_uint) -> &'static str {
 impl Drop for Traced<'_> {
     fn drop(&mut self) {
         let _ = self.child.end();
-        // Those that it had waited for itself are gone, and this call waits for none.
+        // Children that it had reaped itself are gone, and this call does not block for them.
         for orphan in &self.orphans {
             let _ = Child::adopt(*orphan).wait();
         }

@@ -1,16 +1,16 @@
-//! Whether a sample passes for one of a uniform spread. Pure.
+//! Tests whether a sample passes as uniform. Pure.
 //!
-//! Three tests, each of which sees what the others miss: whether values crowd somewhere (Kolmogorov and Smirnov),
-//! whether a bit within is more often one than the other, and whether two values are the same more often than they
-//! should be. A uniform sample fails any of them in fewer than one case in a thousand.
+//! Each of three tests sees what the others miss: whether values crowd somewhere (Kolmogorov and Smirnov), whether a bit within
+//! the range is one more often than zero, and whether two values coincide too often. A uniform sample fails any of them in fewer
+//! than one case in a thousand.
 
-/// The statistic of Kolmogorov and Smirnov is exceeded by 2 exp(-2 x²) of uniform samples: here 4.5 in 10 000.
+/// 2 exp(-2 x²) of uniform samples exceed the statistic of Kolmogorov and Smirnov: here 4.5 in 10 000.
 const CROWDED: f64 = 2.05;
-/// So many standard deviations are exceeded by 7 in a million; there are at most some thirty bits.
+/// 7 in a million exceed this many standard deviations; there are at most some thirty bits.
 const UNEVEN: f64 = 4.5;
 
-/// Tests whether positions are a uniform sample of a spread of `at_least` values. They ascend from 0 and are not all equal; `first` is the
-/// position of the first one among all possible values.
+/// Tests whether positions are a uniform sample of a spread of `at_least` values. They ascend from 0 and are not all equal.
+/// `first` is the position of the first one among all possible values.
 pub(super) fn is_uniform(positions: &[u64], first: u64, at_least: f64) -> bool {
     !is_crowded(positions) && bits_are_even(positions, first) && they_meet_rarely(positions, at_least)
 }
@@ -19,9 +19,9 @@ fn is_crowded(positions: &[u64]) -> bool {
     distance_from_uniform(positions) > CROWDED
 }
 
-/// The largest distance between the sample's distribution and the uniform one, times the square root of the sample's
-/// size (Stephens 1970). The lowest and the highest value are left out: what lies between them is uniform whatever the
-/// ends of the spread are.
+/// The largest distance between the sample's distribution and the uniform one, times the square root of the sample's size
+/// (Stephens 1970). The lowest and the highest value are left out: the values between them are uniform for any ends of the
+/// spread.
 fn distance_from_uniform(positions: &[u64]) -> f64 {
     let inner = positions.get(1..positions.len().saturating_sub(1)).unwrap_or_default();
     let (Some(&range), false) = (positions.last(), inner.is_empty()) else { return 0.0 };
@@ -38,7 +38,7 @@ fn distance_from_uniform(positions: &[u64]) -> f64 {
     largest * (samples.sqrt() + 0.12 + 0.11 / samples.sqrt())
 }
 
-/// Whether each bit that is small beside the range is one in half of all positions.
+/// Tests that each bit that is small compared with the range is one in half of all positions.
 fn bits_are_even(positions: &[u64], first: u64) -> bool {
     let samples = positions.len() as f64;
     let range = positions.last().copied().unwrap_or_default();
@@ -46,20 +46,20 @@ fn bits_are_even(positions: &[u64], first: u64) -> bool {
     small.into_iter().all(|bit| {
         let ones =
             positions.iter().filter(|&position| first.wrapping_add(*position) >> bit & 1 == 1).count() as f64;
-        // The range need not be a multiple of twice the bit: that alone shifts the share by no more than this.
+        // The range may not be a multiple of twice the bit: that alone shifts the share by at most this.
         let shifted = samples * (1u64 << bit) as f64 / range as f64;
         (ones - samples / 2.0).abs() <= UNEVEN * samples.sqrt() / 2.0 + shifted
     })
 }
 
-/// Whether pairs of equal values are no more than chance makes them among so many positions.
+/// Tests that there are no more pairs of equal values than chance predicts for this many positions.
 fn they_meet_rarely(positions: &[u64], at_least: f64) -> bool {
     let samples = positions.len() as f64;
     let expected = samples * (samples - 1.0) / 2.0 / at_least.max(1.0);
     coincidences(positions) <= expected + UNEVEN * expected.sqrt() + 6.0
 }
 
-/// Pairs of equal values among ascending ones.
+/// Pairs of equal values in an ascending list.
 pub(super) fn coincidences(positions: &[u64]) -> f64 {
     positions.chunk_by(|a, b| a == b).map(|same| same.len() as f64 * (same.len() as f64 - 1.0) / 2.0).sum()
 }
@@ -69,7 +69,7 @@ mod tests {
     use super::super::simulated::Source;
     use super::*;
 
-    /// Whether a sample is crowded, has even bits, and meets rarely.
+    /// Whether a sample is crowded, has even bits, and rarely coincides.
     fn look(place: impl Fn(&mut Source) -> u64, at_least: f64) -> [bool; 3] {
         let mut source = Source::new(3);
         let mut values: Vec<u64> = (0..1000).map(|_| place(&mut source)).collect();

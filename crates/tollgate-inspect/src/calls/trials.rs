@@ -6,24 +6,25 @@ use tollgate_os::process;
 
 use super::errno;
 
-/// Whether `io_uring_setup(2)` is allowed: without memory for its parameters it fails either way.
+/// Tests whether `io_uring_setup(2)` is allowed: without memory for its parameters it fails either way.
 pub(crate) fn may_use_io_uring() -> Result<bool, i32> {
     const NO_PARAMETERS: libc::c_ulong = 0;
-    // SAFETY: a null pointer is refused with EFAULT by the call.
+    // SAFETY: the call refuses a null pointer with EFAULT.
     let status = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1 as libc::c_ulong, NO_PARAMETERS) };
     allowed(status, &[libc::EFAULT, libc::EINVAL])
 }
 
-/// Whether `userfaultfd(2)` is allowed for faults of user mode and of the kernel: with a flag that does not exist
-/// it fails either way.
+/// Tests whether `userfaultfd(2)` is allowed for faults of user mode and of the kernel: with a nonexistent flag it fails either
+/// way.
 pub(crate) fn may_use_userfaultfd() -> Result<bool, i32> {
     const NO_SUCH_FLAG: libc::c_ulong = 1 << 30;
     // SAFETY: takes no pointers, and makes nothing with such a flag.
     allowed(unsafe { libc::syscall(libc::SYS_userfaultfd, NO_SUCH_FLAG) }, &[libc::EINVAL])
 }
 
-/// Whether `perf_event_open(2)` counts this thread's own user mode, and with `kernel` the kernel's part as well: in a group that
-/// does not exist it fails either way, after it has been allowed. One that is made makes the kernel wait for all processors, 10 ms.
+/// Tests whether `perf_event_open(2)` may count this thread's user mode, and with `kernel` its kernel mode too. With a
+/// nonexistent group it fails either way, after the permission check. Making an event would make the kernel wait 10 ms for all
+/// processors.
 pub(crate) fn may_count(kernel: bool) -> Result<bool, i32> {
     const SIZE: usize = 64;
     const TYPE_SOFTWARE: u32 = 1;
@@ -43,7 +44,7 @@ pub(crate) fn may_count(kernel: bool) -> Result<bool, i32> {
     allowed(status, &[libc::EBADF])
 }
 
-/// Whether a call that was meant to fail failed only because of what it was given. Refusal is an answer too.
+/// Returns whether a call that was meant to fail failed only because of its arguments. A refusal is an answer too.
 fn allowed(status: libc::c_long, harmless: &[i32]) -> Result<bool, i32> {
     match errno() {
         _ if status >= 0 => Ok(true),
@@ -53,14 +54,14 @@ fn allowed(status: libc::c_long, harmless: &[i32]) -> Result<bool, i32> {
     }
 }
 
-/// Asks in a child, which a filter may end; then the answer is no. The question may do nothing but system calls.
+/// Asks in a child, which a filter may kill: then the answer is no. The question may only make system calls.
 pub(crate) fn in_a_child(ask: impl FnOnce() -> Result<bool, i32>) -> Result<bool, i32> {
     const YES: i32 = 0;
     const NO: i32 = 1;
     /// Errors come after the answers.
     const ERRORS: i32 = 2;
     let child = process::fork(|| {
-        // No core is to be left where the child is ended.
+        // No core dump is left if the child is killed.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         match ask() {
             Ok(true) => YES,

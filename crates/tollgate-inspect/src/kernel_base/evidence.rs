@@ -1,4 +1,4 @@
-//! The evidence of where the kernel is, each piece with its source or the reason why it cannot be read.
+//! The evidence of the kernel's address, each piece with its source or the reason why it cannot be read.
 
 use tollgate_kconfig::parameters;
 use tollgate_model::Unknown;
@@ -19,19 +19,19 @@ const START_OF_CORE: u64 = 64 << 10;
 /// A piece of evidence with its source, or the reason why there is none.
 pub type Known<T> = Result<Found<T>, Unknown>;
 
-/// Where the kernel's code begins in virtual memory, by its symbols.
+/// The start of the kernel's code in virtual memory, from its symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Symbols {
     /// At this address.
     At(u64),
-    /// They are shown as zeros: `kernel.kptr_restrict`, or without CAP_SYSLOG.
+    /// Shown as zeros: `kernel.kptr_restrict`, or without CAP_SYSLOG.
     Hidden,
 }
 
-/// Where the kernel is in physical memory.
+/// The kernel's address in physical memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Physical {
-    /// From its code's beginning to the end of all of it.
+    /// From the beginning of its code to its end.
     At {
         /// The first byte.
         start: u64,
@@ -45,49 +45,49 @@ pub enum Physical {
 /// The notes of the boot stub: Documentation/arch/x86/boot.rst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Boot {
-    /// `KASLR_FLAG` of `loadflags`: the stub chose a random address.
+    /// `KASLR_FLAG` in `loadflags`: the stub chose a random address.
     pub moved: bool,
-    /// Whether there is a header (`HdrS`): without one the kernel was entered directly, and no stub ran.
+    /// Whether there is a header (`HdrS`). Without one, the kernel was entered directly, and no stub ran.
     pub has_header: bool,
 }
 
-/// Where the map of all memory begins.
+/// The start of the direct map of all memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectMap {
-    /// Its address.
+    /// Its virtual address.
     pub base: u64,
-    /// Whether it is one of those that a kernel has that does not move it.
+    /// Whether a kernel that does not move it uses this address.
     pub is_usual: bool,
 }
 
-/// All of it.
+/// All evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
-    /// A kernel that stands in for Linux and has none of this evidence.
+    /// A sandbox kernel that emulates Linux and has none of this evidence.
     pub sandbox: Option<String>,
-    /// Its release, `6.1.0-13-amd64`.
+    /// Release, such as `6.1.0-13-amd64`.
     pub release: Known<String>,
-    /// By one symbol's address in `/proc/kallsyms` and in the list that was made with the image.
+    /// One symbol's address in `/proc/kallsyms` and in the image's System.map.
     pub symbol: Known<Symbol>,
-    /// By `/proc/kallsyms`.
+    /// From `/proc/kallsyms`.
     pub symbols: Known<Symbols>,
-    /// By the note in `/proc/kcore`: how far the kernel was moved.
+    /// The kernel's offset, from the note in `/proc/kcore`.
     pub core_offset: Known<u64>,
-    /// By the map of memory in `/proc/kcore`.
+    /// From the memory segments in `/proc/kcore`.
     pub direct_map: Known<DirectMap>,
-    /// By `/proc/iomem`.
+    /// From `/proc/iomem`.
     pub physical: Known<Physical>,
-    /// By the boot parameters.
+    /// From the boot parameters.
     pub boot: Known<Boot>,
-    /// `nokaslr` or `kaslr`, the last of them; nothing where the command line has neither.
+    /// The last of `nokaslr` and `kaslr`; `None` if the command line has neither.
     pub parameter: Known<Option<bool>>,
     /// How it was built.
     pub options: Known<Options>,
-    /// Where the image was linked to, by its list of symbols.
+    /// The address to which the image was linked, from its System.map.
     pub linked: Known<u64>,
 }
 
-/// Reads it.
+/// Reads all evidence.
 pub fn kernel_base(machine: &Machine) -> Evidence {
     let release = release_text(machine);
     let name = release_name(machine);
@@ -116,11 +116,10 @@ pub fn kernel_base(machine: &Machine) -> Evidence {
     }
 }
 
-/// With four levels of page tables, with four before Linux 4.20, and with five:
-/// Documentation/arch/x86/x86_64/mm.rst.
+/// With four levels of page tables, with four before Linux 4.20, and with five: Documentation/arch/x86/x86_64/mm.rst.
 const USUAL_DIRECT_MAPS: [u64; 3] = [0xffff_8880_0000_0000, 0xffff_8800_0000_0000, 0xff11_0000_0000_0000];
 
-/// The kernel's release, where it can be a part of a path.
+/// The kernel's release, if it can be part of a path.
 pub(super) fn release_name(machine: &Machine) -> Option<String> {
     release_text(machine).ok().map(|found| found.value).filter(|name| is_file_name(name))
 }
@@ -129,7 +128,7 @@ fn is_file_name(text: &str) -> bool {
     text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._+-~".contains(&byte))
 }
 
-/// The address of `_text`, or of another symbol that is there.
+/// The address of `_text`, or of another symbol that is present.
 fn symbols(machine: &Machine) -> Answer<Symbols> {
     let bytes = machine.start_of(SYMBOLS, START_OF_SYMBOLS)?;
     match start_of_code(&String::from_utf8_lossy(&bytes.value)) {
@@ -144,7 +143,7 @@ fn symbols(machine: &Machine) -> Answer<Symbols> {
     }
 }
 
-/// The value of `_text`, which `startup_64` shares; where there is neither, of `_stext`, which lies in the same 2 MiB.
+/// The value of `_text`, which `startup_64` shares; without either, of `_stext`, which is in the same 2 MiB.
 fn start_of_code(symbols: &str) -> Option<u64> {
     let value = |name: &str| {
         let mut found = symbols.lines().filter_map(kernel_symbol);
@@ -153,7 +152,6 @@ fn start_of_code(symbols: &str) -> Option<u64> {
     value("_text").or_else(|| value("startup_64")).or_else(|| Some(value("_stext")? & !0x1f_ffff))
 }
 
-/// Where the image was linked to, by the list that was made with it.
 fn linked(map: &Answer<String>) -> Answer<u64> {
     let map = map.as_ref().map_err(Clone::clone)?;
     let missing = || Unknown::Absent(format!("{} does not have _text", map.source));

@@ -1,4 +1,4 @@
-//! The list of symbols in a kernel's image that was not stripped, `vmlinux`: elf(5). The image that boots is compressed and has none.
+//! The symbols in an unstripped kernel image, `vmlinux`: elf(5). The image that boots is compressed and has none.
 
 use std::{fs::File, os::unix::fs::FileExt};
 
@@ -9,7 +9,7 @@ use tollgate_model::Unknown;
 use super::symbol::WHOLE;
 use crate::machine::{Answer, Machine, found};
 
-/// The symbols of the image of a release, one a line as a System.map has them.
+/// The symbols of a release's image, in the lines of a System.map.
 pub(super) fn symbols(machine: &Machine, release: Option<&str>) -> Answer<String> {
     let release = release.ok_or_else(|| Unknown::Absent("the kernel's release is not known".to_owned()))?;
     let paths = [
@@ -46,7 +46,7 @@ fn read(file: &File) -> Option<String> {
         pod::slice_from_bytes::<Sym64<LE>>(&table, table.len() / size_of::<Sym64<LE>>()).ok()?;
     let mut list = String::new();
     for symbol in symbols {
-        // Absolute values and those of no section are no addresses.
+        // Absolute values and undefined symbols are not addresses.
         if matches!(symbol.st_shndx.get(LE), elf::SHN_UNDEF | elf::SHN_ABS)
             || symbol.st_type() == elf::STT_FILE
         {
@@ -65,7 +65,7 @@ fn content(file: &File, section: &SectionHeader64<LE>) -> Option<Vec<u8>> {
     part(file, section.sh_offset.get(LE), section.sh_size.get(LE))
 }
 
-/// A part of a file that is as long as it is said to be.
+/// A part of a file that is as long as its headers say.
 fn part(file: &File, offset: u64, length: u64) -> Option<Vec<u8>> {
     let end = offset.checked_add(length)?;
     if length > WHOLE || end > file.metadata().ok()?.len() {

@@ -1,8 +1,8 @@
-//! Whether the kernel itself was moved (KASLR): by its addresses, by the note of the boot stub, by its command line, and
-//! last by its build options. A build option says what the kernel can do, not what it did: no conclusion rests on it alone.
+//! Whether the kernel itself was moved (KASLR): from its addresses, the note of the boot stub, its command line, and last its
+//! build options. A build option says what the kernel can do, not what it did: no conclusion rests on it alone.
 //!
-//! `evidence` reads, with `symbol`, `options` and the crate's `kcore`; `verdict` concludes. `named` looks for the symbols that a user names, also in
-//! `image`.
+//! `evidence` reads, with `symbol`, `options` and the crate's `kcore`; `verdict` concludes. `named` looks for symbols that a
+//! user names, also in `image`.
 
 mod evidence;
 mod image;
@@ -24,7 +24,7 @@ pub use verdict::{Conclusion, Ground, Verdict, conclude};
 pub use crate::machine::Found as Source;
 use crate::machine::{Answer, Machine, found};
 
-/// For the registry: moved or not, by its evidence; absent where that does not tell.
+/// The fact: moved or not, with the evidence; absent if that is not conclusive.
 pub(crate) fn moved(machine: &Machine) -> Answer<bool> {
     let Conclusion { verdict, because, .. } = conclude(&kernel_base(machine));
     match verdict {

@@ -1,5 +1,4 @@
-//! Symbols that a user names: where the running kernel has them, where its image was linked to have them, and what other releases call
-//! them.
+//! Symbols that a user names: their addresses in the running kernel and in its image, and their names in other releases.
 
 use tollgate_model::Unknown;
 
@@ -9,63 +8,62 @@ use super::symbol::{IMAGE, IMAGE_SIZE, STEP, SYMBOLS, WHOLE, map};
 use crate::machine::{Answer, Found, Machine, found};
 use crate::text::kernel_symbol;
 
-/// The most symbols that are named as similar.
 const SIMILAR: usize = 4;
-/// Fewer symbols are not all of a kernel's, which has some ten thousand.
+/// A list with fewer symbols is incomplete: a kernel has some ten thousand.
 const FEW: usize = 1000;
 
 /// A symbol that was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Named {
-    /// As it was asked for.
+    /// The name that was asked for.
     pub name: String,
-    /// Its addresses in `/proc/kallsyms`: several where functions of several files have the name.
+    /// Addresses in `/proc/kallsyms`: several if functions in several files have the name.
     pub now: Result<Found<Vec<Address>>, Unknown>,
-    /// Its addresses in the list of symbols that was made with the image, or in the image's own.
+    /// Addresses in the image's System.map, or in the image itself.
     pub linked: Result<Found<Vec<u64>>, Unknown>,
-    /// What this kernel calls it, where it has no symbol of that name.
+    /// This kernel's name for it, if it has no symbol of that name.
     pub renamed: Option<Renamed>,
-    /// Symbols of the running kernel that have this name in theirs, the shortest first, where it has none of the name itself.
+    /// If the running kernel lacks the name, its symbols that contain it, the shortest first.
     pub similar: Vec<String>,
 }
 
-/// Where a symbol is now.
+/// The current address of a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// The address.
+    /// Virtual address.
     pub at: u64,
-    /// The module that it belongs to; none of the kernel's own.
+    /// The module that it belongs to; `None` for the kernel itself.
     pub module: Option<String>,
 }
 
-/// What another release called a symbol.
+/// The name of a symbol in another release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renamed {
-    /// The name that this kernel has.
+    /// The name in this kernel.
     pub name: String,
-    /// The first release that has the newer of both names, `5.8`.
+    /// The first release that has the newer of both names, such as `5.8`.
     pub since: &'static str,
-    /// Whether it is this kernel that has the newer one.
+    /// Whether this kernel has the newer one.
     pub is_newer: bool,
-    /// Its addresses, zeros where they are hidden.
+    /// Its addresses, zeros if they are hidden.
     pub at: Vec<u64>,
 }
 
 impl Named {
-    /// Its address in the kernel's image, where it has one there.
+    /// Its address in the kernel's image, if it is there.
     pub fn address(&self) -> Option<u64> {
         let own = |address: &&Address| (IMAGE..IMAGE + IMAGE_SIZE).contains(&address.at);
         only(self.now.as_ref().ok()?.value.iter().filter(own)).map(|address| address.at)
     }
 
-    /// How far it lies from where it was linked to, in bytes modulo 2^64.
+    /// Distance from the address to which it was linked, in bytes modulo 2^64.
     pub fn distance(&self) -> Option<u64> {
         let linked = only(self.linked.as_ref().ok()?.value.iter())?;
         Some(self.address()?.wrapping_sub(*linked))
     }
 }
 
-/// Whether a kernel can be moved by so much. Symbols at another distance are of two builds.
+/// Returns whether a kernel can be moved by this distance. Symbols at another distance belong to two builds.
 pub fn is_a_move(distance: u64) -> bool {
     distance.is_multiple_of(STEP)
 }
@@ -74,13 +72,13 @@ fn only<T>(mut values: impl Iterator<Item = T>) -> Option<T> {
     values.next().filter(|_| values.next().is_none())
 }
 
-/// Looks for them.
+/// Looks for these symbols.
 pub fn named(machine: &Machine, names: &[String]) -> Vec<Named> {
     let release = release_name(machine);
     let running = machine.start_of(SYMBOLS, WHOLE).map(|list| list.map(text));
     let linked = match map(machine, release.as_deref(), WHOLE) {
         Ok(list) => Ok(list),
-        // A map that is missing is said before an image that is.
+        // A missing System.map is reported rather than a missing image.
         Err(why) => image::symbols(machine, release.as_deref()).map_err(|_| why),
     };
     let looked_up = |name: &String| {
@@ -155,7 +153,7 @@ fn why_hidden(machine: &Machine) -> String {
     format!("{SYMBOLS} shows zeros: {because}")
 }
 
-/// Names of x86's kernel, the older, the newer, and the first release that has the newer one.
+/// Names in the x86 kernel: the older, the newer, and the first release that has the newer one.
 const RENAMED: [(&str, &str, &str); 19] = [
     // arch/x86/entry/entry_64.S, commits b2502b418e63 and 2cd23553b488.
     ("system_call", "entry_SYSCALL_64", "4.2"),
@@ -183,10 +181,11 @@ const RENAMED: [(&str, &str, &str); 19] = [
     ("entry_INT80_compat", "asm_int80_emulation", "6.7"),
 ];
 
-/// Entries of system calls take their arguments from the saved registers since then, and have names of their own (commit d5a00528b58c).
+/// Since then, entries of system calls take their arguments from the saved registers, and have other names (commit
+/// d5a00528b58c).
 const WRAPPED: (&str, &str, &str) = ("sys_", "__x64_sys_", "4.17");
 
-/// What this kernel calls a symbol of another release.
+/// Finds this kernel's name for a symbol of another release.
 fn renamed(list: &str, name: &str) -> Option<Renamed> {
     let (older, newer, wrapped_since) = WRAPPED;
     let table = RENAMED.iter().flat_map(|&(older, newer, since)| {
@@ -206,7 +205,6 @@ fn renamed(list: &str, name: &str) -> Option<Renamed> {
     })
 }
 
-/// The shortest names that have this one in theirs.
 fn similar(list: &str, name: &str) -> Vec<String> {
     let mut names: Vec<&str> =
         lines(list).map(|(_, other, _)| other).filter(|other| other.contains(name)).collect();

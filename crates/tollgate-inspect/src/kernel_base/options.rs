@@ -1,4 +1,4 @@
-//! The handful of a kernel's build options that bear on where it is. Pure.
+//! The few build options of a kernel that affect its address. Pure.
 
 use tollgate_kconfig::{Configuration, Value};
 
@@ -21,7 +21,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// Those of a configuration.
     pub(super) fn of(configuration: &Configuration) -> Self {
         let is_on = |name: &str| configuration.value(name) == Some(&Value::BuiltIn);
         let number = |name: &str| match configuration.value(name) {
@@ -38,7 +37,7 @@ impl Options {
         }
     }
 
-    /// Where the image is linked to, in physical memory: `LOAD_PHYSICAL_ADDR` in arch/x86/include/asm/page_types.h.
+    /// The physical address to which the image is linked: `LOAD_PHYSICAL_ADDR` in arch/x86/include/asm/page_types.h.
     pub fn load_physical(&self) -> Option<u64> {
         let (start, align) = (self.physical_start?, self.physical_align?);
         start.checked_next_multiple_of(align).filter(|&start| start < 1 << 30)

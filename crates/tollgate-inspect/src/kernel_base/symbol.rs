@@ -1,5 +1,5 @@
-//! One symbol's address at run time and at link time: their difference is how far the kernel was moved, whatever its
-//! first symbols are. Any list that was made with the image will do, also one of a few lines.
+//! One symbol's address at run time and at link time. Their difference is how far the kernel was moved, for any symbol. Any list
+//! that was made with the image works, even one of a few lines.
 
 use std::collections::BTreeMap;
 
@@ -9,39 +9,39 @@ use crate::machine::{Answer, Found, Machine, found};
 use crate::text::kernel_symbol;
 
 pub(super) const SYMBOLS: &str = "/proc/kallsyms";
-/// Where the image begins in virtual memory: `__START_KERNEL_map`; it has one gigabyte (arch/x86/include/asm/page_64_types.h).
+/// The start of the image in virtual memory: `__START_KERNEL_map`; it has one gigabyte (arch/x86/include/asm/page_64_types.h).
 pub(super) const IMAGE: u64 = 0xffff_ffff_8000_0000;
 pub(super) const IMAGE_SIZE: u64 = 1 << 30;
-/// A kernel's first symbols are in so much of a list, behind some hundreds of the per-processor area.
+/// A kernel's first symbols are in this much of a list, after some hundreds of the per-processor area.
 pub(super) const START: u64 = 256 << 10;
 /// A kernel with all of its modules has some 15 MiB of symbols.
 pub(super) const WHOLE: u64 = 64 << 20;
-/// The kernel is moved by multiples of CONFIG_PHYSICAL_ALIGN, which is at least so much (arch/x86/Kconfig).
+/// The kernel is moved by multiples of CONFIG_PHYSICAL_ALIGN, which is at least this much (arch/x86/Kconfig).
 pub(super) const STEP: u64 = 0x20_0000;
-/// Taken for the others where both lists have them: the beginning of the code.
+/// Preferred if both lists have them: the beginning of the code.
 const PREFERRED: [&str; 3] = ["_text", "startup_64", "_stext"];
 
 /// A symbol with both of its addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symbol {
-    /// Its name, `do_sys_open`.
+    /// Name, such as `do_sys_open`.
     pub name: String,
-    /// Its address in the running kernel.
+    /// Address in the running kernel.
     pub now: u64,
-    /// Its address in the list that was made with the image.
+    /// Address in the list that was made with the image.
     pub linked: u64,
-    /// The symbols that both lists have, all of which were moved by the same distance.
+    /// Number of symbols that both lists have, all of which were moved by the same distance.
     pub agree: usize,
 }
 
 impl Symbol {
-    /// How far it was moved, in bytes, modulo 2^64.
+    /// Distance between the addresses, in bytes, modulo 2^64.
     pub fn distance(&self) -> u64 {
         self.now.wrapping_sub(self.linked)
     }
 }
 
-/// The list of symbols that was made with the image, so many bytes of it. Debian's is a stub, and others leave none.
+/// The first `limit` bytes of the System.map that was made with the image. Debian's is a stub, and others leave none.
 pub(super) fn map(machine: &Machine, release: Option<&str>, limit: u64) -> Answer<String> {
     let paths = match release {
         Some(release) => paths(release),
@@ -70,7 +70,7 @@ pub(super) fn map(machine: &Machine, release: Option<&str>, limit: u64) -> Answe
     Err(why)
 }
 
-/// Debian's real list is in the package of its debug symbols, and is installed as the last.
+/// Debian's real list is in the package of its debug symbols, which comes last.
 fn paths(release: &str) -> Vec<String> {
     let places = [
         ("/boot/System.map-", ""),
@@ -98,7 +98,7 @@ pub(super) fn symbol(machine: &Machine, map: &Answer<String>) -> Answer<Symbol> 
     })?;
     let linked = unique(&map.value);
     let mut why = None;
-    // The whole list of a kernel takes a tenth of a second: it is read only where its beginning has none of them.
+    // Reading a kernel's whole list takes a tenth of a second, so it is read only if its beginning has none of them.
     for limit in [START, WHOLE] {
         let now = machine.start_of(SYMBOLS, limit)?;
         let is_whole = (now.value.len() as u64) < limit;
@@ -122,7 +122,7 @@ enum NoSymbol {
     Hidden,
     /// Symbols moved by different distances.
     Differ { name: String, other: String },
-    /// A distance that no kernel is moved by.
+    /// A distance by which no kernel is moved.
     Distance { name: String },
 }
 
@@ -167,7 +167,7 @@ fn both(linked: &BTreeMap<&str, Option<u64>>, now: &str) -> Result<Symbol, NoSym
     }
 }
 
-/// The symbols of the image by name; None of a name that several have, as functions of different files can.
+/// The symbols of the image by name; `None` for a name that occurs several times, as with functions in different files.
 fn unique(map: &str) -> BTreeMap<&str, Option<u64>> {
     let mut symbols = BTreeMap::new();
     for (address, name) in map.lines().filter_map(in_image) {
@@ -183,9 +183,9 @@ fn once<'a>(symbols: &mut BTreeMap<&'a str, Option<u64>>, name: &'a str, address
     }
 }
 
-/// A symbol of the image. Absolute ones (`A`) and those of the per-processor area stay where they are.
+/// Parses a symbol of the image. Absolute ones (`A`) and those of the per-processor area are not moved.
 fn in_image(line: &str) -> Option<(u64, &str)> {
-    /// `KSYM_NAME_LEN` of include/linux/kallsyms.h.
+    /// `KSYM_NAME_LEN` in include/linux/kallsyms.h.
     const LONGEST: usize = 512;
     let (address, kind, name) = kernel_symbol(line)?;
     let is_moved = (IMAGE..IMAGE + IMAGE_SIZE).contains(&address) && !kind.eq_ignore_ascii_case("a");

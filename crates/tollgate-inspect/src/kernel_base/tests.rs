@@ -1,4 +1,4 @@
-//! Machines made up of a few files, and what is concluded of them.
+//! Machines made of a few files, and the conclusions about them.
 
 use proptest::prelude::*;
 use tollgate_model::Unknown;
@@ -73,13 +73,13 @@ fn moved_by_so_much() {
     let moved = symbols(0xffff_ffff_9e00_0000);
     let conclusion = concluded(&[RELEASE, BUILT, LINE, ("proc/kallsyms", &moved)]);
     assert_eq!((conclusion.verdict, conclusion.offset), (Verdict::Moved, Some(0x1d00_0000)));
-    // Without a configuration the usual link address is taken, and that is said.
+    // Without a configuration, the usual link address is used, and a remark says so.
     let conclusion = concluded(&[RELEASE, ("proc/kallsyms", &moved)]);
     assert_eq!((conclusion.verdict, conclusion.offset), (Verdict::Moved, Some(0x1d00_0000)));
     let usual = "where it was linked to could not be read: 0xffffffff81000000 is the usual address";
     assert_eq!(conclusion.remarks, [usual]);
     assert!(!conclusion.link_address_is_read);
-    // A list of symbols that was made with the image says it as well.
+    // A System.map that was made with the image shows it too.
     let map = ("boot/System.map-6.1.0-13-amd64", &moved[..]);
     let conclusion = concluded(&[RELEASE, ("proc/kallsyms", &moved), map]);
     assert_eq!((conclusion.verdict, conclusion.link_address), (Verdict::NotMoved, 0xffff_ffff_9e00_0000));
@@ -99,7 +99,7 @@ fn zeros_are_not_an_answer() {
             "it was built to move (CONFIG_RANDOMIZE_BASE=y); that alone does not show that it did",
         ]
     );
-    // Debian's list of symbols is none.
+    // Debian's System.map is a stub.
     let stub =
         ("boot/System.map-6.1.0-13-amd64", &b"ffffffffffffffff B The real System.map is elsewhere\n"[..]);
     let linked = evidence(&[RELEASE, HIDDEN, stub]).linked.unwrap_err();
@@ -156,7 +156,7 @@ fn the_core_file_tells_the_offset_and_the_direct_map() {
     let map_alone = core("?", 0xffff_9e40_0000_0000);
     let conclusion = concluded(&[RELEASE, HIDDEN, ("proc/kcore", &map_alone)]);
     assert_eq!((conclusion.verdict, conclusion.offset), (Verdict::Moved, None));
-    // The address is not said.
+    // The address is not shown.
     assert_eq!(conclusion.because, "its map of all memory begins at a random address (/proc/kcore)");
 }
 
@@ -190,7 +190,7 @@ fn old_kernels_that_hibernate_stay_without_the_kaslr_parameter() {
 
 #[test]
 fn what_decides_is_no_word_of_the_reason() {
-    // The name of a release is the vendor's; this one is that of a file which shows addresses.
+    // Vendors choose the name of a release; this one contains the name of a file that shows addresses.
     let conclusion = concluded(&[("proc/sys/kernel/osrelease", b"3.13.0-iomem\n")]);
     assert_eq!((conclusion.verdict, conclusion.ground), (Verdict::NotMoved, Ground::Release));
     assert_eq!(conclusion.remarks, Vec::<String>::new(), "no address was compared");
@@ -217,7 +217,7 @@ fn nokaslr_is_obeyed_but_an_address_is_better() {
 fn nothing_at_all_is_no_answer() {
     let conclusion = concluded(&[]);
     assert_eq!((conclusion.verdict, conclusion.offset), (Verdict::Unknown, None));
-    // And a configuration alone is none either, in both directions.
+    // A configuration alone is not a ground either, in both directions.
     assert_eq!(concluded(&[RELEASE, BUILT]).verdict, Verdict::Unknown);
     let without = ("boot/config-6.1.0-13-amd64", &b"# CONFIG_RANDOMIZE_BASE is not set\n"[..]);
     assert_eq!(concluded(&[RELEASE, without]).verdict, Verdict::Unknown);

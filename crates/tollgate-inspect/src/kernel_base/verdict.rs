@@ -1,7 +1,6 @@
 //! From the evidence to the answer. Pure.
 //!
-//! The verdict rests on addresses first, then on what the boot left and on the command line, never on the
-//! configuration alone.
+//! The verdict rests on addresses first, then on what the boot left and on the command line, never on the configuration alone.
 
 use super::evidence::{Evidence, Physical, Symbols};
 use super::symbol::{IMAGE, IMAGE_SIZE, Symbol};
@@ -12,7 +11,7 @@ const USUAL_LOAD: u64 = 0x100_0000;
 /// The default of CONFIG_PHYSICAL_ALIGN.
 const USUAL_ALIGN: u64 = 0x20_0000;
 
-/// The answer.
+/// Whether the kernel was moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It is not where it was linked to.
@@ -24,7 +23,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Stable, for documents.
+    /// Stable name for documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::Moved => "moved",
@@ -37,17 +36,17 @@ impl Verdict {
 /// The evidence that an answer rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ground {
-    /// Another kernel stands in for Linux.
+    /// The kernel is a sandbox that emulates Linux.
     Sandbox,
-    /// One symbol's address, and where the list made with the image has it.
+    /// One symbol's address, compared with the list made with the image.
     Symbol,
-    /// Its own address, against the one it is linked to.
+    /// Its own address, compared with the one it is linked to.
     Address,
     /// The start of its direct map of physical memory.
     DirectMap,
     /// The note of the boot stub.
     BootStub,
-    /// Its physical address, against the one it is loaded to.
+    /// Its physical address, compared with the one it is loaded to.
     Physical,
     /// The command line.
     CommandLine,
@@ -60,17 +59,17 @@ pub enum Ground {
 /// The answer with its reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conclusion {
-    /// The answer.
+    /// Whether it was moved.
     pub verdict: Verdict,
-    /// What decided.
+    /// The evidence that decided.
     pub ground: Ground,
-    /// The reason, in words. It holds no address that was chosen at random, for runs are shared.
+    /// The reason, in words. It contains no address that was chosen at random, since runs are shared.
     pub because: String,
-    /// How far it was moved in virtual memory, in bytes, where that is visible.
+    /// How far it was moved in virtual memory, in bytes, if that is visible.
     pub offset: Option<u64>,
-    /// Where the image is linked to in virtual memory.
+    /// The virtual address to which the image is linked.
     pub link_address: u64,
-    /// Whether that was read; else it is the usual one.
+    /// Whether that was read; otherwise it is the usual one.
     pub link_address_is_read: bool,
     /// The most addresses that a kernel can move itself to.
     pub slots: u64,
@@ -78,8 +77,8 @@ pub struct Conclusion {
     pub remarks: Vec<String>,
 }
 
-/// Puts the evidence together: addresses first, then what the boot stub noted, then the command line, and the build
-/// only with these.
+/// Evaluates the evidence: addresses first, then what the boot stub noted, then the command line, and the build only together
+/// with these.
 pub fn conclude(evidence: &Evidence) -> Conclusion {
     let (load, align, is_read) = linkage(evidence);
     let link_address = IMAGE + load;
@@ -105,7 +104,7 @@ pub fn conclude(evidence: &Evidence) -> Conclusion {
     }
 }
 
-/// Where it is linked to, as an offset from [`IMAGE`], its alignment, and whether the former was read.
+/// The link address as an offset from [`IMAGE`], its alignment, and whether the former was read.
 fn linkage(evidence: &Evidence) -> (u64, u64, bool) {
     let options = evidence.options.as_ref().ok().map(|known| &known.value);
     let align = options.and_then(|options| options.physical_align).unwrap_or(USUAL_ALIGN);
@@ -126,7 +125,7 @@ fn offset(evidence: &Evidence, link_address: u64) -> Option<(u64, &str)> {
         .or_else(|| evidence.core_offset.as_ref().ok().map(|known| (known.value, known.source.as_str())))
 }
 
-/// Addresses that `find_random_virt_addr` in arch/x86/boot/compressed/kaslr.c chooses from.
+/// Number of addresses that `find_random_virt_addr` in arch/x86/boot/compressed/kaslr.c chooses from.
 fn slots(evidence: &Evidence, load: u64, align: u64) -> u64 {
     let size = match evidence.physical.as_ref().map(|known| known.value) {
         Ok(Physical::At { start, end }) => (end - start).saturating_add(1),
@@ -172,7 +171,7 @@ fn answer(evidence: &Evidence, offset: Option<(u64, &str)>, load: u64) -> Answer
     (Verdict::Unknown, Ground::Nothing, "nothing that can be read here shows where it is".to_owned())
 }
 
-/// The signs of a move where the address itself is not visible.
+/// The signs of a move if the address itself is not visible.
 fn by_traces(evidence: &Evidence, load: u64) -> Option<Answer> {
     if let Ok(map) = &evidence.direct_map
         && !map.value.is_usual

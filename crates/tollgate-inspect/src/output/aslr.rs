@@ -1,4 +1,4 @@
-//! How many bits of its addresses a program really has at random.
+//! Random bits in the addresses of a program.
 
 mod json;
 mod screen;

@@ -1,5 +1,3 @@
-//! Caches.
-
 use tollgate_model::Boundary::{CacheLine, MemoryAccess};
 
 use crate::topology;

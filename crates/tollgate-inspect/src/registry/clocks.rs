@@ -1,5 +1,3 @@
-//! Clock sources and the vDSO.
-
 use tollgate_model::Boundary::{ClockSource, Sleep, Timer, VdsoClock, VdsoGetcpu};
 
 use crate::machine::Machine;

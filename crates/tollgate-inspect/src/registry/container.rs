@@ -1,5 +1,3 @@
-//! Containers and namespaces.
-
 use tollgate_model::Boundary::{Exec, PathLookup, SystemCall};
 
 use crate::machine::Machine;

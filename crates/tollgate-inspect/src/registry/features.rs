@@ -1,5 +1,3 @@
-//! Processor features that affect crossings.
-
 use tollgate_model::Boundary::{
     Call, ClockSource, CompatFastEntry, ContextSwitch, Exception, IdleExit, InterProcessorInterrupt,
     KernelEntry, PageFault, Signal, SpecialInstruction, SplitLock, Timer, Tlb, TlbShootdown, UserCopy,

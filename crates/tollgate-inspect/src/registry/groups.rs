@@ -1,5 +1,3 @@
-//! Limits of the control groups.
-
 use tollgate_model::Boundary::{BlockRead, BlockWrite, DeviceFlush, PageFault};
 
 use crate::cgroup;

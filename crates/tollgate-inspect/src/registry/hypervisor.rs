@@ -9,7 +9,7 @@ use tollgate_model::Boundary::{
 
 use crate::{firmware, hypervisor, sandbox, timed};
 
-/// Where a hypervisor may intercept.
+/// Boundaries that a hypervisor may intercept.
 const INTERCEPTED: &[Boundary] =
     &[VmExit, Exception, PageFault, InterProcessorInterrupt, IdleExit, BlockRead, BlockWrite, DeviceFlush];
 

@@ -1,5 +1,3 @@
-//! The kernel: its version, its parameters, and its settings.
-
 use tollgate_model::Boundary::{
     CompatEntry, ContextSwitch, IdleExit, KernelAllocation, KernelCode, KernelEntry, KernelImage,
     LockContention, MemoryAccess, PageFault, PerformanceCounter, ProcessMemory, SeccompFilter, SplitLock,

@@ -1,5 +1,3 @@
-//! Memory management.
-
 use tollgate_model::Boundary::{AddressSpaceCopy, PageFault, ProcessMemory, Tlb};
 
 use crate::memory;

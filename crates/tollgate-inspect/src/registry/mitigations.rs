@@ -1,4 +1,4 @@
-//! Mitigations of the processor's vulnerabilities. Those with an entry of their own are known to affect a boundary.
+//! Mitigations of the processor's vulnerabilities. Those with their own entries are known to affect a boundary.
 
 use tollgate_model::Boundary::{
     ContextSwitch, GuestEntry, KernelCode, KernelEntry, Random, SpecialInstruction, StoreForwarding, UserCopy,
@@ -67,7 +67,7 @@ facts! {
     "process.l1d_flush" Of(process::l1d_flush)
         "Whether the first-level data cache is flushed when this process is switched away from."
         [ContextSwitch] "each switch away flushes the first-level data cache";
-    // Those above are named because they affect a boundary: on a kernel that does not know them they
-    // are absent, not missing. This one has the rest, and them once more.
+    // The named entries above are absent, not missing, on a kernel that does not know them. This family has the rest, and them
+    // once more.
     "mitigation.*" Family(mitigation::all) "The mitigation of a vulnerability that the kernel lists.";
 }

@@ -1,5 +1,3 @@
-//! Facts that change from moment to moment.
-
 use tollgate_model::Boundary::{BlockRead, BlockWrite, DeviceFlush, Exception, PageFault, VmExit};
 
 use crate::{cgroup, moments, timed};

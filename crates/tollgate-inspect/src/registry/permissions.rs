@@ -1,5 +1,3 @@
-//! Permissions, security modules and auditing.
-
 use tollgate_model::Boundary::{Exec, IoUring, PathLookup, SignalSend, Socket, SystemCall};
 
 use crate::{audit, calls, kernel, permission};

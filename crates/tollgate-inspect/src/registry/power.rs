@@ -1,5 +1,3 @@
-//! Frequencies and idle states.
-
 use tollgate_model::Boundary::IdleExit;
 
 use crate::power;

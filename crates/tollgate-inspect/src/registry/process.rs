@@ -1,5 +1,3 @@
-//! Settings of this process that affect its crossings.
-
 use tollgate_model::Boundary::{
     Call, ContextSwitch, PageFault, ProcessMemory, Signal, Sleep, SystemCall, TimeStampCounter, Tlb,
     VdsoClock,

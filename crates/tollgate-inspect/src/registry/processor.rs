@@ -1,5 +1,3 @@
-//! The processors.
-
 use tollgate_model::Boundary::{
     CacheLine, CompatFastEntry, ContextSwitch, KernelEntry, LockContention, MemoryAccess, UserCode,
 };

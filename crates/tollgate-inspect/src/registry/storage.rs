@@ -1,5 +1,3 @@
-//! The file system and device under the directory in which files are measured.
-
 use tollgate_model::Boundary::{
     BlockRead, BlockWrite, DeviceFlush, FileSystem, PageCache, PathLookup, ReadAhead,
 };

@@ -128,7 +128,7 @@ struct LinkFields {
 }
 
 impl<'a> AslrDocument<'a> {
-    /// Of a study.
+    /// Makes the document of a study.
     pub fn from_study(study: &'a Study) -> Self {
         let Study { library, .. } = study;
         let elf = &study.subject.elf;

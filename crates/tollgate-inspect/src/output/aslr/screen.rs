@@ -6,7 +6,7 @@ use super::text;
 use crate::aslr::spread::{Bits, Spread};
 use crate::aslr::{RegionResult, Study};
 
-/// The answer, the regions, and those that move together.
+/// Formats the answer, the regions, and those that move together.
 pub fn screen(study: &Study, width: usize) -> String {
     let mut text = paragraph(&text::verdict(study), width, "");
     text.push_str(&paragraph(&text::program(study), width, ""));
@@ -51,7 +51,7 @@ fn table(study: &Study, width: usize) -> String {
     table.render(width)
 }
 
-/// How many bits, and the interval where there is one.
+/// The number of bits, and the interval if there is one.
 fn figure(spread: &Spread) -> (String, String) {
     match spread.bits {
         Bits::Constant { .. } if spread.samples == 1 => ("?".into(), String::new()),

@@ -6,7 +6,6 @@ use crate::aslr::allowed::Allowed;
 use crate::aslr::together::Link;
 use crate::aslr::{ElfKind, Region, RegionResult, Study};
 
-/// The name in tables and sentences.
 pub(crate) fn region(region: Region) -> &'static str {
     match region {
         Region::Code => "code",
@@ -32,7 +31,6 @@ pub(crate) fn alignment(bytes: u64) -> String {
     }
 }
 
-/// The answer.
 pub(crate) fn verdict(study: &Study) -> String {
     let path = study.subject.path.display();
     let starts = figures::count(study.starts as usize, "start", "starts");
@@ -68,7 +66,7 @@ fn moves(found: &RegionResult) -> bool {
     found.seen.as_ref().is_ok_and(|spread| spread.low != spread.high)
 }
 
-/// `, by 19.0 to 30.0 bits`.
+/// Formats `, by 19.0 to 30.0 bits`.
 fn by_how_much(moving: &[&RegionResult]) -> String {
     let figures: Vec<f64> =
         moving.iter().filter_map(|found| found.seen.as_ref().ok()?.bits.figure()).collect();
@@ -81,7 +79,6 @@ fn by_how_much(moving: &[&RegionResult]) -> String {
     }
 }
 
-/// The kind of the program.
 pub(crate) fn program(study: &Study) -> String {
     let elf = &study.subject.elf;
     let kind = match elf.kind {
@@ -124,7 +121,7 @@ pub(crate) fn together(study: &Study) -> Vec<String> {
     lines
 }
 
-/// A distance with so few bits is the same nearly always.
+/// A distance with fewer bits is nearly always the same.
 const NEARLY_ONE: f64 = 1.0;
 
 fn link_text(study: &Study, link: &Link) -> String {
@@ -182,7 +179,7 @@ pub(crate) fn is_said_elsewhere(found: &RegionResult) -> bool {
     source.ends_with("PF_RANDOMIZE") || of_a_sandbox || unread
 }
 
-/// `a, b and c`; None for an empty list.
+/// `a, b and c`; `None` for an empty list.
 pub(crate) fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let names: Vec<&str> = names.collect();
     match names.split_last()? {

@@ -1,15 +1,14 @@
-//! The pieces of evidence, with what JSON and the table show of each.
+//! The pieces of evidence, and how JSON and the table show each.
 
 use serde::Serialize;
 use tollgate_model::Unknown;
 
 use crate::kernel_base::{Boot, DirectMap, Evidence, Known, Options, Physical, Symbol, Symbols};
 
-/// One piece.
 pub(crate) struct Piece<'a> {
-    /// In JSON.
+    /// Name in JSON.
     pub(crate) field: &'static str,
-    /// In the table.
+    /// Name in the table.
     pub(crate) name: &'static str,
     pub(crate) found: Result<FoundValue<'a>, &'a Unknown>,
 }
@@ -18,7 +17,7 @@ pub(crate) struct FoundValue<'a> {
     pub(crate) value: Value<'a>,
     pub(crate) says: String,
     pub(crate) source: &'a str,
-    /// For the remark of the table.
+    /// For the table's remarks.
     pub(crate) more: String,
 }
 
@@ -64,7 +63,7 @@ pub(crate) enum Value<'a> {
     Options(&'a Options),
 }
 
-/// All of it, the best first.
+/// All pieces, the best first.
 pub(crate) fn pieces(evidence: &Evidence, link_address: u64) -> Vec<Piece<'_>> {
     const HIDDEN: &str = "zeros: not visible here";
     let address = |address: u64| Value::Address(Some(hexadecimal(address)));
@@ -157,7 +156,7 @@ fn yes(name: &str, set: bool) -> String {
     format!("{name}={}", if set { "y" } else { "n" })
 }
 
-/// The options beside the most important one.
+/// The options other than the most important one.
 fn others(options: &Options) -> String {
     let number = |name: &str, value: Option<u64>| value.map(|value| format!("{name}={value:#x}"));
     let switches = [

@@ -63,7 +63,8 @@ enum Status<'a> {
 }
 
 impl<'a> KernelDocument<'a> {
-    /// The document of the evidence, its conclusion, and the symbols that were asked for, also those of another boot where there are some.
+    /// Makes the document of the evidence, its conclusion, and the symbols that were asked for, with those of another boot if
+    /// given.
     pub fn new(
         evidence: &'a Evidence,
         conclusion: &'a Conclusion,

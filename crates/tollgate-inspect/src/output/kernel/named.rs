@@ -7,18 +7,18 @@ use tollgate_output::table::{Look, Table, paragraph};
 use super::evidence::{hexadecimal, signed};
 use crate::kernel_base::{Address, Conclusion, Named, is_a_move};
 
-/// Another boot, by a tree of its files.
+/// Another boot, from a tree of its files.
 #[derive(Debug)]
 pub struct Before {
-    /// What it is called.
+    /// Name of the tree.
     pub place: String,
-    /// Where the same symbols were.
+    /// The same symbols in that boot.
     pub symbols: Vec<Named>,
-    /// How far the beginning of the code moved since.
+    /// How far the beginning of the code has moved since.
     pub code: Option<u64>,
 }
 
-/// The symbols behind the answer to whether the kernel was moved.
+/// Formats the symbols, which follow the answer to whether the kernel was moved.
 pub fn named_screen(
     conclusion: &Conclusion,
     named: &[Named],
@@ -54,7 +54,7 @@ pub fn named_screen(
     text
 }
 
-/// What else they are called, then why addresses are missing, a reason once.
+/// Other names, then the reasons for missing addresses, each once.
 fn remarks(named: &[Named]) -> Vec<String> {
     let mut remarks: Vec<String> = named.iter().filter_map(other_name).collect();
     let reasons = |symbol: &Named| {
@@ -77,7 +77,7 @@ fn remarks(named: &[Named]) -> Vec<String> {
     remarks
 }
 
-/// What this kernel calls it, or what it has that is called alike.
+/// This kernel's name for it, or similar names in it.
 fn other_name(symbol: &Named) -> Option<String> {
     let Some(renamed) = &symbol.renamed else {
         return (!symbol.similar.is_empty())
@@ -91,7 +91,7 @@ fn other_name(symbol: &Named) -> Option<String> {
     Some(format!("{}: called {} {when} Linux {}{at}", symbol.name, renamed.name, renamed.since))
 }
 
-/// How far a symbol moved since another boot: one line.
+/// A line that says how far a symbol has moved since another boot.
 fn since(before: &Before, was: &Named, is: &Named) -> String {
     let (name, place) = (&is.name, &before.place);
     match (was.address(), is.address(), before.code) {
@@ -104,7 +104,7 @@ fn since(before: &Before, was: &Named, is: &Named) -> String {
                 "{name}: at {was:x} in {place} and at {is:x}, not a multiple of 2 MiB apart: two builds"
             ),
         },
-        // A capture keeps the first symbols alone.
+        // A capture has only the first symbols.
         (.., Some(0)) => format!("{name}: not in both lists; _text has the same address as in {place}"),
         (.., Some(code)) => format!(
             "{name}: not in both lists; _text moved by {} since {place}, and symbols of one build move with it",
@@ -129,7 +129,7 @@ fn address(address: &Address) -> String {
     }
 }
 
-/// The first of several, and how many there are.
+/// The first of several values, and how many there are.
 fn several(values: Result<Vec<String>, &Unknown>) -> String {
     match values {
         Ok(values) => match values.as_slice() {
@@ -191,7 +191,7 @@ struct Other<'a> {
 }
 
 impl<'a> Symbol<'a> {
-    /// A symbol, and the same one in another boot.
+    /// Combines a symbol and the same one in another boot.
     pub(super) fn new(symbol: &'a Named, before: Option<&Named>) -> Self {
         let hex = |all: &[u64]| all.iter().copied().map(hexadecimal).collect();
         let place = |it: &'a Address| Place { address: hexadecimal(it.at), module: it.module.as_deref() };

@@ -1,4 +1,4 @@
-//! The evidence behind the answer, as text.
+//! The answer and its evidence, as text.
 
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
@@ -6,7 +6,7 @@ use tollgate_output::table::{Look, Table, paragraph};
 use super::evidence::{pieces, signed};
 use crate::kernel_base::{Conclusion, Evidence, Verdict};
 
-/// All of it.
+/// Formats the answer and all evidence.
 pub fn screen(evidence: &Evidence, conclusion: &Conclusion, width: usize) -> String {
     let mut text = paragraph(&verdict(conclusion), width, "");
     for remark in &conclusion.remarks {
@@ -30,7 +30,6 @@ pub fn screen(evidence: &Evidence, conclusion: &Conclusion, width: usize) -> Str
     text
 }
 
-/// The answer.
 pub(super) fn verdict(conclusion: &Conclusion) -> String {
     let answer = match (conclusion.verdict, conclusion.offset) {
         (Verdict::Moved, Some(offset)) => {
@@ -44,7 +43,6 @@ pub(super) fn verdict(conclusion: &Conclusion) -> String {
     format!("{answer}: {}", conclusion.because)
 }
 
-/// The number of possible addresses.
 fn chances(conclusion: &Conclusion) -> String {
     format!(
         "A kernel that moves itself chooses one of at most {} virtual addresses: {:.1} bits.",
