@@ -53,7 +53,6 @@ fn of_answer(answer: Answer<i64>) -> Option<Limit> {
     Some(Limit { amount: u64::try_from(found.value).ok()?, source: found.source })
 }
 
-/// Returns a limit that is a number; "no limit" is `None`.
 fn of_limit(answer: Answer<FactValue>) -> Option<Limit> {
     let found = answer.ok()?;
     let FactValue::Integer(value) = found.value else { return None };

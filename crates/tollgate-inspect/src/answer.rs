@@ -83,14 +83,12 @@ pub(crate) fn unknown(why: Unknown) -> Fact {
     }
 }
 
-/// Trims white space and NUL, and writes control characters as `\u{1b}`.
 fn plain(text: &str) -> String {
     let trimmed = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
     clean(trimmed).into_owned()
 }
 
-/// Maps an error to one of the three reasons. A file in place of a directory, and a file whose feature is off
-/// (`/proc/pressure`), are absent too.
+/// Maps an error to one of the three reasons. A file whose feature is off (`/proc/pressure`) is absent too.
 pub(crate) fn why(path: &str, error: &io::Error) -> Unknown {
     match error.raw_os_error() {
         Some(libc::ENOENT) => Unknown::Absent(format!("{path} does not exist")),

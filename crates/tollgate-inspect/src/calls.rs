@@ -10,21 +10,16 @@ mod trials;
 
 pub(crate) use trials::{in_a_child, may_count, may_use_io_uring, may_use_userfaultfd};
 
-/// Release and version of the kernel: `uname(2)`.
 pub(crate) fn uname() -> [String; 2] {
     let name = rustix::system::uname();
     [name.release(), name.version()].map(|field| field.to_string_lossy().into_owned())
 }
 
-/// The values of `sysinfo(2)`, which describe the whole machine.
+/// The values of `sysinfo(2)`, which describe the whole machine: seconds, bytes, and the load average over one minute.
 pub(crate) struct Sysinfo {
-    /// Seconds.
     pub uptime: i64,
-    /// Bytes.
     pub memory: i64,
-    /// Unused bytes.
     pub free: i64,
-    /// Average over one minute.
     pub load: f64,
 }
 
@@ -49,13 +44,11 @@ pub(crate) fn resource_limit(resource: libc::__rlimit_resource_t) -> Option<i64>
     (asked == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then(|| i64::try_from(limit.rlim_cur).ok())?
 }
 
-/// `sched_getaffinity(2)`: the processors that this thread may run on, ascending.
 pub(crate) fn allowed_processors() -> Option<Vec<u32>> {
     let allowed = tollgate_os::affinity::allowed(0).ok()?;
     allowed.into_iter().map(|cpu| u32::try_from(cpu).ok()).collect()
 }
 
-/// `getauxval(3)`: whether the kernel mapped a vDSO into this process.
 pub(crate) fn has_vdso() -> bool {
     // SAFETY: the call takes any number and only reads what the kernel left on the stack; 0 means "no such entry".
     unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) != 0 }
@@ -70,7 +63,6 @@ pub(crate) fn no_new_privileges() -> Option<i64> {
     get(libc::PR_GET_NO_NEW_PRIVS)
 }
 
-/// A `prctl(2)` that only queries.
 fn get(question: libc::c_int) -> Option<i64> {
     const NONE: libc::c_ulong = 0;
     // SAFETY: the questions above take no pointers and change nothing.
@@ -110,12 +102,10 @@ pub(crate) fn resolution(clock: libc::clockid_t) -> Result<i64, i32> {
     Ok(step.tv_sec.saturating_mul(1_000_000_000).saturating_add(step.tv_nsec))
 }
 
-/// `PR_GET_TIMERSLACK` of `prctl(2)`, in nanoseconds.
 pub(crate) fn timer_slack() -> Option<i64> {
     get(libc::PR_GET_TIMERSLACK)
 }
 
-/// `PR_GET_SPECULATION_CTRL` of `prctl(2)` for flushing the first-level data cache.
 pub(crate) fn flushes_l1d() -> Result<i64, i32> {
     const PR_SPEC_L1D_FLUSH: libc::c_ulong = 2;
     const NONE: libc::c_ulong = 0;
@@ -164,7 +154,6 @@ pub(crate) fn auxiliary(kind: libc::c_ulong) -> i64 {
     i64::try_from(unsafe { libc::getauxval(kind) }).unwrap_or(0)
 }
 
-/// Whether `/` is the root of PID 1.
 pub(crate) fn has_root_of_init() -> Result<bool, i32> {
     use std::os::unix::fs::MetadataExt;
     let number = |path: &str| -> Result<(u64, u64), i32> {

@@ -73,19 +73,16 @@ pub fn capture(directory: &Path, target: &Path, stop: &dyn Fn() -> bool) -> Resu
 
 /// The files that `inspect kernel` and `inspect config` read beyond the facts.
 fn for_questions(machine: &Machine) {
-    // Only the recording matters.
     let _ = kernel_base::kernel_base(machine);
     let _ = kernel::command_line_text(machine);
 }
 
-/// A name that does not exist, or is an empty directory.
 struct Vacant {
     parent: OwnedFd,
     name: OsString,
 }
 
 impl Vacant {
-    /// Finds it. No other user's link leads to it, and it is not a link itself.
     fn find(target: &Path) -> Result<Self, CaptureError> {
         if !matches!(target.components().next_back(), Some(Component::Normal(_))) {
             return Err(CaptureError::NoDirectory);
@@ -178,7 +175,6 @@ impl Staged {
         Ok(Captured { files, bytes, failed: record.errors.len(), calls: record.calls.len() })
     }
 
-    /// Returns an entry's directory, made if necessary, and its name.
     fn entry<'a>(&self, path: &'a Path) -> io::Result<(Directory, &'a OsStr)> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let parent = path.parent().unwrap_or(Path::new(""));
@@ -198,7 +194,6 @@ fn write(parent: &Directory, name: &OsStr, content: &[u8]) -> io::Result<()> {
     File::from(file).write_all(content)
 }
 
-/// The files of a tree, by their paths below its root.
 #[derive(Default)]
 struct Layout<'a> {
     items: BTreeMap<PathBuf, Item<'a>>,

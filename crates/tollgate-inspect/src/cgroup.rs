@@ -36,8 +36,7 @@ pub(crate) fn memory_max(machine: &Machine) -> Answer<FactValue> {
     })
 }
 
-/// Bytes that can still be allocated: the limit less the usage. File pages do not count, since the kernel reclaims them when
-/// memory is needed.
+/// Bytes that can still be allocated. File pages do not count as used, since the kernel reclaims them when memory is needed.
 pub(crate) fn memory_left(machine: &Machine) -> Answer<FactValue> {
     limit(machine, "memory", |machine, version, group| {
         let (max, current, prefix) = match version {
@@ -82,7 +81,6 @@ pub(crate) fn processors(machine: &Machine) -> Answer<String> {
     Ok(set.map(|set| crate::text::show_processors(&set)))
 }
 
-/// The I/O limits of the cgroup, one per device.
 pub(crate) fn io_max(machine: &Machine) -> Answer<Vec<String>> {
     let (_, own) = own_group(machine, "io")?;
     let text = machine.text(&format!("{own}/io.max"))?;
@@ -105,20 +103,17 @@ pub(crate) fn version(machine: &Machine) -> Answer<&'static str> {
     })
 }
 
-/// A line of this process's own cgroup.
 fn of_own_group(machine: &Machine, controller: &str, first: &str, second: &str) -> Answer<String> {
     let (version, own) = own_group(machine, controller)?;
     machine.line(&format!("{own}/{}", if version == Version::V1 { first } else { second }))
 }
 
-/// Tasks, including threads.
 pub(crate) fn pids_max(machine: &Machine) -> Answer<FactValue> {
     limit(machine, "pids", |machine, _, group| {
         machine.line(&format!("{group}/pids.max"))?.parse("a number of tasks or max", number_or_max)
     })
 }
 
-/// How often the cgroup has used up its quota so far.
 pub(crate) fn throttled(machine: &Machine) -> Answer<i64> {
     let (_, own) = own_group(machine, "cpu")?;
     let path = format!("{own}/cpu.stat");
@@ -135,7 +130,6 @@ fn own_group(machine: &Machine, controller: &str) -> Result<(Version, String), U
     Ok((version, groups.into_iter().next().unwrap_or_default()))
 }
 
-/// The two interfaces, which may both be mounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     V1,
@@ -175,7 +169,6 @@ fn limit<T: PartialOrd + Into<FactValue>>(
     }
 }
 
-/// The directories of this process's cgroup and its ancestors, its own first.
 fn groups(machine: &Machine, controller: &str) -> Result<(Version, Vec<String>), Unknown> {
     let memberships = machine.text(MEMBERSHIPS)?.value;
     let (version, path) = membership(&memberships, controller)
@@ -226,7 +219,6 @@ fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     (inside && !rest.split('/').any(|part| part == "..")).then_some(rest)
 }
 
-/// Returns whether the cgroups of this version's controller are in this mount.
 fn serves(mount: &Mount, version: Version, controller: &str) -> bool {
     match version {
         Version::V1 => mount.file_system == "cgroup" && mount.has(controller),

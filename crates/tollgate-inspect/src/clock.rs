@@ -13,8 +13,7 @@ pub(crate) fn available(machine: &Machine) -> Answer<Vec<String>> {
     Ok(machine.line(&format!("{DIRECTORY}/available_clocksource"))?.map(|text| crate::text::words(&text)))
 }
 
-/// Returns whether the vDSO can read the current clock source without the kernel: `vdso_clock_mode` of each source in arch/x86
-/// and drivers/clocksource.
+/// Whether the vDSO can read the current clock source: `vdso_clock_mode` of the sources in arch/x86 and drivers/clocksource.
 pub(crate) fn in_user_mode(machine: &Machine) -> Answer<bool> {
     let source = machine.line(&format!("{DIRECTORY}/current_clocksource"))?;
     let mapped = machine.or_call(vdso_in_auxv(machine), AUXILIARY, || Some(calls::has_vdso()))?;
@@ -51,7 +50,6 @@ pub(crate) fn tick_rate(machine: &Machine) -> Answer<i64> {
     })
 }
 
-/// Frequency of the time-stamp counter in Hz, from CPUID.
 pub(crate) fn tsc_frequency(machine: &Machine) -> Answer<i64> {
     match machine.leaves()?.tsc_frequency() {
         Some((hz, leaf)) => found(i64::try_from(hz).unwrap_or(i64::MAX), leaf),
@@ -78,7 +76,6 @@ fn offsets_in(text: &str) -> Option<Vec<String>> {
     Some(offsets)
 }
 
-/// Whether the kernel maps a vDSO. Without one, each clock reading is a system call.
 pub(crate) fn vdso(machine: &Machine) -> Answer<bool> {
     machine.or_call(vdso_in_auxv(machine), AUXILIARY, || Some(calls::has_vdso()))
 }

@@ -47,7 +47,6 @@ pub(crate) fn files(machine: &Machine) -> Answer<Vec<String>> {
     }
 }
 
-/// Names with marks.
 fn file_marks(machine: &Machine) -> Vec<(String, String)> {
     let markers = MARKER_FILES.into_iter().filter(|(path, _)| machine.there(path).is_ok());
     let markers = markers.map(|(path, name)| (name.to_owned(), path.to_owned()));
@@ -70,13 +69,11 @@ fn container_variable(environ: &[u8]) -> Option<String> {
     values.map(|value| String::from_utf8_lossy(value).into_owned()).find(|name| is_name(name))
 }
 
-/// Returns whether it can be a manager's name, such as `systemd-nspawn` or `oci`.
 fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
-/// The managers that this process's cgroups are named after.
 pub(crate) fn groups(machine: &Machine) -> Answer<Vec<String>> {
     let managers = machine.text(CGROUP)?.map(|text| {
         let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
@@ -148,7 +145,6 @@ pub(crate) fn root_file_system(machine: &Machine) -> Answer<String> {
     })
 }
 
-/// Managers whose files are mounted over single files here, such as `/etc/resolv.conf`.
 pub(crate) fn mounts(machine: &Machine) -> Answer<Vec<String>> {
     Ok(machine.text(MOUNTS)?.map(|text| {
         let roots = text.lines().filter_map(Mount::parse);
@@ -158,7 +154,6 @@ pub(crate) fn mounts(machine: &Machine) -> Answer<Vec<String>> {
     }))
 }
 
-/// The manager whose directory contains the root of a mount.
 fn mounted_by(root: &str) -> Option<&'static str> {
     const DIRECTORIES: [(&str, &str); 5] = [
         ("/docker/containers/", "docker"),
@@ -207,7 +202,6 @@ fn ranges(text: &str) -> Option<String> {
     Some(if ranges.is_empty() { "none".to_owned() } else { ranges.join(", ") })
 }
 
-/// The containers that this process is in, by conclusive marks.
 pub(crate) fn layers(machine: &Machine) -> Answer<Vec<String>> {
     let namespaces = namespaces(machine);
     let own: &[String] = namespaces.as_ref().map_or(&[], |found| &found.value);

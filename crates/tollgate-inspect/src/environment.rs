@@ -11,8 +11,7 @@ pub fn read_environment(machine: &Machine) -> Facts {
     NAMES.into_iter().filter_map(registry::spec).flat_map(|spec| spec.read(machine)).collect()
 }
 
-/// Returns the innermost layer that the facts show: a sandbox, else a container, else a virtual machine, else the host. A layer
-/// without a mark is not seen.
+/// Returns the innermost layer that left a mark: a sandbox, else a container, else a virtual machine, else the host.
 pub fn environment(facts: &Facts) -> Environment {
     let value = |name: &str| facts.get(name).and_then(tollgate_model::Fact::value);
     let has_layers = |name: &str| matches!(value(name), Some(FactValue::List(layers)) if !layers.is_empty());

@@ -21,7 +21,6 @@ const HYPERV: &str = "Microsoft Hv";
 
 /// The layer around the visible ones, if evidence shows that they are in a virtual machine themselves.
 pub const OUTER: &str = "an outer hypervisor";
-/// A layer without a name.
 const UNNAMED: &str = "unnamed";
 
 /// Returns whether a layer of `hypervisor.layers` is a name.
@@ -50,12 +49,10 @@ pub(crate) fn signatures(machine: &Machine) -> Answer<Vec<String>> {
     found(signatures, "CPUID.40000000h and every 100h above")
 }
 
-/// Returns whether QEMU's translator executes everything here.
 pub(crate) fn is_translator(machine: &Machine) -> bool {
     signatures(machine).is_ok_and(|found| found.value.iter().any(|signature| signature == "TCGTCGTCGTCG"))
 }
 
-/// A bit of KVM's features, in the leaf after its signature.
 pub(crate) fn kvm_bit(machine: &Machine, bit: u32) -> Option<bool> {
     let (_, [eax, ..]) = kvm_leaf(machine)?;
     Some(eax >> bit & 1 == 1)
@@ -177,7 +174,6 @@ fn reorder([_, ebx, ecx, edx]: [u32; 4]) -> [u32; 3] {
     [ebx, edx, ecx]
 }
 
-/// Layers, each once, and their marks.
 #[derive(Default)]
 struct Layers {
     names: Vec<String>,
@@ -193,7 +189,6 @@ impl Layers {
     }
 }
 
-/// Names for the signatures in CPUID.40000000h.
 fn by_signature(signature: &str) -> Option<&'static str> {
     Some(match signature {
         "KVMKVMKVM" | "Linux KVM Hv" => "KVM",

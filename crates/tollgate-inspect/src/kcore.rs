@@ -8,7 +8,6 @@ const NAME: &[u8] = b"VMCOREINFO\0";
 const UPPER_HALF: u64 = 1 << 63;
 const IMAGE: u64 = 0xffff_ffff_8000_0000;
 
-/// Evidence of the kernel's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Core {
     /// `KERNELOFFSET` in the note VMCOREINFO (Documentation/admin-guide/kdump/vmcoreinfo.rst).
@@ -19,7 +18,6 @@ pub(crate) struct Core {
 
 pub(crate) type Segment = ProgramHeader64<LE>;
 
-/// Size of the header.
 pub(crate) const HEADER: usize = size_of::<FileHeader64<LE>>();
 
 /// Offset and number of the program headers. `None` if it is not a 64-bit ELF file.
@@ -67,7 +65,6 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Core> {
     Some(core)
 }
 
-/// The descriptor of the note with that name.
 fn vmcoreinfo(mut notes: &[u8]) -> Option<&[u8]> {
     loop {
         let (header, rest) = pod::from_bytes::<NoteHeader64<LE>>(notes).ok()?;
@@ -77,7 +74,6 @@ fn vmcoreinfo(mut notes: &[u8]) -> Option<&[u8]> {
         let description = padded(name_size)?;
         let end = description.checked_add(size)?;
         if name.strip_suffix(b"\0") == NAME.strip_suffix(b"\0") {
-            // A buffer that ends within it still has its beginning.
             return rest.get(description..end.min(rest.len()));
         }
         notes = rest.get(description.checked_add(padded(size)?)?..)?;

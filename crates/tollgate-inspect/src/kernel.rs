@@ -1,5 +1,3 @@
-//! The kernel's version, command line and settings.
-
 use tollgate_kconfig::parameter;
 use tollgate_model::Unknown;
 
@@ -10,8 +8,7 @@ use crate::{sandbox, uname::version_text};
 const COMMAND_LINE: &str = "/proc/cmdline";
 const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
 
-/// Reads the command line, which may be empty. The rest after ` -- ` is for init: it has no kernel parameters, and may be
-/// private.
+/// Reads the command line, which may be empty, without the arguments for init after ` -- `, which may be private.
 pub(crate) fn command_line_text(machine: &Machine) -> Answer<String> {
     Ok(machine
         .text(COMMAND_LINE)?
@@ -77,7 +74,6 @@ pub(crate) fn ia32(machine: &Machine) -> Answer<&'static str> {
     Ok(machine.there(BUILT)?.map(|()| "built in"))
 }
 
-/// The parameters that choose mitigations, in their order.
 pub(crate) fn mitigation_parameters(machine: &Machine) -> Answer<Vec<String>> {
     /// Documentation/admin-guide/kernel-parameters.txt, `mitigations=` and the parameters that it implies.
     const NAMES: &str = "mitigations pti nopti kpti nospectre_v1 nospectre_v2 spectre_v2 spectre_v2_user spectre_bhi \
@@ -103,7 +99,6 @@ pub(crate) fn parameter_of(machine: &Machine, name: &str) -> Answer<String> {
     })
 }
 
-/// Whether idle processors stop the tick, according to the first processor.
 pub(crate) fn idle_tick(machine: &Machine) -> Answer<bool> {
     const TIMERS: &str = "/proc/timer_list";
     /// The list of timers precedes the first processor's fields.

@@ -25,7 +25,6 @@ const MOST_CACHES: u32 = 8;
 
 /// The leaves that count processors sharing a core or a package, one level per subleaf; the newer leaf first.
 const TOPOLOGY_LEAVES: [u32; 2] = [0x1f, 0xb];
-/// More than any processor has.
 const MOST_LEVELS: u32 = 8;
 /// ECX\[15:8\] of such a subleaf.
 const LEVEL_OF_THREADS: u32 = 1;
@@ -35,14 +34,11 @@ const TSC_LEAF: u32 = 0x15;
 /// Offset from a hypervisor's first leaf: the frequency of the time-stamp counter in kHz, introduced by VMware.
 const TSC_OF_HYPERVISOR: u32 = 0x10;
 
-/// A cache as CPUID describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CacheLeaf {
-    /// `l1d`, `l2`.
     pub name: String,
     pub bytes: u64,
     pub ways: u32,
-    /// Such as `CPUID.4.2`.
     pub source: String,
 }
 
@@ -67,7 +63,6 @@ impl Leaves {
         Self::ask(execute)
     }
 
-    /// Reads the leaves that facts need.
     fn ask(cpuid: impl Fn(u32, u32) -> Registers) -> Self {
         // Beyond the highest leaf, Intel processors answer with another leaf's data, so only offered leaves are read.
         let [basic, ..] = cpuid(0, 0);
@@ -120,7 +115,6 @@ impl Leaves {
         leaves
     }
 
-    /// `None` if the processor does not offer the leaf.
     pub(crate) fn leaf(&self, leaf: u32, subleaf: u32) -> Option<Registers> {
         self.0.get(&(leaf, subleaf)).copied()
     }
@@ -139,7 +133,6 @@ impl Leaves {
         }
     }
 
-    /// The caches that CPUID describes; empty if it describes none, or was not captured.
     pub(crate) fn caches(&self) -> Vec<CacheLeaf> {
         let subleaves = CACHE_LEAVES.into_iter().flat_map(|leaf| (0..MOST_CACHES).map(move |n| (leaf, n)));
         let caches = subleaves.filter_map(|(leaf, subleaf)| {
@@ -193,7 +186,6 @@ impl Leaves {
         })
     }
 
-    /// The signatures of layered hypervisors, with their leaves.
     pub(crate) fn hypervisors(&self) -> impl Iterator<Item = (u32, String)> {
         let firsts = (0..HYPERVISORS).map(|number| HYPERVISOR_FIRST + number * HYPERVISOR_STEP);
         firsts.map_while(|first| Some((first, signature_of(self.leaf(first, 0)?)?)))

@@ -31,9 +31,7 @@ pub struct Machine {
 
 #[derive(Debug, Clone)]
 enum Ground {
-    /// This machine, with its root directory.
     Here(PathBuf),
-    /// Copies of another machine's files.
     Tree(Tree),
 }
 
@@ -72,7 +70,6 @@ impl Machine {
         self.record.directory.as_deref()
     }
 
-    /// Returns this machine with a recorder of everything that is read from it.
     pub(crate) fn recorded(self) -> (Self, Recorder) {
         let recorder = Recorder::default();
         (Self { recorder: Some(recorder.clone()), ..self }, recorder)
@@ -82,8 +79,7 @@ impl Machine {
         self.leaves.as_ref().ok_or_else(|| Unknown::Absent("CPUID was not captured".into()))
     }
 
-    /// The answer of a system call or an instruction, or its errno. `name` is the call with its argument, under which a captured
-    /// tree stores the answer.
+    /// The answer of a system call or instruction, or its errno. A captured tree finds it by `name`, the call with its argument.
     pub(crate) fn call<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
@@ -111,7 +107,6 @@ impl Machine {
         }
     }
 
-    /// Returns `answer`, or if that is unknown, the answer of a call.
     pub(crate) fn or_call<T: Serialize + DeserializeOwned>(
         &self,
         answer: Answer<T>,
@@ -155,24 +150,20 @@ impl Machine {
         }
     }
 
-    /// A file with a whole number.
     pub(crate) fn number(&self, path: &str) -> Answer<i64> {
         self.line(path)?.parse("a whole number", |text| text.parse().ok())
     }
 
-    /// A file with 0 or 1.
     pub(crate) fn flag(&self, path: &str) -> Answer<bool> {
         self.line(path)?.parse("0 or 1", crate::text::zero_or_one)
     }
 
-    /// A file with a line of choices, one of them in brackets.
     pub(crate) fn choice(&self, path: &str) -> Answer<String> {
         self.line(path)?.parse("a line of choices with one in brackets", |text| {
             crate::text::marked(text, '[', ']').map(str::to_owned)
         })
     }
 
-    /// The names in a directory, sorted.
     pub(crate) fn names(&self, path: &str) -> Answer<Vec<String>> {
         let list = || match &self.ground {
             Ground::Here(root) => fs::read_dir(below(root, path))?
@@ -198,7 +189,6 @@ impl Machine {
         found(target, path)
     }
 
-    /// Checks that `path` exists; absent if not.
     pub(crate) fn there(&self, path: &str) -> Answer<()> {
         let look = || match &self.ground {
             Ground::Here(root) => fs::symlink_metadata(below(root, path)).map(drop),

@@ -54,7 +54,6 @@ fn fact(machine: &Machine, name: &str) -> Fact {
     read.map_or_else(|| Fact::absent(format!("{name} is no fact here")), |(_, fact)| fact)
 }
 
-/// INT 80h from 64-bit mode, and its result.
 fn int_80(seen: Option<&Ring3>) -> Fact {
     const SOURCE: &str = "tried";
     match seen.and_then(|seen| seen.vectors.get(0x80)) {
@@ -64,7 +63,6 @@ fn int_80(seen: Option<&Ring3>) -> Fact {
     }
 }
 
-/// Whether the processor has it and the kernel uses it.
 fn fred(machine: &Machine) -> Fact {
     match fact(machine, "kernel.entry_features") {
         Fact::Known { value: FactValue::List(used), source } => {

@@ -1,5 +1,4 @@
-//! The kernel's mitigations of the processor's vulnerabilities. Source: Documentation/admin-guide/hw-vuln,
-//! `/sys/devices/system/cpu/vulnerabilities`.
+//! The kernel's mitigations. Source: Documentation/admin-guide/hw-vuln, `/sys/devices/system/cpu/vulnerabilities`.
 
 use tollgate_model::Fact;
 

@@ -25,8 +25,8 @@ pub(crate) fn load(machine: &Machine) -> Answer<f64> {
     machine.or_call(listed, "sysinfo(2) loads", || calls::sysinfo().map(|info| info.load))
 }
 
-/// Returns whether a line of load averages counts no task at all. Linux counts the reader; gVisor always writes `0.00 0.00 0.00
-/// 0/0 0` (pkg/sentry/fsimpl/proc/tasks_files.go).
+/// gVisor always writes `0.00 0.00 0.00 0/0 0` (pkg/sentry/fsimpl/proc/tasks_files.go), while Linux counts the reader. Returns
+/// whether a line of load averages counts no task at all.
 fn has_no_task(line: &str) -> bool {
     line.split_whitespace().nth(3).and_then(|tasks| tasks.split_once('/')).is_some_and(|(_, all)| all == "0")
 }
@@ -49,7 +49,6 @@ fn read(machine: &Machine, resource: &str) -> Answer<Pressure> {
     machine.line(&format!("/proc/pressure/{resource}"))?.parse("pressure", Pressure::parse)
 }
 
-/// The line of pressure that begins with `some`.
 #[derive(Debug, PartialEq)]
 struct Pressure {
     percent: f64,

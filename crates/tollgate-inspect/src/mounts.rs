@@ -15,13 +15,12 @@ pub(crate) struct Mount {
     options: String,
     pub file_system: String,
     pub source: String,
-    /// The options of the file system.
     super_options: String,
 }
 
 impl Mount {
-    /// Parses `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`, with any number of optional
-    /// fields before the dash.
+    /// Parses `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`, with optional fields before the
+    /// dash.
     pub fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split(' ');
         let id = digits(fields.next()?)?;
@@ -37,7 +36,6 @@ impl Mount {
         Some(Self { id, device: device.to_owned(), root, point, options, file_system, source, super_options })
     }
 
-    /// The options of the mount, then those that the file system adds.
     pub fn all_options(&self) -> String {
         let mut options: Vec<&str> = self.options.split(',').collect();
         for option in self.super_options.split(',') {
@@ -48,7 +46,6 @@ impl Mount {
         options.join(",")
     }
 
-    /// Returns whether the file system has this option.
     pub fn has(&self, option: &str) -> bool {
         self.super_options.split(',').any(|own| own == option)
     }

@@ -1,5 +1,3 @@
-//! The processor, and its features that affect crossings.
-
 use tollgate_model::Unknown;
 
 use crate::leaves::{Bit, Leaves, spelled};
@@ -37,7 +35,6 @@ pub(crate) fn lists(machine: &Machine, flag: &str) -> Answer<bool> {
     })
 }
 
-/// Those of `features` that the kernel lists among its flags.
 pub(crate) fn used_by_kernel(machine: &Machine, features: &[&str]) -> Answer<Vec<String>> {
     flags(machine).map(|flags| {
         flags.map(|flags| {
@@ -55,7 +52,6 @@ pub(crate) fn flags(machine: &Machine) -> Answer<String> {
     cpuinfo(machine, "flags")
 }
 
-/// A value from CPUID; absent if CPUID lacks it.
 pub(crate) fn cpuid<T>(
     machine: &Machine,
     source: &str,

@@ -1,5 +1,4 @@
-//! The record of a captured tree: the answers of instructions and calls, and the reads that failed. It is a file at the root of
-//! the tree, `tollgate.json`.
+//! The record of a captured tree, its file `tollgate.json`: the answers of instructions and calls, and the reads that failed.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -18,11 +17,9 @@ const FORMAT: u32 = 1;
 /// Ours takes some ten kilobytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The content of `tollgate.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CapturedRecord {
     pub format: u32,
-    /// The directory whose file system was captured.
     pub directory: Option<PathBuf>,
     /// The answers of CPUID; null if it was not executed.
     pub cpuid: Option<Vec<Leaf>>,
@@ -36,7 +33,6 @@ pub(crate) struct CapturedRecord {
 pub(crate) struct Leaf {
     leaf: u32,
     subleaf: u32,
-    /// EAX, EBX, ECX and EDX.
     registers: Registers,
 }
 
@@ -61,7 +57,6 @@ pub(crate) fn is_record(bytes: &[u8]) -> bool {
     CapturedRecord::parse(bytes).map(|record| record.leaves()).is_ok()
 }
 
-/// The error in the record, without much of its content.
 fn in_brief(error: serde_json::Error) -> String {
     text::shorten(&error.to_string()).into_owned()
 }
@@ -90,8 +85,7 @@ impl CapturedRecord {
         }
     }
 
-    /// Reads a tree's record; empty if it has no such file. Fails if the directory is not a captured tree, or the file is
-    /// invalid.
+    /// Reads a tree's record; empty if it has no such file. Fails if it is not a captured tree or the file is invalid.
     pub fn read(root: &Path) -> Result<Self, TreeError> {
         let metadata = std::fs::metadata(root).map_err(TreeError::Unusable)?;
         if !metadata.is_dir() {

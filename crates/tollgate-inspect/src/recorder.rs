@@ -1,5 +1,4 @@
-//! A record of all that was read: every file, link and directory, and the answer of each call. Captures are made from it, so
-//! there is no second list of sources.
+//! A record of every file, link and directory that was read, and of each call's answer. Captures are made from it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{collections::BTreeMap, io};
@@ -9,35 +8,28 @@ use serde_json::Value;
 
 use crate::redaction::redacted;
 
-/// A kind of read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Manner {
     Read,
     List,
-    /// The target of a symbolic link.
     Link,
-    /// Whether it exists.
     Look,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Outcome {
-    /// It succeeded with this value.
     Value(Value),
-    /// It failed with this errno.
     Errno(i32),
 }
 
-/// The reads at one path.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub bytes: Option<Vec<u8>>,
     pub link: Option<String>,
     pub names: Option<Vec<String>>,
     pub there: bool,
-    /// Failed reads, with errno.
     pub errors: BTreeMap<Manner, i32>,
 }
 
@@ -51,7 +43,6 @@ impl Seen {
     }
 }
 
-/// All that was read and answered.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     pub seen: BTreeMap<String, Seen>,
@@ -86,7 +77,6 @@ impl Recorder {
         }
     }
 
-    /// Records the first answer of a call.
     pub fn called<T: Serialize>(&self, name: &str, outcome: &Result<T, i32>) {
         let outcome = match outcome {
             Ok(value) => serde_json::to_value(value).map_or(Outcome::Errno(libc::EIO), Outcome::Value),

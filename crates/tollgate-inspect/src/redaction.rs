@@ -2,10 +2,8 @@
 
 use crate::kcore;
 
-/// Lines of `/proc/kallsyms` that are searched for the start of the kernel.
 const FIRST_SYMBOLS: usize = 16;
 
-/// The part of a file that is kept.
 pub(crate) fn redacted(path: &str, bytes: &[u8]) -> Vec<u8> {
     match path {
         "/proc/cmdline" => before_init(bytes).to_vec(),
@@ -25,7 +23,6 @@ fn before_init(line: &[u8]) -> &[u8] {
     &line[..end.unwrap_or(line.len())]
 }
 
-/// The lines that begin with `word`, ignoring white space.
 fn with_words(text: &[u8], word: &[u8]) -> Vec<u8> {
     let kept = |line: &&[u8]| line.trim_ascii_start().starts_with(word);
     text.split_inclusive(|&byte| byte == b'\n').filter(kept).flatten().copied().collect()

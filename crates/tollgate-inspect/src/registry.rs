@@ -1,5 +1,4 @@
-//! The table of all facts: a description, the affected boundaries, and the reader of each. It is the only list of their names;
-//! help and documentation are generated from it.
+//! The table of all facts, and the only list of their names; help and documentation are generated from it.
 
 use std::path::Path;
 
@@ -116,7 +115,6 @@ enum Reader {
     Family(fn(&Machine) -> Vec<(String, Fact)>),
     /// Reads which of the `cpu.feature.*` facts are true, by the last part of their names.
     Features(fn(&Machine, &[&str]) -> Answer<Vec<String>>),
-    /// Reads a fact of a directory.
     Beneath(fn(&Machine, &Path) -> Fact),
 }
 
@@ -139,7 +137,6 @@ impl FactSpec {
         vec![(self.name.to_owned(), fact)]
     }
 
-    /// Returns whether `name` is this fact or a member of this family.
     fn covers(&self, name: &str) -> bool {
         match self.name.strip_suffix(".*") {
             Some(family) => {

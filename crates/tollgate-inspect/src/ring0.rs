@@ -120,7 +120,6 @@ fn symbol_of(line: &[u8]) -> Option<(&'static str, u64)> {
     Some(([IDT, GDT, TSS, OFFSETS].into_iter().find(|known| *known == name)?, address))
 }
 
-/// A 64-bit core file.
 struct Core {
     file: File,
     segments: Vec<Segment>,

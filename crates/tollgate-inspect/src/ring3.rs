@@ -32,8 +32,7 @@ pub struct Ring3 {
     pub tr: Attempt<Selector>,
     /// The value that SMSW stored: the low half of CR0.
     pub msw: Attempt<u32>,
-    /// The outcome of INT with each vector, with the 32-bit number of getpid(2) in EAX; if it returned, whether EAX then had the
-    /// process ID.
+    /// The outcome of INT with each vector, with 32-bit getpid(2) in EAX; if it returned, whether EAX then had the process ID.
     pub vectors: Vec<Attempt<bool>>,
 }
 
@@ -92,8 +91,7 @@ pub fn ring3() -> Result<Ring3, Unknown> {
     Ok(board.read())
 }
 
-/// Returns whether a table register has Linux's dummy value under UMIP, arch/x86/kernel/umip.c (`UMIP_DUMMY_GDT_BASE`,
-/// `UMIP_DUMMY_IDT_BASE`).
+/// Returns whether it is Linux's dummy value under UMIP (`UMIP_DUMMY_GDT_BASE`, `UMIP_DUMMY_IDT_BASE`, arch/x86/kernel/umip.c).
 pub fn is_dummy(register: TableRegister) -> bool {
     const GDT: u64 = 0xffff_ffff_fffe_0000;
     const IDT: u64 = 0xffff_ffff_ffff_0000;
@@ -102,7 +100,6 @@ pub fn is_dummy(register: TableRegister) -> bool {
 
 /// Only a few attempts can kill a child.
 const MOST_CHILDREN: usize = 24;
-/// Time limit of a child, in seconds.
 const PATIENCE: u32 = 2;
 /// Linux's GDT has 16 entries, an LDT up to 8192.
 const MOST_SELECTORS: usize = 512;
@@ -131,12 +128,10 @@ struct Row {
     limit: u32,
 }
 
-/// How an attempt ended: by itself, in a signal's handler, or with the child.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Ended {
     how: u8,
-    /// Whether an INT left the process ID in EAX.
     is_pid: bool,
     signal: i32,
     vector: u64,
@@ -181,7 +176,6 @@ impl Board {
         if protected == 0 { Ok(board) } else { Err(refused("mprotect(2) PROT_EXEC")) }
     }
 
-    /// Continues where the last child ended. Returns whether all attempts are done.
     fn run_child(&self) -> Result<bool, Unknown> {
         // SAFETY: the mapping is as large as a sheet, zeros are a valid one, and there is no child.
         let sheet = unsafe { &mut *self.sheet };
@@ -265,7 +259,6 @@ fn refused(what: &str) -> Unknown {
 static RESUME: AtomicU64 = AtomicU64::new(0);
 static CAUGHT: AtomicPtr<Ended> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Makes the attempts from number `first` on, then ends.
 fn child(sheet: &mut Sheet, stubs: *const u8, first: usize) -> i32 {
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     // SAFETY: the call takes a number, and `caught` is ready for signals that the attempts below raise.
@@ -293,11 +286,9 @@ fn child(sheet: &mut Sheet, stubs: *const u8, first: usize) -> i32 {
     0
 }
 
-/// Stores the exception, and resumes after the instruction.
 extern "C" fn caught(signal: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let ended = CAUGHT.load(Ordering::Acquire);
-    // SAFETY: the kernel passes a ucontext_t (sigaction(2), SA_SIGINFO), and `child` an address in shared memory that only this
-    // thread writes.
+    // SAFETY: the kernel passes a ucontext_t (sigaction(2), SA_SIGINFO), and `child` an address that only this thread writes.
     unsafe {
         let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
         (*ended).how = SIGNAL;
@@ -345,12 +336,10 @@ fn scan(sheet: &mut Sheet) {
     }
 }
 
-/// The instruction of attempt `at`, which stores at most 10 bytes.
 fn store(at: usize, into: &mut [u8; 16]) {
     macro_rules! store {
         ($instruction:literal) => {
-            // SAFETY: the instruction stores into 16 bytes of this function's caller; if it faults, the handler resumes at the
-            // label after it.
+            // SAFETY: the instruction stores into the caller's 16 bytes; if it faults, the handler resumes at the label after it.
             unsafe {
                 asm!(
                     "lea {address}, [rip + 2f]",
@@ -372,8 +361,7 @@ fn store(at: usize, into: &mut [u8; 16]) {
     }
 }
 
-/// Runs `int n; ret` with the 32-bit number of getpid(2) in EAX, which changes nothing in any handler. Returns whether EAX then
-/// has the process ID.
+/// Runs `int n; ret` with 32-bit getpid(2) in EAX, which changes nothing in any handler. Returns whether it answered.
 fn interrupt(stub: *const u8) -> bool {
     /// `__NR_getpid` in arch/x86/entry/syscalls/syscall_32.tbl.
     const GETPID: u64 = 20;

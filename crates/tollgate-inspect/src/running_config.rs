@@ -72,7 +72,6 @@ pub(crate) fn at(machine: &Machine, path: &str) -> Result<Reading, Unknown> {
     read(bytes.as_slice()).map_err(|error| Unknown::Unreadable(format!("{path} {error}")))
 }
 
-/// Returns whether a release can be a single component of a path.
 fn is_one_name(release: &str) -> bool {
     !release.is_empty() && !release.contains('/')
 }

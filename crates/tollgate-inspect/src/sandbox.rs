@@ -1,5 +1,3 @@
-//! Kernels that emulate Linux.
-
 use tollgate_model::Unknown;
 
 use crate::machine::{Answer, Machine, found};

@@ -55,13 +55,11 @@ pub(crate) fn flag(machine: &Machine, directory: &Path, attribute: &str) -> Answ
     of_disk(machine, directory, attribute)?.parse("0 or 1", zero_or_one)
 }
 
-/// An attribute of the disk, not of its partition.
 pub(crate) fn of_disk(machine: &Machine, directory: &Path, attribute: &str) -> Answer<String> {
     let disk = block(machine, directory)?.value.disk;
     machine.line(&format!("/sys/block/{disk}/{attribute}"))
 }
 
-/// A block device, and the whole disk if it is a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Block {
     name: String,
@@ -98,8 +96,7 @@ fn block(machine: &Machine, directory: &Path) -> Answer<Block> {
     }
 }
 
-/// The mount that the kernel reports for the directory. If it does not, the last one of the longest mount point above the
-/// directory, which covers the others.
+/// The mount that the kernel reports for the directory, or the last one of the longest mount point above, which covers the others.
 fn mount(machine: &Machine, directory: &Path) -> Answer<Mount> {
     let name = format!("statx(2) {}", directory.display());
     let id = machine.call(&name, || calls::mount_id(directory).ok_or(libc::ENOSYS));

@@ -82,7 +82,6 @@ pub(crate) fn kernel_symbol(line: &str) -> Option<(u64, &str, &str)> {
     words.next().is_none().then_some((address, kind, name))
 }
 
-/// Bytes, from a size such as `48K` or `32M`.
 pub(crate) fn size(text: &str) -> Option<i64> {
     let shift = match text.as_bytes().last()? {
         b'K' => 10,
@@ -94,7 +93,6 @@ pub(crate) fn size(text: &str) -> Option<i64> {
     count.checked_mul(1 << shift)
 }
 
-/// Bytes, from an amount such as `49382236 kB`.
 pub(crate) fn kilobytes(text: &str) -> Option<i64> {
     digits::<i64>(text.strip_suffix("kB")?.trim())?.checked_mul(1024)
 }
@@ -104,7 +102,6 @@ pub(crate) fn digits<N: std::str::FromStr>(text: &str) -> Option<N> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// A finite number that is not negative.
 pub(crate) fn amount(text: &str) -> Option<f64> {
     text.parse().ok().filter(|x: &f64| x.is_finite() && *x >= 0.0)
 }

@@ -10,9 +10,7 @@ use crate::leaves::execute;
 use crate::machine::{Answer, Machine, found};
 use crate::{calls, hypervisor};
 
-/// The key of the answer in a captured tree.
 const CALL: &str = "CPUID between two RDTSC behind LFENCE";
-/// The fewest and the most executions.
 const TIMES: std::ops::RangeInclusive<u32> = 6..=64;
 /// Ticks after which executions end: some hundred microseconds.
 const BUDGET: u64 = 600_000;
@@ -23,7 +21,6 @@ const AN_EXIT: u64 = 700;
 /// program, or the module that guards a confidential guest, or if it flushes caches.
 const A_SLOW_EXIT: u64 = 5_000;
 
-/// Whether CPUID leaves this kernel's machine, in one of three classes.
 pub(crate) fn execution(machine: &Machine) -> Answer<&'static str> {
     /// Measured once: a time near the border of two classes must not change the fact.
     static TICKS: OnceLock<Result<u64, i32>> = OnceLock::new();

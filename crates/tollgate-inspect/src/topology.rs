@@ -27,17 +27,14 @@ pub(crate) fn number_of_groups(machine: &Machine, attributes: [&str; 2]) -> Answ
     Ok(groups(machine, attributes)?.map(number_of))
 }
 
-/// The processors of each core, such as `0,64`.
 pub(crate) fn siblings(machine: &Machine) -> Answer<Vec<String>> {
     Ok(groups(machine, CORES)?.map(|cores| cores.iter().map(|core| show_processors(core)).collect()))
 }
 
-/// The most threads that share a core.
 pub(crate) fn threads_per_core(machine: &Machine) -> Answer<i64> {
     Ok(groups(machine, CORES)?.map(|cores| cores.into_iter().map(number_of).max().unwrap_or(0)))
 }
 
-/// How many processors share a core or a package, from CPUID.
 pub(crate) fn shared_by_cpuid(machine: &Machine, of: fn((u32, u32)) -> u32) -> Answer<i64> {
     let sharing = machine.leaves()?.sharing();
     let why = || Unknown::Absent("neither CPUID.1fh nor CPUID.bh counts processors".to_owned());
@@ -60,7 +57,6 @@ pub(crate) fn node_distances(machine: &Machine) -> Answer<Vec<String>> {
     of_nodes(machine, "distance")
 }
 
-/// A line of each node's directory (Documentation/ABI/stable/sysfs-devices-node).
 fn of_nodes(machine: &Machine, file: &str) -> Answer<Vec<String>> {
     const NODES: &str = "/sys/devices/system/node";
     let nodes = machine.line(&format!("{NODES}/online"))?.parse("a list of nodes", text::processors)?;
@@ -172,7 +168,6 @@ fn instances(machine: &Machine, index: &str) -> Answer<Vec<i64>> {
     found(sizes, format!("{CPU}/cpu*/cache/{index}/shared_cpu_list"))
 }
 
-/// How often each size occurs, the largest first: `6 of 48K`.
 fn by_number(sizes: &[i64]) -> Vec<String> {
     let different: BTreeSet<i64> = sizes.iter().copied().collect();
     let number = |size: i64| sizes.iter().filter(|&&other| other == size).count();

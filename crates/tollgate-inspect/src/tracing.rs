@@ -42,7 +42,6 @@ pub(crate) fn in_tracing(machine: &Machine, file: &str) -> Answer<String> {
     }
 }
 
-/// Returns whether a file system is mounted at exactly this directory.
 fn is_mounted(machine: &Machine, directory: &str) -> Result<bool, Unknown> {
     let mounts = machine.text(MOUNTS)?.value;
     Ok(mounts.lines().filter_map(Mount::parse).any(|mount| mount.point == directory))

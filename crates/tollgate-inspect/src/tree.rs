@@ -18,15 +18,12 @@ const MAX_PARTS: usize = 200;
 #[derive(Debug, Clone)]
 pub(crate) struct Tree(PathBuf);
 
-/// The last component of a path.
 struct End {
-    /// The directory that contains it.
     parent: OwnedFd,
     name: OsString,
     kind: FileType,
 }
 
-/// Whether a link at the end of a path is followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
     Follow,
@@ -115,7 +112,6 @@ impl Tree {
     }
 }
 
-/// Names and `..`.
 pub(crate) fn parts(path: &Path) -> impl Iterator<Item = OsString> + '_ {
     path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),

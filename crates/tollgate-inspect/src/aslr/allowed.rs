@@ -1,5 +1,4 @@
-//! The most random bits that each region can have under the kernel's settings, according to the kernel code that places it.
-//! Everything but [`Settings::read`] is pure.
+//! The most random bits of each region under the kernel's settings, by the code that places it. Pure except [`Settings::read`].
 
 use super::{Elf, ElfKind, Region, child};
 use crate::uname::{release_numbers, release_text};
@@ -8,9 +7,8 @@ use crate::{machine::Machine, sandbox};
 /// `ADDR_NO_RANDOMIZE` and `ADDR_COMPAT_LAYOUT` in linux/personality.h.
 const ADDR_NO_RANDOMIZE: u32 = 0x004_0000;
 const ADDR_COMPAT_LAYOUT: u32 = 0x020_0000;
-/// log2 of the bytes in a page.
+/// log2 of the bytes in a page, and in a huge page.
 const PAGE: u32 = 12;
-/// log2 of the bytes in a huge page.
 const HUGE: u32 = 21;
 
 /// The settings that decide how much is random, as far as they are readable.
@@ -82,7 +80,6 @@ impl Settings {
         self.release.map(|release| release >= (major, minor))
     }
 
-    /// Random bits in the page number of a mapping.
     fn mapping(&self, elf: &Elf) -> Option<f64> {
         let bits = if elf.is_32_bit { self.mmap_rnd_compat_bits } else { self.mmap_rnd_bits };
         // The kernel accepts no more (CONFIG_ARCH_MMAP_RND_BITS_MAX is 32).

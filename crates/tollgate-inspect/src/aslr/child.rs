@@ -1,5 +1,4 @@
-//! Starts a program so that it stops before it begins: fork(2), ptrace(2) and execve(2), without allocating between fork and
-//! execve.
+//! Starts a program that stops before it begins: fork(2), ptrace(2) and execve(2), without allocating between fork and execve.
 
 #![allow(unsafe_code)]
 
@@ -12,14 +11,12 @@ use tollgate_os::shared::Shared;
 use tollgate_os::{memfd, signals};
 
 unsafe extern "C" {
-    /// environ(7).
     static environ: *const *const c_char;
 }
 
 /// Seconds for a loader to reach the program's entry point. It takes milliseconds.
 const LIMIT: libc::c_uint = 10;
 
-/// The call that failed in a child.
 const TRACE: u64 = 1;
 const EXECUTE: u64 = 2;
 
@@ -30,13 +27,10 @@ pub(super) fn personality() -> Option<u32> {
     u32::try_from(unsafe { libc::personality(ASK) }).ok()
 }
 
-/// A program, with everything needed to start it.
 pub(super) struct Program {
     path: CString,
     argument: CString,
-    /// Its standard streams.
     nowhere: OwnedFd,
-    /// The call that failed, and its error.
     note: Shared<2>,
 }
 
@@ -47,8 +41,7 @@ impl Program {
         Ok(Self { path: text(path)?, argument: text(argument)?, nowhere: nowhere()?, note: Shared::new()? })
     }
 
-    /// Starts the program. Its process is traced and stops at execve(2). It is killed when this process ends, and by SIGALRM
-    /// after [`LIMIT`] seconds.
+    /// Starts the program, traced and stopped at execve(2). It is killed when this process ends, or by SIGALRM after [`LIMIT`] s.
     pub fn start(&self) -> io::Result<Child> {
         self.note[0].store(0, Relaxed);
         let argv = [self.argument.as_ptr(), ptr::null()];
@@ -81,7 +74,6 @@ impl Program {
         1
     }
 
-    /// The call that failed in a start that has ended, and its error.
     pub fn refused(&self) -> Option<(&'static str, io::Error)> {
         let error = io::Error::from_raw_os_error(self.note[1].load(Relaxed) as i32);
         match self.note[0].load(Relaxed) {

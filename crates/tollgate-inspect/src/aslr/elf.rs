@@ -9,6 +9,7 @@ use object::{BigEndian, LittleEndian as LE, pod};
 
 use crate::kcore::entries;
 
+/// Properties of an ELF file that decide where the kernel loads it, and how it is protected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Elf {
     /// Kind of the file.
@@ -25,8 +26,7 @@ pub struct Elf {
     pub relro: bool,
     /// Whether it asks for an executable stack (`PT_GNU_STACK`). If it does not say, the architecture decides.
     pub executable_stack: Option<bool>,
-    /// Largest alignment of its loadable segments, in bytes. Linux honours it since 5.10; what exceeds a page reduces the
-    /// entropy.
+    /// Largest alignment of its loadable segments in bytes. Since Linux 5.10, what exceeds a page reduces the entropy.
     pub alignment: u64,
 }
 
@@ -89,7 +89,6 @@ const LONGEST_NAME: u64 = 4096;
 const LONGEST_DYNAMIC: u64 = 1 << 16;
 
 pub(crate) trait Bytes {
-    /// Reads `length` bytes, or fewer at the end.
     fn at(&self, offset: u64, length: u64) -> Result<Vec<u8>, NotElf>;
 }
 
@@ -155,7 +154,6 @@ fn header<H: FileHeader>(start: &[u8]) -> Result<&H, NotElf> {
     pod::from_bytes(start).map(|(header, _)| header).map_err(|()| cut())
 }
 
-/// Combines the headers, the segments and the dynamic section.
 fn describe<H: FileHeader<Endian = LE>>(file: &impl Bytes, start: &[u8]) -> Result<Elf, NotElf> {
     let header: &H = header(start)?;
     let file_type = header.e_type(LE);
@@ -198,7 +196,6 @@ fn describe<H: FileHeader<Endian = LE>>(file: &impl Bytes, start: &[u8]) -> Resu
     })
 }
 
-/// Reads the program headers, if the header is plausible.
 fn program_headers<H: FileHeader<Endian = LE>>(file: &impl Bytes, header: &H) -> Result<Vec<u8>, NotElf> {
     let (size, count) = (header.e_phentsize(LE), header.e_phnum(LE));
     let due = size_of::<H::ProgramHeader>();
@@ -224,14 +221,12 @@ fn cut() -> NotElf {
     lies("it ends within its header".to_owned())
 }
 
-/// The first word of a script's first line.
 fn interpreter_of_script(line: &[u8]) -> String {
     let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let text = String::from_utf8_lossy(line);
     text.split_whitespace().next().unwrap_or_default().to_owned()
 }
 
-/// The path in a `PT_INTERP` segment, by its offset and size.
 fn name_at(file: &impl Bytes, (offset, size): (u64, u64)) -> Result<String, NotElf> {
     if !(2..=LONGEST_NAME).contains(&size) {
         return Err(lies(format!("the name of its loader has {size} bytes")));

@@ -1,8 +1,8 @@
 //! The initial stack of a program as the kernel lays it out: argument count, pointers to arguments and environment, and the
 //! auxiliary vector (`create_elf_tables` in fs/binfmt_elf.c; getauxval(3)). Pure.
 
-/// More words than the kernel ever writes: a quarter of the largest stack for arguments, `_STK_LIM` in fs/exec.c, full of
-/// pointers to empty strings.
+/// The kernel writes less: a quarter of the largest stack for arguments, `_STK_LIM` in fs/exec.c, full of pointers to empty
+/// strings.
 pub(super) const MOST_WORDS: usize = 1 << 20;
 
 const AT_NULL: u64 = 0;
@@ -32,7 +32,6 @@ impl Initial {
                 initial.arguments = Some(argument);
             }
         }
-        // The end of the arguments, then the environment with its end.
         if words.next()? != 0 {
             return None;
         }

@@ -3,11 +3,9 @@
 struct Mapping<'a> {
     start: u64,
     end: u64,
-    /// Path of its file, `[heap]`, or nothing.
     name: &'a str,
 }
 
-/// Parses a line in exactly the kernel's form.
 fn parse(line: &str) -> Option<Mapping<'_>> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;
@@ -28,8 +26,7 @@ fn parse(line: &str) -> Option<Mapping<'_>> {
     (is_inode && has_rights && start < end).then_some(Mapping { start, end, name })
 }
 
-/// Finds the start of the C library. If there is none, finds the first shared library that is neither the program, at `entry`,
-/// nor its loader, at `loader`.
+/// Finds the C library, or else the first shared library that is neither the program, at `entry`, nor its loader, at `loader`.
 pub(super) fn library(maps: &str, entry: u64, loader: u64) -> Option<(u64, &str)> {
     let files: Vec<Mapping> =
         maps.lines().filter_map(parse).filter(|mapping| mapping.name.starts_with('/')).collect();

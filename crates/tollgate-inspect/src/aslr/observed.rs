@@ -12,7 +12,6 @@ use super::{LARGE, NoStart, Region, SMALL, Sighting, maps};
 
 /// The code segment of a process that runs 32-bit code: `__USER32_CS` in arch/x86/include/asm/segment.h.
 const CODE_SEGMENT_32: u64 = 0x23;
-/// INT3.
 const BREAKPOINT: u8 = 0xcc;
 /// `SYSCALL`, and `INT 0x80` in 32-bit code, each followed by a breakpoint.
 const CALL: [u8; 3] = [0x0f, 0x05, BREAKPOINT];
@@ -20,10 +19,8 @@ const CALL_32: [u8; 3] = [0xcd, 0x80, BREAKPOINT];
 /// `brk` and `mmap2` in the 32-bit table.
 const BRK_32: u64 = 45;
 const MMAP2_32: u64 = 192;
-/// Limit for reading a process's mappings, in bytes.
 const MOST_MAPS: u64 = 4 << 20;
 
-/// Starts the program once and returns the addresses of its regions.
 pub(super) fn observe(
     program: &Program,
     stop: &dyn Fn() -> bool,
@@ -85,7 +82,6 @@ fn initial(traced: &Traced, stack: u64, is_32_bit: bool) -> Result<Initial, NoSt
     }
 }
 
-/// Returns an empty text without `/proc`.
 fn maps_of(pid: libc::pid_t) -> String {
     let mut bytes = Vec::new();
     let read =
@@ -108,7 +104,6 @@ impl Caller<'_> {
         self.call(number, [0; 6])
     }
 
-    /// Maps `bytes` bytes at an address that the kernel chooses.
     fn map(&mut self, bytes: u64) -> Result<Option<u64>, NoStart> {
         let number = if self.is_32_bit { MMAP2_32 } else { libc::SYS_mmap as u64 };
         let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
@@ -116,7 +111,6 @@ impl Caller<'_> {
         self.call(number, [0, bytes, protection, flags, u64::MAX, 0])
     }
 
-    /// Result of a system call; `None` if it is an error.
     fn call(&mut self, number: u64, arguments: [u64; 6]) -> Result<Option<u64>, NoStart> {
         let mut registers = self.registers;
         let [a, b, c, d, e, f] = arguments;

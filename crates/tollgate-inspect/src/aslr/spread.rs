@@ -128,7 +128,6 @@ fn bits_of(positions: &[u64], first: u64) -> Bits {
     }
 }
 
-/// Estimates the number of positions from the range of a uniform sample.
 fn range_interval(range: f64, samples: f64) -> Interval {
     let estimate = range * (samples + 1.0) / (samples - 1.0) + 1.0;
     // With more positions, a range as small as this one is rarer; the upper end is where it gets too rare. With fewer, one as
@@ -139,8 +138,7 @@ fn range_interval(range: f64, samples: f64) -> Interval {
     Interval { bits, low: low.log2().min(bits), high: high.log2().max(bits) }
 }
 
-/// Finds the largest number of positions, starting from those that the range needs, for which `holds` is true. It must be true
-/// for all below it and for none above.
+/// Finds the largest number of positions, at least those that the range needs, up to which `holds` is true.
 fn crossing(range: f64, holds: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (range + 1.0, (range + 1.0) * 2.0);
     while holds(high) && high < 1e30 {
@@ -169,7 +167,6 @@ fn at_most(r: f64, m: f64, n: f64) -> f64 {
     smaller * ((m - r) * (n * r.recip().ln_1p()).exp_m1() + 1.0)
 }
 
-/// The number of coincidences gives a lower bound for the bits.
 fn between(positions: &[u64], range: u64) -> Bits {
     let samples = positions.len() as f64;
     let pairs = samples * (samples - 1.0) / 2.0;

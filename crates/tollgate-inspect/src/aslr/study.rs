@@ -12,7 +12,6 @@ use super::together::{Together, Track};
 use super::{ElfKind, NoStart, Region, Sighting, observed, plainly};
 use crate::machine::Machine;
 
-/// Paths of a program that does nothing.
 const TRUE: [&str; 2] = ["/bin/true", "/usr/bin/true"];
 /// Bits by which a measurement may differ from the allowed bits and still agree with them.
 const AGREES: f64 = 0.3;
@@ -120,7 +119,6 @@ impl Subject {
     }
 }
 
-/// Searches PATH like a shell.
 fn in_path(name: &Path) -> Result<PathBuf, NoStudy> {
     let text = name.to_string_lossy();
     if text.contains('/') || text.is_empty() {
@@ -225,12 +223,11 @@ fn missing(region: Region, elf: &Elf) -> &'static str {
     }
 }
 
-/// How a measurement differs from the allowed bits.
 fn differs(spread: &Spread, allowed: &Allowed, region: Region) -> Option<String> {
     let most = allowed.bits?;
     let (measured, error) = match spread.bits {
         Bits::Uniform(interval) => (interval.bits, (interval.high - interval.low) / 2.0),
-        // What could have gone unseen is not a difference: with one start, everything.
+        // A deviation that could have gone unseen is not a difference: with one start, any could.
         Bits::Constant { at_most } => (0.0, at_most),
         _ => (spread.bits.figure()?, 0.0),
     };

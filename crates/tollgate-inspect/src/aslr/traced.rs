@@ -13,10 +13,8 @@ use super::NoStart;
 /// it (`PTRACE_O_EXITKILL`).
 pub(super) struct Traced<'a> {
     child: Child,
-    /// Killed children of the traced process. When it is gone, this process must reap them
-    /// ([`Subreaper`](tollgate_os::children::Subreaper)).
+    /// Killed children of the traced process, which this process must reap once that is gone (see `Subreaper`).
     orphans: Vec<libc::pid_t>,
-    /// Whether the caller asked to stop.
     stop: &'a dyn Fn() -> bool,
 }
 
@@ -51,14 +49,12 @@ impl<'a> Traced<'a> {
         self.request(libc::PTRACE_SETREGS, 0, ptr_of(registers)).map(drop)
     }
 
-    /// Writes up to eight bytes of its code.
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), NoStart> {
         let mut word = self.peek(address)?.to_ne_bytes();
         word.iter_mut().zip(bytes).for_each(|(old, new)| *old = *new);
         self.request(libc::PTRACE_POKETEXT, address as usize, usize::from_ne_bytes(word)).map(drop)
     }
 
-    /// Reads up to `length` bytes of its memory.
     pub fn read(&self, address: u64, length: usize) -> Result<Vec<u8>, NoStart> {
         let mut bytes = vec![0u8; length];
         let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: length };
@@ -114,8 +110,7 @@ impl<'a> Traced<'a> {
         }
     }
 
-    /// Ends a process that it made. A thread, which a library may start before the entry point, runs on untraced and ends with
-    /// it.
+    /// Kills a process that it made. A thread, which a library may start before the entry point, runs on untraced.
     fn let_go(&mut self, event: i32) -> Result<(), NoStart> {
         if ![libc::PTRACE_EVENT_FORK, libc::PTRACE_EVENT_VFORK, libc::PTRACE_EVENT_CLONE].contains(&event) {
             return Ok(());
@@ -159,8 +154,7 @@ impl<'a> Traced<'a> {
     }
 
     fn request(&self, request: libc::c_uint, address: usize, data: usize) -> Result<libc::c_long, NoStart> {
-        // SAFETY: each request above passes what it needs: numbers, an address of the other process, or a pointer to memory that
-        // the kernel fills or reads.
+        // SAFETY: each request above passes what it needs: numbers, an address of the other process, or memory for the kernel.
         let answer = unsafe { libc::ptrace(request, self.pid(), address, data) };
         if answer == -1 { Err(self.failed(name(request))) } else { Ok(answer) }
     }

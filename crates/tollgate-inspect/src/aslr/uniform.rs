@@ -20,8 +20,7 @@ fn is_crowded(positions: &[u64]) -> bool {
 }
 
 /// The largest distance between the sample's distribution and the uniform one, times the square root of the sample's size
-/// (Stephens 1970). The lowest and the highest value are left out: the values between them are uniform for any ends of the
-/// spread.
+/// (Stephens 1970). Lowest and highest value are left out: those in between are uniform for any ends of the spread.
 fn distance_from_uniform(positions: &[u64]) -> f64 {
     let inner = positions.get(1..positions.len().saturating_sub(1)).unwrap_or_default();
     let (Some(&range), false) = (positions.last(), inner.is_empty()) else { return 0.0 };
@@ -59,7 +58,6 @@ fn they_meet_rarely(positions: &[u64], at_least: f64) -> bool {
     coincidences(positions) <= expected + UNEVEN * expected.sqrt() + 6.0
 }
 
-/// Pairs of equal values in an ascending list.
 pub(super) fn coincidences(positions: &[u64]) -> f64 {
     positions.chunk_by(|a, b| a == b).map(|same| same.len() as f64 * (same.len() as f64 - 1.0) / 2.0).sum()
 }

@@ -14,17 +14,15 @@ pub(crate) fn may_use_io_uring() -> Result<bool, i32> {
     allowed(status, &[libc::EFAULT, libc::EINVAL])
 }
 
-/// Tests whether `userfaultfd(2)` is allowed for faults of user mode and of the kernel: with a nonexistent flag it fails either
-/// way.
+/// Tests whether `userfaultfd(2)` is allowed for user and kernel faults: with a nonexistent flag it fails either way.
 pub(crate) fn may_use_userfaultfd() -> Result<bool, i32> {
     const NO_SUCH_FLAG: libc::c_ulong = 1 << 30;
     // SAFETY: takes no pointers, and makes nothing with such a flag.
     allowed(unsafe { libc::syscall(libc::SYS_userfaultfd, NO_SUCH_FLAG) }, &[libc::EINVAL])
 }
 
-/// Tests whether `perf_event_open(2)` may count this thread's user mode, and with `kernel` its kernel mode too. With a
-/// nonexistent group it fails either way, after the permission check. Making an event would make the kernel wait 10 ms for all
-/// processors.
+/// Tests whether `perf_event_open(2)` may count user mode, and with `kernel` kernel mode too. A nonexistent group makes it fail
+/// after the permission check; making an event would make the kernel wait 10 ms for all processors.
 pub(crate) fn may_count(kernel: bool) -> Result<bool, i32> {
     const SIZE: usize = 64;
     const TYPE_SOFTWARE: u32 = 1;
@@ -54,11 +52,10 @@ fn allowed(status: libc::c_long, harmless: &[i32]) -> Result<bool, i32> {
     }
 }
 
-/// Asks in a child, which a filter may kill: then the answer is no. The question may only make system calls.
+/// Asks in a child, which a filter may kill: this counts as a no. The question may only make system calls.
 pub(crate) fn in_a_child(ask: impl FnOnce() -> Result<bool, i32>) -> Result<bool, i32> {
     const YES: i32 = 0;
     const NO: i32 = 1;
-    /// Errors come after the answers.
     const ERRORS: i32 = 2;
     let child = process::fork(|| {
         // No core dump is left if the child is killed.

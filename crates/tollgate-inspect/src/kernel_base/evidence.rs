@@ -119,7 +119,6 @@ pub fn kernel_base(machine: &Machine) -> Evidence {
 /// With four levels of page tables, with four before Linux 4.20, and with five: Documentation/arch/x86/x86_64/mm.rst.
 const USUAL_DIRECT_MAPS: [u64; 3] = [0xffff_8880_0000_0000, 0xffff_8800_0000_0000, 0xff11_0000_0000_0000];
 
-/// The kernel's release, if it can be part of a path.
 pub(super) fn release_name(machine: &Machine) -> Option<String> {
     release_text(machine).ok().map(|found| found.value).filter(|name| is_file_name(name))
 }
@@ -128,7 +127,6 @@ fn is_file_name(text: &str) -> bool {
     text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._+-~".contains(&byte))
 }
 
-/// The address of `_text`, or of another symbol that is present.
 fn symbols(machine: &Machine) -> Answer<Symbols> {
     let bytes = machine.start_of(SYMBOLS, START_OF_SYMBOLS)?;
     match start_of_code(&String::from_utf8_lossy(&bytes.value)) {

@@ -9,7 +9,6 @@ use tollgate_model::Unknown;
 use super::symbol::WHOLE;
 use crate::machine::{Answer, Machine, found};
 
-/// The symbols of a release's image, in the lines of a System.map.
 pub(super) fn symbols(machine: &Machine, release: Option<&str>) -> Answer<String> {
     let release = release.ok_or_else(|| Unknown::Absent("the kernel's release is not known".to_owned()))?;
     let paths = [
@@ -65,7 +64,6 @@ fn content(file: &File, section: &SectionHeader64<LE>) -> Option<Vec<u8>> {
     part(file, section.sh_offset.get(LE), section.sh_size.get(LE))
 }
 
-/// A part of a file that is as long as its headers say.
 fn part(file: &File, offset: u64, length: u64) -> Option<Vec<u8>> {
     let end = offset.checked_add(length)?;
     if length > WHOLE || end > file.metadata().ok()?.len() {

@@ -104,7 +104,6 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Address, name and module of each symbol.
 fn lines(list: &str) -> impl Iterator<Item = (u64, &str, Option<&str>)> {
     list.lines().filter_map(|line| {
         let (own, module) = match line.split_once('\t') {
@@ -181,11 +180,9 @@ const RENAMED: [(&str, &str, &str); 19] = [
     ("entry_INT80_compat", "asm_int80_emulation", "6.7"),
 ];
 
-/// Since then, entries of system calls take their arguments from the saved registers, and have other names (commit
-/// d5a00528b58c).
+/// Since then, entries of system calls take arguments from the saved registers and have other names (commit d5a00528b58c).
 const WRAPPED: (&str, &str, &str) = ("sys_", "__x64_sys_", "4.17");
 
-/// Finds this kernel's name for a symbol of another release.
 fn renamed(list: &str, name: &str) -> Option<Renamed> {
     let (older, newer, wrapped_since) = WRAPPED;
     let table = RENAMED.iter().flat_map(|&(older, newer, since)| {

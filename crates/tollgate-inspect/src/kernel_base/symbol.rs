@@ -1,5 +1,4 @@
-//! One symbol's address at run time and at link time. Their difference is how far the kernel was moved, for any symbol. Any list
-//! that was made with the image works, even one of a few lines.
+//! One symbol's address at run time and at link time, which differ by the kernel's move. A list of a few lines is enough.
 
 use std::collections::BTreeMap;
 
@@ -87,9 +86,7 @@ fn the_only_one(machine: &Machine) -> Option<String> {
     maps.next().is_none().then(|| format!("/boot/{name}"))
 }
 
-/// A symbol that `map` and the running kernel both have.
 pub(super) fn symbol(machine: &Machine, map: &Answer<String>) -> Answer<Symbol> {
-    // The reason is that of the list itself.
     let without = || "without the list of symbols that was made with the image".to_owned();
     let map = map.as_ref().map_err(|why| match why {
         Unknown::Absent(_) => Unknown::Absent(without()),
@@ -113,16 +110,11 @@ pub(super) fn symbol(machine: &Machine, map: &Answer<String>) -> Answer<Symbol> 
     Err(why.unwrap_or(NoSymbol::None).in_map(&map.source))
 }
 
-/// Why two lists show nothing.
 #[derive(Debug, PartialEq, Eq)]
 enum NoSymbol {
-    /// They share no symbol.
     None,
-    /// The running kernel's are zeros.
     Hidden,
-    /// Symbols moved by different distances.
     Differ { name: String, other: String },
-    /// A distance by which no kernel is moved.
     Distance { name: String },
 }
 

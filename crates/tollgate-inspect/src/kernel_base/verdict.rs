@@ -77,8 +77,7 @@ pub struct Conclusion {
     pub remarks: Vec<String>,
 }
 
-/// Evaluates the evidence: addresses first, then what the boot stub noted, then the command line, and the build only together
-/// with these.
+/// Evaluates addresses first, then what the boot stub noted, then the command line, and the build only together with these.
 pub fn conclude(evidence: &Evidence) -> Conclusion {
     let (load, align, is_read) = linkage(evidence);
     let link_address = IMAGE + load;
@@ -113,7 +112,6 @@ fn linkage(evidence: &Evidence) -> (u64, u64, bool) {
     (load.unwrap_or(USUAL_LOAD), align, load.is_some())
 }
 
-/// How far it was moved, by the best evidence.
 fn offset(evidence: &Evidence, link_address: u64) -> Option<(u64, &str)> {
     let by_symbols = evidence.symbols.as_ref().ok().and_then(|known| match known.value {
         Symbols::At(address) => Some((address.wrapping_sub(link_address), known.source.as_str())),
@@ -171,7 +169,6 @@ fn answer(evidence: &Evidence, offset: Option<(u64, &str)>, load: u64) -> Answer
     (Verdict::Unknown, Ground::Nothing, "nothing that can be read here shows where it is".to_owned())
 }
 
-/// The signs of a move if the address itself is not visible.
 fn by_traces(evidence: &Evidence, load: u64) -> Option<Answer> {
     if let Ok(map) = &evidence.direct_map
         && !map.value.is_usual

@@ -67,7 +67,7 @@ facts! {
     "process.l1d_flush" Of(process::l1d_flush)
         "Whether the first-level data cache is flushed when this process is switched away from."
         [ContextSwitch] "each switch away flushes the first-level data cache";
-    // The named entries above are absent, not missing, on a kernel that does not know them. This family has the rest, and them
-    // once more.
+    // On a kernel that does not know the named entries above, they are absent, not missing. This family lists all others, and
+    // them.
     "mitigation.*" Family(mitigation::all) "The mitigation of a vulnerability that the kernel lists.";
 }

@@ -1,5 +1,3 @@
-//! A study as text.
-
 use tollgate_output::table::{Look, Table, paragraph};
 
 use super::text;
@@ -51,7 +49,6 @@ fn table(study: &Study, width: usize) -> String {
     table.render(width)
 }
 
-/// The number of bits, and the interval if there is one.
 fn figure(spread: &Spread) -> (String, String) {
     match spread.bits {
         Bits::Constant { .. } if spread.samples == 1 => ("?".into(), String::new()),

@@ -1,5 +1,3 @@
-//! The sentences of a study.
-
 use tollgate_output::figures;
 
 use crate::aslr::allowed::Allowed;
@@ -112,7 +110,6 @@ pub(crate) fn program(study: &Study) -> String {
     format!("{}.", parts.join("; "))
 }
 
-/// The regions that move together, a sentence each.
 pub(crate) fn together(study: &Study) -> Vec<String> {
     let groups = study.together.groups.iter().filter(|group| group.len() > 1);
     let as_one = groups.filter_map(|group| list(group.iter().map(|&member| region(member))));
@@ -146,7 +143,6 @@ fn link_text(study: &Study, link: &Link) -> String {
     )
 }
 
-/// The settings that decide how many bits are random.
 pub(crate) fn settings(study: &Study) -> String {
     let settings = &study.settings;
     if let Some(sandbox) = &settings.sandbox {

@@ -6,9 +6,7 @@ use tollgate_model::Unknown;
 use crate::kernel_base::{Boot, DirectMap, Evidence, Known, Options, Physical, Symbol, Symbols};
 
 pub(crate) struct Piece<'a> {
-    /// Name in JSON.
     pub(crate) field: &'static str,
-    /// Name in the table.
     pub(crate) name: &'static str,
     pub(crate) found: Result<FoundValue<'a>, &'a Unknown>,
 }
@@ -17,7 +15,6 @@ pub(crate) struct FoundValue<'a> {
     pub(crate) value: Value<'a>,
     pub(crate) says: String,
     pub(crate) source: &'a str,
-    /// For the table's remarks.
     pub(crate) more: String,
 }
 
@@ -63,7 +60,6 @@ pub(crate) enum Value<'a> {
     Options(&'a Options),
 }
 
-/// All pieces, the best first.
 pub(crate) fn pieces(evidence: &Evidence, link_address: u64) -> Vec<Piece<'_>> {
     const HIDDEN: &str = "zeros: not visible here";
     let address = |address: u64| Value::Address(Some(hexadecimal(address)));

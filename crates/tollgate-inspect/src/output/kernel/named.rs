@@ -54,7 +54,6 @@ pub fn named_screen(
     text
 }
 
-/// Other names, then the reasons for missing addresses, each once.
 fn remarks(named: &[Named]) -> Vec<String> {
     let mut remarks: Vec<String> = named.iter().filter_map(other_name).collect();
     let reasons = |symbol: &Named| {
@@ -77,7 +76,6 @@ fn remarks(named: &[Named]) -> Vec<String> {
     remarks
 }
 
-/// This kernel's name for it, or similar names in it.
 fn other_name(symbol: &Named) -> Option<String> {
     let Some(renamed) = &symbol.renamed else {
         return (!symbol.similar.is_empty())
@@ -91,7 +89,6 @@ fn other_name(symbol: &Named) -> Option<String> {
     Some(format!("{}: called {} {when} Linux {}{at}", symbol.name, renamed.name, renamed.since))
 }
 
-/// A line that says how far a symbol has moved since another boot.
 fn since(before: &Before, was: &Named, is: &Named) -> String {
     let (name, place) = (&is.name, &before.place);
     match (was.address(), is.address(), before.code) {
@@ -129,7 +126,6 @@ fn address(address: &Address) -> String {
     }
 }
 
-/// The first of several values, and how many there are.
 fn several(values: Result<Vec<String>, &Unknown>) -> String {
     match values {
         Ok(values) => match values.as_slice() {
@@ -191,7 +187,6 @@ struct Other<'a> {
 }
 
 impl<'a> Symbol<'a> {
-    /// Combines a symbol and the same one in another boot.
     pub(super) fn new(symbol: &'a Named, before: Option<&Named>) -> Self {
         let hex = |all: &[u64]| all.iter().copied().map(hexadecimal).collect();
         let place = |it: &'a Address| Place { address: hexadecimal(it.at), module: it.module.as_deref() };
