@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * The published experiment (Walter Zhou, "Simulate Invalid Opcode", Linux 2.6.20) in a kernel of today: two invalid instructions get a
+ * The published experiment (Walter Zhou, "Simulate Invalid Opcode", Linux 2.6.20) in a current kernel: two invalid instructions are given a
  * meaning at #UD (Intel SDM vol. 3, Interrupt 6), in a program and in the kernel itself.
  *
  *   f0 89 c8  lock mov eax, ecx     0f b9 c8  ud1 ecx, eax
  *
- * Either becomes: eax = eax to the power of ecx, modulo 2^32, as tollgate's signal handler emulates it.
+ * Both become: eax = eax to the power of ecx, modulo 2^32, as in tollgate's signal handler.
  *
  * The kernel calls the notifiers of register_die_notifier() for a #UD before it sends SIGILL (do_error_trap(), arch/x86/kernel/traps.c). The
  * notifier is registered while the device is open, and emulates for one process that asked (WATCH), or for the batch of this module that
- * runs in ring 0 (BATCH, ONE). Every other #UD is left to the kernel, which kills as ever.
+ * runs in ring 0 (BATCH, ONE). The kernel handles every other #UD as usual and kills the process.
  */
 #include <linux/fs.h>
 #include <linux/kdebug.h>
@@ -25,15 +25,15 @@
 #include <asm/ptrace.h>
 #include <asm/traps.h>
 
-/* Both instructions have so many bytes. */
+/* Bytes of either instruction. */
 #define LENGTH 3
-/* Iterations of a batch at most: preemption is off meanwhile. */
+/* Limit of iterations in a batch, which runs with preemption off. */
 #define MOST_ITERATIONS 4096
 
 static const u8 LOCK_MOV[LENGTH] = { 0xf0, 0x89, 0xc8 };
 static const u8 UD1[LENGTH] = { 0x0f, 0xb9, 0xc8 };
 
-/* The opcodes' numbers in the orders below. */
+/* Numbers of the opcodes in the ioctls below. */
 enum { IS_LOCK_MOV = 0, IS_UD1 = 1 };
 
 /* One instruction in ring 0. */
@@ -42,7 +42,7 @@ struct one {
 	u32 base;
 	u32 exponent;
 	u32 result;
-	/* How often it was emulated: 0 where the processor executes it. */
+	/* How often it was emulated: 0 if the processor executes it. */
 	u64 emulated;
 };
 
@@ -57,25 +57,25 @@ struct batch {
 	u64 work;
 	u64 empty_after;
 	u64 emulated;
-	/* Where the timed loop's function begins: it is found by that in a log of executed instructions. */
+	/* Address of the timed loop's function, which identifies it in a log of executed instructions. */
 	u64 entry;
 };
 
-/* From now on the calling process's instructions are emulated. */
+/* Begins to emulate instructions of the calling process. */
 #define WATCH _IO('t', 1)
-/* Not any more; how many were. */
+/* Ends that; returns how many were emulated. */
 #define UNWATCH _IOR('t', 2, u64)
 #define ONE _IOWR('t', 3, struct one)
 #define BATCH _IOWR('t', 4, struct batch)
 
-/* Held by every order: there is one batch, and one watched process. */
+/* Held by every ioctl: there is one batch, and one watched process. */
 static DEFINE_MUTEX(orders);
-/* The memory of the process that is watched, and the file that asked. */
+/* Memory of the watched process, and the file that asked for it. */
 static struct mm_struct *watched;
 static struct file *watcher;
 /* The task whose batch runs in ring 0. */
 static struct task_struct *batching;
-/* How many instructions were emulated for either. */
+/* Number of instructions emulated for each. */
 static u64 emulated_for_watched;
 static u64 emulated_for_batch;
 
@@ -91,7 +91,7 @@ static u32 power(u32 base, u32 exponent)
 	return result;
 }
 
-/* Interrupts are off, as the gate of #UD leaves them. */
+/* Runs with interrupts off, like the gate of #UD. */
 static int at_invalid_opcode(struct notifier_block *block, unsigned long event, void *data)
 {
 	struct die_args *args = data;
@@ -125,8 +125,8 @@ static int at_invalid_opcode(struct notifier_block *block, unsigned long event, 
 static struct notifier_block notifier = { .notifier_call = at_invalid_opcode };
 
 /*
- * The loops of tollgate's own programs: r12 counts, and each instruction has its operands reloaded. The readings of the counter are within
- * the same text, so that the empty loop has every instruction of the others but their body. Returns ticks.
+ * The loops of tollgate's own programs: r12 counts, and operands are reloaded before each instruction. The counter is read in the same
+ * asm statement, so that the empty loop has all instructions of the others except for their body. Returns ticks.
  */
 #define LOOP(body, iterations, result)                                                      \
 	({                                                                                  \
@@ -136,7 +136,7 @@ static struct notifier_block notifier = { .notifier_call = at_invalid_opcode };
 			     "lfence\nrdtsc\nlfence\n"                                      \
 			     "shl $32, %%rdx\nor %%rax, %%rdx\nmov %%rdx, %%r13\n"          \
 			     "xor %%eax, %%eax\n"                                           \
-			     /* Padding that is executed would differ between the loops. */ \
+			     /* Executed padding would differ between the loops. */         \
 			     "jmp 1f\n"                                                     \
 			     ".p2align 6\n"                                                 \
 			     "1:\n" body "dec %%r12\n"                                      \
