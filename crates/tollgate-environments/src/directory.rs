@@ -26,9 +26,10 @@ pub fn for_files(under: &Path) -> Result<PrivateDirectory, EnvironmentError> {
 
 /// Even root does not write in another user's directory: its owner could redirect the files anywhere.
 fn strangers(directory: &Path, owner: u32) -> EnvironmentError {
-    let or_be_its_owner = match rustix::process::geteuid().is_root() {
-        true => format!(", or run tollgate as its owner (sudo -u {} tollgate ...)", users::of_sudo(owner)),
-        false => String::new(),
+    let or_be_its_owner = if rustix::process::geteuid().is_root() {
+        format!(", or run tollgate as its owner (sudo -u {} tollgate ...)", users::of_sudo(owner))
+    } else {
+        String::new()
     };
     EnvironmentError::Unsafe(format!(
         "{} belongs to {}, who could exchange what is used there; name a directory of your own with --dir{or_be_its_owner}",

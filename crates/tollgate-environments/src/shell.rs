@@ -9,8 +9,9 @@ pub(crate) const SHELL: [&str; 3] = ["/bin/sh", "-c", "echo"];
 
 /// Refuses an environment that has this machine's programs if this machine has no shell.
 pub(crate) fn expect_here() -> Result<(), EnvironmentError> {
-    match Path::new(SHELL[0]).exists() {
-        true => Ok(()),
-        false => Err(unusable!("this machine has no {}, and the environment has its programs", SHELL[0])),
+    if Path::new(SHELL[0]).exists() {
+        Ok(())
+    } else {
+        Err(unusable!("this machine has no {}, and the environment has its programs", SHELL[0]))
     }
 }

@@ -206,10 +206,8 @@ impl Ready for Guest {
     fn start(&mut self, begin: Begin<'_>) -> Result<(Started, Vec<Mark>), EnvironmentError> {
         // Each start has its own disk.
         self.devices.renew(begin.stop)?;
-        let (Launch { command, files }, marks) = match begin.is_measured {
-            true => self.launch_timed()?,
-            false => (self.launch()?, Vec::new()),
-        };
+        let (Launch { command, files }, marks) =
+            if begin.is_measured { self.launch_timed()? } else { (self.launch()?, Vec::new()) };
         let start = Start { command: &command, variables: &[], is_bound: true, files: &files };
         let mut started = started::start(&start, begin.cleanup, begin.begin)?;
         started.said.also("QEMU", self.last_words());

@@ -86,9 +86,10 @@ impl Log {
     /// Ends the log and returns the addresses. Fails if the monitor refuses or there are too many.
     pub fn end(&mut self, qmp: &mut Qmp) -> Result<Vec<u64>, EnvironmentError> {
         let executed = self.end_it(qmp)?;
-        match executed.is_cut {
-            true => Err(unusable!("vm: more than {MOST} instructions were executed while they were logged")),
-            false => Ok(executed.addresses),
+        if executed.is_cut {
+            Err(unusable!("vm: more than {MOST} instructions were executed while they were logged"))
+        } else {
+            Ok(executed.addresses)
         }
     }
 

@@ -254,9 +254,10 @@ impl Machine {
         };
         // The kernel's setup code prints a word to an early console if `debug` is set (arch/x86/boot/main.c), and a later
         // `quiet` silences the kernel again.
-        let timed = match self.is_timed {
-            true => format!("earlyprintk=serial,ttyS0,115200 debug {MARKS}=1 "),
-            false => String::new(),
+        let timed = if self.is_timed {
+            format!("earlyprintk=serial,ttyS0,115200 debug {MARKS}=1 ")
+        } else {
+            String::new()
         };
         let rate = self.tsc_khz.map(|khz| format!(" tsc_early_khz={khz}")).unwrap_or_default();
         let append = self.append.as_ref().map(|append| format!(" {append}")).unwrap_or_default();

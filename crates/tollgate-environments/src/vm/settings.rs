@@ -80,11 +80,10 @@ impl Default for Vmm {
 impl Vm {
     /// Checks that its keys can be combined.
     pub fn checked(self) -> Result<Self, String> {
-        match self.exact && self.accel == Some(Accel::Kvm) {
-            true => {
-                Err("exact counts instructions, which accel=kvm cannot: leave one of them out".to_owned())
-            }
-            false => Ok(self),
+        if self.exact && self.accel == Some(Accel::Kvm) {
+            Err("exact counts instructions, which accel=kvm cannot: leave one of them out".to_owned())
+        } else {
+            Ok(self)
         }
     }
 
