@@ -122,9 +122,10 @@ fn most_of_a_constant(samples: usize) -> f64 {
 fn bits_of(positions: &[u64], first: u64) -> Bits {
     let range = positions.last().copied().unwrap_or_default();
     let interval = range_interval(range as f64, positions.len() as f64);
-    match uniform::is_uniform(positions, first, interval.low.exp2()) {
-        true => Bits::Uniform(interval),
-        false => between(positions, range),
+    if uniform::is_uniform(positions, first, interval.low.exp2()) {
+        Bits::Uniform(interval)
+    } else {
+        between(positions, range)
     }
 }
 

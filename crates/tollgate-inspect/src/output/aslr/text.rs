@@ -151,9 +151,10 @@ pub(crate) fn settings(study: &Study) -> String {
     let number = |value: Option<i64>| {
         value.map_or_else(|| "(not readable here)".to_owned(), |value| value.to_string())
     };
-    let (bits, value) = match study.subject.elf.is_32_bit {
-        true => ("vm.mmap_rnd_compat_bits", settings.mmap_rnd_compat_bits),
-        false => ("vm.mmap_rnd_bits", settings.mmap_rnd_bits),
+    let (bits, value) = if study.subject.elf.is_32_bit {
+        ("vm.mmap_rnd_compat_bits", settings.mmap_rnd_compat_bits)
+    } else {
+        ("vm.mmap_rnd_bits", settings.mmap_rnd_bits)
     };
     let mut text = format!(
         "allowed by kernel.randomize_va_space {}, {bits} {}, personality {}",

@@ -69,9 +69,8 @@ fn remarks(named: &[Named]) -> Vec<String> {
             None => all.push((why, vec![&symbol.name])),
         }
     }
-    remarks.extend(all.into_iter().map(|(why, names)| match names.len() == named.len() {
-        true => why,
-        false => format!("{}: {why}", names.join(", ")),
+    remarks.extend(all.into_iter().map(|(why, names)| {
+        if names.len() == named.len() { why } else { format!("{}: {why}", names.join(", ")) }
     }));
     remarks
 }
