@@ -8,9 +8,9 @@ use crate::leaves::{Bit, Register};
 use crate::machine::{self, Answer, Machine};
 use crate::processor as processors;
 
-/// Makes the reader of a fact: `Of` takes a function and its arguments after the machine, `Under` one whose first argument is a
-/// directory. Others read a file's content (`Line`, `Number`, `Flag` for 0 or 1, `Choice` for the one in brackets), a
-/// `Parameter` of the kernel's command line, the mitigation of a `Vulnerability`, or a `Limit` of this process by its words in
+/// Makes the reader of a fact: `Of` takes a function and its arguments after the machine, `Under` one with a directory before these
+/// arguments. Others read a file's content (`Line`, `Number`, `Flag` for 0 or 1, `Choice` for the one in brackets), a `Parameter`
+/// of the kernel's command line, the mitigation of a `Vulnerability`, or a `Limit` of this process by its words in
 /// /proc/self/limits and its name and number for getrlimit(2). The rest are variants of [`Reader`].
 macro_rules! reader {
     (Of $answer:path $(, $argument:expr)*) => {

@@ -10,7 +10,7 @@ use crate::error::{EnvironmentError, plainly, unusable};
 use crate::prepared::Prepared;
 use crate::seccomp::Filter;
 
-/// Descriptor from which bubblewrap reads the filter. POSIX shells support only one digit in a redirection.
+/// Descriptor from which bubblewrap reads the filter. A redirection in a shell is only certain to accept one digit.
 const FILTER: &str = "9";
 
 pub(super) fn prepare(bwrap: &Path, order: &Order<'_>) -> Result<Prepared, EnvironmentError> {

@@ -63,8 +63,8 @@ fn held(file: &File) -> String {
     }
 }
 
-/// Finds the process with a flock(2) lock on this file in /proc/locks (proc(5)), whose lines look like `1: FLOCK  ADVISORY  WRITE
-/// 708 00:15:69100 0 EOF`.
+/// Finds the process with a flock(2) lock on this file in /proc/locks (proc(5)):
+/// `1: FLOCK  ADVISORY  WRITE 708 00:15:69100 0 EOF`.
 fn holder(locks: &str, device: u64, inode: u64) -> Option<i32> {
     let file = format!("{:02x}:{:02x}:{inode}", major(device), minor(device));
     locks.lines().find_map(|line| {

@@ -33,7 +33,7 @@ fn the_default_refuses_what_docker_lists_and_nothing_else() {
     assert_eq!(short_only, ["stime", "umount", "vm86", "vm86old"]);
     assert_eq!(numbers.len(), 49);
     let filter = Filter::read(&Seccomp::Default).unwrap().unwrap();
-    // If allowed, they would fail otherwise: no such policy, no such id, a bad address.
+    // If allowed, they would fail with another error: no such policy, no such id, a bad address.
     for (name, expected) in [
         ("get_mempolicy", libc::EPERM),
         ("unshare", libc::EPERM),

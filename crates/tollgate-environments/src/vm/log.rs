@@ -293,9 +293,9 @@ enum Entry {
 }
 
 impl Entry {
-    /// Parses an exception: `    7: v=0e e=0006 i=0 cpl=3 IP=0033:address pc=address SP=…`; a block: `Trace 0: 0x7f3a…
-    /// [cs_base/address/flags/cflags] symbol`; or one that was left: `Stopped execution of TB chain before 0x7f3a… [address]
-    /// symbol`, `cpu_io_recompile: rewound execution of TB to address`.
+    /// Parses an exception, `    7: v=0e e=0006 i=0 cpl=3 IP=0033:address pc=address SP=…`; a block,
+    /// `Trace 0: 0x7f3a… [cs_base/address/flags/cflags] symbol`; or a block that was left,
+    /// `Stopped execution of TB chain before 0x7f3a… [address] symbol` or `cpu_io_recompile: rewound execution of TB to address`.
     fn parse(line: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(line).ok()?;
         let bracket = || line.split_once('[')?.1.split_once(']').map(|(inside, _)| inside);

@@ -136,7 +136,7 @@ fn stack_pages(elf: &Elf) -> f64 {
     if elf.is_32_bit { 11.0 } else { 22.0 }
 }
 
-/// Up to 8192 more random bytes, in steps of 16.
+/// The stack starts up to 8192 random bytes lower, in steps of 16.
 fn stack_bits(elf: &Elf) -> f64 {
     const STEP: f64 = 4.0;
     sum(stack_pages(elf) + f64::from(PAGE) - STEP, 13.0 - STEP)
