@@ -1,25 +1,23 @@
-//! The processors that a thread may run on, however many there are.
+//! The processors that a thread may run on, without a fixed limit.
 //!
-//! `cpu_set_t` of the C library holds 1,024 processors, and the kernel refuses a mask that is smaller than its own with
+//! The C library's `cpu_set_t` holds 1,024 processors, and the kernel refuses a mask that is smaller than its own with
 //! EINVAL (sched_getaffinity(2)). So the masks here grow.
 
 use std::{io, marker::PhantomData};
 
-/// Bits of one word of a mask.
 const BITS: usize = u64::BITS as usize;
-/// More processors than any kernel is built for (`CONFIG_NR_CPUS` is at most 8,192 on x86-64).
+/// An upper limit that no kernel reaches (`CONFIG_NR_CPUS` is at most 8,192 on x86-64).
 pub const MOST: usize = 1 << 16;
 
-/// The processors that a thread may run on, ascending; 0 is the calling thread.
+/// Returns the processors that a thread may run on, ascending; 0 is the calling thread.
 ///
-/// # Errors
-/// Those of sched_getaffinity(2).
+/// # Errors Those of sched_getaffinity(2).
 pub fn allowed(thread: libc::pid_t) -> io::Result<Vec<usize>> {
     let mut mask = vec![0_u64; 1024 / BITS];
     loop {
         let bytes = size_of_val(mask.as_slice());
-        // SAFETY: the mask is valid for writing its own size. The kernel's call returns how much it wrote; the C
-        // library's does not.
+        // SAFETY: the mask is valid for writing its own size. The raw call returns how much it wrote; the C library's
+        // wrapper does not.
         let written = unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, bytes, mask.as_mut_ptr()) };
         match usize::try_from(written) {
             Ok(written) => {
@@ -40,8 +38,7 @@ pub fn allowed(thread: libc::pid_t) -> io::Result<Vec<usize>> {
 
 /// Lets a thread run on these processors only; 0 is the calling thread.
 ///
-/// # Errors
-/// Those of sched_setaffinity(2), such as EINVAL where none of them exists or may be used.
+/// # Errors Those of sched_setaffinity(2), such as EINVAL if none of them exists or may be used.
 pub fn pin(thread: libc::pid_t, cpus: &[usize]) -> io::Result<()> {
     let words = cpus.iter().max().map_or(1, |last| last / BITS + 1);
     if words > MOST / BITS {
@@ -59,13 +56,13 @@ pub fn pin(thread: libc::pid_t, cpus: &[usize]) -> io::Result<()> {
     }
 }
 
-/// The calling thread's processors while this lives; dropped, it may run where it could before.
+/// Restricts the calling thread to some processors until this is dropped; then it may run where it could before.
 #[derive(Debug)]
 #[must_use = "the thread may run where it could before when this is dropped"]
 pub struct Pinned {
-    /// Empty where they were these already.
+    /// Empty if the thread already had these processors.
     before: Vec<usize>,
-    /// A thread's affinity is its own.
+    /// Makes this `!Send`: affinity belongs to a thread.
     of_thread: PhantomData<*const ()>,
 }
 
@@ -110,7 +107,7 @@ mod tests {
     #[test]
     fn numbers_beyond_those_of_the_c_library_reach_the_kernel() {
         let before = allowed(0).expect("a mask");
-        // The kernel leaves out processors that it does not have.
+        // The kernel ignores processors that it does not have.
         let mut with_more = before.clone();
         with_more.extend([1024, 5000, MOST - 1]);
         pin(0, &with_more).expect("some of them are there");

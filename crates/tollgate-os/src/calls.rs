@@ -1,20 +1,19 @@
-//! The kernel's tables of system calls.
+//! The kernel's tables of system calls, from Linux 6.18 (`arch/x86/entry/syscalls/syscall_64.tbl` and `syscall_32.tbl`).
 //!
-//! They are those of Linux 6.18 (`arch/x86/entry/syscalls/syscall_64.tbl` and `syscall_32.tbl`), kept as text and searched from
-//! the front: a name is looked up when a table is shown, never while a command runs.
+//! They are kept as text and searched linearly: names are looked up when a table is shown, never while a command runs.
 
-/// By number, from 0: a number in the text is that of the next name. Numbers from 512 to 547 are those of x32 alone.
+/// Names in the order of their numbers, from 0; a number in the text is that of the next name. Only x32 has 512 to 547.
 const X86_64: &str = include_str!("calls/x86_64.txt");
-/// The calls of `int $0x80` and of 32-bit programs.
+/// Calls of `int $0x80` and of 32-bit programs.
 const I386: &str = include_str!("calls/i386.txt");
 
 /// Set in the number of a call by a program of the x32 ABI (`__X32_SYSCALL_BIT` of asm/unistd.h).
 pub const X32: u32 = 0x4000_0000;
-/// Numbers of the table of x86-64 that x32 programs alone may use.
+/// Numbers of the x86-64 table that only x32 programs may use.
 const X32_ALONE: std::ops::RangeInclusive<u32> = 512..=547;
 
-/// The name that is shown of a call: `openat`; of the 32-bit table `openat (32-bit)`, of the x32 ABI `openat (x32)`; of a number
-/// that no table has `call 999`.
+/// Returns the name to show for a call: `openat`, or `openat (32-bit)` from the 32-bit table, or `openat (x32)` for the x32
+/// ABI. A number that no table has reads `call 999`.
 pub fn name(number: i64, is_32_bit: bool) -> String {
     let known =
         u32::try_from(number).ok().and_then(|number| base_name(number, is_32_bit).map(|name| (name, number)));
@@ -27,7 +26,7 @@ pub fn name(number: i64, is_32_bit: bool) -> String {
     }
 }
 
-/// The name in the kernel's table, which says nothing of the ABI.
+/// Returns the name in the kernel's table, without the ABI.
 pub fn base_name(number: u32, is_32_bit: bool) -> Option<&'static str> {
     let (table, wanted) = match (is_32_bit, number & X32 != 0) {
         (true, _) => (I386, number),
@@ -38,18 +37,18 @@ pub fn base_name(number: u32, is_32_bit: bool) -> Option<&'static str> {
     entries(table).find(|(number, _)| *number == wanted).map(|(_, name)| name)
 }
 
-/// The numbers that a call has.
+/// The numbers of a call, one for each ABI that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbers {
-    /// Of 64-bit programs.
+    /// Number for 64-bit programs.
     pub x86_64: Option<u32>,
-    /// Of 32-bit programs, and of `int $0x80`.
+    /// Number for 32-bit programs and `int $0x80`.
     pub i386: Option<u32>,
-    /// Of the x32 ABI, with [`X32`].
+    /// Number for the x32 ABI, including [`X32`].
     pub x32: Option<u32>,
 }
 
-/// The numbers of a call. None where no table has it.
+/// Returns the numbers of a call; `None` if no table has it.
 pub fn number(name: &str) -> Option<Numbers> {
     let find = |table, x32_alone: bool| {
         entries(table).find(|(number, entry)| *entry == name && X32_ALONE.contains(number) == x32_alone)
@@ -60,12 +59,12 @@ pub fn number(name: &str) -> Option<Numbers> {
     (x86_64.is_some() || i386.is_some()).then_some(Numbers { x86_64, i386, x32 })
 }
 
-/// The names of all calls.
+/// Returns the names of all calls.
 pub fn names() -> impl Iterator<Item = &'static str> {
     entries(X86_64).chain(entries(I386)).map(|(_, name)| name)
 }
 
-/// The call whose name is nearest to one that no table has, for a mistyped one. None where none is near.
+/// Returns the call that a mistyped name most resembles; `None` if no name is close.
 pub fn near(name: &str) -> Option<&'static str> {
     if name.len() > 40 {
         return None;
@@ -74,7 +73,6 @@ pub fn near(name: &str) -> Option<&'static str> {
     (nearest.0 <= name.len().div_ceil(3)).then_some(nearest.1)
 }
 
-/// A table's numbers and names.
 fn entries(table: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
     let mut next = 0;
     table.split_ascii_whitespace().filter_map(move |word| {
@@ -87,7 +85,8 @@ fn entries(table: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
     })
 }
 
-/// Whether a call blocks for an event, a child, a time or another thread: its duration says nothing of the kernel.
+/// Returns whether a call waits for an event, a child, a time or another thread, so that its duration says nothing about
+/// the kernel.
 pub fn is_blocking(name: &str) -> bool {
     const WAITING: &str = "_newselect accept accept4 clock_nanosleep epoll_pwait epoll_pwait2 epoll_wait epoll_wait_old futex futex_wait \
         futex_waitv io_getevents io_pgetevents io_uring_enter mq_timedreceive msgrcv nanosleep pause poll ppoll pselect6 \

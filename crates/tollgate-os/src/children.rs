@@ -1,7 +1,7 @@
-//! The children of this process, and which of them were there before it began.
+//! The children of this process, and which of them it had before it began.
 //!
 //! execve(2) keeps the children of a process. `bash -c 'sleep 300 & exec tollgate …'` and the entry points of containers
-//! hand over children that way. Such a child is neither to be waited for nor to be ended.
+//! hand over children that way. This program must neither wait for such a child nor kill it.
 
 use std::{fs, io};
 
@@ -9,47 +9,46 @@ use rustix::process::{child_subreaper, getpid, set_child_subreaper};
 
 use crate::process::peek;
 
-/// Whatever a child may have to report, without waiting.
+/// Every kind of event that a child can report, without waiting.
 const ANY_EVENT: libc::c_int = libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED | libc::WNOHANG;
 /// One past the highest process number of the kernel (`PID_MAX_LIMIT` of include/linux/threads.h).
 const MOST: libc::pid_t = 4 << 20;
 
 /// The children that this process had at one moment.
 ///
-/// A number in it stays the child's own: the kernel gives it to no other process until the child was waited for.
+/// The numbers stay valid: the kernel does not reuse the number of a child until it has been waited for.
 #[derive(Debug, Clone, Default)]
 pub struct Inherited {
     pids: Vec<libc::pid_t>,
 }
 
 impl Inherited {
-    /// Notes the children of this moment.
+    /// Records the children that this process has now.
     pub fn now() -> Self {
         Self { pids: list() }
     }
 
-    /// Whether there was none.
+    /// Returns whether there were no children.
     pub fn is_empty(&self) -> bool {
         self.pids.is_empty()
     }
 
-    /// Whether a process was one of them.
+    /// Returns whether a process was one of them.
     pub fn contains(&self, pid: libc::pid_t) -> bool {
         self.pids.contains(&pid)
     }
 
-    /// The children of this process that came later.
+    /// Returns the children that this process has gained since.
     pub fn later(&self) -> Vec<libc::pid_t> {
         let mut later = list();
         later.retain(|pid| !self.contains(*pid));
         later
     }
 
-    /// The children that came later, and all that they started, as far as they run still. Where this process is a [`Subreaper`], those
-    /// whose parents have ended are among them.
+    /// Returns the children gained since, and their descendants, as far as they still run. In a [`Subreaper`] these include
+    /// processes whose parents have ended.
     ///
-    /// # Errors
-    /// /proc belongs to another PID namespace, or cannot be read.
+    /// # Errors /proc belongs to another PID namespace, or cannot be read.
     pub fn descendants(&self) -> io::Result<Vec<libc::pid_t>> {
         if !proc_is_ours() {
             return Err(io::Error::other("/proc belongs to another PID namespace"));
@@ -70,30 +69,31 @@ impl Inherited {
     }
 }
 
-/// Each process of /proc that is no zombie, with its parent (proc_pid_stat(5)).
+/// Returns each process of /proc that is not a zombie, with its parent (proc_pid_stat(5)).
 fn living() -> io::Result<Vec<(libc::pid_t, libc::pid_t)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
         let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
-        // It may have ended by now.
+        // The process may have ended by now.
         let Ok(stat) = fs::read(format!("/proc/{pid}/stat")) else { continue };
         found.extend(parent_of(&String::from_utf8_lossy(&stat)).map(|parent| (pid, parent)));
     }
     Ok(found)
 }
 
-/// The parent in a line of /proc/PID/stat; None of a zombie. The name, which is the second field, may have spaces and parentheses.
+/// Returns the parent in a line of /proc/PID/stat; `None` for a zombie. The second field, the name, may contain spaces and
+/// parentheses.
 fn parent_of(stat: &str) -> Option<libc::pid_t> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     let is_alive = !matches!(fields.next()?, "Z" | "X" | "x");
     fields.next()?.parse().ok().filter(|_| is_alive)
 }
 
-/// The children of this process, those that have ended and were not waited for included.
+/// Returns the children of this process, including those that have ended and were not waited for.
 ///
-/// Where /proc belongs to another PID namespace, its numbers name other processes: each number is tried by waitid(2)
-/// instead, which takes about half a second where there may be four million of them.
+/// If /proc belongs to another PID namespace, its numbers name other processes. Then each number is tried with waitid(2),
+/// which takes about half a second if up to four million are possible.
 pub fn list() -> Vec<libc::pid_t> {
     if !any() {
         return Vec::new();
@@ -101,10 +101,10 @@ pub fn list() -> Vec<libc::pid_t> {
     listed_by_proc().unwrap_or_else(|| (1..=highest()).filter(|pid| is_child(*pid)).collect())
 }
 
-/// Whether /proc has the numbers of this process's own PID namespace.
+/// Returns whether the numbers in /proc are those of this process's own PID namespace.
 ///
-/// The line `NSpid` of /proc/self/status (Linux 4.1) has one number for each namespace from that of /proc down to the
-/// process's own. A kernel without it is asked where /proc/self leads.
+/// The `NSpid` line of /proc/self/status (Linux 4.1) has one number for each namespace, from that of /proc down to the
+/// process's own. On a kernel without it, the target of /proc/self decides.
 pub fn proc_is_ours() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let own = std::process::id().to_string();
@@ -114,7 +114,7 @@ pub fn proc_is_ours() -> bool {
     }
 }
 
-/// Looks whether there is any child, and changes nothing.
+/// Returns whether this process has any child, without reaping one.
 fn any() -> bool {
     peek(None, ANY_EVENT).map_or_else(|error| error.raw_os_error() != Some(libc::ECHILD), |_| true)
 }
@@ -123,14 +123,15 @@ fn is_child(pid: libc::pid_t) -> bool {
     peek(Some(pid), ANY_EVENT).is_ok()
 }
 
-/// The lists of proc_pid_task_children(5), one for each thread. None where they are not there, or name others.
+/// Reads the lists of proc_pid_task_children(5), one per thread. `None` if they are missing, or if they name other
+/// processes.
 fn listed_by_proc() -> Option<Vec<libc::pid_t>> {
     if !proc_is_ours() {
         return None;
     }
     let mut pids = Vec::new();
     for thread in fs::read_dir("/proc/self/task").ok()? {
-        // A kernel without CONFIG_PROC_CHILDREN has no such file.
+        // A kernel without CONFIG_PROC_CHILDREN does not have this file.
         let text = fs::read_to_string(thread.ok()?.path().join("children")).ok()?;
         pids.extend(text.split_whitespace().filter_map(|pid| pid.parse::<libc::pid_t>().ok()));
     }
@@ -142,17 +143,17 @@ fn highest() -> libc::pid_t {
     limit.and_then(|text| text.trim().parse().ok()).filter(|most| (1..=MOST).contains(most)).unwrap_or(MOST)
 }
 
-/// While it lives, this process is a child subreaper (prctl(2)): processes that its children leave become its own, and it waits for them
-/// sooner than init might. Without kernel support nothing changes.
+/// Makes this process a child subreaper (prctl(2)) until it is dropped: orphaned descendants become its children, and it
+/// reaps them sooner than init might. Without kernel support this changes nothing.
 #[derive(Debug)]
 pub struct Subreaper {
     was_before: bool,
 }
 
 impl Subreaper {
-    /// From now on.
+    /// Starts being a subreaper.
     pub fn begin() -> Self {
-        // A kernel that does not answer is one that the setting changes nothing in.
+        // On a kernel that does not answer, the setting has no effect either.
         let was_before = child_subreaper().is_ok_and(|was| was.is_some());
         let _ = set_child_subreaper(Some(getpid()));
         Self { was_before }
@@ -185,7 +186,7 @@ pub(crate) mod tests {
         assert!(!list().contains(&pid) && !is_child(pid));
     }
 
-    /// This setting belongs to the process.
+    /// The subreaper setting belongs to the whole process, so these tests exclude each other.
     pub(crate) static ALONE: Mutex<()> = Mutex::new(());
 
     #[test]

@@ -1,33 +1,30 @@
-//! The table of descriptors of a thread.
+//! The descriptor table of a thread.
 
 use std::io;
 
-/// Gives this thread a copy of the table of descriptors that it shares: what was opened is open in both.
+/// Gives this thread its own copy of the descriptor table that it shares. Descriptors that were open stay open in both.
 ///
-/// Threads that share a table pay for it: while one thread alone has a table, the kernel finds a file in it without taking a reference
-/// (fs/file.c, `__fget_light`).
+/// Sharing a table has a cost: while only one thread uses a table, the kernel looks up a file in it without taking a
+/// reference (fs/file.c, `__fget_light`).
 ///
-/// # Errors
-/// unshare(2) is refused: the table is still shared.
+/// # Errors unshare(2) is refused: the table is still shared.
 pub fn copied_table() -> io::Result<()> {
-    // SAFETY: each descriptor stays what it was.
+    // SAFETY: each descriptor keeps its meaning.
     match unsafe { libc::unshare(libc::CLONE_FILES) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// The same with a table that is empty but for the first three.
+/// Gives this thread a table of its own that has only the first three descriptors.
 ///
-/// # Errors
-/// close_range(2) is refused, or older than Linux 5.9: the table is still shared.
+/// # Errors close_range(2) is refused, or the kernel is older than Linux 5.9: the table is still shared.
 ///
-/// # Safety
-/// This thread uses no other descriptor that was opened before.
+/// # Safety This thread uses no other descriptor that was opened before.
 pub unsafe fn own_table() -> io::Result<()> {
     /// include/uapi/linux/close_range.h
     const CLOSE_RANGE_UNSHARE: libc::c_uint = 1 << 1;
-    // SAFETY: what is closed are this thread's copies, which it does not use.
+    // SAFETY: only this thread's copies are closed, and it does not use them.
     match unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, CLOSE_RANGE_UNSHARE) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -47,9 +44,9 @@ mod tests {
         let number = file.as_raw_fd();
         let of_thread = move || {
             let outcome = copied_table();
-            // SAFETY: it reads a flag.
+            // SAFETY: fcntl(2) only reads a flag.
             let is_open = unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0;
-            // What this thread closes stays open in the others.
+            // Closing the descriptor in this thread leaves it open in the others.
             outcome.map(|()| {
                 // SAFETY: the descriptor is this thread's copy.
                 (is_open, unsafe { libc::close(number) })
@@ -69,7 +66,7 @@ mod tests {
         let of_thread = move || {
             let is_open = || Path::new(&format!("/proc/thread-self/fd/{number}")).exists();
             let before = is_open();
-            // SAFETY: it opens what it uses.
+            // SAFETY: the thread opens the descriptors that it uses afterwards.
             let outcome = unsafe { own_table() };
             (before, outcome.map(|()| is_open()))
         };

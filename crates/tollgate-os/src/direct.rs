@@ -6,32 +6,31 @@ use std::{fmt, io};
 
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 
-/// The declaration of statx(2) with `STATX_DIOALIGN`, since Linux 6.1.
+/// The answer of statx(2) to `STATX_DIOALIGN`, since Linux 6.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Declared {
-    /// Bytes.
+    /// Required alignment, in bytes.
     Bytes {
-        /// For addresses (`stx_dio_mem_align`).
+        /// Alignment of memory addresses (`stx_dio_mem_align`).
         memory: u32,
-        /// For offsets and lengths (`stx_dio_offset_align`).
+        /// Alignment of offsets and lengths (`stx_dio_offset_align`).
         offset: u32,
     },
-    /// The file has no direct I/O: both are 0.
+    /// The file does not support direct I/O: both values are 0.
     None,
     /// The kernel or the file system declares nothing.
     Nothing,
 }
 
 impl Declared {
-    /// Of an open file.
+    /// Asks about an open file.
     pub fn of(file: &OwnedFd) -> Self {
         Self::read(rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN))
     }
 
-    /// Of the file at a path.
+    /// Asks about the file at a path.
     ///
-    /// # Errors
-    /// Those of statx(2), such as that there is no such file any more.
+    /// # Errors Those of statx(2), such as ENOENT if the file has been removed.
     pub fn at(path: &Path) -> io::Result<Self> {
         let answer = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN);
         if let Err(error) = answer

@@ -11,34 +11,34 @@ use tollgate_model::traced::Ended;
 use crate::process::{self, Child};
 use crate::signals::Set;
 
-/// A process in uninterruptible sleep dies only when that ends, and a thousand processes may take so long to die on a busy machine: the
-/// wait for killed processes is bounded.
+/// Upper bound of the wait for killed processes. A process in uninterruptible sleep dies only when that sleep ends, and a
+/// thousand processes may take this long to die on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The interval between two looks at killed processes.
+/// Interval between two checks of killed processes.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A group that a child leads. Dropping this kills all of it.
+/// A process group that a child leads. Dropping this kills the whole group.
 #[derive(Debug)]
 pub struct Group {
     first: Child,
-    /// Readable when the first process has ended, where the kernel has such descriptors.
+    /// Readable when the first process has ended; `None` if the kernel has no pidfds.
     ended: Option<OwnedFd>,
 }
 
 impl Group {
-    /// The group of a child that makes itself its first process, see [`lead`].
+    /// Takes a child that makes itself the leader of a group, see [`lead`].
     pub fn of(first: Child) -> Self {
         let ended = first.pidfd().ok();
         Self { first, ended }
     }
 
-    /// The first process, which has the group's number.
+    /// Returns the leader, whose process number is also the group's.
     pub fn first(&self) -> &Child {
         &self.first
     }
 
-    /// How the first process ended, where it has. Its group is killed before it is waited for: until then no other group can have its
-    /// number. The status is lost where SIGCHLD is ignored, and counts as 0.
+    /// Returns how the leader ended, if it has. The group is killed before the leader is waited for: until then no other
+    /// group can get its number. If SIGCHLD is ignored, the status is lost and counts as 0.
     pub fn reap(&mut self) -> Option<Ended> {
         if let Ok(None) = process::peek(Some(self.first.pid()), libc::WEXITED | libc::WNOHANG) {
             return None;
@@ -49,7 +49,7 @@ impl Group {
         Some(ended)
     }
 
-    /// Waits for the first process's end, but no longer than this.
+    /// Waits for the leader to end, but no longer than `most`.
     pub fn wait_a_while(&self, most: Duration) {
         match &self.ended {
             Some(ended) => {
@@ -75,12 +75,13 @@ impl Group {
             std::thread::sleep(LOOK);
         }
         self.reap_heirs(patience);
-        // One that does not die is left, and not waited for when this is dropped.
+        // A process that does not die is abandoned: dropping it must not wait for it.
         self.first.abandon();
     }
 
-    /// Kills its processes, and says how long to wait for their end: those that may not be killed, as where a filter of system calls refuses
-    /// kill(2), may never end. A group's number is not given out anew while it has members.
+    /// Kills the group's processes, and returns how long to wait for their end. Processes that may not be killed, as when a
+    /// seccomp filter refuses kill(2), may never end. The kernel does not reuse a group's number while the group has
+    /// members.
     fn kill_all(&self) -> Duration {
         match process::kill(-self.first.pid(), libc::SIGKILL) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Duration::ZERO,
@@ -88,7 +89,7 @@ impl Group {
         }
     }
 
-    /// Waits for the other processes of a killed group that came to this process.
+    /// Waits for the other processes of a killed group that were reparented to this process.
     fn reap_heirs(&self, patience: Duration) {
         let began = Instant::now();
         while let Ok(reaped) = process::wait4(-self.first.pid(), libc::WNOHANG) {
@@ -108,22 +109,21 @@ impl Drop for Group {
     }
 }
 
-/// Makes the calling process the first of a new group (setpgid(2)).
+/// Makes the calling process the leader of a new group (setpgid(2)).
 pub fn lead() {
     let _ = rustix::process::setpgid(None, None);
 }
 
-/// Moves a child, or with 0 the calling process, to the group that a child leads. Parent and child both make the call, and the first
-/// one wins.
+/// Moves a child, or the calling process if `pid` is 0, to the group that a child leads. Parent and child both make the
+/// call; the first one takes effect.
 pub fn join(pid: libc::pid_t, group: libc::pid_t) {
     let _ = rustix::process::setpgid(Pid::from_raw(pid), Pid::from_raw(group));
 }
 
-/// A copy of this process that is in the group that `leader` leads, or leads one itself where that is 0, and does nothing but end all of the
-/// group when this process is killed.
+/// Forks a guard: a process in the group of `leader`, or leading a group of its own if that is 0, that only waits, and
+/// kills the whole group when this process is killed.
 ///
-/// # Errors
-/// Those of fork(2).
+/// # Errors Those of fork(2).
 pub fn guard(leader: libc::pid_t) -> io::Result<Child> {
     let parent = process::own_pid();
     let guard = process::fork(|| keep(leader, parent))?;
@@ -131,17 +131,18 @@ pub fn guard(leader: libc::pid_t) -> io::Result<Child> {
     Ok(guard)
 }
 
-/// The guard's life, which makes system calls alone: a lock that another thread of its parent holds stays locked here.
+/// The guard's main function. It makes only system calls: a lock that another thread of its parent holds stays locked here.
 fn keep(leader: libc::pid_t, parent: libc::pid_t) -> i32 {
     join(0, leader);
     let _ = rustix::thread::set_name(c"tollgate-guard");
-    // The other end of a pipe is to see its end, whatever is copied here. Before Linux 5.9 it waits for the group's.
-    // SAFETY: close_range(2) takes numbers. The descriptors are those of a copied process: their owners never run here.
+    // Readers of a pipe must see its end although the guard holds a copy of the other end. Before Linux 5.9 they see it
+    // only when the group ends. SAFETY: close_range(2) takes numbers. The descriptors belong to a copied process, whose
+    // owners never run here.
     unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) };
-    // What is sent to the whole group does not end it, and wakes it.
+    // A signal sent to the whole group does not end the guard, but wakes it.
     let all = Set::all();
     all.block_only();
-    // It differs where setpgid(2) failed.
+    // The groups differ if setpgid(2) failed.
     let is_there = own() == if leader == 0 { process::own_pid() } else { leader };
     if !is_there || set_parent_process_death_signal(Some(Signal::TERM)).is_err() {
         return 1;
@@ -151,12 +152,11 @@ fn keep(leader: libc::pid_t, parent: libc::pid_t) -> i32 {
             return 1;
         }
     }
-    // Itself among them.
+    // This includes the guard itself.
     let _ = process::kill(0, libc::SIGKILL);
     0
 }
 
-/// The group of the calling process.
 fn own() -> libc::pid_t {
     rustix::process::getpgrp().as_raw_nonzero().get()
 }

@@ -1,9 +1,10 @@
 //! Paths that other users may have prepared.
 //!
-//! A path is walked directory by directory, each held by its descriptor (openat(2) with O_PATH and O_NOFOLLOW), so that an exchanged
-//! directory changes nothing behind it. A symbolic link is followed only where its owner and the owner of its directory are root or the
-//! effective user and no other user can rename it. That is stricter than the kernel's rule for sticky directories
-//! (`fs.protected_symlinks`, proc_sys_fs(5)) and also holds in directories that another user owns.
+//! A path is walked directory by directory, and each is held by its descriptor (openat(2) with O_PATH and O_NOFOLLOW), so
+//! exchanging a directory that was already passed changes nothing. A symbolic link is followed only if root or the
+//! effective user owns both the link and its directory, and no other user can rename it. This is stricter than the kernel's
+//! rule for sticky directories (`fs.protected_symlinks`, proc_sys_fs(5)) and also holds in directories that another user
+//! owns.
 //!
 //! `reading`: files that another user may have made. `writing`: outputs.
 
@@ -23,33 +24,33 @@ mod writing;
 pub use reading::{open_regular, read_regular};
 pub use writing::{Output, open_emptied, open_stream};
 
-/// As many links as the kernel follows (path_resolution(7)).
+/// The kernel follows as many links (path_resolution(7)).
 const MAX_LINKS: usize = 40;
 /// `PROC_SUPER_MAGIC` of linux/magic.h.
 const PROCFS: u64 = 0x9fa0;
 
-/// Why a path is not used.
+/// Why a path was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
-    /// A link that another user owns, or could exchange; and the owner of the link or of its directory.
+    /// Another user owns the link, or could exchange it; with the owner of the link or of its directory.
     #[error("{} is a symbolic link that {} controls and is not followed; name the file itself, or remove the link", .0.display(), .1)]
     Link(PathBuf, String),
-    /// A link where none may be.
+    /// A symbolic link in a place that allows none.
     #[error("{} is a symbolic link; no link is followed here", .0.display())]
     AnyLink(PathBuf),
-    /// A file of another user in a sticky directory, and its owner.
+    /// A file of another user in a sticky directory; with its owner.
     #[error("{} belongs to {} and is in a directory that others may write; it is not replaced: name another file", .0.display(), .1)]
     Foreign(PathBuf, String),
-    /// A FIFO of another user, and its owner.
+    /// A FIFO of another user; with its owner.
     #[error("{} is a FIFO of {}; it is not written: name another file", .0.display(), .1)]
     ForeignFifo(PathBuf, String),
-    /// A file with another name, in a directory of another user, and who that is.
+    /// A file with a second hard link, in a directory of another user; with that user.
     #[error("{} has a second name (hard link), which {} may have given it; it is not emptied: name another file", .0.display(), .1)]
     SecondName(PathBuf, String),
-    /// Something else where a regular file is read.
+    /// Not a regular file, although one is to be read; with what it is.
     #[error("{} is {}; a regular file would be right", .0.display(), .1)]
     NotRegular(PathBuf, &'static str),
-    /// A file that is longer than what is read of its kind, in bytes.
+    /// The file is longer than the limit for its kind; with the limit in bytes.
     #[error("{} has more than {} bytes, the most that are read of such a file", .0.display(), .1)]
     TooLarge(PathBuf, u64),
     /// The kernel's error.
@@ -58,7 +59,7 @@ pub enum PathError {
 }
 
 impl PathError {
-    /// The kernel's answer where that is the reason.
+    /// Returns the kind of the kernel's error if there is one.
     pub fn kind(&self) -> io::ErrorKind {
         match self {
             Self::Io(why) => why.kind(),
@@ -73,7 +74,7 @@ impl From<Errno> for PathError {
     }
 }
 
-/// Gives writers one kind of error. The sentence stays.
+/// Lets writers return one kind of error. The message stays.
 impl From<PathError> for io::Error {
     fn from(error: PathError) -> Self {
         match error {
@@ -91,20 +92,19 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Finds a directory that is there.
+    /// Finds an existing directory.
     pub fn open(path: &Path) -> Result<Self, PathError> {
         Self::walk(path, Missing::Refused)
     }
 
-    /// Finds a directory and makes what is missing of it, each with `mode` less the umask.
+    /// Finds a directory and makes the missing parts of its path, each with `mode` less the umask.
     pub fn create(path: &Path, mode: Mode) -> Result<Self, PathError> {
         Self::walk(path, Missing::Made(mode))
     }
 
-    /// A directory that is held already; `path` is for messages.
+    /// Holds a directory that is already open; `path` is for messages.
     ///
-    /// # Errors
-    /// Where no descriptor is to be had.
+    /// # Errors The descriptor cannot be duplicated.
     pub fn new(fd: impl AsFd, path: &Path) -> Result<Self, PathError> {
         let fd = open_at(fd, OsStr::new("."), OFlags::DIRECTORY)?;
         Ok(Self { fd, path: path.to_owned() })
@@ -116,7 +116,7 @@ impl Directory {
         Ok(Self { fd: walk.at, path: walk.path })
     }
 
-    /// A directory in this one. No link is followed.
+    /// Opens a directory inside this one. No link is followed.
     pub fn inner(&self, name: &OsStr) -> Result<Self, PathError> {
         let path = self.path.join(name);
         match open_at(self.as_fd(), name, OFlags::DIRECTORY) {
@@ -126,19 +126,19 @@ impl Directory {
         }
     }
 
-    /// A directory in this one, made with `mode` less the umask where it is missing. No link is followed.
+    /// Opens a directory inside this one, or makes it with `mode` less the umask. No link is followed.
     pub fn inner_or_new(&self, name: &OsStr, mode: Mode) -> Result<Self, PathError> {
         match rustix::fs::mkdirat(&self.fd, name, mode) {
             Ok(()) | Err(Errno::EXIST) => self.inner(name),
-            // A read-only file system says so before it says that the directory is there.
+            // On a read-only file system mkdirat(2) fails with EROFS even if the directory exists.
             Err(why) => self.inner(name).map_err(|_| why.into()),
         }
     }
 
-    /// The directory that a relative path of plain names leads to below this one, each made where it is missing. No link is followed.
+    /// Opens the directory at a relative path of plain names below this one, and makes each missing part. No link is
+    /// followed.
     ///
-    /// # Errors
-    /// As [`PathError`] says; `InvalidInput` for a path that is absolute or has a `..`.
+    /// # Errors As [`PathError`] says; `InvalidInput` if the path is absolute or has a `..`.
     pub fn below(&self, path: &Path, mode: Mode) -> Result<Self, PathError> {
         let mut at = self.try_clone()?;
         for component in path.components() {
@@ -151,20 +151,21 @@ impl Directory {
         Ok(at)
     }
 
-    /// A second descriptor of the same directory.
+    /// Returns a second descriptor of the same directory.
     ///
-    /// # Errors
-    /// Where no descriptor is to be had.
+    /// # Errors The descriptor cannot be duplicated.
     pub fn try_clone(&self) -> Result<Self, PathError> {
         Ok(Self { fd: self.fd.try_clone()?, path: self.path.clone() })
     }
 
-    /// How it was named, with the links on the way replaced by what they lead to. For messages: another user may have renamed it.
+    /// Returns the path by which it was named, with links on the way resolved. It is for messages: another user may have
+    /// renamed the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Waits until its entries are on the disk (fsync(2)). A directory that may not be read is left to the kernel.
+    /// Waits until its entries are on the disk (fsync(2)). For a directory that may not be read, this leaves the timing to
+    /// the kernel.
     pub fn sync(&self) {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         if let Ok(readable) = rustix::fs::openat(&self.fd, ".", flags, Mode::empty()) {
@@ -179,22 +180,20 @@ impl AsFd for Directory {
     }
 }
 
-/// The treatment of a directory that is missing.
 #[derive(Debug, Clone, Copy)]
 enum Missing {
     Refused,
     Made(Mode),
 }
 
-/// The last name of a path.
+/// The last component of a path.
 struct Last {
     name: OsString,
-    /// None where nothing has the name.
+    /// `None` if the name does not exist.
     stat: Option<Stat>,
     is_descriptor: bool,
 }
 
-/// A path on its way to a directory.
 struct Walk {
     at: OwnedFd,
     path: PathBuf,
@@ -214,7 +213,7 @@ impl Walk {
         Ok(walk)
     }
 
-    /// One component. False where the path is at its end.
+    /// Walks one component. Returns false at the end of the path.
     fn step(&mut self, missing: Missing) -> Result<bool, PathError> {
         let Some(name) = self.rest.pop_front() else { return Ok(false) };
         match open_at(self.at.as_fd(), &name, OFlags::DIRECTORY) {
@@ -238,7 +237,8 @@ impl Walk {
         Ok(true)
     }
 
-    /// All components but the last, which may name anything or nothing. None where the path names a directory by itself: `/`, `a/..`.
+    /// Walks all components but the last, which may name anything or nothing. Returns `None` if the path itself names a
+    /// directory: `/`, `a/..`.
     fn last(&mut self, missing: Missing) -> Result<Option<Last>, PathError> {
         loop {
             while self.rest.len() > 1 {
@@ -269,8 +269,8 @@ impl Walk {
         self.path.push(name);
     }
 
-    /// Puts the target of a link before the rest of the path. A link of procfs stands for a file and not for a path
-    /// (proc_pid_fd(5)): the kernel follows it, and what it leads to is the answer.
+    /// Puts the target of a link in front of the rest of the path. A link of procfs stands for a file, not for a path
+    /// (proc_pid_fd(5)): the kernel follows it, and the result is that file.
     fn follow(&mut self, name: &OsStr) -> Result<Option<OwnedFd>, PathError> {
         self.links += 1;
         if self.links > MAX_LINKS {
@@ -311,7 +311,7 @@ impl Walk {
     }
 }
 
-/// Which user could have made a link lead elsewhere: None where none could but root and the effective user, `Some(None)` where
+/// Returns the user who could have redirected a link: `None` if only root and the effective user could, `Some(None)` if
 /// every user could.
 fn controlled_by(link: &Stat, around: &Stat, own: u32) -> Option<Option<u32>> {
     let is_trusted = |uid: u32| uid == own || users::is_roots(uid);

@@ -1,7 +1,7 @@
 //! Groups of hardware events, and [`records`] of what processes map: perf_event_open(2).
 //!
-//! The events of a group count at the same time, or not at all: where the kernel gives the counters of the processor to several groups in
-//! turn, the time in which a group counted is shorter than the time in which it was enabled.
+//! The events of a group count together or not at all. If the kernel multiplexes the processor's counters among several
+//! groups, a group counts for less time than it was enabled.
 
 pub mod records;
 
@@ -10,45 +10,45 @@ use std::io::{self, Read};
 use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
-/// An event of the processor's performance monitoring unit, by its number among `enum perf_hw_id` (linux/perf_event.h).
+/// A hardware event, by its number in `enum perf_hw_id` (linux/perf_event.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HardwareEvent {
-    /// PERF_COUNT_HW_CPU_CYCLES.
+    /// `PERF_COUNT_HW_CPU_CYCLES`.
     Cycles = 0,
-    /// PERF_COUNT_HW_INSTRUCTIONS.
+    /// `PERF_COUNT_HW_INSTRUCTIONS`.
     Instructions = 1,
-    /// PERF_COUNT_HW_CACHE_MISSES.
+    /// `PERF_COUNT_HW_CACHE_MISSES`.
     CacheMisses = 3,
-    /// PERF_COUNT_HW_BRANCH_MISSES.
+    /// `PERF_COUNT_HW_BRANCH_MISSES`.
     BranchMisses = 5,
 }
 
-/// The rings in which an event is counted. A hypervisor's part is not, where the processor tells it apart.
+/// The rings in which an event is counted. The hypervisor is excluded if the processor can distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rings {
     /// Ring 3.
     User,
     /// Ring 0.
     Kernel,
-    /// Both.
+    /// Rings 0 and 3.
     All,
 }
 
-/// What to count.
+/// One event to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// The event.
+    /// The kind of event.
     pub kind: HardwareEvent,
-    /// Where.
+    /// The rings in which it counts.
     pub rings: Rings,
 }
 
-/// Whose events are counted.
+/// The threads whose events are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Of the calling thread, on any processor.
+    /// The calling thread, on any processor.
     Thread,
-    /// Of everything that runs on this processor. It needs CAP_PERFMON, or kernel.perf_event_paranoid at 0 or below.
+    /// Everything that runs on this processor. This needs CAP_PERFMON, or kernel.perf_event_paranoid at 0 or below.
     Processor(usize),
 }
 
@@ -63,9 +63,9 @@ pub struct Group {
 /// The counts of a group since it was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// Nanoseconds in which it was enabled.
+    /// Nanoseconds for which the group was enabled.
     pub enabled: u64,
-    /// Nanoseconds in which it counted.
+    /// Nanoseconds for which it counted.
     pub running: u64,
     /// The counts, in the order of the events.
     pub counts: Vec<u64>,
@@ -95,19 +95,18 @@ const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
-/// Words of a reading before its counts: their number, and the two times.
+/// Words that precede the counts in a reading: their number, and the two times.
 const HEAD: usize = 3;
 
-/// The most events of a group.
+/// The most events that a group may have.
 const MOST: usize = 16;
 
 impl Group {
-    /// Opens these events as a group, which counts at once.
+    /// Opens these events as a group, which starts to count at once.
     ///
-    /// # Errors
-    /// Those of perf_event_open(2): ENOENT or EOPNOTSUPP where the processor shows no such counter, as in most virtual machines; EACCES or EPERM where
-    /// kernel.perf_event_paranoid or a seccomp filter forbids it; ENOSYS without CONFIG_PERF_EVENTS; EINVAL for more events than
-    /// counters.
+    /// # Errors Those of perf_event_open(2): ENOENT or EOPNOTSUPP if the processor has no such counter, as in most virtual
+    /// machines; EACCES or EPERM if kernel.perf_event_paranoid or a seccomp filter forbids it; ENOSYS without
+    /// CONFIG_PERF_EVENTS; EINVAL for more events than counters.
     pub fn open(scope: Scope, events: &[Event]) -> io::Result<Self> {
         let Some((first, others)) = events.split_first().filter(|_| events.len() <= MOST) else {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -118,10 +117,9 @@ impl Group {
         Ok(Self { leader, _members: members, events: events.len() })
     }
 
-    /// The counts until now.
+    /// Reads the current counts.
     ///
-    /// # Errors
-    /// Those of read(2), and when the kernel's answer has another length.
+    /// # Errors Those of read(2), and if the kernel's answer has an unexpected length.
     pub fn read(&self) -> io::Result<Reading> {
         let mut bytes = [0; (HEAD + MOST) * 8];
         let length = (&self.leader).read(&mut bytes)?;
@@ -130,7 +128,7 @@ impl Group {
     }
 }
 
-/// A reading of so many events: words in the machine's order.
+/// Parses a reading with this number of events: words in native byte order.
 fn parse(bytes: &[u8], events: usize) -> Option<Reading> {
     let words: Vec<u64> =
         bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect();
@@ -166,7 +164,7 @@ fn open_with(attributes: &Attributes, scope: Scope, group: RawFd) -> io::Result<
             (-1, libc::c_int::try_from(number).map_err(|_| io::ErrorKind::InvalidInput)?)
         }
     };
-    // SAFETY: the attributes are of the size that stands in them, and live for the call.
+    // SAFETY: the attributes have the size that is stored in them, and live for the call.
     let descriptor = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,

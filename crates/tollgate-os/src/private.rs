@@ -1,9 +1,9 @@
-//! Private directories whose paths other programs may be given.
+//! Private directories whose paths may be given to other programs.
 //!
-//! This program holds a directory by its descriptor; a compiler, a container runtime or make(1) goes by its path, and is led elsewhere by
-//! a user who can exchange a directory on it. So a [`PrivateDirectory`] is made in a [`Place`] only, which was judged up to the root
-//! ([`trust::guard`]), and its path is the one that the kernel has for what was judged: no directory on it belongs to another user, and
-//! none may be written by others without the sticky bit.
+//! This program holds a directory by its descriptor. A compiler, a container runtime or make(1) uses its path, and a user
+//! who can exchange a directory on that path can redirect it. So a [`PrivateDirectory`] is made only in a [`Place`], which
+//! was checked up to the root ([`trust::guard`]). Its path is the kernel's path of what was checked: no directory on it
+//! belongs to another user, and none may be written by others without the sticky bit.
 //!
 //! This is the only way to a directory for temporary files.
 
@@ -20,46 +20,45 @@ use crate::trust::{self, TrustError};
 
 /// The variable that names the directory for temporary files (POSIX, Base Definitions, 8.3).
 const TMPDIR: &str = "TMPDIR";
-/// Where they are, where it does not say.
+/// Used if `TMPDIR` is not set.
 const USUAL: &str = "/tmp";
-/// Where they are as well: hier(7), shm_overview(7).
+/// Further directories for temporary files: hier(7), shm_overview(7).
 const OTHERS: [&str; 2] = ["/var/tmp", "/dev/shm"];
 
-/// A directory whose entries root and the effective user alone can exchange, as is every directory above it.
+/// A directory in which only root and the effective user can exchange entries, and so on up to the root.
 #[derive(Debug)]
 pub struct Place {
-    /// Open to be read.
+    /// Open for reading.
     fd: OwnedFd,
     path: PathBuf,
 }
 
 impl Place {
-    /// Judges a directory that is there.
+    /// Checks an existing directory.
     ///
-    /// # Errors
-    /// Another user could exchange what is used there; the kernel's.
+    /// # Errors Another user could exchange entries on the path; the kernel's.
     pub fn open(path: &Path) -> Result<Self, TrustError> {
         let directory = trust::judge(path)?;
         let fault = |why: io::Error| TrustError::Io(path.to_owned(), why);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd =
             rustix::fs::openat(&directory, ".", flags, Mode::empty()).map_err(|why| fault(why.into()))?;
-        // Not by the path that was given: `..` behind another user's directory may lead elsewhere by now.
+        // The given path is not kept: `..` after another user's directory may lead elsewhere by now.
         let path = fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).map_err(fault)?;
         Ok(Self { fd, path })
     }
 
-    /// Its path from the root.
+    /// Returns its path from the root.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether other users may make entries in it, as in a sticky /tmp: what is found there may be theirs.
+    /// Returns whether other users may make entries in it, as in a sticky /tmp. Entries found there may be theirs.
     pub fn is_shared(&self) -> bool {
         rustix::fs::fstat(&self.fd).map_or(true, |stat| trust::is_shared(self.fd.as_fd(), &stat))
     }
 
-    /// Whether a program in it can be executed, as far as its mount says.
+    /// Returns whether its mount allows programs in it to be executed.
     pub fn can_execute(&self) -> bool {
         !rustix::fs::fstatvfs(&self.fd).is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::NOEXEC))
     }
@@ -71,15 +70,15 @@ impl AsFd for Place {
     }
 }
 
-/// The places for temporary files, in the order in which they are tried: `$TMPDIR`, or else /tmp; /var/tmp; /dev/shm. A directory that
-/// another user could exchange is none of them.
+/// Returns the places for temporary files in the order in which they are tried: `$TMPDIR`, or else /tmp; /var/tmp;
+/// /dev/shm. A directory that another user could exchange is skipped.
 pub fn temporary_places() -> impl Iterator<Item = Place> {
     let named = std::env::var_os(TMPDIR).filter(|named| !named.is_empty());
     let first = named.map_or_else(|| USUAL.into(), PathBuf::from);
     std::iter::once(first).chain(OTHERS.map(PathBuf::from)).filter_map(|path| Place::open(&path).ok())
 }
 
-/// A directory of this process alone in a [`Place`]; removed with all that is in it when it is dropped.
+/// A directory in a [`Place`] for this process alone. Dropping it removes it with its contents.
 #[derive(Debug)]
 pub struct PrivateDirectory {
     own: Temporary,
@@ -87,18 +86,16 @@ pub struct PrivateDirectory {
 }
 
 impl PrivateDirectory {
-    /// Makes one in the first of [`temporary_places`] that takes it.
+    /// Makes one in the first of [`temporary_places`] that accepts it.
     ///
-    /// # Errors
-    /// The error of the last that was tried; `PermissionDenied` with a sentence where there is none.
+    /// # Errors The error of the last place tried; `PermissionDenied` with a message if there is no place.
     pub fn temporary() -> io::Result<Self> {
         Self::of_temporary(|_| true)
     }
 
-    /// The same in one in which a program can be executed.
+    /// Makes one in which programs can be executed.
     ///
-    /// # Errors
-    /// As [`Self::temporary`].
+    /// # Errors As [`Self::temporary`].
     pub fn for_programs() -> io::Result<Self> {
         Self::of_temporary(Place::can_execute)
     }
@@ -118,17 +115,15 @@ impl PrivateDirectory {
 
     /// Makes one, and removes those that killed programs of this user left there.
     ///
-    /// # Errors
-    /// As [`Self::named`].
+    /// # Errors As [`Self::named`].
     pub fn make(place: &Place) -> Result<Self, Errno> {
         drop(Self::left(place, PREFIX));
         Self::named(place, new_name(PREFIX)?)
     }
 
-    /// Makes one with a name that [`new_name`] gave.
+    /// Makes one with a name from [`new_name`].
     ///
-    /// # Errors
-    /// As [`Temporary::named`]; `STALE` where its path does not lead to it, as behind a later mount.
+    /// # Errors As [`Temporary::named`]; `STALE` if its path does not lead to it, for example because of a later mount.
     pub fn named(place: &Place, name: String) -> Result<Self, Errno> {
         let made = Self::new(place, Temporary::named(place, name)?);
         let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
@@ -136,7 +131,7 @@ impl PrivateDirectory {
         if id(found) == id(rustix::fs::fstat(&made)?) { Ok(made) } else { Err(Errno::STALE) }
     }
 
-    /// Those in a place that killed programs of this user left, now this process's own.
+    /// Takes over the directories in a place that killed programs of this user left.
     pub fn left(place: &Place, prefix: &str) -> Vec<Self> {
         let left = Temporary::left(place, prefix);
         left.into_iter().map(|own| Self::new(place, own)).collect()
@@ -146,12 +141,12 @@ impl PrivateDirectory {
         Self { path: place.path.join(own.name()), own }
     }
 
-    /// Its path from the root, for other programs too: it leads to this directory as long as this exists.
+    /// Returns its path from the root, also for other programs: it leads to this directory as long as this exists.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The command line of another program, which makes its temporary files here.
+    /// Returns the command line of another program that makes its temporary files here.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         let (name, value) = self.variable();
@@ -159,18 +154,17 @@ impl PrivateDirectory {
         command
     }
 
-    /// The variable that has another program make its temporary files here.
+    /// Returns the environment variable that makes another program put its temporary files here.
     pub fn variable(&self) -> (&'static str, &Path) {
         (TMPDIR, &self.path)
     }
 
-    /// Leaves it to the next run, which has to know what is in it.
+    /// Leaves it for the next run, which has to know its contents.
     pub fn leave(&self) {
         self.own.leave();
     }
 }
 
-/// It is its descriptor as well.
 impl AsFd for PrivateDirectory {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.own.as_fd()
@@ -245,7 +239,7 @@ mod tests {
             println!("skipped: needs root (to give a directory to another user)");
             return;
         }
-        // A sticky directory too: its owner may rename what is in it.
+        // Also in a sticky directory: its owner may rename its entries.
         for mode in [0o755, 0o1777] {
             moded(&above, mode);
             chown(&above, Some(OTHER), None).unwrap();

@@ -1,18 +1,19 @@
-//! Privileges that this process has by its program's file, and not by the user who started it (execve(2), capabilities(7)): the bits
-//! set-user-ID and set-group-ID, and capabilities of the file. Each user who may execute the file has them.
+//! Privileges that this process has through its program's file, not through the user who started it (execve(2),
+//! capabilities(7)): the set-user-ID and set-group-ID bits, and file capabilities. Every user who may execute the file has
+//! them.
 //!
-//! The kernel says so by AT_SECURE (getauxval(3)). What root starts, and what a manager of services starts with ambient capabilities, is
-//! not secure in this sense.
+//! The kernel reports them through AT_SECURE (getauxval(3)). It does not set that for programs started by root, or by a
+//! service manager with ambient capabilities.
 
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 use crate::users;
 
-/// What is kept: it traces commands of the user by BPF.
+/// Capabilities that are kept to trace the user's commands with BPF.
 const TRACING: CapabilitySet = CapabilitySet::BPF.union(CapabilitySet::PERFMON);
 
-/// Why a process should not go on with its privileges.
+/// Why a process should not continue with its privileges.
 #[derive(Debug, thiserror::Error)]
 pub enum PrivilegesError {
     /// The real and the effective user differ.
@@ -21,9 +22,9 @@ pub enum PrivilegesError {
         users::describe(*.real), users::describe(*.effective)
     )]
     SetUserId {
-        /// Who started it.
+        /// User who started it.
         real: u32,
-        /// As whom it acts.
+        /// User whose rights it has.
         effective: u32,
     },
     /// The real and the effective group differ.
@@ -31,9 +32,9 @@ pub enum PrivilegesError {
         "this program's file is set-group-ID: it would write files and run programs that a user of group {real} names with the rights of group {effective}; take the bit away (chmod g-s)"
     )]
     SetGroupId {
-        /// Of the user who started it.
+        /// Group of the user who started it.
         real: u32,
-        /// With whose rights it acts.
+        /// Group whose rights it has.
         effective: u32,
     },
     /// capset(2) failed.
@@ -41,11 +42,10 @@ pub enum PrivilegesError {
     Kept(std::io::Error),
 }
 
-/// Gives up what the program's file brings. Capabilities for tracing are kept for [`raise`], without effect until then. Returns the names of
-/// the others. For the beginning of a program: it is the calling thread that gives up.
+/// Gives up the privileges of the program's file, and returns the names of the capabilities dropped. Those for tracing are
+/// kept for [`raise`], without effect until then. Call it at the start of a program: it affects the calling thread.
 ///
-/// # Errors
-/// The file is set-user-ID or set-group-ID, or the kernel refuses.
+/// # Errors The file is set-user-ID or set-group-ID, or the kernel refuses.
 pub fn give_up() -> Result<Vec<String>, PrivilegesError> {
     let (real, effective) = (getuid().as_raw(), geteuid().as_raw());
     if real != effective {
@@ -63,22 +63,22 @@ pub fn give_up() -> Result<Vec<String>, PrivilegesError> {
     Ok((brought - TRACING).iter_names().map(|(name, _)| format!("cap_{}", name.to_lowercase())).collect())
 }
 
-/// Whether this process has capabilities by its program's file. Then they are for processes of its own user, which it has started and which
-/// can become no other user.
+/// Returns whether this process has capabilities through its program's file. They may then be used only on processes of its
+/// own user which it started and which cannot change to another user.
 pub fn are_of_file() -> bool {
     !brought().is_empty()
 }
 
-/// Makes the capabilities effective that [`give_up`] kept, in the calling thread and those that it starts.
+/// Makes the capabilities that [`give_up`] kept effective, in the calling thread and those that it starts.
 pub fn raise() {
     let kept = brought();
     if !kept.is_empty() {
-        // Refused, the kernel refuses what needs them.
+        // If this fails, the kernel later refuses the calls that need them.
         let _ = set(kept, kept);
     }
 }
 
-/// The capabilities that the file brought and that were not given up.
+/// Returns the capabilities that came with the file and were not given up.
 fn brought() -> CapabilitySet {
     // SAFETY: getauxval(3) has no preconditions.
     let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;

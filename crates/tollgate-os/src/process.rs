@@ -12,28 +12,28 @@ use tollgate_model::traced::Ended;
 
 use crate::rusage::Usage;
 
-/// The exit status of a child that panicked, as std has it.
+/// The exit status of a child that panicked, as in std.
 const PANICKED: i32 = 101;
 /// The exit status of a child whose parent ended before the child was bound to it.
 const ORPHANED: i32 = 2;
 
-/// A child of this process. Dropping it kills it and waits for its end.
+/// A child of this process. Dropping it kills it and reaps it.
 #[derive(Debug)]
 pub struct Child {
     pid: libc::pid_t,
     is_reaped: bool,
 }
 
-/// Makes a child that runs `life` and exits with its result, or with 101 where it panics. No destructor of the parent runs in the child.
+/// Forks a child that runs `life` and exits with its result, or with 101 if it panics. No destructor of the parent runs in
+/// the child.
 ///
-/// Only the calling thread exists in the child: a lock that another thread holds stays locked there. Where this process has several
-/// threads, `life` calls only what signal-safety(7) allows. With one thread it may allocate.
+/// Only the calling thread exists in the child: a lock that another thread holds stays locked there. If this process has
+/// several threads, `life` may call only what signal-safety(7) allows. With one thread it may allocate.
 ///
-/// # Errors
-/// Those of fork(2).
+/// # Errors Those of fork(2).
 pub fn fork(life: impl FnOnce() -> i32) -> io::Result<Child> {
-    // SAFETY: the child has a copy of this thread and of its memory, and never returns from this function. What it shares with its
-    // parent is reached by atomic words or by system calls.
+    // SAFETY: the child has a copy of this thread and of its memory, and never returns from this function. It accesses
+    // memory shared with its parent through atomics or system calls.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
@@ -44,10 +44,9 @@ pub fn fork(life: impl FnOnce() -> i32) -> io::Result<Child> {
     }
 }
 
-/// As [`fork`]; the kernel kills the child when the thread that made it ends.
+/// Like [`fork`], but the kernel kills the child when the thread that made it ends.
 ///
-/// # Errors
-/// Those of fork(2).
+/// # Errors Those of fork(2).
 pub fn fork_bound(life: impl FnOnce() -> i32) -> io::Result<Child> {
     let parent = own_pid();
     fork(|| {
@@ -56,11 +55,10 @@ pub fn fork_bound(life: impl FnOnce() -> i32) -> io::Result<Child> {
     })
 }
 
-/// Gives up the controlling terminal of a process that leads no session. What it starts has none either: a program that asks for a
-/// password on /dev/tty gets an error, where a process in the background would be stopped.
+/// Gives up the controlling terminal of a process that is not a session leader. Programs that it starts have none either:
+/// one that asks for a password on /dev/tty gets an error, whereas a background process would be stopped.
 ///
-/// # Errors
-/// EMFILE and the like, where /dev/tty cannot be opened and may be there.
+/// # Errors EMFILE and the like, if /dev/tty cannot be opened although it may exist.
 pub fn leave_terminal() -> Result<(), Errno> {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     match rustix::fs::open(c"/dev/tty", flags, Mode::empty()) {
@@ -72,23 +70,24 @@ pub fn leave_terminal() -> Result<(), Errno> {
             }
         }
         Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::INTR)) => Err(error),
-        // There is none, or no file that leads to it.
+        // There is no terminal, or no file that leads to it.
         Err(_) => Ok(()),
     }
 }
 
-/// Ends this process without destructors and without what atexit(3) registered: for a copy of a process (_exit(2)).
+/// Ends this process without destructors and atexit(3) handlers, for a forked copy of a process (_exit(2)).
 pub fn exit_now(status: i32) -> ! {
-    // SAFETY: _exit(2) takes a number, and has no preconditions.
+    // SAFETY: _exit(2) has no preconditions.
     unsafe { libc::_exit(status) }
 }
 
-/// The number of this process. It is not cached, so it is right in a child.
+/// Returns the number of this process. It is not cached, so it is correct in a child.
 pub fn own_pid() -> libc::pid_t {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
-/// Has the kernel kill this process when `parent` ends (PR_SET_PDEATHSIG of prctl(2)); ends this process where it has ended already.
+/// Makes the kernel kill this process when `parent` ends (PR_SET_PDEATHSIG of prctl(2)); exits at once if `parent` has
+/// already ended.
 pub fn die_with_parent(parent: libc::pid_t) {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     if !is_parent(parent) {
@@ -97,29 +96,29 @@ pub fn die_with_parent(parent: libc::pid_t) {
 }
 
 pub(crate) fn is_parent(pid: libc::pid_t) -> bool {
-    // None stands for a parent in another PID namespace, which getppid(2) does not name.
+    // `None` means a parent in another PID namespace, which getppid(2) cannot name.
     rustix::process::getppid().is_some_and(|parent| parent.as_raw_nonzero().get() == pid)
 }
 
-/// Binds a program that is about to be started to this thread, as [`fork_bound`] binds a child. `prepare` runs in it just before
-/// execve(2), and may only call what signal-safety(7) allows.
+/// Binds a program that is about to be started to this thread, as [`fork_bound`] binds a child. `prepare` runs in it just
+/// before execve(2), and may call only what signal-safety(7) allows.
 pub fn bind(command: &mut Command, prepare: impl Fn() -> io::Result<()> + Send + Sync + 'static) {
     let parent = own_pid();
     let before_exec = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         if is_parent(parent) { prepare() } else { Err(io::ErrorKind::BrokenPipe.into()) }
     };
-    // SAFETY: the closure makes system calls and nothing else, and `prepare` promises the same.
+    // SAFETY: the closure only makes system calls, and `prepare` promises the same.
     unsafe { command.pre_exec(before_exec) };
 }
 
-/// A started program that has ended when this is dropped.
+/// A started program, which is killed when this is dropped.
 #[derive(Debug)]
 pub struct Program(pub std::process::Child);
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Neither does anything to one that was waited for. One that may not be killed is not waited for: it may never end.
+        // Both do nothing if it was already waited for. If it may not be killed, it is not waited for: it may never end.
         if self.0.kill().is_ok() {
             let _ = self.0.wait();
         }
@@ -127,30 +126,29 @@ impl Drop for Program {
 }
 
 impl Child {
-    /// A child that was not made by [`fork`], such as an orphan that came to this process, and was not waited for.
+    /// Adopts a child that [`fork`] did not make and that was not waited for, such as an orphan reparented to this process.
     pub fn adopt(pid: libc::pid_t) -> Self {
         Self { pid, is_reaped: false }
     }
 
-    /// Its number, which is its own until it was waited for.
+    /// Returns its number, which the kernel does not reuse before it is waited for.
     pub fn pid(&self) -> libc::pid_t {
         self.pid
     }
 
-    /// Whether its end was waited for.
+    /// Returns whether it was waited for.
     pub fn is_reaped(&self) -> bool {
         self.is_reaped
     }
 
-    /// A descriptor of the process (pidfd_open(2)), readable when it has ended.
+    /// Returns a descriptor of the process (pidfd_open(2)), readable when it has ended.
     ///
-    /// # Errors
-    /// ENOSYS before Linux 5.3.
+    /// # Errors ENOSYS before Linux 5.3.
     pub fn pidfd(&self) -> io::Result<OwnedFd> {
         pidfd(self.pid)
     }
 
-    /// Sends it a signal; nothing where it was waited for.
+    /// Sends it a signal; does nothing if it was waited for.
     pub fn kill(&self, signal: libc::c_int) {
         if !self.is_reaped {
             // It is our child and was not waited for, so it exists.
@@ -158,10 +156,9 @@ impl Child {
         }
     }
 
-    /// Waits for its end, however many signals come and stops are reported meanwhile.
+    /// Waits for its end, regardless of signals and stops in the meantime.
     ///
-    /// # Errors
-    /// ECHILD where it was waited for already, or SIGCHLD is ignored.
+    /// # Errors ECHILD if it was already waited for, or SIGCHLD is ignored.
     pub fn wait(&mut self) -> io::Result<Ended> {
         loop {
             if let Some(ended) = self.look(0)? {
@@ -170,10 +167,9 @@ impl Child {
         }
     }
 
-    /// Its end, where it has ended.
+    /// Returns how it ended, if it has.
     ///
-    /// # Errors
-    /// As [`Self::wait`].
+    /// # Errors As [`Self::wait`].
     pub fn try_wait(&mut self) -> io::Result<Option<Ended>> {
         self.look(libc::WNOHANG)
     }
@@ -192,8 +188,7 @@ impl Child {
 
     /// Waits for its next stop or end, see [`wait4`].
     ///
-    /// # Errors
-    /// EINTR, and as [`Self::wait`].
+    /// # Errors EINTR, and as [`Self::wait`].
     pub fn next(&mut self, flags: libc::c_int) -> io::Result<Option<Wait>> {
         if self.is_reaped {
             return Err(io::Error::from_raw_os_error(libc::ECHILD));
@@ -206,7 +201,7 @@ impl Child {
         next
     }
 
-    /// Leaves it to those who wait for any child: it is neither killed nor waited for here any more.
+    /// Releases it without killing it, so that others can wait for it.
     pub fn leave(mut self) {
         self.abandon();
     }
@@ -217,8 +212,7 @@ impl Child {
 
     /// Kills it and waits for its end.
     ///
-    /// # Errors
-    /// As [`Self::wait`]; EPERM where a filter of system calls refuses kill(2), and it is left then: it may never end.
+    /// # Errors As [`Self::wait`]; EPERM if a seccomp filter refuses kill(2). Then it is left alone: it may never end.
     pub fn end(&mut self) -> io::Result<Ended> {
         if self.is_reaped {
             return self.wait();
@@ -239,20 +233,18 @@ impl Drop for Child {
     }
 }
 
-/// A descriptor of a process (pidfd_open(2)).
+/// Returns a descriptor of a process (pidfd_open(2)).
 ///
-/// # Errors
-/// ESRCH where there is none, ENOSYS before Linux 5.3.
+/// # Errors ESRCH if it does not exist, ENOSYS before Linux 5.3.
 pub fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
     let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
     Ok(rustix::process::pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// Sends a signal to a process, or with a negative number to a process group (kill(2)); signal 0 only asks. The caller knows that the
-/// number is still the one that it means.
+/// Sends a signal to a process, or with a negative number to a process group (kill(2)); signal 0 only checks. The caller
+/// must know that the number has not been reused.
 ///
-/// # Errors
-/// ESRCH where there is none, EPERM where it may not be sent.
+/// # Errors ESRCH if it does not exist, EPERM if the signal may not be sent.
 pub fn kill(pid: libc::pid_t, signal: libc::c_int) -> io::Result<()> {
     // SAFETY: kill(2) takes numbers.
     match unsafe { libc::kill(pid, signal) } {
@@ -261,19 +253,19 @@ pub fn kill(pid: libc::pid_t, signal: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Whether there is no such process. One that has ended and was not waited for is there.
+/// Returns whether no such process exists. A zombie exists.
 pub fn is_gone(pid: libc::pid_t) -> bool {
     kill(pid, 0).is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
 }
 
-/// The news of a child, or of a thread that is traced.
+/// A state change of a child or of a traced thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It has ended.
+    /// The process has ended.
     Ended(Ended),
-    /// It has stopped.
+    /// The process or thread has stopped.
     Stopped {
-        /// By this signal.
+        /// The signal that stopped it.
         signal: libc::c_int,
         /// The event of ptrace(2), or 0.
         event: libc::c_int,
@@ -295,24 +287,23 @@ impl Status {
 /// A stop or an end.
 #[derive(Debug, Clone, Copy)]
 pub struct Wait {
-    /// The process, or the thread that is traced.
+    /// The process or traced thread.
     pub pid: libc::pid_t,
-    /// What happened.
+    /// Whether it stopped or ended.
     pub status: Status,
-    /// The use of its process so far, with the children that it has waited for.
+    /// Resources used by its process so far, including the children that it has waited for.
     pub usage: Usage,
 }
 
-/// Waits for the next stop or end of a child, or of a thread that is traced (wait4(2) with __WALL). `pid` is -1 for any, and negative
-/// for a process group. None where `flags` have WNOHANG and there is no news.
+/// Waits for the next stop or end of a child or of a traced thread (wait4(2) with __WALL). `pid` is -1 for any, and
+/// negative for a process group. Returns `None` if `flags` have WNOHANG and nothing has happened.
 ///
-/// # Errors
-/// EINTR, and ECHILD where there is no child to wait for.
+/// # Errors EINTR, and ECHILD if there is no child to wait for.
 pub fn wait4(pid: libc::pid_t, flags: libc::c_int) -> io::Result<Option<Wait>> {
     let mut status = 0;
-    // SAFETY: zeroes are a valid usage.
+    // SAFETY: all zeros are a valid `rusage`.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
-    // SAFETY: the kernel writes to the two.
+    // SAFETY: the kernel writes to `status` and `usage`, which are alive.
     match unsafe { libc::wait4(pid, &raw mut status, libc::__WALL | flags, &raw mut usage) } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(None),
@@ -320,24 +311,23 @@ pub fn wait4(pid: libc::pid_t, flags: libc::c_int) -> io::Result<Option<Wait>> {
     }
 }
 
-/// The child, or traced thread, that has an event of these kinds (WEXITED, WSTOPPED, WCONTINUED), which it keeps (waitid(2) with
-/// WNOWAIT); `None` as the child is any. None where `kinds` have WNOHANG and there is no event.
+/// Returns the child or traced thread that has an event of these kinds (WEXITED, WSTOPPED, WCONTINUED), without consuming
+/// it (waitid(2) with WNOWAIT). `None` as the child means any; the result is `None` if `kinds` have WNOHANG and there is no
+/// event.
 ///
-/// # Errors
-/// As [`wait4`].
+/// # Errors As [`wait4`].
 pub fn peek(child: Option<libc::pid_t>, kinds: libc::c_int) -> io::Result<Option<libc::pid_t>> {
     let info = event(child, kinds)?;
-    // SAFETY: waitid(2) sets the number, and 0 stands for none.
+    // SAFETY: waitid(2) sets the number; 0 means no child.
     Ok(Some(unsafe { info.si_pid() }).filter(|pid| *pid != 0))
 }
 
-/// How a child ended, for which it is still waited for afterwards. None where it has not ended.
+/// Returns how a child ended, without reaping it; `None` if it has not ended.
 ///
-/// # Errors
-/// ECHILD where it was waited for already.
+/// # Errors ECHILD if it was already waited for.
 pub fn peek_end(child: libc::pid_t) -> io::Result<Option<Ended>> {
     let info = event(Some(child), libc::WEXITED | libc::WNOHANG)?;
-    // SAFETY: waitid(2) sets the two, or leaves zeroes.
+    // SAFETY: waitid(2) sets both, or leaves zeros.
     let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
     Ok(match info.si_code {
         _ if pid == 0 => None,
@@ -346,10 +336,9 @@ pub fn peek_end(child: libc::pid_t) -> io::Result<Option<Ended>> {
     })
 }
 
-/// waitid(2) with WNOWAIT.
 fn event(child: Option<libc::pid_t>, kinds: libc::c_int) -> io::Result<libc::siginfo_t> {
     let (which, id) = child.map_or((libc::P_ALL, 0), |pid| (libc::P_PID, pid.cast_unsigned()));
-    // SAFETY: zeroes are a valid answer, and the one that "not yet" leaves.
+    // SAFETY: all zeros are a valid `siginfo_t`, and also the answer for "not yet".
     let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
     // SAFETY: the kernel writes to `info`.
     match unsafe { libc::waitid(which, id, &raw mut info, kinds | libc::WNOWAIT | libc::__WALL) } {
@@ -366,7 +355,7 @@ mod tests {
     fn a_child_ends_as_its_life_did() {
         let ended = |life: fn() -> i32| fork_bound(life).unwrap().wait().unwrap();
         assert_eq!(ended(|| 7), Ended::Exit(7));
-        // A panic without its message, for which a lock of another test's thread may be held.
+        // Panics without a message: another test's thread may hold a lock that printing needs.
         assert_eq!(ended(|| std::panic::resume_unwind(Box::new(()))), Ended::Exit(PANICKED));
         assert_eq!(ended(|| kill(own_pid(), libc::SIGKILL).map_or(1, |()| 0)), Ended::Signal(libc::SIGKILL));
     }
@@ -453,7 +442,7 @@ mod tests {
         parent.wait().unwrap();
         let pid = shared[0].load(std::sync::atomic::Ordering::Acquire) as libc::pid_t;
         assert!(pid > 0);
-        // Its new parent reaps it at its leisure, so a zombie counts.
+        // Its new parent reaps it at any later time, so a zombie counts as ended.
         let has_ended = || {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             stat.rsplit(')')

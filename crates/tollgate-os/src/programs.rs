@@ -1,21 +1,21 @@
-//! Programs of this machine, by the names that a shell takes.
+//! Finds programs of this machine by name, as a shell does.
 //!
-//! execvp(3) takes an empty or relative part of PATH for a directory below the current one, which another user may own: such parts are
-//! passed by here.
+//! execvp(3) treats an empty or relative part of PATH as a directory below the current one, which another user may own.
+//! Such parts are skipped here.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where administrators' and other programs are, where PATH does not say.
+/// Directories of system and other programs, for those that PATH omits.
 const USUAL: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
-/// The file of a program, by the absolute directories of PATH and then the usual ones.
+/// Finds the file of a program in the absolute directories of PATH, and then in the usual ones.
 pub fn find(program: impl AsRef<Path>) -> Option<PathBuf> {
     find_in(program, &path())
 }
 
-/// The same with `path` in the place of PATH.
+/// Like [`find`], with `path` instead of PATH.
 pub fn find_in(program: impl AsRef<Path>, path: &OsStr) -> Option<PathBuf> {
     let directories = std::env::split_paths(path).chain(std::env::split_paths(USUAL));
     let mut files = directories.filter(|at| at.is_absolute()).map(|at| at.join(&program));
@@ -24,12 +24,12 @@ pub fn find_in(program: impl AsRef<Path>, path: &OsStr) -> Option<PathBuf> {
     })
 }
 
-/// The file of a program that is named as for a shell: by a path, which has a slash, or by a name that is looked up as [`find`] does.
+/// Finds the file of a program that is named as in a shell: by a path, which has a slash, or by a name for [`find`].
 pub fn named(program: &OsStr) -> Option<PathBuf> {
     named_in(program, &path())
 }
 
-/// PATH without its empty and relative parts, for a program that starts others, as cc(1) does with as(1) and ld(1).
+/// Returns PATH without its empty and relative parts, for a program that starts others, as cc(1) starts as(1) and ld(1).
 pub fn search_path() -> OsString {
     absolute(&path())
 }
@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    /// A program in a directory of its own.
+    /// Makes a program in a directory of its own.
     fn program(mode: u32) -> tempfile::TempDir {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join(NAME);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     const NAME: &str = "tollgate-test-program";
-    /// Set where this program has a directory with the other one for its current directory.
+    /// Set if this process runs with the other program's directory as its current directory.
     const INSIDE: &str = "TOLLGATE_TEST_INSIDE";
 
     #[test]

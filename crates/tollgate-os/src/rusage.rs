@@ -1,61 +1,61 @@
-//! What processes used: getrusage(2).
+//! Resources used by processes: getrusage(2).
 
 use std::mem;
 
-/// Times, faults and context switches. Names of counts are those of getrusage(2), without `ru_`.
+/// Times, faults and context switches. Counts have the names of getrusage(2), without `ru_`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Time in user mode, in nanoseconds; the kernel reports microseconds.
+    /// Time in user mode, in nanoseconds; the kernel's resolution is microseconds.
     pub user_ns: u64,
     /// Time in the kernel, in nanoseconds.
     pub sys_ns: u64,
-    /// The most memory that it had at a time, in KiB.
+    /// Peak resident set size, in KiB.
     pub maxrss_kib: u64,
-    /// Page faults that needed no input or output.
+    /// Page faults that needed no I/O.
     pub minflt: u64,
-    /// Page faults that did.
+    /// Page faults that needed I/O.
     pub majflt: u64,
-    /// Reads from storage, in sectors of 512 bytes; 0 where the kernel does not account for them.
+    /// Reads from storage, in sectors of 512 bytes; 0 if the kernel does not account for them.
     pub inblock: u64,
-    /// Times that a thread gave the processor away.
+    /// Voluntary context switches.
     pub nvcsw: u64,
-    /// Times that the processor was taken away.
+    /// Involuntary context switches.
     pub nivcsw: u64,
 }
 
 impl Usage {
-    /// The calling thread's.
+    /// Returns the usage of the calling thread.
     pub fn of_thread() -> Self {
         Self::get(libc::RUSAGE_THREAD)
     }
 
-    /// This process's, with all its threads.
+    /// Returns the usage of this process, with all its threads.
     pub fn of_process() -> Self {
         Self::get(libc::RUSAGE_SELF)
     }
 
-    /// That of the children that were waited for, and of theirs.
+    /// Returns the usage of the children that were waited for, and of theirs.
     pub fn of_children() -> Self {
         Self::get(libc::RUSAGE_CHILDREN)
     }
 
-    /// In user mode and in the kernel, in nanoseconds.
+    /// Returns the time in user mode and in the kernel, in nanoseconds.
     pub fn run_ns(&self) -> u64 {
         self.user_ns.wrapping_add(self.sys_ns)
     }
 
-    /// Page faults of both kinds.
+    /// Returns the page faults of both kinds.
     pub fn faults(&self) -> u64 {
         self.minflt.wrapping_add(self.majflt)
     }
 
-    /// Context switches of both kinds.
+    /// Returns the context switches of both kinds.
     pub fn switches(&self) -> u64 {
         self.nvcsw.wrapping_add(self.nivcsw)
     }
 
     fn get(who: libc::c_int) -> Self {
-        // SAFETY: zeroes are a valid usage.
+        // SAFETY: all zeros are a valid `rusage`.
         let mut usage: libc::rusage = unsafe { mem::zeroed() };
         // SAFETY: the kernel writes to `usage`; on failure it stays zero.
         unsafe { libc::getrusage(who, &raw mut usage) };

@@ -1,4 +1,4 @@
-//! Filters of system calls: programs of classic BPF that the kernel runs at each call (seccomp(2)).
+//! Seccomp filters: programs of classic BPF that the kernel runs at each system call (seccomp(2)).
 
 #![allow(unsafe_code)] // seccomp(2) is in no crate's safe interface.
 
@@ -15,7 +15,7 @@ const X86_64: u32 = 0xc000_003e;
 /// Offsets in `struct seccomp_data` of linux/seccomp.h.
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
-/// The most instructions that the kernel takes (`BPF_MAXINSNS`).
+/// Limit of the kernel, in instructions (`BPF_MAXINSNS`).
 const MAX: usize = 4096;
 
 const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
@@ -23,12 +23,12 @@ const IS: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const SKIP: u32 = libc::BPF_JMP | libc::BPF_JA;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 
-/// Answers to the calls of one kernel entry.
+/// Answers to the calls through one kernel entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answers {
-    /// A call's number and its answer (`SECCOMP_RET_*` with its data). Of two for the same number the first holds.
+    /// Numbers of calls and their answers (`SECCOMP_RET_*` with its data). The first entry for a number takes effect.
     pub named: Vec<(u32, u32)>,
-    /// The answer to each other call.
+    /// Answer to every other call.
     pub other: u32,
 }
 
@@ -39,30 +39,30 @@ impl Answers {
     }
 }
 
-/// Answers to the calls of a 64-bit kernel's two entries.
+/// Answers to the calls through a 64-bit kernel's two entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// To SYSCALL: of 64-bit programs, and of x32 programs by their marked numbers.
+    /// Answers to SYSCALL: 64-bit programs, and x32 programs by their marked numbers.
     pub long: Answers,
-    /// To `int $0x80`, and of 32-bit programs.
+    /// Answers to `int $0x80` and to 32-bit programs.
     pub short: Answers,
 }
 
 impl Rules {
-    /// Adds an answer for a call by each number that it has.
+    /// Adds an answer to a call for each of its numbers.
     pub fn add(&mut self, numbers: Numbers, answer: u32) {
         let long = [numbers.x86_64, numbers.x32].into_iter().flatten();
         self.long.named.extend(long.map(|number| (number, answer)));
         self.short.named.extend(numbers.i386.map(|number| (number, answer)));
     }
 
-    /// The filter. None where there are more rules than a filter has room for.
+    /// Builds the filter; `None` if there are more rules than fit in one.
     pub fn filter(&self) -> Option<Filter> {
         let one = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter { code: code as u16, jt, jf, k };
         let mut filter = Vec::new();
         for (arch, answers) in [(X86_64, &self.long), (I386, &self.short)] {
             filter.push(one(LOAD, ARCH, 0, 0));
-            // A jump on a condition reaches 255 instructions, one without any number.
+            // A conditional jump reaches at most 255 instructions; an unconditional one has no limit.
             filter.push(one(IS, arch, 1, 0));
             filter.push(one(SKIP, u32::try_from(2 * answers.named.len() + 2).ok()?, 0, 0));
             filter.push(one(LOAD, NUMBER, 0, 0));
@@ -72,13 +72,13 @@ impl Rules {
             }
             filter.push(one(RETURN, answers.other, 0, 0));
         }
-        // There is no third entry.
+        // No other architecture remains.
         filter.push(one(RETURN, self.long.other, 0, 0));
         (filter.len() <= MAX).then_some(filter)
     }
 }
 
-/// A filter as its bytes, `struct sock_filter` after `struct sock_filter`.
+/// Returns a filter as its bytes: consecutive `struct sock_filter`.
 pub fn bytes(filter: &[libc::sock_filter]) -> Vec<u8> {
     let one = |one: &libc::sock_filter| {
         let [c0, c1] = one.code.to_ne_bytes();
@@ -88,11 +88,10 @@ pub fn bytes(filter: &[libc::sock_filter]) -> Vec<u8> {
     filter.iter().flat_map(one).collect()
 }
 
-/// Installs a filter on this thread and on what it starts, for good. The thread and what it executes gain no privileges any more
-/// (PR_SET_NO_NEW_PRIVS of prctl(2)), which the kernel asks of users without CAP_SYS_ADMIN.
+/// Installs a filter on this thread and the processes that it starts, permanently. They can no longer gain privileges
+/// (PR_SET_NO_NEW_PRIVS of prctl(2)), which the kernel requires of users without CAP_SYS_ADMIN.
 ///
-/// # Errors
-/// Those of prctl(2) and seccomp(2): EINVAL without seccomp filters in the kernel or for a faulty program.
+/// # Errors Those of prctl(2) and seccomp(2): EINVAL if the kernel lacks seccomp filters or the program is invalid.
 pub fn install(filter: &[libc::sock_filter]) -> io::Result<()> {
     let len = u16::try_from(filter.len()).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
     let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut() };
@@ -110,7 +109,7 @@ mod tests {
     use super::*;
     use crate::calls;
 
-    /// The answer of a filter, by the rules of the kernel's filters.
+    /// Evaluates a filter as the kernel does.
     fn answer(filter: &Filter, arch: u32, number: u32) -> u32 {
         let (mut at, mut value) = (0, 0);
         loop {
@@ -178,7 +177,7 @@ mod tests {
                 long: Answers::all(libc::SECCOMP_RET_ALLOW),
                 short: Answers::all(libc::SECCOMP_RET_ALLOW),
             };
-            // An error that getppid(2) never has.
+            // An error that getppid(2) never returns by itself.
             let refused = libc::SECCOMP_RET_ERRNO | libc::EXDEV.cast_unsigned();
             rules.add(calls::number("getppid").unwrap(), refused);
             let Some(filter) = rules.filter() else { return 1 };

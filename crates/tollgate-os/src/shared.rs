@@ -1,24 +1,23 @@
-//! Memory that a process shares with the children that it makes.
+//! Memory that a process shares with its children.
 
 use std::ptr::{self, NonNull};
 use std::{io, ops::Deref, sync::atomic::AtomicU64};
 
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// So many words, zero at first. A child made by fork(2) sees the same ones.
+/// `N` words, initially zero. A child made by fork(2) shares them.
 #[derive(Debug)]
 pub struct Shared<const N: usize>(NonNull<[AtomicU64; N]>);
 
-// SAFETY: the words are reached by atomic operations only, and are unmapped by the one owner.
+// SAFETY: the words are accessed only by atomic operations, and their one owner unmaps them.
 unsafe impl<const N: usize> Send for Shared<N> {}
 // SAFETY: as above.
 unsafe impl<const N: usize> Sync for Shared<N> {}
 
 impl<const N: usize> Shared<N> {
-    /// New memory.
+    /// Maps new shared memory.
     ///
-    /// # Errors
-    /// Those of mmap(2).
+    /// # Errors Those of mmap(2).
     pub fn new() -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice.

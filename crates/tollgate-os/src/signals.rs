@@ -1,76 +1,75 @@
-//! Dispositions and masks of signals: sigaction(2), pthread_sigmask(3).
+//! Signal dispositions and masks: sigaction(2), pthread_sigmask(3).
 
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::{fmt, io, marker::PhantomData, mem, os::unix::process::CommandExt, process::Command, ptr};
 
-/// The code of a handler with the flag SA_SIGINFO.
+/// A handler for SA_SIGINFO.
 pub type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// What a signal does to this process.
+/// The disposition of a signal in this process.
 #[derive(Clone, Copy)]
 pub struct Disposition(libc::sigaction);
 
 impl Disposition {
-    /// That of now.
+    /// Returns the current disposition of a signal.
     pub fn of(signal: libc::c_int) -> Self {
         let mut now = Self::plain(libc::SIG_DFL, 0);
-        // SAFETY: the kernel writes to `now`; on failure, of a number that is no signal's, it stays the default.
+        // SAFETY: the kernel writes to `now`. On failure, for an invalid signal number, it stays the default.
         unsafe { libc::sigaction(signal, ptr::null(), &raw mut now.0) };
         now
     }
 
-    /// The default of signal(7).
+    /// Returns the default of signal(7), with these flags.
     pub fn default_with(flags: libc::c_int) -> Self {
         Self::plain(libc::SIG_DFL, flags)
     }
 
-    /// Ignored.
+    /// Returns the disposition that ignores a signal.
     pub fn ignored() -> Self {
         Self::plain(libc::SIG_IGN, 0)
     }
 
-    /// A function with these flags, and SA_SIGINFO.
+    /// Returns a handler with these flags and SA_SIGINFO.
     ///
-    /// # Safety
-    /// The function does only what signal-safety(7) allows, keeps errno, and is ready at any moment from the setting on.
+    /// # Safety The function does only what signal-safety(7) allows, preserves errno, and may run at any moment after it is
+    /// set.
     pub unsafe fn handler(handler: Handler, flags: libc::c_int) -> Self {
         Self::plain(handler as *const () as usize, flags | libc::SA_SIGINFO)
     }
 
     fn plain(handler: libc::sighandler_t, flags: libc::c_int) -> Self {
-        // SAFETY: zeroes are a valid action.
+        // SAFETY: all zeros are a valid `sigaction`.
         let mut action: libc::sigaction = unsafe { mem::zeroed() };
         (action.sa_sigaction, action.sa_flags) = (handler, flags);
         Self(action)
     }
 
-    /// Whether the signal is ignored.
+    /// Returns whether the signal is ignored.
     pub fn is_ignored(&self) -> bool {
         self.0.sa_sigaction == libc::SIG_IGN
     }
 
-    /// Whether it is the default of signal(7).
+    /// Returns whether it is the default of signal(7).
     pub fn is_default(&self) -> bool {
         self.0.sa_sigaction == libc::SIG_DFL
     }
 
-    /// Whether this function handles it.
+    /// Returns whether this function handles the signal.
     pub fn is_handled_by(&self, handler: Handler) -> bool {
         self.0.sa_sigaction == handler as *const () as usize
     }
 
-    /// As a program inherits it that this process starts: handlers do not exist there (execve(2)).
+    /// Returns the disposition that a started program inherits: execve(2) resets handlers to the default.
     pub fn inherited(self) -> Self {
         if self.is_ignored() { self } else { Self::default_with(0) }
     }
 
-    /// Sets it for a signal. Returns the one before.
+    /// Sets it for a signal, and returns the previous one.
     ///
-    /// # Errors
-    /// EINVAL for a number that is no signal's, or whose disposition is fixed.
+    /// # Errors EINVAL for an invalid signal number, or for SIGKILL and SIGSTOP.
     pub fn set(&self, signal: libc::c_int) -> io::Result<Self> {
         let mut before = Self::plain(libc::SIG_DFL, 0);
-        // SAFETY: the action is a constant's, the kernel's own, or one whose maker answered for its function.
+        // SAFETY: the action is a constant, came from the kernel, or was made by a caller who vouched for its function.
         match unsafe { libc::sigaction(signal, &raw const self.0, &raw mut before.0) } {
             0 => Ok(before),
             _ => Err(io::Error::last_os_error()),
@@ -79,8 +78,7 @@ impl Disposition {
 
     /// Sets it until the result is dropped.
     ///
-    /// # Errors
-    /// As [`Self::set`].
+    /// # Errors As [`Self::set`].
     pub fn set_for_now(&self, signal: libc::c_int) -> io::Result<Changed> {
         self.set(signal).map(|before| Changed { signal, before })
     }
@@ -92,7 +90,7 @@ impl fmt::Debug for Disposition {
     }
 }
 
-/// A disposition that was changed; dropped, it is as before.
+/// A changed disposition, which is restored on drop.
 #[derive(Debug)]
 #[must_use = "the disposition is as before when this is dropped"]
 pub struct Changed {
@@ -106,7 +104,7 @@ impl Drop for Changed {
     }
 }
 
-/// Gives signals their default dispositions.
+/// Restores the default dispositions of signals.
 pub fn default(signals: &[libc::c_int]) {
     for signal in signals {
         let _ = Disposition::default_with(0).set(*signal);
@@ -118,8 +116,8 @@ pub fn ignore(signal: libc::c_int) {
     let _ = Disposition::ignored().set(signal);
 }
 
-/// Starts a program with this disposition of these signals, whatever this process has: a shell lets what it starts in its background
-/// ignore SIGINT, and programs inherit that.
+/// Starts a program with this disposition of these signals, regardless of this process's own. A shell makes its background
+/// jobs ignore SIGINT, and programs inherit that.
 pub fn start_with(command: &mut Command, disposition: Disposition, signals: &'static [libc::c_int]) {
     let set = move || signals.iter().try_for_each(|signal| disposition.inherited().set(*signal).map(drop));
     // SAFETY: sigaction(2) may be called between fork and exec.
@@ -131,18 +129,18 @@ pub fn start_with(command: &mut Command, disposition: Disposition, signals: &'st
 pub struct Set(libc::sigset_t);
 
 impl Set {
-    /// These.
+    /// Returns a set of these signals.
     pub fn of(signals: &[libc::c_int]) -> Self {
-        // SAFETY: zeroes are a valid set.
+        // SAFETY: all zeros are a valid set.
         let mut set = Self(unsafe { mem::zeroed() });
         for signal in signals {
-            // SAFETY: the set is alive; a number that is no signal's changes nothing.
+            // SAFETY: the set is alive; an invalid number changes nothing.
             unsafe { libc::sigaddset(&raw mut set.0, *signal) };
         }
         set
     }
 
-    /// All that there are.
+    /// Returns the set of all signals.
     pub fn all() -> Self {
         let mut set = Self::of(&[]);
         // SAFETY: the set is alive.
@@ -150,13 +148,13 @@ impl Set {
         set
     }
 
-    /// Whether it has a signal.
+    /// Returns whether the set contains a signal.
     pub fn contains(&self, signal: libc::c_int) -> bool {
         // SAFETY: the set is alive.
         unsafe { libc::sigismember(&raw const self.0, signal) == 1 }
     }
 
-    /// Those that the calling thread blocks.
+    /// Returns the signals that the calling thread blocks.
     pub fn blocked() -> Self {
         Self::of(&[]).change(libc::SIG_BLOCK)
     }
@@ -166,22 +164,22 @@ impl Set {
         self.change(libc::SIG_SETMASK);
     }
 
-    /// Blocks these as well in the calling thread.
+    /// Also blocks these in the calling thread.
     pub fn block(&self) {
         self.change(libc::SIG_BLOCK);
     }
 
-    /// Blocks no one of these in the calling thread. Returns those that it blocked before.
+    /// Unblocks these in the calling thread, and returns the signals that it blocked before.
     pub fn unblock(&self) -> Self {
         self.change(libc::SIG_UNBLOCK)
     }
 
-    /// [`Self::block_only`], until the result is dropped.
+    /// Like [`Self::block_only`], until the result is dropped.
     pub fn block_only_for_now(&self) -> Mask {
         Mask(self.change(libc::SIG_SETMASK), PhantomData)
     }
 
-    /// [`Self::unblock`], until the result is dropped.
+    /// Like [`Self::unblock`], until the result is dropped.
     pub fn unblock_for_now(&self) -> Mask {
         Mask(self.change(libc::SIG_UNBLOCK), PhantomData)
     }
@@ -194,33 +192,31 @@ impl Set {
         before
     }
 
-    /// Waits for any of these, which are blocked (sigwaitinfo(2)).
+    /// Waits for any of these signals, which must be blocked (sigwaitinfo(2)).
     ///
-    /// # Errors
-    /// EINTR.
+    /// # Errors EINTR.
     pub fn wait(&self) -> io::Result<()> {
-        // SAFETY: the set is alive, and no answer is asked for.
+        // SAFETY: the set is alive, and the null pointer asks for no details.
         match unsafe { libc::sigwaitinfo(&raw const self.0, ptr::null_mut()) } {
             -1 => Err(io::Error::last_os_error()),
             _ => Ok(()),
         }
     }
 
-    /// A descriptor that these signals are read from while they are blocked (signalfd(2)); reading does not wait.
+    /// Returns a non-blocking descriptor from which these signals are read while they are blocked (signalfd(2)).
     ///
-    /// # Errors
-    /// Those of signalfd(2).
+    /// # Errors Those of signalfd(2).
     pub fn descriptor(&self) -> io::Result<OwnedFd> {
         // SAFETY: the set is alive.
         match unsafe { libc::signalfd(-1, &raw const self.0, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC) } {
             -1 => Err(io::Error::last_os_error()),
-            // SAFETY: a new descriptor that nothing else owns.
+            // SAFETY: the descriptor is new, and nothing else owns it.
             descriptor => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
         }
     }
 }
 
-/// The signals that a thread blocked before; dropped, it blocks those again.
+/// The previous signal mask of a thread, which is restored on drop.
 #[must_use = "the mask is as before when this is dropped"]
 pub struct Mask(Set, PhantomData<*const ()>);
 

@@ -1,10 +1,10 @@
-//! The free space of a file system, where it states one.
+//! The free space of a file system, if it states a size.
 
 use rustix::fs::StatVfs;
 
-/// Bytes that users other than root may still write there, from statvfs(3). None where the file system states no size: it has no blocks,
-/// as a tmpfs without a limit (tmpfs(5)), or as many as an off_t counts, as a tmpfs of gVisor without one (`math.MaxInt64` bytes in
-/// pkg/sentry/fsimpl/tmpfs).
+/// Returns the bytes that users other than root may still write, from statvfs(3). `None` if the file system states no size:
+/// it has 0 blocks, like a tmpfs without a limit (tmpfs(5)), or as many as fit in an off_t, like an unlimited tmpfs of
+/// gVisor (`math.MaxInt64` bytes in pkg/sentry/fsimpl/tmpfs).
 pub fn free(stat: &StatVfs) -> Option<u64> {
     const HIGHEST: u64 = i64::MAX.cast_unsigned();
     let placeholder = HIGHEST.checked_div(stat.f_frsize)?;
@@ -28,11 +28,11 @@ mod tests {
         // A full file system, and one of 4 EiB.
         assert_eq!(free_of(1 << 30, 0, 4096), Some(0));
         assert_eq!(free_of(1 << 50, 1 << 50, 4096), Some(1 << 62));
-        // gVisor's, as statvfs(3) has it there: 8589934592 GiB.
+        // gVisor's, as statvfs(3) reports it there: 8589934592 GiB.
         assert_eq!(free_of(2_251_799_813_685_247, 2_251_799_813_685_247, 4096), None);
         assert_eq!(free_of(i64::MAX as u64, i64::MAX as u64, 4096), None);
         assert_eq!(free_of(u64::MAX, u64::MAX, 512), None);
-        // A tmpfs with size=0, /proc, and what no file system says.
+        // A tmpfs with size=0, /proc, and values that no file system reports.
         assert_eq!(free_of(0, 0, 4096), None);
         assert_eq!(free_of(1, 1, 0), None);
     }

@@ -1,8 +1,8 @@
-//! A directory with a temporary name, which goes when its maker does.
+//! A directory with a temporary name, removed when its maker ends.
 //!
-//! Its name has the form `.tollgate-<pid>-<16 hexadecimal digits>`. Its maker holds an exclusive flock(2) on it;
-//! where the lock can be had the maker has ended, and the next run removes the directory. It is made, used and
-//! removed through descriptors.
+//! Its name has the form `.tollgate-<pid>-<16 hexadecimal digits>`. Its maker holds an exclusive flock(2) on it. If the
+//! lock can be taken, the maker has ended, and the next run removes the directory. It is made, used and removed through
+//! descriptors.
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, OsStr};
@@ -16,16 +16,16 @@ use crate::paths::Directory;
 
 /// The prefix of the names.
 pub const PREFIX: &str = ".tollgate-";
-/// Entries of a directory that are searched for those of a killed program.
+/// How many entries of a directory are searched for those of a killed program.
 const MAX_LOOK: usize = 1 << 16;
-/// Entries that are removed at the most: many more than any benchmark makes.
+/// The most entries that are removed: many more than any benchmark makes.
 const MAX_REMOVED: usize = 1 << 20;
-/// A name that was just made may be taken for one that was left, and be removed, until its lock is held.
+/// Until its lock is held, a new directory can be mistaken for an abandoned one and be removed; then it is made again.
 const ATTEMPTS: u32 = 16;
-/// The interval between two attempts.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A directory of this process alone; removed with all that is in it when it is dropped.
+/// A directory for this process alone. Dropping it removes it with its contents.
 #[derive(Debug)]
 pub struct Temporary {
     parent: OwnedFd,
@@ -35,18 +35,16 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Makes one in a directory that is open to be read. Only the effective user may look into it.
+    /// Makes one in a directory that is open for reading. Only the effective user may access it.
     ///
-    /// # Errors
-    /// The error of mkdirat(2); `WOULDBLOCK` where it cannot be locked.
+    /// # Errors The error of mkdirat(2); `WOULDBLOCK` if it cannot be locked.
     pub fn make(parent: impl AsFd, prefix: &str) -> Result<Self, Errno> {
         Self::named(parent, new_name(prefix)?)
     }
 
-    /// As [`Self::make`], with a name that [`new_name`] gave.
+    /// Like [`Self::make`], with a name from [`new_name`].
     ///
-    /// # Errors
-    /// As [`Self::make`]; `EXIST` where there is such a name.
+    /// # Errors As [`Self::make`]; `EXIST` if the name is taken.
     pub fn named(parent: impl AsFd, name: String) -> Result<Self, Errno> {
         let parent = rustix::io::fcntl_dupfd_cloexec(parent, 0)?;
         let mut is_made = false;
@@ -64,7 +62,7 @@ impl Temporary {
         Err(Errno::WOULDBLOCK)
     }
 
-    /// The directories in `parent` that killed programs of this user left, now this process's own. Those of other users stay.
+    /// Takes over the directories in `parent` that killed programs of this user left. Those of other users stay.
     pub fn left(parent: impl AsFd, prefix: &str) -> Vec<Self> {
         let Ok(parent) = rustix::io::fcntl_dupfd_cloexec(parent, 0) else { return Vec::new() };
         let Ok(entries) = Dir::read_from(&parent) else { return Vec::new() };
@@ -79,20 +77,19 @@ impl Temporary {
         taken.collect()
     }
 
-    /// Its name in its parent.
+    /// Returns its name in its parent.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Leaves it to the next run, which has to know what is in it.
+    /// Leaves it for the next run, which has to know its contents.
     pub fn leave(&self) {
         self.stays.set(true);
     }
 
-    /// Gives it its final name, under which there is nothing or an empty directory.
+    /// Gives it its final name, which must be free or belong to an empty directory.
     ///
-    /// # Errors
-    /// The error of renameat(2); `STALE` where its parent's owner has put another directory in its place.
+    /// # Errors The error of renameat(2); `STALE` if its parent's owner has put another directory in its place.
     pub fn publish(&self, name: &OsStr) -> Result<(), Errno> {
         if !same(&self.parent, &self.name, &self.own) {
             return Err(Errno::STALE);
@@ -100,7 +97,7 @@ impl Temporary {
         match rustix::fs::renameat_with(&self.parent, &self.name, &self.parent, name, RenameFlags::NOREPLACE)
         {
             Ok(()) => {}
-            // An empty directory of that name is replaced; this flag is not there on every file system.
+            // The name may belong to an empty directory, which is replaced, or the file system lacks this flag.
             Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS) => {
                 rustix::fs::renameat(&self.parent, &self.name, &self.parent, name)?;
             }
@@ -111,7 +108,7 @@ impl Temporary {
     }
 }
 
-/// It is its descriptor; its path may lead elsewhere by now.
+/// Uses the descriptor, since the path may lead elsewhere by now.
 impl AsFd for Temporary {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.own.as_fd()
@@ -132,11 +129,10 @@ impl Drop for Temporary {
     }
 }
 
-/// Removes a directory, whatever its name, with all that is in it, where its path still leads to this device and inode; else nothing.
-/// What is mounted there stays, and no link that another user may have made is followed.
+/// Removes a directory of any name with its contents, if its path still leads to this device and inode. Mounts in it stay,
+/// and no link that another user may have made is followed.
 ///
-/// # Errors
-/// Those of openat(2) and unlinkat(2); XDEV where another file system is mounted in it.
+/// # Errors Those of openat(2) and unlinkat(2); XDEV if another file system is mounted in it.
 pub fn remove(path: &Path, device: u64, inode: u64) -> io::Result<()> {
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -163,15 +159,14 @@ pub fn remove(path: &Path, device: u64, inode: u64) -> io::Result<()> {
     }
 }
 
-/// A name for a temporary directory of this process, which no other has.
+/// Returns a unique name for a temporary directory of this process.
 ///
-/// # Errors
-/// Those of getrandom(2).
+/// # Errors Those of getrandom(2).
 pub fn new_name(prefix: &str) -> Result<String, Errno> {
     Ok(format!("{prefix}{}-{:016x}", std::process::id(), random()?))
 }
 
-/// Whether a name has the form of a temporary directory.
+/// Returns whether a name has the form of a temporary directory's.
 fn is_temporary(name: &str, prefix: &str) -> bool {
     let parts = name.strip_prefix(prefix).and_then(|rest| rest.split_once('-'));
     parts.is_some_and(|(pid, random)| {
@@ -181,7 +176,7 @@ fn is_temporary(name: &str, prefix: &str) -> bool {
     })
 }
 
-/// The directory `name` with its lock, where it is a directory of this user's alone and no process holds the lock.
+/// Opens and locks the directory `name`, if it is accessible to this user alone and no process holds its lock.
 fn locked(parent: &OwnedFd, name: &str) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let own = rustix::fs::openat(parent, name, flags, Mode::empty()).ok()?;
@@ -191,11 +186,11 @@ fn locked(parent: &OwnedFd, name: &str) -> Option<OwnedFd> {
         return None;
     }
     rustix::fs::flock(&own, FlockOperation::NonBlockingLockExclusive).ok()?;
-    // Between the two it may have been removed, or another put in its place.
+    // It may have been removed or exchanged before it was locked.
     same(parent, name, &own).then_some(own)
 }
 
-/// Whether `name` still is what was opened.
+/// Returns whether `name` still leads to the opened directory.
 fn same(parent: &OwnedFd, name: &str, own: &OwnedFd) -> bool {
     let id = |stat: Stat| (stat.st_dev, stat.st_ino);
     let named = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map(id);
@@ -203,8 +198,8 @@ fn same(parent: &OwnedFd, name: &str, own: &OwnedFd) -> bool {
     matches!((named, opened), (Ok(named), Ok(opened)) if named == opened)
 }
 
-/// Removes the content of a directory, and nothing that is mounted there or that a link leads to. A directory in one of it is moved up
-/// first: however deep they lie, two are open at a time.
+/// Removes the contents of a directory, except mounts and the targets of links. Nested directories are moved up first, so
+/// only two are open at a time however deep they are.
 fn empty(root: BorrowedFd<'_>, left: &mut usize) -> Result<(), Errno> {
     let mut moved = 0_u64;
     loop {
@@ -233,9 +228,9 @@ fn empty(root: BorrowedFd<'_>, left: &mut usize) -> Result<(), Errno> {
     }
 }
 
-/// Names in a directory and what they are; none where it is empty.
+/// Returns some names in a directory with their types; an empty list if it is empty.
 fn some_names(directory: BorrowedFd<'_>) -> Result<Vec<(CString, FileType)>, Errno> {
-    /// Names that are held at a time.
+    /// The most names held at a time.
     const SOME: usize = 1024;
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
@@ -251,7 +246,7 @@ fn some_names(directory: BorrowedFd<'_>) -> Result<Vec<(CString, FileType)>, Err
     Ok(names)
 }
 
-/// Removes what is no directory. Whether it was removed.
+/// Removes an entry that is not a directory, and returns whether it did.
 fn is_removed(
     directory: BorrowedFd<'_>,
     name: &CStr,
@@ -269,24 +264,24 @@ fn is_removed(
     }
 }
 
-/// Moves a directory to another one of the same mount, by a number that is free there.
+/// Moves a directory to another one of the same mount, under a number that is free there.
 fn move_up(from: BorrowedFd<'_>, name: &CStr, to: BorrowedFd<'_>, moved: &mut u64) -> Result<(), Errno> {
     loop {
         *moved += 1;
         match rustix::fs::renameat(from, name, to, format!("{moved}")) {
-            // An empty directory of that name is replaced.
+            // The number is taken. An empty directory would have been replaced.
             Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => {}
             ended => return ended,
         }
     }
 }
 
-/// A directory in another, of the same mount.
+/// Opens a directory inside another one of the same mount.
 fn beneath(directory: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let resolve = ResolveFlags::NO_XDEV | ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     match rustix::fs::openat2(directory, name, flags, Mode::empty(), resolve) {
-        // Older than Linux 5.6, or filtered.
+        // Before Linux 5.6, or filtered.
         Err(Errno::NOSYS | Errno::PERM) => {}
         answer => return answer,
     }
@@ -330,7 +325,7 @@ mod tests {
             let made = Temporary::make(&parent, PREFIX).unwrap();
             fs::write(root.path().join(made.name()).join("file"), "x").unwrap();
             let published = made.publish(OsStr::new("named"));
-            // A directory that has the name and is not empty stays.
+            // A nonempty directory of that name stays.
             assert_eq!(published.is_ok(), round == 0, "{published:?}");
             assert!(root.path().join("named/file").exists());
             drop(made);
@@ -343,7 +338,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let parent = File::open(root.path()).unwrap();
         let made = Temporary::make(&parent, PREFIX).unwrap();
-        // Two at each depth, with a file and names that are taken.
+        // Two directories at each depth, with a file and with names that are taken.
         let mut at: OwnedFd = File::open(root.path().join(made.name())).unwrap().into();
         for depth in 0..3000 {
             for name in ["1", "deep"] {

@@ -1,7 +1,7 @@
-//! Tools: programs that this one executes for itself, such as assemblers and mkfs(8), with a bound for all that they take.
+//! Tools: programs that this one executes for itself, such as assemblers and mkfs(8), with limits on their resources.
 //!
-//! A tool has children, as cc(1) has as(1), which PR_SET_PDEATHSIG of prctl(2) does not reach. So a tool is in the process group of a
-//! [`guard`].
+//! A tool has children, as cc(1) starts as(1), which PR_SET_PDEATHSIG of prctl(2) does not reach. So a tool is in the
+//! process group of a [`guard`].
 
 use std::io::{self, PipeReader, Read};
 use std::os::unix::process::CommandExt;
@@ -14,27 +14,26 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::group::{Group, guard};
 use crate::process::{Program, bind};
 
-/// The interval between looks for the end of a tool.
+/// Interval between checks for the end of a tool.
 const LOOK: Duration = Duration::from_millis(1);
-/// Bytes that a tool may say. A write of more fails with EPIPE.
+/// The most bytes that a tool may write. A write beyond that fails with EPIPE.
 const MOST_WRITTEN: usize = 16 << 20;
-/// Bytes that are kept of that.
+/// How many of those bytes are kept.
 const MOST_SAID: usize = 1 << 16;
 
-/// What came of a tool that was given a time.
+/// Outcome of a tool that had a time limit.
 #[derive(Debug)]
 pub struct Attended {
-    /// How it ended; none where it was ended, because its time was over or somebody asked for that.
+    /// How it ended; `None` if it was killed at the end of its time or on request.
     pub status: Option<ExitStatus>,
-    /// The beginning of what it wrote to its standard output and standard error, 64 KiB at most.
+    /// First 64 KiB of its standard output and standard error.
     pub said: String,
 }
 
-/// Starts a tool without an input, and waits for its end. It is ended with its process group after about `limit`, where `stop` says so, and
-/// where this process is killed.
+/// Runs a tool without input until it ends. Its process group is killed after about `limit`, when `stop` returns true, and
+/// when this process is killed.
 ///
-/// # Errors
-/// Those of memfd_create(2), fork(2) and execve(2).
+/// # Errors Those of memfd_create(2), fork(2) and execve(2).
 pub fn attend(command: &mut Command, limit: Duration, stop: &dyn Fn() -> bool) -> io::Result<Attended> {
     let (reader, writer) = io::pipe()?;
     rustix::io::ioctl_fionbio(&reader, true)?;
@@ -42,7 +41,7 @@ pub fn attend(command: &mut Command, limit: Duration, stop: &dyn Fn() -> bool) -
     let group = Group::of(guard(0)?);
     bind(command, || Ok(()));
     let mut program = Program(command.process_group(group.first().pid()).spawn()?);
-    // The command has the other end until it is given others.
+    // The command holds the other end until it gets others.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut said = Said { reader: Some(reader), beginning: Vec::new(), bytes: 0 };
     let mut left = limit.as_millis() / LOOK.as_millis();
@@ -61,20 +60,20 @@ pub fn attend(command: &mut Command, limit: Duration, stop: &dyn Fn() -> bool) -
     Ok(Attended { status, said: String::from_utf8_lossy(&said.beginning).into_owned() })
 }
 
-/// What a tool says: a pipe, since no other file can be bounded for a tool that sets O_APPEND, as make(1) does.
+/// A tool's output. It is a pipe, since no other file can be bounded for a tool that sets O_APPEND, as make(1) does.
 struct Said {
-    /// Where the tool may still write.
+    /// `None` once the tool has written too much.
     reader: Option<PipeReader>,
     beginning: Vec<u8>,
-    /// Bytes so far.
+    /// Bytes read so far.
     bytes: usize,
 }
 
 impl Said {
-    /// Reads what the pipe holds.
+    /// Reads what the pipe currently holds.
     fn read(&mut self) {
         let mut part = [0; 1 << 16];
-        // At most the buffer of a pipe at a time: a tool that writes on and on is not listened to on and on.
+        // At most one pipe buffer at a time, so a tool that writes without end does not keep this busy.
         if let Some(Ok(got)) = self.reader.as_mut().map(|reader| reader.read(&mut part)) {
             self.bytes += got;
             let room = MOST_SAID - self.beginning.len();
@@ -86,7 +85,7 @@ impl Said {
     }
 }
 
-/// A tool of this command line gets so many bytes of address space, makes no longer file, and leaves no core file (getrlimit(2)).
+/// Limits the address space of a tool and the length of its files, in bytes, and disables core files (getrlimit(2)).
 pub fn limit(command: &mut Command, memory: u64, file: u64) {
     let limits = [(Resource::As, memory), (Resource::Fsize, file), (Resource::Core, 0)];
     let set = move || {
@@ -129,7 +128,7 @@ mod tests {
         assert!(run("exec sleep 600", LONG, || true).status.is_none());
         let much = run("yes | head -c 100000", LONG, || false);
         assert_eq!(much.said.len(), MOST_SAID);
-        // GNU make does this to its standard output.
+        // GNU make reopens its standard output like this.
         let appends = run("exec 3>>/dev/stdout; echo appended >&3", LONG, || false);
         assert_eq!(appends.said, "appended\n");
         assert!(attend(&mut Command::new("/nowhere"), LONG, &|| false).is_err());
@@ -137,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_it_says_and_makes_is_bounded() {
-        // Without a bound it writes until the memory is full.
+        // Without a limit it would write until memory is full.
         let endless = attend(&mut shell("yes"), LONG, &|| false).unwrap();
         assert!(endless.status.is_some_and(|status| !status.success()), "{:?}", endless.status);
         let directory = tempfile::tempdir().unwrap();
@@ -152,7 +151,7 @@ mod tests {
     #[test]
     fn all_that_it_started_ends_with_it_and_when_this_process_is_killed() {
         for (rest, is_killed) in [("exit", false), ("wait", true)] {
-            // Every process that a tool has started holds the pipe.
+            // Every process that a tool has started holds the pipe open.
             let (mut pipe, end) = io::pipe().unwrap();
             let line = format!("{{ echo >&{}; exec sleep 600; }} & {rest}", end.as_raw_fd());
             let mut one = process::fork_bound(|| {

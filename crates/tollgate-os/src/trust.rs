@@ -1,8 +1,8 @@
-//! Which other user can exchange the entries of a directory.
+//! Checks whether other users can exchange the entries of a directory.
 //!
-//! The owner of a directory, and every user who may write it without the sticky bit, can rename each entry and put
-//! another in its place. So a working directory is as safe as the least safe directory above it. [`guard`] looks at
-//! all of them, from the directory up to the root, by descriptor.
+//! The owner of a directory, and every user who may write it without the sticky bit, can rename each entry and put another
+//! in its place. So a working directory is only as safe as the least safe directory above it. [`guard`] checks all of them
+//! by descriptor, from the directory up to the root.
 
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,22 +15,22 @@ use tollgate_model::bounded;
 use crate::paths::{Directory, PathError, open_regular};
 use crate::users;
 
-/// Directories above one another, at the most: PATH_MAX allows half as many.
+/// The most nested directories that are checked; PATH_MAX allows half as many.
 const MAX_DEPTH: usize = 4096;
 
-/// Why a directory cannot be worked in.
+/// Why a directory is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// It, or one above it, belongs to this other user.
+    /// The directory or one above it belongs to this other user.
     #[error("{} belongs to {}, who could exchange what is used there; name a directory of your own", .0.display(), users::describe(*.1))]
     Foreign(PathBuf, u32),
-    /// Others may write it or one above it, with these permission bits.
+    /// Others may write the directory or one above it, with these permission bits.
     #[error("{} may be written by others (mode {:04o}), who could exchange what is used there; {}", .0.display(), .1, remedy(*.1))]
     Writable(PathBuf, u32),
-    /// A file that another user has written, or could write: its path, and by which of the two.
+    /// Another user has written the file, or could; with its path and which of the two.
     #[error("{} {}", .0.display(), .1)]
     File(PathBuf, String),
-    /// A link on the way that another user controls; a file that is none to read.
+    /// A link on the path that another user controls, or a file that may not be read.
     #[error(transparent)]
     Link(PathError),
     /// The kernel's error.
@@ -43,10 +43,9 @@ fn remedy(mode: u32) -> String {
     format!("take that right away (chmod {who}-w), set the sticky bit (chmod +t), or name another directory")
 }
 
-/// Finds a directory whose entries no user but root and the effective one can exchange.
+/// Opens a directory in which only root and the effective user can exchange entries.
 ///
-/// # Errors
-/// As [`Directory::open`] and [`guard`].
+/// # Errors As [`Directory::open`] and [`guard`].
 pub fn judge(path: &Path) -> Result<Directory, TrustError> {
     let directory = Directory::open(path).map_err(|why| match why {
         PathError::Io(why) => TrustError::Io(path.to_owned(), why),
@@ -56,10 +55,9 @@ pub fn judge(path: &Path) -> Result<Directory, TrustError> {
     Ok(directory)
 }
 
-/// Reads a regular file of at most `most` bytes that no user but root and the effective one can have written, nor put in its place.
+/// Reads a regular file of at most `most` bytes that only root and the effective user can have written or put in its place.
 ///
-/// # Errors
-/// Where another user can; as [`read_regular`](crate::paths::read_regular) does.
+/// # Errors Another user could have; as [`read_regular`](crate::paths::read_regular).
 pub fn read_own(path: &Path, most: u64) -> Result<Vec<u8>, TrustError> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     judge(parent)?;
@@ -83,10 +81,9 @@ pub fn read_own(path: &Path, most: u64) -> Result<Vec<u8>, TrustError> {
     bytes.ok_or_else(|| fault(PathError::TooLarge(path.to_owned(), most)))
 }
 
-/// Checks that no user but root and the effective one can exchange the entries of a directory.
+/// Checks that only root and the effective user can exchange the entries of a directory.
 ///
-/// # Errors
-/// Where another user can.
+/// # Errors Another user can.
 pub fn guard(directory: &Directory) -> Result<(), TrustError> {
     let own = rustix::process::geteuid().as_raw();
     for step in ancestors(directory)? {
@@ -101,13 +98,13 @@ pub fn guard(directory: &Directory) -> Result<(), TrustError> {
     Ok(())
 }
 
-/// Whether other users than its owner and root may write a file, or make entries in a directory.
+/// Returns whether users other than its owner and root may write a file, or make entries in a directory.
 pub(crate) fn is_shared(file: BorrowedFd<'_>, stat: &Stat) -> bool {
     stat.st_mode & 0o002 != 0 || (stat.st_mode & 0o020 != 0 && !is_private(file, stat))
 }
 
-/// Whether what its group may write is its owner's alone. With an access control list the group's bits are a mask for
-/// other users as well (acl(5)).
+/// Returns whether the group's write permission reaches only the owner. With an access control list, the group's bits are a
+/// mask for other users as well (acl(5)).
 fn is_private(file: BorrowedFd<'_>, stat: &Stat) -> bool {
     let is_alone = stat.st_gid == 0 || users::is_private_group(stat.st_gid, stat.st_uid);
     is_alone && !has_access_list(file)
@@ -115,21 +112,20 @@ fn is_private(file: BorrowedFd<'_>, stat: &Stat) -> bool {
 
 fn has_access_list(file: BorrowedFd<'_>) -> bool {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    // A directory is held without the right to read it, which the list needs.
+    // A directory is held without read permission, which reading the list needs.
     let directory = rustix::fs::openat(file, ".", flags, Mode::empty());
     let readable = directory.as_ref().map_or(file, AsFd::as_fd);
     let mut none: [u8; 0] = [];
     rustix::fs::fgetxattr(readable, "system.posix_acl_access", &mut none).is_ok_and(|bytes| bytes > 0)
 }
 
-/// A directory on the way to the root.
 struct Step {
     fd: OwnedFd,
     stat: Stat,
     path: PathBuf,
 }
 
-/// A directory and all above it, up to the root of this process.
+/// Returns a directory and all above it, up to the root of this process.
 fn ancestors(directory: &Directory) -> Result<Vec<Step>, TrustError> {
     let fault = |why: Errno| TrustError::Io(directory.path().to_owned(), why.into());
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -152,7 +148,7 @@ fn ancestors(directory: &Directory) -> Result<Vec<Step>, TrustError> {
     }
 }
 
-/// A directory's path, for a message: as the kernel has it, or as it was reached.
+/// Returns a directory's path for a message: the kernel's, or the one by which it was reached.
 fn name_of(fd: &OwnedFd, from: &Path, up: usize) -> PathBuf {
     use std::os::fd::AsRawFd;
     let known = fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));

@@ -1,15 +1,15 @@
-//! Users and groups, from `/etc/passwd` and `/etc/group` as passwd(5) and group(5) describe them.
+//! Users and groups, from `/etc/passwd` and `/etc/group` as in passwd(5) and group(5).
 //!
-//! The C library's functions for this load shared objects (nsswitch.conf(5)), which a static program cannot. A user that only a
-//! directory service knows therefore has a number and no name here, and a group of such users counts as shared.
+//! The C library's functions for this load shared objects (nsswitch.conf(5)), which a static program cannot. So a user that
+//! only a directory service knows has a number but no name here, and a group of such users counts as shared.
 
 use std::fs::{self, File};
 use std::{io::Read, sync::OnceLock};
 
-/// More of a file of users is not read: tens of thousands of users fit.
+/// The rest of a longer file is not read; tens of thousands of users fit.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// A user for a message: `alice (uid 1000)`, or `uid 1000` without a name.
+/// Returns a user for a message: `alice (uid 1000)`, or `uid 1000` without a name.
 pub fn describe(uid: u32) -> String {
     match entry(&read("/etc/passwd"), uid) {
         Some(user) => format!("{} (uid {uid})", user.name),
@@ -17,12 +17,12 @@ pub fn describe(uid: u32) -> String {
     }
 }
 
-/// A user as sudo(8) takes one after `-u`, for a shell: `alice`, or `'#1000'` without a name.
+/// Returns a user as sudo(8) takes one after `-u`, quoted for a shell: `alice`, or `'#1000'` without a name.
 pub fn of_sudo(uid: u32) -> String {
     entry(&read("/etc/passwd"), uid).map_or_else(|| format!("'#{uid}'"), |user| user.name.to_owned())
 }
 
-/// Whether a user is the only member of a group, so that a directory that the group may write is the user's alone.
+/// Returns whether a user is the only member of a group, so that a directory that the group may write is the user's alone.
 pub fn is_private_group(gid: u32, uid: u32) -> bool {
     is_private(&read("/etc/passwd"), &read("/etc/group"), gid, uid)
 }
@@ -59,7 +59,7 @@ fn entries(passwd: &str) -> impl Iterator<Item = User<'_>> {
     })
 }
 
-/// Whether it is harmless in a message.
+/// Returns whether a name is safe to show in a message.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_alphanumeric() || "._-$@".contains(c))
 }
@@ -70,8 +70,8 @@ fn read(path: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Whether a user counts as root. In a user namespace the overflow id stands for every owner that has no number in it
-/// (user_namespaces(7)), host's root among them; the maker of the namespace chose its mounts.
+/// Returns whether a user counts as root. In a user namespace the overflow id stands for every owner without a number in it
+/// (user_namespaces(7)), including the host's root. The maker of the namespace chose its mounts.
 pub(crate) fn is_roots(uid: u32) -> bool {
     static UNMAPPED: OnceLock<Option<u32>> = OnceLock::new();
     let unmapped = UNMAPPED.get_or_init(|| {
@@ -81,7 +81,7 @@ pub(crate) fn is_roots(uid: u32) -> bool {
     uid == 0 || *unmapped == Some(uid)
 }
 
-/// The overflow id, in a user namespace that does not have all ids.
+/// Returns the overflow id, if the user namespace does not map all ids.
 fn unmapped(uid_map: &str, overflow: &str) -> Option<u32> {
     let is_whole = uid_map.split_whitespace().eq(["0", "0", "4294967295"]);
     if is_whole || uid_map.trim().is_empty() { None } else { overflow.trim().parse().ok() }

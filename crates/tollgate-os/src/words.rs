@@ -1,6 +1,6 @@
 //! Words of a command line, split as a shell splits them, without its expansions (Shell Command Language 2.2 of POSIX).
 
-/// What a line ends within.
+/// The unfinished construct at the end of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unfinished {
     /// Text within `'`.
@@ -9,17 +9,16 @@ pub enum Unfinished {
     /// Text within `"`.
     #[error("a double quote (\") is not closed")]
     Double,
-    /// A backslash with nothing behind it.
+    /// A backslash at the end.
     #[error("a backslash ends the command: write \\\\ for one")]
     Backslash,
 }
 
-/// Splits at blanks. Within single quotes every character stands for itself; within double quotes `\"`, `\\`, `\$` and `` \` `` stand
-/// for the second; elsewhere a backslash makes the next character a plain one. A line goes on behind a backslash at its end. Nothing is a
-/// comment.
+/// Splits at blanks. Within single quotes every character stands for itself; within double quotes `\"`, `\\`, `\$` and ``
+/// \` `` stand for the second character; elsewhere a backslash makes the next character literal. A backslash at the end of
+/// a line continues it. There are no comments.
 ///
-/// # Errors
-/// A line that ends within a word.
+/// # Errors The line ends within a quote or after a backslash.
 pub fn split(line: &str) -> Result<Vec<String>, Unfinished> {
     let mut words: Vec<String> = Vec::new();
     let mut word: Option<String> = None;
@@ -40,7 +39,7 @@ pub fn split(line: &str) -> Result<Vec<String>, Unfinished> {
     Ok(words)
 }
 
-/// Up to the quote that closes.
+/// Reads up to the closing quote.
 fn single(rest: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), Unfinished> {
     loop {
         match rest.next().ok_or(Unfinished::Single)? {

@@ -1,7 +1,7 @@
 //! A working directory that several processes use.
 //!
-//! The process that made it holds it by descriptor. Each other one gets its path, its device and inode, and refuses another directory
-//! under the same path.
+//! The process that made it holds it by descriptor. The others get its path, device and inode, and refuse another directory
+//! at the same path.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-/// The directory.
+/// A directory by path, device and inode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workdir {
     path: PathBuf,
@@ -22,7 +22,7 @@ pub struct Workdir {
 /// Why a working directory is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkdirError {
-    /// Something else, or nothing, has its path.
+    /// Something else, or nothing, is at its path.
     #[error("{} was exchanged while it was used; nothing more is done there", .0.display())]
     Exchanged(PathBuf),
     /// The kernel's error.
@@ -31,35 +31,33 @@ pub enum WorkdirError {
 }
 
 impl Workdir {
-    /// A directory that is held, by the path that leads to it from the root.
+    /// Describes an open directory by the path that leads to it from the root.
     ///
-    /// # Errors
-    /// The error of fstat(2).
+    /// # Errors The error of fstat(2).
     pub fn new(path: PathBuf, fd: impl AsFd) -> io::Result<Self> {
         let stat = rustix::fs::fstat(fd)?;
         Ok(Self { path, device: stat.st_dev, inode: stat.st_ino })
     }
 
-    /// A directory that is there, which no other user can exchange.
+    /// Finds an existing directory that no other user can exchange.
     ///
-    /// # Errors
-    /// The error of open(2).
+    /// # Errors The error of open(2).
     pub fn find(path: &Path) -> io::Result<Self> {
         let fd = open(path)?;
         Self::new(path.to_owned(), fd)
     }
 
-    /// From the root.
+    /// Returns the path from the root.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The path of an entry.
+    /// Returns the path of an entry.
     pub fn join(&self, name: impl AsRef<OsStr>) -> PathBuf {
         self.path.join(name.as_ref())
     }
 
-    /// Opens the directory for reading. It is the one that was made, or none.
+    /// Opens the directory for reading, after checking that it is the one that was made.
     pub fn open(&self) -> Result<OwnedFd, WorkdirError> {
         let fault = |why: Errno| match why {
             Errno::NOENT | Errno::NOTDIR | Errno::LOOP => WorkdirError::Exchanged(self.path.clone()),

@@ -38,7 +38,7 @@ fn names_show_their_table() {
         (422, true, "futex_time64 (32-bit)"),
         (i64::from(X32), false, "read (x32)"),
         (i64::from(X32 | 520), false, "execve (x32)"),
-        // Numbers of x32 without its mark, gaps, and numbers of no call.
+        // x32 numbers without its bit, gaps, and numbers without a call.
         (520, false, "call 520"),
         (400, false, "call 400"),
         (999, false, "call 999"),
@@ -78,7 +78,7 @@ fn the_tables_agree_with_the_headers_of_this_system() {
         let mut compared = 0;
         for (name, number) in defined {
             let number: u32 = number.trim().parse().unwrap();
-            // A header of a newer kernel than the tables knows more.
+            // The header of a newer kernel has more calls than the tables.
             if number < 470 {
                 assert!(entries(table).any(|entry| entry == (number, name)), "{number} {name}");
                 compared += 1;

@@ -1,8 +1,9 @@
-//! Files that another user may have made, read without waiting and within bounds.
+//! Reads files that another user may have made, without blocking and within bounds.
 //!
-//! Under a name in a shared directory may be a FIFO, whose open(2) waits for a writer, a device, which may have no end, or a link to one.
-//! So the file is found as this module's parent finds outputs, through no link that another user controls, and opened only where it is a
-//! regular file: without waiting, also for a lease of its owner (fcntl(2), `F_SETLEASE`). What it holds is still another user's.
+//! A name in a shared directory may belong to a FIFO, whose open(2) waits for a writer, to a device, which may have no end,
+//! or to a link to one. So the file is found as the parent module finds outputs, through no link that another user
+//! controls. It is opened only if it is a regular file, and without waiting, even for a lease of its owner (fcntl(2),
+//! `F_SETLEASE`). Its contents are still another user's.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,26 +16,24 @@ use super::{Missing, PathError, Walk};
 
 /// Opens a regular file for reading.
 ///
-/// # Errors
-/// As [`PathError`] says; where it is no regular file.
+/// # Errors As [`PathError`] says, also if it is not a regular file.
 pub fn open_regular(path: &Path) -> Result<File, PathError> {
     let mut walk = Walk::begin(path)?;
     let found = walk.last(Missing::Refused)?.ok_or(Errno::ISDIR)?;
     let whole = walk.path.join(&found.name);
-    // Before open(2), which alone may do something to a device.
+    // Checked before open(2), since opening a device can have an effect.
     expect_regular(&found.stat.ok_or(Errno::NOENT)?, &whole)?;
     let follow = if found.is_descriptor { OFlags::empty() } else { OFlags::NOFOLLOW };
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | follow;
     let file = rustix::fs::openat(&walk.at, &found.name, flags, Mode::empty())?;
-    // It may be another one by now.
+    // The file may have been exchanged by now.
     expect_regular(&rustix::fs::fstat(&file)?, &whole)?;
     Ok(File::from(file))
 }
 
 /// Reads a regular file of at most `most` bytes.
 ///
-/// # Errors
-/// As [`open_regular`]; where it is longer.
+/// # Errors As [`open_regular`]; the file is longer than `most`.
 pub fn read_regular(path: &Path, most: u64) -> Result<Vec<u8>, PathError> {
     bounded::whole(open_regular(path)?, most)?.ok_or_else(|| PathError::TooLarge(path.to_owned(), most))
 }
@@ -71,7 +70,7 @@ mod tests {
         fs::write(&file, [7; 100]).unwrap();
         assert_eq!(read_regular(&file, 100).unwrap(), [7; 100]);
         assert!(matches!(read_regular(&file, 99), Err(PathError::TooLarge(_, 99))));
-        // A file without blocks takes no memory.
+        // A sparse file takes no memory.
         File::options().write(true).open(&file).unwrap().write_all_at(b"x", 1 << 40).unwrap();
         assert!(matches!(read_regular(&file, 100), Err(PathError::TooLarge(..))));
         symlink("file", place.path().join("link")).unwrap();

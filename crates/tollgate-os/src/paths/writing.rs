@@ -1,8 +1,8 @@
-//! Outputs, in the place of what another user may have made.
+//! Writes outputs at names where another user may have placed something.
 //!
-//! A file that is there already is replaced by rename(2), or emptied where no other user can have given it that name
-//! (`fs.protected_hardlinks`). In a sticky directory that others may write, a file of another user is refused (`fs.protected_regular`), a
-//! FIFO of another user everywhere (`fs.protected_fifos`).
+//! An existing file is replaced by rename(2), or emptied if no other user can have given it that name
+//! (`fs.protected_hardlinks`). In a sticky directory that others may write, a file of another user is refused
+//! (`fs.protected_regular`). A FIFO of another user is refused everywhere (`fs.protected_fifos`).
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -19,27 +19,27 @@ use crate::users;
 pub enum Output {
     /// A name in a directory, of a regular file or of nothing yet.
     File {
-        /// Where.
+        /// The directory that the name is in.
         directory: Directory,
-        /// Its name there.
+        /// Its name in that directory.
         name: OsString,
-        /// The permission bits that a file written in its place gets: those of a file of the effective user that is there
-        /// already, without the set-user-ID, set-group-ID and execute bits.
+        /// Permission bits for a file that replaces this one: those of an existing file of the effective user, without the
+        /// set-user-ID, set-group-ID and execute bits.
         mode: Option<Mode>,
     },
-    /// A device, FIFO or socket, which is written as it is.
+    /// A device, FIFO or socket, which is written in place.
     Stream {
         /// The directory that it is in.
         directory: Directory,
-        /// Its name there.
+        /// Its name in that directory.
         name: OsString,
-        /// It is a descriptor of this process in `/proc`, which the kernel follows.
+        /// Whether it is a descriptor of this process in `/proc`, which the kernel follows.
         is_descriptor: bool,
     },
 }
 
 impl Output {
-    /// Finds the target of a path, for writing. Nothing is made or changed.
+    /// Finds the target of a path for writing, without making or changing anything.
     pub fn find(path: &Path) -> Result<Self, PathError> {
         let mut walk = Walk::begin(path)?;
         let Some(found) = walk.last(Missing::Refused)? else {
@@ -69,7 +69,7 @@ impl Output {
         }
     }
 
-    /// The directory, for a message or a test write.
+    /// Returns the directory, for a message or a test write.
     pub fn directory(&self) -> &Directory {
         match self {
             Self::File { directory, .. } | Self::Stream { directory, .. } => directory,
@@ -77,10 +77,9 @@ impl Output {
     }
 }
 
-/// Opens an output path for writing, as `>` of a shell does: a regular file is made, or emptied.
+/// Opens an output path for writing as a shell's `>` does: makes a regular file, or empties it.
 ///
-/// # Errors
-/// As [`Output::find`] and [`open_stream`]; the kernel's.
+/// # Errors As [`Output::find`] and [`open_stream`]; the kernel's.
 pub fn open_emptied(path: &Path) -> Result<File, PathError> {
     match Output::find(path)? {
         Output::File { directory, name, .. } => {
@@ -96,10 +95,11 @@ pub fn open_emptied(path: &Path) -> Result<File, PathError> {
     }
 }
 
-/// Refuses a file that another user, who may write this directory, has given a second name there: it may be any file of the file system,
-/// where the kernel lets users link those of others (proc_sys_fs(5), `protected_hardlinks`).
+/// Refuses a file to which another user, who may write this directory, has given a second name there. It may be any file of
+/// the file system if the kernel lets users link files of others (proc_sys_fs(5), `protected_hardlinks`).
 ///
-/// One answer of the kernel has the file that has this name and the number of its names. So no link can have come or gone in between.
+/// A single call to the kernel returns both the file of this name and its number of links, so no link can come or go in
+/// between.
 fn expect_only_name(directory: &Directory, name: &OsStr, file: &OwnedFd) -> Result<(), PathError> {
     let around = rustix::fs::fstat(&directory.fd)?;
     let own = rustix::process::geteuid().as_raw();
@@ -116,11 +116,10 @@ fn expect_only_name(directory: &Directory, name: &OsStr, file: &OwnedFd) -> Resu
     }
 }
 
-/// Opens a device, FIFO or socket for writing. A FIFO without a reader is an error; waiting for one could take for
-/// ever.
+/// Opens a device, FIFO or socket for writing. A FIFO without a reader is an error, since waiting for one could take
+/// forever.
 ///
-/// # Errors
-/// The error of open(2); that it has become a regular file meanwhile.
+/// # Errors The error of open(2); it has become a regular file in the meantime.
 pub fn open_stream(directory: &Directory, name: &OsStr, is_descriptor: bool) -> Result<File, PathError> {
     let follow = if is_descriptor { OFlags::empty() } else { OFlags::NOFOLLOW };
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY | follow;
@@ -141,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// A file with a second name in an own directory of this mode and owner, and that directory.
+    /// Makes a file with a second name in a directory of this mode and owner, and returns both directories.
     fn linked(mode: u32, owner: Option<u32>) -> (tempfile::TempDir, tempfile::TempDir) {
         let (own, shared) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(own.path().join("precious"), "precious").unwrap();

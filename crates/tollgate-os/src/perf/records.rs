@@ -1,5 +1,5 @@
-//! The files that processes map to be executed, and the processes that they fork: what perf_event_open(2) records of all processes of the
-//! machine, in a ring in memory for each processor.
+//! Executable mappings and forks of all processes of the machine, which perf_event_open(2) records in a ring buffer per
+//! processor.
 
 use std::fs::File;
 use std::io;
@@ -10,58 +10,57 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use super::{Attributes, EXCLUDE_HYPERVISOR, EXCLUDE_KERNEL, Scope, open_with};
 
-/// A record.
+/// One record of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
-    /// A process maps a file, or memory without one, to be executed (PERF_RECORD_MMAP2).
+    /// A process maps a file or anonymous memory as executable (PERF_RECORD_MMAP2).
     Mapping(Mapping),
-    /// A process forks another one, which has the same mappings (PERF_RECORD_FORK).
+    /// A process forks another one with the same mappings (PERF_RECORD_FORK).
     Fork {
-        /// The number of the new process.
+        /// Number of the new process.
         process: u32,
-        /// That of the one that it is a copy of.
+        /// Number of the process that it is a copy of.
         parent: u32,
     },
-    /// So many records found no room in the ring (PERF_RECORD_LOST).
+    /// The ring had no room for this number of records (PERF_RECORD_LOST).
     Lost(u64),
 }
 
-/// Memory that may be executed, and the file in it.
+/// Executable memory, and the file that it maps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapping {
-    /// The process, by its number in the namespace of the reader.
+    /// Number of the process in the reader's PID namespace.
     pub process: u32,
     /// The first address.
     pub begin: u64,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Where in the file it begins.
+    /// Offset in the file.
     pub offset: u64,
-    /// The major and minor number of the file system's device; zeroes of memory without a file.
+    /// Major and minor number of the file system's device; zeros for memory without a file.
     pub device: (u32, u32),
-    /// The file's inode.
+    /// Inode of the file.
     pub inode: u64,
-    /// The file's path in the mount namespace of the process; `[vdso]` or `//anon` of memory without one.
+    /// Path of the file in the mount namespace of the process; `[vdso]` or `//anon` for memory without one.
     pub path: Vec<u8>,
 }
 
-/// The rings of some processors. Dropping them ends the records.
+/// The rings of some processors. Dropping this stops the recording.
 #[derive(Debug)]
 pub struct Records(Vec<Ring>);
 
 impl Records {
-    /// Begins to record what runs on these processors, those that are offline left out. It needs CAP_PERFMON, or kernel.perf_event_paranoid
-    /// at 0 or below.
+    /// Starts to record what runs on these processors, except those that are offline. This needs CAP_PERFMON, or
+    /// kernel.perf_event_paranoid at 0 or below.
     ///
-    /// # Errors
-    /// Those of perf_event_open(2) and mmap(2).
+    /// # Errors Those of perf_event_open(2) and mmap(2).
     pub fn begin(processors: impl Iterator<Item = usize>) -> io::Result<Self> {
         let is_offline = |error: &io::Error| error.raw_os_error() == Some(libc::ENODEV);
         let rings = processors.map(Ring::new).filter(|ring| !ring.as_ref().is_err_and(is_offline));
         rings.collect::<io::Result<_>>().map(Self)
     }
 
-    /// Gives every record that was not given before, those of one processor in their order, and makes room for others.
+    /// Passes each record since the last call to `each`, in order within a processor, and frees its space in the ring.
     pub fn read(&mut self, each: &mut impl FnMut(Record)) {
         let mut bytes = Vec::new();
         for ring in &mut self.0 {
@@ -72,28 +71,29 @@ impl Records {
 }
 
 const TYPE_SOFTWARE: u32 = 1;
-/// An event that counts nothing, of which only records are wanted.
+/// An event that counts nothing; it is opened for its records only.
 const SOFTWARE_DUMMY: u64 = 9;
-// Bits of `struct perf_event_attr` (include/uapi/linux/perf_event.h): mappings to be executed, forks, and mappings with the file's inode.
+// Bits of `struct perf_event_attr` (include/uapi/linux/perf_event.h): executable mappings, forks, and mappings with the
+// file's inode.
 const MAPPINGS: u64 = 1 << 8;
 const FORKS: u64 = 1 << 13;
 const WITH_INODES: u64 = 1 << 23;
 
-/// Pages of records of one processor: about a thousand mappings.
+/// Pages of records per processor: room for about a thousand mappings.
 const PAGES: usize = 32;
 const PAGE: usize = 4096;
-// `struct perf_event_mmap_page`, which lies in the page before the records.
+// Offsets in `struct perf_event_mmap_page`, which is in the page before the records.
 const DATA_HEAD: usize = 1024;
 const DATA_TAIL: usize = 1032;
 
-/// The event of a processor, and the memory that the kernel writes its records to.
+/// The event of one processor, and the memory that the kernel writes its records to.
 #[derive(Debug)]
 struct Ring {
     memory: NonNull<u8>,
     _event: File,
 }
 
-// SAFETY: the memory belongs to the ring, which is read through `&mut` only.
+// SAFETY: the memory belongs to the ring, and is read only through `&mut`.
 unsafe impl Send for Ring {}
 
 impl Ring {
@@ -116,7 +116,7 @@ impl Ring {
         Ok(Self { memory, _event: event })
     }
 
-    /// Moves what is new to `bytes`, whose contents go.
+    /// Replaces the contents of `bytes` with the new records.
     fn take(&mut self, bytes: &mut Vec<u8>) {
         const DATA: usize = PAGES * PAGE;
         bytes.clear();
@@ -126,7 +126,8 @@ impl Ring {
         if new <= DATA {
             let at = begin as usize % DATA;
             for (from, length) in [(at, new.min(DATA - at)), (0, new.saturating_sub(DATA - at))] {
-                // SAFETY: `from` and `length` lie within the pages of records, of which the kernel writes none before the tail says so.
+                // SAFETY: `from` and `length` are within the pages of records, and the kernel does not overwrite records
+                // that lie after the tail.
                 bytes.extend_from_slice(unsafe {
                     std::slice::from_raw_parts(self.memory.as_ptr().add(PAGE + from), length)
                 });
@@ -136,7 +137,7 @@ impl Ring {
     }
 
     fn position(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: `at` is one of the two aligned words of the first page, which the kernel reads and writes in one piece.
+        // SAFETY: `at` is one of the two aligned words of the first page, which the kernel reads and writes atomically.
         unsafe { &*self.memory.as_ptr().add(at).cast::<AtomicU64>() }
     }
 }
@@ -152,7 +153,8 @@ const RECORD_LOST: u32 = 2;
 const RECORD_FORK: u32 = 7;
 const RECORD_MMAP2: u32 = 10;
 
-/// Goes through records one after the other, each behind `struct perf_event_header`. Other kinds, and what is cut, are left out.
+/// Parses consecutive records, each of which starts with `struct perf_event_header`. Other kinds and truncated records are
+/// skipped.
 fn parse(mut bytes: &[u8], each: &mut impl FnMut(Record)) {
     while let Some(head) = bytes.first_chunk::<8>() {
         let size = usize::from(u16::from_ne_bytes([head[6], head[7]]));
@@ -171,7 +173,7 @@ fn one(kind: u32, record: &[u8]) -> Option<Record> {
         RECORD_LOST => Some(Record::Lost(double(16)?)),
         RECORD_FORK => {
             let (process, parent) = (word(8)?, word(12)?);
-            // A new thread is of the process that makes it.
+            // A fork record with the parent's own number is a new thread.
             (process != parent).then_some(Record::Fork { process, parent })
         }
         RECORD_MMAP2 => {
@@ -263,7 +265,7 @@ mod tests {
             return eprintln!("skipped: no records here");
         };
         let (mut seen, mut lost) = (0, 0);
-        // More records than a ring has room for.
+        // More records than fit in a ring.
         for _ in 0..600 {
             std::process::Command::new("/bin/true").status().expect("it ends");
             records.read(&mut |record| match record {
