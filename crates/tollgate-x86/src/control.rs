@@ -1,4 +1,4 @@
-//! CR0, CR4 and EFER, as far as entry and return look at them.
+//! The bits of CR0, CR4 and EFER that affect entry and return.
 
 use crate::register::bits_of;
 

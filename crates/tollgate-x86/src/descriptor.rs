@@ -3,36 +3,35 @@
 
 use crate::Width;
 
-/// An entry of 8 bytes in the GDT or an LDT. SDM 3A, "Segment descriptors"; APM 2, "Legacy segment
-/// descriptors".
+/// An entry of 8 bytes in the GDT or an LDT. SDM 3A, "Segment descriptors"; APM 2, "Legacy segment descriptors".
 ///
-/// Where `s` is clear and the type is a gate's, the same bytes are a [`Gate`](crate::Gate).
+/// If `s` is clear and the type is that of a gate, the same bytes are a [`Gate`](crate::Gate).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Descriptor {
-    /// Where the segment begins: bytes 2, 3, 4 and 7.
+    /// Base address of the segment: bytes 2, 3, 4 and 7.
     pub base: u32,
-    /// The segment's limit, 20 bits, in bytes or in units of 4 KiB, see [`Descriptor::effective_limit`].
+    /// Limit, 20 bits, in bytes or in units of 4 KiB, see [`Descriptor::effective_limit`].
     pub limit: u32,
-    /// The type, 4 bits: its meaning depends on `s`.
+    /// Type, 4 bits, whose meaning depends on `s`.
     pub kind: u8,
     /// Set for code and data; clear for system segments and gates.
     pub s: bool,
-    /// The descriptor privilege level, 0 to 3.
+    /// Descriptor privilege level, 0 to 3.
     pub dpl: u8,
     /// Present.
     pub p: bool,
-    /// Free for software.
+    /// Available to software.
     pub avl: bool,
-    /// Of code in long mode: set for 64-bit mode, clear for compatibility mode.
+    /// For code in long mode: set for 64-bit mode, clear for compatibility mode.
     pub l: bool,
-    /// Default operand size: set for 32 bits. Of a stack: 32-bit stack pointer. Of 64-bit code: clear.
+    /// Default operand size: set for 32 bits, clear for 64-bit code. For a stack: 32-bit stack pointer.
     pub d: bool,
     /// Granularity: the limit counts units of 4 KiB.
     pub g: bool,
 }
 
 impl Descriptor {
-    /// Reads the bytes.
+    /// Decodes the bytes.
     pub const fn decode(bytes: [u8; 8]) -> Self {
         let raw = u64::from_le_bytes(bytes);
         Self {
@@ -49,7 +48,7 @@ impl Descriptor {
         }
     }
 
-    /// The bytes. Of `limit`, `kind` and `dpl` only as many bits count as the descriptor has room for.
+    /// Returns the bytes. Bits of `limit`, `kind` and `dpl` beyond their fields are dropped.
     pub const fn encode(self) -> [u8; 8] {
         let (base, limit) = (self.base as u64, self.limit as u64);
         let low = limit & 0xffff | (base & 0xff_ffff) << 16;
@@ -63,25 +62,26 @@ impl Descriptor {
         (low | access | flags | high).to_le_bytes()
     }
 
-    /// A flat code segment from 0 to 4 GiB at privilege level `dpl`, accessed: 64-bit code, or 32-bit code.
+    /// Returns a flat code segment from 0 to 4 GiB at privilege level `dpl`, accessed: 64-bit or 32-bit code.
     pub const fn flat_code(dpl: u8, is_64_bit: bool) -> Self {
         let (l, d) = (is_64_bit, !is_64_bit);
         Self { limit: 0xf_ffff, kind: 0xb, s: true, dpl, p: true, l, d, g: true, ..Self::decode([0; 8]) }
     }
 
-    /// A flat data segment from 0 to 4 GiB at privilege level `dpl`, writable, accessed.
+    /// Returns a flat data segment from 0 to 4 GiB at privilege level `dpl`, writable, accessed.
     pub const fn flat_data(dpl: u8) -> Self {
         Self { kind: 0x3, l: false, d: true, ..Self::flat_code(dpl, false) }
     }
 
-    /// The limit in bytes: the last valid offset, or of an expand-down segment the last invalid one.
+    /// Returns the limit in bytes: the last valid offset, or the last invalid one of an expand-down segment.
     pub const fn effective_limit(&self) -> u32 {
         let limit = self.limit & 0xf_ffff;
         if self.g { limit << 12 | 0xfff } else { limit }
     }
 
-    /// The offsets that may be used: all up to the limit, or of expand-down data all above it, up to
-    /// FFFFh or FFFFFFFFh as the D/B bit says (SDM 3A, "Limit checking"). None where the first lies behind the last.
+    /// Returns the first and last valid offset: up to the limit, or for expand-down data from above it to FFFFh or
+    /// FFFFFFFFh, depending on the D/B bit (SDM 3A, "Limit checking"). No offset is valid if the first is greater than the
+    /// last.
     pub const fn valid_offsets(&self) -> (u32, u32) {
         match self.kind() {
             DescriptorKind::Data { expand_down: true, .. } => {
@@ -95,7 +95,7 @@ impl Descriptor {
         }
     }
 
-    /// Its kind.
+    /// Returns the kind, from the S bit and the type.
     pub const fn kind(&self) -> DescriptorKind {
         let (accessed, second, third) =
             (self.kind & 1 == 1, self.kind >> 1 & 1 == 1, self.kind >> 2 & 1 == 1);
@@ -106,13 +106,13 @@ impl Descriptor {
         }
     }
 
-    /// The access rights as LAR gives them: see [`AccessRights`].
+    /// Returns the access rights as LAR loads them.
     pub const fn access_rights(self) -> AccessRights {
         let bytes = self.encode();
         AccessRights(u32::from_le_bytes([0, bytes[5], bytes[6] & 0xf0, 0]))
     }
 
-    /// The flags as the Windows debugger's `dg` prints them: the access byte, and above it G, D, L and AVL.
+    /// Returns the flags as the Windows debugger's `dg` prints them: the access byte, and above it G, D, L and AVL.
     pub const fn dg_flags(self) -> u16 {
         let rights = self.access_rights().0;
         (rights >> 8 & 0xff | rights >> 12 & 0xf00) as u16
@@ -126,27 +126,27 @@ impl Descriptor {
 )]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DescriptorKind {
-    /// Code: it can be read as well as executed; less privileged code may enter it, and stays at its own level. SDM 3A, table
-    /// "Code- and data-segment types", types 8 to 15.
+    /// Code, executable and possibly readable. Less privileged code may enter conforming code, and keeps its own level. SDM
+    /// 3A, table "Code- and data-segment types", types 8 to 15.
     Code { readable: bool, conforming: bool, accessed: bool },
-    /// Data: it can be written as well as read; the offsets above the limit are the valid ones. SDM 3A, table "Code- and
-    /// data-segment types", types 0 to 7.
+    /// Data, readable and possibly writable. In an expand-down segment the offsets above the limit are valid. SDM 3A, table
+    /// "Code- and data-segment types", types 0 to 7.
     Data { writable: bool, expand_down: bool, accessed: bool },
     /// A system segment or a gate.
     System(SystemKind),
 }
 
-/// The types of system segments and gates. SDM 3A, table "System-segment and gate-descriptor types"; APM 2, "System
+/// Types of system segments and gates. SDM 3A, table "System-segment and gate-descriptor types"; APM 2, "System
 /// descriptors".
 ///
-/// In long mode only LDT, the TSS, and call, interrupt and trap gates are left, and take 16 bytes: a 32-bit type is
-/// then a 64-bit one. Bytes alone do not show which.
+/// Long mode has only the LDT, the TSS, and call, interrupt and trap gates. They take 16 bytes there, and the 32-bit types
+/// mean 64-bit ones. The bytes alone do not show which.
 #[expect(missing_docs, reason = "busy: a task uses it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SystemKind {
-    /// Types 0, 8, 10 and 13. (Of the upper half of a 16-byte descriptor the type is 0.)
+    /// Types 0, 8, 10 and 13. The upper half of a 16-byte descriptor has type 0.
     Reserved,
-    /// Type 1, or 3 where a task uses it: a task-state segment of the 80286. Not in long mode.
+    /// Type 1, or 3 when busy: a task-state segment of the 80286. Not in long mode.
     Tss16 { busy: bool },
     /// Type 2: a local descriptor table.
     Ldt,
@@ -158,18 +158,18 @@ pub enum SystemKind {
     InterruptGate16,
     /// Type 7. Not in long mode.
     TrapGate16,
-    /// Type 9, or 11 where a task uses it: a task-state segment of 32 bits, in long mode of 64.
+    /// Type 9, or 11 when busy: a 32-bit task-state segment, 64-bit in long mode.
     Tss { busy: bool },
-    /// Type 12: a call gate of 32 bits, in long mode of 64.
+    /// Type 12: a 32-bit call gate, 64-bit in long mode.
     CallGate,
-    /// Type 14: an interrupt gate of 32 bits, in long mode of 64.
+    /// Type 14: a 32-bit interrupt gate, 64-bit in long mode.
     InterruptGate,
-    /// Type 15: a trap gate of 32 bits, in long mode of 64.
+    /// Type 15: a 32-bit trap gate, 64-bit in long mode.
     TrapGate,
 }
 
 impl SystemKind {
-    /// The kind of a type, of which the low 4 bits count.
+    /// Returns the kind for the low 4 bits of a type.
     pub const fn from_type(kind: u8) -> Self {
         match kind & 0xf {
             0x1 => Self::Tss16 { busy: false },
@@ -188,7 +188,7 @@ impl SystemKind {
         }
     }
 
-    /// Its name, which is the same in and outside long mode.
+    /// Returns the name, which is the same in and outside long mode.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reserved => "reserved type",
@@ -207,12 +207,12 @@ impl SystemKind {
         }
     }
 
-    /// Whether it is a gate.
+    /// Returns whether it is a gate.
     pub const fn is_gate(self) -> bool {
         !matches!(self, Self::Reserved | Self::Tss16 { .. } | Self::Ldt | Self::Tss { .. })
     }
 
-    /// Whether long mode has it. Other types are reserved there.
+    /// Returns whether the type exists for this width. Long mode reserves the others.
     pub const fn is_in(self, width: Width) -> bool {
         match self {
             Self::Reserved => false,
@@ -226,16 +226,16 @@ impl SystemKind {
 /// in IA-32e mode" and "TSS descriptor in 64-bit mode"; APM 2, "Long-mode segment descriptors".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct WideDescriptor {
-    /// The first 8 bytes, as in a descriptor of 8 bytes; `base` has bits 31 to 0.
+    /// The first 8 bytes, laid out like an 8-byte descriptor; its `base` holds bits 31 to 0.
     pub low: Descriptor,
     /// Bits 63 to 32 of the base: bytes 8 to 11.
     pub base_high: u32,
-    /// Bytes 12 to 15. Bits 12 to 8 of them, the type of a second descriptor if this were one, must be 0.
+    /// Bytes 12 to 15. Bits 12 to 8, where an 8-byte descriptor has its type, must be 0.
     pub reserved: u32,
 }
 
 impl WideDescriptor {
-    /// Reads the bytes.
+    /// Decodes the bytes.
     pub const fn decode(bytes: [u8; 16]) -> Self {
         let raw = u128::from_le_bytes(bytes);
         Self {
@@ -245,25 +245,25 @@ impl WideDescriptor {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub const fn encode(self) -> [u8; 16] {
         let low = u64::from_le_bytes(self.low.encode()) as u128;
         (low | (self.base_high as u128) << 64 | (self.reserved as u128) << 96).to_le_bytes()
     }
 
-    /// Where the segment begins.
+    /// Returns the base address of the segment.
     pub const fn base(&self) -> u64 {
         (self.base_high as u64) << 32 | self.low.base as u64
     }
 
-    /// Whether the bits that must be 0 are: otherwise a selector of the upper 8 bytes would find a descriptor.
+    /// Returns whether the bits that must be 0 are 0. Otherwise a selector of the upper 8 bytes would find a descriptor.
     pub const fn is_well_formed(&self) -> bool {
         self.reserved >> 8 & 0b1_1111 == 0
     }
 }
 
-/// The access rights that LAR loads: bytes 4 to 7 of the descriptor under the mask 00FxFF00h. SDM 2A, LAR, has
-/// 00F0FF00h since it leaves the limit's bits undefined.
+/// Access rights as LAR loads them: bytes 4 to 7 of the descriptor, masked with 00FxFF00h. SDM 2A, LAR, uses 00F0FF00h
+/// because it leaves the limit's bits undefined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AccessRights(
     /// Type, S, DPL and P in bits 8 to 15; AVL, L, D and G in bits 20 to 23.
@@ -271,8 +271,7 @@ pub struct AccessRights(
 );
 
 impl AccessRights {
-    /// The descriptor with these rights, as far as it is known: its base is not, and is left 0. `limit` is what
-    /// LSL loads, in bytes.
+    /// Returns a descriptor with these rights. Its base is unknown and left 0. `limit` is what LSL loads, in bytes.
     pub const fn with_limit(self, limit: u32) -> Descriptor {
         let [_, access, flags, _] = self.0.to_le_bytes();
         let rights = Descriptor::decode([0, 0, 0, 0, 0, access, flags & 0xf0, 0]);

@@ -3,7 +3,7 @@
 use crate::register::bits_of;
 
 bits_of! {
-    /// RFLAGS, or as much of it as a frame holds. SDM 1, "EFLAGS register".
+    /// RFLAGS, or the part of it that a frame holds. SDM 1, "EFLAGS register".
     Rflags {
         CF = 0, "Carry.";
         FIXED = 1, "Always set.";
@@ -26,22 +26,22 @@ bits_of! {
 }
 
 impl Rflags {
-    /// Where the two bits of the I/O privilege level begin.
+    /// Lowest of the two bits of the I/O privilege level.
     const IOPL: u32 = 12;
 
-    /// The I/O privilege level, 0 to 3.
+    /// Returns the I/O privilege level, 0 to 3.
     pub const fn iopl(self) -> u8 {
         (self.0 >> Self::IOPL & 0b11) as u8
     }
 
-    /// With another I/O privilege level, of which the low two bits count.
+    /// Returns the flags with the low two bits of `level` as the I/O privilege level.
     #[must_use]
     pub const fn with_iopl(self, level: u8) -> Self {
         Self(self.0 & !(0b11 << Self::IOPL) | ((level & 0b11) as u64) << Self::IOPL)
     }
 
-    /// The flags after SYSCALL: every bit that is set in `mask` (IA32_FMASK, the APM's SFMASK) is cleared, and no
-    /// other. SDM 2B, SYSCALL: `RFLAGS := RFLAGS AND NOT(IA32_FMASK)`; APM 3, SYSCALL.
+    /// Returns the flags after SYSCALL: every bit that is set in `mask` (IA32_FMASK, the APM's SFMASK) is cleared. SDM 2B,
+    /// SYSCALL: `RFLAGS := RFLAGS AND NOT(IA32_FMASK)`; APM 3, SYSCALL.
     #[must_use]
     pub const fn masked_by(self, mask: Self) -> Self {
         Self(self.0 & !mask.0)

@@ -6,50 +6,50 @@ use crate::{Selector, SystemKind, Width};
 /// A gate of 8 bytes, outside long mode. SDM 3A, figures "Call-gate descriptor" and "IDT gate descriptors".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Gate {
-    /// Where it leads in its code segment. Of a 16-bit gate the upper half is reserved, of a task gate all.
+    /// Target offset in the code segment. A 16-bit gate reserves the upper half, a task gate all of it.
     pub offset: u32,
-    /// The code segment that it leads to, of a task gate the TSS.
+    /// Selector of the target code segment, or of the TSS for a task gate.
     pub selector: Selector,
-    /// Byte 4. Of a call gate, bits 4 to 0 are the number of parameters that are copied; all else is reserved.
+    /// Byte 4. In a call gate, bits 4 to 0 are the number of parameters to copy. Everything else is reserved.
     pub byte_4: u8,
-    /// The type, 4 bits.
+    /// Type, 4 bits.
     pub kind: u8,
-    /// Clear for a gate; set, the bytes are a code or data segment's.
+    /// Clear for a gate. If set, the bytes are a code or data segment.
     pub s: bool,
-    /// The descriptor privilege level, 0 to 3: the least privileged level whose instructions may use it.
+    /// Descriptor privilege level, 0 to 3: the least privileged level whose instructions may use the gate.
     pub dpl: u8,
     /// Present.
     pub p: bool,
 }
 
 /// A gate of 16 bytes, in long mode. SDM 3A, figures "Call-gate descriptor in IA-32e mode" and "64-bit IDT gate
-/// descriptors"; APM 2, the same.
+/// descriptors"; APM 2, "Gate descriptors".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct WideGate {
-    /// The first 8 bytes, as in a gate of 8 bytes; `offset` has bits 31 to 0, and bits 2 to 0 of `byte_4` are the
-    /// number of the stack in the interrupt stack table.
+    /// The first 8 bytes, laid out like an 8-byte gate. `offset` holds bits 31 to 0; bits 2 to 0 of `byte_4` select a stack
+    /// in the interrupt stack table.
     pub low: Gate,
     /// Bits 63 to 32 of the offset: bytes 8 to 11.
     pub offset_high: u32,
-    /// Bytes 12 to 15. Of a call gate bits 12 to 8 of them must be 0.
+    /// Bytes 12 to 15. In a call gate, bits 12 to 8 must be 0.
     pub reserved: u32,
 }
 
 /// The kind of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GateKind {
-    /// Entered by CALL or JMP; it may copy parameters from the old stack to the new one.
+    /// Entered by CALL or JMP; may copy parameters from the old stack to the new one.
     Call,
-    /// Entered by an event; RFLAGS.IF is cleared.
+    /// Entered by an event, which clears RFLAGS.IF.
     Interrupt,
-    /// Entered by an event; RFLAGS.IF stays.
+    /// Entered by an event, which leaves RFLAGS.IF alone.
     Trap,
-    /// Leads to a task.
+    /// Switches to a task.
     Task,
 }
 
 impl Gate {
-    /// Reads the bytes.
+    /// Decodes the bytes.
     pub const fn decode(bytes: [u8; 8]) -> Self {
         let raw = u64::from_le_bytes(bytes);
         Self {
@@ -63,7 +63,7 @@ impl Gate {
         }
     }
 
-    /// The bytes. Of `kind` and `dpl` only as many bits count as the gate has room for.
+    /// Returns the bytes. Bits of `kind` and `dpl` beyond their fields are dropped.
     pub const fn encode(self) -> [u8; 8] {
         let offset = self.offset as u64;
         let access = (self.byte_4 as u64) << 32
@@ -75,8 +75,8 @@ impl Gate {
         raw.to_le_bytes()
     }
 
-    /// Its kind, and whether its stack slots are 2 bytes wide instead of 4 or 8. None where the type is no gate's, or
-    /// where the width of the table has no such gate.
+    /// Returns the kind, and whether stack slots are 2 bytes wide instead of 4 or 8. `None` if the type is not a gate's, or
+    /// not one of this width.
     pub const fn gate_kind(&self, width: Width) -> Option<(GateKind, bool)> {
         let kind = SystemKind::from_type(self.kind);
         if self.s || !kind.is_in(width) {
@@ -94,14 +94,14 @@ impl Gate {
         }
     }
 
-    /// How many parameters a call gate outside long mode copies, each as wide as the gate.
+    /// Returns how many parameters a call gate outside long mode copies, each as wide as the gate.
     pub const fn parameters(&self) -> u8 {
         self.byte_4 & 0b1_1111
     }
 }
 
 impl WideGate {
-    /// Reads the bytes.
+    /// Decodes the bytes.
     pub const fn decode(bytes: [u8; 16]) -> Self {
         let raw = u128::from_le_bytes(bytes);
         Self {
@@ -111,14 +111,14 @@ impl WideGate {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub const fn encode(self) -> [u8; 16] {
         let low = u64::from_le_bytes(self.low.encode()) as u128;
         (low | (self.offset_high as u128) << 64 | (self.reserved as u128) << 96).to_le_bytes()
     }
 
-    /// A gate that is present and leads to `offset` in the segment of `selector`. `kind` is one of long mode's: call,
-    /// interrupt or trap gate; of `ist` the low three bits count, and 0 is no stack of the table.
+    /// Returns a gate that is present and leads to `offset` in the segment of `selector`. `kind` is one of long mode's:
+    /// call, interrupt or trap gate. Only the low three bits of `ist` count; 0 selects no stack of the table.
     pub const fn new(kind: GateKind, selector: Selector, offset: u64, dpl: u8, ist: u8) -> Self {
         let kind = match kind {
             GateKind::Call => 0xc,
@@ -130,17 +130,17 @@ impl WideGate {
         Self { low, offset_high: (offset >> 32) as u32, reserved: 0 }
     }
 
-    /// Where it leads in its code segment.
+    /// Returns the target offset in the code segment.
     pub const fn offset(&self) -> u64 {
         (self.offset_high as u64) << 32 | self.low.offset as u64
     }
 
-    /// The number of the stack in the interrupt stack table that is switched to, 1 to 7; 0 for none.
+    /// Returns the number of its stack in the interrupt stack table, 1 to 7; 0 for none.
     pub const fn ist(&self) -> u8 {
         self.low.byte_4 & 0b111
     }
 
-    /// Whether the bits of a call gate that must be 0 are: otherwise a selector of the upper 8 bytes would find a
+    /// Returns whether the bits of a call gate that must be 0 are 0. Otherwise a selector of the upper 8 bytes would find a
     /// descriptor.
     pub const fn is_well_formed(&self) -> bool {
         self.reserved >> 8 & 0b1_1111 == 0

@@ -1,14 +1,13 @@
-//! The state that decides how an x86 processor enters and leaves a kernel: segment selectors and descriptors,
-//! gates, task-state segments, the MSRs of SYSENTER and SYSCALL, and the flags and control registers as far as
-//! they take part. The crate describes data that the processor reads; it does not read the processor.
+//! The state that decides how an x86 processor enters and leaves a kernel: segment selectors and descriptors, gates,
+//! task-state segments, the MSRs of SYSENTER and SYSCALL, and the relevant flags and control registers. The crate describes
+//! data that the processor reads; it does not read the processor.
 //!
-//! Every type is made from the bytes or the register and gives them back bit for bit, reserved bits included
-//! (`decode` and `encode` are inverses). Bytes are in memory order. Addresses are bytes, and linear.
+//! Every type is decoded from bytes or a register value and encodes to the same bits, including reserved ones. Bytes are in
+//! memory order. Addresses are in bytes and linear.
 //!
-//! Sources, by the names used throughout, with sections by their titles, for their numbers move from edition to
-//! edition:
-//! - *SDM*: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 3A for system structures
-//!   and volume 2 for instructions;
+//! Sources are cited by these names, and their sections by title, since section numbers change between editions:
+//! - *SDM*: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 3A for system structures and volume 2 for
+//!   instructions;
 //! - *APM*: AMD64 Architecture Programmer's Manual, volume 2 for system structures and volume 3 for instructions.
 
 #![no_std]
@@ -36,25 +35,25 @@ pub use register::Bit;
 pub use selector::{Selector, Table};
 pub use tss::{Field, Tss32, Tss64};
 
-/// In which form the processor reads its system descriptors: bytes alone do not show it.
+/// The format of system descriptors, which the bytes alone do not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Width {
-    /// Outside long mode: a gate or system descriptor takes 8 bytes.
+    /// Outside long mode: gates and system descriptors take 8 bytes.
     Legacy,
-    /// In long mode, also while a 32-bit program runs: a gate or system descriptor takes 16 bytes.
+    /// In long mode, including compatibility mode: gates and system descriptors take 16 bytes.
     Long,
 }
 
-/// The processor's vendor, where the two vendors' manuals differ.
+/// The processor's vendor; the two vendors' manuals differ in places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Vendor {
-    /// Intel, by the SDM.
+    /// Intel, as in the SDM.
     Intel,
-    /// AMD, by the APM.
+    /// AMD, as in the APM.
     Amd,
 }
 
-// The examples of the README are tests.
+// Makes the README's examples tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,31 +1,31 @@
-//! The model-specific registers that SYSENTER and SYSCALL enter by (SDM 2B, SYSENTER, SYSCALL; SDM 4,
-//! "Architectural MSRs"; APM 2, "Fast system call and return").
+//! Model-specific registers used by SYSENTER and SYSCALL (SDM 2B, SYSENTER, SYSCALL; SDM 4, "Architectural MSRs"; APM 2,
+//! "Fast system call and return").
 
 use crate::{Selector, Vendor};
 
-/// Whether an address is canonical where linear addresses have so many bits, 48 or 57: its upper bits are copies of the highest that
-/// is translated. SDM 1, "Canonical addressing".
+/// Returns whether an address is canonical for linear addresses of `bits` bits, 48 or 57: its upper bits are copies of the
+/// highest translated bit. SDM 1, "Canonical addressing".
 pub const fn is_canonical(address: u64, bits: u32) -> bool {
     let unused = 64 - bits;
     ((address << unused) as i64 >> unused) as u64 == address
 }
 
-/// A register of kernel entry, by its number.
+/// A model-specific register of kernel entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Msr {
     /// IA32_SYSENTER_CS, 174h: see [`SysenterCs`].
     SysenterCs,
     /// IA32_SYSENTER_ESP, 175h: the kernel's stack pointer.
     SysenterEsp,
-    /// IA32_SYSENTER_EIP, 176h: where SYSENTER goes.
+    /// IA32_SYSENTER_EIP, 176h: the target of SYSENTER.
     SysenterEip,
     /// IA32_EFER, C0000080h: see [`Efer`](crate::Efer).
     Efer,
     /// IA32_STAR, C0000081h: see [`Star`].
     Star,
-    /// IA32_LSTAR, C0000082h: where SYSCALL goes from 64-bit mode.
+    /// IA32_LSTAR, C0000082h: the target of SYSCALL from 64-bit mode.
     Lstar,
-    /// IA32_CSTAR, C0000083h: where SYSCALL goes from compatibility mode, on AMD processors.
+    /// IA32_CSTAR, C0000083h: the target of SYSCALL from compatibility mode, on AMD processors.
     Cstar,
     /// IA32_FMASK, C0000084h, the APM's SFMASK: the flags that SYSCALL clears, see
     /// [`Rflags::masked_by`](crate::Rflags::masked_by).
@@ -41,7 +41,7 @@ pub enum Msr {
 }
 
 impl Msr {
-    /// All of them, by number.
+    /// All registers, by number.
     pub const ALL: [Self; 12] = [
         Self::SysenterCs,
         Self::SysenterEsp,
@@ -57,7 +57,7 @@ impl Msr {
         Self::TscAux,
     ];
 
-    /// Numbers, and names in the SDM without `IA32_`, in the same order.
+    /// Numbers, and the SDM's names without `IA32_`, in the order of `ALL`.
     const TABLE: [(u32, &str); Self::ALL.len()] = [
         (0x174, "SYSENTER_CS"),
         (0x175, "SYSENTER_ESP"),
@@ -73,18 +73,18 @@ impl Msr {
         (0xc000_0103, "TSC_AUX"),
     ];
 
-    /// The number that RDMSR takes in ECX.
+    /// Returns the number that RDMSR takes in ECX.
     pub const fn number(self) -> u32 {
         Self::TABLE[self as usize].0
     }
 
-    /// The register of this number.
+    /// Returns the register with this number.
     pub fn by_number(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|msr| msr.number() == number)
     }
 
-    /// Whether it holds a linear address, and WRMSR refuses one that is not canonical: SDM 2B, WRMSR; APM 2, "Canonical address form".
-    /// SYSENTER's two are checked by Intel's processors alone.
+    /// Returns whether it holds a linear address, which WRMSR requires to be canonical: SDM 2B, WRMSR; APM 2, "Canonical
+    /// address form". Only Intel's processors check the two of SYSENTER.
     pub const fn is_canonical(self) -> bool {
         matches!(
             self,
@@ -98,72 +98,73 @@ impl Msr {
         )
     }
 
-    /// Its name in the SDM, without `IA32_`.
+    /// Returns its name in the SDM, without `IA32_`.
     pub const fn name(self) -> &'static str {
         Self::TABLE[self as usize].1
     }
 }
 
-/// IA32_STAR. The selectors that SYSCALL and SYSRET load, and where SYSCALL goes outside long mode. SDM 3A,
-/// "Fast system calls in 64-bit mode"; APM 2, "SYSCALL and SYSRET".
+/// IA32_STAR: the selectors that SYSCALL and SYSRET load, and the target of SYSCALL outside long mode. SDM 3A, "Fast system
+/// calls in 64-bit mode"; APM 2, "SYSCALL and SYSRET".
 ///
-/// Nothing is read from the descriptor tables: the segments' hidden parts are set to fixed values. The tables have
-/// to say the same, for the next load of these selectors reads them.
+/// Both instructions set the hidden parts of the segments to fixed values without reading the descriptor tables. The tables
+/// must agree, because the next load of these selectors reads them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Star(
-    /// SYSRET's selector in bits 63 to 48, SYSCALL's in 47 to 32, EIP in 31 to 0.
+    /// Base of SYSRET's selectors in bits 63 to 48, of SYSCALL's in 47 to 32, EIP in 31 to 0.
     pub u64,
 );
 
 impl Star {
-    /// From its three parts.
+    /// Builds the register from its three parts.
     pub const fn new(sysret: Selector, syscall: Selector, eip: u32) -> Self {
         Self((sysret.0 as u64) << 48 | (syscall.0 as u64) << 32 | eip as u64)
     }
 
-    /// Bits 63 to 48, from which SYSRET's selectors are counted.
+    /// Returns bits 63 to 48, the base of SYSRET's selectors.
     pub const fn sysret(self) -> Selector {
         Selector((self.0 >> 48) as u16)
     }
 
-    /// Bits 47 to 32, from which SYSCALL's selectors are counted.
+    /// Returns bits 47 to 32, the base of SYSCALL's selectors.
     pub const fn syscall(self) -> Selector {
         Selector((self.0 >> 32) as u16)
     }
 
-    /// Where SYSCALL goes outside long mode, on AMD processors: EIP, in bits 31 to 0.
+    /// Returns bits 31 to 0: EIP after SYSCALL outside long mode, on AMD processors.
     pub const fn legacy_eip(self) -> u32 {
         self.0 as u32
     }
 
-    /// CS after SYSCALL: bits 47 to 32 with a privilege level of 0.
+    /// Returns CS after SYSCALL: bits 47 to 32 with privilege level 0.
     pub const fn syscall_cs(self) -> Selector {
         self.syscall().with_rpl(0)
     }
 
-    /// SS after SYSCALL: bits 47 to 32, plus 8, with the privilege level that they have: it is not masked as that of CS
-    /// is (SDM 2B and APM 3, SYSCALL).
+    /// Returns SS after SYSCALL: bits 47 to 32, plus 8. Unlike that of CS, its privilege level is not masked (SDM 2B and
+    /// APM 3, SYSCALL).
     pub const fn syscall_ss(self) -> Selector {
         Selector(self.syscall().0.wrapping_add(8))
     }
 
-    /// CS after SYSRET to 32-bit code: bits 63 to 48 with a privilege level of 3.
+    /// Returns CS after SYSRET to 32-bit code: bits 63 to 48 with privilege level 3.
     pub const fn sysret32_cs(self) -> Selector {
         self.sysret().with_rpl(3)
     }
 
-    /// CS after SYSRET to 64-bit code: bits 63 to 48, plus 16, with a privilege level of 3.
+    /// Returns CS after SYSRET to 64-bit code: bits 63 to 48, plus 16, with privilege level 3.
     pub const fn sysret64_cs(self) -> Selector {
         Selector(self.sysret().0.wrapping_add(16)).with_rpl(3)
     }
 
-    /// SS after SYSRET by the SDM: bits 63 to 48, plus 8, with a privilege level of 3. See [`Star::sysret_ss_of`].
+    /// Returns SS after SYSRET according to the SDM: bits 63 to 48, plus 8, with privilege level 3. See
+    /// [`Star::sysret_ss_of`].
     pub const fn sysret_ss(self) -> Selector {
         self.sysret_ss_of(Vendor::Intel)
     }
 
-    /// SS after SYSRET on one vendor's processors: bits 63 to 48, plus 8. The privilege level is 3 by the SDM; by the
-    /// APM it is what bits 49 and 48 have, which ought to be 3.
+    /// Returns SS after SYSRET on one vendor's processors: bits 63 to 48, plus 8. The privilege level is 3 according to the
+    /// SDM; according to the APM it is bits 49 and 48, which should be 3.
     pub const fn sysret_ss_of(self, vendor: Vendor) -> Selector {
         let selector = Selector(self.sysret().0.wrapping_add(8));
         match vendor {
@@ -173,10 +174,10 @@ impl Star {
     }
 }
 
-/// IA32_SYSENTER_CS: the selectors that SYSENTER and SYSEXIT load are counted from it. SDM 2B, SYSENTER and SYSEXIT.
+/// IA32_SYSENTER_CS, the base of the selectors that SYSENTER and SYSEXIT load. SDM 2B, SYSENTER and SYSEXIT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SysenterCs(
-    /// The selector in bits 15 to 0; the rest is not looked at.
+    /// The selector in bits 15 to 0; the rest is ignored.
     pub u64,
 );
 
@@ -185,37 +186,37 @@ impl SysenterCs {
         Selector((self.0 as u16 & !0b11).wrapping_add(distance)).with_rpl(rpl)
     }
 
-    /// Whether SYSENTER and SYSEXIT fault: bits 15 to 2 are 0.
+    /// Returns whether SYSENTER and SYSEXIT fault, because bits 15 to 2 are 0.
     pub const fn is_null(self) -> bool {
         Selector(self.0 as u16).is_null()
     }
 
-    /// CS after SYSENTER.
+    /// Returns CS after SYSENTER.
     pub const fn sysenter_cs(self) -> Selector {
         self.plus(0, 0)
     }
 
-    /// SS after SYSENTER: plus 8.
+    /// Returns SS after SYSENTER: the base plus 8.
     pub const fn sysenter_ss(self) -> Selector {
         self.plus(8, 0)
     }
 
-    /// CS after SYSEXIT to 32-bit code: plus 16.
+    /// Returns CS after SYSEXIT to 32-bit code: the base plus 16.
     pub const fn sysexit32_cs(self) -> Selector {
         self.plus(16, 3)
     }
 
-    /// SS after SYSEXIT to 32-bit code: plus 24.
+    /// Returns SS after SYSEXIT to 32-bit code: the base plus 24.
     pub const fn sysexit32_ss(self) -> Selector {
         self.plus(24, 3)
     }
 
-    /// CS after SYSEXIT to 64-bit code: plus 32.
+    /// Returns CS after SYSEXIT to 64-bit code: the base plus 32.
     pub const fn sysexit64_cs(self) -> Selector {
         self.plus(32, 3)
     }
 
-    /// SS after SYSEXIT to 64-bit code: plus 40.
+    /// Returns SS after SYSEXIT to 64-bit code: the base plus 40.
     pub const fn sysexit64_ss(self) -> Selector {
         self.plus(40, 3)
     }

@@ -3,15 +3,15 @@
 /// A named bit of a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bit {
-    /// Its number, from 0.
+    /// Bit number, from 0.
     pub number: u32,
-    /// Its name in the manuals.
+    /// Name in the manuals.
     pub name: &'static str,
-    /// Its effect on kernel entry.
+    /// Effect on kernel entry.
     pub about: &'static str,
 }
 
-/// A register of 64 bits: a constant and an entry in `BITS` for each bit that is named.
+/// Defines a 64-bit register: a constant and an entry in `BITS` for each named bit.
 macro_rules! bits_of {
     ($(#[$outer:meta])* $name:ident { $($bit:ident = $number:literal, $about:literal;)* }) => {
         $(#[$outer])*
@@ -27,29 +27,29 @@ macro_rules! bits_of {
                 pub const $bit: Self = Self(1 << $number);
             )*
 
-            /// The bits that have names here, from the lowest.
+            /// The named bits, from the lowest.
             pub const BITS: &[crate::Bit] = &[
                 $(crate::Bit { number: $number, name: stringify!($bit), about: $about },)*
             ];
 
-            /// Whether all bits of `bits` are set.
+            /// Returns whether all of `bits` are set.
             pub const fn has(self, bits: Self) -> bool {
                 self.0 & bits.0 == bits.0
             }
 
-            /// With the bits of `bits` set as well.
+            /// Returns the value with `bits` set.
             #[must_use]
             pub const fn with(self, bits: Self) -> Self {
                 Self(self.0 | bits.0)
             }
 
-            /// With the bits of `bits` clear.
+            /// Returns the value with `bits` clear.
             #[must_use]
             pub const fn without(self, bits: Self) -> Self {
                 Self(self.0 & !bits.0)
             }
 
-            /// The named bits that are set, from the lowest.
+            /// Returns the named bits that are set, from the lowest.
             pub fn set(self) -> impl Iterator<Item = &'static crate::Bit> {
                 Self::BITS.iter().filter(move |bit| self.0 >> bit.number & 1 == 1)
             }

@@ -2,11 +2,11 @@
 
 use core::fmt;
 
-/// The visible part of a segment register: the index of a descriptor, its table, and a requested privilege level. SDM
-/// 3A, "Segment selectors".
+/// The visible part of a segment register: a descriptor's index, its table, and a requested privilege level. SDM 3A,
+/// "Segment selectors".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Selector(
-    /// Index in bits 15 to 3, table in bit 2, privilege level in bits 1 and 0.
+    /// Index in bits 15 to 3, table in bit 2, requested privilege level in bits 1 and 0.
     pub u16,
 );
 
@@ -20,8 +20,7 @@ pub enum Table {
 }
 
 impl Selector {
-    /// The selector of entry `index` of a table, of which the low 13 bits count, at privilege level `rpl`,
-    /// of which the low 2 bits count.
+    /// Returns the selector of entry `index` (low 13 bits) of a table, at privilege level `rpl` (low 2 bits).
     pub const fn new(index: u16, table: Table, rpl: u8) -> Self {
         let table = match table {
             Table::Gdt => 0,
@@ -30,39 +29,39 @@ impl Selector {
         Self(index << 3 | table | (rpl & 0b11) as u16)
     }
 
-    /// Which entry: 8 bytes each. Selector 28h is entry 5.
+    /// Returns the index of the entry, of 8 bytes each. Selector 28h is entry 5.
     pub const fn index(self) -> u16 {
         self.0 >> 3
     }
 
-    /// Where the descriptor begins in its table, in bytes.
+    /// Returns the offset of the descriptor in its table, in bytes.
     pub const fn offset(self) -> u16 {
         self.0 & !0b111
     }
 
-    /// Which table.
+    /// Returns the table of the descriptor.
     pub const fn table(self) -> Table {
         if self.0 & 1 << 2 == 0 { Table::Gdt } else { Table::Ldt }
     }
 
-    /// The requested privilege level, 0 to 3; of CS and SS the current one.
+    /// Returns the requested privilege level, 0 to 3; for CS and SS, the current one.
     pub const fn rpl(self) -> u8 {
         (self.0 & 0b11) as u8
     }
 
-    /// The same entry at another privilege level, of which the low two bits count.
+    /// Returns the selector with the low two bits of `rpl` as its privilege level.
     #[must_use]
     pub const fn with_rpl(self, rpl: u8) -> Self {
         Self(self.0 & !0b11 | (rpl & 0b11) as u16)
     }
 
-    /// Whether it is the null selector: entry 0 of the GDT, at whatever level.
+    /// Returns whether it is a null selector: entry 0 of the GDT, at any level.
     pub const fn is_null(self) -> bool {
         self.0 & !0b11 == 0
     }
 }
 
-/// As the manuals write it: four hexadecimal digits.
+/// Four hexadecimal digits, as in the manuals.
 impl fmt::Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:04x}", self.0)

@@ -6,16 +6,16 @@ use crate::Selector;
 /// A field of a structure in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// Its name, in the manuals' words, lower case.
+    /// Name in the manuals, lower case.
     pub name: &'static str,
-    /// Where it begins, in bytes.
+    /// Offset in bytes.
     pub offset: usize,
-    /// How many bytes it takes, at most 8; the first is the lowest.
+    /// Size in bytes, at most 8; little-endian.
     pub size: usize,
 }
 
 impl Field {
-    /// Its value in `bytes`, which may end before the structure does; none where they end before the field does.
+    /// Returns its value in `bytes`, which may be truncated; `None` if the field is cut off.
     pub fn read(&self, bytes: &[u8]) -> Option<u64> {
         let bytes = bytes.get(self.offset..self.offset.checked_add(self.size)?)?;
         Some(bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
@@ -28,10 +28,10 @@ impl Field {
     }
 }
 
-/// The bytes of a TSS of either width up to the I/O map base, which is the least that a TSS has.
+/// Bytes of a TSS of either width up to the I/O map base, the minimum of a TSS.
 const SIZE: usize = 104;
 
-/// A structure of fields in memory, each of them listed once, for decoding and encoding.
+/// Defines a structure in memory with its decoder and encoder, from one list of fields.
 macro_rules! structure {
     ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $field:ident: $kind:ty = $offset:literal;)* }) => {
         $(#[$outer])*
@@ -41,22 +41,22 @@ macro_rules! structure {
         }
 
         impl $name {
-            /// The bytes that it takes.
+            /// Size in bytes.
             pub const SIZE: usize = SIZE;
 
-            /// Every field, in the order of their offsets.
+            /// All fields, in the order of their offsets.
             pub const FIELDS: &[Field] = &[
                 $(Field { name: stringify!($field), offset: $offset, size: size_of::<$kind>() },)*
             ];
 
-            /// Reads the bytes.
+            /// Decodes the bytes.
             pub fn decode(bytes: [u8; SIZE]) -> Self {
                 let mut fields = Self::FIELDS.iter().filter_map(|field| field.read(&bytes));
-                // Each field lies within the size: a test goes through them.
+                // Each field lies within the size, which a test checks.
                 Self { $($field: fields.next().unwrap_or_default() as $kind,)* }
             }
 
-            /// The bytes.
+            /// Returns the bytes.
             pub fn encode(self) -> [u8; SIZE] {
                 let mut bytes = [0; SIZE];
                 let values = [$(u64::from(self.$field),)*];
@@ -80,19 +80,13 @@ structure! {
         /// The stack segment that an entry to ring 0 loads.
         ss0: u16 = 0x08;
         reserved_0a: u16 = 0x0a;
-        /// The stack pointer of ring 1.
         esp1: u32 = 0x0c;
-        /// The stack segment of ring 1.
         ss1: u16 = 0x10;
         reserved_12: u16 = 0x12;
-        /// The stack pointer of ring 2.
         esp2: u32 = 0x14;
-        /// The stack segment of ring 2.
         ss2: u16 = 0x18;
         reserved_1a: u16 = 0x1a;
-        /// The page directory of the task.
         cr3: u32 = 0x1c;
-        /// Where the task goes on.
         eip: u32 = 0x20;
         eflags: u32 = 0x24;
         eax: u32 = 0x28;
@@ -115,12 +109,11 @@ structure! {
         reserved_5a: u16 = 0x5a;
         gs: u16 = 0x5c;
         reserved_5e: u16 = 0x5e;
-        /// The LDT of the task.
         ldt: u16 = 0x60;
         reserved_62: u16 = 0x62;
         /// Bit 0: switching to this task raises a debug exception.
         trap: u16 = 0x64;
-        /// Where the I/O bitmap begins, in bytes from the base of the TSS.
+        /// Offset of the I/O bitmap from the base of the TSS, in bytes.
         iomap: u16 = 0x66;
     }
 }
@@ -131,12 +124,10 @@ structure! {
         reserved_00: u32 = 0x00;
         /// The stack pointer that an entry to ring 0 loads.
         rsp0: u64 = 0x04;
-        /// The stack pointer of ring 1.
         rsp1: u64 = 0x0c;
-        /// The stack pointer of ring 2.
         rsp2: u64 = 0x14;
         reserved_1c: u64 = 0x1c;
-        /// Stack 1 of the interrupt stack table, which the six behind it complete.
+        /// Stack 1 of the interrupt stack table; 2 to 7 follow.
         ist1: u64 = 0x24;
         ist2: u64 = 0x2c;
         ist3: u64 = 0x34;
@@ -146,13 +137,13 @@ structure! {
         ist7: u64 = 0x54;
         reserved_5c: u64 = 0x5c;
         reserved_64: u16 = 0x64;
-        /// Where the I/O bitmap begins, in bytes from the base of the TSS.
+        /// Offset of the I/O bitmap from the base of the TSS, in bytes.
         iomap: u16 = 0x66;
     }
 }
 
 impl Tss32 {
-    /// The stack that an entry to ring 0, 1 or 2 loads: SS and ESP. SDM 3A, "Stack switching".
+    /// Returns the SS and ESP that an entry to ring 0, 1 or 2 loads. SDM 3A, "Stack switching".
     pub fn stack(&self, ring: u8) -> Option<(Selector, u32)> {
         let stacks = [(self.ss0, self.esp0), (self.ss1, self.esp1), (self.ss2, self.esp2)];
         stacks.get(usize::from(ring)).map(|&(ss, esp)| (Selector(ss), esp))
@@ -160,12 +151,12 @@ impl Tss32 {
 }
 
 impl Tss64 {
-    /// The stack pointer that an entry to ring 0, 1 or 2 loads. SDM 3A, "Stack switching in IA-32e mode".
+    /// Returns the RSP that an entry to ring 0, 1 or 2 loads. SDM 3A, "Stack switching in IA-32e mode".
     pub fn rsp(&self, ring: u8) -> Option<u64> {
         [self.rsp0, self.rsp1, self.rsp2].get(usize::from(ring)).copied()
     }
 
-    /// A stack of the interrupt stack table, 1 to 7. SDM 3A, "Interrupt stack table".
+    /// Returns stack 1 to 7 of the interrupt stack table. SDM 3A, "Interrupt stack table".
     pub fn ist(&self, number: u8) -> Option<u64> {
         let stacks = [self.ist1, self.ist2, self.ist3, self.ist4, self.ist5, self.ist6, self.ist7];
         stacks.get(usize::from(number.checked_sub(1)?)).copied()

@@ -69,7 +69,7 @@ pub use step::{FlagsBy, Item, Origin, Step};
 
 use crate::{Cr0, Cr4, Rflags, Selector, Width};
 
-/// How wide the operands of an instruction are.
+/// Operand size of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Size {
     /// 16 bits.
@@ -81,7 +81,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// In bytes.
+    /// Returns the size in bytes.
     pub const fn bytes(self) -> u8 {
         match self {
             Self::Word => 2,
@@ -90,7 +90,7 @@ impl Size {
         }
     }
 
-    /// The bits of `value` that fit.
+    /// Truncates a value to this size.
     pub const fn cut(self, value: u64) -> u64 {
         match self {
             Self::Word => value & 0xffff,
@@ -100,37 +100,37 @@ impl Size {
     }
 }
 
-/// One way from one ring to another, or back.
+/// A transfer from one ring to another, or back.
 ///
-/// RIP is the value that the processor would save: of an instruction the address of the next one, of a fault that of
-/// the instruction which faulted.
+/// RIP is the value that the processor would save: the address of the next instruction, or for a fault that of the faulting
+/// instruction.
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Crossing {
-    /// Through the interrupt descriptor table.
+    /// An event through the interrupt descriptor table.
     Event(Event),
-    /// CALL to another segment or through a call gate: the selector of code, of a call gate, of a task gate or of a TSS; behind
-    /// a gate offset and size do not count.
+    /// CALL to another segment or through a call gate. The selector is that of code, a call gate, a task gate or a TSS; for
+    /// a gate, offset and size are ignored.
     FarCall { selector: Selector, offset: u64, size: Size },
-    /// JMP, as [`Crossing::FarCall`].
+    /// JMP, like [`Crossing::FarCall`].
     FarJump { selector: Selector, offset: u64, size: Size },
-    /// RET to another segment, which releases so many bytes of parameters.
+    /// RET to another segment, which also releases `release` bytes of parameters.
     FarReturn { size: Size, release: u16 },
     /// IRET, IRETD and IRETQ.
     InterruptReturn { size: Size },
     /// SYSENTER.
     Sysenter,
-    /// SYSEXIT. In 64-bit mode REX.W asks for 64-bit code: wide.
+    /// SYSEXIT. `wide` is REX.W, which returns to 64-bit code.
     Sysexit { wide: bool },
     /// SYSCALL.
     Syscall,
-    /// SYSRET. In 64-bit mode REX.W asks for 64-bit code: wide.
+    /// SYSRET. `wide` is REX.W, which returns to 64-bit code.
     Sysret { wide: bool },
     /// SWAPGS.
     Swapgs,
 }
 
-/// Why a walk ended before it was done. Never [`Outcome::Done`].
+/// The error says why the walk ended early, and is never [`Outcome::Done`].
 type Walked<T> = Result<T, Outcome>;
 
 /// Walks one crossing on `machine`.
@@ -165,8 +165,7 @@ fn cross(machine: &mut impl Machine, crossing: Crossing) -> Walked<()> {
     }
 }
 
-/// Ends the walk in a mode that it does not know. An unknown mode is taken for protected mode, as the machine's width
-/// says.
+/// Ends the walk in a mode that is not modelled. An unknown mode counts as protected mode of the machine's width.
 fn refuse_other_modes(machine: &mut impl Machine) -> Walked<()> {
     if machine.register(Register::Cr0).is_some_and(|bits| !Cr0(bits).has(Cr0::PE)) {
         return Err(Outcome::NotModelled(NotModelled::RealMode));
@@ -181,12 +180,12 @@ fn refuse_other_modes(machine: &mut impl Machine) -> Walked<()> {
     Ok(())
 }
 
-/// Whether a bit of CR4 is known to be set.
+/// Returns whether a bit of CR4 is known to be set.
 fn cr4_has(machine: &impl Machine, bit: Cr4) -> bool {
     machine.register(Register::Cr4).is_some_and(|bits| Cr4(bits).has(bit))
 }
 
-/// Whether events and calls go by FRED. It is there in 64-bit mode's tables only, so CR4.FRED counts in long mode.
+/// Returns whether FRED delivers events and calls. It needs 64-bit tables, so CR4.FRED counts only in long mode.
 fn fred(machine: &impl Machine) -> bool {
     machine.width() == Width::Long && cr4_has(machine, Cr4::FRED)
 }

@@ -1,6 +1,6 @@
-//! Generated inputs: whatever machine and crossing bytes make up, the walk ends.
+//! Generated inputs: every walk ends, for any machine and crossing that bytes describe.
 //!
-//! `TOLLGATE_FUZZ_INPUTS` is how many there are:
+//! `TOLLGATE_FUZZ_INPUTS` sets their number:
 //! `TOLLGATE_FUZZ_INPUTS=10000000 cargo test --release -p tollgate-x86 --test inputs -- --nocapture`.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]

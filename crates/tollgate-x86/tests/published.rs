@@ -1,7 +1,7 @@
-//! Descriptors, gates, TSSs and MSRs that others published, decoded field by field and encoded again.
+//! Published descriptors, gates, TSSs and MSRs, decoded field by field and encoded again.
 //!
-//! `published.json` names the source of each. Where a source prints only a macro or the fields, a note says that the
-//! bytes were put together from them; their meaning is the source's all the same.
+//! `published.json` names the source of each. If a source prints only a macro or the fields, a note says that the bytes
+//! were assembled from them; their meaning is still the source's.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
@@ -14,13 +14,12 @@ use tollgate_x86::{
     WideGate, Width,
 };
 
-/// One of `published.json`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Vector {
     id: String,
     kind: String,
-    /// In memory order.
+    /// Bytes in memory order.
     #[serde(default)]
     bytes: String,
     #[serde(default)]
@@ -52,7 +51,7 @@ fn bytes<const N: usize>(text: &str) -> [u8; N] {
     std::array::from_fn(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap())
 }
 
-/// A number: as such, or in hexadecimal with whatever is said about it behind.
+/// Reads a number, given as such or in hexadecimal, possibly with a remark after it.
 fn number(value: &Value) -> u64 {
     match value {
         Value::String(text) => {
@@ -116,7 +115,7 @@ fn wide(vector: &Vector) {
     });
 }
 
-/// A TSS, of which the source may show no more than the beginning.
+/// Checks a TSS, of which the source may show only the beginning.
 fn task_state(vector: &Vector, fields: &[Field]) {
     let bytes: Vec<u8> =
         (0..vector.bytes.len() / 2).map(|at| bytes::<1>(&vector.bytes[2 * at..2 * at + 2])[0]).collect();
@@ -125,7 +124,7 @@ fn task_state(vector: &Vector, fields: &[Field]) {
         match field.read(&bytes) {
             Some(read) => assert_eq!(read, number(value), "{}: {name}", vector.id),
             None => {
-                // The one field that is known though its bytes are not shown, and what follows from it.
+                // The one field that is known although its bytes are not shown, and the value that follows from it.
                 assert_eq!(
                     (vector.id.as_str(), name.as_str(), number(value)),
                     ("w2k-tss32", "iomap", 0x20ac)
@@ -228,7 +227,7 @@ fn every_published_vector_decodes_field_by_field() {
                 let limit = number(&Value::String(vector.lsl.clone())) as u32;
                 let rights = AccessRights(u32::from_str_radix(&vector.lar, 16).unwrap());
                 let descriptor = rights.with_limit(limit);
-                // Bits 19 to 16 are undefined by the SDM; some processors give the limit's.
+                // Bits 19 to 16 are undefined by the SDM; some processors return the limit's.
                 assert_eq!(descriptor.access_rights().0, rights.0 & 0x00f0_ff00, "{}", vector.id);
                 assert_eq!(descriptor.effective_limit(), limit, "{}", vector.id);
                 check(&vector, |name| descriptor_field(&descriptor, name));
@@ -248,7 +247,7 @@ fn every_vector_is_one_of_its_own_with_a_source() {
     assert!(vectors.len() >= 72);
     for vector in &vectors {
         assert!(vector.source.len() > 20, "{}", vector.id);
-        // What the debugger's `dg` printed ends with the flags.
+        // The debugger's `dg` line ends with the flags.
         if let (Some(published), Some(flags)) = (&vector.published, &vector.dg_flags) {
             let printed = published.split([' ', ';']).any(|word| word == flags);
             let is_listing = published.contains(" Nl ") || published.contains(" Lo ");
@@ -257,7 +256,7 @@ fn every_vector_is_one_of_its_own_with_a_source() {
     }
 }
 
-/// The debugger's own words for limit, size and granularity, against the descriptors that they were printed for.
+/// Compares the debugger's own columns for limit, size and granularity with the descriptors that they were printed for.
 #[test]
 fn the_debugger_s_columns_agree() {
     let mut seen = 0;

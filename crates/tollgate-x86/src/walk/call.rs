@@ -18,7 +18,7 @@ use super::stack::Stack;
 use super::step::{Item, Origin};
 use super::{Size, Walked, fred, task};
 
-/// The most parameters that a gate can copy: its count has 5 bits.
+/// The most parameters that a gate copies: its count has 5 bits.
 const MOST: usize = 31;
 
 pub(super) fn far(
@@ -66,7 +66,7 @@ const fn not_present(selector: Selector) -> Refusal {
     (Exception::NOT_PRESENT, selector_code(selector, 0))
 }
 
-/// To code without a gate: the level stays.
+/// Transfers to code without a gate, at the same level.
 fn direct(
     machine: &mut impl Machine,
     found: &FoundDescriptor,
@@ -93,14 +93,14 @@ fn direct(
     finish(machine, found, stack, size, offset, cpl, Origin::Operand)
 }
 
-/// The stack that the machine is on, with room for CS and RIP.
+/// Checks that the current stack has room for CS and RIP.
 fn room_for_return(machine: &mut impl Machine, stack: Option<Stack>, size: Size, cpl: u8) -> Walked<Stack> {
     let stack = stack.map_or_else(|| Stack::current(machine, cpl), Ok)?;
     stack.has_room(machine, 2, size, SS0)?;
     Ok(stack)
 }
 
-/// Pushes the return address, if there is a stack to push it onto, and goes on in the code segment at level `cpl`.
+/// Pushes the return address if there is a stack, and continues in the code segment at level `cpl`.
 fn finish(
     machine: &mut impl Machine,
     code: &FoundDescriptor,
@@ -150,7 +150,7 @@ fn through_gate(machine: &mut impl Machine, found: &FoundDescriptor, cpl: u8, is
     finish(machine, &code, stack, door.slot, door.offset, cpl, Origin::Gate)
 }
 
-/// A gate is open to code at its level or an inner one, with a selector that asks for no less.
+/// Checks that the gate is open to the current level and to the selector's.
 fn is_open(machine: &mut impl Machine, found: &FoundDescriptor, cpl: u8) -> Walked<()> {
     let (dpl, rpl) = (found.descriptor.dpl, found.selector.rpl());
     check(
@@ -161,7 +161,7 @@ fn is_open(machine: &mut impl Machine, found: &FoundDescriptor, cpl: u8) -> Walk
     )
 }
 
-/// Reads the rest of a gate, whose second half long mode finds behind the first.
+/// Reads the rest of a gate, which in long mode includes the next 8 bytes.
 fn read_door(machine: &mut impl Machine, found: &FoundDescriptor) -> Walked<Door> {
     let low = u64::from_le_bytes(found.descriptor.encode());
     let mut high = 0;
@@ -175,7 +175,7 @@ fn read_door(machine: &mut impl Machine, found: &FoundDescriptor) -> Walked<Door
     Ok(Door::read(machine, GateKind::Call, is_16_bit, low, high))
 }
 
-/// The second 8 bytes of a descriptor of 16.
+/// Reads the second 8 bytes of a 16-byte descriptor.
 fn upper_half(machine: &mut impl Machine, selector: Selector) -> Walked<u64> {
     let directory = Directory::from(selector.table());
     let refused = Blame::protection(0).on(selector);
@@ -191,7 +191,7 @@ fn upper_half(machine: &mut impl Machine, selector: Selector) -> Walked<u64> {
         .map_err(|miss| missed(machine, miss, Unknown::Descriptor(selector)))
 }
 
-/// To a more privileged level: its stack comes from the TSS, and outside long mode takes the parameters along.
+/// Enters a more privileged level: its stack comes from the TSS, and outside long mode parameters are copied to it.
 fn inwards(machine: &mut impl Machine, door: &Door, code: &FoundDescriptor, cpl: u8, ring: u8) -> Walked<()> {
     let (mut stack, new) = NewStack::find(machine, ring, 0, 0)?;
     let full = (Exception::STACK, Some(new.code()));
@@ -206,7 +206,7 @@ fn inwards(machine: &mut impl Machine, door: &Door, code: &FoundDescriptor, cpl:
     Ok(())
 }
 
-/// Pushes the old stack, the parameters in the order that they lie in, and the return address.
+/// Pushes the old stack, the parameters in their order, and the return address.
 fn push_call(machine: &mut impl Machine, stack: &mut Stack, door: &Door, cpl: u8) -> Walked<()> {
     let mut parameters = [0; MOST];
     let count = usize::from(door.parameters).min(MOST);

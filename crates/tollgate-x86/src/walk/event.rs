@@ -2,27 +2,26 @@
 
 use super::outcome::{Exception, Fault, Severity};
 
-/// An event that goes through the interrupt descriptor table.
+/// An event that is delivered through the interrupt descriptor table.
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// INT n. The gate's privilege level is checked.
+    /// INT n, subject to the gate's DPL.
     Int(u8),
-    /// INT3, vector 3. The gate's privilege level is checked.
+    /// INT3, vector 3, subject to the gate's DPL.
     Int3,
-    /// INTO where the overflow flag is set, vector 4. The gate's privilege level is checked; 64-bit mode has no such
-    /// instruction.
+    /// INTO with the overflow flag set, vector 4, subject to the gate's DPL. 64-bit mode does not have the instruction.
     Into,
-    /// INT1, vector 1: not checked.
+    /// INT1, vector 1, not subject to the gate's DPL.
     Int1,
-    /// An exception that the processor found, with the error code that is pushed last where its vector has one. Not checked.
+    /// A processor exception, with its error code if its vector has one. Not subject to the gate's DPL.
     Exception { vector: u8, code: Option<u32> },
-    /// An interrupt from outside, an NMI included. Not checked.
+    /// An external interrupt or NMI. Not subject to the gate's DPL.
     External { vector: u8 },
 }
 
 impl Event {
-    /// The entry of the interrupt descriptor table.
+    /// Returns the vector, the index in the interrupt descriptor table.
     pub const fn vector(self) -> u8 {
         match self {
             Self::Int(vector) | Self::Exception { vector, .. } | Self::External { vector } => vector,
@@ -32,13 +31,12 @@ impl Event {
         }
     }
 
-    /// Whether it is an instruction that the gate's privilege level has to admit. SDM 2A, INT n: "does not apply to
-    /// INT1".
+    /// Returns whether the gate's DPL applies. SDM 2A, INT n: "does not apply to INT1".
     pub const fn is_checked(self) -> bool {
         matches!(self, Self::Int(_) | Self::Int3 | Self::Into)
     }
 
-    /// The error code, which is pushed last.
+    /// Returns the error code, which is pushed last.
     pub const fn code(self) -> Option<u32> {
         match self {
             Self::Exception { code, .. } => code,
@@ -46,8 +44,8 @@ impl Event {
         }
     }
 
-    /// Whether RF is set in the pushed flags, so that a breakpoint on the instruction does not stop its second
-    /// try: for every fault but the debug exception. SDM 3B, "Instruction-breakpoint exception condition".
+    /// Returns whether RF is set in the pushed flags, so that an instruction breakpoint does not stop the retry: for every
+    /// fault except the debug exception. SDM 3B, "Instruction-breakpoint exception condition".
     pub(super) const fn sets_rf(self) -> bool {
         match self {
             Self::Exception { vector, .. } => !matches!(vector, 1 | 3 | 4 | 8 | 18),
@@ -55,7 +53,7 @@ impl Event {
         }
     }
 
-    /// The EXT bit of the error code of a fault that happens in its delivery: set where no instruction asked for it.
+    /// Returns the EXT bit in the error code of a fault during delivery: set unless an instruction raised the event.
     pub(super) const fn external(self) -> u32 {
         !self.is_checked() as u32
     }
@@ -69,24 +67,24 @@ impl Event {
 }
 
 impl Fault {
-    /// The event that its delivery is.
+    /// Returns the event by which it is delivered.
     pub const fn event(&self) -> Event {
         Event::Exception { vector: self.exception.0, code: self.code }
     }
 }
 
-/// The processor's reaction to a fault in the delivery of an event.
+/// How the processor reacts to a fault during the delivery of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Next {
-    /// It delivers this: the second fault, or a double fault.
+    /// It delivers this event: the second fault, or a double fault.
     Deliver(Event),
     /// It shuts down, which usually resets the machine.
     Shutdown,
 }
 
 impl Next {
-    /// The reaction to `second` in the delivery of `first`. SDM 3A, "Interrupt 8: double fault exception", table
-    /// "Conditions for generating a double fault".
+    /// Returns the reaction to `second` during the delivery of `first`. SDM 3A, "Interrupt 8: double fault exception",
+    /// table "Conditions for generating a double fault".
     pub fn after(first: Event, second: &Fault) -> Self {
         let serious = second.exception.severity();
         match (first.severity(), serious) {

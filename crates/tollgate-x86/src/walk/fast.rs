@@ -1,5 +1,5 @@
-//! The fast entries and their returns: SYSENTER, SYSEXIT, SYSCALL, SYSRET; and SWAPGS, which follows most entries.
-//! SDM 2B and APM 3, the instructions' operation.
+//! Fast entries and their returns, SYSENTER, SYSEXIT, SYSCALL and SYSRET, and SWAPGS, which follows most entries. SDM 2B
+//! and APM 3, the instructions' operation.
 
 use crate::{
     Descriptor, Efer, Msr, Rflags, Selector, Star, SysenterCs, Vendor, Width, is_canonical as is_canonical_of,
@@ -15,7 +15,7 @@ use super::rule::Rule;
 use super::step::{FlagsBy, Item, Origin, Step};
 use super::{Walked, fred};
 
-/// The modes in which an instruction is there, on one vendor's processors.
+/// Checks that the vendor's processors have the instruction in the current mode.
 fn exists(
     machine: &mut impl Machine,
     name: &'static str,
@@ -27,22 +27,22 @@ fn exists(
     Ok(mode)
 }
 
-/// AMD's processors have SYSENTER and SYSEXIT outside long mode only (APM 3, SYSENTER).
+/// AMD's processors have SYSENTER and SYSEXIT only outside long mode (APM 3, SYSENTER).
 fn has_sysenter(vendor: Vendor, mode: Mode) -> bool {
     vendor == Vendor::Intel || mode == Mode::Protected
 }
 
-/// Intel's processors have SYSCALL and SYSRET in 64-bit mode only (SDM 2B, SYSCALL).
+/// Intel's processors have SYSCALL and SYSRET only in 64-bit mode (SDM 2B, SYSCALL).
 fn has_syscall(vendor: Vendor, mode: Mode) -> bool {
     vendor == Vendor::Amd || mode == Mode::Long64
 }
 
-/// FRED takes these away: #UD.
+/// Refuses an instruction that FRED removes: #UD.
 fn left_by_fred(machine: &mut impl Machine, name: &'static str) -> Walked<()> {
     expect(machine, Rule::WithoutFred(name), !fred(machine), UD)
 }
 
-/// That the level is 0; where that is unknown, it is taken to be.
+/// Checks that the level is 0, and assumes so if it is unknown.
 fn in_ring_0(machine: &mut impl Machine) -> Walked<()> {
     match machine.cpl() {
         Some(cpl) => check(machine, Rule::Ring0(cpl), cpl == 0, GP0),
@@ -54,8 +54,8 @@ fn msr(machine: &impl Machine, msr: Msr) -> Option<u64> {
     machine.register(Register::Msr(msr))
 }
 
-/// That an address in a register could be written there. WRMSR looks at as many bits as the processor has, 57 or 48, whatever
-/// CR4.LA57 is (SDM 2B, WRMSR).
+/// Checks that WRMSR accepts the address in a register. It checks 57 or 48 bits as the processor has, regardless of
+/// CR4.LA57 (SDM 2B, WRMSR).
 fn is_possible(machine: &mut impl Machine, msr: Msr) -> Walked<()> {
     let long = machine.width() == Width::Long;
     match self::msr(machine, msr).filter(|value| long && !is_canonical_of(*value, 57)) {
@@ -67,8 +67,8 @@ fn is_possible(machine: &mut impl Machine, msr: Msr) -> Walked<()> {
     }
 }
 
-/// That code can be fetched from an address in a register, once the crossing is made: with addresses of 48 bits not from every one
-/// that a processor with 57 bits lets write.
+/// Checks that code can be fetched from the address in a register after the crossing. While addresses have 48 bits, some
+/// that a 57-bit processor accepts in WRMSR cannot be fetched from.
 fn can_be_fetched(machine: &mut impl Machine, msr: Msr) -> Walked<()> {
     let long = machine.width() == Width::Long;
     let Some(target) = self::msr(machine, msr).filter(|value| long && !is_canonical_of(*value, 48)) else {
@@ -83,7 +83,7 @@ fn can_be_fetched(machine: &mut impl Machine, msr: Msr) -> Walked<()> {
     check(machine, rule, holds, GP0).map_err(crossed)
 }
 
-/// A fault that the crossing is made before.
+/// Marks a fault as raised after the crossing.
 fn crossed(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Fault(fault) => Outcome::Fault(Fault { crossed: true, ..fault }),
@@ -91,14 +91,14 @@ fn crossed(outcome: Outcome) -> Outcome {
     }
 }
 
-/// IA32_SYSENTER_CS, which must not be null.
+/// Reads IA32_SYSENTER_CS, which must not be null.
 fn sysenter_cs(machine: &mut impl Machine) -> Walked<SysenterCs> {
     let cs = SysenterCs(msr(machine, Msr::SysenterCs).ok_or(Unknown::from(Msr::SysenterCs))?);
     check(machine, Rule::SysenterCs(cs.0), !cs.is_null(), GP0)?;
     Ok(cs)
 }
 
-/// Loads a segment register and sets its hidden part to what no table has to say.
+/// Loads a segment register and sets its hidden part without reading a table.
 fn set_fixed(
     machine: &mut impl Machine,
     register: SegmentRegister,
@@ -110,7 +110,7 @@ fn set_fixed(
     machine.step(&Step::Fixed { register, selector, descriptor, origin });
 }
 
-/// Loads CS and SS, 8 behind it, with flat segments, from a field of a register.
+/// Loads CS, and SS with the selector plus 8, as flat segments from a register's field.
 fn set_flat(
     machine: &mut impl Machine,
     [cs, ss]: [Selector; 2],
@@ -135,7 +135,6 @@ fn set(machine: &mut impl Machine, item: Item, value: Option<u64>, bytes: u8, or
     machine.step(&Step::Load { item, value: Number::new(value, bytes), origin });
 }
 
-/// As many bits of a value as a register of this width has.
 fn cut(value: Option<u64>, bytes: u8) -> Option<u64> {
     value.map(|value| if bytes == 8 { value } else { value & 0xffff_ffff })
 }
@@ -182,7 +181,7 @@ pub(super) fn sysexit(machine: &mut impl Machine, wide: bool) -> Walked<()> {
     Ok(())
 }
 
-/// That an address in a register is canonical; where that is unknown, it is taken to be.
+/// Checks that an address in a register is canonical, and assumes so if it is unknown.
 fn canonical(
     machine: &mut impl Machine,
     rule: fn(Number) -> Rule,
@@ -199,7 +198,7 @@ fn canonical(
     }
 }
 
-/// EFER.SCE, without which there is no SYSCALL or SYSRET.
+/// Checks EFER.SCE, which enables SYSCALL and SYSRET.
 fn is_enabled(machine: &mut impl Machine) -> Walked<()> {
     match msr(machine, Msr::Efer) {
         Some(efer) => check(machine, Rule::SyscallEnabled, Efer(efer).has(Efer::SCE), UD),
@@ -240,8 +239,8 @@ pub(super) fn syscall(machine: &mut impl Machine) -> Walked<()> {
     can_be_fetched(machine, pointer)
 }
 
-/// R11 takes the flags, on AMD's processors without RF; then those in IA32_FMASK are cleared. RF is cleared by the
-/// instruction itself, whatever the mask has (APM 3, SYSCALL; SDM 3B, "Resume flag").
+/// Copies the flags to R11, on AMD's processors without RF, and clears those in IA32_FMASK. The instruction clears RF
+/// itself, regardless of the mask (APM 3, SYSCALL; SDM 3B, "Resume flag").
 fn save_and_mask_flags(machine: &mut impl Machine) {
     let flags = machine.register(Register::Rflags);
     let saved = match machine.vendor() {
@@ -285,7 +284,7 @@ pub(super) fn sysret(machine: &mut impl Machine, wide: bool) -> Walked<()> {
     Ok(())
 }
 
-/// SS after SYSRET. AMD's processors leave its hidden part as it was.
+/// Loads SS after SYSRET. AMD's processors leave its hidden part alone.
 fn return_stack(machine: &mut impl Machine, selector: Selector, vendor: Vendor) {
     let origin = Origin::Field(Msr::Star, "63 to 48", 8);
     let register = SegmentRegister::Ss;
@@ -299,15 +298,15 @@ fn return_stack(machine: &mut impl Machine, selector: Selector, vendor: Vendor) 
     }
 }
 
-/// An AMD processor returns to an address that is not canonical, and faults there. (Intel's faults before, in ring 0
-/// with the user's stack pointer: CVE-2012-0217.)
+/// Returns to a non-canonical address on an AMD processor, which then faults there. Intel's faults earlier, in ring 0 with
+/// the user's stack pointer: CVE-2012-0217.
 fn fault_in_ring_3(machine: &mut impl Machine, target: Option<u64>) -> Walked<()> {
     canonical(machine, Rule::CanonicalTarget, Register::Rcx, target, GP0).map_err(crossed)
 }
 
 pub(super) fn swapgs(machine: &mut impl Machine) -> Walked<()> {
     exists(machine, "SWAPGS", |_, mode| mode == Mode::Long64)?;
-    // LKGS takes its place under FRED (SDM 3A, "FRED transitions").
+    // FRED replaces it with LKGS (SDM 3A, "FRED transitions").
     left_by_fred(machine, "SWAPGS")?;
     in_ring_0(machine)?;
     let (user, kernel) = (msr(machine, Msr::GsBase), msr(machine, Msr::KernelGsBase));

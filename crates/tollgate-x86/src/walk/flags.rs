@@ -1,4 +1,4 @@
-//! The effect of crossings on the flags.
+//! Effects of crossings on the flags.
 
 use crate::{GateKind, Rflags};
 
@@ -7,11 +7,11 @@ use super::number::Number;
 use super::registers::Register;
 use super::step::{FlagsBy, Step};
 
-/// The flags that user code may have after SYSRET: all that are defined but RF and VM. SDM 2B, SYSRET: `(R11 & 3C7FD7H) | 2`.
+/// The flags that SYSRET can set: all that are defined except RF and VM. SDM 2B, SYSRET: `(R11 & 3C7FD7H) | 2`.
 const SYSRET: u64 = 0x003c_7fd7;
 
 impl FlagsBy {
-    /// The flags that a gate clears. SDM 2A, INT n.
+    /// Returns the flags that a gate clears. SDM 2A, INT n.
     pub(super) const fn gate(kind: GateKind) -> Self {
         let all = Rflags::TF.with(Rflags::NT).with(Rflags::RF).with(Rflags::VM);
         match kind {
@@ -20,7 +20,7 @@ impl FlagsBy {
         }
     }
 
-    /// The new flags. `image` is what IRET read or what R11 holds.
+    /// Returns the new flags. `image` is the value that IRET read or that R11 holds.
     fn apply(self, before: Option<u64>, image: Option<u64>) -> Option<u64> {
         let fixed = Rflags::FIXED.0;
         match self {
@@ -29,7 +29,7 @@ impl FlagsBy {
             Self::Set(bits) => Some(before? | bits.0),
             Self::Popped(bits) => match before {
                 Some(before) => Some(before & !bits.0 | image? & bits.0),
-                // At level 0 all flags that have a name are read, but VM, which is clear.
+                // At level 0 all named flags are read except VM, which is clear.
                 None if bits.iopl() == 3 && bits.has(Rflags::RF) => Some(image? & bits.0 | fixed),
                 None => None,
             },
@@ -45,7 +45,7 @@ pub(super) fn change(machine: &mut impl Machine, by: FlagsBy, image: Option<u64>
     machine.step(&Step::Flags { before: Number::new(before, bytes), after: Number::new(after, bytes), by });
 }
 
-/// The flags that IRET loads from the stack at level `cpl`. SDM 2A, IRET.
+/// Returns the flags that IRET loads from the stack at level `cpl`. SDM 2A, IRET.
 pub(super) fn popped_by_iret(cpl: u8, iopl: u8, has_upper_half: bool) -> Rflags {
     let mut bits = [
         Rflags::CF,

@@ -1,4 +1,4 @@
-//! Gates that were read, and the stacks that they lead to.
+//! Gates that were read, and the stacks that they select.
 
 use crate::{Gate, GateKind, Selector, WideGate, Width};
 
@@ -12,7 +12,6 @@ use super::stack::Stack;
 use super::step::{Origin, Step};
 use super::task_stack::{legacy_stack, long_pointer};
 
-/// A gate of either width.
 #[derive(Clone, Copy)]
 pub(super) struct Door {
     pub(super) kind: GateKind,
@@ -21,14 +20,14 @@ pub(super) struct Door {
     pub(super) offset: u64,
     pub(super) dpl: u8,
     pub(super) present: bool,
-    /// The number of the stack in the interrupt stack table, or 0.
+    /// Number in the interrupt stack table, or 0.
     pub(super) ist: u8,
     /// How many parameters a call copies.
     pub(super) parameters: u8,
 }
 
 impl Door {
-    /// The gate in one or, in long mode, two times 8 bytes.
+    /// Decodes the gate from 8 or, in long mode, 16 bytes.
     pub(super) fn read(
         machine: &mut impl Machine,
         kind: GateKind,
@@ -65,17 +64,16 @@ impl Door {
     }
 }
 
-/// The value that SS is loaded with.
 #[derive(Clone, Copy)]
 pub(super) enum NewStack {
-    /// A null selector with the new level in it.
+    /// A null selector with the new level as its RPL.
     Null(Selector),
-    /// A segment that has a descriptor.
+    /// A segment with a descriptor.
     Found(FoundDescriptor),
 }
 
 impl NewStack {
-    /// The stack of a more privileged level, or of the interrupt stack table. Long mode has no segment for it.
+    /// Finds the stack of a more privileged level or of the interrupt stack table. In long mode it has no segment.
     pub(super) fn find(
         machine: &mut impl Machine,
         ring: u8,
@@ -91,7 +89,7 @@ impl NewStack {
         Ok((Stack::segmented(hidden, pointer, ring), Self::Found(found)))
     }
 
-    /// The part of an error code that names it.
+    /// Returns its part of an error code.
     pub(super) fn code(&self) -> u32 {
         match self {
             Self::Null(_) => 0,
@@ -99,7 +97,7 @@ impl NewStack {
         }
     }
 
-    /// Its segment. The accessed bit is in memory: to set it may fault.
+    /// Returns its segment. Setting the accessed bit writes to memory, which may fault.
     pub(super) fn segment(&self, machine: &mut impl Machine) -> Walked<Segment> {
         Ok(match self {
             Self::Null(selector) => Segment::null(*selector),
@@ -107,7 +105,7 @@ impl NewStack {
         })
     }
 
-    /// Loads SS with its segment, on the way to a more privileged level.
+    /// Loads SS with its segment on entry to a more privileged level.
     pub(super) fn load(&self, machine: &mut impl Machine, segment: Segment) {
         machine.set_segment(SegmentRegister::Ss, segment);
         let selector = segment.selector.unwrap_or_default();

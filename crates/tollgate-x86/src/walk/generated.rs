@@ -1,4 +1,4 @@
-//! A machine and a crossing out of any bytes: for generated inputs.
+//! Builds a machine and a crossing from arbitrary bytes, for generated inputs.
 
 use crate::{Descriptor, Msr, Selector, Vendor, Width};
 
@@ -6,12 +6,11 @@ use super::{
     Bounds, Crossing, Event, Hidden, Machine, Outcome, Piece, Register, Segment, Size, Sketch, Step, walk,
 };
 
-/// Where the memory of such a machine begins: table registers and segments point into it, mostly.
+/// Address of the memory. Most table registers and segments point into it.
 const BASE: u64 = 0x1000;
-/// How much of the memory there is.
 const MEMORY: usize = 1024;
 
-/// Walks a crossing on a machine that the bytes make up: whether it was made, and how many steps it took.
+/// Walks a crossing on a machine built from the bytes. Returns whether it was made, and the number of steps.
 #[doc(hidden)]
 pub fn walk_generated(bytes: &[u8]) -> (bool, usize) {
     let mut steps = 0;
@@ -19,7 +18,7 @@ pub fn walk_generated(bytes: &[u8]) -> (bool, usize) {
     (outcome == Outcome::Done, steps)
 }
 
-/// Does something with a machine and a crossing that the bytes make up.
+/// Calls a function with a machine and a crossing built from the bytes.
 pub(super) fn on_generated<W: FnMut(&Step), T>(
     bytes: &[u8],
     watch: W,
@@ -56,7 +55,7 @@ pub(super) fn on_generated<W: FnMut(&Step), T>(
     work(&mut sketch, crossing)
 }
 
-/// The rest of the bytes; behind their end there are zeros.
+/// The remaining bytes; zeros follow after their end.
 pub(super) struct Rest<'a>(pub(super) &'a [u8]);
 
 impl Rest<'_> {
@@ -78,7 +77,7 @@ impl Rest<'_> {
         (0..8).fold(0, |word, _| word << 8 | u64::from(self.byte()))
     }
 
-    /// Often in the memory, sometimes anything, sometimes not known.
+    /// Returns an address that is often in the memory, sometimes arbitrary, and sometimes unknown.
     fn number(&mut self) -> Option<u64> {
         match self.byte() & 7 {
             0 => None,

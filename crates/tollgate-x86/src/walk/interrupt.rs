@@ -40,7 +40,7 @@ pub(super) fn enter(machine: &mut impl Machine, event: Event) -> Walked<()> {
         stack.is_canonical(machine, (Exception::STACK, Some(external)))?;
         stack.align(machine);
     }
-    // In long mode SS and RSP are pushed always, otherwise where the stack is switched.
+    // Long mode always pushes SS and RSP, other modes only if the stack is switched.
     let pushes_stack = new.is_some() || door.slot == Size::Quad;
     let slots = 3 + 2 * u16::from(pushes_stack) + u16::from(event.code().is_some());
     let full = (Exception::STACK, Some(new.map_or(0, |new| new.code()) | external));
@@ -48,7 +48,7 @@ pub(super) fn enter(machine: &mut impl Machine, event: Event) -> Walked<()> {
     let outside = (Exception::GENERAL_PROTECTION, Some(external));
     is_reachable(machine, &code.descriptor, door.offset, outside)?;
     push_frame(machine, &mut stack, event, door.slot, pushes_stack)?;
-    // The accessed bits come first: they are in memory and may fault.
+    // Setting the accessed bits comes first, since it writes to memory and may fault.
     let descriptor = access(machine, &code)?;
     let segment = new.map(|new| new.segment(machine)).transpose()?;
     flags::change(machine, FlagsBy::gate(door.kind), None, address_bytes(machine.width()));
@@ -60,7 +60,7 @@ pub(super) fn enter(machine: &mut impl Machine, event: Event) -> Walked<()> {
     Ok(())
 }
 
-/// Reads the gate of the vector. An entry takes 8 bytes, in long mode 16.
+/// Reads the gate of the vector, of 8 bytes, or 16 in long mode.
 fn find_gate(machine: &mut impl Machine, event: Event) -> Walked<Door> {
     let width = machine.width();
     let size = match width {
@@ -89,12 +89,12 @@ fn read_gate(machine: &mut impl Machine, vector: u8, offset: u16) -> Walked<u64>
     machine.gate(offset).map_err(|miss| missed(machine, miss, Unknown::Gate(vector)))
 }
 
-/// A fault whose error code names the vector: bit 1 says that it is one of the IDT.
+/// Returns a fault whose error code names the vector; bit 1 means the IDT.
 fn on_vector(event: Event, exception: Exception, external: u32) -> Refusal {
     (exception, Some(u32::from(event.vector()) << 3 | 0b10 | external))
 }
 
-/// An instruction needs a gate that is open to its level, everything a gate that is present.
+/// Checks that the gate is present and, for an instruction, open to the current level.
 fn may_enter(machine: &mut impl Machine, event: Event, door: &Door) -> Walked<()> {
     if event.is_checked() {
         match machine.cpl() {
@@ -113,7 +113,7 @@ fn may_enter(machine: &mut impl Machine, event: Event, door: &Door) -> Walked<()
     )
 }
 
-/// The level that the handler runs at.
+/// Returns the privilege level of the handler.
 pub(super) fn new_ring(machine: &mut impl Machine, cpl: u8, code: &FoundDescriptor) -> u8 {
     let conforming = is_conforming(&code.descriptor);
     let dpl = code.descriptor.dpl;
@@ -121,7 +121,7 @@ pub(super) fn new_ring(machine: &mut impl Machine, cpl: u8, code: &FoundDescript
     if conforming { cpl } else { dpl }
 }
 
-/// The stack that the handler gets, and the value that SS is loaded with; none where it stays.
+/// Returns the handler's stack and the value for SS; `None` if the stack is not switched.
 fn find_stack(
     machine: &mut impl Machine,
     door: &Door,
@@ -143,7 +143,6 @@ fn find_stack(
     Ok((stack, None))
 }
 
-/// Pushes what the handler returns with.
 fn push_frame(
     machine: &mut impl Machine,
     stack: &mut Stack,
@@ -166,7 +165,6 @@ fn push_frame(
     }
 }
 
-/// Loads CS and RIP.
 pub(super) fn enter_code(
     machine: &mut impl Machine,
     selector: Selector,

@@ -40,7 +40,7 @@ pub(super) fn leave(machine: &mut impl Machine, size: Size) -> Walked<()> {
     let code = return_code(machine, selector, cpl)?;
     let ring = selector.rpl();
     let change = FlagsBy::Popped(popped_by_iret(cpl, before.map_or(0, Rflags::iopl), size != Size::Word));
-    // At an outer level IOPL decides about IF.
+    // At outer levels IOPL decides whether IF changes.
     let image = if before.is_none() && cpl != 0 { None } else { Some(image) };
     let bytes = address_bytes(machine.width());
     let outside = GP0;

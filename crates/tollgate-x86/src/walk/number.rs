@@ -1,15 +1,13 @@
-//! Numbers as a step shows them.
-
 use core::fmt;
 
-/// A number that may be unknown, and how many bytes it is wide.
+/// A number that may be unknown, with its width in bytes.
 ///
 /// It is shown in hexadecimal with all its digits, or as "not known".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Number {
-    /// The value, if it is known.
+    /// The value, if known.
     pub value: Option<u64>,
-    /// Its width in bytes.
+    /// Width in bytes.
     pub bytes: u8,
 }
 
@@ -18,7 +16,7 @@ impl Number {
         Self { value, bytes }
     }
 
-    /// Which name a register of this width has: of 64, of 32 or of 16 bits.
+    /// Selects the name of a register of this width from those for 64, 32 and 16 bits.
     pub(super) const fn name_of(self, names: [&'static str; 3]) -> &'static str {
         match self.bytes {
             8 => names[0],

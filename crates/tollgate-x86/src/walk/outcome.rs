@@ -1,5 +1,3 @@
-//! How a walk ends.
-
 use crate::{Msr, Selector};
 
 use super::registers::{Directory, Register, SegmentRegister};
@@ -11,31 +9,31 @@ pub enum Outcome {
     Done,
     /// The processor raises an exception instead.
     Fault(Fault),
-    /// From here on it is not walked.
+    /// The rest of the crossing is not modelled.
     NotModelled(NotModelled),
-    /// A value is missing without which the walk cannot go on.
+    /// The walk needs a value that is unknown.
     Unknown(Unknown),
-    /// The register holds what cannot be written to it, so that there is no such state.
+    /// No machine can be in this state: the register holds a value that WRMSR refuses.
     Impossible(Msr),
 }
 
-/// An exception that a crossing ended in.
+/// The exception that a crossing raised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fault {
-    /// Which.
+    /// The exception.
     pub exception: Exception,
-    /// Its error code, where it has one.
+    /// Error code, if the exception has one.
     pub code: Option<u32>,
-    /// Of a page fault the linear address, for CR2.
+    /// Linear address of a page fault, for CR2.
     pub address: Option<u64>,
-    /// At which level it is raised.
+    /// Privilege level at which it is raised.
     pub level: Option<u8>,
-    /// Whether the crossing had been made before: the registers are the new ones. Otherwise they are as they were.
+    /// Whether the crossing was made first, so that the registers have their new values. Otherwise they are unchanged.
     pub crossed: bool,
 }
 
 impl Fault {
-    /// The page fault that an access to an address meets at a level.
+    /// Returns the page fault for an access at a level.
     pub const fn of_page(address: u64, code: u32, level: Option<u8>) -> Self {
         let (code, address) = (Some(code), Some(address));
         Self { exception: Exception::PAGE_FAULT, code, address, level, crossed: false }
@@ -49,16 +47,16 @@ pub struct Exception(
     pub u8,
 );
 
-/// How serious an exception is where another one meets it. SDM 3A, table "Interrupt and exception classes".
+/// How an exception combines with a second one. SDM 3A, table "Interrupt and exception classes".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Severity {
-    /// It meets others without harm.
+    /// Never leads to a double fault.
     Benign,
-    /// Two of them are a double fault.
+    /// Two contributory exceptions make a double fault.
     Contributory,
     /// A page fault, or a virtualization exception.
     PageFault,
-    /// The double fault itself.
+    /// A double fault.
     DoubleFault,
 }
 
@@ -78,7 +76,7 @@ impl Exception {
     /// #PF, page fault.
     pub const PAGE_FAULT: Self = Self(14);
 
-    /// How serious it is.
+    /// Returns its severity.
     pub const fn severity(self) -> Severity {
         match self.0 {
             0 | 10..=13 | 21 => Severity::Contributory,
@@ -88,7 +86,7 @@ impl Exception {
         }
     }
 
-    /// Its mnemonic and its name in the manuals.
+    /// Mnemonic and name in the manuals.
     const fn words(self) -> Option<(&'static str, &'static str)> {
         Some(match self.0 {
             0 => ("DE", "divide error"),
@@ -115,18 +113,18 @@ impl Exception {
         })
     }
 
-    /// Its name in the manuals, lower case; none where the vector is reserved or free.
+    /// Returns its name in the manuals, lower case; `None` if the vector is reserved or free.
     pub fn name(self) -> Option<&'static str> {
         self.words().map(|words| words.1)
     }
 
-    /// Its mnemonic in the manuals, without `#`; none where the vector is reserved or free.
+    /// Returns its mnemonic in the manuals, without `#`; `None` if the vector is reserved or free.
     pub fn mnemonic(self) -> Option<&'static str> {
         self.words().map(|words| words.0)
     }
 }
 
-/// The part that is not walked.
+/// A part of the architecture that the walk does not model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NotModelled {
     /// CR0.PE is clear.
@@ -135,33 +133,33 @@ pub enum NotModelled {
     Virtual8086,
     /// CR4.FRED is set: events, SYSCALL and SYSENTER do not use the IDT, STAR and SYSENTER_CS.
     Fred,
-    /// The exchange of the registers with those of another task. The checks before it were made.
+    /// The exchange of registers with another task. The checks before it were made.
     TaskSwitch,
 }
 
-/// The value that is missing.
+/// A value that the walk needs and does not know.
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unknown {
-    /// The value of a register.
+    /// A register.
     Register(Register),
     /// The selector in a segment register.
     Selector(SegmentRegister),
     /// The hidden part of a segment register.
     Hidden(SegmentRegister),
-    /// Where a table ends.
+    /// The limit of a table.
     Limit(Directory),
-    /// A descriptor.
+    /// The descriptor of a selector.
     Descriptor(Selector),
     /// An entry of the interrupt descriptor table.
     Gate(u8),
-    /// So many bytes of the current task-state segment from an offset on.
+    /// `size` bytes at an offset of the current task-state segment.
     TaskState { offset: u16, size: u8 },
-    /// So many bytes of a stack from a linear address on.
+    /// `size` bytes of a stack at a linear address.
     Stack { address: u64, size: u8 },
-    /// The privilege level.
+    /// The current privilege level.
     Level,
-    /// Whether it is 64-bit mode or compatibility mode.
+    /// Whether the mode is 64-bit mode or compatibility mode.
     Mode,
 }
 

@@ -1,4 +1,4 @@
-//! Reading and checking descriptors and gates, as in every crossing through the tables.
+//! Reads and checks descriptors and gates, for every crossing through the tables.
 
 use crate::{Descriptor, DescriptorKind, Selector, SystemKind, Width};
 
@@ -10,22 +10,19 @@ use super::rule::{Role, Rule};
 use super::step::Step;
 use super::{Walked, cr4_has};
 
-/// The exception of a condition that does not hold, and its error code.
+/// The exception that a failed condition raises, with its error code.
 pub(super) type Refusal = (Exception, Option<u32>);
 
-/// #UD.
 pub(super) const UD: Refusal = (Exception::INVALID_OPCODE, None);
-/// #GP with an error code of 0.
 pub(super) const GP0: Refusal = (Exception::GENERAL_PROTECTION, Some(0));
-/// #SS with an error code of 0.
 pub(super) const SS0: Refusal = (Exception::STACK, Some(0));
 
-/// A fault at the current level, before anything was changed.
+/// Returns a fault at the current level, before anything has changed.
 pub(super) fn fault(machine: &impl Machine, (exception, code): Refusal) -> Outcome {
     Outcome::Fault(Fault { exception, code, address: None, level: machine.cpl(), crossed: false })
 }
 
-/// The outcome of memory that could not be read or written.
+/// Returns the outcome of a failed memory access.
 pub(super) fn missed(machine: &impl Machine, miss: Miss, unknown: Unknown) -> Outcome {
     match miss {
         Miss::Unknown => Outcome::Unknown(unknown),
@@ -33,7 +30,7 @@ pub(super) fn missed(machine: &impl Machine, miss: Miss, unknown: Unknown) -> Ou
     }
 }
 
-/// Checks a condition that is shown even where it holds.
+/// Checks a condition and shows it whether or not it holds.
 pub(super) fn check(machine: &mut impl Machine, rule: Rule, holds: bool, otherwise: Refusal) -> Walked<()> {
     if !holds {
         return refuse(machine, rule, otherwise);
@@ -48,7 +45,7 @@ pub(super) fn refuse<T>(machine: &mut impl Machine, rule: Rule, otherwise: Refus
     Err(fault(machine, otherwise))
 }
 
-/// Says that a condition cannot be checked, for a value is missing, and takes it to hold.
+/// Reports that a condition cannot be checked because a value is unknown, and assumes that it holds.
 pub(super) fn unchecked(
     machine: &mut impl Machine,
     whether: &'static str,
@@ -58,7 +55,7 @@ pub(super) fn unchecked(
     Ok(())
 }
 
-/// Checks a condition that is shown only where it does not hold.
+/// Checks a condition and shows it only if it does not hold.
 pub(super) fn expect(machine: &mut impl Machine, rule: Rule, holds: bool, otherwise: Refusal) -> Walked<()> {
     if holds { Ok(()) } else { refuse(machine, rule, otherwise) }
 }
@@ -67,15 +64,14 @@ pub(super) fn level(machine: &impl Machine) -> Walked<u8> {
     machine.cpl().ok_or(Outcome::Unknown(Unknown::Level))
 }
 
-/// Whether an address is canonical: its upper bits are copies of the highest that is translated. SDM 1,
-/// "Canonical addressing". That some upper bits of data addresses may be ignored (LAM, EFER.UAIE) is left out: of targets
-/// they never are.
+/// Returns whether an address is canonical: its upper bits are copies of the highest translated bit. SDM 1, "Canonical
+/// addressing". Modes that ignore upper bits of data addresses (LAM, EFER.UAIE) are not modelled, since they never apply to
+/// branch targets.
 pub(super) fn is_canonical(machine: &impl Machine, address: u64) -> bool {
     let bits = if cr4_has(machine, crate::Cr4::LA57) { 57 } else { 48 };
     crate::is_canonical(address, bits)
 }
 
-/// The width of an address in the tables, in bytes.
 pub(super) const fn address_bytes(width: Width) -> u8 {
     match width {
         Width::Legacy => 4,
@@ -83,19 +79,18 @@ pub(super) const fn address_bytes(width: Width) -> u8 {
     }
 }
 
-/// The part of an error code that names a selector. SDM 3A, "Error code".
+/// Returns the selector part of an error code. SDM 3A, "Error code".
 pub(super) const fn selector_code(selector: Selector, external: u32) -> Option<u32> {
     Some((selector.0 & !0b11) as u32 | external)
 }
 
-/// How a descriptor was found.
 #[derive(Clone, Copy)]
 pub(super) struct FoundDescriptor {
     pub(super) selector: Selector,
     pub(super) descriptor: Descriptor,
 }
 
-/// The exception of a selector that points nowhere or at the wrong descriptor, and the EXT bit of its error code.
+/// The exception for a selector without a proper descriptor, and the EXT bit of its error code.
 #[derive(Clone, Copy)]
 pub(super) struct Blame {
     pub(super) exception: Exception,
@@ -103,12 +98,12 @@ pub(super) struct Blame {
 }
 
 impl Blame {
-    /// #GP, as for all but the stacks that a TSS names.
+    /// #GP, for everything except stacks from a TSS.
     pub(super) const fn protection(external: u32) -> Self {
         Self { exception: Exception::GENERAL_PROTECTION, external }
     }
 
-    /// #TS, for the stacks that a TSS names.
+    /// #TS, for stacks from a TSS.
     pub(super) const fn task(external: u32) -> Self {
         Self { exception: Exception::INVALID_TSS, external }
     }
@@ -118,7 +113,7 @@ impl Blame {
     }
 }
 
-/// Where the entries of a table are. A null LDT has none, which no limit says: the check is the caller's.
+/// Returns the base and limit of a table. No limit marks a null LDT, so callers check for it.
 pub(super) fn bounds(machine: &impl Machine, directory: Directory) -> Bounds {
     match directory {
         Directory::Gdt => machine.table(TableRegister::Gdtr),
@@ -131,12 +126,12 @@ pub(super) fn bounds(machine: &impl Machine, directory: Directory) -> Bounds {
     }
 }
 
-/// Whether the LDT is known to be null.
+/// Returns whether the LDT is known to be null.
 fn has_no_ldt(machine: &impl Machine) -> bool {
     machine.segment(SegmentRegister::Ldtr).hidden.is_some_and(|hidden| !hidden.descriptor.p)
 }
 
-/// Looks an entry up: says where it is, and whether it is within the table.
+/// Locates an entry, shows it, and checks that it is within the table.
 pub(super) fn look_up(
     machine: &mut impl Machine,
     directory: Directory,
@@ -172,7 +167,7 @@ pub(super) fn look_up(
     }
 }
 
-/// Finds the descriptor of a selector that is not null.
+/// Finds the descriptor of a non-null selector.
 pub(super) fn find(
     machine: &mut impl Machine,
     role: Role,
@@ -189,8 +184,8 @@ pub(super) fn find(
     Ok(FoundDescriptor { selector, descriptor })
 }
 
-/// The code segment that a gate leads to: checked as code that may be entered from `cpl`. Behind it the level is
-/// its DPL, or where it is conforming the same as before. A jump may not change the level.
+/// Checks the code segment of a gate, entered from `cpl`. The new level is its DPL, or the old level if it is conforming. A
+/// jump may not change the level.
 pub(super) fn code_behind_gate(
     machine: &mut impl Machine,
     selector: Selector,
@@ -221,12 +216,11 @@ pub(super) fn code_behind_gate(
     Ok(found)
 }
 
-/// That a descriptor is code.
 pub(super) fn is_code(machine: &mut impl Machine, found: &FoundDescriptor, refused: Refusal) -> Walked<()> {
     expect(machine, Rule::IsCode, matches!(found.descriptor.kind(), DescriptorKind::Code { .. }), refused)
 }
 
-/// That code may run at a level: non-conforming code at its own only, conforming code at that or an outer one.
+/// Checks that code may run at a level: non-conforming code only at its DPL, conforming code also at outer levels.
 pub(super) fn has_code_level(
     machine: &mut impl Machine,
     code: &Descriptor,
@@ -238,13 +232,12 @@ pub(super) fn has_code_level(
     expect(machine, Rule::CodeLevel { dpl, level, conforming }, holds, refused)
 }
 
-/// That code is not both 64-bit and 32-bit, which long mode reserves.
+/// Checks that L and D are not both set, which long mode reserves.
 pub(super) fn has_one_width(machine: &mut impl Machine, code: &Descriptor, refused: Refusal) -> Walked<()> {
     let both = machine.width() == Width::Long && code.l && code.d;
     expect(machine, Rule::NotLAndD, !both, refused)
 }
 
-/// That a segment is present.
 pub(super) fn is_present(
     machine: &mut impl Machine,
     role: Role,
@@ -260,8 +253,8 @@ pub(super) fn is_present(
     )
 }
 
-/// The stack segment of another level: data that can be written, at that level. The exception for all but a segment that
-/// is not present is `blame`'s.
+/// Checks the stack segment of another level, which must be writable data of that level. `blame` gives the exception,
+/// except for a segment that is not present.
 pub(super) fn stack_segment(
     machine: &mut impl Machine,
     selector: Selector,
@@ -282,7 +275,7 @@ pub(super) fn is_conforming(descriptor: &Descriptor) -> bool {
     matches!(descriptor.kind(), DescriptorKind::Code { conforming: true, .. })
 }
 
-/// That a target is within its code segment, or where it is 64-bit code, canonical.
+/// Checks that a target is within its code segment, or canonical for 64-bit code.
 pub(super) fn is_reachable(
     machine: &mut impl Machine,
     code: &Descriptor,
@@ -298,8 +291,7 @@ pub(super) fn is_reachable(
     expect(machine, rule, offset <= u64::from(limit), otherwise)
 }
 
-/// Sets the accessed bit of a code or data descriptor that is being loaded, if it is not set, and gives the descriptor as
-/// it is then.
+/// Sets the accessed bit of a code or data descriptor that is being loaded, and returns the descriptor with it.
 pub(super) fn access(machine: &mut impl Machine, found: &FoundDescriptor) -> Walked<Descriptor> {
     let FoundDescriptor { selector, mut descriptor } = *found;
     if descriptor.kind & 1 == 0 {
@@ -313,7 +305,7 @@ pub(super) fn access(machine: &mut impl Machine, found: &FoundDescriptor) -> Wal
     Ok(descriptor)
 }
 
-/// Whether the task register holds a 16-bit TSS.
+/// Returns whether the task register holds a 16-bit TSS.
 pub(super) fn has_tss16(machine: &impl Machine) -> bool {
     machine.segment(SegmentRegister::Tr).hidden.is_some_and(|hidden| {
         matches!(hidden.descriptor.kind(), DescriptorKind::System(SystemKind::Tss16 { .. }))

@@ -1,8 +1,6 @@
-//! The modes and registers of the machine that is walked.
-
 use crate::{Descriptor, Msr, Selector, Table};
 
-/// The modes that are walked. SDM 3A, "Modes of operation".
+/// The modes that the walk models. SDM 3A, "Modes of operation".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Protected mode outside long mode, with 32-bit or 16-bit segments.
@@ -13,11 +11,11 @@ pub enum Mode {
     Long64,
 }
 
-/// A register that a crossing reads or loads; outside 64-bit mode its lower half.
+/// A register that a crossing reads or loads. Outside 64-bit mode, only the lower half is used.
 #[expect(missing_docs, reason = "the names of the manuals")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Register {
-    /// RIP or EIP: see [`Crossing`](super::Crossing) for which address it is.
+    /// RIP or EIP; [`Crossing`](super::Crossing) says which address it holds.
     Rip,
     Rsp,
     Rflags,
@@ -26,12 +24,11 @@ pub enum Register {
     R11,
     Cr0,
     Cr4,
-    /// A model-specific register. IA32_GS_BASE is the base of GS: one register by two names.
+    /// A model-specific register. IA32_GS_BASE is also the base of GS.
     Msr(Msr),
 }
 
-/// A register that holds a selector and a hidden part: of code, stack and data, the task register and that of the local
-/// descriptor table.
+/// A register with a selector and a hidden part: the segment registers, TR and LDTR.
 #[expect(missing_docs, reason = "the names of the manuals")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SegmentRegister {
@@ -45,16 +42,16 @@ pub enum SegmentRegister {
     Ldtr,
 }
 
-/// The register of a descriptor table that has no selector.
+/// A descriptor table register without a selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TableRegister {
-    /// Of the global descriptor table.
+    /// Register of the GDT.
     Gdtr,
-    /// Of the interrupt descriptor table.
+    /// Register of the IDT.
     Idtr,
 }
 
-/// A table that an entry is looked up in.
+/// A table in which an entry is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Directory {
     /// The interrupt descriptor table.
@@ -71,41 +68,41 @@ impl From<Table> for Directory {
     }
 }
 
-/// Where a descriptor table begins and ends.
+/// Base and limit of a descriptor table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Bounds {
-    /// The linear address of its first byte.
+    /// Linear address of the first byte.
     pub base: Option<u64>,
-    /// The offset of its last byte.
+    /// Offset of the last byte.
     pub limit: Option<u32>,
 }
 
-/// The value of a segment register.
+/// The contents of a segment register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Segment {
-    /// The selector.
+    /// The selector, if known.
     pub selector: Option<Selector>,
-    /// The hidden part.
+    /// The hidden part, if known.
     pub hidden: Option<Hidden>,
 }
 
 /// The hidden part of a segment register. SDM 3A, "Segment registers".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Hidden {
-    /// Where the segment begins. Of FS, GS, the TSS and the LDT it has 64 bits in long mode.
+    /// Base of the segment; 64 bits for FS, GS, TSS and LDT in long mode.
     pub base: u64,
-    /// Limit and rights, as the descriptor has them. Its own `base` does not count. Not present stands for null.
+    /// Limit and rights, as in the descriptor. Its `base` is ignored. Not present means null.
     pub descriptor: Descriptor,
 }
 
 impl Segment {
-    /// A selector with the hidden part that its descriptor of 8 bytes gives.
+    /// Returns a selector with the hidden part from its 8-byte descriptor.
     pub const fn new(selector: Selector, descriptor: Descriptor) -> Self {
         let hidden = Hidden { base: descriptor.base as u64, descriptor };
         Self { selector: Some(selector), hidden: Some(hidden) }
     }
 
-    /// A null selector, whose segment cannot be used.
+    /// Returns a null selector, whose segment cannot be used.
     pub fn null(selector: Selector) -> Self {
         Self { selector: Some(selector), hidden: Some(Hidden::default()) }
     }

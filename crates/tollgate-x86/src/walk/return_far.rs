@@ -1,4 +1,4 @@
-//! Far returns, and what IRET has in common with them. SDM 2B, RET, operation.
+//! Far returns, and the parts that IRET shares with them. SDM 2B, RET, operation.
 
 use crate::{Descriptor, DescriptorKind, Selector, Width};
 
@@ -57,7 +57,7 @@ pub(super) fn leave(machine: &mut impl Machine, size: Size, release: u16) -> Wal
     Ok(())
 }
 
-/// The code segment that a return leads to: at the level of its selector, which is the current one or an outer one.
+/// Checks the code segment of a return: at its selector's level, which must be the current one or an outer one.
 pub(super) fn return_code(
     machine: &mut impl Machine,
     selector: Selector,
@@ -78,7 +78,7 @@ pub(super) fn return_code(
     Ok(found)
 }
 
-/// The stack segment that a return leads to. Only 64-bit code at levels 0 to 2 may have a null one.
+/// Checks the stack segment of a return. Only 64-bit code at levels 0 to 2 may have a null one.
 pub(super) fn return_stack(
     machine: &mut impl Machine,
     selector: Selector,
@@ -94,8 +94,8 @@ pub(super) fn return_stack(
     Ok(NewStack::Null(selector))
 }
 
-/// Loads SS and the stack pointer, after CS. Outside 64-bit mode the segment decides how many of its bits count: of a
-/// 16-bit stack the upper ones stay.
+/// Loads SS and the stack pointer, after CS. Outside 64-bit mode the segment decides how many bits change: a 16-bit stack
+/// keeps the upper ones.
 pub(super) fn load_stack(machine: &mut impl Machine, segment: Segment, pointer: u64) {
     let selector = segment.selector.unwrap_or_default();
     machine.set_segment(SegmentRegister::Ss, segment);
@@ -113,8 +113,7 @@ pub(super) fn load_stack(machine: &mut impl Machine, segment: Segment, pointer: 
     machine.step(&Step::Load { item: Item::Rsp, value: Number::new(value, bytes), origin: Origin::Stack });
 }
 
-/// Closes segments to the new level: DS, ES, FS and GS with segments of a more privileged level become null. The
-/// bases of FS and GS stay.
+/// Nulls DS, ES, FS and GS if their segments are more privileged than the new level. The bases of FS and GS stay.
 pub(super) fn clear_data(machine: &mut impl Machine, cpl: u8) {
     let mut missing = None;
     for register in [SegmentRegister::Ds, SegmentRegister::Es, SegmentRegister::Fs, SegmentRegister::Gs] {

@@ -1,44 +1,44 @@
-//! The conditions that the processor looks at, with the values that it compares. How they read is in `say`.
+//! The conditions that the processor checks, with the values that it compares. `say` puts them into words.
 
 use crate::{Msr, Vendor, Width};
 
 use super::number::Number;
 use super::registers::Mode;
 
-/// The purpose of a descriptor.
+/// The role of a descriptor in a crossing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The new code segment.
     Cs,
     /// The new stack segment.
     Ss,
-    /// The operand of a far call or jump, before it is known what it is.
+    /// The operand of a far call or jump, before its type is known.
     Target,
     /// The TSS of another task.
     Task,
 }
 
-/// A condition of a crossing, with the values that are compared: levels, limits and selectors by the names of the manuals.
+/// A condition of a crossing, with the compared values: levels, limits and selectors as the manuals name them.
 #[expect(missing_docs, reason = "the sentence of a rule says what its values are")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// The mode has the instruction, on this vendor's processors.
+    /// This vendor's processors have the instruction in the mode.
     Exists(&'static str, Mode, Vendor),
     /// EFER.SCE is set.
     SyscallEnabled,
-    /// FRED leaves the instruction.
+    /// FRED does not remove the instruction.
     WithoutFred(&'static str),
-    /// FRED allows the return: the level stays, and ring 0 stays in 64-bit mode.
+    /// FRED allows the return: it keeps the level, and ring 0 stays in 64-bit mode.
     AllowedByFred,
-    /// The level is 0.
+    /// The current privilege level is 0.
     Ring0(u8),
     /// IA32_SYSENTER_CS is not null.
     SysenterCs(u64),
-    /// The entry, by its S bit and type, is a gate that the mode has, and of the kind that is called for.
+    /// The entry's S bit and type are those of a gate of the mode and of the required kind.
     GateKind { s: bool, kind: u8, width: Width },
-    /// The bits of the upper half that must be clear are.
+    /// The bits of the upper half that must be 0 are 0.
     WellFormed,
-    /// The gate is open to the level, and where a call names it to that of the selector.
+    /// The gate is open to the level, and for a call also to the selector's RPL.
     Open { dpl: u8, cpl: u8, rpl: Option<u8> },
     /// The gate is present.
     GatePresent,
@@ -54,21 +54,21 @@ pub enum Rule {
     NotOutward { dpl: u8, cpl: u8 },
     /// A return does not lead to a more privileged level.
     NotInward { rpl: u8, cpl: u8 },
-    /// Non-conforming code is at the level that it is to run at; of conforming code its DPL may be lower.
+    /// Non-conforming code has the level that it is to run at; conforming code may have a lower DPL.
     CodeLevel { dpl: u8, level: u8, conforming: bool },
-    /// The selector asks for no more than the level allows.
+    /// The selector's RPL is not beyond what the level allows.
     Requested { rpl: u8, cpl: u8 },
     /// The segment is present.
     Present(Role),
-    /// The descriptor is data that can be written.
+    /// The descriptor is writable data.
     Writable,
     /// The stack's selector and descriptor have the level.
     StackLevel { rpl: u8, dpl: u8, level: u8 },
-    /// A null stack selector is allowed: in 64-bit mode at levels 0 to 2, with that level in it.
+    /// A null stack selector is allowed: in 64-bit mode at levels 0 to 2, with that RPL.
     NullStack,
-    /// The limit of the TSS has the last byte of the field.
+    /// The limit of the TSS includes the last byte of the field.
     TaskLimit { last: u16, limit: u32 },
-    /// There is room on the stack for so many bytes below the pointer, or where they are read, above it.
+    /// The stack has `bytes` bytes below the pointer for a write, or above it for a read.
     Room { bytes: u16, pointer: Number },
     /// The stack's addresses are canonical.
     CanonicalStack(Number),
@@ -78,9 +78,9 @@ pub enum Rule {
     CanonicalTarget(Number),
     /// The address in the register is canonical.
     CanonicalMsr(Msr, u64),
-    /// NT is clear, in long mode.
+    /// NT is clear in long mode.
     NotNested,
-    /// The descriptor is a TSS of the kind and state that is called for.
+    /// The descriptor is a TSS of the required kind and state.
     IsTask { kind: u8, busy: bool },
     /// The selector points into the GDT.
     InGdt,

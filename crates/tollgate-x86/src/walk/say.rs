@@ -1,4 +1,4 @@
-//! How crossings, steps and outcomes read: one plain sentence each.
+//! Puts crossings, steps and outcomes into words: one plain sentence each.
 
 mod names;
 mod rules;
@@ -134,7 +134,6 @@ impl Display for Step {
 const STACK_POINTER: [&str; 3] = ["RSP", "ESP", "SP"];
 const FLAGS: [&str; 3] = ["RFLAGS", "EFLAGS", "FLAGS"];
 
-/// A selector that may be unknown.
 fn known(f: &mut Formatter<'_>, selector: Option<Selector>) -> fmt::Result {
     match selector {
         Some(selector) => write!(f, "{selector}"),
@@ -177,7 +176,7 @@ impl Display for Valued {
             Item::Code => "error code",
             Item::Parameter(index) => return write!(f, "parameter {index} {value}"),
         };
-        // Above a selector's 16 bits there is nothing, or nothing that counts.
+        // Bits above a selector's 16 are zero or ignored.
         let value = match item {
             Item::Cs | Item::Ss => Number::new(value.value.map(|value| value & 0xffff), 2),
             _ => value,

@@ -1,22 +1,20 @@
-//! A machine of fixed size, filled in as far as it is known.
-
 use crate::{Descriptor, Msr, Selector, Table, Vendor, Width};
 
 use super::Step;
 use super::machine::{By, Machine, Miss};
 use super::registers::{Bounds, Hidden, Mode, Register, Segment, SegmentRegister, TableRegister};
 
-/// A machine of fixed size: registers that may be unknown, pieces of memory, descriptors whose table's address is not
-/// known.
+/// A machine of fixed size: registers that may be unknown, pieces of memory, and descriptors whose table address is
+/// unknown.
 ///
-/// Memory outside the pieces is unknown, and writes to it are lost. An unknown value cuts the piece that it is
-/// written to off before it. No page is ever missing.
+/// Memory outside the pieces is unknown, and writes to it are lost. Writing an unknown value cuts off its piece there.
+/// All pages are present.
 pub struct Sketch<'a, W> {
     /// The processor's vendor.
     pub vendor: Vendor,
-    /// Whether it is in long mode.
+    /// Whether tables are those of long mode.
     pub width: Width,
-    /// The privilege level, in case CS is not known.
+    /// The privilege level if CS is unknown.
     pub cpl: Option<u8>,
     /// RIP.
     pub rip: Option<u64>,
@@ -38,29 +36,29 @@ pub struct Sketch<'a, W> {
     pub msrs: [Option<u64>; Msr::ALL.len()],
     /// The segment registers, in the order of [`SegmentRegister`].
     pub segments: [Segment; 8],
-    /// Where the GDT is.
+    /// Base and limit of the GDT.
     pub gdt: Bounds,
-    /// Where the IDT is.
+    /// Base and limit of the IDT.
     pub idt: Bounds,
-    /// Descriptors that are known without their address.
+    /// Descriptors that are known although their address is not.
     pub descriptors: &'a [(Selector, Descriptor)],
-    /// Memory that is known.
+    /// Known memory.
     pub pieces: &'a mut [Piece<'a>],
     /// Receives each step as it is made.
     pub watch: W,
 }
 
-/// A piece of memory that is known.
+/// A known piece of memory.
 #[derive(Debug)]
 pub struct Piece<'a> {
-    /// The linear address of its first byte.
+    /// Linear address of the first byte.
     pub address: u64,
-    /// Its bytes.
+    /// The contents.
     pub bytes: &'a mut [u8],
 }
 
 impl<W: FnMut(&Step)> Sketch<'_, W> {
-    /// A machine of which only the vendor and the width of its tables are known.
+    /// Returns a machine of which only the vendor and the width of the tables are known.
     pub fn new(vendor: Vendor, width: Width, watch: W) -> Self {
         Self {
             vendor,
@@ -89,7 +87,7 @@ impl<W: FnMut(&Step)> Sketch<'_, W> {
         *self.slot(Register::Msr(msr)) = Some(value);
     }
 
-    /// Puts a program of a level and mode into CS and SS, without their selectors: flat segments.
+    /// Puts a program of a level and mode into CS and SS, as flat segments without selectors.
     pub fn set_program(&mut self, ring: u8, mode: Mode) {
         self.cpl = Some(ring);
         let code = Descriptor::flat_code(ring, mode == Mode::Long64);
@@ -115,7 +113,7 @@ impl<W: FnMut(&Step)> Sketch<'_, W> {
         }
     }
 
-    /// The byte at an address, if it is in a piece.
+    /// Returns the byte at an address, if it is in a piece.
     fn byte(&mut self, address: u64) -> Option<&mut u8> {
         self.pieces.iter_mut().find_map(|piece| {
             let offset = usize::try_from(address.wrapping_sub(piece.address)).ok()?;
@@ -123,7 +121,7 @@ impl<W: FnMut(&Step)> Sketch<'_, W> {
         })
     }
 
-    /// Cuts the piece that has an address off before it: the bytes from there on are unknown.
+    /// Cuts a piece off before an address in it: the bytes from there on are unknown.
     fn forget(&mut self, address: u64) {
         for piece in self.pieces.iter_mut() {
             let offset = usize::try_from(address.wrapping_sub(piece.address)).unwrap_or(usize::MAX);
@@ -186,7 +184,6 @@ impl<W: FnMut(&Step)> Machine for Sketch<'_, W> {
         })
     }
 
-    /// An unknown value leaves a hole: the piece is cut off before it.
     fn write(&mut self, address: u64, size: u8, value: Option<u64>, _by: By) -> Result<(), Miss> {
         let width = self.width;
         for (at, byte) in value.unwrap_or(0).to_le_bytes().into_iter().take(usize::from(size)).enumerate() {

@@ -1,5 +1,3 @@
-//! A stack that values are pushed onto or read from.
-
 use crate::{Descriptor, Width};
 
 use super::machine::{By, Machine};
@@ -11,25 +9,25 @@ use super::rule::Rule;
 use super::step::{Item, Origin, Step};
 use super::{Size, Walked};
 
-/// A stack: where its segment begins, where its pointer is, and how far it goes.
+/// A stack: the base of its segment, its pointer, and its limits.
 #[derive(Clone, Copy)]
 pub(super) struct Stack {
     base: u64,
     pointer: u64,
-    /// The bits of the pointer that count: 16, 32 or all.
+    /// The significant bits of the pointer: 16, 32 or all.
     mask: u64,
-    /// The offsets that may be used; none in 64-bit mode, where addresses have to be canonical instead.
+    /// First and last valid offset; `None` in 64-bit mode, where addresses must be canonical instead.
     limits: Option<(u32, u32)>,
     by: By,
 }
 
 impl Stack {
-    /// A stack of 64-bit mode.
+    /// Returns a stack of 64-bit mode.
     pub(super) const fn flat(pointer: u64, ring: u8) -> Self {
         Self { base: 0, pointer, mask: u64::MAX, limits: None, by: By::Ring(ring) }
     }
 
-    /// A stack in a segment: its D/B bit decides how many bits of the pointer count. SDM 3A, "Segment descriptors".
+    /// Returns a stack in a segment, whose D/B bit decides the width of the pointer. SDM 3A, "Segment descriptors".
     pub(super) fn segmented(hidden: Hidden, pointer: u64, ring: u8) -> Self {
         let mask = pointer_mask(&hidden.descriptor);
         Self {
@@ -41,7 +39,7 @@ impl Stack {
         }
     }
 
-    /// The stack that the machine is on. An unknown segment is taken for a flat one of 32 bits.
+    /// Returns the current stack. An unknown segment counts as a flat 32-bit one.
     pub(super) fn current(machine: &mut impl Machine, ring: u8) -> Walked<Self> {
         let pointer = machine.register(Register::Rsp).ok_or(Unknown::Register(Register::Rsp))?;
         if machine.mode().ok_or(Unknown::Mode)? == Mode::Long64 {
@@ -56,19 +54,18 @@ impl Stack {
         Ok(Self::segmented(hidden.unwrap_or(flat), pointer, ring))
     }
 
-    /// Where an offset from the pointer lies.
+    /// Returns the offset and linear address at a distance from the pointer.
     fn at(&self, distance: u64) -> (u64, u64) {
         let offset = self.pointer.wrapping_add(distance) & self.mask;
         let address = self.base.wrapping_add(offset);
         (offset, if self.limits.is_some() { address & 0xffff_ffff } else { address })
     }
 
-    /// The width of its addresses, in bytes.
     const fn bytes(&self) -> u8 {
         if self.limits.is_some() { 4 } else { 8 }
     }
 
-    /// Whether the slot of `size` bytes at a distance from the pointer may be used.
+    /// Returns whether the slot of `size` bytes at a distance from the pointer may be used.
     fn allows(&self, machine: &impl Machine, distance: u64, size: u64) -> bool {
         let (offset, address) = self.at(distance);
         match self.limits {
@@ -77,13 +74,13 @@ impl Stack {
         }
     }
 
-    /// That the pointer itself is canonical, in long mode.
+    /// Checks that the pointer itself is canonical in long mode.
     pub(super) fn is_canonical(&self, machine: &mut impl Machine, otherwise: Refusal) -> Walked<()> {
         let canonical = is_canonical(machine, self.pointer);
         expect(machine, Rule::CanonicalStack(self.pointer()), canonical, otherwise)
     }
 
-    /// That `count` slots of `size` bytes below the pointer may be written.
+    /// Checks that `count` slots of `size` bytes below the pointer may be written.
     pub(super) fn has_room(
         &self,
         machine: &mut impl Machine,
@@ -98,7 +95,7 @@ impl Stack {
         expect(machine, self.room_rule(bytes), room, otherwise)
     }
 
-    /// That `count` slots of `size` bytes, `skip` bytes above the pointer, may be read.
+    /// Checks that `count` slots of `size` bytes, `skip` bytes above the pointer, may be read.
     pub(super) fn holds(
         &self,
         machine: &mut impl Machine,
@@ -122,7 +119,6 @@ impl Stack {
         }
     }
 
-    /// Pushes a value that may be unknown.
     pub(super) fn push(
         &mut self,
         machine: &mut impl Machine,
@@ -144,7 +140,6 @@ impl Stack {
         Ok(())
     }
 
-    /// Pushes the machine's own CS, SS, RSP or RIP.
     pub(super) fn save(&mut self, machine: &mut impl Machine, item: Item, size: Size) -> Walked<()> {
         let selector = |register| machine.segment(register).selector.map(|selector| u64::from(selector.0));
         let value = match item {
@@ -156,7 +151,7 @@ impl Stack {
         self.push(machine, item, value, size)
     }
 
-    /// Reads a value some bytes above the pointer, which stays.
+    /// Reads a value some bytes above the pointer, without moving it.
     pub(super) fn peek(
         &self,
         machine: &mut impl Machine,
@@ -191,12 +186,11 @@ impl Stack {
         self.pointer = self.pointer.wrapping_add(bytes) & self.mask;
     }
 
-    /// The pointer, for display.
     pub(super) const fn pointer(&self) -> Number {
         Number::new(Some(self.pointer), self.bytes())
     }
 
-    /// Loads RSP with the pointer. Of a 16-bit stack the upper bits stay.
+    /// Loads RSP with the pointer. A 16-bit stack keeps the upper bits.
     pub(super) fn store(&self, machine: &mut impl Machine, origin: Origin) {
         let value = if self.mask == 0xffff {
             machine.register(Register::Rsp).map(|old| old & 0xffff_0000 | self.pointer)
@@ -208,12 +202,12 @@ impl Stack {
     }
 }
 
-/// The bits of a stack pointer that count in a segment.
+/// Returns the significant bits of a stack pointer in a segment.
 pub(super) const fn pointer_mask(descriptor: &Descriptor) -> u64 {
     if descriptor.d { 0xffff_ffff } else { 0xffff }
 }
 
-/// The width of code addresses in the machine's mode, in bytes.
+/// Returns the width of code addresses in the machine's mode, in bytes.
 pub(super) fn code_bytes(machine: &impl Machine) -> u8 {
     match (machine.width(), machine.mode()) {
         (Width::Legacy, _) | (_, Some(Mode::Compatibility)) => 4,

@@ -1,4 +1,4 @@
-//! The steps of a walk, as values. How they read is in `say`.
+//! The steps of a walk, as values. `say` puts them into words.
 
 use crate::{Descriptor, GateKind, Msr, Rflags, Selector, Table, Vendor, Width};
 
@@ -8,16 +8,16 @@ use super::registers::{Directory, Mode, Register, SegmentRegister};
 use super::rule::{Role, Rule};
 use super::{Crossing, Size};
 
-/// One thing that the processor does, with the values that it does it with. It reads as a sentence.
+/// One action of the processor with its values; it displays as a sentence.
 #[expect(missing_docs, reason = "the sentence of a step says what its values are")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// The crossing, and the state of the machine. Its width says what `mode` does not where that is not known.
+    /// The crossing, and the state of the machine. The width is known even if the mode is not.
     Begin { crossing: Crossing, mode: Option<Mode>, width: Width, vendor: Vendor, cpl: Option<u8> },
-    /// CR4.CET is set, and its steps are left out.
+    /// CR4.CET is set, and its steps are not modelled.
     WithoutCet,
-    /// An entry of a table is looked up: entries are `scale` bytes apart, and `within` says whether all of it lies within
-    /// the limit, where that is known.
+    /// An entry of a table is looked up. Entries are `scale` bytes apart; `within` says whether all of it lies within the
+    /// limit, if known.
     Entry {
         directory: Directory,
         index: u16,
@@ -27,8 +27,8 @@ pub enum Step {
         limit: Option<u32>,
         within: Option<bool>,
     },
-    /// The gate: how wide its stack slots are, where it leads, its stack in the interrupt stack table or 0, and how many
-    /// parameters it copies.
+    /// The gate: the width of its stack slots, its target, its stack in the interrupt stack table or 0, and the number of
+    /// parameters that it copies.
     Gate {
         kind: GateKind,
         slot: Size,
@@ -39,16 +39,16 @@ pub enum Step {
         stack: u8,
         parameters: u8,
     },
-    /// The descriptor that a selector found, and for which register it is read.
+    /// The descriptor of a selector, and the register that it is read for.
     Segment { role: Role, selector: Selector, descriptor: Descriptor },
-    /// A condition is looked at. Where it does not hold there is a fault.
+    /// A condition is checked. If it does not hold, a fault follows.
     Check { rule: Rule, holds: bool },
-    /// A condition cannot be looked at, for a value is missing, and is taken to hold. Its words follow "whether".
+    /// A condition cannot be checked because a value is unknown, and is assumed to hold. Its words follow "whether".
     Unchecked { whether: &'static str, missing: Unknown },
     /// The level is compared with that of the new code segment.
     Level { from: u8, dpl: u8, conforming: bool },
-    /// The stack of the new level, or of the interrupt stack table, is taken from the task-state segment: from which
-    /// addresses, and the selector of the TSS. Long mode has no stack segment.
+    /// The stack of the new level or of the interrupt stack table is read from the task-state segment: from which
+    /// addresses, with the selector of the TSS. Long mode has no stack segment.
     TaskStack {
         ring: u8,
         stack: u8,
@@ -65,30 +65,30 @@ pub enum Step {
     Pop { item: Item, value: Number, at: Number },
     /// A register is loaded.
     Load { item: Item, value: Number, origin: Origin },
-    /// A segment register is loaded, and its hidden part with what its descriptor says.
+    /// A segment register is loaded, and its hidden part from its descriptor.
     LoadSegment { register: SegmentRegister, selector: Selector, origin: Origin },
-    /// A segment register is loaded and its hidden part set to fixed values: no descriptor is read.
+    /// A segment register is loaded and its hidden part set to fixed values, without reading a descriptor.
     Fixed { register: SegmentRegister, selector: Selector, descriptor: Descriptor, origin: Origin },
-    /// A segment register's selector is loaded and its hidden part stays.
+    /// The selector in a segment register is loaded; the hidden part stays.
     Kept { register: SegmentRegister, selector: Selector, origin: Origin },
     /// SS becomes a null selector whose RPL is the new level.
     NullStack { selector: Selector },
-    /// A data segment register loses its segment, whose DPL closes it to the new level.
+    /// A data segment register is nulled because its segment's DPL is closed to the new level.
     Cleared { register: SegmentRegister, selector: Selector, dpl: u8, cpl: u8 },
-    /// The accessed bit of the descriptor in an entry is set.
+    /// The accessed bit of a descriptor is set.
     Accessed { table: Table, index: u16 },
     /// The flags change.
     Flags { before: Number, after: Number, by: FlagsBy },
-    /// So many bytes of parameters are released, which leaves the stack pointer there.
+    /// `bytes` bytes of parameters are released, which moves the stack pointer to `to`.
     Release { bytes: u16, to: Number },
-    /// A task switch begins: the registers are saved in the TSS of the task register. It stays busy where it will be
-    /// returned to.
+    /// A task switch begins: the registers are saved in the current TSS. It stays busy if the new task will return to it.
     TaskSave { tr: Option<Selector>, base: Number, stays_busy: bool },
-    /// The registers are loaded from another TSS. Where the task nests, its link is set to the old one and NT in the flags.
+    /// The registers are loaded from another TSS. If the task nests, its link is set to the old TSS, and NT is set in the
+    /// flags.
     TaskLoad { selector: Selector, base: Number, nests: bool },
 }
 
-/// A value that is pushed, read from the stack or loaded.
+/// A value that is pushed, read from the stack, or loaded.
 #[expect(missing_docs, reason = "the names of the manuals")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Item {
@@ -105,11 +105,11 @@ pub enum Item {
     KernelGsBase,
     /// The error code.
     Code,
-    /// A parameter of a call, by its index on the old stack, from 0.
+    /// Parameter of a call, by its index on the old stack, from 0.
     Parameter(u8),
 }
 
-/// The source of a value that is loaded.
+/// The source of a loaded value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The gate.
@@ -128,23 +128,23 @@ pub enum Origin {
     Register(Register),
     /// All of a model-specific register.
     Msr(Msr),
-    /// A field of a model-specific register, and what is added to it.
+    /// A field of a model-specific register, and the number added to it.
     Field(Msr, &'static str, u16),
 }
 
-/// The cause of a change of the flags.
+/// Why the flags change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FlagsBy {
-    /// A gate: these are cleared.
+    /// A gate clears these.
     Gate(GateKind, Rflags),
-    /// SYSCALL in long mode: these, of IA32_FMASK, are cleared, and RF.
+    /// SYSCALL in long mode clears these, from IA32_FMASK, and RF.
     Mask(Option<Rflags>),
-    /// These are cleared by the instruction.
+    /// The instruction clears these.
     Cleared(Rflags),
-    /// These are set by the instruction.
+    /// The instruction sets these.
     Set(Rflags),
     /// IRET loads these, and keeps the others.
     Popped(Rflags),
-    /// SYSRET loads those in R11 but for RF, VM and what is reserved.
+    /// SYSRET loads those in R11 except RF, VM and reserved bits.
     R11,
 }

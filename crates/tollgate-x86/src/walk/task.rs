@@ -1,5 +1,5 @@
-//! Task switches, outside long mode: the checks before the registers are exchanged. The exchange itself is named and
-//! not made. SDM 3A, "Task switching".
+//! Task switches, outside long mode: the checks before the registers are exchanged. The exchange itself is not modelled.
+//! SDM 3A, "Task switching".
 
 use crate::{Descriptor, DescriptorKind, Selector, SystemKind, Table};
 
@@ -13,10 +13,9 @@ use super::registers::SegmentRegister;
 use super::rule::{Role, Rule};
 use super::step::Step;
 
-/// The cause of a task switch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// An event whose gate is a task gate.
+    /// An event through a task gate.
     Event(Event),
     Call,
     Jump,
@@ -32,7 +31,7 @@ impl By {
         }
     }
 
-    /// Whether the new task will return to the old one.
+    /// Returns whether the new task will return to the old one.
     const fn nests(self) -> bool {
         matches!(self, Self::Event(_) | Self::Call)
     }
@@ -40,7 +39,7 @@ impl By {
 
 /// Switches to the task whose TSS `selector` names.
 pub(super) fn switch(machine: &mut impl Machine, selector: Selector, by: By) -> Walked<()> {
-    // A return finds its TSS by the link: an error in it is the current TSS's fault.
+    // A return finds its TSS through the link, so an error in it is the current TSS's fault.
     let blame = match by {
         By::Return => Blame::task(0),
         _ => Blame::protection(by.external()),
@@ -71,7 +70,7 @@ pub(super) fn switch(machine: &mut impl Machine, selector: Selector, by: By) -> 
     Err(Outcome::NotModelled(NotModelled::TaskSwitch))
 }
 
-/// Switches back along the link of the current TSS: IRET with NT set.
+/// Switches back to the task in the link of the current TSS: IRET with NT set.
 pub(super) fn switch_back(machine: &mut impl Machine) -> Walked<()> {
     let link = match machine.task_state(0, 2) {
         Ok(link) => Selector(link as u16),

@@ -1,5 +1,3 @@
-//! The stacks of more privileged levels, which the task-state segment holds.
-
 use crate::Selector;
 
 use super::Walked;
@@ -11,7 +9,7 @@ use super::registers::SegmentRegister;
 use super::rule::{Role, Rule};
 use super::step::Step;
 
-/// SS and ESP of a ring from the TSS, and the segment that they name. SDM 3A, "Stack switching".
+/// Reads SS and ESP of a ring from the TSS, and finds the segment. SDM 3A, "Stack switching".
 pub(super) fn legacy_stack(
     machine: &mut impl Machine,
     ring: u8,
@@ -40,7 +38,7 @@ pub(super) fn legacy_stack(
     Ok((stack_segment(machine, ss, ring, Blame::task(external))?, pointer))
 }
 
-/// RSP of a ring, or a stack of the interrupt stack table, from the TSS. SDM 3A, "Stack switching in IA-32e mode".
+/// Reads RSP of a ring, or a stack of the interrupt stack table, from the TSS. SDM 3A, "Stack switching in IA-32e mode".
 pub(super) fn long_pointer(machine: &mut impl Machine, ring: u8, ist: u8, external: u32) -> Walked<u64> {
     let offset = if ist == 0 { u16::from(ring) * 8 + 4 } else { u16::from(ist) * 8 + 28 };
     has_field(machine, offset + 7, external)?;
@@ -58,7 +56,7 @@ pub(super) fn long_pointer(machine: &mut impl Machine, ring: u8, ist: u8, extern
     Ok(pointer)
 }
 
-/// That the TSS goes as far as a field of it.
+/// Checks that the TSS includes a field.
 fn has_field(machine: &mut impl Machine, last: u16, external: u32) -> Walked<()> {
     let tr = machine.segment(SegmentRegister::Tr);
     let Some(hidden) = tr.hidden else {

@@ -1,5 +1,3 @@
-//! Whole walks, their faults, and what no machine can break.
-
 mod calls;
 mod fast;
 mod interrupts;

@@ -21,7 +21,7 @@ pub(super) fn bits(size: Size) -> &'static str {
     }
 }
 
-/// Names of values that hold nothing.
+/// Implements `Display` for enums by a table of names.
 macro_rules! names {
     ($($of:ident { $($variant:ident => $name:literal,)* })*) => {$(
         impl Display for $of {
@@ -131,7 +131,7 @@ impl Display for Unknown {
     }
 }
 
-/// The names of flags, with commas between them.
+/// The names of flags, separated by commas.
 pub(super) struct Bits(pub(super) Rflags);
 
 impl Display for Bits {

@@ -1,4 +1,4 @@
-//! How conditions read, where they hold and where they do not.
+//! Puts conditions into words, both when they hold and when they do not.
 
 use core::fmt::{self, Formatter};
 
@@ -6,7 +6,7 @@ use crate::{Msr, SystemKind, Width};
 
 use crate::walk::Rule;
 
-/// "DPL 3 >= CPL 3: ...".
+/// Writes "DPL 3 >= CPL 3: ...".
 fn compare(
     f: &mut Formatter<'_>,
     what: (&str, u8),

@@ -14,7 +14,6 @@ fn jump(selector: u16) -> Crossing {
     Crossing::FarJump { selector: Selector(selector), offset: 0x1234, size: Size::Double }
 }
 
-/// A machine whose GDT has a call gate.
 fn with_gate(mut model: Model, selector: u16, parameters: u8) -> Model {
     let mut gate = WideGate::new(GateKind::Call, Selector(selector), TARGET, 3, 0);
     if model.width == Width::Legacy {
@@ -103,7 +102,7 @@ fn a_direct_call_keeps_the_level() {
     assert_eq!(model.state(), (USER_CODE, 0x1234, USER_DATA, USER_STACK - 4, 0x202));
 }
 
-/// A name, a call by a user program in tables of this width, what is wrong, and the fault.
+/// A name, a call by a user program with tables of this width, the defect, and the fault.
 type Direct = (&'static str, Width, Crossing, Spoil, (&'static str, u32));
 
 const HERE: u64 = GDT + GATE as u64;

@@ -8,7 +8,7 @@ use crate::{Cr4, Descriptor, Msr, Width};
 
 pub(super) const ENTRY: u64 = 0xffff_ffff_8100_0000;
 
-/// The MSRs of a kernel with the selectors of Linux.
+/// Sets the MSRs of a kernel with the selectors of Linux.
 pub(super) fn with_msrs(mut model: Model) -> Model {
     for (msr, value) in [
         (Msr::Star, 0x0023_0010_dead_0000),
@@ -81,7 +81,7 @@ fn swapgs_exchanges_the_bases() {
     assert_eq!(Model::compatibility().fault(Crossing::Swapgs), ("UD", None));
 }
 
-/// An instruction in the kernel in tables of this width, what is wrong, and the fault.
+/// An instruction in the kernel with tables of this width, the defect, and the fault.
 type Case = (Width, Crossing, Spoil, (&'static str, Option<u32>));
 
 #[test]
@@ -161,7 +161,8 @@ fn an_address_that_cannot_be_written_is_no_target() {
     );
     assert_eq!(with(Msr::SysenterEip, HIGH).walk(Crossing::Sysenter), Outcome::Impossible(Msr::SysenterEip));
     assert_eq!(with(Msr::SysenterEsp, HIGH).walk(Crossing::Sysenter), Outcome::Impossible(Msr::SysenterEsp));
-    // Canonical with 57 bits: a processor that has them can hold it, and fetches there only where they are on.
+    // The address is canonical with 57 bits: a processor that has them can hold it, but fetches from it only if they are
+    // enabled.
     let mut model = with(Msr::Lstar, WIDE);
     let Outcome::Fault(fault) = model.walk(Crossing::Syscall) else { panic!() };
     assert_eq!((fault.exception.mnemonic(), fault.level, fault.crossed), (Some("GP"), Some(0), true));

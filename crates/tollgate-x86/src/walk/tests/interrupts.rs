@@ -142,7 +142,6 @@ fn accessed_bits_are_set_once() {
     assert_eq!(said(&model), 2);
 }
 
-/// A fault with its error code.
 type Expected = (&'static str, Option<u32>);
 
 #[test]

@@ -1,4 +1,4 @@
-//! Where Intel's and AMD's processors differ.
+//! Differences between Intel's and AMD's processors.
 
 use std::string::ToString;
 

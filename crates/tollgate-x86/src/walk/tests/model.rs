@@ -1,4 +1,4 @@
-//! A machine with all the memory there is, for tests.
+//! A machine for tests, with memory at every address.
 
 use std::collections::BTreeMap;
 use std::string::{String, ToString};
@@ -18,7 +18,7 @@ pub(super) const KERNEL_STACK: u64 = 0x9000;
 pub(super) const USER_STACK: u64 = 0x7008;
 pub(super) const USER_RIP: u64 = 0x40_1000;
 
-/// The GDT of the tests: selectors by what they are.
+/// The selectors of the tests' GDT.
 pub(super) const KERNEL_CODE: u16 = 0x08;
 pub(super) const KERNEL_DATA: u16 = 0x10;
 pub(super) const USER_CODE: u16 = 0x1b;
@@ -44,13 +44,13 @@ pub(super) struct Model {
     pub(super) gdt: Bounds,
     pub(super) idt: Bounds,
     pub(super) memory: BTreeMap<u64, u8>,
-    /// Pages that are not there, by their first address.
+    /// Pages that are not present, by their first address.
     pub(super) missing: Vec<u64>,
     pub(super) steps: Vec<String>,
 }
 
 impl Model {
-    /// A user program about to enter the kernel, in 64-bit mode or in protected mode.
+    /// Returns a user program about to enter the kernel, in 64-bit mode or in protected mode.
     pub(super) fn user(width: Width) -> Self {
         let mut model = Self {
             vendor: Vendor::Intel,
@@ -114,7 +114,7 @@ impl Model {
         model
     }
 
-    /// The same in the kernel.
+    /// Returns the machine in the kernel.
     pub(super) fn kernel(width: Width) -> Self {
         let mut model = Self::user(width);
         let code = Descriptor::flat_code(0, width == Width::Long);
@@ -124,7 +124,7 @@ impl Model {
         model
     }
 
-    /// A 32-bit program in long mode.
+    /// Returns a 32-bit program in long mode.
     pub(super) fn compatibility() -> Self {
         let mut model = Self::user(Width::Long);
         let code = Descriptor::flat_code(3, false);
@@ -149,7 +149,7 @@ impl Model {
         self.put(GDT + u64::from(selector & !7), 8, raw);
     }
 
-    /// Puts a gate into the IDT: in long mode of 16 bytes.
+    /// Puts a gate into the IDT, of 16 bytes in long mode.
     pub(super) fn set_gate(&mut self, vector: u64, gate: WideGate) {
         match self.width {
             Width::Legacy => self.put(IDT + vector * 8, 8, u64::from_le_bytes(gate.low.encode())),
@@ -171,7 +171,7 @@ impl Model {
         self.segment(register).selector.unwrap().0
     }
 
-    /// CS, RIP, SS, RSP and flags.
+    /// Returns CS, RIP, SS, RSP and flags.
     pub(super) fn state(&self) -> (u16, u64, u16, u64, u64) {
         (
             self.selector(SegmentRegister::Cs),
@@ -186,7 +186,8 @@ impl Model {
         walk(self, crossing)
     }
 
-    /// The exception and error code that a walk ends in. Nothing may have changed but memory below the stacks.
+    /// Returns the exception and error code that a walk ends in, after checking that only memory below the stacks has
+    /// changed.
     pub(super) fn fault(&mut self, crossing: Crossing) -> (&'static str, Option<u32>) {
         let before = self.clone();
         match self.walk(crossing) {
@@ -214,10 +215,9 @@ impl Model {
     }
 }
 
-/// A defect of a machine.
+/// Makes a machine defective.
 pub(super) type Spoil = fn(&mut Model);
 
-/// A system descriptor that is present.
 pub(super) fn system(kind: u8, base: u32, limit: u32) -> Descriptor {
     Descriptor { base, limit, kind, p: true, ..Descriptor::default() }
 }
@@ -291,7 +291,6 @@ impl Model {
         self.set_register(register, Some(value));
     }
 
-    /// Gives the TSS in the task register another limit.
     pub(super) fn set_task_limit(&mut self, limit: u32) {
         let descriptor = system(0xb, TSS as u32, limit);
         let hidden = Some(Hidden { base: TSS, descriptor });

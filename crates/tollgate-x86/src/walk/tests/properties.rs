@@ -1,5 +1,3 @@
-//! Properties of every machine.
-
 use proptest::prelude::*;
 use std::string::ToString;
 use std::vec::Vec;
@@ -9,7 +7,7 @@ use crate::walk::generated::{Rest, on_generated};
 use crate::walk::{Crossing, Fault, Machine, Outcome, Register, SegmentRegister, walk};
 use crate::{Msr, Selector, Vendor, Width};
 
-/// Addresses: near, at the ends, and any.
+/// Addresses near the memory, at the ends, and arbitrary ones.
 fn address() -> impl Strategy<Value = u64> {
     prop_oneof![0_u64..0xa000, Just(0), Just(u64::MAX), Just(0xffff_ffff), Just((1 << 47) - 8), any::<u64>(),]
 }
@@ -22,7 +20,7 @@ fn width() -> impl Strategy<Value = Width> {
     prop_oneof![Just(Width::Legacy), Just(Width::Long)]
 }
 
-/// The invariants after every walk that is done.
+/// Checks the invariants of every completed walk.
 fn is_consistent(
     machine: &impl Machine,
     crossing: Crossing,
@@ -45,7 +43,7 @@ fn is_consistent(
 }
 
 proptest! {
-    /// Inconsistent machines: no panic, and a sentence for every step.
+    /// Inconsistent machines never cause a panic, and every step has a sentence.
     #[test]
     fn a_random_machine_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..1600)) {
         let mut sentences = Vec::new();
@@ -58,7 +56,7 @@ proptest! {
         prop_assert!(sentences.iter().all(|sentence| !sentence.is_empty() && !sentence.contains('`')));
     }
 
-    /// A machine that works, with some bytes of its tables and stacks made wrong.
+    /// A working machine, with some bytes of its tables and stacks changed.
     #[test]
     fn a_machine_that_is_nearly_right_stays_consistent(
         (vendor, width) in (vendor(), width()),
@@ -111,7 +109,8 @@ proptest! {
     }
 }
 
-/// An event's frame lies right below where the new stack begins, and nothing else but accessed bits is written.
+/// Checks that an event's frame lies right below the start of the new stack, and that only accessed bits are written
+/// otherwise.
 fn keeps_to_its_stack(model: &Model, before: &Model, crossing: Crossing) -> Result<(), TestCaseError> {
     let Crossing::Event(event) = crossing else { return Ok(()) };
     let rsp = model.value(Register::Rsp);
@@ -126,7 +125,7 @@ fn keeps_to_its_stack(model: &Model, before: &Model, crossing: Crossing) -> Resu
     };
     let (mask, wrapped) = match model.width {
         Width::Long => (u64::MAX, 0xffff),
-        // A 16-bit stack goes around at its own end.
+        // A 16-bit stack wraps around at 64 KiB.
         Width::Legacy => (0xffff_ffff, 0xffff),
     };
     let frame = |address: u64| address.wrapping_sub(base).wrapping_sub(rsp) & mask < slots * slot;

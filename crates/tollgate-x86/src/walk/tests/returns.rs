@@ -9,7 +9,7 @@ use crate::{Cr4, Descriptor, Selector, Width};
 const IRETQ: Crossing = Crossing::InterruptReturn { size: Size::Quad };
 const IRETD: Crossing = Crossing::InterruptReturn { size: Size::Double };
 
-/// The kernel with a frame on its stack that leads to user code.
+/// Returns the kernel with a frame on its stack that leads to user code.
 fn about_to_return(width: Width, slots: &[u64]) -> Model {
     let mut model = Model::kernel(width);
     let size = if width == Width::Long { 8 } else { 4 };

@@ -1,4 +1,4 @@
-//! In and out again: the way back leads to where the way in began.
+//! Entry followed by return: the way back leads to where the entry began.
 
 use super::fast::with_msrs;
 use super::model::*;

@@ -1,4 +1,4 @@
-//! Entries into Windows 2000, XP and XP x64 from what a kernel debugger showed of them (marbacka.net, "int 2E/sysenter/syscall",
+//! Entries into Windows 2000, XP and XP x64, from a kernel debugger's output (marbacka.net, "int 2E/sysenter/syscall",
 //! 2005).
 
 use std::string::{String, ToString};
@@ -94,7 +94,7 @@ fn sysenter_of_windows_xp() {
     );
 }
 
-/// The sentences and the outcome of SYSCALL.
+/// Returns the sentences and the outcome of SYSCALL.
 fn xp_x64(vendor: Vendor, mode: Mode) -> (Vec<String>, Outcome) {
     let mut sentences = Vec::new();
     let mut sketch = Sketch::new(vendor, Width::Long, |step| sentences.push(step.to_string()));
