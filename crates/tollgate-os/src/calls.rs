@@ -4,12 +4,10 @@
 
 /// Names in the order of their numbers, from 0; a number in the text is that of the next name. Only x32 has 512 to 547.
 const X86_64: &str = include_str!("calls/x86_64.txt");
-/// Calls of `int $0x80` and of 32-bit programs.
 const I386: &str = include_str!("calls/i386.txt");
 
 /// Set in the number of a call by a program of the x32 ABI (`__X32_SYSCALL_BIT` of asm/unistd.h).
 pub const X32: u32 = 0x4000_0000;
-/// Numbers of the x86-64 table that only x32 programs may use.
 const X32_ALONE: std::ops::RangeInclusive<u32> = 512..=547;
 
 /// Returns the name to show for a call: `openat`, or `openat (32-bit)` from the 32-bit table, or `openat (x32)` for the x32

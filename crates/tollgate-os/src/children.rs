@@ -9,7 +9,6 @@ use rustix::process::{child_subreaper, getpid, set_child_subreaper};
 
 use crate::process::peek;
 
-/// Every kind of event that a child can report, without waiting.
 const ANY_EVENT: libc::c_int = libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED | libc::WNOHANG;
 /// One past the highest process number of the kernel (`PID_MAX_LIMIT` of include/linux/threads.h).
 const MOST: libc::pid_t = 4 << 20;
@@ -114,7 +113,6 @@ pub fn proc_is_ours() -> bool {
     }
 }
 
-/// Returns whether this process has any child, without reaping one.
 fn any() -> bool {
     peek(None, ANY_EVENT).map_or_else(|error| error.raw_os_error() != Some(libc::ECHILD), |_| true)
 }

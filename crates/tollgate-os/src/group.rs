@@ -14,7 +14,6 @@ use crate::signals::Set;
 /// Upper bound of the wait for killed processes. A process in uninterruptible sleep dies only when that sleep ends, and a
 /// thousand processes may take this long to die on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Interval between two checks of killed processes.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// A process group that a child leads. Dropping this kills the whole group.

@@ -55,7 +55,6 @@ impl Said {
     /// Returns the first `most` bytes written so far, as far as they can be read.
     pub fn beginning(&self, most: usize) -> String {
         let mut bytes = vec![0; most];
-        // pread(2) leaves the file position alone, so the program keeps writing at the end of its text.
         let read = self.0.read_at(&mut bytes, 0).unwrap_or_default();
         // The file has its full size from the start, filled with zeros.
         let written = bytes[..read].iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);

@@ -186,7 +186,6 @@ enum Missing {
     Made(Mode),
 }
 
-/// The last component of a path.
 struct Last {
     name: OsString,
     /// `None` if the name does not exist.

@@ -98,7 +98,6 @@ const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 /// Words that precede the counts in a reading: their number, and the two times.
 const HEAD: usize = 3;
 
-/// The most events that a group may have.
 const MOST: usize = 16;
 
 impl Group {
@@ -128,7 +127,6 @@ impl Group {
     }
 }
 
-/// Parses a reading with this number of events: words in native byte order.
 fn parse(bytes: &[u8], events: usize) -> Option<Reading> {
     let words: Vec<u64> =
         bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect();

@@ -78,7 +78,6 @@ pub fn raise() {
     }
 }
 
-/// Returns the capabilities that came with the file and were not given up.
 fn brought() -> CapabilitySet {
     // SAFETY: getauxval(3) has no preconditions.
     let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;

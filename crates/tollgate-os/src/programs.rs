@@ -59,7 +59,6 @@ mod tests {
 
     use super::*;
 
-    /// Makes a program in a directory of its own.
     fn program(mode: u32) -> tempfile::TempDir {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join(NAME);

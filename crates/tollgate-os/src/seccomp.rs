@@ -72,7 +72,6 @@ impl Rules {
             }
             filter.push(one(RETURN, answers.other, 0, 0));
         }
-        // No other architecture remains.
         filter.push(one(RETURN, self.long.other, 0, 0));
         (filter.len() <= MAX).then_some(filter)
     }

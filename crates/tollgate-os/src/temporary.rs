@@ -22,7 +22,6 @@ const MAX_LOOK: usize = 1 << 16;
 const MAX_REMOVED: usize = 1 << 20;
 /// Until its lock is held, a new directory can be mistaken for an abandoned one and be removed; then it is made again.
 const ATTEMPTS: u32 = 16;
-/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// A directory for this process alone. Dropping it removes it with its contents.
@@ -166,7 +165,6 @@ pub fn new_name(prefix: &str) -> Result<String, Errno> {
     Ok(format!("{prefix}{}-{:016x}", std::process::id(), random()?))
 }
 
-/// Returns whether a name has the form of a temporary directory's.
 fn is_temporary(name: &str, prefix: &str) -> bool {
     let parts = name.strip_prefix(prefix).and_then(|rest| rest.split_once('-'));
     parts.is_some_and(|(pid, random)| {
@@ -190,7 +188,6 @@ fn locked(parent: &OwnedFd, name: &str) -> Option<OwnedFd> {
     same(parent, name, &own).then_some(own)
 }
 
-/// Returns whether `name` still leads to the opened directory.
 fn same(parent: &OwnedFd, name: &str, own: &OwnedFd) -> bool {
     let id = |stat: Stat| (stat.st_dev, stat.st_ino);
     let named = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map(id);
@@ -230,7 +227,6 @@ fn empty(root: BorrowedFd<'_>, left: &mut usize) -> Result<(), Errno> {
 
 /// Returns some names in a directory with their types; an empty list if it is empty.
 fn some_names(directory: BorrowedFd<'_>) -> Result<Vec<(CString, FileType)>, Errno> {
-    /// The most names held at a time.
     const SOME: usize = 1024;
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
@@ -276,7 +272,6 @@ fn move_up(from: BorrowedFd<'_>, name: &CStr, to: BorrowedFd<'_>, moved: &mut u6
     }
 }
 
-/// Opens a directory inside another one of the same mount.
 fn beneath(directory: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let resolve = ResolveFlags::NO_XDEV | ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;

@@ -14,11 +14,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::group::{Group, guard};
 use crate::process::{Program, bind};
 
-/// Interval between checks for the end of a tool.
 const LOOK: Duration = Duration::from_millis(1);
 /// The most bytes that a tool may write. A write beyond that fails with EPIPE.
 const MOST_WRITTEN: usize = 16 << 20;
-/// How many of those bytes are kept.
 const MOST_SAID: usize = 1 << 16;
 
 /// Outcome of a tool that had a time limit.
@@ -70,7 +68,6 @@ struct Said {
 }
 
 impl Said {
-    /// Reads what the pipe currently holds.
     fn read(&mut self) {
         let mut part = [0; 1 << 16];
         // At most one pipe buffer at a time, so a tool that writes without end does not keep this busy.

@@ -39,7 +39,6 @@ fn is_private(passwd: &str, group: &str, gid: u32, uid: u32) -> bool {
         && members.all(|names| names.split(',').all(|name| name.is_empty() || name == own.name))
 }
 
-/// A line of passwd(5).
 struct User<'a> {
     name: &'a str,
     uid: u32,

@@ -39,7 +39,6 @@ pub fn split(line: &str) -> Result<Vec<String>, Unfinished> {
     Ok(words)
 }
 
-/// Reads up to the closing quote.
 fn single(rest: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), Unfinished> {
     loop {
         match rest.next().ok_or(Unfinished::Single)? {

@@ -1,5 +1,3 @@
-//! The bits of CR0, CR4 and EFER that affect entry and return.
-
 use crate::register::bits_of;
 
 bits_of! {

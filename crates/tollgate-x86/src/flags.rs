@@ -26,7 +26,6 @@ bits_of! {
 }
 
 impl Rflags {
-    /// Lowest of the two bits of the I/O privilege level.
     const IOPL: u32 = 12;
 
     /// Returns the I/O privilege level, 0 to 3.

@@ -53,7 +53,6 @@ pub enum Vendor {
     Amd,
 }
 
-// Makes the README's examples tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

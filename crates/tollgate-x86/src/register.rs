@@ -1,5 +1,3 @@
-//! Registers whose bits have names.
-
 /// A named bit of a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bit {

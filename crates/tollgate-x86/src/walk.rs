@@ -180,7 +180,6 @@ fn refuse_other_modes(machine: &mut impl Machine) -> Walked<()> {
     Ok(())
 }
 
-/// Returns whether a bit of CR4 is known to be set.
 fn cr4_has(machine: &impl Machine, bit: Cr4) -> bool {
     machine.register(Register::Cr4).is_some_and(|bits| Cr4(bits).has(bit))
 }

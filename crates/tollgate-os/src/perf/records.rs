@@ -86,7 +86,6 @@ const PAGE: usize = 4096;
 const DATA_HEAD: usize = 1024;
 const DATA_TAIL: usize = 1032;
 
-/// The event of one processor, and the memory that the kernel writes its records to.
 #[derive(Debug)]
 struct Ring {
     memory: NonNull<u8>,

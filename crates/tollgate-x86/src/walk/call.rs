@@ -93,7 +93,6 @@ fn direct(
     finish(machine, found, stack, size, offset, cpl, Origin::Operand)
 }
 
-/// Checks that the current stack has room for CS and RIP.
 fn room_for_return(machine: &mut impl Machine, stack: Option<Stack>, size: Size, cpl: u8) -> Walked<Stack> {
     let stack = stack.map_or_else(|| Stack::current(machine, cpl), Ok)?;
     stack.has_room(machine, 2, size, SS0)?;
@@ -150,7 +149,6 @@ fn through_gate(machine: &mut impl Machine, found: &FoundDescriptor, cpl: u8, is
     finish(machine, &code, stack, door.slot, door.offset, cpl, Origin::Gate)
 }
 
-/// Checks that the gate is open to the current level and to the selector's.
 fn is_open(machine: &mut impl Machine, found: &FoundDescriptor, cpl: u8) -> Walked<()> {
     let (dpl, rpl) = (found.descriptor.dpl, found.selector.rpl());
     check(
@@ -161,7 +159,6 @@ fn is_open(machine: &mut impl Machine, found: &FoundDescriptor, cpl: u8) -> Walk
     )
 }
 
-/// Reads the rest of a gate, which in long mode includes the next 8 bytes.
 fn read_door(machine: &mut impl Machine, found: &FoundDescriptor) -> Walked<Door> {
     let low = u64::from_le_bytes(found.descriptor.encode());
     let mut high = 0;
@@ -175,7 +172,6 @@ fn read_door(machine: &mut impl Machine, found: &FoundDescriptor) -> Walked<Door
     Ok(Door::read(machine, GateKind::Call, is_16_bit, low, high))
 }
 
-/// Reads the second 8 bytes of a 16-byte descriptor.
 fn upper_half(machine: &mut impl Machine, selector: Selector) -> Walked<u64> {
     let directory = Directory::from(selector.table());
     let refused = Blame::protection(0).on(selector);
@@ -206,7 +202,6 @@ fn inwards(machine: &mut impl Machine, door: &Door, code: &FoundDescriptor, cpl:
     Ok(())
 }
 
-/// Pushes the old stack, the parameters in their order, and the return address.
 fn push_call(machine: &mut impl Machine, stack: &mut Stack, door: &Door, cpl: u8) -> Walked<()> {
     let mut parameters = [0; MOST];
     let count = usize::from(door.parameters).min(MOST);

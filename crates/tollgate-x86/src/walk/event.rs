@@ -1,5 +1,3 @@
-//! Events that go through the interrupt descriptor table, and faults during their delivery.
-
 use super::outcome::{Exception, Fault, Severity};
 
 /// An event that is delivered through the interrupt descriptor table.

@@ -15,7 +15,6 @@ use super::rule::Rule;
 use super::step::{FlagsBy, Item, Origin, Step};
 use super::{Walked, fred};
 
-/// Checks that the vendor's processors have the instruction in the current mode.
 fn exists(
     machine: &mut impl Machine,
     name: &'static str,
@@ -37,7 +36,6 @@ fn has_syscall(vendor: Vendor, mode: Mode) -> bool {
     vendor == Vendor::Amd || mode == Mode::Long64
 }
 
-/// Refuses an instruction that FRED removes: #UD.
 fn left_by_fred(machine: &mut impl Machine, name: &'static str) -> Walked<()> {
     expect(machine, Rule::WithoutFred(name), !fred(machine), UD)
 }
@@ -83,7 +81,6 @@ fn can_be_fetched(machine: &mut impl Machine, msr: Msr) -> Walked<()> {
     check(machine, rule, holds, GP0).map_err(crossed)
 }
 
-/// Marks a fault as raised after the crossing.
 fn crossed(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Fault(fault) => Outcome::Fault(Fault { crossed: true, ..fault }),
@@ -91,7 +88,6 @@ fn crossed(outcome: Outcome) -> Outcome {
     }
 }
 
-/// Reads IA32_SYSENTER_CS, which must not be null.
 fn sysenter_cs(machine: &mut impl Machine) -> Walked<SysenterCs> {
     let cs = SysenterCs(msr(machine, Msr::SysenterCs).ok_or(Unknown::from(Msr::SysenterCs))?);
     check(machine, Rule::SysenterCs(cs.0), !cs.is_null(), GP0)?;
@@ -198,7 +194,6 @@ fn canonical(
     }
 }
 
-/// Checks EFER.SCE, which enables SYSCALL and SYSRET.
 fn is_enabled(machine: &mut impl Machine) -> Walked<()> {
     match msr(machine, Msr::Efer) {
         Some(efer) => check(machine, Rule::SyscallEnabled, Efer(efer).has(Efer::SCE), UD),

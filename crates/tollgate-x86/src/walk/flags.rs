@@ -1,5 +1,3 @@
-//! Effects of crossings on the flags.
-
 use crate::{GateKind, Rflags};
 
 use super::machine::Machine;

@@ -1,5 +1,3 @@
-//! Gates that were read, and the stacks that they select.
-
 use crate::{Gate, GateKind, Selector, WideGate, Width};
 
 use super::Size;
@@ -22,7 +20,6 @@ pub(super) struct Door {
     pub(super) present: bool,
     /// Number in the interrupt stack table, or 0.
     pub(super) ist: u8,
-    /// How many parameters a call copies.
     pub(super) parameters: u8,
 }
 
@@ -89,7 +86,6 @@ impl NewStack {
         Ok((Stack::segmented(hidden, pointer, ring), Self::Found(found)))
     }
 
-    /// Returns its part of an error code.
     pub(super) fn code(&self) -> u32 {
         match self {
             Self::Null(_) => 0,
@@ -105,7 +101,6 @@ impl NewStack {
         })
     }
 
-    /// Loads SS with its segment on entry to a more privileged level.
     pub(super) fn load(&self, machine: &mut impl Machine, segment: Segment) {
         machine.set_segment(SegmentRegister::Ss, segment);
         let selector = segment.selector.unwrap_or_default();

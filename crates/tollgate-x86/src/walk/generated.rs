@@ -6,7 +6,6 @@ use super::{
     Bounds, Crossing, Event, Hidden, Machine, Outcome, Piece, Register, Segment, Size, Sketch, Step, walk,
 };
 
-/// Address of the memory. Most table registers and segments point into it.
 const BASE: u64 = 0x1000;
 const MEMORY: usize = 1024;
 
@@ -18,7 +17,6 @@ pub fn walk_generated(bytes: &[u8]) -> (bool, usize) {
     (outcome == Outcome::Done, steps)
 }
 
-/// Calls a function with a machine and a crossing built from the bytes.
 pub(super) fn on_generated<W: FnMut(&Step), T>(
     bytes: &[u8],
     watch: W,
@@ -77,7 +75,6 @@ impl Rest<'_> {
         (0..8).fold(0, |word, _| word << 8 | u64::from(self.byte()))
     }
 
-    /// Returns an address that is often in the memory, sometimes arbitrary, and sometimes unknown.
     fn number(&mut self) -> Option<u64> {
         match self.byte() & 7 {
             0 => None,

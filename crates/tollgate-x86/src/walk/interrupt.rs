@@ -60,7 +60,6 @@ pub(super) fn enter(machine: &mut impl Machine, event: Event) -> Walked<()> {
     Ok(())
 }
 
-/// Reads the gate of the vector, of 8 bytes, or 16 in long mode.
 fn find_gate(machine: &mut impl Machine, event: Event) -> Walked<Door> {
     let width = machine.width();
     let size = match width {
@@ -113,7 +112,6 @@ fn may_enter(machine: &mut impl Machine, event: Event, door: &Door) -> Walked<()
     )
 }
 
-/// Returns the privilege level of the handler.
 pub(super) fn new_ring(machine: &mut impl Machine, cpl: u8, code: &FoundDescriptor) -> u8 {
     let conforming = is_conforming(&code.descriptor);
     let dpl = code.descriptor.dpl;

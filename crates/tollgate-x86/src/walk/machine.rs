@@ -1,5 +1,3 @@
-//! The interface between a walk and a machine.
-
 use crate::{Table, Vendor, Width};
 
 use super::Step;

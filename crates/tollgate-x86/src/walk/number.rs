@@ -16,7 +16,6 @@ impl Number {
         Self { value, bytes }
     }
 
-    /// Selects the name of a register of this width from those for 64, 32 and 16 bits.
     pub(super) const fn name_of(self, names: [&'static str; 3]) -> &'static str {
         match self.bytes {
             8 => names[0],

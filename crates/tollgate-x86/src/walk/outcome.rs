@@ -86,7 +86,6 @@ impl Exception {
         }
     }
 
-    /// Mnemonic and name in the manuals.
     const fn words(self) -> Option<(&'static str, &'static str)> {
         Some(match self.0 {
             0 => ("DE", "divide error"),

@@ -1,5 +1,3 @@
-//! Reads and checks descriptors and gates, for every crossing through the tables.
-
 use crate::{Descriptor, DescriptorKind, Selector, SystemKind, Width};
 
 use super::machine::{Machine, Miss};
@@ -22,7 +20,6 @@ pub(super) fn fault(machine: &impl Machine, (exception, code): Refusal) -> Outco
     Outcome::Fault(Fault { exception, code, address: None, level: machine.cpl(), crossed: false })
 }
 
-/// Returns the outcome of a failed memory access.
 pub(super) fn missed(machine: &impl Machine, miss: Miss, unknown: Unknown) -> Outcome {
     match miss {
         Miss::Unknown => Outcome::Unknown(unknown),
@@ -30,7 +27,7 @@ pub(super) fn missed(machine: &impl Machine, miss: Miss, unknown: Unknown) -> Ou
     }
 }
 
-/// Checks a condition and shows it whether or not it holds.
+/// Checks a condition and shows it even if it holds; [`expect`] shows only a failure.
 pub(super) fn check(machine: &mut impl Machine, rule: Rule, holds: bool, otherwise: Refusal) -> Walked<()> {
     if !holds {
         return refuse(machine, rule, otherwise);
@@ -39,7 +36,6 @@ pub(super) fn check(machine: &mut impl Machine, rule: Rule, holds: bool, otherwi
     Ok(())
 }
 
-/// Shows a condition that does not hold, and faults.
 pub(super) fn refuse<T>(machine: &mut impl Machine, rule: Rule, otherwise: Refusal) -> Walked<T> {
     machine.step(&Step::Check { rule, holds: false });
     Err(fault(machine, otherwise))
@@ -55,7 +51,6 @@ pub(super) fn unchecked(
     Ok(())
 }
 
-/// Checks a condition and shows it only if it does not hold.
 pub(super) fn expect(machine: &mut impl Machine, rule: Rule, holds: bool, otherwise: Refusal) -> Walked<()> {
     if holds { Ok(()) } else { refuse(machine, rule, otherwise) }
 }
@@ -113,7 +108,7 @@ impl Blame {
     }
 }
 
-/// Returns the base and limit of a table. No limit marks a null LDT, so callers check for it.
+/// Returns the base and limit of a table. A null LDT has neither, like an unknown one, so callers check for it.
 pub(super) fn bounds(machine: &impl Machine, directory: Directory) -> Bounds {
     match directory {
         Directory::Gdt => machine.table(TableRegister::Gdtr),
@@ -126,7 +121,6 @@ pub(super) fn bounds(machine: &impl Machine, directory: Directory) -> Bounds {
     }
 }
 
-/// Returns whether the LDT is known to be null.
 fn has_no_ldt(machine: &impl Machine) -> bool {
     machine.segment(SegmentRegister::Ldtr).hidden.is_some_and(|hidden| !hidden.descriptor.p)
 }
@@ -167,7 +161,6 @@ pub(super) fn look_up(
     }
 }
 
-/// Finds the descriptor of a non-null selector.
 pub(super) fn find(
     machine: &mut impl Machine,
     role: Role,

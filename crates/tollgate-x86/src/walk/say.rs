@@ -1,5 +1,3 @@
-//! Puts crossings, steps and outcomes into words: one plain sentence each.
-
 mod names;
 mod rules;
 

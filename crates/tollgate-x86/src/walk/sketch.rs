@@ -113,7 +113,6 @@ impl<W: FnMut(&Step)> Sketch<'_, W> {
         }
     }
 
-    /// Returns the byte at an address, if it is in a piece.
     fn byte(&mut self, address: u64) -> Option<&mut u8> {
         self.pieces.iter_mut().find_map(|piece| {
             let offset = usize::try_from(address.wrapping_sub(piece.address)).ok()?;

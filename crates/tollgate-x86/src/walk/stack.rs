@@ -9,7 +9,6 @@ use super::rule::Rule;
 use super::step::{Item, Origin, Step};
 use super::{Size, Walked};
 
-/// A stack: the base of its segment, its pointer, and its limits.
 #[derive(Clone, Copy)]
 pub(super) struct Stack {
     base: u64,
@@ -22,7 +21,6 @@ pub(super) struct Stack {
 }
 
 impl Stack {
-    /// Returns a stack of 64-bit mode.
     pub(super) const fn flat(pointer: u64, ring: u8) -> Self {
         Self { base: 0, pointer, mask: u64::MAX, limits: None, by: By::Ring(ring) }
     }
@@ -54,7 +52,6 @@ impl Stack {
         Ok(Self::segmented(hidden.unwrap_or(flat), pointer, ring))
     }
 
-    /// Returns the offset and linear address at a distance from the pointer.
     fn at(&self, distance: u64) -> (u64, u64) {
         let offset = self.pointer.wrapping_add(distance) & self.mask;
         let address = self.base.wrapping_add(offset);
@@ -65,7 +62,6 @@ impl Stack {
         if self.limits.is_some() { 4 } else { 8 }
     }
 
-    /// Returns whether the slot of `size` bytes at a distance from the pointer may be used.
     fn allows(&self, machine: &impl Machine, distance: u64, size: u64) -> bool {
         let (offset, address) = self.at(distance);
         match self.limits {
@@ -74,7 +70,6 @@ impl Stack {
         }
     }
 
-    /// Checks that the pointer itself is canonical in long mode.
     pub(super) fn is_canonical(&self, machine: &mut impl Machine, otherwise: Refusal) -> Walked<()> {
         let canonical = is_canonical(machine, self.pointer);
         expect(machine, Rule::CanonicalStack(self.pointer()), canonical, otherwise)
@@ -207,7 +202,6 @@ pub(super) const fn pointer_mask(descriptor: &Descriptor) -> u64 {
     if descriptor.d { 0xffff_ffff } else { 0xffff }
 }
 
-/// Returns the width of code addresses in the machine's mode, in bytes.
 pub(super) fn code_bytes(machine: &impl Machine) -> u8 {
     match (machine.width(), machine.mode()) {
         (Width::Legacy, _) | (_, Some(Mode::Compatibility)) => 4,

@@ -31,13 +31,11 @@ impl By {
         }
     }
 
-    /// Returns whether the new task will return to the old one.
     const fn nests(self) -> bool {
         matches!(self, Self::Event(_) | Self::Call)
     }
 }
 
-/// Switches to the task whose TSS `selector` names.
 pub(super) fn switch(machine: &mut impl Machine, selector: Selector, by: By) -> Walked<()> {
     // A return finds its TSS through the link, so an error in it is the current TSS's fault.
     let blame = match by {

@@ -56,7 +56,6 @@ pub(super) fn long_pointer(machine: &mut impl Machine, ring: u8, ist: u8, extern
     Ok(pointer)
 }
 
-/// Checks that the TSS includes a field.
 fn has_field(machine: &mut impl Machine, last: u16, external: u32) -> Walked<()> {
     let tr = machine.segment(SegmentRegister::Tr);
     let Some(hidden) = tr.hidden else {

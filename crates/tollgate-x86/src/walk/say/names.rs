@@ -1,5 +1,3 @@
-//! Names of modes, registers, tables and descriptors.
-
 use core::fmt::{self, Display, Formatter};
 
 use crate::{Descriptor, DescriptorKind, GateKind, Rflags, Table, Vendor, Width};
@@ -21,7 +19,6 @@ pub(super) fn bits(size: Size) -> &'static str {
     }
 }
 
-/// Implements `Display` for enums by a table of names.
 macro_rules! names {
     ($($of:ident { $($variant:ident => $name:literal,)* })*) => {$(
         impl Display for $of {
@@ -131,7 +128,6 @@ impl Display for Unknown {
     }
 }
 
-/// The names of flags, separated by commas.
 pub(super) struct Bits(pub(super) Rflags);
 
 impl Display for Bits {

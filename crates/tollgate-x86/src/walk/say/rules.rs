@@ -1,5 +1,3 @@
-//! Puts conditions into words, both when they hold and when they do not.
-
 use core::fmt::{self, Formatter};
 
 use crate::{Msr, SystemKind, Width};
