@@ -35,7 +35,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// The name of a process: A, B, C, …
+    /// Returns the name of a process: A, B, C, …
     #[must_use]
     pub fn name(process: u8) -> char {
         char::from(b'A' + process.min(25))

@@ -1,5 +1,5 @@
 //! The figures of Machida and Shinohara, "The Implementation of user level test-and-set on PS2 Linux" (Sony Research Forum
-//! 2000), that are no program of `tst()`: its schedules (3 and 10), the call of the kernel (6), and Lamport's algorithm (7).
+//! 2000), that are not programs of `tst()`: its schedules (3 and 10), the kernel call (6), and Lamport's algorithm (7).
 
 use std::sync::LazyLock;
 
@@ -13,11 +13,11 @@ struct Figure {
     name: &'static str,
     about: &'static str,
     of: &'static dyn Subject,
-    /// The schedule that it has: A is preempted before this instruction, and this is what B does.
+    /// Its schedule: the instruction before which A is preempted, and what B does then.
     schedule: Option<(usize, Rival)>,
 }
 
-/// Name, whose figure it is, its schedule, and what is said of it.
+/// Name, subject, schedule and description.
 type Row = (&'static str, &'static str, Option<(usize, Rival)>, &'static str);
 
 const ROWS: &[Row] = &[
@@ -47,7 +47,7 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-/// Everything that is checked: the figures of the paper in their order, the other programs, mutants, Lamport's algorithm.
+/// Returns everything that is checked: the paper's figures in order, the other programs, mutants, Lamport's algorithm.
 pub(crate) fn subjects() -> &'static [&'static dyn Subject] {
     static FIGURES: LazyLock<Vec<Figure>> = LazyLock::new(|| {
         let all = || [mips::subjects(), tso::subjects()].into_iter().flatten();
@@ -62,17 +62,17 @@ pub(crate) fn subjects() -> &'static [&'static dyn Subject] {
         let others = [mips::subjects(), tso::subjects()].into_iter().flatten().copied();
         let mut subjects: Vec<_> = figures.chain(others).collect();
         let number = |subject: &dyn Subject| subject.name().strip_prefix("figure-")?.parse::<u8>().ok();
-        // Those without a number keep their order, and come behind.
+        // Stable: subjects without a number keep their order, at the end.
         subjects.sort_by_key(|subject| number(*subject).unwrap_or(u8::MAX));
         subjects
     });
     &SUBJECTS
 }
 
-/// The figures that compare methods by time: 12 without a rival, 13 by producers and consumers.
+/// The figures that compare methods by time: 12 without a rival, 13 with producers and consumers.
 pub const COMPARISONS: [&str; 2] = ["figure-12", "figure-13"];
 
-/// The methods that they compare, by the names of the paper, each with its program.
+/// Returns the compared methods by their names in the paper, each with its program.
 pub fn methods() -> impl Iterator<Item = (&'static str, &'static dyn Subject)> {
     let methods =
         [("k1/magic", "figure-11"), ("di/ei", "di-ei"), ("Lamport", "figure-7"), ("system call", "figure-6")];
@@ -174,7 +174,7 @@ mod tests {
             )
         };
         let works: Vec<_> = methods().map(work).collect();
-        // Preempted at the store, k1/magic faults; the system call enters the kernel for each of its 3 preemptions, once.
+        // Preempted at the store, k1/magic faults. The system call enters the kernel once for each of its 3 preemptions.
         assert_eq!(
             works,
             [("k1/magic", 10, 0, 1), ("di/ei", 10, 0, 0), ("Lamport", 5, 0, 0), ("system call", 3, 1, 3)]

@@ -1,4 +1,4 @@
-//! Checks of locks, and schedules played forward, as text and as JSON.
+//! Shows checks of locks, and played schedules, as text and as JSON.
 
 mod comparison;
 mod figure;

@@ -1,25 +1,22 @@
-//! A program of the user's own, for whichever machine it is.
-
 use thiserror::Error;
 
 use crate::subject::Subject;
 use crate::{mips, tso};
 
-/// A text that is no program: where, and why.
+/// Why a text is not a program, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OwnError {
-    /// For the machine that the published programs were made for.
+    /// An error in a program for the machine of the published programs.
     #[error(transparent)]
     Mips(#[from] mips::TextError),
-    /// For processors with store buffers, or a litmus test.
+    /// An error in a program for processors with store buffers, or in a litmus test.
     #[error(transparent)]
     Tso(#[from] tso::TextError),
 }
 
-/// The program of a file: a litmus test of herd7, a lock on processors with store buffers, or a `tst()` for MIPS.
+/// Reads a program: a litmus test of herd7, a lock on processors with store buffers, or a `tst()` for MIPS.
 ///
-/// # Errors
-/// The first wrong line, and a right one.
+/// # Errors The first wrong line, and a correct form.
 pub fn from_text(file: &str, text: &str) -> Result<Box<dyn Subject>, OwnError> {
     if tso::herd::is_litmus(file, text) {
         Ok(tso::herd::from_text(file, text)?)
@@ -30,7 +27,7 @@ pub fn from_text(file: &str, text: &str) -> Result<Box<dyn Subject>, OwnError> {
     }
 }
 
-/// Is a program one for x86? It says so in `.machine`, or more of its lines are of that language than of the other.
+/// Returns whether a program is for x86: `.machine` says so, or more of its lines are x86 than MIPS.
 fn is_for_x86(text: &str) -> bool {
     let (mut x86, mut mips) = (0, 0);
     for line in text.lines().map(tso::code) {

@@ -1,10 +1,9 @@
-//! Every state that a machine can reach, nearest first.
+//! Visits every state that a machine can reach, nearest first.
 //!
-//! The search goes breadth first, so that the first state of a kind that it meets is one of those with the shortest
-//! schedule. It remembers every state and every step between two of them: when it is through, it goes back from the
-//! states in which every process has finished. From a state that this does not reach, no schedule finishes.
-//! The model of store buffers passes the litmus tests of x86-TSO, and an independent model for SPIN gives the same
-//! verdicts and numbers of states.
+//! The search is breadth first, so the first state of a kind has one of the shortest schedules. It stores every state and
+//! every step between two states. When it is complete, it goes backwards from the states in which every process has
+//! finished; from a state that this does not reach, no schedule finishes. The model of store buffers passes the litmus
+//! tests of x86-TSO, and an independent model for SPIN gives the same verdicts and numbers of states.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -14,24 +13,24 @@ use serde::Serialize;
 
 /// A machine whose whole state is one value.
 pub trait Machine {
-    /// All that the next steps depend on, and nothing else: two states that are equal have the same future.
+    /// Everything that the next steps depend on, and nothing else: two equal states have the same future.
     type State: Copy + Eq + Hash;
     /// A step: its process and its kind.
     type Move: Copy;
 
-    /// The state in which every schedule begins.
+    /// Returns the initial state.
     fn start(&self) -> Self::State;
 
-    /// Every step that can come next, always in the same order, and the state that it leads to.
+    /// Calls `each` with every possible next step and the state after it, always in the same order.
     fn moves(&self, state: &Self::State, each: impl FnMut(Self::Move, Self::State));
 
-    /// The harm in a state, by that state alone.
+    /// Returns the harm in a state, which depends on that state alone.
     fn harm(&self, state: &Self::State) -> Option<Harm>;
 
-    /// Has every process finished?
+    /// Returns whether every process has finished.
     fn finished(&self, state: &Self::State) -> bool;
 
-    /// Is a state one of those in which everything is over, and that are kept?
+    /// Returns whether to keep a state as an outcome, because everything has finished in it.
     fn is_outcome(&self, _state: &Self::State) -> bool {
         false
     }
@@ -55,10 +54,10 @@ pub enum Harm {
 }
 
 impl Harm {
-    /// Those of a lock, the worst first.
+    /// The harms of a lock, the worst first.
     pub const ALL: [Self; 4] = [Self::Exclusion, Self::Crash, Self::LostLock, Self::Stuck];
 
-    /// Those of a litmus test too.
+    /// Also those of a litmus test.
     const EVERY: [Self; 5] = [Self::Exclusion, Self::Crash, Self::LostLock, Self::Stuck, Self::Condition];
 }
 
@@ -74,12 +73,12 @@ impl fmt::Display for Harm {
     }
 }
 
-/// How far a search may go.
+/// Resource limits of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// States to remember, at most [`Limits::MOST_STATES`].
+    /// The most states to store, up to [`Limits::MOST_STATES`].
     pub states: usize,
-    /// Memory to take, in bytes.
+    /// The most memory to use, in bytes.
     pub bytes: usize,
 }
 
@@ -97,38 +96,38 @@ impl Default for Limits {
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Every state was seen.
+    /// Every state was visited.
     Complete,
-    /// There are more states than were allowed.
+    /// There are more states than allowed.
     OutOfStates,
-    /// The states that were seen take more memory than was allowed, or than there is.
+    /// The states need more memory than allowed, or than there is.
     OutOfMemory,
 }
 
-/// A sequence of steps from the start.
+/// A sequence of steps from the initial state.
 pub struct Schedule<M: Machine> {
     /// The steps, each with the state after it.
     pub steps: Vec<(M::Move, M::State)>,
-    /// The step after which the state after the last one recurs (0: the start): an endless loop.
+    /// For an endless loop, the step after which the final state was already reached (0: the initial state).
     pub back_to: Option<usize>,
 }
 
 /// The result of a search.
 pub struct SearchResult<M: Machine> {
-    /// How many different states were seen.
+    /// Number of different states visited.
     pub states: usize,
-    /// How many steps between them.
+    /// Number of steps between them.
     pub steps: usize,
     /// Why it ended.
     pub end: End,
-    /// For each harm that was met, a shortest schedule that leads to it. Without [`End::Complete`] a harm that
-    /// is missing was only not met.
+    /// A shortest schedule to each harm that was found. Unless the search is [`End::Complete`], a missing harm is not
+    /// excluded.
     pub harms: Vec<(Harm, Schedule<M>)>,
     /// The states that the machine keeps as outcomes ([`Machine::is_outcome`]).
     pub outcomes: Vec<M::State>,
 }
 
-/// Looks at every state that `machine` can come into.
+/// Visits every state that `machine` can reach, within limits.
 pub fn search<M: Machine>(machine: &M, limits: Limits) -> SearchResult<M> {
     let mut graph = Graph::new(machine, limits);
     let mut end = graph.explore();
@@ -160,20 +159,20 @@ fn filled<T: Copy>(value: T, count: usize) -> Result<Vec<T>, OutOfMemory> {
     Ok(values)
 }
 
-/// The states seen so far, by number, and the steps between them.
+/// The states visited so far, by number, and the steps between them.
 struct Graph<'a, M: Machine> {
     machine: &'a M,
     limits: Limits,
     hasher: DefaultHashBuilder,
     states: Vec<M::State>,
     numbers: HashTable<u32>,
-    /// For each state the one from which it was first reached; the start is its own.
+    /// For each state, the one from which it was first reached; the initial state is its own.
     parents: Vec<u32>,
-    /// Where the steps of each state end in `targets`.
+    /// For each state, the end of its steps in `targets`.
     ends: Vec<u32>,
-    /// The states to which the steps of each state lead, state after state.
+    /// The targets of the steps of each state, state by state.
     targets: Vec<u32>,
-    /// For each harm the first state that has it.
+    /// For each harm, the first state that has it.
     first: [Option<u32>; Harm::EVERY.len()],
 }
 
@@ -192,7 +191,7 @@ impl<'a, M: Machine> Graph<'a, M> {
         }
     }
 
-    /// Explores until every state is expanded.
+    /// Expands states until none is left.
     fn explore(&mut self) -> End {
         let mut next = Vec::new();
         if let Err(end) = self.number(self.machine.start(), 0) {
@@ -203,7 +202,7 @@ impl<'a, M: Machine> Graph<'a, M> {
             next.clear();
             self.machine.moves(&self.states[from], |_, state| next.push(state));
             for &state in &next {
-                // Numbers fit u32: MOST_STATES.
+                // The number fits in a u32: MOST_STATES.
                 match self.number(state, from as u32) {
                     Ok(number) => self.targets.push(number),
                     Err(end) => return end,
@@ -215,7 +214,7 @@ impl<'a, M: Machine> Graph<'a, M> {
         End::Complete
     }
 
-    /// The number of a state, a new one if it was never seen.
+    /// Returns the number of a state, and adds it if it is new.
     fn number(&mut self, state: M::State, parent: u32) -> Result<u32, End> {
         let hash = self.hasher.hash_one(state);
         if let Some(&number) = self.numbers.find(hash, |&number| self.states[number as usize] == state) {
@@ -233,7 +232,7 @@ impl<'a, M: Machine> Graph<'a, M> {
         Ok(number)
     }
 
-    /// Sees that there is room for one more state, and stops before the machine would.
+    /// Makes room for one more state, or stops before memory runs out.
     fn make_room(&mut self) -> Result<(), End> {
         if self.states.len() >= self.limits.states {
             return Err(End::OutOfStates);
@@ -251,16 +250,16 @@ impl<'a, M: Machine> Graph<'a, M> {
         if fits { Ok(()) } else { Err(End::OutOfMemory) }
     }
 
-    /// The memory for `more` states, with the way back ([`Graph::first_doomed`]) included.
+    /// Returns the memory needed with `more` states, including the backward search ([`Graph::first_doomed`]).
     fn bytes(&self, more: usize) -> usize {
         const NUMBER: usize = size_of::<u32>();
         let states = self.states.len() + more;
         let steps = self.targets.len() + 4 * more;
-        // A table keeps a byte with each number and is at least seven eighths empty after it has doubled.
+        // The hash table stores one byte with each number, and doubles when it is seven eighths full.
         states * (size_of::<M::State>() + 4 * NUMBER + 3 * (NUMBER + 1)) + steps * 2 * NUMBER
     }
 
-    /// The first state from which no schedule leads to one in which every process has finished.
+    /// Returns the first state from which no schedule leads to the end of every process.
     fn first_doomed(&self) -> Result<Option<u32>, OutOfMemory> {
         let (starts, sources) = self.backwards()?;
         let mut hopeful = filled(false, self.states.len())?;
@@ -284,7 +283,7 @@ impl<'a, M: Machine> Graph<'a, M> {
         Ok(hopeful.iter().position(|&hopeful| !hopeful).map(|number| number as u32))
     }
 
-    /// The steps turned round: for each state where its sources begin, and the sources, state after state.
+    /// Inverts the steps: for each state the start of its sources, and all sources, state by state.
     fn backwards(&self) -> Result<(Vec<u32>, Vec<u32>), OutOfMemory> {
         let mut starts = filled(0_u32, self.states.len() + 2)?;
         let mut sources = filled(0_u32, self.targets.len())?;
@@ -309,7 +308,7 @@ impl<'a, M: Machine> Graph<'a, M> {
         &self.targets[start..self.ends[number] as usize]
     }
 
-    /// The way by which a state was first reached.
+    /// Returns the path by which a state was first reached.
     fn schedule(&self, state: u32) -> Schedule<M> {
         let mut numbers = vec![state];
         let mut at = state;
@@ -322,7 +321,6 @@ impl<'a, M: Machine> Graph<'a, M> {
         Schedule { steps, back_to: None }
     }
 
-    /// The step that leads from one state to another.
     fn step(&self, from: u32, to: u32) -> Option<(M::Move, M::State)> {
         let to = self.states[to as usize];
         let mut found = None;
@@ -334,8 +332,8 @@ impl<'a, M: Machine> Graph<'a, M> {
         found
     }
 
-    /// The way to a state from which there is no way to the end, and on from it until it comes round or stops: at
-    /// each state the first step, since no other helps either.
+    /// Returns the path to a state from which no path leads to the end, and on until it loops or stops. It takes the first
+    /// step of each state, since no other helps either.
     fn for_ever(&self, doomed: u32) -> Schedule<M> {
         let mut schedule = self.schedule(doomed);
         let arrived = schedule.steps.len();
@@ -358,7 +356,7 @@ impl<'a, M: Machine> Graph<'a, M> {
 mod tests {
     use super::*;
 
-    /// A walk on small numbers: each state leads to those that the table names.
+    /// A walk on small numbers: the table names the successors of each state.
     struct Walk {
         steps: Vec<Vec<u8>>,
         broken: Vec<u8>,
@@ -392,7 +390,7 @@ mod tests {
 
     #[test]
     fn the_shortest_way_to_a_harm_is_shown() {
-        // 0 → 1 → 2 → 5 and 0 → 3 → 5: five is broken; four cannot be reached.
+        // 0 → 1 → 2 → 5 and 0 → 3 → 5: five has the harm, and four cannot be reached.
         let walk = Walk {
             steps: vec![vec![1, 3], vec![2], vec![5], vec![5], vec![0], vec![]],
             broken: vec![5, 4],
@@ -413,7 +411,7 @@ mod tests {
         let without = Walk { steps, broken: vec![], ends: vec![1] };
         let found = search(&without, Limits::default());
         assert_eq!(found.harms[0].0, Harm::Stuck);
-        // 2 is the first without hope; from there 3, 4, and round again to the state after the second step.
+        // 2 is the first doomed state; from there 3, 4, and back to the state after the second step.
         assert_eq!(states(&found.harms[0].1), [2, 3, 4, 3]);
         assert_eq!(found.harms[0].1.back_to, Some(2));
     }

@@ -8,23 +8,23 @@ use thiserror::Error;
 use crate::counterexample::Counterexample;
 use crate::search::{End, Harm, Limits, Machine, SearchResult};
 
-/// The processes and processors that run a program, and how often.
+/// How many processes and processors run a program, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Setting {
-    /// Processes, all of which run the same program.
+    /// Number of processes, which all run the same program.
     pub processes: u8,
     /// How often each takes and releases the lock.
     pub rounds: u8,
-    /// Processors that they share.
+    /// Number of processors that they share.
     pub processors: u8,
-    /// Can a process lose its processor between any two instructions? Where it cannot, another one runs only while it is
-    /// outside of the lock's code or in its critical section, or where it enters the kernel by an instruction of its own; an interrupt
-    /// goes back to it.
+    /// Whether a process can lose its processor between any two instructions. If not, another one runs only while it is
+    /// outside the lock's code, in its critical section, or entering the kernel by an instruction of its own; an interrupt
+    /// returns to it.
     pub preempted: bool,
 }
 
 impl Setting {
-    /// With preemption between any two instructions.
+    /// Returns a setting with preemption between any two instructions.
     #[must_use]
     pub const fn new(processes: u8, rounds: u8, processors: u8) -> Self {
         Self { processes, rounds, processors, preempted: true }
@@ -34,18 +34,18 @@ impl Setting {
 /// Overrides of a subject's own setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
-    /// Processes, if not the subject's own number.
+    /// Number of processes, if overridden.
     pub processes: Option<u8>,
-    /// Rounds, if not the subject's own number.
+    /// Number of rounds, if overridden.
     pub rounds: Option<u8>,
-    /// Processors, if not the subject's own number.
+    /// Number of processors, if overridden.
     pub processors: Option<u8>,
-    /// Preemption, if not as the subject has it.
+    /// Preemption, if overridden.
     pub preempted: Option<bool>,
 }
 
 impl Wish {
-    /// The setting that it comes to, for a subject with a setting of its own and a machine with at most so many.
+    /// Applies the overrides to a subject's own setting, up to the machine's maximum.
     pub(crate) fn fitted(self, name: &str, own: Setting, most: Setting) -> Result<Setting, Unfit> {
         let fit = |what, asked: Option<u8>, own, most| match asked.unwrap_or(own) {
             number if (1..=most).contains(&number) => Ok(number),
@@ -62,22 +62,21 @@ impl Wish {
     }
 }
 
-/// A wish that a machine cannot fulfil, or an instruction that is not there.
+/// A setting that a machine cannot have, or an instruction that does not exist.
 #[expect(missing_docs, reason = "the message of a problem speaks of its fields")]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unfit {
-    /// A number that the machine does not have, of `processes`, `rounds` or `processors`.
+    /// An unsupported number of `processes`, `rounds` or `processors`.
     #[error("{name} runs with {} {what}, not with {asked}", range(*.least, *.most))]
     OutOfRange { name: String, what: &'static str, least: u8, most: u8, asked: u64 },
-    /// A preemption was asked for after an instruction that the program does not have.
+    /// The program has no such instruction to be preempted at.
     #[error("{name} has {points} instructions at which it can be preempted (0 to {}), not number {asked}", .points - 1)]
     NoSuchPoint { name: String, points: usize, asked: usize },
-    /// A subject that has no preemption points to play.
+    /// The subject has no preemption points to play.
     #[error("{name} {why}")]
     NotPlayed { name: String, why: &'static str },
 }
 
-/// `1 to 4`, or the only number.
 fn range(least: u8, most: u8) -> String {
     if least == most { least.to_string() } else { format!("{least} to {most}") }
 }
@@ -85,15 +84,15 @@ fn range(least: u8, most: u8) -> String {
 /// The answer to a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// In no order of steps does anything go wrong.
+    /// No order of steps violates a property.
     Holds,
-    /// There is an order in which it does; the worst that was found.
+    /// Some order of steps violates a property; with the worst harm found.
     Violated(Harm),
     /// The final state that a litmus test asks for can be reached.
     Allowed,
-    /// In no order of steps is it reached.
+    /// No order of steps reaches that final state.
     Forbidden,
-    /// Not every order was looked at, and nothing was wrong in those that were.
+    /// Some orders were not visited, and the others violate nothing; with the limit.
     NotDecided(Want),
 }
 
@@ -108,7 +107,7 @@ pub enum Want {
     Memory,
 }
 
-/// A subject that was checked.
+/// The result of checking a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// The subject's name.
@@ -117,11 +116,11 @@ pub struct Checked {
     pub setting: Setting,
     /// The answer.
     pub verdict: Verdict,
-    /// Was every state seen? Where not, harms that are not among the counterexamples are not excluded.
+    /// Whether every state was visited. If not, harms without a counterexample are not excluded.
     pub complete: bool,
-    /// Different states that were seen.
+    /// Number of different states visited.
     pub states: usize,
-    /// For each harm that was met, the worst first, a shortest schedule that leads to it.
+    /// A shortest schedule to each harm that was found, the worst first.
     pub counterexamples: Vec<Counterexample>,
     /// The final states of a litmus test.
     pub outcomes: Vec<FinalState>,
@@ -138,7 +137,7 @@ pub struct FinalState {
 }
 
 impl Verdict {
-    /// Is a property violated, or is that not decided? What a litmus test asks with `exists` is no property.
+    /// Returns whether a property is violated or undecided. The question of a litmus test with `exists` is not a property.
     #[must_use]
     pub const fn fails(self) -> bool {
         matches!(self, Self::Violated(_) | Self::NotDecided(_))
@@ -146,7 +145,7 @@ impl Verdict {
 }
 
 impl Checked {
-    /// Sums up a search, with each schedule described by `describe`.
+    /// Summarises a search, with each schedule described by `describe`.
     pub fn new<M: Machine>(
         name: &str,
         setting: Setting,
@@ -171,7 +170,7 @@ impl Checked {
         }
     }
 
-    /// Was this harm looked for everywhere and never met?
+    /// Returns whether this harm was searched for everywhere and never found.
     #[must_use]
     pub fn never(&self, harm: Harm) -> bool {
         self.complete && !self.counterexamples.iter().any(|counterexample| counterexample.harm == Some(harm))
@@ -201,7 +200,7 @@ impl fmt::Display for Work {
     }
 }
 
-/// Steps of a process that runs alone: a loop that counts does not come round to where it was for billions of them.
+/// Limit of steps for a process that runs alone: a counting loop takes billions before it repeats a state.
 pub(crate) const MOST_STEPS: usize = 5000;
 
 /// The work that a lock takes on the model.
@@ -225,14 +224,14 @@ pub struct Correction {
     pub text: String,
 }
 
-/// What B does in a schedule that is played.
+/// The role of B in a played schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rival {
-    /// It takes the lock and gives it back before A goes on.
+    /// Takes and releases the lock before A continues.
     GivesBack,
-    /// It has the lock when A goes on.
+    /// Holds the lock when A continues.
     Holds,
-    /// There is none.
+    /// Does not exist.
     Absent,
 }
 
@@ -253,56 +252,54 @@ pub enum Group {
 
 /// Something that can be checked.
 pub trait Subject: Sync {
-    /// Its name in commands, such as `figure-8`.
+    /// Returns its name in commands, such as `figure-8`.
     fn name(&self) -> &str;
 
-    /// Its description, in one sentence.
+    /// Returns its description, in one sentence.
     fn about(&self) -> &str;
 
-    /// Where it belongs.
+    /// Returns its group.
     fn group(&self) -> Group;
 
-    /// The published verdict, or the one that a mutant must have; absent for a user's own program.
+    /// Returns the published verdict, or the one that a mutant must have; `None` for a user's own program.
     fn expected(&self) -> Option<Verdict>;
 
-    /// Its program, one instruction a line, as it is shown.
+    /// Returns its program, one instruction per line, as shown.
     fn listing(&self) -> String;
 
-    /// The question of a litmus test: `exists (0:EAX=0 /\ 1:EAX=0)`.
+    /// Returns the question of a litmus test: `exists (0:EAX=0 /\ 1:EAX=0)`.
     fn condition(&self) -> Option<&str> {
         None
     }
 
-    /// What was read otherwise than it was written; nothing for built-in programs.
+    /// Returns what was read differently from how it was written; empty for built-in programs.
     fn corrections(&self) -> &[Correction] {
         &[]
     }
 
-    /// The setting that a wish comes to.
+    /// Returns the subject's setting with these overrides.
     ///
-    /// # Errors
-    /// [`Unfit::OutOfRange`] where the machine has not so many.
+    /// # Errors [`Unfit::OutOfRange`] if the machine does not support a number.
     fn setting(&self, wish: Wish) -> Result<Setting, Unfit>;
 
-    /// Looks at every interleaving.
+    /// Visits every interleaving.
     fn check(&self, setting: Setting, limits: Limits) -> Checked;
 
-    /// At how many instructions a process can be preempted; 0 where that is not played.
+    /// Returns the number of instructions at which a process can be preempted; 0 if the subject is not played.
     fn points(&self) -> usize;
 
-    /// Process A is preempted just before instruction number `point`, B takes the lock if it can, and A goes on to its end, as in
-    /// figures 3 and 10.
+    /// Plays a schedule as in figures 3 and 10: A is preempted just before instruction number `point`, B takes the lock if
+    /// it can, and A runs to its end.
     ///
-    /// # Errors
-    /// [`Unfit::NoSuchPoint`], [`Unfit::NotPlayed`].
+    /// # Errors [`Unfit::NoSuchPoint`], [`Unfit::NotPlayed`].
     fn play(&self, point: usize, rival: Rival) -> Result<Counterexample, Unfit>;
 
-    /// The work of taking the lock, where the program takes it and its steps can be counted.
+    /// Returns the work of taking the lock, if the program takes it and its steps can be counted.
     fn cost(&self) -> Option<Cost> {
         None
     }
 
-    /// The one schedule that a figure shows, with the instruction before which A is preempted.
+    /// Returns the one schedule that a figure shows, with the instruction before which A is preempted.
     fn shown(&self) -> Option<(usize, Counterexample)> {
         None
     }

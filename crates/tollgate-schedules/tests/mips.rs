@@ -1,5 +1,4 @@
-//! The programs on the MIPS machine: the verdicts that were published, and a mutant caught for each
-//! thing that the last of them depends on.
+//! The programs on the MIPS machine: the published verdicts, and a mutant for each detail that the last program depends on.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
@@ -25,7 +24,6 @@ fn on(processors: u8) -> Wish {
     Wish { processors: Some(processors), ..Wish::default() }
 }
 
-/// A step as one line.
 fn line(step: &Step) -> String {
     let who = step.process.map_or(' ', Step::name);
     format!("{who} {} {}  {}", step.place, step.what, step.changes.join(", ")).trim_end().to_owned()
@@ -123,7 +121,7 @@ A caller tst returned 0: has the lock";
     );
 }
 
-/// Figure 10: A is preempted before its store, the store faults, and tst starts again.
+/// Figure 10: A is preempted before its store, the store faults, and tst restarts.
 #[test]
 fn the_schedule_of_figure_10() {
     let counterexample = subject("figure-11").play(7, Rival::GivesBack).unwrap();
@@ -152,7 +150,6 @@ fn an_interrupt_in_a_delay_slot_goes_back_to_the_branch() {
     assert_eq!(lines[resumed + 1], "A tst+0x14 bne k1,a0,tst  taken");
 }
 
-/// Each mutant is caught by its change.
 #[test]
 fn mutants_are_caught_for_the_right_reason() {
     let counterexample =
@@ -227,8 +224,8 @@ fn on_several_processors_only_links_and_the_kernel_hold() {
     }
 }
 
-/// Question 20 of the paper. Figure 2 protects nothing and holds; so do all whose protection is right or left out, but for
-/// what an interrupt does that goes back to the same process.
+/// Question 20 of the paper. Without preemption figure 2 holds without protection. So do all programs with correct or
+/// omitted protection, except for interrupts that return to the same process.
 #[test]
 fn without_preemption_in_user_mode_what_protects_nothing_holds() {
     let without = Wish { preempted: Some(false), ..Wish::default() };
@@ -248,7 +245,7 @@ fn without_preemption_in_user_mode_what_protects_nothing_holds() {
         }
     }
     assert!(check("figure-2", without).states < check("figure-2", Wish::default()).states);
-    // Several processors run processes at once.
+    // Several processors run processes at the same time.
     let two = Wish { processors: Some(2), ..without };
     assert_eq!(check("figure-2", two).verdict, Verdict::Violated(Harm::Exclusion));
 }
@@ -260,7 +257,8 @@ fn the_work_of_a_lock_is_counted_for_each_preemption() {
         assert_eq!(cost.preempted.len(), subject(name).points(), "{name}");
         (cost.alone.instructions, cost.preempted.iter().map(|work| work.entries).collect::<Vec<_>>())
     };
-    // Figure 9 faults wherever it was preempted between the first instruction and the store; the test of figure 11 spares all but one.
+    // Figure 9 faults whenever it is preempted between the first instruction and the store; the test of figure 11 avoids
+    // all but one of these faults.
     assert_eq!(preempted("figure-9"), (9, vec![0, 1, 1, 1, 1, 1, 1, 0, 0]));
     assert_eq!(preempted("figure-11"), (10, vec![0, 0, 0, 0, 0, 0, 0, 1, 0, 0]));
     assert_eq!(preempted("system-call"), (3, vec![1, 1, 1]));

@@ -27,8 +27,8 @@ fn said(text: &str) -> String {
     from_text("own", text).err().unwrap_or_else(|| panic!("is a program:\n{text}")).to_string()
 }
 
-/// Test, threads, question, and whether x86-TSO has an execution in which the question's condition holds: Owens, Sarkar,
-/// Sewell, "A better x86 memory model: x86-TSO", TPHOLs 2009, and Maranget, "x86-TSO" of the diy tool suite.
+/// Test, threads, question, and whether x86-TSO has an execution in which the condition holds: Owens, Sarkar, Sewell, "A
+/// better x86 memory model: x86-TSO", TPHOLs 2009, and Maranget, "x86-TSO" of the diy tool suite.
 const LITMUS: &[(&str, &[&[&str]], &str, bool)] = &[
     (
         "SB",
@@ -154,7 +154,7 @@ const LITMUS: &[(&str, &[&[&str]], &str, bool)] = &[
     ),
 ];
 
-/// The test as herd7 writes it: threads in columns.
+/// Writes a test as herd7 does: threads in columns.
 fn litmus(name: &str, threads: &[&[&str]], question: &str) -> String {
     let rows = threads.iter().map(|thread| thread.len()).max().unwrap();
     let names: Vec<String> = (0..threads.len()).map(|at| format!(" P{at} ")).collect();
@@ -176,7 +176,7 @@ fn litmus_tests_have_the_answers_of_x86_tso() {
         assert_eq!(checked.verdict, expected, "{name}");
         assert_eq!(checked.outcomes.iter().any(|outcome| outcome.holds), allowed, "{name}");
         assert_eq!(checked.counterexamples.is_empty(), !allowed, "{name}");
-        // The same as a property.
+        // The same question as a property.
         let never = of(&format!("~{question}"));
         let violated = Verdict::Violated(Harm::Condition);
         assert_eq!(never.verdict, if allowed { violated } else { Verdict::Holds }, "{name}");
@@ -201,7 +201,7 @@ fn final_states_are_those_that_herd7_lists() {
             ("0:EAX=1; 1:EAX=1; x=1;", false),
         ]
     );
-    // On one processor no store is overtaken.
+    // On one processor no load overtakes a store.
     let one = Wish { processors: Some(1), ..Wish::default() };
     assert_eq!(check(subject("sb", &text).as_ref(), one).verdict, Verdict::Forbidden);
     let filtered = litmus(name, threads, "filter (0:EAX=1)\nexists (1:EAX=0)");
@@ -240,8 +240,8 @@ fn without_preemption_a_process_loses_its_processor_where_it_enters_the_kernel()
     );
 }
 
-/// Algorithm 2 of Lamport, "A fast mutual exclusion algorithm", as it is printed, and the same in the manner of Pascal, and of C with
-/// the brackets of the paper.
+/// Algorithm 2 of Lamport, "A fast mutual exclusion algorithm", as printed, and in the style of Pascal, and of C with the
+/// paper's brackets.
 #[test]
 fn pseudocode_is_read_by_its_steps() {
     let printed = "\
@@ -379,7 +379,7 @@ fn on_x86_too_a_process_keeps_its_processor_through_the_lock() {
     assert!(error.contains("`.preemption none` or `.preemption any`, not with `no`"), "{error}");
 }
 
-/// The forms of herd7 that are not in the tests above.
+/// Forms of herd7 that the tests above do not have.
 #[test]
 fn litmus_tests_are_read_in_their_forms() {
     let text = "X86_64 forms\n(* a (* nested *) comment\n over lines *)\nOrig=PodWR Fre\n{\nint x=2; uint64_t y; 0:rdi=x; 1:RSI=y;\n 1:rcx=3;\n}\n \
@@ -461,7 +461,7 @@ fn litmus_tests_that_are_none_say_why() {
     }
 }
 
-/// What is shown of a built-in program is a program with the same states.
+/// The listing of a built-in program reads as a program with the same states.
 #[test]
 fn the_listing_of_each_built_in_program_is_that_program() {
     for built_in in tso::subjects() {
@@ -504,13 +504,13 @@ fn locks_of_x86_hold_or_do_not() {
     assert_eq!(verdict(&flags("lock or [dummy],0")), Verdict::Holds);
     assert_eq!(verdict(&flags("")), EXCLUSION);
     assert_eq!(verdict(&format!(".processors 1\n{}", flags(""))), Verdict::Holds);
-    // It waits for what is never stored.
+    // It waits for a value that is never stored.
     assert_eq!(verdict(".init free=1\nwait until free == 0\ncritical"), Verdict::Violated(Harm::Stuck));
     assert_eq!(verdict(".init free=0\n.processes 1\nwait until free == 0\ncritical"), Verdict::Holds);
 }
 
-/// The spin lock as Sewell and others print it ("x86-TSO", CACM 53(7), 2010), whose word begins with 1; and as compilers and the GNU assembler
-/// have it.
+/// The spin lock as Sewell and others print it ("x86-TSO", CACM 53(7), 2010), whose word is initially 1, and as compilers
+/// and the GNU assembler write it.
 #[test]
 fn a_spin_lock_is_read_in_each_of_its_forms() {
     const HOLDS: Verdict = Verdict::Holds;
@@ -546,7 +546,7 @@ fn a_spin_lock_is_read_in_each_of_its_forms() {
             "eax holds the address of the word [eax], which begins with 0; `.init [eax]=1` gives it another value"
         ]
     );
-    // Registers with addresses, at a distance too.
+    // Registers with addresses, also with a distance.
     for (word, written) in [("[rdi]", "(%rdi)"), ("[rdi+4]", "4(%rdi)")] {
         let text = gnu("lock; decl", "rep; nop", "y", "movl $1,y");
         let text =
@@ -575,7 +575,7 @@ fn conditions_are_read_comparison_by_comparison() {
         let text = peterson(wait);
         assert_eq!(verdict(&text), Verdict::Holds, "{text}");
         assert_eq!(verdict(&text.replace("mfence;", "")), EXCLUSION, "{wait}");
-        // Each half alone is too weak, or waits for ever.
+        // Each half alone is too weak, or waits forever.
         let listing = subject("own", &text).listing();
         assert_eq!(listing.matches("flag[j]").count(), 1, "{listing}");
     }
@@ -588,7 +588,7 @@ fn conditions_are_read_comparison_by_comparison() {
         assert_eq!(verdict(&text), Verdict::Holds, "{text}");
         assert_eq!(verdict(&text.replace("mfence\n", "")), EXCLUSION, "{wait}");
     }
-    // *and* binds more tightly, and the second comparison is not made where the first one decides.
+    // *and* binds more tightly, and the second comparison is skipped if the first one decides.
     let steps = |condition: &str| {
         let text = format!("if {condition} then x := 1 fi; critical section");
         subject("own", &text).listing().lines().map(|line| line[4..].trim().to_owned()).collect::<Vec<_>>()
@@ -668,7 +668,7 @@ fn x86_programs_that_are_none_say_why() {
     assert!(said(&long).starts_with("line 201: this is line 201 of the program; the model has room for 200"));
 }
 
-/// Large files are read, or refused, without a search that grows with their square.
+/// Large files are read or refused without a search of quadratic time.
 #[test]
 fn large_texts_are_refused_soon() {
     let many = |unit: &str| unit.repeat((1 << 18) / unit.len());
@@ -694,7 +694,7 @@ fn large_texts_are_refused_soon() {
     }
 }
 
-/// Lines that are near to being right.
+/// Lines that are almost right.
 fn line() -> impl Strategy<Value = String> {
     let words = "mov xchg lock cmpxchg xadd add cmp test inc mfence jmp jne je ret [x],eax eax,[x] [y],1 eax,ebx x (x),%eax $1,(y) \
         b[i] b[2] = == != 1 i 0 if goto wait until critical section a: 1: 1b 1f end for each j b[j] , [ ] ( % $ é .init .rounds ; | \
@@ -708,7 +708,7 @@ fn lines() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Any text is a program, all of whose states can be looked at, or an error of one of its lines.
+    /// Any text is a program, all of whose states can be visited, or an error in one of its lines.
     #[test]
     fn any_text_is_a_program_or_an_error(
         lines in lines(),

@@ -1,11 +1,11 @@
-//! Listings as they are printed, with what print leaves out and misspells: their programs are the built-in ones.
+//! Printed listings, with their omissions and misspellings, read as the built-in programs.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
 use tollgate_schedules::subject::{Checked, Subject, Wish};
 use tollgate_schedules::{Limits, mips};
 
-/// Figures of the paper in the spelling of print; each has other quirks.
+/// Figures of the paper as printed; each has other quirks.
 const PRINTED: &[(&str, &str)] = &[
     (
         "figure-2",
@@ -51,7 +51,6 @@ fn built_in(name: &str) -> &'static dyn Subject {
     *mips::subjects().iter().find(|subject| subject.name() == name).unwrap()
 }
 
-/// The instructions alone.
 fn instructions(subject: &dyn Subject) -> Vec<String> {
     subject
         .listing()
@@ -66,7 +65,7 @@ fn a_printed_figure_is_the_built_in_program() {
         let printed =
             mips::from_text("printed", text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
         let built_in = built_in(name);
-        // In place of one load delay slot the manufacturer's `sync.p` stands; no `nop` is printed behind its load.
+        // One load delay slot has the manufacturer's `sync.p`, and no `nop` is printed after its load.
         if *name != "di-ei" {
             assert_eq!(instructions(printed.as_ref()), instructions(built_in), "{text}");
             assert_eq!(check(printed.as_ref()).states, check(built_in).states, "{text}");
@@ -101,7 +100,7 @@ fn corrections_are_listed_with_their_lines() {
     );
     let start = "5: no line has the label `start`; it is the first instruction";
     assert!(corrections(5).iter().any(|line| line == start), "{:?}", corrections(5));
-    // The spellings of GNU as are none.
+    // Spellings of GNU as are not corrections.
     for at in [6, 7, 8] {
         let other: Vec<_> = corrections(at).into_iter().filter(|line| !line.contains("start")).collect();
         assert_eq!(other, [] as [&str; 0], "{}", PRINTED[at].1);
@@ -129,7 +128,6 @@ fn remarks_and_other_names_are_read_too() {
     );
 }
 
-/// What is shown of a program is that program.
 #[test]
 fn the_listing_of_each_built_in_program_is_that_program() {
     for built_in in mips::subjects() {
@@ -139,7 +137,7 @@ fn the_listing_of_each_built_in_program_is_that_program() {
     }
 }
 
-/// Whichever delay slots a printer left out, the verdict is that of the program with all of them.
+/// Whichever delay slots a printer left out, the verdict is that of the complete program.
 #[test]
 fn any_delay_slots_may_be_missing() {
     for name in ["figure-2", "figure-4", "figure-5", "figure-8", "figure-9", "figure-11", "di-ei"] {
@@ -160,7 +158,7 @@ fn any_delay_slots_may_be_missing() {
     }
 }
 
-/// The instructions of a program, each with a label, and branches to these.
+/// Returns the instructions of a program with a label each, and branches to these labels.
 fn with_labels(subject: &dyn Subject) -> Vec<String> {
     let listing = subject.listing();
     let lines: Vec<Vec<&str>> = listing.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -175,12 +173,12 @@ fn with_labels(subject: &dyn Subject) -> Vec<String> {
 
 #[test]
 fn what_an_assembler_takes_is_taken_as_it_stands() {
-    // An instruction in a delay slot, comments of C and idle directives are no misprints.
+    // An instruction in a delay slot, C comments and idle directives are not misprints.
     let text = "start: move k1,a0 // once more\n.align 2\nlw v0,(a0)\nnop\nbnez v0,1f\nnop\nbne k1,a0,start\nli a0,1\nsw a0,(k1)\n1: jr ra\nnop";
     let own = mips::from_text("own", text).unwrap();
     assert_eq!(own.corrections(), []);
     assert_eq!(instructions(own.as_ref()), instructions(built_in("figure-11-argument-spoiled")));
-    // With `.set noreorder` also what no program should have.
+    // With `.set noreorder` even code that no program should have is left alone.
     let stored = "lw v0,(a0)\nli t0,1\nbnez v0,1f\nsw t0,(a0)\n1: jr ra\nnop";
     let corrected = mips::from_text("own", stored).unwrap();
     assert_eq!((corrected.corrections().len(), instructions(corrected.as_ref()).len()), (1, 7));

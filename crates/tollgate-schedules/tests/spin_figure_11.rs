@@ -1,5 +1,5 @@
-//! The machine that runs figure 11, written once more for SPIN (`figure_11.pml`) and searched by it: it comes into exactly
-//! as many states, and finds the same harms. Skipped where there is no SPIN or no C compiler.
+//! The machine of figure 11, modelled a second time for SPIN (`figure_11.pml`): SPIN's search must reach exactly as many
+//! states and find the same harms. Skipped without SPIN or a C compiler.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use tollgate_schedules::subject::Wish;
 use tollgate_schedules::{Harm, Limits, mips};
 
-/// A subject, its setting, and the same for SPIN.
+/// A subject, its setting, and the equivalent options for SPIN.
 const MACHINES: &[(&str, u8, u8, &[&str])] = &[
     ("figure-11", 1, 1, &["-DN=1", "-DR=1"]),
     ("figure-11", 2, 1, &["-DN=2", "-DR=1"]),
@@ -40,7 +40,7 @@ fn spin_comes_into_the_same_states() {
         let wish = Wish { processes: Some(processes), rounds: Some(rounds), ..Wish::default() };
         let checked = subject.check(subject.setting(wish).unwrap(), Limits::default());
         let pan = compile(&model, &format!("{name}-{processes}-{rounds}"), defines);
-        // Every state first; then its harms.
+        // First every state, then the harms.
         assert_eq!(number(&search(&pan, &["-A"]), "states, stored"), checked.states, "{name} {defines:?}");
         let wrong = number(&search(&pan, &[]), "errors:") > 0;
         // SPIN does not check whether every process finishes.
@@ -49,7 +49,7 @@ fn spin_comes_into_the_same_states() {
     }
 }
 
-/// The program that SPIN makes of the model, in a directory of its own.
+/// Compiles the verifier that SPIN generates, in a directory of its own.
 fn compile(model: &Path, name: &str, defines: &[&str]) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("spin-{name}"));
     std::fs::create_dir_all(&directory).unwrap();
@@ -60,7 +60,6 @@ fn compile(model: &Path, name: &str, defines: &[&str]) -> PathBuf {
     directory.join("pan")
 }
 
-/// The output of a search.
 fn search(pan: &Path, options: &[&str]) -> String {
     let directory = pan.parent().unwrap();
     let output = run(Command::new(pan).args(options).args(["-E", "-m1000000"]).current_dir(directory));
@@ -73,7 +72,7 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// The number before or after some words.
+/// Returns the number before or after some words.
 fn number(text: &str, words: &str) -> usize {
     let (before, behind) = text.split_once(words).unwrap_or_else(|| panic!("no {words} in\n{text}"));
     let number = if words.ends_with(':') {

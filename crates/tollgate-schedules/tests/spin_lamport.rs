@@ -1,7 +1,7 @@
-//! The same question asked to SPIN: Lamport's algorithm on store buffers, in a model written by hand (lamport.pml).
+//! Lamport's algorithm on store buffers, checked by SPIN in a separately written model (lamport.pml).
 //!
-//! Two programs that have nothing in common but the algorithm must give the same verdict, and must have seen the same number of
-//! states to the last one. Source of the tool: Holzmann, "The SPIN Model Checker", 2003.
+//! The two programs share only the algorithm, so they must give the same verdict and the same number of states. Source of
+//! the tool: Holzmann, "The SPIN Model Checker", 2003.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -12,11 +12,11 @@ use tollgate_schedules::{Harm, Limits, Setting, Subject, Verdict};
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lamport.pml");
 
-/// The result of either of the two.
+/// The result of either program.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
     holds: bool,
-    /// All of them, also where the lock does not hold.
+    /// All states, even if the lock does not hold.
     states: usize,
 }
 
@@ -89,7 +89,7 @@ fn spins_answer(fences: Fences, setting: Setting) -> Answer {
     let mut macros: Vec<String> = numbers.iter().map(|(name, number)| format!("-D{name}={number}")).collect();
     let given = [("B_SET", fences.b_set), ("X", fences.x), ("Y", fences.y), ("B_CLEAR", fences.b_clear)];
     macros.extend(given.iter().filter(|(_, is)| *is).map(|(name, _)| format!("-DFENCE_{name}")));
-    // A directory for the files of both, which the next run may find.
+    // A directory for the files of both, which the next run may reuse.
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("spin-lamport{}", macros.concat()));
     std::fs::create_dir_all(&directory).expect("a directory");
     let in_it = |program: &str| {
@@ -98,10 +98,10 @@ fn spins_answer(fences: Fences, setting: Setting) -> Answer {
         command
     };
     succeed(in_it("spin").arg("-a").args(&macros).arg(MODEL));
-    // No partial-order reduction: every state is to be seen.
+    // No partial-order reduction, so that every state is visited.
     succeed(in_it("cc").args(["-w", "-O1", "-DSAFETY", "-DNOREDUCE", "-o", "pan", "pan.c"]));
     let pan = directory.join("pan");
-    // To the first violation, and then past all of them.
+    // First to the first violation, then past all of them.
     let first = explore(&pan, &directory, &[]);
     let whole = explore(&pan, &directory, &["-A"]);
     assert!(!whole.contains("not completed") && figure(&whole, "errors:") == 0, "{whole}");
@@ -124,18 +124,18 @@ fn explore(pan: &Path, directory: &Path, arguments: &[&str]) -> String {
     text
 }
 
-/// The number behind a word.
+/// Returns the number after a word.
 fn figure(text: &str, word: &str) -> usize {
     let (_, behind) = text.split_once(word).expect(word);
     number(behind)
 }
 
-/// ` 5933 states, stored`
+/// Parses ` 5933 states, stored`.
 fn states_stored(text: &str) -> usize {
     number(text.lines().find(|line| line.trim_end().ends_with("states, stored")).expect("a number of states"))
 }
 
-/// The number at the beginning of a text.
+/// Parses the number at the beginning of a text.
 fn number(text: &str) -> usize {
     let word = text.split_whitespace().next().expect("a word");
     word.parse().expect("a number")

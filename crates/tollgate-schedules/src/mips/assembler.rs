@@ -1,5 +1,3 @@
-//! From the words of an assembler to instructions.
-
 use super::instruction::Instruction;
 use super::lines::{Labels, Lines, Statement, at, number};
 use super::memory::{CODE, LOCK, PREEMPTED};
@@ -7,7 +5,7 @@ use super::program::Program;
 use super::register::Register;
 use super::text_error::{Problem, TextError, near};
 
-/// Mnemonics, how they are written, and how many operands that are.
+/// Mnemonics, their forms, and the numbers of operands that they take.
 const MNEMONICS: &[(&str, &str, &[usize])] = &[
     ("lw", "lw v0,(a0)", &[2]),
     ("sw", "sw t0,(k1)", &[2]),
@@ -36,15 +34,13 @@ const MNEMONICS: &[(&str, &str, &[usize])] = &[
 const ALL: &str =
     "lw sw ll sc addu or move addiu li lui sll beq bne beqz bnez b jr nop di ei syscall and .word";
 
-/// Is this word an instruction of the model?
 pub(crate) fn is_mnemonic(word: &str) -> bool {
     MNEMONICS.iter().any(|(name, ..)| *name == word)
 }
 
-/// The program of a text.
+/// Assembles a text.
 ///
-/// # Errors
-/// The first line that is wrong.
+/// # Errors The first wrong line.
 pub(super) fn assemble(lines: &Lines<'_>) -> Result<Program, TextError> {
     let mut instructions = Vec::new();
     for (index, statement) in lines.instructions.iter().enumerate() {
@@ -55,7 +51,7 @@ pub(super) fn assemble(lines: &Lines<'_>) -> Result<Program, TextError> {
     Program::new(instructions).map_err(|(index, problem)| at(lines.line(index), problem))
 }
 
-/// The instruction of a statement that is the one with this number.
+/// Assembles statement number `index`.
 fn instruction(labels: &Labels<'_>, index: usize, statement: &Statement<'_>) -> Result<Instruction, Problem> {
     use Instruction as I;
     use Register::Zero;
@@ -69,7 +65,7 @@ fn instruction(labels: &Labels<'_>, index: usize, statement: &Statement<'_>) -> 
         "or" => I::Or { rd: o.register(0)?, rs: o.register(1)?, rt: o.register(2)? },
         "move" => I::Addu { rd: o.register(0)?, rs: o.register(1)?, rt: Zero },
         "addiu" => {
-            // The last is the number; of two operands the register is both read and written.
+            // The last operand is the immediate. With two operands, the register is both read and written.
             let last = o.list.len() - 1;
             I::Addiu { rt: o.register(0)?, rs: o.register(last - 1)?, immediate: o.signed(last)? }
         }
@@ -91,7 +87,6 @@ fn instruction(labels: &Labels<'_>, index: usize, statement: &Statement<'_>) -> 
     if instruction.written() == Some(Register::Ra) { Err(Problem::WritesRa) } else { Ok(instruction) }
 }
 
-/// The operands of one instruction.
 struct Operands<'a> {
     labels: &'a Labels<'a>,
     index: usize,
@@ -120,7 +115,6 @@ impl<'a> Operands<'a> {
         register(self.list[at])
     }
 
-    /// `offset(base)`.
     fn memory(&self) -> Result<(Register, i16), Problem> {
         let text = self.list[1];
         let wrong = || Problem::Memory(text.to_owned());
@@ -134,7 +128,7 @@ impl<'a> Operands<'a> {
         Ok((register(base.trim())?, offset as i16))
     }
 
-    /// `offset(base)` of a store, where it is not seen to be in the program itself.
+    /// `offset(base)` of a store; refused if the target is visibly in the program itself.
     fn stored(&self) -> Result<(Register, i16), Problem> {
         let text = self.list[1];
         let symbol = text.split_once("%lo(").and_then(|(_, rest)| rest.split_once(')'));
@@ -145,7 +139,7 @@ impl<'a> Operands<'a> {
         self.memory()
     }
 
-    /// A word: a number, or eight digits as a listing has them.
+    /// A word: a number, or eight hexadecimal digits as in a listing.
     fn word(&self) -> Result<u32, Problem> {
         let bare = self.list[0];
         match u32::from_str_radix(bare, 16) {
@@ -171,7 +165,8 @@ impl<'a> Operands<'a> {
         }
     }
 
-    /// A number, or one half of an address: `%hi` is rounded so that `%lo`, which is signed, added to it gives the address.
+    /// A number, or one half of an address. `%hi` is rounded up if needed, so that adding the signed `%lo` gives the
+    /// address.
     fn value(&self, text: &str) -> Result<i64, Problem> {
         let half = |prefix| text.strip_prefix(prefix).and_then(|rest: &str| rest.strip_suffix(')'));
         if let Some(name) = half("%hi(") {
@@ -194,7 +189,7 @@ impl<'a> Operands<'a> {
         }
     }
 
-    /// The offset of a branch. Whether the program reaches so far is seen when all of it is there.
+    /// The offset of a branch. Whether the program reaches that far is checked when it is complete.
     fn target(&self, at: usize) -> Result<i16, Problem> {
         let name = self.list[at];
         let target =

@@ -1,4 +1,4 @@
-//! The outcome of a schedule, in one sentence.
+//! Puts the outcome of a schedule into one sentence.
 
 use crate::counterexample::Step;
 use crate::search::Harm;
@@ -10,13 +10,11 @@ use super::memory::{ACCESS_MAGIC, Access, Refusal, Word};
 use super::program::Program;
 use super::state::State;
 
-/// A described schedule and its outcome.
 pub(super) struct Ending<'a, const N: usize> {
     pub(super) program: &'a Program,
-    /// Words that the lock has.
     pub(super) locks: u8,
     pub(super) deeds: &'a [Deed],
-    /// Those that are done again and again.
+    /// Deeds that repeat forever.
     pub(super) repeated: Option<&'a [Deed]>,
     pub(super) state: &'a State<N>,
 }
@@ -27,7 +25,7 @@ impl<const N: usize> Ending<'_, N> {
             Harm::Exclusion => self.exclusion(),
             Harm::Crash => self.crash(),
             Harm::LostLock => self.lost(),
-            // A lock has no condition.
+            // Only litmus tests have a condition, never a lock.
             Harm::Stuck | Harm::Condition => self.stuck(),
         }
     }
@@ -36,7 +34,7 @@ impl<const N: usize> Ending<'_, N> {
         let shared = (0..self.state.locks.len()).find(|&word| self.state.holders(word).count() > 1);
         let word = shared.unwrap_or(0);
         let mut holders: Vec<u8> = self.state.holders(word).map(|who| who as u8).collect();
-        // In the order in which they stored.
+        // In the order of their stores.
         holders.sort_by_key(|&who| self.stored(who, word));
         let (Some(&first), Some(&second)) = (holders.first(), holders.get(1)) else {
             return "Two hold the lock.".to_owned();
@@ -144,12 +142,12 @@ impl<const N: usize> Ending<'_, N> {
         (0..self.state.locks.len()).find(|&word| self.state.is_lost(word))
     }
 
-    /// A word of the lock, by name where there are several.
+    /// Names a word of the lock if there are several.
     fn lock(&self, word: usize) -> String {
         if self.locks == 1 { "the lock".to_owned() } else { format!("the word {}", Word::Lock(word as u8)) }
     }
 
-    /// The last store of something other than 0 by a process.
+    /// Finds the last store of a value other than 0 by a process.
     fn stored(&self, process: u8, word: usize) -> Option<usize> {
         self.deeds.iter().rposition(|deed| deed.process == process && stores(deed.act, word))
     }
@@ -164,7 +162,7 @@ impl<const N: usize> Ending<'_, N> {
         Step::name(self.deeds[index].process)
     }
 
-    /// Where something was done, and by which instruction.
+    /// Says where a deed was done, and by which instruction.
     fn at(&self, index: usize) -> String {
         let pc = usize::from(self.deeds[index].pc);
         format!("{} ({})", Place(pc as i64), self.program.words_at(pc))

@@ -1,5 +1,3 @@
-//! The effect of an instruction: its changes, and whether they explain the outcome.
-
 use super::instruction::Instruction;
 use super::kernel::Reason;
 use super::memory::{Access, Fault, Word, word_at};
@@ -7,7 +5,7 @@ use super::processor::link;
 use super::register::Register;
 use super::state::State;
 
-/// Something that was done and that may matter in the end.
+/// An action that may explain the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deed {
     pub(super) process: u8,
@@ -28,7 +26,7 @@ pub(super) enum Act {
     Killed(Fault, Reason),
 }
 
-/// An instruction that a process executed, from one state to another.
+/// An executed instruction, with the states before and after it.
 pub(super) struct Executed<'a, const N: usize> {
     pub(super) instruction: Instruction,
     pub(super) who: usize,
@@ -37,7 +35,7 @@ pub(super) struct Executed<'a, const N: usize> {
 }
 
 impl<const N: usize> Executed<'_, N> {
-    /// The registers and memory that it wrote, and other changes; and its action on the lock or the machine.
+    /// Returns the changes of registers, memory and other state, and the action on the lock or the machine.
     pub(super) fn effect(&self) -> (Vec<String>, Option<Act>) {
         let process = &self.after.processes[self.who];
         let act = self.act();
@@ -75,7 +73,7 @@ impl<const N: usize> Executed<'_, N> {
         Act::Stored { word, value: self.after.load(self.who, word) }
     }
 
-    /// The target of a branch that was taken: it follows the delay slot.
+    /// Returns the target of a taken branch, which follows the delay slot.
     fn branched(&self) -> Option<u8> {
         let pc = usize::from(self.before.processes[self.who].pc);
         let next = self.after.processes[self.who].next;
@@ -88,7 +86,7 @@ impl<const N: usize> Executed<'_, N> {
     }
 }
 
-/// A value as it is easiest to read.
+/// Shows a value in its most readable form.
 pub(super) fn value(value: u32) -> String {
     match value {
         0..=9 => value.to_string(),

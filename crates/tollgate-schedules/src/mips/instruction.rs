@@ -1,4 +1,4 @@
-//! The instructions of the model: as words, and in the words of an assembler.
+//! The model's instructions, as machine words and as assembler.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::register::Register;
 
-/// One instruction. Offsets of branches count instructions from the delay slot.
+/// One instruction. Branch offsets count instructions from the delay slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Instruction {
     Lw { rt: Register, base: Register, offset: i16 },
@@ -26,24 +26,24 @@ pub(super) enum Instruction {
     Syscall,
 }
 
-/// A word that the model does not execute.
+/// Why the model cannot execute a word.
 #[expect(missing_docs, reason = "the message of a problem speaks of its fields")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
-    /// Not one of the instructions of the model.
+    /// Not an instruction of the model.
     #[error(
         "0x{0:08x} is none of lw sw ll sc addu or addiu lui sll beq bne jr di ei syscall, as the model has them"
     )]
     Unknown(u32),
-    /// A register that the model does not keep.
+    /// A register that the model does not have.
     #[error("0x{word:08x} names register ${number}; the model keeps zero v0 a0 k1 t0 t1 t2 ra")]
     Register { word: u32, number: u32 },
-    /// A word that would change where `tst()` returns to.
+    /// A word that would change the return address of `tst()`.
     #[error("0x{0:08x} writes ra, which the model keeps for the caller; write to v0 or t0 to t2")]
     WritesRa(u32),
 }
 
-/// di and ei of the Emotion Engine, which lets user mode have them.
+/// di and ei of the Emotion Engine, which may be used in user mode.
 const DI: u32 = 0x4200_0039;
 const EI: u32 = 0x4200_0038;
 const SYSCALL: u32 = 0x0000_000c;
@@ -68,7 +68,7 @@ mod function {
 }
 
 impl Instruction {
-    /// `nop`, which is `sll zero,zero,0`.
+    /// `nop` is `sll zero,zero,0`.
     pub(super) const NOP: Self = Self::Sll { rd: Register::Zero, rt: Register::Zero, shift: 0 };
 
     pub(super) fn encode(self) -> u32 {
@@ -98,10 +98,9 @@ impl Instruction {
         }
     }
 
-    /// The instruction that a word is.
+    /// Decodes a word.
     ///
-    /// # Errors
-    /// Where the model has no such instruction or register.
+    /// # Errors The model has no such instruction or register.
     pub(super) fn decode(word: u32) -> Result<Self, DecodeError> {
         let register = |shift: u32| {
             let number = word >> shift & 31;
@@ -154,7 +153,7 @@ impl Instruction {
         }
     }
 
-    /// Has it a delay slot?
+    /// Returns whether it has a delay slot.
     pub(super) fn jumps(self) -> bool {
         matches!(self, Self::Beq { .. } | Self::Bne { .. } | Self::Jr { .. })
     }
@@ -163,7 +162,7 @@ impl Instruction {
         matches!(self, Self::Lw { .. } | Self::Sw { .. } | Self::Ll { .. } | Self::Sc { .. })
     }
 
-    /// Where a branch that is instruction number `index` leads to: a number of an instruction, if the program has one there.
+    /// Returns the target of a branch at instruction `index`, as the number of an instruction if the program has one there.
     pub(super) fn target(self, index: usize) -> Option<i64> {
         match self {
             Self::Beq { offset, .. } | Self::Bne { offset, .. } => Some(index as i64 + 1 + i64::from(offset)),
@@ -171,7 +170,7 @@ impl Instruction {
         }
     }
 
-    /// Its words in assembler where it is instruction number `index`.
+    /// Shows it as assembler at instruction `index`.
     pub(super) fn at(self, index: usize) -> impl fmt::Display {
         At { instruction: self, index }
     }
@@ -213,16 +212,16 @@ impl fmt::Display for At {
     }
 }
 
-/// An offset as assemblers show it: none where it is 0.
+/// An offset as assemblers show it: empty for 0.
 fn shown(offset: i16) -> String {
     if offset == 0 { String::new() } else { offset.to_string() }
 }
 
-/// The number of an instruction as a place: `tst`, `tst+0x8`.
+/// Shows the number of an instruction as `tst`, `tst+0x8`.
 pub(super) struct Place(pub(super) i64);
 
 impl Place {
-    /// How far a branch can lead, and a program is shorter.
+    /// The reach of a branch, beyond the length of any program.
     pub(super) const NEAR: std::ops::RangeInclusive<i64> = -0x1_0000..=0x1_0000;
 }
 
@@ -243,7 +242,7 @@ mod tests {
 
     use super::*;
 
-    /// Words as GNU as for MIPS makes them (the Emotion Engine's di and ei apart).
+    /// The words that GNU as for MIPS makes, except di and ei of the Emotion Engine.
     #[test]
     fn words_are_those_of_the_architecture() {
         for (word, text) in [
@@ -278,7 +277,7 @@ mod tests {
     #[test]
     fn words_that_are_not_executed_say_why() {
         assert_eq!(Instruction::decode(0xffff_ffff), Err(DecodeError::Unknown(0xffff_ffff)));
-        // jr with a field that must be zero; syscall with a code.
+        // jr with a nonzero field that must be zero; syscall with a code.
         assert_eq!(Instruction::decode(0x03e0_0048), Err(DecodeError::Unknown(0x03e0_0048)));
         assert_eq!(Instruction::decode(0x0000_004c), Err(DecodeError::Unknown(0x0000_004c)));
         let s0 = DecodeError::Register { word: 0x8e02_0000, number: 16 };

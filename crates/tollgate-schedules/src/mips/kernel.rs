@@ -1,42 +1,40 @@
-//! The kernel: its effects on a process that it resumes.
+//! The kernel's effects on a process that it resumes.
 //!
-//! The work of a return path is done here when the process is suspended: until it goes on no step reads its k1, its
-//! `preempted` or its link, so that the moment at which they are set makes no difference.
+//! The return path's work is done when the process is suspended. No step reads its k1, `preempted` or link before it
+//! continues, so the moment at which they are set makes no difference.
 
 use super::memory::{ACCESS_MAGIC, Access, Fault, word_at};
 use super::processor::Exception;
 use super::register::Register;
 use super::state::{Phase, Process, State};
 
-/// How the kernel treats the processes that run `tst()`.
+/// How the kernel treats processes in `tst()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kernel {
-    /// Does a return to user mode leave [`ACCESS_MAGIC`] in k1? One that does not leaves k1 as the process had it. That is
-    /// the worst it can leave: with anything else the store through k1 faults, and with a fault nothing is stored.
+    /// Whether a return to user mode leaves [`ACCESS_MAGIC`] in k1. If not, the process's own k1 stays. That is the worst
+    /// case: with any other value the store through k1 faults, and a fault stores nothing.
     pub(super) sets_k1: bool,
-    /// Does it so also on the way back from a TLB refill?
+    /// Whether this includes the return from a TLB refill.
     pub(super) refill_sets_k1: bool,
-    /// Its answer to a store that faults.
     pub(super) handler: Handler,
 }
 
 /// The kernel's answer to a store to [`ACCESS_MAGIC`] from the page of `tst()`. Every other fault kills the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handler {
-    /// It goes on at the first instruction of `tst()`.
+    /// Restarts at the first instruction of `tst()`.
     Restart,
-    /// It goes on where it faulted.
+    /// Continues at the faulting instruction.
     Resume,
     None,
 }
 
-/// The kernel's answer to an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Served,
-    /// It let the process go on at the first instruction of `tst()`.
+    /// The process continues at the first instruction of `tst()`.
     Restarted,
-    /// It let the process go on where it faulted.
+    /// The process continues where it faulted.
     Resumed,
     Killed(Reason),
 }
@@ -46,7 +44,7 @@ pub(super) enum Answer {
 pub(super) enum Reason {
     NoHandler,
     NoWrite,
-    /// It was to another address than [`ACCESS_MAGIC`].
+    /// The address was not [`ACCESS_MAGIC`].
     NotMagic,
 }
 
@@ -54,12 +52,13 @@ impl Kernel {
     pub(super) const PUBLISHED: Self =
         Self { sets_k1: true, refill_sets_k1: true, handler: Handler::Restart };
 
-    /// The value of k1 in a process that the kernel has just resumed.
+    /// Returns k1 of a process that the kernel has just resumed.
     pub(super) fn k1(&self) -> u32 {
         if self.sets_k1 { ACCESS_MAGIC } else { 0 }
     }
 
-    /// Suspends a process by an interrupt, or by a TLB refill that has to wait for the page, and makes it ready to go on.
+    /// Suspends a process by an interrupt, or by a TLB refill that has to wait for the page, and makes it ready to
+    /// continue.
     pub(super) fn suspend(&self, process: &mut Process, by_refill: bool) {
         if process.inside() {
             process.resume(process.epc());
@@ -67,7 +66,7 @@ impl Kernel {
         }
     }
 
-    /// Sees to an exception of a process, and lets it go on or ends it.
+    /// Handles an exception of a process, which then continues or ends.
     pub(super) fn serve<const N: usize>(
         &self,
         state: &mut State<N>,
@@ -98,8 +97,8 @@ impl Kernel {
         answer
     }
 
-    /// The handler of SEGV, with the three conditions that it was published with. The third is that EPC is in the page of
-    /// `tst()`: all that can fault in this model is there.
+    /// Handles SEGV under the three published conditions. The third, EPC in the page of `tst()`, always holds: in this
+    /// model nothing else can fault.
     fn fault(&self, fault: Fault) -> Answer {
         match self.handler {
             Handler::None => Answer::Killed(Reason::NoHandler),
@@ -111,7 +110,6 @@ impl Kernel {
     }
 }
 
-/// The way back to user mode.
 fn return_path(process: &mut Process, sets_k1: bool) {
     if sets_k1 {
         process.set(Register::K1, ACCESS_MAGIC);
@@ -120,9 +118,9 @@ fn return_path(process: &mut Process, sets_k1: bool) {
     process.link = 0;
 }
 
-/// The test-and-set that the kernel offers as a system call. No other process runs meanwhile.
+/// The test-and-set that the kernel offers as a system call. No other process runs in the meantime.
 fn test_and_set<const N: usize>(state: &mut State<N>, who: usize) {
-    /// The result of a call with an invalid pointer: -EFAULT.
+    /// -EFAULT, the result for an invalid pointer.
     const BAD_ADDRESS: u32 = 14_u32.wrapping_neg();
     let address = state.processes[who].get(Register::A0);
     let old = match word_at(address, Access::Write) {

@@ -1,4 +1,4 @@
-//! The lines of an assembler text: labels and instructions.
+//! Splits an assembler text into labels and instructions.
 
 use std::collections::HashMap;
 
@@ -6,28 +6,26 @@ use super::instruction::Place;
 use super::register::Register;
 use super::text_error::{Problem, TextError};
 
-/// The instruction of a line, without labels and comments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Statement<'a> {
-    /// The line, from 1.
     pub(super) line: usize,
     pub(super) word: &'a str,
     pub(super) rest: &'a str,
     pub(super) slots: Slots,
 }
 
-/// What the text says of delay slots where a statement stands: `.set` of GNU as.
+/// The treatment of delay slots at a statement: `.set` of GNU as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Slots {
     #[default]
     NotSaid,
-    /// `.set noreorder`: what follows a branch is its delay slot.
+    /// `.set noreorder`: the instruction after a branch is its delay slot.
     AsWritten,
-    /// `.set reorder`: the assembler puts a `nop` there.
+    /// `.set reorder`: the assembler inserts a `nop` there.
     Filled,
 }
 
-/// Directives of GNU as that say nothing of what the instructions do.
+/// Directives of GNU as that do not change what the instructions do.
 const IDLE: &[&str] = &[
     ".align", ".balign", ".end", ".ent", ".file", ".fmask", ".frame", ".globl", ".global", ".ident", ".mask",
     ".p2align", ".section", ".size", ".text", ".type",
@@ -36,14 +34,14 @@ const IDLE: &[&str] = &[
 #[derive(Debug, Default)]
 pub(super) struct Lines<'a> {
     pub(super) instructions: Vec<Statement<'a>>,
-    /// Directives, but for `.word`.
+    /// Directives except `.word`.
     pub(super) directives: Vec<Statement<'a>>,
     pub(super) labels: Labels<'a>,
     pub(super) count: usize,
     slots: Slots,
 }
 
-/// Labels, and the numbers of the instructions that follow them.
+/// Labels, with the number of the instruction after each.
 #[derive(Debug, Default)]
 pub(super) struct Labels<'a> {
     named: HashMap<&'a str, (usize, usize)>,
@@ -53,8 +51,7 @@ pub(super) struct Labels<'a> {
 impl<'a> Lines<'a> {
     /// Parses a text.
     ///
-    /// # Errors
-    /// Labels that cannot be, or that are there twice.
+    /// # Errors A label is invalid or defined twice.
     pub(super) fn parse(text: &'a str) -> Result<Self, TextError> {
         let mut lines = Self::default();
         for (number, line) in (1..).zip(text.lines()) {
@@ -96,7 +93,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Puts a `nop` before the instruction with this number, and behind the one before it.
+    /// Puts a `nop` before the instruction with this number, after the one before it.
     pub(super) fn insert_nop(&mut self, index: usize) {
         let line = self.line(index.saturating_sub(1));
         let nop = Statement { line, word: "nop", rest: "", slots: Slots::AsWritten };
@@ -104,7 +101,7 @@ impl<'a> Lines<'a> {
         self.labels.shift(index);
     }
 
-    /// The line of an instruction; of one that is not there the last line.
+    /// Returns the line of an instruction, or the last line if there is no such instruction.
     pub(super) fn line(&self, index: usize) -> usize {
         self.instructions.get(index).map_or(self.count.max(1), |statement| statement.line)
     }
@@ -127,12 +124,11 @@ impl<'a> Labels<'a> {
         }
     }
 
-    /// Names the first instruction.
     pub(super) fn name_first(&mut self, label: &'a str) {
         self.named.insert(label, (0, 1));
     }
 
-    /// Has the instruction with this number a label?
+    /// Returns whether the instruction with this number has a label.
     pub(super) fn leads_to(&self, index: usize) -> bool {
         self.named.values().any(|&(at, _)| at == index) || self.numbered.iter().any(|&(_, at)| at == index)
     }
@@ -146,7 +142,7 @@ impl<'a> Labels<'a> {
             .for_each(|at| *at += 1);
     }
 
-    /// The instruction that `start`, `1f`, `1b` or `tst+0x8` names in instruction number `from`.
+    /// Resolves `start`, `1f`, `1b` or `tst+0x8` in instruction number `from`.
     pub(super) fn find(&self, name: &str, from: usize) -> Option<i64> {
         let of = |label: &str| {
             let numbered = self.numbered.iter().filter(|(other, _)| *other == label);
@@ -165,14 +161,14 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// The number of the instruction at `tst`, `tst+0x8` or `tst-4`.
+/// Parses `tst`, `tst+0x8` or `tst-4`.
 fn place(name: &str) -> Option<i64> {
     let bytes = match name.strip_prefix("tst")? {
         "" => 0,
         rest => number(rest.strip_prefix('+').unwrap_or(rest))?,
     };
     let index = (bytes % 4 == 0).then_some(bytes / 4)?;
-    // Targets outside of the program are refused later, with their position.
+    // Targets outside the program are refused later, with their position.
     (Place::NEAR.contains(&index)).then_some(index)
 }
 
@@ -185,7 +181,7 @@ pub(crate) fn number(text: &str) -> Option<i64> {
         return None;
     }
     let value = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
-        // It would take a sign here.
+        // `from_str_radix` would accept a sign here.
         Some(digits) if digits.starts_with(['+', '-']) => return None,
         Some(digits) => i64::from_str_radix(digits, 16).ok()?,
         None => digits.parse().ok()?,
@@ -193,7 +189,7 @@ pub(crate) fn number(text: &str) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// The word of an instruction as a listing has it: eight digits.
+/// Returns whether a text is an instruction word as in a listing: eight digits.
 pub(super) fn is_word(text: &str) -> bool {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())

@@ -1,12 +1,12 @@
 //! The machine: processes that run `tst()`, preempted between any two instructions.
 //!
-//! At each boundary between two instructions a processor executes the next one; or it is interrupted and goes on with any
-//! process that waits, or with the same. An interrupt in a delay slot lets the process go on at the branch. Memory is sequentially consistent.
+//! Between two instructions a processor executes the next one, or is interrupted and continues with the same or any waiting
+//! process. After an interrupt in a delay slot, the process continues at the branch. Memory is sequentially consistent.
 //!
-//! A load or store can also miss in the TLB. The refill's way back sets k1 as every other, and then a refill does nothing
-//! that an interrupt just before the instruction does not do: it is no step of its own. Where it does not set k1 it is
-//! one. The page may have to be brought in first, and meanwhile another process runs; then the instruction is executed
-//! after all, with k1 as it was. While interrupts are disabled the page is taken to be there.
+//! A load or store can also miss in the TLB. If the return from the refill sets k1 as every other return does, a refill has
+//! the effect of an interrupt just before the instruction, and is not a step of its own. If it does not set k1, it is a
+//! step. Another process may run while the page is brought in; then the instruction is executed with the old k1. While
+//! interrupts are disabled, the page is assumed to be present.
 
 use crate::search::{self, Harm};
 
@@ -16,22 +16,20 @@ use super::program::Program;
 use super::state::{CALLER_NEXT, NOWHERE, Phase, Process, State};
 use super::{memory::Word, register::Register};
 
-/// `N` processes and their machine.
 #[derive(Clone, Copy)]
 pub(super) struct Machine<'a, const N: usize> {
     pub(super) program: &'a Program,
     pub(super) kernel: Kernel,
-    /// The harms that are looked for.
+    /// The harms to look for.
     pub(super) checks: &'a [Harm],
-    /// Words that the lock has, each taken by a `tst()` of its own.
+    /// Number of words in the lock, each taken by a `tst()` of its own.
     pub(super) locks: u8,
     pub(super) rounds: u8,
     pub(super) processors: u8,
-    /// Does the kernel preempt a process in `tst()`? Where it does not, an interrupt goes back to it.
+    /// Whether the kernel preempts a process in `tst()`. If not, an interrupt returns to it.
     pub(super) preempted: bool,
 }
 
-/// A step: its processor, its process and its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Move {
     pub(super) processor: u8,
@@ -42,25 +40,24 @@ pub(super) struct Move {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MoveKind {
     Execute,
-    /// The timer interrupts it, and the kernel goes on with this process.
+    /// The timer interrupts it, and the kernel continues with this process.
     Interrupt(u8),
-    /// Its load or store misses in the TLB, and the kernel goes on with this process while it waits for the page.
+    /// Its load or store misses in the TLB, and the kernel continues with this process while it waits for the page.
     Refill(u8),
-    /// It executes an instruction that enters the kernel, which goes on with this process. Where processes are preempted this is
-    /// no step of its own.
+    /// It executes an instruction that enters the kernel, which continues with this process. With preemption this is not a
+    /// separate step.
     Yield(u8),
-    /// The kernel gives it a processor that has nothing to do.
+    /// The kernel gives it an idle processor.
     Dispatch,
 }
 
-/// The event of a process's step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Called,
     Ran,
-    /// It executed the last instruction of `tst()`, which returned this.
+    /// It executed the last instruction of `tst()`, which returned this value.
     Returned(u32),
-    /// Its instruction was none to execute, and the kernel did this.
+    /// Its instruction raised this exception, and the kernel gave this answer.
     Excepted(Exception, Answer),
     WasCritical,
     /// It stored 0 into this word of the lock.
@@ -68,7 +65,7 @@ pub(super) enum Event {
 }
 
 impl<const N: usize> Machine<'_, N> {
-    /// A process goes on by one step of its own.
+    /// Lets a process make one step of its own.
     pub(super) fn step(&self, state: &mut State<N>, who: usize) -> Event {
         let process = &mut state.processes[who];
         match process.phase {
@@ -81,7 +78,7 @@ impl<const N: usize> Machine<'_, N> {
                 process.phase = Phase::Releasing;
                 Event::WasCritical
             }
-            // A finished process has no processor, and so no step.
+            // A finished process has no processor and takes no step.
             Phase::Releasing | Phase::Done | Phase::Killed => release(state, who),
         }
     }
@@ -127,7 +124,7 @@ impl<const N: usize> Machine<'_, N> {
         after
     }
 
-    /// The steps that can come next on one processor.
+    /// Calls `each` with the possible next steps of one processor.
     fn moves_on(&self, state: &State<N>, processor: u8, mut each: impl FnMut(Move)) {
         let waiting = || (0..N as u8).filter(|&who| state.processes[usize::from(who)].waits());
         let Some(who) = Self::running(state, processor) else {
@@ -140,7 +137,7 @@ impl<const N: usize> Machine<'_, N> {
         if !running.interrupts {
             return;
         }
-        // To be interrupted and to go on oneself changes something only in tst().
+        // An interrupt that continues with the same process changes something only in `tst()`.
         let same = running.inside().then_some(process);
         let keeps = !self.preempted && running.inside();
         if keeps && self.enters_the_kernel(state, who) {
@@ -155,7 +152,7 @@ impl<const N: usize> Machine<'_, N> {
         }
     }
 
-    /// Does its next instruction enter the kernel, which lets it live?
+    /// Returns whether its next instruction enters the kernel without killing it.
     fn enters_the_kernel(&self, state: &State<N>, who: usize) -> bool {
         let mut after = *state;
         matches!(self.step(&mut after, who), Event::Excepted(..)) && after.processes[who].alive()
@@ -172,7 +169,7 @@ impl<const N: usize> Machine<'_, N> {
     }
 }
 
-/// Gives one word of the lock back, the last that was taken first.
+/// Releases one word of the lock, the last taken first.
 fn release<const N: usize>(state: &mut State<N>, who: usize) -> Event {
     let word = state.processes[who].held.saturating_sub(1);
     state.store(who, Word::Lock(word), 0);
@@ -203,8 +200,8 @@ impl<const N: usize> search::Machine for Machine<'_, N> {
         }
     }
 
-    /// The worst harm in a state, of those that are checked. Where a process was killed, a lock that it took with it
-    /// is no harm of its own.
+    /// Returns the worst harm in a state, among those checked. If a process was killed, the lock that it held is not a
+    /// separate harm.
     fn harm(&self, state: &State<N>) -> Option<Harm> {
         let words = 0..usize::from(self.locks);
         let killed = || state.processes.iter().any(|process| process.phase == Phase::Killed);
@@ -220,8 +217,8 @@ impl<const N: usize> search::Machine for Machine<'_, N> {
         }
     }
 
-    /// A process that was killed has finished too: that is another harm. Where the check does not ask whether all
-    /// finish, every state is as good as the last.
+    /// Killed processes count as finished, since that is another harm. If the check does not ask whether all finish, every
+    /// state counts as finished.
     fn finished(&self, state: &State<N>) -> bool {
         !self.checks.contains(&Harm::Stuck) || !state.processes.iter().any(Process::alive)
     }

@@ -1,15 +1,15 @@
-//! A process's view of memory: the page of `tst()`, the words of the lock, and the word `preempted`.
+//! Memory as a process sees it: the page of `tst()`, the words of the lock, and the word `preempted`.
 
 use std::fmt;
 
-/// The address that the kernel leaves in k1 and that no program can store to. The published driver had this one.
+/// The address that the kernel leaves in k1, to which no program can store. The published driver used this one.
 pub(super) const ACCESS_MAGIC: u32 = 0x0020_0000;
-/// Where the page of `tst()` begins. It can be executed, not read or written.
+/// Address of the page of `tst()`, which can be executed but not read or written.
 pub(super) const CODE: u32 = 0x0100_0000;
 pub(super) const PAGE: u32 = 4096;
-/// Where `tst()` returns to.
+/// Return address of `tst()`.
 pub(super) const CALLER: u32 = 0x0040_0100;
-/// The lock; a second one lies behind it.
+/// The lock; its second word follows.
 pub(super) const LOCK: u32 = 0x1000_0000;
 /// The word that the kernel sets on every return. Each process has its own.
 pub(super) const PREEMPTED: u32 = 0x1001_0008;
@@ -17,7 +17,6 @@ pub(super) const LOCKS: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
-    /// Word number so and so of the lock.
     Lock(u8),
     Preempted,
 }
@@ -39,7 +38,6 @@ pub(super) enum Access {
     Execute,
 }
 
-/// An access that the hardware refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) access: Access,
@@ -47,20 +45,18 @@ pub(super) struct Fault {
     pub(super) refusal: Refusal,
 }
 
-/// Why the hardware refuses an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     NoPage,
-    /// It lies across two words.
+    /// It crosses a word boundary.
     Unaligned,
-    /// The page of `tst()` can only be executed.
+    /// The page of `tst()` is execute-only.
     ExecuteOnly,
 }
 
-/// The word at an address.
+/// Returns the word at an address.
 ///
-/// # Errors
-/// Where there is none that could be read and written.
+/// # Errors There is no readable and writable word.
 pub(super) fn word_at(address: u32, access: Access) -> Result<Word, Fault> {
     let refused = |refusal| Err(Fault { access, address, refusal });
     if !address.is_multiple_of(4) {

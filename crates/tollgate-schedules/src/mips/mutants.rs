@@ -1,4 +1,4 @@
-//! Figure 11 with one change that breaks it. If one of these held, the model would be wrong.
+//! Figure 11 with one change that breaks it. If any of these held, the model would be wrong.
 
 use crate::search::Harm;
 use crate::subject::{Group, Verdict};
@@ -32,7 +32,7 @@ start:  move    k1,a0
         nop
 ";
 
-/// The 1 that is stored is made in a0, in the delay slot of the test, and so also on the way back to the start.
+/// The stored 1 is made in a0, in the delay slot of the test, so also on the branch back to the start.
 const ARGUMENT_SPOILED: &str = "
 start:  move    k1,a0
         lw      v0,(a0)
@@ -46,7 +46,7 @@ start:  move    k1,a0
         nop
 ";
 
-/// Figure 11 as it was published; a mutant changes one part.
+/// Figure 11 as published; a mutant changes one part.
 const MUTANT: Source = Source {
     group: Group::Mutant,
     text: FIGURE_11,

@@ -1,5 +1,5 @@
-//! A schedule in the form of figures 3 and 10 of the published paper: each instruction at its address with its
-//! changes, and the kernel's steps between them.
+//! Shows a schedule like the paper's figures 3 and 10: each instruction at its address with its changes, and the kernel's
+//! steps between them.
 
 use crate::counterexample::{Counterexample, Step};
 use crate::search;
@@ -18,9 +18,9 @@ pub(super) struct Narrative<'a, const N: usize> {
     machine: &'a Machine<'a, N>,
     state: State<N>,
     steps: Vec<Step>,
-    /// The actions that explain the outcome.
+    /// Actions that explain the outcome.
     deeds: Vec<Deed>,
-    /// For each step of the schedule, and for its end: how many steps and deeds were described before it.
+    /// For each step of the schedule and for its end: the number of steps and deeds described before it.
     marks: Vec<(usize, usize)>,
 }
 
@@ -36,7 +36,7 @@ impl<'a, const N: usize> Narrative<'a, N> {
         narrative
     }
 
-    /// The schedule and its end, in a state from where it goes back to after so many steps.
+    /// Returns the schedule with its final state and, for a loop, the number of steps before it.
     pub(super) fn ending<'b>(&'b self, state: &'b State<N>, back_to: Option<usize>) -> Ending<'b, N> {
         let first = |step: usize| self.marks.get(step).map_or(self.deeds.len(), |mark| mark.1);
         let Machine { program, locks, .. } = *self.machine;
@@ -44,7 +44,6 @@ impl<'a, const N: usize> Narrative<'a, N> {
         Ending { program, locks, deeds: &self.deeds, repeated, state }
     }
 
-    /// The counterexample that ends with this sentence.
     pub(super) fn counterexample(
         self,
         harm: Option<search::Harm>,
@@ -102,7 +101,7 @@ impl<'a, const N: usize> Narrative<'a, N> {
     fn ran(&mut self, step: Move) {
         let who = usize::from(step.process);
         let process = self.state.processes[who];
-        // Executed once more, since a state keeps no registers outside of tst().
+        // Executed again, since a state keeps no registers outside `tst()`.
         let mut after = self.state;
         let (Some(instruction), Ok(())) = (
             self.machine.program.instruction(usize::from(process.pc)),
@@ -185,7 +184,7 @@ impl<'a, const N: usize> Narrative<'a, N> {
         self.kernel(processor, said, changes);
     }
 
-    /// The registers that the return path sets in a process that continues in `tst()`.
+    /// Names the registers that the return path sets in a process that continues in `tst()`.
     fn given(&self, process: &Process) -> Vec<String> {
         let k1 = process.get(Register::K1);
         let (flag, link) = (self.machine.program.has_flag(), self.machine.program.has_link());
@@ -224,12 +223,10 @@ impl<'a, const N: usize> Narrative<'a, N> {
     }
 }
 
-/// Where a process is in `tst()`.
 fn place(process: &Process) -> String {
     Place(i64::from(process.pc)).to_string()
 }
 
-/// Where it goes on after an exception.
 fn epc(process: &Process) -> String {
     let place = Place(i64::from(process.epc()));
     if process.phase == Phase::Slot { format!("EPC = {place}, the branch") } else { format!("EPC = {place}") }

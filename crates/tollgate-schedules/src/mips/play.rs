@@ -1,4 +1,4 @@
-//! One schedule played forward: A is preempted, B takes the lock and gives it back, A goes on.
+//! Plays one schedule: A is preempted, B takes and releases the lock, A continues.
 
 use crate::counterexample::Counterexample;
 use crate::search::{Harm, Machine as _};
@@ -13,21 +13,19 @@ use super::state::{Phase, State};
 const A: usize = 0;
 const B: usize = 1;
 
-/// The machine on which it is played, and the schedule so far.
 struct Player<'a> {
     machine: &'a Machine<'a, 2>,
     state: State<2>,
     schedule: Vec<(Move, State<2>)>,
-    /// Where a process that runs alone has come round to where it was.
+    /// The step to which a process that runs alone has looped back.
     back_to: Option<usize>,
-    /// That of A until it has the lock.
+    /// A's work until it has the lock.
     work: Work,
 }
 
-/// A schedule that was played.
 pub(super) struct Played {
     pub(super) counterexample: Counterexample,
-    /// A's work until it had the lock; absent where it did not take it.
+    /// A's work until it had the lock; `None` if it did not take it.
     pub(super) work: Option<Work>,
 }
 
@@ -73,14 +71,13 @@ pub(super) fn play_alone(machine: &Machine<'_, 1>) -> Played {
     Played { counterexample: narrative.counterexample(harm, None, so), work: taken.then_some(work) }
 }
 
-/// Adds a step of a process to its work.
 fn count(work: &mut Work, event: Event) {
     work.instructions += usize::from(matches!(event, Event::Ran | Event::Returned(_) | Event::Excepted(..)));
     work.entries += usize::from(matches!(event, Event::Excepted(..)));
 }
 
 impl Player<'_> {
-    /// Lets A run to an instruction and from there to where it can be interrupted. Has it come so far?
+    /// Runs A to an instruction, and on to where it can be interrupted. Returns whether it got that far.
     fn preempt_at(&mut self, point: usize) -> bool {
         self.run(A, |state, _| {
             let process = &state.processes[A];
@@ -90,7 +87,7 @@ impl Player<'_> {
         self.goes_on() && self.state.processes[A].alive()
     }
 
-    /// A is interrupted; B takes the lock and gives it back, or finds it taken; and it is A's turn again.
+    /// Interrupts A; lets B take and release the lock, or find it taken; continues with A.
     fn give_and_take(&mut self, rival: Rival) {
         self.take(A, MoveKind::Interrupt(B as u8));
         self.run(B, |state, event| {
@@ -98,7 +95,7 @@ impl Player<'_> {
             has_it || matches!(event, Some(Event::Returned(1..)))
         });
         if self.state.processes[B].interrupts {
-            // Had it come round to where it was, it would wait for A.
+            // If B had looped, it would be waiting for A.
             self.back_to = None;
         }
         self.run(B, |state, _| state.processes[B].interrupts);
@@ -112,7 +109,7 @@ impl Player<'_> {
         }
     }
 
-    /// Lets a process run until it is there, has finished or done harm, or comes round to where it was.
+    /// Runs a process until `there` holds, it finishes or does harm, or it loops.
     fn run(&mut self, who: usize, mut there: impl FnMut(&State<2>, Option<Event>) -> bool) {
         let began = self.schedule.len();
         let mut seen = vec![self.state];
@@ -131,7 +128,6 @@ impl Player<'_> {
         self.back_to.is_none() && self.machine.harm(&self.state).is_none() && self.schedule.len() < MOST_STEPS
     }
 
-    /// Takes a step. Returns the event of an instruction.
     fn take(&mut self, who: usize, kind: MoveKind) -> Option<Event> {
         let step = Move { processor: 0, process: who as u8, kind };
         let event = (kind == MoveKind::Execute).then(|| self.machine.step(&mut { self.state }, who));
@@ -158,7 +154,7 @@ impl Player<'_> {
         narrative.counterexample(harm, self.back_to, so)
     }
 
-    /// The outcome of a schedule without a harm.
+    /// Describes the outcome of a schedule without harm.
     fn so(&self, deeds: &[Deed], point: usize, reached: bool) -> String {
         let place = Place(point as i64);
         let suspended = deeds.iter().position(|deed| deed.act == Act::Suspended);

@@ -1,7 +1,7 @@
-//! Listings as they are printed: what a paper, a slide or a page leaves out or spells otherwise, and what it stands for.
+//! Listings as printed: restores what a paper, a slide or a page omits or spells differently.
 //!
-//! A program that an assembler takes is taken as it stands. What is read otherwise than it is written is a correction, and is
-//! listed with the result.
+//! A program that an assembler accepts is taken unchanged. Everything that is read differently from how it is written is a
+//! correction, which is listed with the result.
 
 use crate::subject::Correction;
 
@@ -9,15 +9,15 @@ use super::lines::{Lines, Slots, Statement, is_name, is_word};
 use super::program::Program;
 use super::prose::{is_prose, without_dot, without_number};
 
-/// A text whose lines are in the spelling of an assembler, and what was corrected.
+/// A text in the assembler's spelling, and the corrections made.
 #[derive(Debug, Default)]
 pub(super) struct Cleaned {
     pub(super) text: String,
     pub(super) corrections: Vec<Correction>,
 }
 
-/// Comments, the wide characters of East Asian text, captions, sentences around the listing, numbers of lines, and halves of an address without
-/// a name. Lines keep their numbers.
+/// Removes comments, captions, sentences around the listing and line numbers, narrows the wide characters of East Asian
+/// text, and names an address given only as halves. Lines keep their numbers.
 pub(super) fn cleaned(text: &str) -> Cleaned {
     let mut cleaned = Cleaned::default();
     let mut in_comment = false;
@@ -31,7 +31,7 @@ pub(super) fn cleaned(text: &str) -> Cleaned {
             code.clear();
         }
         if let Some(at) = code.find(|c: char| !c.is_ascii()) {
-            // No instruction has such characters: a remark without the sign of a comment.
+            // No instruction has such characters: this is a remark without a comment sign.
             correct(format!("`{}` is no instruction and is left out", code[at..].trim_end()));
             code.truncate(at);
         }
@@ -64,7 +64,7 @@ pub(super) fn cleaned(text: &str) -> Cleaned {
     cleaned
 }
 
-/// A correction for each stretch of lines that are no assembly.
+/// Returns a correction for each run of lines that are not assembly.
 fn skipped(prose: &[usize]) -> Vec<Correction> {
     let stretches = prose.chunk_by(|line, next| line + 1 == *next);
     let correction = |stretch: &[usize]| {
@@ -78,7 +78,7 @@ fn skipped(prose: &[usize]) -> Vec<Correction> {
     stretches.map(correction).collect()
 }
 
-/// A line without the place and the word that a listing of this program has in front of an instruction.
+/// Removes the address and the word that a listing by this program has before an instruction.
 fn without_address(line: &str) -> &str {
     let Some((place, rest)) = line.trim_start().split_once(char::is_whitespace) else { return line };
     match rest.trim_start().split_once(char::is_whitespace) {
@@ -89,7 +89,7 @@ fn without_address(line: &str) -> &str {
     }
 }
 
-/// The only word whose address a listing takes, by halves, is the one that the kernel sets, whatever it is called.
+/// A listing takes only one word's address by halves, that of the word that the kernel sets, so any name means that word.
 fn name_flag(cleaned: &mut Cleaned) {
     let halves = |half: &str| -> Vec<(usize, String)> {
         let lines = (1..).zip(cleaned.text.lines());
@@ -113,7 +113,7 @@ fn name_flag(cleaned: &mut Cleaned) {
     }
 }
 
-/// The ASCII character that a full-width one or a wide space stands for.
+/// Returns the ASCII character for a full-width one or a wide space.
 fn narrow(c: char) -> char {
     match c {
         '\u{3000}' | '\u{a0}' | '\u{2002}'..='\u{2009}' => ' ',
@@ -123,7 +123,7 @@ fn narrow(c: char) -> char {
     }
 }
 
-/// A line without `// …` and `/* … */`.
+/// Removes `// …` and `/* … */`.
 fn without_comments(line: &str, in_comment: &mut bool) -> String {
     let mut code = String::new();
     let mut chars = line.chars().peekable();
@@ -147,7 +147,6 @@ fn without_comments(line: &str, in_comment: &mut bool) -> String {
     code
 }
 
-/// `Figure 8: …`, `Fig. 8`, `図8`
 fn is_caption(line: &str) -> bool {
     let line = line.trim_start();
     let rest =
@@ -155,9 +154,9 @@ fn is_caption(line: &str) -> bool {
     rest.is_some_and(|rest| rest.trim_start().starts_with(|first: char| first.is_ascii_digit()))
 }
 
-/// Puts other instructions into the place of misprinted ones, and a `nop` into each delay slot that is missing.
+/// Replaces misprinted instructions, and inserts a `nop` into each missing delay slot.
 pub(super) fn correct(lines: &mut Lines<'_>, corrections: &mut Vec<Correction>) {
-    // A program that is too long for the model is refused, and not searched for misprints.
+    // A program that is too long for the model is refused later, so misprints are not searched for.
     if lines.instructions.len() > Program::MOST {
         return;
     }
@@ -172,8 +171,7 @@ pub(super) fn correct(lines: &mut Lines<'_>, corrections: &mut Vec<Correction>) 
     corrections.sort_by_key(|correction| correction.line);
 }
 
-/// Spells an instruction as the model's assembler does. Returns what was changed, where that is more than a spelling of
-/// GNU as.
+/// Spells an instruction as the model's assembler does. Returns the change if it is more than a spelling of GNU as.
 fn respell(statement: &mut Statement<'_>) -> Option<String> {
     let (word, rest) = (statement.word, statement.rest);
     let to_ra = matches!(rest, "ra" | "$ra" | "$31" | "(ra)" | "($31)");
@@ -187,12 +185,12 @@ fn respell(statement: &mut Statement<'_>) -> Option<String> {
     (statement.word, statement.rest) = spelt;
     let shown = |word: &str, rest: &str| format!("{word} {rest}").trim_end().to_owned();
     let (was, is) = (shown(word, rest), shown(spelt.0, spelt.1));
-    // GNU as has these two itself.
+    // GNU as itself accepts these two.
     let known = to_ra && (word == "jr" || word == "j" && rest.starts_with('$'));
     (!known && was != is).then(|| format!("`{was}` is read as `{is}`"))
 }
 
-/// `start` is the first instruction where no line has this label.
+/// Gives the first instruction the label `start` if no line has it.
 fn name_start(lines: &mut Lines<'_>, corrections: &mut Vec<Correction>) {
     let asks = |statement: &&Statement<'_>| statement.rest.rsplit(',').next().map(str::trim) == Some("start");
     let Some(line) = lines.instructions.iter().find(asks).map(|statement| statement.line) else { return };
@@ -205,9 +203,9 @@ fn name_start(lines: &mut Lines<'_>, corrections: &mut Vec<Correction>) {
     }
 }
 
-/// Whether the branches of a listing are followed by their delay slots.
+/// Inserts delay slots if the branches of a listing lack them.
 fn add_slots(lines: &mut Lines<'_>, corrections: &mut Vec<Correction>, printed: usize) {
-    // Addresses that were counted by hand would no longer be those of the instructions.
+    // Hand-counted addresses would no longer match the instructions.
     let counted = lines.instructions.iter().any(|statement| statement.rest.contains("tst+"));
     let misprinted = corrections.len() > printed
         || (0..lines.instructions.len())
@@ -236,7 +234,7 @@ fn add_slots(lines: &mut Lines<'_>, corrections: &mut Vec<Correction>, printed: 
     }
 }
 
-/// Why the instruction behind a branch is not the one in its delay slot; nothing where it is.
+/// Says why the instruction after a branch is not its delay slot; `None` if it is.
 fn missing(lines: &Lines<'_>, index: usize, misprinted: bool) -> Option<String> {
     let Some(next) = lines.instructions.get(index + 1) else {
         return Some("the listing ends with it".to_owned());
@@ -264,12 +262,12 @@ fn missing(lines: &Lines<'_>, index: usize, misprinted: bool) -> Option<String> 
     }
 }
 
-/// Is the instruction behind a branch one that a delay slot cannot have, or is there none?
+/// Returns whether the instruction after a branch cannot be in a delay slot, or is missing.
 fn cannot_be(lines: &Lines<'_>, index: usize) -> bool {
     lines.instructions.get(index + 1).is_none_or(|next| jumps(next) || next.word == "syscall")
 }
 
-/// Has a statement a delay slot? Words of an instruction have what the listing of them has.
+/// Returns whether a statement has a delay slot. Instruction words follow the listing that they are from.
 fn jumps(statement: &Statement<'_>) -> bool {
     matches!(statement.word, "b" | "beq" | "bne" | "beqz" | "bnez" | "jr")
 }

@@ -1,23 +1,20 @@
-//! One instruction.
-
 use super::instruction::Instruction;
 use super::memory::{Access, CALLER, CODE, Fault, LOCKS, Refusal, Word, word_at};
 use super::program::Program;
 use super::register::Register;
 use super::state::{CALLER_NEXT, Phase, State};
 
-/// An instruction that the kernel must see to. It has had no effect.
+/// An instruction that the kernel must handle. It has had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exception {
     Syscall,
-    /// It reached for memory that it may not have.
+    /// It accessed memory that it may not access.
     Fault(Fault),
 }
 
 /// Executes the instruction at a process's pc.
 ///
-/// # Errors
-/// Where it ends in an exception. The state is then as before.
+/// # Errors It raised an exception, and the state is unchanged.
 pub(super) fn execute<const N: usize>(
     program: &Program,
     state: &mut State<N>,
@@ -84,7 +81,7 @@ pub(super) fn execute<const N: usize>(
     Ok(())
 }
 
-/// A link to a word, as a process keeps it.
+/// Encodes a link to a word for [`Process::link`](super::state::Process::link).
 pub(super) fn link(word: Word) -> u8 {
     match word {
         Word::Lock(number) => number + 1,
@@ -98,7 +95,7 @@ fn branch_target(program: &Program, instruction: Instruction, pc: usize) -> Resu
     program.number(target).ok_or(no_instruction(address))
 }
 
-/// Where a jump to an address leads. Hardware takes a bad one and then fails to fetch; the model fails at the jump.
+/// Returns the target of a jump. Hardware takes a bad one and then fails to fetch; the model fails at the jump.
 fn jump_target(program: &Program, address: u32) -> Result<u8, Exception> {
     if address == CALLER {
         return Ok(CALLER_NEXT);

@@ -1,4 +1,4 @@
-//! A program that fits the page of `tst()` and does not leave it but by a jump.
+//! A program that fits the page of `tst()`, and leaves it only by a jump.
 
 use std::fmt::Write;
 
@@ -6,20 +6,18 @@ use super::instruction::{Instruction, Place};
 use super::memory::PREEMPTED;
 use super::text_error::Problem;
 
-/// Instructions from `tst` on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Program {
     instructions: Vec<Instruction>,
 }
 
 impl Program {
-    /// The most instructions that the model has room for. The page has room for 1024.
+    /// The most instructions that the model accepts. The page has room for 1024.
     pub(super) const MOST: usize = 128;
 
-    /// A program of these instructions.
+    /// Checks and builds a program.
     ///
-    /// # Errors
-    /// The number of an instruction, and its error.
+    /// # Errors The number of an instruction, and its error.
     pub(super) fn new(instructions: Vec<Instruction>) -> Result<Self, (usize, Problem)> {
         let count = instructions.len();
         if count == 0 {
@@ -44,17 +42,16 @@ impl Program {
         self.instructions.get(index).copied()
     }
 
-    /// The number of an instruction as a process keeps it, if there is one.
+    /// Returns the number of an instruction as a process stores it, if it exists.
     pub(super) fn number(&self, index: i64) -> Option<u8> {
         u8::try_from(index).ok().filter(|&number| usize::from(number) < self.len())
     }
 
-    /// An instruction in the words of its assembler.
     pub(super) fn words_at(&self, index: usize) -> String {
         self.instruction(index).map_or_else(String::new, |instruction| instruction.at(index).to_string())
     }
 
-    /// Does it reach for the word `preempted`?
+    /// Returns whether it accesses the word `preempted`.
     pub(super) fn has_flag(&self) -> bool {
         let page = (PREEMPTED >> 16) as u16;
         self.instructions.iter().any(
@@ -66,7 +63,7 @@ impl Program {
         self.instructions.iter().any(|instruction| matches!(instruction, Instruction::Ll { .. }))
     }
 
-    /// Place, word and instruction, one a line.
+    /// Shows address, word and instruction, one per line.
     pub(super) fn listing(&self) -> String {
         let mut text = String::new();
         for (index, instruction) in self.instructions.iter().enumerate() {
@@ -77,7 +74,7 @@ impl Program {
         text
     }
 
-    /// Is the instruction allowed at its position?
+    /// Checks that the instruction is allowed at its position.
     fn placed(&self, index: usize, instruction: Instruction) -> Result<(), Problem> {
         if let Some(target) = instruction.target(index)
             && self.number(target).is_none()
@@ -97,10 +94,9 @@ impl Program {
         }
     }
 
-    /// Follows every way from the first instruction on.
+    /// Follows every path from the first instruction.
     ///
-    /// # Errors
-    /// The instruction after which a way leads past the last.
+    /// # Errors The instruction after which a path runs past the last one.
     fn ends(&self) -> Result<(), usize> {
         let mut seen = vec![false; self.len()];
         let mut ways = vec![0];
@@ -115,7 +111,7 @@ impl Program {
         Ok(())
     }
 
-    /// Where a way leads from an instruction; from a branch, after its delay slot.
+    /// Returns the possible next instructions; for a branch, those after its delay slot.
     fn ways_from(&self, index: usize) -> Vec<usize> {
         let instruction = self.instructions[index];
         let target = instruction.target(index).and_then(|target| usize::try_from(target).ok());

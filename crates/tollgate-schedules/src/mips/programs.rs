@@ -1,5 +1,5 @@
-//! The programs of Machida and Shinohara, "The Implementation of user level test-and-set on PS2 Linux" (Sony Research
-//! Forum 2000), as they were printed, delay slots written out, and the methods that they were compared with.
+//! The programs of Machida and Shinohara, "The Implementation of user level test-and-set on PS2 Linux" (Sony Research Forum
+//! 2000), as printed with their delay slots, and the methods that they were compared with.
 
 use crate::search::Harm;
 use crate::subject::{Group, Verdict};
@@ -98,7 +98,6 @@ const SYSTEM_CALL: &str = "
         nop
 ";
 
-/// A program before it is assembled, with its expected verdict.
 pub(super) struct Source {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
@@ -110,7 +109,7 @@ pub(super) struct Source {
     pub(super) processors: u8,
 }
 
-/// A published program on the published kernel, on one processor, that nothing goes wrong with.
+/// A published program on the published kernel and one processor, which is correct.
 pub(super) const PUBLISHED: Source = Source {
     name: "",
     about: "",
@@ -122,7 +121,7 @@ pub(super) const PUBLISHED: Source = Source {
     processors: 1,
 };
 
-/// A list of programs, by name, with what is said of them.
+/// Defines a list of programs by name, with their descriptions.
 macro_rules! sources {
     ($list:ident: $($name:literal: $source:expr; $about:literal;)*) => {
         pub(super) const $list: &[Source] = &[$(Source { name: $name, about: $about, ..$source },)*];
@@ -153,7 +152,7 @@ sources! {
 }
 
 impl Source {
-    /// The program assembled. None that is written here is wrong: a test sees to it.
+    /// Assembles the program. A test checks that none of these is wrong.
     pub(super) fn study(&self) -> Option<Study> {
         let program = Lines::parse(self.text).and_then(|lines| assemble(&lines)).ok()?;
         Some(Study {

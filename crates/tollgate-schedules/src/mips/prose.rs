@@ -1,17 +1,17 @@
-//! What stands around a listing on a page: sentences, page numbers, and the numbers of lines. A line with an operand of the machine is never
-//! prose: it is an instruction, or one that is misspelt.
+//! Recognises text around a listing on a page: sentences, page numbers, and line numbers. A line with an operand of the
+//! machine is never prose, but an instruction or a misspelt one.
 
 use super::assembler::is_mnemonic;
 use super::lines::is_word;
 use super::register::Register;
 
-/// Fewer words in a row are a misspelt instruction, unless they are written as a sentence.
+/// Fewer consecutive words are a misspelt instruction, unless they are written as a sentence.
 const SENTENCE: usize = 3;
 
-/// Whether a line without comments is no assembly.
+/// Returns whether a line without comments is not assembly.
 pub(super) fn is_prose(line: &str) -> bool {
     let line = line.trim();
-    // Directives are of the assembler, and an ellipsis is of a sentence.
+    // A dot begins a directive, an ellipsis is part of a sentence.
     if line.is_empty() || (line.starts_with('.') && !line.starts_with("..")) || has_operands(line) {
         return false;
     }
@@ -22,12 +22,12 @@ pub(super) fn is_prose(line: &str) -> bool {
     if is_word(first) {
         return false;
     }
-    // A page's number.
+    // A page number.
     if number == 1 && first.bytes().all(|byte| byte.is_ascii_digit()) {
         return rest.len() == line.len();
     }
     match is_mnemonic(first) {
-        // `move` and `or` are words of English, and no instruction has so many operands that are none of the machine's.
+        // `move` and `or` are also English words, but no instruction has so many operands that name nothing of the machine.
         true => number > SENTENCE && !names_register(line),
         false if number > SENTENCE => true,
         false => {
@@ -37,7 +37,7 @@ pub(super) fn is_prose(line: &str) -> bool {
     }
 }
 
-/// A line without the number that a listing has before each.
+/// Removes the line number that a listing may have.
 pub(super) fn without_number(line: &str) -> &str {
     let trimmed = line.trim_start();
     let Some((number, rest)) = trimmed.split_once(char::is_whitespace) else { return line };
@@ -51,7 +51,7 @@ pub(super) fn without_number(line: &str) -> &str {
     if is_number && is_code { rest } else { line }
 }
 
-/// `.ll` and `.sc` for `ll` and `sc`: instructions that an old assembler did not know are written like directives.
+/// Changes `.ll` and `.sc` to `ll` and `sc`: instructions that an old assembler lacked are written like directives.
 pub(super) fn without_dot(line: &str) -> Option<String> {
     let rest = without_labels(line.trim());
     let word = rest.split_whitespace().next()?;
@@ -59,7 +59,7 @@ pub(super) fn without_dot(line: &str) -> Option<String> {
     Some(line.replacen(word, bare, 1))
 }
 
-/// What follows the labels of a line. A label is one word.
+/// Returns the text after the labels, each of which is one word.
 fn without_labels(line: &str) -> &str {
     let mut rest = line;
     while let Some((label, behind)) = rest.split_once(':') {
@@ -71,7 +71,7 @@ fn without_labels(line: &str) -> &str {
     rest
 }
 
-/// Whether it has operands as an instruction has them: `v0,(a0)`, `k1,a0`, `%hi(preempted)`.
+/// Returns whether it has operands like an instruction: `v0,(a0)`, `k1,a0`, `%hi(preempted)`.
 fn has_operands(line: &str) -> bool {
     line.split_whitespace().any(|word| {
         let of_memory = word.rsplit_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
@@ -84,7 +84,7 @@ fn has_operands(line: &str) -> bool {
     })
 }
 
-/// Whether one of its words is a register. `zero` is a word of English too.
+/// Returns whether one of its words is a register. `zero` is also an English word.
 fn names_register(line: &str) -> bool {
     line.split([' ', '\t', ',']).any(|word| word != "zero" && Register::named(word).is_some())
 }

@@ -1,23 +1,21 @@
-//! The registers that the model keeps.
-
 use std::fmt;
 
-/// A register that the model knows: those that a short function of its caller's arguments has use for, and k1.
+/// A register of the model: those that a short function needs for its caller's arguments, and k1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Register {
     Zero,
     V0,
     A0,
-    /// The kernel's own, by the conventions of MIPS; here it reports a preemption.
+    /// Reserved for the kernel by MIPS convention; here it reports a preemption.
     K1,
     T0,
     T1,
     T2,
-    /// Where a call returns to; the model has no instruction that writes it.
+    /// Return address; no instruction of the model writes it.
     Ra,
 }
 
-/// How many registers a process has that change.
+/// Number of registers of a process that change.
 pub(super) const KEPT: usize = 6;
 
 impl Register {
@@ -40,7 +38,7 @@ impl Register {
         Self::ALL.into_iter().find(|register| register.number() == number)
     }
 
-    /// The register with this name, `$t0` or `t0`, or number, `$8`.
+    /// Returns the register of a name, `$t0` or `t0`, or of a number, `$8`.
     pub(super) fn named(name: &str) -> Option<Self> {
         let bare = name.strip_prefix('$').unwrap_or(name);
         let named = Self::ALL.into_iter().find(|register| register.name() == bare);
@@ -48,7 +46,7 @@ impl Register {
         if bare.len() < name.len() { named.or_else(numbered) } else { named }
     }
 
-    /// Where a process keeps it; nothing for those that never change.
+    /// Returns its index in a process; `None` for registers that never change.
     pub(super) const fn slot(self) -> Option<usize> {
         match self {
             Self::Zero | Self::Ra => None,

@@ -1,57 +1,54 @@
-//! All that the next steps depend on.
+//! The complete state of the machine.
 //!
-//! Where a process is outside of `tst()`, its registers are dead: a call sets those that it defines, and the model lets
-//! the others be what [`Process::enter`] says. So they are zero there, and equal states are equal.
+//! Outside `tst()` the registers of a process are dead: a call sets those that it defines, and [`Process::enter`] sets the
+//! others. So they are zero there, which makes equal states compare equal.
 
 use super::memory::{CALLER, LOCK, LOCKS, Word};
 use super::register::{KEPT, Register};
 
 pub(super) const PROCESSES: usize = 4;
 pub(super) const PROCESSORS: u8 = 3;
-/// The processor of a process that runs on none.
 pub(super) const NOWHERE: u8 = u8::MAX;
-/// The number of the instruction after the delay slot of `jr ra`.
+/// Number of the instruction after the delay slot of `jr ra`.
 pub(super) const CALLER_NEXT: u8 = u8::MAX;
 
-/// Where a process is on its way through its rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Phase {
     /// About to call `tst()`.
     #[default]
     Outside,
     Inside,
-    /// In `tst()`, and the instruction is in the delay slot of the one before it.
+    /// In `tst()`, in the delay slot of the previous instruction.
     Slot,
     Critical,
     /// About to store 0 into the lock.
     Releasing,
-    /// Through with all rounds.
+    /// All rounds finished.
     Done,
     Killed,
 }
 
-/// A process, as it runs or as the kernel keeps it.
+/// A process, as it runs or as the kernel saved it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Process {
     registers: [u32; KEPT],
     pub(super) preempted: u32,
     pub(super) phase: Phase,
-    /// The instruction that comes next, by number.
+    /// Number of the next instruction.
     pub(super) pc: u8,
-    /// The one after it: pc + 1, or where a branch leads while pc is in its delay slot.
+    /// The one after it: pc + 1, or the target of a branch while pc is in its delay slot.
     pub(super) next: u8,
-    /// 1 + the word of the lock to which it is linked by ll; 0 without a link.
+    /// 1 + the word of the lock to which ll linked it; 0 without a link.
     pub(super) link: u8,
-    /// How many words of the lock it has taken.
+    /// Number of words of the lock that it has taken.
     pub(super) held: u8,
-    /// How many rounds it has before it.
+    /// Number of rounds left.
     pub(super) left: u8,
-    /// The processor that it runs on, or [`NOWHERE`].
+    /// Its processor, or [`NOWHERE`].
     pub(super) processor: u8,
     pub(super) interrupts: bool,
 }
 
-/// The machine: its processes, and the memory that they share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct State<const N: usize> {
     pub(super) processes: [Process; N],
@@ -59,7 +56,7 @@ pub(super) struct State<const N: usize> {
 }
 
 impl Process {
-    /// One that has not begun, on a processor or on none.
+    /// Returns a process that has not started, on a processor or on [`NOWHERE`].
     pub(super) fn new(rounds: u8, processor: u8) -> Self {
         Self { left: rounds, processor, interrupts: true, ..Self::default() }
     }
@@ -68,12 +65,12 @@ impl Process {
         matches!(self.phase, Phase::Inside | Phase::Slot)
     }
 
-    /// Does it want a processor?
+    /// Returns whether it wants a processor.
     pub(super) fn alive(&self) -> bool {
         !matches!(self.phase, Phase::Done | Phase::Killed)
     }
 
-    /// Can it be given a processor?
+    /// Returns whether it can be given a processor.
     pub(super) fn waits(&self) -> bool {
         self.processor == NOWHERE && self.alive()
     }
@@ -93,8 +90,8 @@ impl Process {
         }
     }
 
-    /// Calls `tst()` for the next word of the lock. It was started or resumed by the kernel at some time before, so that
-    /// k1 and `preempted` have the values of a return path.
+    /// Calls `tst()` for the next word of the lock. The kernel has started or resumed the process before, so k1 and
+    /// `preempted` have the values of a return path.
     pub(super) fn enter(&mut self, k1: u32) {
         self.set(Register::A0, LOCK + 4 * u32::from(self.held));
         self.set(Register::K1, k1);
@@ -102,18 +99,18 @@ impl Process {
         self.resume(0);
     }
 
-    /// Goes on in `tst()` at an instruction that is in no delay slot.
+    /// Continues in `tst()` at an instruction that is not in a delay slot.
     pub(super) fn resume(&mut self, pc: u8) {
         (self.phase, self.pc, self.next) = (Phase::Inside, pc, pc + 1);
     }
 
-    /// The instruction at which the kernel lets it go on after an exception: that at pc, or the branch before it where
-    /// that one is in a delay slot.
+    /// Returns the instruction at which it continues after an exception: that at pc, or the branch before it if pc is in a
+    /// delay slot.
     pub(super) fn epc(&self) -> u8 {
         if self.phase == Phase::Slot { self.pc.saturating_sub(1) } else { self.pc }
     }
 
-    /// Leaves `tst()`; its registers are no longer needed.
+    /// Leaves `tst()`; its registers are dead from now on.
     pub(super) fn leave(&mut self, phase: Phase) {
         self.registers = [0; KEPT];
         (self.preempted, self.pc, self.next, self.link) = (0, 0, 0, 0);
@@ -125,7 +122,7 @@ impl Process {
 }
 
 impl<const N: usize> State<N> {
-    /// The value that a process reads from a word.
+    /// Returns the value that a process reads from a word.
     pub(super) fn load(&self, who: usize, word: Word) -> u32 {
         match word {
             Word::Lock(number) => self.locks[usize::from(number)],
@@ -148,12 +145,11 @@ impl<const N: usize> State<N> {
         }
     }
 
-    /// Is this word of the lock taken, and has no holder?
+    /// Returns whether this word of the lock is taken but has no holder.
     pub(super) fn is_lost(&self, word: usize) -> bool {
         self.locks[word] != 0 && self.holders(word).next().is_none()
     }
 
-    /// The holders of this word of the lock.
     pub(super) fn holders(&self, word: usize) -> impl Iterator<Item = usize> {
         let holds =
             move |process: &Process| usize::from(process.held) > word && process.phase != Phase::Killed;

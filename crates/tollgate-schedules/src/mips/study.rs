@@ -1,5 +1,3 @@
-//! A program on a machine, as something that can be checked.
-
 use crate::counterexample::Counterexample;
 use crate::search::{Harm, Limits, search};
 use crate::subject::{Checked, Correction, Cost, Group, Rival, Setting, Subject, Unfit, Verdict, Wish};
@@ -20,14 +18,13 @@ pub(super) struct Study {
     pub(super) program: Program,
     pub(super) kernel: Kernel,
     pub(super) checks: Vec<Harm>,
-    /// Words that the lock has.
     pub(super) locks: u8,
     pub(super) setting: Setting,
-    /// What was read otherwise than it was written.
+    /// Everything that was read differently from how it was written.
     pub(super) corrections: Vec<Correction>,
 }
 
-/// The most rounds: more would make too many states.
+/// More rounds would make too many states.
 pub(super) const ROUNDS: u8 = 4;
 
 /// Two processes that take the lock once each, on one processor.

@@ -1,4 +1,4 @@
-//! A program of the user's own: assembler text, and directives for its machine and its checks.
+//! Reads a user's program: assembler text, with directives for its machine and its checks.
 
 use crate::search::Harm;
 use crate::subject::{Group, Subject};
@@ -11,7 +11,7 @@ use super::state::{PROCESSES, PROCESSORS};
 use super::study::{ROUNDS, Study, TWO};
 use super::text_error::{Problem, TextError, near};
 
-/// Directives, and how they are written.
+/// Directives, and their forms.
 const DIRECTIVES: &[(&str, &str)] = &[
     (".machine", ".machine mips (mips, x86)"),
     (".processes", ".processes 2 (1 to 4)"),
@@ -26,11 +26,11 @@ const DIRECTIVES: &[(&str, &str)] = &[
 
 const ALL: &str = ".word .machine .processes .rounds .processors .preemption .locks .kernel .handler .check";
 
-/// A subject of the user's own.
+/// Reads a subject of the user's own.
 ///
-/// The text is assembler as it is written for MIPS: one instruction a line, labels before a colon, comments from `#`, `;` or
-/// `//` to the end of the line. What a printed listing leaves out is put in its place (`printed.rs`). It is the body of `tst()`: a0 holds the address of the lock, and v0 is 0 when it was taken.
-/// Directives describe its machine:
+/// The text is MIPS assembler: one instruction per line, labels before a colon, comments from `#`, `;` or `//` to the end of
+/// the line. Omissions of a printed listing are restored (`printed.rs`). It is the body of `tst()`: a0 holds the address of the
+/// lock, and v0 is 0 if the lock was taken. Directives describe the machine:
 ///
 /// ```text
 /// .processes 2           # 1 to 4
@@ -44,7 +44,7 @@ const ALL: &str = ".word .machine .processes .rounds .processors .preemption .lo
 /// ```
 ///
 /// # Errors
-/// The first wrong line, and a right one.
+/// The first wrong line, and a correct form.
 pub fn from_text(name: &str, text: &str) -> Result<Box<dyn Subject>, TextError> {
     let Cleaned { text, mut corrections } = printed::cleaned(text);
     let mut lines = Lines::parse(&text)?;

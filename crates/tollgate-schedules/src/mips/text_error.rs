@@ -1,25 +1,23 @@
-//! Errors in the text of a program.
-
 use thiserror::Error;
 use tollgate_output::figures::count;
 
 pub use super::instruction::DecodeError;
 
-/// A text that is no program: where, and why.
+/// Why a text is not a program, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {problem}")]
 pub struct TextError {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
     /// The error.
     pub problem: Problem,
 }
 
-/// The error of a line, and a right form.
+/// The error of a line, and a correct form.
 #[expect(missing_docs, reason = "the message of a problem says what it is")]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
-    /// A word that is no mnemonic, and those that are spelt nearly so.
+    /// An unknown mnemonic, and the similar ones.
     #[error("`{word}` is no instruction of the model; {}", or_list(.near, "it has", .all))]
     Mnemonic { word: String, near: Vec<&'static str>, all: &'static str },
     #[error("`{mnemonic}` is written `{example}`; this has {}", count(*.found, "operand", "operands"))]
@@ -58,26 +56,26 @@ pub enum Problem {
     TooLong { count: usize, most: usize },
     #[error("the program can run on past this instruction; end it with `jr ra` and `nop`")]
     FallsOff,
-    /// A directive that is none, and those that are spelt nearly so.
+    /// An unknown directive, and the similar ones.
     #[error("`{word}` is no directive; {}", or_list(.near, "there are", .all))]
     Directive { word: String, near: Vec<&'static str>, all: &'static str },
     #[error("`{directive}` is written `{example}`, not with `{found}`")]
     Value { directive: &'static str, example: &'static str, found: String },
 }
 
-/// Those of `words` that are one letter away from `word`: another, one more, one less, or two exchanged.
+/// Returns the words that differ from `word` by one letter: another, one more, one less, or two exchanged.
 pub(super) fn near(word: &str, words: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
-    // The distance takes the product of the lengths.
+    // The cost of a distance is the product of the lengths.
     let is_short = word.len() <= 32;
     words.filter(|other| is_short && strsim::osa_distance(word, other) == 1).collect()
 }
 
-/// `near: lw, ll`, or everything there is.
+/// `near: lw, ll`, or the whole list.
 fn or_list(near: &[&'static str], has: &str, all: &str) -> String {
     if near.is_empty() { format!("{has} {all}") } else { format!("did you mean {}?", near.join(" or ")) }
 }
 
-/// Which way a label such as `1f` was looked for.
+/// The direction in which a label such as `1f` is searched.
 fn direction(name: &str) -> &'static str {
     let numbered = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     if name.strip_suffix('f').is_some_and(numbered) {

@@ -1,4 +1,4 @@
-//! The methods of figures 12 and 13 side by side: the work that each takes on the model.
+//! Compares the methods of figures 12 and 13 by the work that each takes on the model.
 
 use tollgate_output::table::{Look, Table, heading, paragraph};
 
@@ -6,13 +6,13 @@ use super::outcome::Outcome;
 use super::text;
 use crate::methods;
 
-/// The instructions of the kernel that the paper is about, from the vector to `eret`, around the C function of a system call:
+/// Instructions of the paper's kernel from the vector to `eret`, without the C function of the system call:
 /// `except_vec3_generic`, `handle_sys` and `o32_return` in arch/mips/kernel/head.S and scall_o32.S with the macros of
-/// include/asm-mips/stackframe.h, Linux 2.2.1 for PS2. Macro instructions count once and delay slots that the assembler fills
-/// not at all, which makes it a lower bound.
+/// include/asm-mips/stackframe.h, Linux 2.2.1 for PS2. Macro instructions count once, and delay slots that the assembler
+/// fills do not count, so this is a lower bound.
 const KERNEL_INSTRUCTIONS: usize = 102;
 
-/// The methods, a line each, and what the paper says of their times.
+/// Shows the methods, one per line, and what the paper says about their times.
 pub fn comparison(outcomes: &[Outcome], width: usize) -> String {
     let mut table = Table::new(&["method", "verdict", "alone", "entries", "preempted", "entries"])
         .with_words(&["verdict"]);
@@ -23,7 +23,7 @@ pub fn comparison(outcomes: &[Outcome], width: usize) -> String {
         let Some(cost) = outcome.subject.cost() else { continue };
         let none = || "not played".to_owned();
         let instructions = text::range(cost.preempted.iter().map(|work| work.instructions));
-        // What is not played is pseudocode: its work is no instructions, and has no place among them.
+        // A subject that is not played is pseudocode. Its work is not counted in instructions, so it is listed apart.
         if instructions.is_none() {
             accesses.push(format!("{method} takes {} loads and stores", cost.alone.instructions));
         }

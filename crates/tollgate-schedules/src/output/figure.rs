@@ -1,4 +1,4 @@
-//! A schedule as a figure: a column for each process, A at the left, and time from the top down.
+//! Draws a schedule with a column for each process, A on the left, and time running down.
 
 use anstyle::Style;
 use tollgate_model::text::clean;
@@ -6,18 +6,17 @@ use tollgate_output::table::{paragraph, wrap};
 
 use crate::{Counterexample, Step};
 
-/// Where a column would be narrower than this, all processes share one.
+/// If columns would be narrower than this, all processes share one.
 const NARROWEST: usize = 24;
-/// Spaces between columns.
 const GAP: usize = 2;
-/// The width of the name of a process in front of its steps, where they share a column.
+/// Width of the process name before its steps in a shared column.
 const NAMED: usize = 3;
-/// The least width for words to the right of their address; narrower ones go beneath it.
+/// Minimum width for text to the right of the address; otherwise it goes below.
 const LEAST_WORDS: usize = 16;
 
 const HEADER: Style = Style::new().bold();
 
-/// The steps of a schedule on so many processors, and their outcome.
+/// Draws the steps of a schedule on `processors` processors, and their outcome.
 pub fn draw(counterexample: &Counterexample, processors: u8, width: usize) -> String {
     let layout = Layout::new(counterexample, processors, width);
     let mut text = layout.header();
@@ -33,20 +32,18 @@ pub fn draw(counterexample: &Counterexample, processors: u8, width: usize) -> St
     text
 }
 
-/// The outcome, with the full stop of a sentence.
 pub(crate) fn sentence(so: &str) -> String {
     format!("{}.", so.trim_end_matches('.'))
 }
 
-/// The widths of the columns.
 struct Layout {
     processes: usize,
     processors: u8,
-    /// The width of the number of a step, with the spaces behind it.
+    /// Width of a step's number, including the spaces after it.
     numbers: usize,
-    /// The width of the column of each process; none where all of them share one.
+    /// Width of the column of each process; `None` if they share one.
     column: Option<usize>,
-    /// The longest address of a process.
+    /// Length of the longest address of a process.
     addresses: usize,
     width: usize,
 }
@@ -68,7 +65,6 @@ impl Layout {
         }
     }
 
-    /// The names of the processes above their columns.
     fn header(&self) -> String {
         let Some(column) = self.column else { return String::new() };
         let name = |process| format!("{:<1$}", Step::name(process as u8), column + GAP);
@@ -76,13 +72,12 @@ impl Layout {
         format!("{HEADER}{:2$}{}{HEADER:#}\n", "", names.trim_end(), self.numbers)
     }
 
-    /// Adds a step; its lines are as many as it needs.
     fn push(&self, text: &mut String, number: usize, step: &Step) {
         let all = self.width.saturating_sub(self.numbers);
         let (name, indent, width) = match (self.column, self.column_of(step)) {
             (Some(column), Some(at)) => (String::new(), at * (column + GAP), column),
             (Some(_), None) => (String::new(), 0, all),
-            // One column for all: the process's name comes first.
+            // In a shared column the process's name comes first.
             (None, _) => {
                 let name = step.process.map(|process| Step::name(process).to_string());
                 (name.unwrap_or_default(), NAMED, all.saturating_sub(NAMED))
@@ -98,8 +93,8 @@ impl Layout {
         }
     }
 
-    /// In which column a step belongs: that of its process; or, where the machine does something, that of the only process on
-    /// that processor. Processes are assigned to processors round-robin.
+    /// Returns the column of a step: that of its process, or for the machine's steps that of the only process on the
+    /// processor. Processes are assigned to processors round-robin.
     fn column_of(&self, step: &Step) -> Option<usize> {
         let processors = usize::from(self.processors);
         let mut there =
@@ -107,13 +102,14 @@ impl Layout {
         step.process.map(usize::from).or_else(|| there.next().filter(|_| there.next().is_none()))
     }
 
-    /// A step in lines of this width: `lock:2 x = 1 into the store buffer`, and behind that or beneath it the changes
+    /// Formats a step in lines of this width: `lock:2 x = 1 into the store buffer`, followed by the changes after it or
+    /// below.
     fn lines(&self, step: &Step, width: usize) -> Vec<String> {
         let mut lines = match step.process {
             Some(_) => hung(&step.place, &step.what, self.hang(width), width),
             None => hung("", &format!("{}: {}", self.part(step), step.what), 0, width),
         };
-        // Changes that the step's own text has are not repeated.
+        // Changes that the step's own text already states are not repeated.
         let changes = step.changes.iter().filter(|change| !step.what.contains(change.as_str()));
         let changes: Vec<&str> = changes.map(String::as_str).collect();
         if changes.is_empty() {
@@ -130,20 +126,20 @@ impl Layout {
         lines
     }
 
-    /// How far words are indented in this width: right of the addresses, or a little.
+    /// Returns the indentation of text: right of the addresses, or a little.
     fn hang(&self, width: usize) -> usize {
         let indent = self.addresses + 1;
         if indent + LEAST_WORDS <= width { indent } else { GAP }
     }
 
-    /// The part of the machine that does something, with its processor where that is not clear from the column.
+    /// Names the part of the machine that acts, with its processor if the column does not show that.
     fn part(&self, step: &Step) -> String {
         let is_seen = self.processors == 1 || (self.column.is_some() && self.column_of(step).is_some());
         if is_seen { step.place.clone() } else { format!("{} of processor {}", step.place, step.processor) }
     }
 }
 
-/// Words in lines that are indented so far, with `head` at the left: in front of them, or above.
+/// Wraps words with a hanging indent, with `head` at the left: before them or above.
 fn hung(head: &str, words: &str, indent: usize, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = wrap(&clean(words), width.saturating_sub(indent))
         .into_iter()

@@ -1,5 +1,3 @@
-//! The results as JSON.
-
 use serde::Serialize;
 
 use super::outcome::{Outcome, Played};
@@ -85,7 +83,7 @@ struct Preemption {
 }
 
 impl<'a> CheckedProgram<'a> {
-    /// A program that was checked.
+    /// Describes a program that was checked.
     pub fn of_check(outcome: &'a Outcome) -> Self {
         let checked = &outcome.checked;
         let mut counterexamples = checked.counterexamples.iter();
@@ -103,7 +101,7 @@ impl<'a> CheckedProgram<'a> {
         }
     }
 
-    /// A program that was played forward, as it is by itself.
+    /// Describes a program that was played, without a search.
     pub fn of_plays(subject: &'a dyn Subject, plays: &'a [Played]) -> Self {
         let preemptions =
             plays.iter().map(|played| Preemption::from((played.point, played.counterexample.clone())));

@@ -1,5 +1,3 @@
-//! Checks and plays as text.
-
 use tollgate_model::text::clean;
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, heading, paragraph};
@@ -9,10 +7,10 @@ use super::{figure, text};
 use crate::subject::{Correction, FinalState, Group, Wish};
 use crate::{Checked, Harm, Subject};
 
-/// In front of a program's lines.
+/// Indentation of a listing.
 const LISTING: &str = "    ";
 
-/// All of them, a line each.
+/// Shows all outcomes, one per line.
 pub fn table(outcomes: &[Outcome], width: usize) -> String {
     let mut table = Table::new(&["program", "setting", "verdict", "states", "time"])
         .with_words(&["setting", "verdict"])
@@ -50,7 +48,7 @@ pub fn table(outcomes: &[Outcome], width: usize) -> String {
     text
 }
 
-/// One of them, with its program and its counterexample.
+/// Shows one outcome with its program and counterexample.
 pub fn detail(outcome: &Outcome, width: usize) -> String {
     let checked = &outcome.checked;
     let mut text = introduction(outcome.subject, width);
@@ -97,12 +95,12 @@ pub fn detail(outcome: &Outcome, width: usize) -> String {
     text
 }
 
-/// The final states of a litmus test as herd7 lists them; those in which its condition holds have a star.
+/// Shows the final states of a litmus test like herd7; a star marks those in which the condition holds.
 fn final_states(checked: &Checked, width: usize) -> String {
     let outcomes = &checked.outcomes;
     let holding = outcomes.iter().filter(|outcome| outcome.holds).count();
     let observation = match holding {
-        // What was not looked at may be otherwise.
+        // States that were not visited may differ.
         _ if !checked.complete => "not complete",
         0 => "observation: Never",
         _ if holding == outcomes.len() => "observation: Always",
@@ -117,7 +115,6 @@ fn final_states(checked: &Checked, width: usize) -> String {
     text
 }
 
-/// The description of a program, and its listing.
 fn introduction(subject: &dyn Subject, width: usize) -> String {
     let mut text = heading(subject.name(), width);
     text.push_str(&paragraph(subject.about(), width, ""));
@@ -134,7 +131,7 @@ fn introduction(subject: &dyn Subject, width: usize) -> String {
     text
 }
 
-/// The lines of a program that were not read as they are written.
+/// Shows the lines of a program that were read differently from how they are written.
 fn corrections(corrections: &[Correction], width: usize) -> String {
     if corrections.is_empty() {
         return String::new();
@@ -147,7 +144,7 @@ fn corrections(corrections: &[Correction], width: usize) -> String {
     text
 }
 
-/// The schedule of one preemption, or the outcome of each.
+/// Shows the schedule of one preemption, or the outcome of each.
 pub fn plays(subject: &dyn Subject, plays: &[Played], all: bool, width: usize) -> String {
     let mut text = introduction(subject, width);
     let processors = subject.setting(Wish::default()).map_or(1, |setting| setting.processors);

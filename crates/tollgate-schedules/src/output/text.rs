@@ -1,5 +1,3 @@
-//! Verdicts and settings as text.
-
 use tollgate_model::Unit;
 use tollgate_output::figures;
 
@@ -7,7 +5,6 @@ use super::outcome::Outcome;
 use crate::subject::{Cost, Group, Want, Wish};
 use crate::{Harm, Setting, Verdict};
 
-/// The heading of a group of programs.
 pub(crate) fn group(group: Group) -> &'static str {
     match group {
         Group::Published => "as published",
@@ -17,7 +14,6 @@ pub(crate) fn group(group: Group) -> &'static str {
     }
 }
 
-/// A verdict, short enough for a column.
 pub(crate) fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Holds => "holds",
@@ -33,12 +29,11 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The time that a search took.
 pub(crate) fn time(seconds: f64) -> String {
     figures::estimate(seconds * 1e9, Unit::Nanoseconds)
 }
 
-/// Why a program does not hold, in a sentence with its name.
+/// Says in a sentence why a program does not hold.
 pub fn fault(outcome: &Outcome) -> String {
     let name = outcome.subject.name();
     match outcome.checked.verdict {
@@ -70,7 +65,6 @@ pub(crate) fn work(cost: &Cost) -> String {
     format!("{alone} Preempted once, before any instruction: {instructions}, {}.", more_entries(cost))
 }
 
-/// `10`, or `10 to 20`.
 pub(crate) fn range(numbers: impl Iterator<Item = usize>) -> Option<String> {
     let (least, most) = numbers.fold(None, |found: Option<(usize, usize)>, number| {
         let (least, most) = found.unwrap_or((number, number));
@@ -93,13 +87,13 @@ fn more_entries(cost: &Cost) -> String {
     format!("{}{share}", entries(most))
 }
 
-/// The same in a column: `0`, `1`, or `1 in 1 of 10`.
+/// Like [`more_entries`], for a column: `0`, `1`, or `1 in 1 of 10`.
 pub(crate) fn share_of_entries(cost: &Cost) -> String {
     let (most, share) = most_entries(cost);
     format!("{most}{share}")
 }
 
-/// The most kernel entries of a preemption, and in how many of them where not in all.
+/// Returns the most kernel entries of a preemption, and their share of the preemptions unless it is all of them.
 fn most_entries(cost: &Cost) -> (usize, String) {
     let all = cost.preempted.len();
     let most = cost.preempted.iter().map(|work| work.entries).max().unwrap_or(0);
@@ -109,7 +103,7 @@ fn most_entries(cost: &Cost) -> (usize, String) {
     }
 }
 
-/// What preemption changes: the programs that hold without it alone, and those that hold with it alone.
+/// Says what preemption changes: the programs that hold only without it, and those that hold only with it.
 pub(crate) fn without_preemption(outcomes: &[Outcome]) -> Option<String> {
     let without = |outcome: &&Outcome| !outcome.checked.setting.preempted;
     if !outcomes.iter().all(|outcome| without(&outcome)) {
@@ -136,7 +130,6 @@ pub(crate) fn without_preemption(outcomes: &[Outcome]) -> Option<String> {
     Some(if parts.is_empty() { "Each verdict is as with preemption.".to_owned() } else { parts.join(" ") })
 }
 
-/// The answer of a check.
 pub(crate) fn answer(outcome: &Outcome) -> String {
     let checked = &outcome.checked;
     let setting = setting(checked.setting);
@@ -171,7 +164,7 @@ pub(crate) fn answer(outcome: &Outcome) -> String {
     }
 }
 
-/// How many hold, and whether that is as expected.
+/// Says how many programs hold, and whether that is expected.
 pub(crate) fn counter(outcomes: &[Outcome]) -> String {
     let number =
         |is: fn(Verdict) -> bool| outcomes.iter().filter(|outcome| is(outcome.checked.verdict)).count();
@@ -220,7 +213,7 @@ mod tests {
         assert_eq!(open.surprise(), None);
         let said = counter(&[broken, open]);
         assert_eq!(said, "0 hold, 1 does not, 1 is not decided; 1 not as expected");
-        // No verdict is expected of another setting.
+        // Another setting has no expected verdict.
         let other = outcome("lamport", Verdict::Holds, Wish { rounds: Some(1), ..usual });
         assert_eq!((other.expected(), counter(&[other])), (None, "1 holds, 0 do not".to_owned()));
     }

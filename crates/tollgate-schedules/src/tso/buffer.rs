@@ -1,9 +1,7 @@
 //! The stores of a processor that have not reached memory.
 
-/// An address: an index into the memory of the machine.
 pub type Address = u8;
 
-/// A store on its way to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Store {
     pub process: u8,
@@ -11,18 +9,17 @@ pub struct Store {
     pub value: u8,
 }
 
-/// A queue of stores, two bytes each, the oldest one lowest. An empty slot is 0, which no store is: equal queues are equal
-/// numbers.
+/// A queue of stores, two bytes each, the oldest one lowest. An empty slot is 0, which no store encodes to, so equal queues
+/// are equal numbers.
 ///
-/// Processors have a few dozen slots, this has eight; where it is full, a store waits. That hides nothing. With a fence after
-/// `x = i` and one after `y = i` no way through Lamport's algorithm makes more than five stores from one fence to the next:
-/// `b[i] = 0`, `y = 0`, `b[i] = 0`, and in the next round `b[i] = 1`, `x = i`. On one processor every process reads all stores in the
-/// order in which they were made, whether they wait or not. And where two hold the lock with eight slots, they do so with more.
-/// A program of the user's own with more than eight stores between fences has orders that are not looked at.
+/// Processors have a few dozen slots, this has eight; a store waits while it is full. That hides nothing. With a fence
+/// after `x = i` and one after `y = i`, no path through Lamport's algorithm makes more than five stores between two fences:
+/// `b[i] = 0`, `y = 0`, `b[i] = 0`, and in the next round `b[i] = 1`, `x = i`. On one processor every process reads all
+/// stores in their order, whether they wait or not. And if two processes hold the lock with eight slots, they also do so
+/// with more. For a user's program with more than eight stores between fences, some orders are not visited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Buffer(u128);
 
-/// Bits of a slot.
 const SLOT: u32 = u16::BITS;
 
 impl Buffer {
@@ -36,7 +33,7 @@ impl Buffer {
         self.0 == 0
     }
 
-    /// With one more store; None where the buffer is full.
+    /// Appends a store; `None` if the buffer is full.
     pub const fn with(self, store: Store) -> Option<Self> {
         match self.len() {
             Self::SLOTS => None,
@@ -48,7 +45,6 @@ impl Buffer {
         if self.is_empty() { None } else { Some((Store::unpacked(self.0 as u16), Self(self.0 >> SLOT))) }
     }
 
-    /// The value of the newest store to an address.
     pub fn newest_at(self, address: Address) -> Option<u8> {
         self.stores().filter(|store| store.address == address).last().map(|store| store.value)
     }

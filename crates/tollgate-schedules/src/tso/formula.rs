@@ -1,10 +1,8 @@
-//! What a litmus test asks of the final state.
-
 use super::buffer::Address;
 use super::program::Register;
 use super::state::State;
 
-/// A condition on registers and memory when every process has finished and every store has reached memory.
+/// A condition on registers and memory once every process has finished and every store has reached memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Formula {
     True,
@@ -14,20 +12,17 @@ pub enum Formula {
     Or(Box<Formula>, Box<Formula>),
 }
 
-/// What has a value in the final state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Term {
-    /// A word of memory: `x`.
     Cell(Address),
-    /// A register of a process: `0:EAX`.
     Register(u8, Register),
 }
 
-/// The final state that is looked for.
+/// The final state to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Goal {
     pub formula: Formula,
-    /// One in which the formula holds, or one in which it does not.
+    /// Whether the formula must hold in it, or must not.
     pub wanted: bool,
 }
 

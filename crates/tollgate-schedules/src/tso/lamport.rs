@@ -1,4 +1,4 @@
-//! Lamport's algorithm, with fences where they are asked for, as something that can be checked.
+//! Lamport's algorithm with a choice of fences.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use super::text::Parsed;
 use crate::search::Harm;
 use crate::subject::{Group, Setting, Subject, Verdict};
 
-/// After which stores there is a fence.
+/// The stores that are followed by a fence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Fences {
     /// After `b[i] = 1`.
@@ -25,7 +25,7 @@ impl Fences {
     const NEEDED: Self = Self { x: true, y: true, ..Self::NONE };
 }
 
-/// Lamport's algorithm with these fences, on two processors unless others are wished for.
+/// Returns Lamport's algorithm with these fences, on two processors by default.
 #[must_use]
 pub fn with_fences(fences: Fences) -> impl Subject {
     let about = "Lamport's fast mutual exclusion on two processors with store buffers.";
@@ -35,7 +35,7 @@ pub fn with_fences(fences: Fences) -> impl Subject {
         .unwrap_or_else(|| unreachable!("a program of this file"))
 }
 
-/// The algorithm with these fences. Without a rival it takes seven accesses: five to lock, two to unlock.
+/// Returns the text of the algorithm. Without a rival it makes seven accesses: five to lock, two to unlock.
 pub(super) fn text(fences: Fences) -> String {
     let fence = |is: bool| if is { "\nmfence" } else { "" };
     let (b_set, x, y, b_clear) =
@@ -101,7 +101,7 @@ variants! {
         "Without fences on one processor: a process sees its own stores, and a switch drains them.";
 }
 
-/// Lamport's algorithm with the fences that it needs, with others, and on one processor.
+/// Returns Lamport's algorithm with the fences that it needs, with others, and on one processor.
 #[must_use]
 pub fn subjects() -> &'static [&'static dyn Subject] {
     static STUDIES: LazyLock<Vec<Study>> =
@@ -112,7 +112,7 @@ pub fn subjects() -> &'static [&'static dyn Subject] {
 }
 
 impl Source {
-    /// The algorithm as a program. None that is written here is wrong: a test sees to it.
+    /// Parses the algorithm. A test checks that none of these is wrong.
     fn study(&self) -> Option<Study> {
         let parsed = Parsed::of(&text(self.fences)).ok()?;
         Some(Study {
@@ -168,7 +168,7 @@ mod tests {
             let checked = subject.check(setting, Limits::default());
             assert_eq!(Some(checked.verdict), subject.expected(), "{}", subject.name());
             assert!(checked.complete && checked.setting == setting && checked.name == subject.name());
-            // Where exclusion is violated, no process is stuck.
+            // If exclusion is violated, no process is stuck.
             assert_eq!(checked.counterexamples.len(), usize::from(checked.verdict != Verdict::Holds));
         }
     }
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    /// The machine, with a long queue of stores for the harm that is looked for.
+    /// The machine, with a store buffer longer than `longest` as the harm.
     struct Queues<'a> {
         machine: Tso<'a>,
         longest: u32,
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(refused, "lamport runs with 1 to 4 processes, not with 5");
         assert!(subject.setting(wish(None, Some(0))).is_err());
         assert_eq!(subject.setting(wish(Some(4), Some(3))).unwrap().processors, 3);
-        // And one that was made without asking is brought within the machine.
+        // A setting made without checks is brought within the machine's limits.
         let checked = subject.check(Setting::new(2, 0, 0), Limits::default());
         assert_eq!(checked.setting, Setting::new(2, 1, 1));
         assert!(

@@ -2,8 +2,8 @@
 //!
 //! Source: Owens, Sarkar, Sewell, "A better x86 memory model: x86-TSO", TPHOLs 2009, which has their names.
 //!
-//! Each asks whether all loads can have given certain values together. Here a process whose loads gave the values in question
-//! is in the critical section: two are there at once where the machine allows it.
+//! Each asks whether all loads can return certain values together. Here a process whose loads returned the values in
+//! question enters the critical section, so two are there at once if the machine allows the outcome.
 
 use super::machine::Tso;
 use super::program::Program;
@@ -22,12 +22,12 @@ fn store(place: &str, value: u8) -> String {
     format!("{place} = {value}")
 }
 
-/// Goes on only if a load gives this value.
+/// Continues only if a load returns this value.
 fn load(place: &str, value: u8) -> String {
     format!("if {place} != {value} goto end")
 }
 
-/// Asserts whether the processes of all programs can get to their ends together.
+/// Asserts whether the processes of all programs can reach their ends together.
 fn litmus_on(processors: u8, name: &str, texts: &[&[String]], allowed: bool) {
     let mut symbols = Symbols::default();
     let program = |lines: &&[String]| -> Program {
@@ -51,7 +51,7 @@ fn litmus_on(processors: u8, name: &str, texts: &[&[String]], allowed: bool) {
     assert_eq!(!found.harms.is_empty(), allowed, "{name}");
 }
 
-/// The same with a processor for each.
+/// Gives each program a processor of its own.
 fn litmus(name: &str, programs: &[&[String]], allowed: bool) {
     litmus_on(programs.len() as u8, name, programs, allowed);
 }
@@ -82,7 +82,8 @@ fn loads_and_stores_of_two_processors() {
 
 #[test]
 fn a_processor_reads_its_own_stores_first() {
-    // Both stores to x are made, the second last in memory; still the first process has read y from before the other's stores.
+    // Both stores to x are made, the second one last in memory; still the first process has read y before the other's
+    // stores.
     let one = [store(X, 1), load(X, 1), load(Y, 0)];
     let other = [store(Y, 2), store(X, 2), FENCE.to_owned(), load(X, 1)];
     litmus("n6: its own store before the others do", &[&one, &other], true);
@@ -95,7 +96,7 @@ fn a_processor_reads_its_own_stores_first() {
 
 #[test]
 fn a_switch_drains() {
-    // The first and the third share a processor. When one of them has seen x, every process sees it.
+    // The first and the third share a processor. Once one of them has seen x, every process sees it.
     let (writer, reader) = ([store(X, 1), load(Y, 7)], [load(X, 1), load(Y, 0)]);
     for (value, allowed) in [(0, false), (1, true)] {
         let other = [store(Y, 1), FENCE.to_owned(), load(X, value)];
@@ -105,7 +106,8 @@ fn a_switch_drains() {
 
 #[test]
 fn iriw_all_others_see_stores_in_one_order() {
-    // Two write, two read in opposite orders. The critical section is for the readers: the writers wait for each other.
+    // Two write, and two read in opposite orders. Only the readers enter the critical section; the writers wait for each
+    // other.
     let writer = |place| [store(place, 1), load(place, 0)];
     let reader = |first, second| [load(first, 1), load(second, 0)];
     let (a, b, c, d) = (writer(X), writer(Y), reader(X, Y), reader(Y, X));

@@ -8,27 +8,26 @@ use super::symbols::Symbols;
 use crate::search::{Harm, Machine};
 use crate::subject::Setting;
 
-/// The programs and their processes: process p runs program p, or the only one, on processor p modulo their number.
+/// Process p runs program p, or the only one, on processor p modulo the number of processors.
 #[derive(Clone, Copy, Debug)]
 pub struct Tso<'a> {
     pub programs: &'a [Program],
     pub symbols: &'a Symbols,
     pub initial: &'a Initial,
     pub setting: Setting,
-    /// A final state that is looked for, where the programs are no lock but a litmus test.
+    /// The final state to look for, if the programs are a litmus test and not a lock.
     pub goal: Option<&'a Goal>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// A process takes the step of its line.
+    /// A process executes its current line.
     Step(u8),
     /// The oldest store in a processor's buffer reaches memory.
     Drain(u8),
 }
 
 impl Move {
-    /// The process of the step; None where a store buffer drains.
     pub const fn process(self) -> Option<u8> {
         match self {
             Self::Step(process) => Some(process),
@@ -91,18 +90,16 @@ impl<'a> Tso<'a> {
         &self.programs[usize::from(process) % self.programs.len()]
     }
 
-    /// Is this process in the critical section?
     pub fn is_inside(&self, state: &State, process: u8) -> bool {
         self.op(state, process) == Some(Op::Critical)
     }
 
-    /// The next operation of a process; None when it has finished.
     pub fn op(&self, state: &State, process: u8) -> Option<Op> {
         let Process { at, left, .. } = state.processes[usize::from(process)];
         if left == 0 { None } else { self.program(process).op(at) }
     }
 
-    /// The value of a process's load, and whether that is a store of its own that has not reached memory.
+    /// Returns the value that a process loads, and whether it comes from a store of its own that has not reached memory.
     pub fn load(&self, state: &State, process: u8, address: Address) -> (u8, bool) {
         match self.buffer(state, process).newest_at(address) {
             Some(value) => (value, true),
@@ -110,7 +107,7 @@ impl<'a> Tso<'a> {
         }
     }
 
-    /// The address that a process reads with its next step.
+    /// Returns the address that a process reads with its next step.
     pub fn reads(&self, state: &State, process: u8) -> Option<Address> {
         let of = |operand: Operand| match operand {
             Operand::Memory(place) => Some(place.address(process)),
@@ -130,12 +127,11 @@ impl<'a> Tso<'a> {
         }
     }
 
-    /// The stores that a process would find in front of its own.
     pub fn buffer(&self, state: &State, process: u8) -> Buffer {
         state.buffers[usize::from(self.processor(process))]
     }
 
-    /// The state after a process has taken the step of its line; nothing where it has to wait for its store buffer.
+    /// Returns the state after a process has executed its line; `None` if it must wait for its store buffer.
     pub fn step(&self, state: &State, process: u8) -> Option<State> {
         let Process { at, j, flags, .. } = state.processes[usize::from(process)];
         let (op, program) = (self.op(state, process)?, self.program(process));
@@ -222,7 +218,7 @@ impl<'a> Tso<'a> {
         Some(after)
     }
 
-    /// Is another process of its processor between the first line and the critical section, or behind that?
+    /// Returns whether another process of its processor is past the first line, and not in the critical section.
     fn another_keeps_its_processor(&self, state: &State, process: u8) -> bool {
         let is_between = |other: u8| {
             let Process { at, left, .. } = state.processes[usize::from(other)];
@@ -244,8 +240,8 @@ impl<'a> Tso<'a> {
         }
     }
 
-    /// Writes a register, or a word of memory: through the store buffer, unless memory is locked. Nothing where the buffer
-    /// is full.
+    /// Writes a register or a word of memory, through the store buffer unless memory is locked. `None` if the buffer is
+    /// full.
     fn put(&self, state: &mut State, process: u8, operand: Operand, value: u8, locked: bool) -> Option<()> {
         match operand {
             Operand::Value(Value::Register(register)) => {
@@ -266,14 +262,14 @@ impl<'a> Tso<'a> {
     fn begun(&self, process: u8, left: u8) -> Process {
         let registers = self.initial.registers[usize::from(process)];
         match self.program(process).first() {
-            // A program without a step is at its end.
+            // A program without a step ends at once.
             at if self.program(process).is_end(at) => Process { registers, ..Process::default() },
             at => Process { at, left, registers, ..Process::default() },
         }
     }
 
-    /// Puts a process before a line; behind the last one the next round begins, if one is left. The registers at the end
-    /// matter only to a litmus test.
+    /// Moves a process to a line; after the last one the next round begins, if any. Only litmus tests need the registers at
+    /// the end.
     fn go_on(&self, state: &mut State, process: u8, at: u8) {
         let program = self.program(process);
         let now = state.processes[usize::from(process)];
@@ -290,7 +286,6 @@ fn register_of(process: &mut Process, register: Register) -> &mut u8 {
     &mut process.registers[usize::from(register) % REGISTERS]
 }
 
-/// Does an operation lock memory?
 pub fn is_locked(op: Op) -> bool {
     match op {
         Op::Exchange(Operand::Memory(_), _) => true,
@@ -301,7 +296,7 @@ pub fn is_locked(op: Op) -> bool {
     }
 }
 
-/// The state after a processor's oldest store has reached memory.
+/// Returns the state after a processor's oldest store has reached memory.
 pub fn drain(state: &State, processor: u8) -> Option<State> {
     let mut after = *state;
     let buffer = &mut after.buffers[usize::from(processor)];

@@ -4,19 +4,18 @@
 //! Sarkar, Sewell, "A better x86 memory model: x86-TSO", TPHOLs 2009.
 //!
 //! - A store goes to the end of its processor's buffer (`buffer.rs`); the oldest one there may reach memory at any time.
-//! - A load gives the newest store to its address that is in the buffer of its own processor, else the value in memory.
+//! - A load returns the newest store to its address in its own processor's buffer, or else the value in memory.
 //! - MFENCE waits until the buffer is empty.
-//! - Processes may share a processor: another one goes on there only when the buffer is empty. A switch goes through the
-//!   kernel, and the processor drains its store buffer for an interrupt or exception and for the IRET that leads back
+//! - Processes may share a processor, which switches to another one only when the buffer is empty. A switch goes through
+//!   the kernel, and the processor drains its store buffer for an interrupt or exception and for the IRET that returns
 //!   (Intel SDM vol. 3A, "Memory Cache Control", "Store Buffer", and "Multiple-Processor Management", "Serializing
 //!   Instructions").
-//! - A step reads one address or writes one. Jumps take no time.
-//!
+//! - A step reads or writes one address. Jumps take no time.
 //! - An instruction with the LOCK prefix waits until the buffer is empty, and reads and writes memory in one step.
 //!
-//! Programs are texts (`text.rs`) of sentences and instructions of x86 (`x86.rs`), which the machine interprets (`machine.rs`,
-//! `program.rs`). The algorithm (`lamport.rs`) is one, a user's file is one, and litmus tests of herd7 (`herd`) are several, with
-//! a question about the final state. The tests of x86-TSO show that the machine is the one above (`litmus.rs`, `tests/own.rs`).
+//! Programs are texts (`text.rs`) of sentences and x86 instructions (`x86.rs`), which the machine interprets (`machine.rs`,
+//! `program.rs`): the algorithm (`lamport.rs`), users' files, and the threads of herd7's litmus tests with a question about
+//! the final state (`herd`). The tests of x86-TSO show that the machine is the one above (`litmus.rs`, `tests/own.rs`).
 
 mod buffer;
 mod formula;

@@ -1,5 +1,3 @@
-//! A schedule of the machine in words.
-
 use super::buffer::Store;
 use super::machine::{Move, Tso, is_locked};
 use super::program::{Line, Op};
@@ -9,7 +7,7 @@ use super::x86::written;
 use crate::counterexample::{Counterexample, Step};
 use crate::search::{Harm, Machine, Schedule};
 
-/// Describes a schedule step by step, and its outcome. The registers are those of each program.
+/// Describes a schedule step by step, and its outcome. Each program has its own registers.
 pub fn describe(
     machine: &Tso,
     registers: &[Registers],
@@ -35,7 +33,6 @@ pub fn describe(
     Counterexample { harm: Some(harm), steps, back_to: schedule.back_to, so }
 }
 
-/// A step that was taken.
 struct Past {
     before: State,
     step: Move,
@@ -74,13 +71,13 @@ fn step_of(machine: &Tso, registers: &[Registers], before: &State, after: &State
     Step { process: Some(process), processor: machine.processor(process), place, what, changes }
 }
 
-/// What an instruction changed: registers, the store buffer, memory, or where the process goes on.
+/// Returns what an instruction changed: registers, the store buffer, memory, or the next line.
 fn effects(machine: &Tso, registers: &Registers, before: &State, after: &State, process: u8) -> Vec<String> {
     let who = usize::from(process);
     let (was, is) = (&before.processes[who], &after.processes[who]);
     let op = machine.op(before, process);
     let mut changes: Vec<String> = read(machine, before, process).into_iter().collect();
-    // At the end of a round the registers are those of the next.
+    // At the end of a round the registers are already those of the next.
     if is.left == was.left || machine.goal.is_some() {
         for register in op.map(written).unwrap_or_default() {
             changes.push(format!("{} = {}", registers.name(register), is.registers[usize::from(register)]));
@@ -102,7 +99,7 @@ fn effects(machine: &Tso, registers: &Registers, before: &State, after: &State, 
     changes
 }
 
-/// `reads y = 0`, and where it was found, if not in memory.
+/// `reads y = 0`, and where the value came from unless from memory.
 fn read(machine: &Tso, before: &State, process: u8) -> Option<String> {
     let address = machine.reads(before, process)?;
     let (value, is_own) = machine.load(before, process, address);
@@ -126,7 +123,7 @@ fn in_words(machine: &Tso, store: Store) -> String {
     format!("{} = {}", machine.symbols.name_of(store.address), store.value)
 }
 
-/// The processes in the critical section at the end, and the fence that is missing.
+/// Names the processes in the critical section at the end, and the missing fence.
 fn two_inside(machine: &Tso, past: &[Past]) -> String {
     let Some(Past { after: end, .. }) = past.last() else { return "no process has taken a step".to_owned() };
     let inside: Vec<u8> =
@@ -139,7 +136,8 @@ fn two_inside(machine: &Tso, past: &[Past]) -> String {
     }
 }
 
-/// A final state that was looked for, and the load that was made before a store of the same process reached memory.
+/// Describes the final state that was looked for, and the load that was made before a store of the same process reached
+/// memory.
 fn final_state(machine: &Tso, past: &[Past]) -> String {
     let all: Vec<u8> = (0..machine.setting.processes).collect();
     match overtaking(machine, past, &all) {
@@ -153,8 +151,8 @@ fn capitalised(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// The first load of one of these that was made too early: while a store before it waited, and another of them then read what it
-/// was to overwrite. With the line of the store.
+/// Returns the first premature load of one of these processes, with the line of the store: the store still waited, and
+/// another of them then read the value that it was to overwrite.
 fn overtaking(machine: &Tso, past: &[Past], inside: &[u8]) -> Option<(String, String)> {
     past.iter().enumerate().find_map(|(early, Past { before, step, .. })| {
         let process = step.process().filter(|process| inside.contains(process))?;
@@ -181,8 +179,8 @@ fn overtaking(machine: &Tso, past: &[Past], inside: &[u8]) -> Option<(String, St
     })
 }
 
-/// The first step, after a load, with which another process reads from memory what a store will overwrite. The store is so many
-/// behind the oldest in its buffer at the time of the load.
+/// Returns the first step after a load in which another process reads from memory what a store will overwrite. The store
+/// was `queued` places after the oldest in its buffer at the time of the load.
 fn missed_by(machine: &Tso, past: &[Past], load: usize, queued: usize, store: Store) -> Option<usize> {
     let home = Move::Drain(machine.processor(store.process));
     let drains = past.iter().enumerate().skip(load).filter(|(_, past)| past.step == home);
@@ -196,7 +194,7 @@ fn missed_by(machine: &Tso, past: &[Past], load: usize, queued: usize, store: St
     })
 }
 
-/// The words of the line with which a process last made this store.
+/// Returns the text of the line with which a process last made this store.
 fn line_of(machine: &Tso, past: &[Past], store: Store) -> Option<String> {
     let mut own = past.iter().rev().filter(|past| past.step == Move::Step(store.process));
     own.find_map(|Past { before, after, .. }| {
@@ -209,7 +207,7 @@ fn line_of(machine: &Tso, past: &[Past], store: Store) -> Option<String> {
     })
 }
 
-/// The processes that have not finished at the end, and their next lines.
+/// Names the unfinished processes at the end, and their next lines.
 fn unfinished(machine: &Tso, end: &State) -> String {
     let stuck = (0..machine.setting.processes).filter(|&process| machine.op(end, process).is_some());
     let each = stuck.map(|process| {
@@ -271,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_process_that_loops_is_named() {
-        // y is never anything but 0.
+        // y is always 0.
         let text = ".processes 1\n.rounds 1\n.processors 1\nlock: x = i\nwait until y == i\ncritical section";
         let subject = super::super::from_text("own", text).unwrap();
         let checked = subject.check(subject.setting(Wish::default()).unwrap(), Limits::default());

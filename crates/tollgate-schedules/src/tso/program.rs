@@ -1,4 +1,4 @@
-//! The programs that the machine runs: sentences such as `if y != 0 goto late`, and instructions of x86.
+//! The programs that the machine runs: sentences such as `if y != 0 goto late`, and x86 instructions.
 
 use std::fmt;
 
@@ -8,15 +8,13 @@ use super::state::REGISTERS;
 /// A word of memory: one for all processes, or one for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The address; of `b[i]` that of `b[1]`.
+    /// The address; for `b[i]`, that of `b[1]`.
     pub base: Address,
     pub of: Whose,
 }
 
-/// Whose word it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// One for all.
     All,
     /// `b[i]`: `i` is the number of the process that runs the program, from 1.
     Own,
@@ -24,19 +22,17 @@ pub enum Whose {
     Other,
 }
 
-/// The other process of two.
 const fn other(process: u8) -> u8 {
     process ^ 1
 }
 
-/// The number of a register in [`super::symbols::Registers`].
 pub type Register = u8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     Is(u8),
     I,
-    /// The number of the other process of two.
+    /// The number of the other one of two processes.
     J,
     Register(Register),
 }
@@ -47,7 +43,7 @@ pub enum Operand {
     Value(Value),
 }
 
-/// The position of a line; behind the last one is the end of the program.
+/// The position of a line; the end of the program comes after the last one.
 pub type Label = u8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,27 +56,27 @@ pub enum Op {
     Set(Register, Value),
     /// `mfence`.
     Fence,
-    /// `if x == i goto label`, and where not `equal`, `!=`.
+    /// `if x == i goto label`, or with `!=` unless `equal`.
     If { place: Place, equal: bool, value: Value, to: Label },
-    /// `wait until y == 0`: reads again and again.
+    /// `wait until y == 0`, by reading again and again.
     Wait { place: Place, equal: bool, value: Value },
     /// `wait until b[j] == 0 for each j`, one process after the other.
     WaitForAll(Place),
-    /// `goto label`, `jmp label`: no step of its own.
+    /// `goto label`, `jmp label`: not a step of its own.
     Goto(Label),
-    /// The critical section: one step, and a process that is here holds the lock.
+    /// The critical section: one step, in which the process holds the lock.
     Critical,
     /// `add [x],1`, `cmp eax,0`.
     Calculate { what: Calculation, target: Operand, source: Operand, locked: bool },
-    /// `xchg [x],eax`, which locks memory by itself.
+    /// `xchg [x],eax`, which locks memory even without a prefix.
     Exchange(Operand, Register),
-    /// `lock cmpxchg [x],ecx`; the accumulator is compared.
+    /// `lock cmpxchg [x],ecx`, which compares the accumulator.
     CompareExchange { target: Operand, source: Register, accumulator: Register, locked: bool },
     /// `lock xadd [x],eax`.
     ExchangeAdd { target: Operand, source: Register, locked: bool },
     /// `jne label`.
     Branch { condition: Condition, wanted: bool, to: Label },
-    /// `nop`, `pause`, `lfence`, `sfence`: no order of ordinary memory is changed by them.
+    /// `nop`, `pause`, `lfence`, `sfence`: they do not change the order of ordinary memory accesses.
     Nothing,
 }
 
@@ -95,7 +91,6 @@ pub enum Calculation {
     Test,
 }
 
-/// What a conditional jump asks of the flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     Equal,
@@ -106,41 +101,37 @@ pub enum Condition {
     Sign,
 }
 
-/// The flags of a process, as far as [`Condition`] asks for them.
+/// The flags of a process that [`Condition`] needs.
 pub mod flags {
     pub const ZERO: u8 = 1;
     pub const CARRY: u8 = 2;
-    /// Sign is not overflow: less, of signed numbers.
+    /// Sign differs from overflow: less, for signed numbers.
     pub const LESS: u8 = 4;
     pub const SIGN: u8 = 8;
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Its names, with colons.
     pub labels: String,
     /// The last of them.
     pub label: Option<String>,
     pub op: Op,
-    /// As it is written.
+    /// The text as written.
     pub words: String,
-    /// Is it a sentence? Otherwise it is an instruction.
+    /// Whether it is a sentence, not an instruction.
     pub sentence: bool,
 }
 
-/// Lines, and how they follow each other.
 #[derive(Clone, Debug)]
 pub struct Program {
     lines: Vec<Line>,
-    /// For each line, and the end, the first that takes a step.
+    /// For each line and the end, the first line from there that takes a step.
     settled: Vec<Label>,
 }
 
 impl Program {
-    /// The most lines.
     pub const MOST: usize = 200;
 
-    /// A program of at most [`Program::MOST`] lines.
     pub fn new(lines: Vec<Line>) -> Self {
         let mut program = Self { settled: Vec::new(), lines };
         program.settled = (0..=program.lines.len()).map(|at| program.settle(at) as Label).collect();
@@ -151,44 +142,38 @@ impl Program {
         &self.lines
     }
 
-    /// A line; None at the end.
     pub fn line(&self, at: Label) -> Option<&Line> {
         self.lines.get(usize::from(at))
     }
 
-    /// The operation of a line; None at the end.
     pub fn op(&self, at: Label) -> Option<Op> {
         self.line(at).map(|line| line.op)
     }
 
-    /// Where it begins.
     pub fn first(&self) -> Label {
         self.settled[0]
     }
 
-    /// Where it goes on after a line.
     pub fn after(&self, at: Label) -> Label {
         self.at(at.saturating_add(1))
     }
 
-    /// Where it goes on at a position.
     pub fn at(&self, label: Label) -> Label {
         self.settled[self.lines.len().min(usize::from(label))]
     }
 
-    /// Is this behind the last line?
     pub fn is_end(&self, at: Label) -> bool {
         usize::from(at) >= self.lines.len()
     }
 
-    /// The position of a line as text, such as `lock:3`: the last label above it, and its number in the listing.
+    /// Names a line, such as `lock:3`: the last label above it, and its number in the listing.
     pub fn name(&self, at: Label) -> String {
         let above = self.lines.iter().take(usize::from(at) + 1);
         let label = above.filter_map(|line| line.label.as_deref()).next_back().unwrap_or("line");
         format!("{label}:{}", usize::from(at) + 1)
     }
 
-    /// The first line from here on that is no jump. Jumps in a circle lead to the end.
+    /// Returns the first line from here on that is not a jump. A cycle of jumps leads to the end.
     fn settle(&self, from: usize) -> usize {
         let mut at = from;
         for _ in 0..=self.lines.len() {
@@ -200,7 +185,7 @@ impl Program {
         self.lines.len()
     }
 
-    /// A jump that leads back to itself, so that a process would never take a step again.
+    /// Returns a jump that leads back to itself, so that a process would never take another step.
     pub fn circle(&self) -> Option<usize> {
         (0..self.lines.len()).find(|&at| {
             let mut to = at;
@@ -216,7 +201,6 @@ impl Program {
 }
 
 impl Place {
-    /// Where it is for a process.
     pub const fn address(self, process: u8) -> Address {
         match self.of {
             Whose::All => self.base,
@@ -238,7 +222,7 @@ impl Value {
 }
 
 impl Calculation {
-    /// The result, and the flags. Numbers are bytes.
+    /// Returns the result of bytes, and the flags.
     pub fn result(self, target: u8, source: u8) -> (u8, u8) {
         let (signed, other) = (i16::from(target.cast_signed()), i16::from(source.cast_signed()));
         let (result, carry, wide) = match self {
@@ -298,7 +282,7 @@ mod tests {
     fn jumps_take_no_step_and_lead_on_over_each_other() {
         let program = resolved("goto b\na: mfence\nb: goto a\nc: goto c\nlast: goto end").unwrap();
         assert_eq!((program.first(), program.at(2), program.after(0), program.after(1)), (1, 1, 1, 1));
-        // A circle.
+        // A cycle.
         assert!(program.is_end(program.at(3)) && program.is_end(program.at(4)));
         assert!(!program.is_end(3) && program.op(5).is_none());
         assert_eq!(program.circle(), Some(3));

@@ -1,16 +1,17 @@
-//! Algorithms as papers print them, in the manner of Algol, Pascal and C: `<y := i>; if <x ≠ i> then … fi`, `<y=i>; if (<x!=i>) { … }`.
+//! Algorithms as papers print them, in the style of Algol, Pascal and C: `<y := i>; if <x ≠ i> then … fi`, `<y=i>; if
+//! (<x!=i>) { … }`.
 //!
-//! Each access is a step, as Lamport's angle brackets have it ("A fast mutual exclusion algorithm", 1987). A statement becomes the
-//! sentence of `text.rs` that says the same, and an `if` a jump around what it guards.
+//! Each access is a step, like Lamport's angle brackets ("A fast mutual exclusion algorithm", 1987). A statement becomes
+//! the equivalent sentence of `text.rs`, and an `if` becomes a jump around its body.
 
 use super::text_error::TextError;
 use super::x86;
 
-/// Statements within each other.
+/// The most nested statements.
 const DEEPEST: usize = 16;
 
-/// Is a text written so? Nothing else that is read here has such an assignment, nor one in Lamport's brackets; but `MOV [x]←1` is an
-/// instruction.
+/// Returns whether a text is pseudocode. No other accepted form has such an assignment, or one in Lamport's brackets,
+/// except that `MOV [x]←1` is an instruction.
 pub(crate) fn is_pseudocode(text: &str) -> bool {
     let is_instruction = |line: &str| {
         let code = line.rsplit(':').next().unwrap_or(line);
@@ -28,11 +29,10 @@ pub(crate) fn is_pseudocode(text: &str) -> bool {
     })
 }
 
-/// The sentences that a line of `text.rs` stands for: of a condition with *or*, *and* and *not* each comparison is a step. `labels` is the number of
-/// labels that were made.
+/// Returns the sentences for a line of `text.rs`; each comparison in a condition with *or*, *and* and *not* is a step.
+/// `labels` counts the labels made.
 ///
-/// # Errors
-/// A condition that is none, and what would be one.
+/// # Errors A condition is invalid; with a correct one.
 pub(super) fn expanded(number: usize, line: &str, labels: &mut usize) -> Result<Vec<String>, TextError> {
     let (before, sentence) = line.rsplit_once(':').map_or(("", line), |(labels, rest)| (labels, rest.trim()));
     let signs = [" or ", " and ", "||", "&&", "∨", "∧", "≠", "¬", "not "];
@@ -48,10 +48,9 @@ pub(super) fn expanded(number: usize, line: &str, labels: &mut usize) -> Result<
     Ok(before.into_iter().chain(reader.sentences.into_iter().map(|(_, sentence)| sentence)).collect())
 }
 
-/// The sentences of a text, each with its line. Lines without one are those of a directive.
+/// Returns the sentences of a text, each with its line. The other lines are directives.
 ///
-/// # Errors
-/// The first statement that is none, and what would be one.
+/// # Errors The first invalid statement, and a correct one.
 pub(super) fn sentences(text: &str) -> Result<Vec<(usize, String)>, TextError> {
     let (tokens, directives) = tokens(text);
     let is_closed = tokens.iter().any(|token| matches!(token.text.as_str(), "fi" | "endif"));
@@ -66,7 +65,7 @@ struct Token {
     text: String,
 }
 
-/// The tokens of a text, and its directives as they stand.
+/// Returns the tokens of a text, and its directives unchanged.
 fn tokens(text: &str) -> (Vec<Token>, Vec<(usize, String)>) {
     let (mut tokens, mut directives) = (Vec::new(), Vec::new());
     let mut in_comment = false;
@@ -84,7 +83,7 @@ fn tokens(text: &str) -> (Vec<Token>, Vec<(usize, String)>) {
     (tokens, directives)
 }
 
-/// The tokens of a line, each sign in one of its forms.
+/// Returns the tokens of a line, with one spelling for each operator.
 fn tokens_of(line: &str) -> impl Iterator<Item = String> {
     let signs = [
         ("≠", "!="),
@@ -108,7 +107,7 @@ fn tokens_of(line: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// How many bytes the first token has.
+/// Returns the length of the first token in bytes.
 fn token(text: &str) -> usize {
     if let Some(sign) = [":=", "!=", "<>", "=="].iter().find(|sign| text.starts_with(**sign)) {
         return sign.len();
@@ -120,7 +119,7 @@ fn token(text: &str) -> usize {
     }
 }
 
-/// A line without `(* … *)`, and without what is behind `//` and `#`.
+/// Removes `(* … *)`, and comments after `//` and `#`.
 fn without_comments(line: &str, in_comment: &mut bool) -> String {
     let (mut code, mut rest) = (String::new(), line);
     loop {
@@ -140,7 +139,6 @@ fn without_comments(line: &str, in_comment: &mut bool) -> String {
     code
 }
 
-/// `y = 0`, `x ≠ i`, `b[j]` or `¬b[j]`.
 #[derive(Clone)]
 struct Comparison {
     place: String,
@@ -148,7 +146,6 @@ struct Comparison {
     value: String,
 }
 
-/// Comparisons, and how they are joined.
 enum Condition {
     Is(Comparison),
     Both(Box<Condition>, Box<Condition>),
@@ -169,15 +166,14 @@ impl Condition {
 struct Reader<'a> {
     tokens: &'a [Token],
     at: usize,
-    /// Does `fi` end what an `if` guards? Else it guards one statement, or those between `begin` and `end`.
+    /// Whether `fi` ends an `if`. Otherwise it guards one statement, or those between `begin` and `end`.
     is_closed: bool,
-    /// Labels that were made.
     labels: usize,
     sentences: Vec<(usize, String)>,
 }
 
 impl Reader<'_> {
-    /// Statements up to one of these words, or to the end.
+    /// Reads statements up to one of these words, or to the end.
     fn statements(&mut self, ends: &[&str], depth: usize) -> Result<(), TextError> {
         while let Some(token) = self.peek() {
             if ends.contains(&token) {
@@ -199,7 +195,7 @@ impl Reader<'_> {
             .is_some_and(|before| before.text == "<");
         let first = self.next();
         match first.as_str() {
-            // Signs between statements, and Lamport's brackets around a step.
+            // Separators, and Lamport's brackets around a step.
             ";" | "<" | ">" => {}
             "critical" => {
                 self.take("section");
@@ -243,7 +239,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `if x ≠ i then … fi`: a jump behind it where the condition is not met.
+    /// `if x ≠ i then … fi` becomes a jump past it if the condition is false.
     fn guarded(&mut self, depth: usize) -> Result<(), TextError> {
         if depth == DEEPEST {
             return Err(self.wrong(&format!("more than {DEEPEST} `if` are within each other")));
@@ -270,7 +266,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `… end`, behind its `begin`.
+    /// Reads `… end` after its `begin`.
     fn block(&mut self, depth: usize) -> Result<(), TextError> {
         if depth == DEEPEST {
             return Err(self.wrong(&format!("more than {DEEPEST} `begin` are within each other")));
@@ -280,7 +276,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `while x = 1 do … od`: a jump behind it where the condition is not met, and one back at its end.
+    /// `while x = 1 do … od` becomes a jump past it if the condition is false, and one back at its end.
     fn repeated(&mut self, depth: usize) -> Result<(), TextError> {
         if depth == DEEPEST {
             return Err(self.wrong(&format!("more than {DEEPEST} `while` are within each other")));
@@ -331,7 +327,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A jump where a condition is met. Each comparison is a step, and what the ones before have decided is not asked.
+    /// Jumps if a condition is true. Each comparison is a step, and is skipped once the earlier ones decide the result.
     fn jump(&mut self, asked: Condition, to: &str) {
         match asked {
             Condition::Is(Comparison { place, equal, value }) => {
@@ -350,13 +346,13 @@ impl Reader<'_> {
         }
     }
 
-    /// A label that is not there yet.
+    /// Makes a new label.
     fn label(&mut self, word: &str) -> String {
         self.labels += 1;
         format!("{word}{}", self.labels)
     }
 
-    /// The same, for what follows.
+    /// Places a new label before the next statement.
     fn named(&mut self, word: &str) -> String {
         let label = self.label(word);
         self.say(format!("{label}:"));
@@ -428,14 +424,14 @@ impl Reader<'_> {
         self.tokens.get(self.at).map(|token| token.text.as_str())
     }
 
-    /// The next token, which is gone then; nothing at the end.
+    /// Takes the next token; empty at the end.
     fn next(&mut self) -> String {
         let token = self.peek().unwrap_or_default().to_owned();
         self.at += 1;
         token
     }
 
-    /// Goes on behind a token, if it is the next one.
+    /// Skips a token, if it is the next one.
     fn take(&mut self, text: &str) {
         self.at += usize::from(self.peek() == Some(text));
     }
@@ -445,7 +441,7 @@ impl Reader<'_> {
         self.sentences.push((line, sentence));
     }
 
-    /// The line of the token that was taken last.
+    /// Returns the line of the last token taken.
     fn line(&self) -> usize {
         let last = self.at.min(self.tokens.len()).saturating_sub(1);
         self.tokens.get(last).map_or(1, |token| token.line)
@@ -462,7 +458,6 @@ fn sign(equal: bool) -> &'static str {
     if equal { "==" } else { "!=" }
 }
 
-/// `true` is 1, `false` is 0.
 fn value(text: &str) -> String {
     match text {
         "true" => "1".to_owned(),

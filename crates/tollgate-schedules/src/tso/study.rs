@@ -1,5 +1,3 @@
-//! A lock on processors with store buffers, as something that can be checked.
-
 use super::machine::{Tso, drain};
 use super::narrative;
 use super::program::{Op, Program};
@@ -26,7 +24,7 @@ pub(super) struct Study {
     pub(super) corrections: Vec<Correction>,
 }
 
-/// As many of everything as the machine has.
+/// The maximum of the machine.
 const ALL: Setting = Setting::new(MOST as u8, MOST as u8, MOST as u8);
 
 impl Study {
@@ -34,7 +32,7 @@ impl Study {
         Tso { programs, symbols: &self.symbols, initial: &self.initial, setting, goal: None }
     }
 
-    /// The work of one process alone until it is in the critical section; absent where it does not come there.
+    /// Returns the work of one process alone until it is in the critical section; `None` if it does not get there.
     fn alone(&self) -> Option<Work> {
         let programs = [self.program.clone()];
         let machine = self.machine(&programs, Setting::new(1, 1, 1));
@@ -118,7 +116,7 @@ impl Subject for Study {
     }
 }
 
-/// Callers can make any setting.
+/// Brings a setting, which callers can construct freely, within the machine's limits.
 pub(super) fn fit(setting: Setting) -> Setting {
     let fit = |number: u8| number.clamp(1, MOST as u8);
     let Setting { processes, rounds, processors, preempted } = setting;

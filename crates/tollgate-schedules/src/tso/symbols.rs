@@ -1,21 +1,18 @@
-//! The names of memory and registers.
-
 use super::buffer::Address;
 use super::program::{Place, Register, Whose};
 use super::state::{CELLS, MOST, REGISTERS};
 use crate::mips::number;
 
-/// The names of memory, which all processes share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols {
-    /// Name, address, and whether it is `b[1]`, `b[2]`, …, one for each process.
+    /// Name, address, and whether it is an array `b[1]`, `b[2]`, …, with one word for each process.
     names: Vec<(String, Address, bool)>,
     used: Address,
-    /// Whether the program speaks of `j`, the other process of two.
+    /// Whether the program uses `j`, the other one of two processes.
     pub of_two: bool,
 }
 
-/// Registers by all of their names, the first of which is shown.
+/// Registers by all of their names; the first one is shown.
 const FAMILIES: &[&[&str]] = &[
     &["eax", "rax", "ax", "al"],
     &["ebx", "rbx", "bx", "bl"],
@@ -34,23 +31,22 @@ const FAMILIES: &[&[&str]] = &[
     &["r15", "r15d", "r15w", "r15b"],
 ];
 
-/// The first name of a register that has this name, in small or capital letters, with or without `%`.
+/// Returns the first name of a register, given any of its names in either case, with or without `%`.
 pub fn register_named(name: &str) -> Option<&'static str> {
     let name = name.strip_prefix('%').unwrap_or(name).to_ascii_lowercase();
     FAMILIES.iter().find(|family| family.contains(&name.as_str())).map(|family| family[0])
 }
 
-/// The registers that a program names, in the order in which it does.
+/// The registers that a program uses, in order of first use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
     names: Vec<&'static str>,
 }
 
 impl Registers {
-    /// The number of the register with this first name.
+    /// Returns the number of the register with this first name.
     ///
-    /// # Errors
-    /// Where the program names more than a process keeps.
+    /// # Errors The program uses more registers than a process has.
     pub fn number(&mut self, name: &'static str) -> Result<Register, String> {
         let at = self.find(name).unwrap_or(self.names.len() as Register);
         if usize::from(at) == self.names.len() {
@@ -72,10 +68,9 @@ impl Registers {
 }
 
 impl Symbols {
-    /// The place that `x`, `b[i]` or `b[2]` names.
+    /// Returns the place that `x`, `b[i]` or `b[2]` names.
     ///
-    /// # Errors
-    /// Where it is no such name, or there is no room for one more.
+    /// # Errors It is not a valid name, or memory is full.
     pub fn place(&mut self, text: &str) -> Result<Place, String> {
         let (name, index) = match text.split_once('[').map(|(name, rest)| (name, rest.strip_suffix(']'))) {
             None => (text, None),
@@ -102,24 +97,23 @@ impl Symbols {
         }
     }
 
-    /// The place whose address a register holds, and nothing else: it is called as it is written, `[eax]`, `[rdi+4]`. None where that is no
-    /// register and a distance.
+    /// Returns the place at a register's address, named as written: `[eax]`, `[rdi+4]`. `None` if it is not a register and
+    /// a distance.
     ///
-    /// # Errors
-    /// Where there is no room for one more.
+    /// # Errors Memory is full.
     pub fn pointed(&mut self, text: &str) -> Result<Option<Place>, String> {
         let Some((register, distance)) = pointer(text) else { return Ok(None) };
         let name = if distance == "0" { format!("[{register}]") } else { format!("[{register}+{distance}]") };
         Ok(Some(Place { base: self.base(&name, false)?, of: Whose::All }))
     }
 
-    /// The registers that hold addresses, each with the word there.
+    /// Returns the registers that hold addresses, each with its word.
     pub fn pointers(&self) -> impl Iterator<Item = (String, Address)> {
         let inside = |name: &str| pointer(name.strip_prefix('[')?.strip_suffix(']')?);
         self.names.iter().filter_map(move |(name, at, _)| Some((inside(name)?.0, *at)))
     }
 
-    /// A register that holds an address, and that these registers have a number of: the model keeps no addresses.
+    /// Returns a register that holds an address and also a number: the model has no address values.
     pub fn pointer_among(&self, registers: &Registers) -> Option<String> {
         let is_number =
             |name: &str| register_named(name).is_some_and(|first| registers.find(first).is_some());
@@ -145,7 +139,6 @@ impl Symbols {
         }
     }
 
-    /// The name of an address: `x`, `b[1]`.
     pub fn name_of(&self, address: Address) -> String {
         let found = self.names.iter().rfind(|(_, base, _)| *base <= address);
         match found {
@@ -156,7 +149,7 @@ impl Symbols {
     }
 }
 
-/// A register, in small letters, and the distance that is added to it: of `RDI + 4` or `rdi+0x4`.
+/// Splits `RDI + 4` or `rdi+0x4` into the register, in lower case, and the distance.
 fn pointer(text: &str) -> Option<(String, String)> {
     let (register, distance) = text.split_once('+').unwrap_or((text, "0"));
     let register = register.trim();
@@ -165,7 +158,7 @@ fn pointer(text: &str) -> Option<(String, String)> {
     Some((register.trim_start_matches('%').to_ascii_lowercase(), distance.to_string()))
 }
 
-/// Can a variable or a label be called so?
+/// Returns whether this can be the name of a variable or label.
 pub fn is_name(text: &str) -> bool {
     let begins = |first: char| first.is_ascii_alphabetic() || first == '_' || first == '.';
     let goes_on = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';

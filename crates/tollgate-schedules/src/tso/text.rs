@@ -1,4 +1,4 @@
-//! Programs as text: a line each, sentences or instructions, labels before a colon.
+//! Reads programs from text: one sentence or instruction per line, labels before a colon.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,6 @@ pub(super) struct Drafts {
 }
 
 impl Drafts {
-    /// Adds a line of a text: labels, and what is behind them.
     pub(super) fn add(&mut self, number: usize, text: &str, scope: &mut Scope<'_>) -> Result<(), TextError> {
         let at = |problem| TextError { line: number, problem };
         let mut rest = text.trim();
@@ -50,7 +49,7 @@ impl Drafts {
     fn push(&mut self, number: usize, mut line: Line, to: Option<String>) {
         let waiting = std::mem::take(&mut self.waiting);
         line.labels = waiting.iter().map(|label| format!("{label}:")).collect::<Vec<_>>().join(" ");
-        // A number is no name for the lines below it.
+        // A number does not name the lines below it.
         line.label = waiting.into_iter().rfind(|label| is_name(label));
         self.lines.push((number, line, to));
     }
@@ -70,7 +69,7 @@ impl Drafts {
         Ok(())
     }
 
-    /// The program. Its jumps lead to steps.
+    /// Returns the program, whose jumps must lead to steps.
     pub(super) fn program(self, last: usize) -> Result<Program, TextError> {
         let numbers: Vec<usize> = self.lines.iter().map(|(number, ..)| *number).collect();
         let program = self.resolved(last)?;
@@ -83,7 +82,6 @@ impl Drafts {
         }
     }
 
-    /// The program, its jumps resolved.
     fn resolved(mut self, last: usize) -> Result<Program, TextError> {
         if !self.waiting.is_empty() {
             let behind = self.lines.len() as Label + 1;
@@ -137,7 +135,6 @@ impl Drafts {
     }
 }
 
-/// A jump with its target.
 fn leading(op: Op, position: Label) -> Op {
     match op {
         Op::If { place, equal, value, .. } => Op::If { place, equal, value, to: position },
@@ -146,7 +143,7 @@ fn leading(op: Op, position: Label) -> Op {
     }
 }
 
-/// Has a line the form of a sentence or of an instruction of x86?
+/// Returns whether a line has the form of a sentence or of an x86 instruction.
 pub(crate) fn is_line(text: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or("");
     x86::is_mnemonic(word)
@@ -161,7 +158,6 @@ fn is_number(label: &str) -> bool {
 const SENTENCES: &str = "`x = 1`, `if x == 1 goto label`, `wait until x != 1`, `wait until b[j] == 0 for each j`, `goto label`, \
      `critical section`, or an instruction such as `mov [x],1`";
 
-/// The operation of a sentence.
 fn sentence(text: &str, scope: &mut Scope<'_>) -> Result<Draft, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let wrong = || format!("`{text}` is no line of a program; write {SENTENCES}");
@@ -193,7 +189,7 @@ fn sentence(text: &str, scope: &mut Scope<'_>) -> Result<Draft, String> {
     Ok((Op::Store(place_of(place, scope)?, value), None))
 }
 
-/// `x == 1` or `x != i`.
+/// Parses `x == 1` or `x != i`.
 fn question(text: &str, scope: &mut Scope<'_>) -> Result<Option<(Place, bool, Value)>, String> {
     let equal = text.contains("==");
     let Some((place, value)) = text.split_once(if equal { "==" } else { "!=" }) else { return Ok(None) };
@@ -209,13 +205,12 @@ fn place_of(text: &str, scope: &mut Scope<'_>) -> Result<Place, String> {
     scope.symbols.place(text)
 }
 
-/// Directives, and how they are written.
+/// Directives, and their forms.
 const DIRECTIVES: &str = ".machine x86, .processes 2 (1 to 4), .rounds 2 (1 to 4), .processors 2 (1 to 4), .preemption none (any, none) and .init x=1";
 
-/// A lock of the user's own on processors with store buffers.
+/// Reads a user's lock for processors with store buffers.
 ///
-/// # Errors
-/// The first wrong line, and a right one.
+/// # Errors The first wrong line, and a correct form.
 pub fn from_text(name: &str, text: &str) -> Result<Box<dyn Subject>, TextError> {
     let mut parsed = Parsed::of(text)?;
     if !parsed.program.lines().iter().any(|line| line.op == Op::Critical) {
@@ -239,7 +234,7 @@ pub fn from_text(name: &str, text: &str) -> Result<Box<dyn Subject>, TextError> 
     }))
 }
 
-/// The words whose addresses registers hold, where nothing says what they begin with.
+/// Lists the words whose addresses are in registers, if their initial values are not given.
 fn pointed(text: &str, parsed: &Parsed) -> Vec<Correction> {
     let unknown = parsed.symbols.pointers().filter(|(_, at)| parsed.initial.memory[usize::from(*at)] == 0);
     let correction = |(register, at): (String, _)| {
@@ -254,7 +249,6 @@ fn pointed(text: &str, parsed: &Parsed) -> Vec<Correction> {
     unknown.map(correction).collect()
 }
 
-/// A text with its directives.
 pub(super) struct Parsed {
     pub(super) program: Program,
     pub(super) symbols: Symbols,
@@ -314,7 +308,7 @@ impl Parsed {
     }
 }
 
-/// A program that may have jumps in a circle.
+/// Allows cycles of jumps.
 #[cfg(test)]
 pub(super) fn resolved(text: &str) -> Result<Program, TextError> {
     let mut drafts = Drafts::default();
@@ -327,7 +321,7 @@ pub(super) fn resolved(text: &str) -> Result<Program, TextError> {
     drafts.resolved(1)
 }
 
-/// A line without its comment, and without the number that a listing has in front of it.
+/// Removes the comment, and the number that a listing has before a line.
 pub(crate) fn code(line: &str) -> &str {
     let end = ["//", "#", ";"].iter().filter_map(|mark| line.find(mark)).min().unwrap_or(line.len());
     let code = line[..end].trim();
@@ -335,12 +329,13 @@ pub(crate) fn code(line: &str) -> &str {
     if bare.len() < code.len() && bare.starts_with(char::is_whitespace) { bare.trim_start() } else { code }
 }
 
-/// Is a text in the syntax of the GNU assembler, where a semicolon separates instructions? Elsewhere it begins a comment.
+/// Returns whether a text has the syntax of the GNU assembler, where a semicolon separates instructions. Elsewhere it
+/// begins a comment.
 fn is_gnu(text: &str) -> bool {
     text.lines().any(|line| code(line).contains(['%', '$']))
 }
 
-/// The statements of a line: `lock; decl x` is one, also where a semicolon begins a comment.
+/// Splits a line into statements. `lock; decl x` is one, even if a semicolon begins a comment.
 fn statements(line: &str, is_gnu: bool) -> Vec<String> {
     let end = ["//", "#"].iter().filter_map(|mark| line.find(mark)).min().unwrap_or(line.len());
     let mut statements: Vec<String> = Vec::new();
@@ -365,7 +360,8 @@ fn statements(line: &str, is_gnu: bool) -> Vec<String> {
 const LISTING: &str = "a listing of objdump for x86 is not read; write the instructions alone, with labels for the addresses of jumps, \
      names for memory, and a line `critical section` where the lock is held";
 
-/// The first line of a listing of objdump for x86: an address, bytes and an instruction. Words of MIPS have eight digits.
+/// Returns the first line of an objdump listing for x86: an address, bytes and an instruction. Words of MIPS have eight
+/// digits.
 pub(crate) fn listing(text: &str) -> Option<usize> {
     let is_hex =
         |word: &str, least: usize| word.len() >= least && word.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -373,14 +369,14 @@ pub(crate) fn listing(text: &str) -> Option<usize> {
         let Some((address, rest)) = line.trim_start().split_once(":\t") else { return false };
         let words: Vec<&str> = rest.split_whitespace().collect();
         let bytes = words.iter().take_while(|word| word.len() == 2 && is_hex(word, 2)).count();
-        // Without its bytes (`--no-show-raw-insn`) an address is longer than a label is.
+        // Without bytes (`--no-show-raw-insn`) an address must be longer than a label.
         is_hex(address, if bytes > 0 { 1 } else { 4 })
             && words.get(bytes).is_some_and(|word| x86::is_mnemonic(word))
     };
     text.lines().position(|line| is_of_listing(&line)).map(|at| at + 1)
 }
 
-/// A directive and what is behind it.
+/// Splits a directive from its arguments.
 fn directive(line: &str) -> Option<(&str, &str)> {
     if !line.starts_with('.') || line.contains(':') {
         return None;

@@ -1,13 +1,11 @@
-//! What is wrong with a text.
-
 use thiserror::Error;
 
-/// A text that is no program: where, and why.
+/// Why a text is not a program, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {problem}")]
 pub struct TextError {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong with it, and what would be right.
+    /// The error, and a correct form.
     pub problem: String,
 }

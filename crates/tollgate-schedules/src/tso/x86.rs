@@ -1,4 +1,4 @@
-//! Instructions of x86, in the syntaxes of Intel and of AT&T.
+//! Reads x86 instructions, in the syntaxes of Intel and of AT&T.
 
 use tollgate_output::figures;
 
@@ -6,18 +6,18 @@ use super::program::{Calculation, Condition, Op, Operand, Place, Register, Value
 use super::symbols::{Registers, Symbols, is_name, register_named};
 use crate::mips::number;
 
-/// What the words of an instruction mean.
+/// The meaning of names in an instruction.
 pub struct Scope<'a> {
     pub symbols: &'a mut Symbols,
     pub registers: &'a mut Registers,
-    /// Registers that hold addresses of memory, as the beginning of a litmus test says.
+    /// Registers that hold addresses, as the beginning of a litmus test says.
     pub pointers: &'a [(&'static str, Place)],
-    /// Is it a program that each process runs? `i` is the number of the process there, `j` that of the other one of two, and a register
-    /// may hold the address of a variable.
+    /// Whether every process runs this program. Then `i` is the number of the process, `j` that of the other one of two,
+    /// and a register may hold the address of a variable.
     pub numbered: bool,
 }
 
-/// An operation, and the label that it leads to.
+/// An operation, and the label of its target.
 pub type Draft = (Op, Option<String>);
 
 pub const MNEMONICS: &str = "mov xchg cmpxchg xadd add sub and or xor cmp test inc dec mfence lfence sfence nop pause jmp ret je jne jb \
@@ -30,7 +30,6 @@ enum Mnemonic {
     CompareExchange,
     ExchangeAdd,
     Calculate(Calculation),
-    /// `inc` and `dec`.
     ByOne(Calculation),
     Fence,
     Nothing,
@@ -84,18 +83,17 @@ fn condition(code: &str) -> Option<Mnemonic> {
     Some(Mnemonic::Branch(condition, wanted))
 }
 
-/// The mnemonic of a word in small or capital letters, with or without a suffix for the size.
+/// Looks up a mnemonic in either case, with or without a size suffix.
 fn sized(word: &str) -> Option<Mnemonic> {
     let word = word.to_ascii_lowercase();
     mnemonic(&word).or_else(|| mnemonic(word.strip_suffix(['b', 'w', 'l', 'q'])?))
 }
 
-/// Is this the first word of an instruction?
 pub fn is_mnemonic(word: &str) -> bool {
     is_prefix(word) || sized(word).is_some()
 }
 
-/// Is this a prefix, which belongs to the instruction behind it?
+/// Returns whether this is a prefix, which belongs to the instruction after it.
 pub fn is_prefix(word: &str) -> bool {
     is_repeat(word) || word.eq_ignore_ascii_case("lock")
 }
@@ -104,13 +102,12 @@ fn is_repeat(word: &str) -> bool {
     ["rep", "repe", "repz"].iter().any(|prefix| word.eq_ignore_ascii_case(prefix))
 }
 
-/// The operation of an instruction.
+/// Parses an instruction.
 ///
-/// # Errors
-/// What is wrong with it, and what would be right.
+/// # Errors What is wrong with it, and a correct form.
 pub fn instruction(text: &str, scope: &mut Scope<'_>) -> Result<Draft, String> {
     let (mut first, mut rest) = split(text);
-    // `rep nop` is pause; before `ret` it does nothing.
+    // `rep nop` is pause; before `ret` the prefix does nothing.
     if is_repeat(first) {
         (first, rest) = split(rest);
         if !["nop", "ret", "retq"].iter().any(|known| first.eq_ignore_ascii_case(known)) {
@@ -196,7 +193,6 @@ fn unlocked(locked: bool, first: &str) -> Result<(), String> {
     if locked { Err(format!("lock cannot stand before `{first}`")) } else { Ok(()) }
 }
 
-/// An operation with two operands.
 fn pair(
     mnemonic: Mnemonic,
     word: &str,
@@ -236,7 +232,7 @@ fn pair(
     })
 }
 
-/// The first word, and the rest.
+/// Splits off the first word.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
     text.split_once(char::is_whitespace).map_or((text, ""), |(word, rest)| (word, rest.trim()))
@@ -266,8 +262,8 @@ fn operands(text: &str) -> Vec<String> {
     operands.iter().map(|operand| operand.trim().to_owned()).collect()
 }
 
-/// Are the operands in the order of AT&T, the target last? Its registers have `%`, its memory parentheses, and a number
-/// can only be the source.
+/// Returns whether the operands are in AT&T order, with the target last. That syntax has `%` before registers and
+/// parentheses around memory, and a number can only be the source.
 fn is_att(operands: &[String]) -> bool {
     if operands.iter().any(|operand| operand.contains('[') && !operand.contains('(')) {
         return false;
@@ -276,7 +272,7 @@ fn is_att(operands: &[String]) -> bool {
         || operands.first().is_some_and(|first| first.starts_with('$'))
 }
 
-/// An operand that is written.
+/// Parses an operand that is written.
 fn target(text: &str, scope: &mut Scope<'_>) -> Result<Operand, String> {
     match operand(text, scope)? {
         Operand::Value(Value::Is(_) | Value::I | Value::J) => {
@@ -315,7 +311,7 @@ fn operand(text: &str, scope: &mut Scope<'_>) -> Result<Operand, String> {
     address(text, scope).map(Operand::Memory)
 }
 
-/// An operand without `dword ptr` and the like.
+/// Removes `dword ptr` and the like.
 fn without_size(text: &str) -> &str {
     let mut rest = text.trim();
     loop {
@@ -329,7 +325,7 @@ fn without_size(text: &str) -> &str {
     }
 }
 
-/// The place that the words between brackets or parentheses name.
+/// Resolves the text between brackets or parentheses.
 fn address(text: &str, scope: &mut Scope<'_>) -> Result<Place, String> {
     let text = text.trim();
     let lower = text.to_ascii_lowercase();
@@ -354,7 +350,7 @@ fn address(text: &str, scope: &mut Scope<'_>) -> Result<Place, String> {
     }
 }
 
-/// A number of one byte, `i`, or a register.
+/// Parses a number of one byte, `i`, or a register.
 pub fn value(text: &str, scope: &mut Scope<'_>) -> Result<Value, String> {
     let text = text.trim();
     match text {
@@ -371,7 +367,7 @@ pub fn value(text: &str, scope: &mut Scope<'_>) -> Result<Value, String> {
     byte(text).map(Value::Is)
 }
 
-/// A number from -128 to 255, as a byte.
+/// Parses a number from -128 to 255 as a byte.
 pub fn byte(text: &str) -> Result<u8, String> {
     match number(text.trim()) {
         Some(number @ -128..=255) => Ok(number as u8),
@@ -380,7 +376,6 @@ pub fn byte(text: &str) -> Result<u8, String> {
     }
 }
 
-/// The registers that an operation writes.
 pub fn written(op: Op) -> Vec<Register> {
     let register = |operand| match operand {
         Operand::Value(Value::Register(register)) => Some(register),

@@ -1,5 +1,3 @@
-//! Texts that are programs, and texts that are not.
-
 use proptest::prelude::*;
 
 use super::*;
@@ -100,20 +98,20 @@ fn what_the_model_sees_only_as_it_runs() {
         assert_eq!(checked.verdict, Verdict::Violated(Harm::Crash), "{text}");
         assert_eq!(checked.counterexamples[0].so, format!("A is killed at {killed}"));
     }
-    // A `tst` that always returns 1 waits for ever; one that always returns 0 shares the lock.
+    // A `tst` that always returns 1 waits forever; one that always returns 0 shares the lock.
     assert_eq!(checked("li v0,1\njr ra\nnop").verdict, Verdict::Violated(Harm::Stuck));
     assert_eq!(checked("jr ra\nli v0,0").verdict, Verdict::Violated(Harm::Exclusion));
 }
 
 #[test]
 fn a_computed_jump_goes_where_it_says() {
-    // Jumps over the instruction that would say that the lock is taken, then returns through t1.
+    // Jumps over the instruction that would report the lock as taken, then returns through t1.
     let text = "lui t0,%hi(over)\naddiu t0,%lo(over)\nmove t1,ra\njr t0\nnop\nli v0,1\nover: jr t1\nnop";
     let checked = checked(&format!("{text}\n.processes 1"));
     assert_eq!((checked.verdict, checked.states), (Verdict::Holds, 11));
 }
 
-/// Lines that are near to being right.
+/// Lines that are almost right.
 fn line() -> impl Strategy<Value = String> {
     let words = "lw sw ll sc move addiu li lui b bne beqz jr nop di ei syscall v0 a0 k1 t0 ra zero (a0) \
         %lo(preempted)(t0) %hi(lock) 1f 1b 1: tst tst+4 x: x , # ; .word 0x03e00008 -1 ( ) %lo( .check \
@@ -147,7 +145,6 @@ proptest! {
         }
     }
 
-    /// An instruction is shown as it is written.
     #[test]
     fn what_is_shown_assembles_to_the_same_word(word in word()) {
         let Ok(instruction) = Instruction::decode(word) else { return Ok(()) };
@@ -158,7 +155,7 @@ proptest! {
                 let shown = listing.lines().nth(8).unwrap();
                 prop_assert!(shown.contains(&format!(" {word:08x}  ")), "{word:08x} {shown}");
             }
-            // A branch out of this small program, or to its last instruction, from which it would run out.
+            // A branch out of this small program, or to its last instruction, after which it would run on.
             Err(error) => {
                 let out = matches!(error.problem, Problem::Target { .. } | Problem::FallsOff);
                 prop_assert!(out, "{error}");
@@ -183,8 +180,8 @@ proptest! {
     }
 }
 
-/// A listing as it is copied from a page: numbers of lines, a sentence before and after it, a page's number, dashes of a font, and instructions
-/// that are written as directives.
+/// A listing copied from a page: line numbers, a sentence before and after it, a page number, typographic dashes, and
+/// instructions written like directives.
 #[test]
 fn a_listing_is_read_as_it_is_pasted() {
     let pasted = "Figure 4. A lock by two instructions.\n\n1  0:  .ll v0,(a0)\n2      li t0,1\n3      bnez v0,1f\n4      nop\n        addiu t1,t0,\u{2212}1\n\n\

@@ -1,27 +1,25 @@
-//! The condition of a litmus test: `0:EAX=0 /\ (x=1 \/ ~y=2)`.
+//! Parses the condition of a litmus test: `0:EAX=0 /\ (x=1 \/ ~y=2)`.
 
 use super::super::formula::{Formula, Term};
 use super::super::x86::byte;
 
 /// The most comparisons of a condition.
 const MOST: usize = 100;
-/// How deep parentheses may be.
+/// The most nested parentheses.
 const DEEPEST: usize = 50;
 
-/// A condition as it is read.
 pub(super) struct Reader<'a, F> {
     tokens: Vec<&'a str>,
     at: usize,
     depth: usize,
     comparisons: usize,
-    /// The term that `0:EAX` or `x` names.
+    /// Resolves `0:EAX` or `x`.
     term: F,
 }
 
-/// The formula of a text, with the function that finds its terms.
+/// Parses a condition, with a function that resolves its terms.
 ///
-/// # Errors
-/// What is wrong with it, and what would be right.
+/// # Errors What is wrong with it, and a correct form.
 pub(super) fn formula(text: &str, term: impl FnMut(&str) -> Result<Term, String>) -> Result<Formula, String> {
     let mut reader = Reader { tokens: tokens(text), at: 0, depth: 0, comparisons: 0, term };
     let formula = reader.implication()?;

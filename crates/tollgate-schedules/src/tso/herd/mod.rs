@@ -1,7 +1,7 @@
 //! Litmus tests in the format of herd7: <https://diy.inria.fr/doc/herd.html>.
 //!
-//! A test has threads in columns, values to begin with, and a question about the final state. `exists` asks whether
-//! it can be reached; `~exists` and `forall` state a property of all.
+//! A test has threads in columns, initial values, and a question about the final state. `exists` asks whether it can be
+//! reached; `~exists` and `forall` state a property of all final states.
 
 mod condition;
 mod parts;
@@ -20,27 +20,24 @@ use super::study::fit;
 use super::symbols::{Registers, Symbols};
 use super::text_error::TextError;
 
-/// What a test asks of its final states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Question {
-    /// Can one be reached that is so?
+    /// Can a state that satisfies the condition be reached?
     Exists,
-    /// Is none so?
+    /// Does no state satisfy it?
     NotExists,
-    /// Are all so?
+    /// Do all states satisfy it?
     ForAll,
 }
 
-/// A litmus test that can be checked.
 struct Test {
     name: String,
     about: String,
     listing: String,
-    /// `exists (0:EAX=0 /\ 1:EAX=0)`
     condition: String,
     question: Question,
     goal: Goal,
-    /// What is shown of a final state, with its name.
+    /// The terms to show of a final state, with their names.
     shown: Vec<(Term, String)>,
     programs: Vec<Program>,
     registers: Vec<Registers>,
@@ -48,15 +45,14 @@ struct Test {
     initial: Initial,
 }
 
-/// Is a text a litmus test? Its first line has an architecture that herd7 knows, and a name.
+/// Returns whether a text is a litmus test: its first line has an architecture that herd7 knows, and a name.
 pub fn is_litmus(file: &str, text: &str) -> bool {
     file.ends_with(".litmus") || parts::header(text).is_some_and(|(_, arch, _)| parts::is_architecture(arch))
 }
 
-/// The subject that a litmus test of herd7 is.
+/// Reads a litmus test of herd7.
 ///
-/// # Errors
-/// The first wrong line, and a right one.
+/// # Errors The first wrong line, and a correct form.
 pub fn from_text(file: &str, text: &str) -> Result<Box<dyn Subject>, TextError> {
     table::test(file, text).map(|test| Box::new(test) as Box<dyn Subject>)
 }
@@ -66,7 +62,6 @@ impl Test {
         self.programs.len() as u8
     }
 
-    /// A final state in words, and whether the condition holds in it.
     fn outcome(&self, state: &State) -> FinalState {
         let values: Vec<String> =
             self.shown.iter().map(|(term, name)| format!("{name}={};", term.value(state))).collect();
@@ -132,7 +127,7 @@ impl Subject for Test {
             goal: Some(&self.goal),
         };
         let mut found = search(&machine, limits);
-        // What the condition speaks of comes before a process that never finishes.
+        // The condition comes before a process that never finishes.
         found.harms.sort_by_key(|(harm, _)| *harm != Harm::Condition);
         let mut outcomes: Vec<FinalState> = found.outcomes.iter().map(|state| self.outcome(state)).collect();
         outcomes.sort_by(|one, other| one.values.cmp(&other.values));

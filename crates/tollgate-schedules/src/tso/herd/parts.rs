@@ -1,34 +1,32 @@
-//! The parts of a litmus test: header, first values, threads, and the question.
+//! Splits a litmus test into its parts: header, initial values, threads, and the question.
 
 use super::super::text_error::TextError;
 
-/// The architectures of herd7.
 const ARCHITECTURES: &[&str] = &[
     "X86", "X86_64", "AArch64", "ARM", "ASL", "BPF", "C", "CPP", "JAVA", "LISA", "Bell", "MIPS", "PPC",
     "RISCV",
 ];
 
-/// A part of a text, and the line in which it begins.
+/// A part of a text, and its first line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Part<'a> {
     pub(super) line: usize,
     pub(super) text: &'a str,
 }
 
-/// The parts of a test.
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
     pub(super) arch: &'a str,
     pub(super) name: &'a str,
-    /// Between braces.
+    /// Text between braces.
     pub(super) init: Part<'a>,
-    /// Rows of cells: the names of the threads, and their instructions.
+    /// Rows of cells: the names of the threads, then their instructions.
     pub(super) rows: Vec<Vec<Part<'a>>>,
-    /// `locations [x;]`, without its first word.
+    /// `locations [x;]`, without its keyword.
     pub(super) locations: Option<Part<'a>>,
-    /// `filter …`, without its first word.
+    /// `filter …`, without its keyword.
     pub(super) filter: Option<Part<'a>>,
-    /// From `exists`, `~exists` or `forall` on.
+    /// Text from `exists`, `~exists` or `forall` on.
     pub(super) question: Part<'a>,
 }
 
@@ -36,14 +34,14 @@ pub(super) fn is_architecture(word: &str) -> bool {
     ARCHITECTURES.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// The line, the architecture and the name of the first line that is not empty.
+/// Returns the line number, the architecture and the name from the first nonempty line.
 pub(super) fn header(text: &str) -> Option<(usize, &str, &str)> {
     let (line, first) = (1..).zip(text.lines()).find(|(_, line)| !line.trim().is_empty())?;
     let (arch, name) = first.trim().split_once(char::is_whitespace)?;
     Some((line, arch, name.trim()))
 }
 
-/// The text without its comments `(* … *)`. Lines keep their numbers.
+/// Removes comments `(* … *)`. Lines keep their numbers.
 pub(super) fn without_comments(text: &str) -> String {
     let mut depth = 0_usize;
     let mut code = String::with_capacity(text.len());
@@ -86,7 +84,7 @@ impl<'a> Parts<'a> {
         let init = Part { line: line_at(open), text: &text[open + 1..close] };
         let mut parts =
             Self { arch, name, init, rows: vec![], locations: None, filter: None, question: Part::default() };
-        // From here on a line that begins with one of these words begins a part.
+        // From here on a line that begins with a keyword begins a part.
         let mut part = Part { line: line_at(close + 1), text: &text[close + 1..] };
         let (mut kind, mut number, mut offset) = ("", part.line, 0);
         for line in text[close + 1..].split_inclusive('\n') {
@@ -124,14 +122,14 @@ impl<'a> Parts<'a> {
             "" => self.rows = rows(part),
             "locations" => self.locations = Some(behind(kind)),
             "filter" => self.filter = Some(behind(kind)),
-            // Of several questions the first.
+            // If there are several questions, the first counts.
             _ if self.question.text.is_empty() => self.question = part,
             _ => {}
         }
     }
 }
 
-/// The kind of the part that begins with a line.
+/// Returns the part that a line begins, if it does.
 fn kind_of(line: &str) -> Option<&'static str> {
     let begins = |word: &str| {
         line.strip_prefix(word)
@@ -149,7 +147,7 @@ fn kind_of(line: &str) -> Option<&'static str> {
     }
 }
 
-/// The rows of a table, ended by semicolons.
+/// Splits a table into rows, which end with semicolons.
 fn rows(table: Part<'_>) -> Vec<Vec<Part<'_>>> {
     let mut rows = Vec::new();
     let mut line = table.line;

@@ -1,4 +1,4 @@
-//! From the parts of a litmus test to its programs.
+//! Turns the parts of a litmus test into programs.
 
 use super::super::formula::{Formula, Goal, Term};
 use super::super::program::{Place, Program};
@@ -11,7 +11,7 @@ use super::condition::formula;
 use super::parts::{Part, Parts, without_comments};
 use super::{Question, Test};
 
-/// What is known of the threads before their instructions are read.
+/// The known properties of the threads before their instructions are read.
 #[derive(Default)]
 struct Threads {
     symbols: Symbols,
@@ -21,7 +21,6 @@ struct Threads {
     initial: Initial,
 }
 
-/// The test of a text.
 pub(super) fn test(file: &str, text: &str) -> Result<Test, TextError> {
     let text = without_comments(text);
     let parts = Parts::parse(&text)?;
@@ -79,7 +78,7 @@ pub(super) fn test(file: &str, text: &str) -> Result<Test, TextError> {
     })
 }
 
-/// Threads are P0, P1, … in this order.
+/// Checks that the threads are P0, P1, … in this order.
 fn check_names(names: &[Part<'_>]) -> Result<(), String> {
     if names.len() > MOST {
         return Err(format!("the test has {} threads; the model has room for {MOST}", names.len()));
@@ -95,7 +94,7 @@ fn check_names(names: &[Part<'_>]) -> Result<(), String> {
     Ok(())
 }
 
-/// The kind of a question, its words, and what is asked.
+/// Returns the kind of a question, its text, and its condition.
 fn question(part: Part<'_>) -> Result<(Question, String, &str), String> {
     let text = part.text.trim();
     let (kind, question, rest) = if let Some(rest) = text.strip_prefix("exists") {
@@ -106,7 +105,7 @@ fn question(part: Part<'_>) -> Result<(Question, String, &str), String> {
         let rest = text.find("exists").map_or("", |at| &text[at + "exists".len()..]);
         ("~exists", Question::NotExists, rest)
     };
-    // What follows on lines of their own, as in a log of herd7, is not part of it.
+    // Later lines, as in a log of herd7, are not part of it.
     let asked = balanced(rest);
     let words: Vec<&str> = asked.split_whitespace().collect();
     if words.is_empty() {
@@ -115,7 +114,7 @@ fn question(part: Part<'_>) -> Result<(Question, String, &str), String> {
     Ok((question, format!("{kind} {}", words.join(" ")), asked))
 }
 
-/// The lines up to the end of that in which all parentheses are closed, and no sign asks for more.
+/// Returns the lines up to the one in which all parentheses are closed and no operator is left open.
 fn balanced(text: &str) -> &str {
     let mut end = 0;
     let mut open = 0_usize;
@@ -137,7 +136,7 @@ fn balanced(text: &str) -> &str {
 }
 
 impl Threads {
-    /// `x=0; int y=1; 0:EAX=2; 1:rdi=x;`
+    /// Reads `x=0; int y=1; 0:EAX=2; 1:rdi=x;`.
     fn read_init(&mut self, init: Part<'_>) -> Result<(), TextError> {
         let mut line = init.line;
         for entry in init.text.split(';') {
@@ -193,7 +192,7 @@ impl Threads {
         Ok((number, name))
     }
 
-    /// The term that a name in a condition means. It is shown under that name.
+    /// Resolves a name in a condition, and shows it under that name.
     fn shown(&mut self, name: &str, shown: &mut Vec<(Term, String)>) -> Result<Term, String> {
         let term = match name.split_once(':') {
             Some((thread, register)) => {
@@ -208,7 +207,7 @@ impl Threads {
         Ok(term)
     }
 
-    /// The column of a thread as a program.
+    /// Reads the column of a thread.
     fn program(
         &mut self,
         thread: usize,
@@ -241,7 +240,7 @@ impl Threads {
         drafts.program(last)
     }
 
-    /// A register with an address is used as an address and as nothing else: the model keeps no addresses.
+    /// Checks that a register with an address is used only as an address: the model has no address values.
     fn pointers_are_addresses(&self, first: &Part<'_>) -> Result<(), TextError> {
         for (thread, pointers) in self.pointers.iter().enumerate() {
             if let Some((register, _)) =
@@ -257,13 +256,13 @@ impl Threads {
     }
 }
 
-/// A variable without the brackets that a condition may have around it.
+/// Removes the brackets that a variable may have in a condition.
 fn bare(name: &str) -> &str {
     let name = name.trim().trim_start_matches('*');
     name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name).trim()
 }
 
-/// The test as it is shown: its columns, in line.
+/// Returns the test with its columns aligned.
 fn listing(parts: &Parts<'_>, condition: &str) -> String {
     let columns = parts.rows.iter().map(Vec::len).max().unwrap_or(0);
     let cell = |row: &[Part<'_>], at: usize| {
