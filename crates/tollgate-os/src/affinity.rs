@@ -11,7 +11,8 @@ pub const MOST: usize = 1 << 16;
 
 /// Returns the processors that a thread may run on, ascending; 0 is the calling thread.
 ///
-/// # Errors Those of sched_getaffinity(2).
+/// # Errors
+/// Those of sched_getaffinity(2).
 pub fn allowed(thread: libc::pid_t) -> io::Result<Vec<usize>> {
     let mut mask = vec![0_u64; 1024 / BITS];
     loop {
@@ -38,7 +39,8 @@ pub fn allowed(thread: libc::pid_t) -> io::Result<Vec<usize>> {
 
 /// Lets a thread run on these processors only; 0 is the calling thread.
 ///
-/// # Errors Those of sched_setaffinity(2), such as EINVAL if none of them exists or may be used.
+/// # Errors
+/// Those of sched_setaffinity(2), such as EINVAL if none of them exists or may be used.
 pub fn pin(thread: libc::pid_t, cpus: &[usize]) -> io::Result<()> {
     let words = cpus.iter().max().map_or(1, |last| last / BITS + 1);
     if words > MOST / BITS {

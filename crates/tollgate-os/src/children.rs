@@ -47,7 +47,8 @@ impl Inherited {
     /// Returns the children gained since, and their descendants, as far as they still run. In a [`Subreaper`] these include
     /// processes whose parents have ended.
     ///
-    /// # Errors /proc belongs to another PID namespace, or cannot be read.
+    /// # Errors
+    /// /proc belongs to another PID namespace, or cannot be read.
     pub fn descendants(&self) -> io::Result<Vec<libc::pid_t>> {
         if !proc_is_ours() {
             return Err(io::Error::other("/proc belongs to another PID namespace"));

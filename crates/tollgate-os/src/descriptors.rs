@@ -7,7 +7,8 @@ use std::io;
 /// Sharing a table has a cost: while only one thread uses a table, the kernel looks up a file in it without taking a
 /// reference (fs/file.c, `__fget_light`).
 ///
-/// # Errors unshare(2) is refused: the table is still shared.
+/// # Errors
+/// unshare(2) is refused: the table is still shared.
 pub fn copied_table() -> io::Result<()> {
     // SAFETY: each descriptor keeps its meaning.
     match unsafe { libc::unshare(libc::CLONE_FILES) } {
@@ -18,9 +19,11 @@ pub fn copied_table() -> io::Result<()> {
 
 /// Gives this thread a table of its own that has only the first three descriptors.
 ///
-/// # Errors close_range(2) is refused, or the kernel is older than Linux 5.9: the table is still shared.
+/// # Errors
+/// close_range(2) is refused, or the kernel is older than Linux 5.9: the table is still shared.
 ///
-/// # Safety This thread uses no other descriptor that was opened before.
+/// # Safety
+/// This thread uses no other descriptor that was opened before.
 pub unsafe fn own_table() -> io::Result<()> {
     /// include/uapi/linux/close_range.h
     const CLOSE_RANGE_UNSHARE: libc::c_uint = 1 << 1;

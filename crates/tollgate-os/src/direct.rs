@@ -30,7 +30,8 @@ impl Declared {
 
     /// Asks about the file at a path.
     ///
-    /// # Errors Those of statx(2), such as ENOENT if the file has been removed.
+    /// # Errors
+    /// Those of statx(2), such as ENOENT if the file has been removed.
     pub fn at(path: &Path) -> io::Result<Self> {
         let answer = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN);
         if let Err(error) = answer

@@ -122,7 +122,8 @@ pub fn join(pid: libc::pid_t, group: libc::pid_t) {
 /// Forks a guard: a process in the group of `leader`, or leading a group of its own if that is 0, that only waits, and
 /// kills the whole group when this process is killed.
 ///
-/// # Errors Those of fork(2).
+/// # Errors
+/// Those of fork(2).
 pub fn guard(leader: libc::pid_t) -> io::Result<Child> {
     let parent = process::own_pid();
     let guard = process::fork(|| keep(leader, parent))?;

@@ -7,7 +7,8 @@ use rustix::fs::{MemfdFlags, SealFlags};
 
 /// Makes an empty file in memory that started programs do not inherit. The name appears in /proc/PID/fd.
 ///
-/// # Errors Those of memfd_create(2).
+/// # Errors
+/// Those of memfd_create(2).
 pub fn create(name: &str) -> io::Result<File> {
     Ok(rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }
@@ -15,7 +16,8 @@ pub fn create(name: &str) -> io::Result<File> {
 /// Makes a file that can be executed, even if vm.memfd_noexec is set (MFD_EXEC, since Linux 6.3). It stays open in started
 /// programs.
 ///
-/// # Errors Those of memfd_create(2).
+/// # Errors
+/// Those of memfd_create(2).
 pub fn create_executable(name: &str) -> io::Result<File> {
     let made = rustix::fs::memfd_create(name, MemfdFlags::EXEC);
     Ok(made.or_else(|_| rustix::fs::memfd_create(name, MemfdFlags::empty()))?.into())
@@ -24,7 +26,8 @@ pub fn create_executable(name: &str) -> io::Result<File> {
 /// Makes a zero-filled file in memory of a fixed size that started programs do not inherit. A write beyond its end fails
 /// with EPERM (F_SEAL_GROW of fcntl(2)).
 ///
-/// # Errors Those of memfd_create(2) and ftruncate(2).
+/// # Errors
+/// Those of memfd_create(2) and ftruncate(2).
 fn create_bounded(name: &str, bytes: u64) -> io::Result<File> {
     let made = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     rustix::fs::ftruncate(&made, bytes)?;
@@ -40,14 +43,16 @@ pub struct Said(File);
 impl Said {
     /// Makes an empty one of at most `most` bytes.
     ///
-    /// # Errors Those of memfd_create(2), ftruncate(2) and fcntl(2).
+    /// # Errors
+    /// Those of memfd_create(2), ftruncate(2) and fcntl(2).
     pub fn new(most: u64) -> io::Result<Self> {
         create_bounded("said", most).map(Self)
     }
 
     /// Returns the stream to give to the program.
     ///
-    /// # Errors Those of dup(2).
+    /// # Errors
+    /// Those of dup(2).
     pub fn stream(&self) -> io::Result<File> {
         self.0.try_clone()
     }

@@ -104,7 +104,8 @@ impl Directory {
 
     /// Holds a directory that is already open; `path` is for messages.
     ///
-    /// # Errors The descriptor cannot be duplicated.
+    /// # Errors
+    /// The descriptor cannot be duplicated.
     pub fn new(fd: impl AsFd, path: &Path) -> Result<Self, PathError> {
         let fd = open_at(fd, OsStr::new("."), OFlags::DIRECTORY)?;
         Ok(Self { fd, path: path.to_owned() })
@@ -138,7 +139,8 @@ impl Directory {
     /// Opens the directory at a relative path of plain names below this one, and makes each missing part. No link is
     /// followed.
     ///
-    /// # Errors As [`PathError`] says; `InvalidInput` if the path is absolute or has a `..`.
+    /// # Errors
+    /// As [`PathError`] says; `InvalidInput` if the path is absolute or has a `..`.
     pub fn below(&self, path: &Path, mode: Mode) -> Result<Self, PathError> {
         let mut at = self.try_clone()?;
         for component in path.components() {
@@ -153,7 +155,8 @@ impl Directory {
 
     /// Returns a second descriptor of the same directory.
     ///
-    /// # Errors The descriptor cannot be duplicated.
+    /// # Errors
+    /// The descriptor cannot be duplicated.
     pub fn try_clone(&self) -> Result<Self, PathError> {
         Ok(Self { fd: self.fd.try_clone()?, path: self.path.clone() })
     }

@@ -103,9 +103,10 @@ const MOST: usize = 16;
 impl Group {
     /// Opens these events as a group, which starts to count at once.
     ///
-    /// # Errors Those of perf_event_open(2): ENOENT or EOPNOTSUPP if the processor has no such counter, as in most virtual
-    /// machines; EACCES or EPERM if kernel.perf_event_paranoid or a seccomp filter forbids it; ENOSYS without
-    /// CONFIG_PERF_EVENTS; EINVAL for more events than counters.
+    /// # Errors
+    /// Those of perf_event_open(2): ENOENT or EOPNOTSUPP if the processor has no such counter, as in most virtual machines;
+    /// EACCES or EPERM if kernel.perf_event_paranoid or a seccomp filter forbids it; ENOSYS without CONFIG_PERF_EVENTS;
+    /// EINVAL for more events than counters.
     pub fn open(scope: Scope, events: &[Event]) -> io::Result<Self> {
         let Some((first, others)) = events.split_first().filter(|_| events.len() <= MOST) else {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -118,7 +119,8 @@ impl Group {
 
     /// Reads the current counts.
     ///
-    /// # Errors Those of read(2), and if the kernel's answer has an unexpected length.
+    /// # Errors
+    /// Those of read(2), and if the kernel's answer has an unexpected length.
     pub fn read(&self) -> io::Result<Reading> {
         let mut bytes = [0; (HEAD + MOST) * 8];
         let length = (&self.leader).read(&mut bytes)?;

@@ -36,7 +36,8 @@ pub struct Place {
 impl Place {
     /// Checks an existing directory.
     ///
-    /// # Errors Another user could exchange entries on the path; the kernel's.
+    /// # Errors
+    /// Another user could exchange entries on the path; the kernel's.
     pub fn open(path: &Path) -> Result<Self, TrustError> {
         let directory = trust::judge(path)?;
         let fault = |why: io::Error| TrustError::Io(path.to_owned(), why);
@@ -88,14 +89,16 @@ pub struct PrivateDirectory {
 impl PrivateDirectory {
     /// Makes one in the first of [`temporary_places`] that accepts it.
     ///
-    /// # Errors The error of the last place tried; `PermissionDenied` with a message if there is no place.
+    /// # Errors
+    /// The error of the last place tried; `PermissionDenied` with a message if there is no place.
     pub fn temporary() -> io::Result<Self> {
         Self::of_temporary(|_| true)
     }
 
     /// Makes one in which programs can be executed.
     ///
-    /// # Errors As [`Self::temporary`].
+    /// # Errors
+    /// As [`Self::temporary`].
     pub fn for_programs() -> io::Result<Self> {
         Self::of_temporary(Place::can_execute)
     }
@@ -115,7 +118,8 @@ impl PrivateDirectory {
 
     /// Makes one, and removes those that killed programs of this user left there.
     ///
-    /// # Errors As [`Self::named`].
+    /// # Errors
+    /// As [`Self::named`].
     pub fn make(place: &Place) -> Result<Self, Errno> {
         drop(Self::left(place, PREFIX));
         Self::named(place, new_name(PREFIX)?)
@@ -123,7 +127,8 @@ impl PrivateDirectory {
 
     /// Makes one with a name from [`new_name`].
     ///
-    /// # Errors As [`Temporary::named`]; `STALE` if its path does not lead to it, for example because of a later mount.
+    /// # Errors
+    /// As [`Temporary::named`]; `STALE` if its path does not lead to it, for example because of a later mount.
     pub fn named(place: &Place, name: String) -> Result<Self, Errno> {
         let made = Self::new(place, Temporary::named(place, name)?);
         let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);

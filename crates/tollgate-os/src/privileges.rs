@@ -45,7 +45,8 @@ pub enum PrivilegesError {
 /// Gives up the privileges of the program's file, and returns the names of the capabilities dropped. Those for tracing are
 /// kept for [`raise`], without effect until then. Call it at the start of a program: it affects the calling thread.
 ///
-/// # Errors The file is set-user-ID or set-group-ID, or the kernel refuses.
+/// # Errors
+/// The file is set-user-ID or set-group-ID, or the kernel refuses.
 pub fn give_up() -> Result<Vec<String>, PrivilegesError> {
     let (real, effective) = (getuid().as_raw(), geteuid().as_raw());
     if real != effective {

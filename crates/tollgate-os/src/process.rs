@@ -30,7 +30,8 @@ pub struct Child {
 /// Only the calling thread exists in the child: a lock that another thread holds stays locked there. If this process has
 /// several threads, `life` may call only what signal-safety(7) allows. With one thread it may allocate.
 ///
-/// # Errors Those of fork(2).
+/// # Errors
+/// Those of fork(2).
 pub fn fork(life: impl FnOnce() -> i32) -> io::Result<Child> {
     // SAFETY: the child has a copy of this thread and of its memory, and never returns from this function. It accesses
     // memory shared with its parent through atomics or system calls.
@@ -46,7 +47,8 @@ pub fn fork(life: impl FnOnce() -> i32) -> io::Result<Child> {
 
 /// Like [`fork`], but the kernel kills the child when the thread that made it ends.
 ///
-/// # Errors Those of fork(2).
+/// # Errors
+/// Those of fork(2).
 pub fn fork_bound(life: impl FnOnce() -> i32) -> io::Result<Child> {
     let parent = own_pid();
     fork(|| {
@@ -58,7 +60,8 @@ pub fn fork_bound(life: impl FnOnce() -> i32) -> io::Result<Child> {
 /// Gives up the controlling terminal of a process that is not a session leader. Programs that it starts have none either:
 /// one that asks for a password on /dev/tty gets an error, whereas a background process would be stopped.
 ///
-/// # Errors EMFILE and the like, if /dev/tty cannot be opened although it may exist.
+/// # Errors
+/// EMFILE and the like, if /dev/tty cannot be opened although it may exist.
 pub fn leave_terminal() -> Result<(), Errno> {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     match rustix::fs::open(c"/dev/tty", flags, Mode::empty()) {
@@ -143,7 +146,8 @@ impl Child {
 
     /// Returns a descriptor of the process (pidfd_open(2)), readable when it has ended.
     ///
-    /// # Errors ENOSYS before Linux 5.3.
+    /// # Errors
+    /// ENOSYS before Linux 5.3.
     pub fn pidfd(&self) -> io::Result<OwnedFd> {
         pidfd(self.pid)
     }
@@ -158,7 +162,8 @@ impl Child {
 
     /// Waits for its end, regardless of signals and stops in the meantime.
     ///
-    /// # Errors ECHILD if it was already waited for, or SIGCHLD is ignored.
+    /// # Errors
+    /// ECHILD if it was already waited for, or SIGCHLD is ignored.
     pub fn wait(&mut self) -> io::Result<Ended> {
         loop {
             if let Some(ended) = self.look(0)? {
@@ -169,7 +174,8 @@ impl Child {
 
     /// Returns how it ended, if it has.
     ///
-    /// # Errors As [`Self::wait`].
+    /// # Errors
+    /// As [`Self::wait`].
     pub fn try_wait(&mut self) -> io::Result<Option<Ended>> {
         self.look(libc::WNOHANG)
     }
@@ -188,7 +194,8 @@ impl Child {
 
     /// Waits for its next stop or end, see [`wait4`].
     ///
-    /// # Errors EINTR, and as [`Self::wait`].
+    /// # Errors
+    /// EINTR, and as [`Self::wait`].
     pub fn next(&mut self, flags: libc::c_int) -> io::Result<Option<Wait>> {
         if self.is_reaped {
             return Err(io::Error::from_raw_os_error(libc::ECHILD));
@@ -212,7 +219,8 @@ impl Child {
 
     /// Kills it and waits for its end.
     ///
-    /// # Errors As [`Self::wait`]; EPERM if a seccomp filter refuses kill(2). Then it is left alone: it may never end.
+    /// # Errors
+    /// As [`Self::wait`]; EPERM if a seccomp filter refuses kill(2). Then it is left alone: it may never end.
     pub fn end(&mut self) -> io::Result<Ended> {
         if self.is_reaped {
             return self.wait();
@@ -235,7 +243,8 @@ impl Drop for Child {
 
 /// Returns a descriptor of a process (pidfd_open(2)).
 ///
-/// # Errors ESRCH if it does not exist, ENOSYS before Linux 5.3.
+/// # Errors
+/// ESRCH if it does not exist, ENOSYS before Linux 5.3.
 pub fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
     let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
     Ok(rustix::process::pidfd_open(pid, PidfdFlags::empty())?)
@@ -244,7 +253,8 @@ pub fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
 /// Sends a signal to a process, or with a negative number to a process group (kill(2)); signal 0 only checks. The caller
 /// must know that the number has not been reused.
 ///
-/// # Errors ESRCH if it does not exist, EPERM if the signal may not be sent.
+/// # Errors
+/// ESRCH if it does not exist, EPERM if the signal may not be sent.
 pub fn kill(pid: libc::pid_t, signal: libc::c_int) -> io::Result<()> {
     // SAFETY: kill(2) takes numbers.
     match unsafe { libc::kill(pid, signal) } {
@@ -298,7 +308,8 @@ pub struct Wait {
 /// Waits for the next stop or end of a child or of a traced thread (wait4(2) with __WALL). `pid` is -1 for any, and
 /// negative for a process group. Returns `None` if `flags` have WNOHANG and nothing has happened.
 ///
-/// # Errors EINTR, and ECHILD if there is no child to wait for.
+/// # Errors
+/// EINTR, and ECHILD if there is no child to wait for.
 pub fn wait4(pid: libc::pid_t, flags: libc::c_int) -> io::Result<Option<Wait>> {
     let mut status = 0;
     // SAFETY: all zeros are a valid `rusage`.
@@ -315,7 +326,8 @@ pub fn wait4(pid: libc::pid_t, flags: libc::c_int) -> io::Result<Option<Wait>> {
 /// it (waitid(2) with WNOWAIT). `None` as the child means any; the result is `None` if `kinds` have WNOHANG and there is no
 /// event.
 ///
-/// # Errors As [`wait4`].
+/// # Errors
+/// As [`wait4`].
 pub fn peek(child: Option<libc::pid_t>, kinds: libc::c_int) -> io::Result<Option<libc::pid_t>> {
     let info = event(child, kinds)?;
     // SAFETY: waitid(2) sets the number; 0 means no child.
@@ -324,7 +336,8 @@ pub fn peek(child: Option<libc::pid_t>, kinds: libc::c_int) -> io::Result<Option
 
 /// Returns how a child ended, without reaping it; `None` if it has not ended.
 ///
-/// # Errors ECHILD if it was already waited for.
+/// # Errors
+/// ECHILD if it was already waited for.
 pub fn peek_end(child: libc::pid_t) -> io::Result<Option<Ended>> {
     let info = event(Some(child), libc::WEXITED | libc::WNOHANG)?;
     // SAFETY: waitid(2) sets both, or leaves zeros.

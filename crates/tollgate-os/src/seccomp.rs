@@ -90,7 +90,8 @@ pub fn bytes(filter: &[libc::sock_filter]) -> Vec<u8> {
 /// Installs a filter on this thread and the processes that it starts, permanently. They can no longer gain privileges
 /// (PR_SET_NO_NEW_PRIVS of prctl(2)), which the kernel requires of users without CAP_SYS_ADMIN.
 ///
-/// # Errors Those of prctl(2) and seccomp(2): EINVAL if the kernel lacks seccomp filters or the program is invalid.
+/// # Errors
+/// Those of prctl(2) and seccomp(2): EINVAL if the kernel lacks seccomp filters or the program is invalid.
 pub fn install(filter: &[libc::sock_filter]) -> io::Result<()> {
     let len = u16::try_from(filter.len()).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
     let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut() };

@@ -17,7 +17,8 @@ unsafe impl<const N: usize> Sync for Shared<N> {}
 impl<const N: usize> Shared<N> {
     /// Maps new shared memory.
     ///
-    /// # Errors Those of mmap(2).
+    /// # Errors
+    /// Those of mmap(2).
     pub fn new() -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice.

@@ -31,8 +31,8 @@ impl Disposition {
 
     /// Returns a handler with these flags and SA_SIGINFO.
     ///
-    /// # Safety The function does only what signal-safety(7) allows, preserves errno, and may run at any moment after it is
-    /// set.
+    /// # Safety
+    /// The function does only what signal-safety(7) allows, preserves errno, and may run at any moment after it is set.
     pub unsafe fn handler(handler: Handler, flags: libc::c_int) -> Self {
         Self::plain(handler as *const () as usize, flags | libc::SA_SIGINFO)
     }
@@ -66,7 +66,8 @@ impl Disposition {
 
     /// Sets it for a signal, and returns the previous one.
     ///
-    /// # Errors EINVAL for an invalid signal number, or for SIGKILL and SIGSTOP.
+    /// # Errors
+    /// EINVAL for an invalid signal number, or for SIGKILL and SIGSTOP.
     pub fn set(&self, signal: libc::c_int) -> io::Result<Self> {
         let mut before = Self::plain(libc::SIG_DFL, 0);
         // SAFETY: the action is a constant, came from the kernel, or was made by a caller who vouched for its function.
@@ -78,7 +79,8 @@ impl Disposition {
 
     /// Sets it until the result is dropped.
     ///
-    /// # Errors As [`Self::set`].
+    /// # Errors
+    /// As [`Self::set`].
     pub fn set_for_now(&self, signal: libc::c_int) -> io::Result<Changed> {
         self.set(signal).map(|before| Changed { signal, before })
     }
@@ -194,7 +196,8 @@ impl Set {
 
     /// Waits for any of these signals, which must be blocked (sigwaitinfo(2)).
     ///
-    /// # Errors EINTR.
+    /// # Errors
+    /// EINTR.
     pub fn wait(&self) -> io::Result<()> {
         // SAFETY: the set is alive, and the null pointer asks for no details.
         match unsafe { libc::sigwaitinfo(&raw const self.0, ptr::null_mut()) } {
@@ -205,7 +208,8 @@ impl Set {
 
     /// Returns a non-blocking descriptor from which these signals are read while they are blocked (signalfd(2)).
     ///
-    /// # Errors Those of signalfd(2).
+    /// # Errors
+    /// Those of signalfd(2).
     pub fn descriptor(&self) -> io::Result<OwnedFd> {
         // SAFETY: the set is alive.
         match unsafe { libc::signalfd(-1, &raw const self.0, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC) } {

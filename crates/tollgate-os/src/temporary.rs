@@ -36,14 +36,16 @@ pub struct Temporary {
 impl Temporary {
     /// Makes one in a directory that is open for reading. Only the effective user may access it.
     ///
-    /// # Errors The error of mkdirat(2); `WOULDBLOCK` if it cannot be locked.
+    /// # Errors
+    /// The error of mkdirat(2); `WOULDBLOCK` if it cannot be locked.
     pub fn make(parent: impl AsFd, prefix: &str) -> Result<Self, Errno> {
         Self::named(parent, new_name(prefix)?)
     }
 
     /// Like [`Self::make`], with a name from [`new_name`].
     ///
-    /// # Errors As [`Self::make`]; `EXIST` if the name is taken.
+    /// # Errors
+    /// As [`Self::make`]; `EXIST` if the name is taken.
     pub fn named(parent: impl AsFd, name: String) -> Result<Self, Errno> {
         let parent = rustix::io::fcntl_dupfd_cloexec(parent, 0)?;
         let mut is_made = false;
@@ -88,7 +90,8 @@ impl Temporary {
 
     /// Gives it its final name, which must be free or belong to an empty directory.
     ///
-    /// # Errors The error of renameat(2); `STALE` if its parent's owner has put another directory in its place.
+    /// # Errors
+    /// The error of renameat(2); `STALE` if its parent's owner has put another directory in its place.
     pub fn publish(&self, name: &OsStr) -> Result<(), Errno> {
         if !same(&self.parent, &self.name, &self.own) {
             return Err(Errno::STALE);
@@ -131,7 +134,8 @@ impl Drop for Temporary {
 /// Removes a directory of any name with its contents, if its path still leads to this device and inode. Mounts in it stay,
 /// and no link that another user may have made is followed.
 ///
-/// # Errors Those of openat(2) and unlinkat(2); XDEV if another file system is mounted in it.
+/// # Errors
+/// Those of openat(2) and unlinkat(2); XDEV if another file system is mounted in it.
 pub fn remove(path: &Path, device: u64, inode: u64) -> io::Result<()> {
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -160,7 +164,8 @@ pub fn remove(path: &Path, device: u64, inode: u64) -> io::Result<()> {
 
 /// Returns a unique name for a temporary directory of this process.
 ///
-/// # Errors Those of getrandom(2).
+/// # Errors
+/// Those of getrandom(2).
 pub fn new_name(prefix: &str) -> Result<String, Errno> {
     Ok(format!("{prefix}{}-{:016x}", std::process::id(), random()?))
 }

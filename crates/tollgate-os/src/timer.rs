@@ -13,7 +13,8 @@ pub struct Timer {
 impl Timer {
     /// Makes a timer that is not armed.
     ///
-    /// # Errors Those of timer_create(2).
+    /// # Errors
+    /// Those of timer_create(2).
     pub fn new(signal: libc::c_int) -> io::Result<Self> {
         // SAFETY: a `sigevent` consists of numbers and pointers, so zeros are valid.
         let mut event: libc::sigevent = unsafe { mem::zeroed() };
@@ -31,7 +32,8 @@ impl Timer {
 
     /// Arms it: it expires after `after`, at least a nanosecond, and then after each `interval` unless that is zero.
     ///
-    /// # Errors EINVAL if a time is too long for the kernel.
+    /// # Errors
+    /// EINVAL if a time is too long for the kernel.
     pub fn set(&self, after: Duration, interval: Duration) -> io::Result<()> {
         let time = |time: Duration| libc::timespec {
             tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),

@@ -31,7 +31,8 @@ pub struct Attended {
 /// Runs a tool without input until it ends. Its process group is killed after about `limit`, when `stop` returns true, and
 /// when this process is killed.
 ///
-/// # Errors Those of memfd_create(2), fork(2) and execve(2).
+/// # Errors
+/// Those of memfd_create(2), fork(2) and execve(2).
 pub fn attend(command: &mut Command, limit: Duration, stop: &dyn Fn() -> bool) -> io::Result<Attended> {
     let (reader, writer) = io::pipe()?;
     rustix::io::ioctl_fionbio(&reader, true)?;

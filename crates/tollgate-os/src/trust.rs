@@ -45,7 +45,8 @@ fn remedy(mode: u32) -> String {
 
 /// Opens a directory in which only root and the effective user can exchange entries.
 ///
-/// # Errors As [`Directory::open`] and [`guard`].
+/// # Errors
+/// As [`Directory::open`] and [`guard`].
 pub fn judge(path: &Path) -> Result<Directory, TrustError> {
     let directory = Directory::open(path).map_err(|why| match why {
         PathError::Io(why) => TrustError::Io(path.to_owned(), why),
@@ -57,7 +58,8 @@ pub fn judge(path: &Path) -> Result<Directory, TrustError> {
 
 /// Reads a regular file of at most `most` bytes that only root and the effective user can have written or put in its place.
 ///
-/// # Errors Another user could have; as [`read_regular`](crate::paths::read_regular).
+/// # Errors
+/// Another user could have; as [`read_regular`](crate::paths::read_regular).
 pub fn read_own(path: &Path, most: u64) -> Result<Vec<u8>, TrustError> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     judge(parent)?;
@@ -83,7 +85,8 @@ pub fn read_own(path: &Path, most: u64) -> Result<Vec<u8>, TrustError> {
 
 /// Checks that only root and the effective user can exchange the entries of a directory.
 ///
-/// # Errors Another user can.
+/// # Errors
+/// Another user can.
 pub fn guard(directory: &Directory) -> Result<(), TrustError> {
     let own = rustix::process::geteuid().as_raw();
     for step in ancestors(directory)? {

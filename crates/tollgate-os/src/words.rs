@@ -18,7 +18,8 @@ pub enum Unfinished {
 /// \` `` stand for the second character; elsewhere a backslash makes the next character literal. A backslash at the end of
 /// a line continues it. There are no comments.
 ///
-/// # Errors The line ends within a quote or after a backslash.
+/// # Errors
+/// The line ends within a quote or after a backslash.
 pub fn split(line: &str) -> Result<Vec<String>, Unfinished> {
     let mut words: Vec<String> = Vec::new();
     let mut word: Option<String> = None;

@@ -33,7 +33,8 @@ pub enum WorkdirError {
 impl Workdir {
     /// Describes an open directory by the path that leads to it from the root.
     ///
-    /// # Errors The error of fstat(2).
+    /// # Errors
+    /// The error of fstat(2).
     pub fn new(path: PathBuf, fd: impl AsFd) -> io::Result<Self> {
         let stat = rustix::fs::fstat(fd)?;
         Ok(Self { path, device: stat.st_dev, inode: stat.st_ino })
@@ -41,7 +42,8 @@ impl Workdir {
 
     /// Finds an existing directory that no other user can exchange.
     ///
-    /// # Errors The error of open(2).
+    /// # Errors
+    /// The error of open(2).
     pub fn find(path: &Path) -> io::Result<Self> {
         let fd = open(path)?;
         Self::new(path.to_owned(), fd)

@@ -16,7 +16,8 @@ pub enum OwnError {
 
 /// Reads a program: a litmus test of herd7, a lock on processors with store buffers, or a `tst()` for MIPS.
 ///
-/// # Errors The first wrong line, and a correct form.
+/// # Errors
+/// The first wrong line, and a correct form.
 pub fn from_text(file: &str, text: &str) -> Result<Box<dyn Subject>, OwnError> {
     if tso::herd::is_litmus(file, text) {
         Ok(tso::herd::from_text(file, text)?)

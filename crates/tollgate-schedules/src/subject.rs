@@ -279,7 +279,8 @@ pub trait Subject: Sync {
 
     /// Returns the subject's setting with these overrides.
     ///
-    /// # Errors [`Unfit::OutOfRange`] if the machine does not support a number.
+    /// # Errors
+    /// [`Unfit::OutOfRange`] if the machine does not support a number.
     fn setting(&self, wish: Wish) -> Result<Setting, Unfit>;
 
     /// Visits every interleaving.
@@ -291,7 +292,8 @@ pub trait Subject: Sync {
     /// Plays a schedule as in figures 3 and 10: A is preempted just before instruction number `point`, B takes the lock if
     /// it can, and A runs to its end.
     ///
-    /// # Errors [`Unfit::NoSuchPoint`], [`Unfit::NotPlayed`].
+    /// # Errors
+    /// [`Unfit::NoSuchPoint`], [`Unfit::NotPlayed`].
     fn play(&self, point: usize, rival: Rival) -> Result<Counterexample, Unfit>;
 
     /// Returns the work of taking the lock, if the program takes it and its steps can be counted.

@@ -16,7 +16,8 @@ use super::{Missing, PathError, Walk};
 
 /// Opens a regular file for reading.
 ///
-/// # Errors As [`PathError`] says, also if it is not a regular file.
+/// # Errors
+/// As [`PathError`] says, also if it is not a regular file.
 pub fn open_regular(path: &Path) -> Result<File, PathError> {
     let mut walk = Walk::begin(path)?;
     let found = walk.last(Missing::Refused)?.ok_or(Errno::ISDIR)?;
@@ -33,7 +34,8 @@ pub fn open_regular(path: &Path) -> Result<File, PathError> {
 
 /// Reads a regular file of at most `most` bytes.
 ///
-/// # Errors As [`open_regular`]; the file is longer than `most`.
+/// # Errors
+/// As [`open_regular`]; the file is longer than `most`.
 pub fn read_regular(path: &Path, most: u64) -> Result<Vec<u8>, PathError> {
     bounded::whole(open_regular(path)?, most)?.ok_or_else(|| PathError::TooLarge(path.to_owned(), most))
 }

@@ -79,7 +79,8 @@ impl Output {
 
 /// Opens an output path for writing as a shell's `>` does: makes a regular file, or empties it.
 ///
-/// # Errors As [`Output::find`] and [`open_stream`]; the kernel's.
+/// # Errors
+/// As [`Output::find`] and [`open_stream`]; the kernel's.
 pub fn open_emptied(path: &Path) -> Result<File, PathError> {
     match Output::find(path)? {
         Output::File { directory, name, .. } => {
@@ -119,7 +120,8 @@ fn expect_only_name(directory: &Directory, name: &OsStr, file: &OwnedFd) -> Resu
 /// Opens a device, FIFO or socket for writing. A FIFO without a reader is an error, since waiting for one could take
 /// forever.
 ///
-/// # Errors The error of open(2); it has become a regular file in the meantime.
+/// # Errors
+/// The error of open(2); it has become a regular file in the meantime.
 pub fn open_stream(directory: &Directory, name: &OsStr, is_descriptor: bool) -> Result<File, PathError> {
     let follow = if is_descriptor { OFlags::empty() } else { OFlags::NOFOLLOW };
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY | follow;

@@ -53,7 +53,8 @@ impl Records {
     /// Starts to record what runs on these processors, except those that are offline. This needs CAP_PERFMON, or
     /// kernel.perf_event_paranoid at 0 or below.
     ///
-    /// # Errors Those of perf_event_open(2) and mmap(2).
+    /// # Errors
+    /// Those of perf_event_open(2) and mmap(2).
     pub fn begin(processors: impl Iterator<Item = usize>) -> io::Result<Self> {
         let is_offline = |error: &io::Error| error.raw_os_error() == Some(libc::ENODEV);
         let rings = processors.map(Ring::new).filter(|ring| !ring.as_ref().is_err_and(is_offline));

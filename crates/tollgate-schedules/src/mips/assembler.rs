@@ -40,7 +40,8 @@ pub(crate) fn is_mnemonic(word: &str) -> bool {
 
 /// Assembles a text.
 ///
-/// # Errors The first wrong line.
+/// # Errors
+/// The first wrong line.
 pub(super) fn assemble(lines: &Lines<'_>) -> Result<Program, TextError> {
     let mut instructions = Vec::new();
     for (index, statement) in lines.instructions.iter().enumerate() {

@@ -100,7 +100,8 @@ impl Instruction {
 
     /// Decodes a word.
     ///
-    /// # Errors The model has no such instruction or register.
+    /// # Errors
+    /// The model has no such instruction or register.
     pub(super) fn decode(word: u32) -> Result<Self, DecodeError> {
         let register = |shift: u32| {
             let number = word >> shift & 31;

@@ -51,7 +51,8 @@ pub(super) struct Labels<'a> {
 impl<'a> Lines<'a> {
     /// Parses a text.
     ///
-    /// # Errors A label is invalid or defined twice.
+    /// # Errors
+    /// A label is invalid or defined twice.
     pub(super) fn parse(text: &'a str) -> Result<Self, TextError> {
         let mut lines = Self::default();
         for (number, line) in (1..).zip(text.lines()) {

@@ -56,7 +56,8 @@ pub(super) enum Refusal {
 
 /// Returns the word at an address.
 ///
-/// # Errors There is no readable and writable word.
+/// # Errors
+/// There is no readable and writable word.
 pub(super) fn word_at(address: u32, access: Access) -> Result<Word, Fault> {
     let refused = |refusal| Err(Fault { access, address, refusal });
     if !address.is_multiple_of(4) {

@@ -14,7 +14,8 @@ pub(super) enum Exception {
 
 /// Executes the instruction at a process's pc.
 ///
-/// # Errors It raised an exception, and the state is unchanged.
+/// # Errors
+/// It raised an exception, and the state is unchanged.
 pub(super) fn execute<const N: usize>(
     program: &Program,
     state: &mut State<N>,

@@ -17,7 +17,8 @@ impl Program {
 
     /// Checks and builds a program.
     ///
-    /// # Errors The number of an instruction, and its error.
+    /// # Errors
+    /// The number of an instruction, and its error.
     pub(super) fn new(instructions: Vec<Instruction>) -> Result<Self, (usize, Problem)> {
         let count = instructions.len();
         if count == 0 {
@@ -96,7 +97,8 @@ impl Program {
 
     /// Follows every path from the first instruction.
     ///
-    /// # Errors The instruction after which a path runs past the last one.
+    /// # Errors
+    /// The instruction after which a path runs past the last one.
     fn ends(&self) -> Result<(), usize> {
         let mut seen = vec![false; self.len()];
         let mut ways = vec![0];

@@ -32,7 +32,8 @@ pub(crate) fn is_pseudocode(text: &str) -> bool {
 /// Returns the sentences for a line of `text.rs`; each comparison in a condition with *or*, *and* and *not* is a step.
 /// `labels` counts the labels made.
 ///
-/// # Errors A condition is invalid; with a correct one.
+/// # Errors
+/// A condition is invalid; with a correct one.
 pub(super) fn expanded(number: usize, line: &str, labels: &mut usize) -> Result<Vec<String>, TextError> {
     let (before, sentence) = line.rsplit_once(':').map_or(("", line), |(labels, rest)| (labels, rest.trim()));
     let signs = [" or ", " and ", "||", "&&", "∨", "∧", "≠", "¬", "not "];
@@ -50,7 +51,8 @@ pub(super) fn expanded(number: usize, line: &str, labels: &mut usize) -> Result<
 
 /// Returns the sentences of a text, each with its line. The other lines are directives.
 ///
-/// # Errors The first invalid statement, and a correct one.
+/// # Errors
+/// The first invalid statement, and a correct one.
 pub(super) fn sentences(text: &str) -> Result<Vec<(usize, String)>, TextError> {
     let (tokens, directives) = tokens(text);
     let is_closed = tokens.iter().any(|token| matches!(token.text.as_str(), "fi" | "endif"));

@@ -46,7 +46,8 @@ pub struct Registers {
 impl Registers {
     /// Returns the number of the register with this first name.
     ///
-    /// # Errors The program uses more registers than a process has.
+    /// # Errors
+    /// The program uses more registers than a process has.
     pub fn number(&mut self, name: &'static str) -> Result<Register, String> {
         let at = self.find(name).unwrap_or(self.names.len() as Register);
         if usize::from(at) == self.names.len() {
@@ -70,7 +71,8 @@ impl Registers {
 impl Symbols {
     /// Returns the place that `x`, `b[i]` or `b[2]` names.
     ///
-    /// # Errors It is not a valid name, or memory is full.
+    /// # Errors
+    /// It is not a valid name, or memory is full.
     pub fn place(&mut self, text: &str) -> Result<Place, String> {
         let (name, index) = match text.split_once('[').map(|(name, rest)| (name, rest.strip_suffix(']'))) {
             None => (text, None),
@@ -100,7 +102,8 @@ impl Symbols {
     /// Returns the place at a register's address, named as written: `[eax]`, `[rdi+4]`. `None` if it is not a register and
     /// a distance.
     ///
-    /// # Errors Memory is full.
+    /// # Errors
+    /// Memory is full.
     pub fn pointed(&mut self, text: &str) -> Result<Option<Place>, String> {
         let Some((register, distance)) = pointer(text) else { return Ok(None) };
         let name = if distance == "0" { format!("[{register}]") } else { format!("[{register}+{distance}]") };

@@ -210,7 +210,8 @@ const DIRECTIVES: &str = ".machine x86, .processes 2 (1 to 4), .rounds 2 (1 to 4
 
 /// Reads a user's lock for processors with store buffers.
 ///
-/// # Errors The first wrong line, and a correct form.
+/// # Errors
+/// The first wrong line, and a correct form.
 pub fn from_text(name: &str, text: &str) -> Result<Box<dyn Subject>, TextError> {
     let mut parsed = Parsed::of(text)?;
     if !parsed.program.lines().iter().any(|line| line.op == Op::Critical) {

@@ -52,7 +52,8 @@ pub fn is_litmus(file: &str, text: &str) -> bool {
 
 /// Reads a litmus test of herd7.
 ///
-/// # Errors The first wrong line, and a correct form.
+/// # Errors
+/// The first wrong line, and a correct form.
 pub fn from_text(file: &str, text: &str) -> Result<Box<dyn Subject>, TextError> {
     table::test(file, text).map(|test| Box::new(test) as Box<dyn Subject>)
 }
