@@ -1,16 +1,16 @@
-//! Whether what stands behind a heading or prose may be of another machine than what is before it.
+//! Decides whether the text after a heading or prose can be from another machine than the text before it.
 //!
-//! A heading of the outermost rank parts what it stands between, in whatever language it is. Prose and headings within a
-//! section part what has no part in common: tables, the MSRs of SYSENTER, those of SYSCALL. What names the other by its
-//! selectors stays with it. So does all that prose of an article on one machine stands between; and no walk is made out of
-//! the tables of one machine and the MSRs of another.
+//! A heading of the outermost rank separates its surroundings, in any language. Prose and headings within a section
+//! separate pieces that have no part in common: tables, the MSRs of SYSENTER, those of SYSCALL. Pieces whose selectors name
+//! the other's descriptors stay together, and so does everything that an article on one machine separates by prose. No walk
+//! combines the tables of one machine with the MSRs of another.
 
 use tollgate_x86::{Descriptor, DescriptorKind, Msr, Selector, Star, SysenterCs, Width};
 
 use crate::joined::Joined;
 use crate::piece::{Dump, Heading, Named, Piece, Register, Style, What};
 
-/// The style whose headings part a text: the first that is used twice, for a title stands alone.
+/// Returns the style of headings that separate a text: the first one used twice, since a title is used once.
 pub(crate) fn outermost(headings: &[Heading]) -> Option<Style> {
     let styles = || headings.iter().filter_map(|heading| heading.style);
     let mut seen: Vec<Style> = Vec::new();
@@ -23,12 +23,12 @@ pub(crate) fn outermost(headings: &[Heading]) -> Option<Style> {
     seen.iter().copied().find(|style| count(style) > 1).or(seen.first().copied())
 }
 
-/// Whether a heading begins a section of the outermost rank, or one before it.
+/// Returns whether a heading begins a section of the outermost rank or a higher one.
 pub(crate) fn parts(heading: &Heading, outermost: Option<Style>) -> bool {
     heading.of == Named::Section && (heading.style == outermost || heading.style == Some(Style::Level(1)))
 }
 
-/// The pieces at the beginning between which and the first nothing stands but commands.
+/// Returns the pieces from the first one on that only commands separate.
 pub(crate) fn passage<'a>(dump: &Dump, pieces: &'a [Piece]) -> &'a [Piece] {
     let Some(first) = pieces.first() else { return pieces };
     let prose = dump.prose.get(dump.prose.partition_point(|line| *line <= first.line)).copied();
@@ -38,7 +38,7 @@ pub(crate) fn passage<'a>(dump: &Dump, pieces: &'a [Piece]) -> &'a [Piece] {
     &pieces[..pieces.partition_point(|piece| piece.line < end)]
 }
 
-/// Parts of a state that a machine has by themselves.
+/// Parts of a state that can belong to a machine without the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Subjects(u8);
 
@@ -62,7 +62,7 @@ impl Subjects {
             state.bases.is_empty(),
         ]
         .contains(&false);
-        // A text may have thousands of MSRs, and prose behind each.
+        // A text may have thousands of MSRs, and prose after each.
         let known = MSRS.into_iter().filter(|(msr, _)| state.msrs.contains_key(&msr.number()));
         let msrs = known.fold(0, |all, (_, subject)| all | subject);
         let control =
@@ -90,7 +90,6 @@ fn subject(what: &What) -> u8 {
     }
 }
 
-/// The MSRs that kernel entry uses.
 const MSRS: [(Msr, u8); 8] = [
     (Msr::SysenterCs, SYSENTER),
     (Msr::SysenterEsp, SYSENTER),
@@ -106,7 +105,7 @@ fn of_msr(number: u32) -> u8 {
     MSRS.into_iter().find(|(msr, _)| msr.number() == number).map_or(0, |(_, subject)| subject)
 }
 
-/// Whether pieces behind prose have nothing to do with the state before it.
+/// Returns whether pieces after prose have nothing to do with the state before it.
 pub(crate) fn is_untied(state: &Joined, pieces: &[Piece]) -> bool {
     if Subjects::of_state(state).meets(Subjects::of(pieces)) {
         return false;
@@ -116,20 +115,20 @@ pub(crate) fn is_untied(state: &Joined, pieces: &[Piece]) -> bool {
     !explains(state, &other) && !calls(&other, state)
 }
 
-/// Whether tables that follow MSRs have the descriptors that those name.
+/// Returns whether tables have the descriptors that the MSRs before them name.
 fn explains(before: &Joined, tables: &Joined) -> bool {
     let msr = |state: &Joined, msr: Msr| state.msrs.get(&msr.number()).map(|value| value.value);
     let sysenter = msr(before, Msr::SysenterCs).map(|value| SysenterCs(value).sysenter_cs());
     sysenter.is_some_and(|selector| has_kernel_code(tables, selector, Width::Legacy)) || calls(before, tables)
 }
 
-/// Whether SYSCALL by one's MSRs enters 64-bit code that the other's tables have.
+/// Returns whether SYSCALL by one's MSRs enters 64-bit code in the other's tables.
 fn calls(msrs: &Joined, tables: &Joined) -> bool {
     let star = msrs.msrs.get(&Msr::Star.number()).map(|value| Star(value.value));
     star.is_some_and(|star| has_kernel_code(tables, star.syscall_cs(), Width::Long))
 }
 
-/// Whether a selector finds code of ring 0: with L set in long mode, without it outside.
+/// Returns whether a selector names code of ring 0, with L set in long mode and clear outside.
 fn has_kernel_code(tables: &Joined, selector: Selector, width: Width) -> bool {
     let is_it = |descriptor: &Descriptor| {
         let is_code = matches!(descriptor.kind(), DescriptorKind::Code { .. });

@@ -1,8 +1,7 @@
-//! Data directives of an assembler: GNU as (`.byte`, `.word`, `.long`, `.quad` and their other names; its manual, 7,
-//! "Assembler directives") and NASM (`db`, `dw`, `dd`, `dq`; its manual, 3.2.1). Values are put down lowest byte
-//! first.
+//! Data directives of assemblers: GNU as (`.byte`, `.word`, `.long`, `.quad` and synonyms; its manual, 7, "Assembler
+//! directives") and NASM (`db`, `dw`, `dd`, `dq`; its manual, 3.2.1). Values are little-endian.
 //!
-//! A line with anything but numbers is not read: the assembler evaluates expressions.
+//! A line with anything but numbers is skipped, since the assembler evaluates expressions.
 
 use crate::line::{Line, excerpt};
 use crate::number::{is_hex, little_endian, plain, strip_prefix, word};
@@ -21,7 +20,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
         let text = text.trim_matches(' ');
         let Some(value) = number(text, is_gas) else { return false };
         let fits = unit == 8 || value >> (8 * unit) == 0;
-        // A negative number was made 64 bits wide.
+        // A negative number was extended to 64 bits.
         let is_negative = text.starts_with('-') && (value as i64) >> (8 * unit - 1) == -1;
         if !fits && !is_negative {
             return sink.complain(FORMAT, Wrong::TooLarge { word: excerpt(text).to_owned(), bytes: unit });
@@ -31,7 +30,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     sink.bytes(FORMAT, None, bytes)
 }
 
-/// How many bytes a value takes, whether the directive is GNU as', and what follows it. A label may stand before it.
+/// Returns the size of a value in bytes, whether the directive is GNU as', and the text after it. A label may precede it.
 fn directive(text: &str) -> Option<(usize, bool, &str)> {
     let (first, rest) = word(text);
     if let Some((unit, is_gas)) = named(first) {
@@ -69,19 +68,18 @@ fn without_comment(text: &str, is_gas: bool) -> &str {
     text[..end].trim_matches(' ')
 }
 
-/// `dd 80042000` without a prompt is the Windows debugger's command, not a number of eight decimal digits.
+/// `dd 80042000` without a prompt is the Windows debugger's command, not an eight-digit decimal number.
 fn is_command(values: &str, is_gas: bool) -> bool {
     !is_gas && values.len() >= 5 && is_hex(values) && !is_binary(values)
 }
 
-/// `10011011b`, which is a byte of NASM.
 fn is_binary(values: &str) -> bool {
     values
         .strip_suffix(['b', 'B'])
         .is_some_and(|digits| digits.bytes().all(|digit| matches!(digit, b'0' | b'1')))
 }
 
-/// A number: `0x1f`, `0b101`, `-1` and decimal in both; `017` in GNU as; `1fh`, `0h1f`, `$1f`, `101b` and underscores in NASM.
+/// Parses `0x1f`, `0b101`, `-1` and decimal in both; `017` in GNU as; `1fh`, `0h1f`, `$1f`, `101b` and underscores in NASM.
 fn number(text: &str, is_gas: bool) -> Option<u64> {
     if let Some(positive) = text.strip_prefix('-') {
         return number(positive, is_gas).filter(|_| !positive.starts_with('-')).map(u64::wrapping_neg);

@@ -1,9 +1,10 @@
-//! The state of a processor as Bochs logs it at a triple fault, a panic, and when its debugger ends.
+//! The state of a processor as Bochs logs it at a triple fault, at a panic, and when its debugger ends.
 //!
-//! From cpu/debugstuff.cc, `BX_CPU_C::debug`: `CPU is in long mode (active)`, `EFER   = 0x00000500`, `| RAX=... RBX=...`, the flags by
-//! name, those that are set in capitals (since 2.7 with their value), ` CS:0008( 0001| 0|  0) base limit G D`, `| RIP=... (...)`,
-//! `| CR0=0x... CR2=0x...`. Before each line stand the time in instructions, a letter, and the processor. Bases of segments have their
-//! low 32 bits. Limits are in bytes; up to 2.3 they were printed as the descriptor has them, whatever G is.
+//! From cpu/debugstuff.cc, `BX_CPU_C::debug`: `CPU is in long mode (active)`, `EFER   = 0x00000500`, `| RAX=... RBX=...`,
+//! the flags by name with set ones in capitals (since 2.7 with their value), ` CS:0008( 0001| 0|  0) base limit G D`, `|
+//! RIP=... (...)`, `| CR0=0x... CR2=0x...`. Each line is preceded by the time in instructions, a letter, and the processor.
+//! Only the low 32 bits of segment bases are printed. Limits are in bytes; up to 2.3 they are printed as in the descriptor,
+//! regardless of G.
 
 use tollgate_x86::{Msr, Rflags, Selector};
 
@@ -29,7 +30,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     true
 }
 
-/// `00049935377i[CPU0  ] `: the processor, and what follows.
+/// Splits `00049935377i[CPU0  ] ` into the processor and the text after it.
 fn entry(text: &str) -> Option<(u32, &str)> {
     let (head, rest) = text.split_once('[').filter(|(head, _)| head.len() <= 24)?;
     let time = head.strip_suffix(['i', 'd', 'e', 'p'])?;
@@ -38,7 +39,7 @@ fn entry(text: &str) -> Option<(u32, &str)> {
     (!time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit())).then_some((processor, rest))
 }
 
-/// What a line of the state says; a line of something else is none.
+/// Parses a line of the state; `None` for any other line.
 fn state(text: &str) -> Option<Vec<What>> {
     if let Some(mode) = text.strip_prefix("CPU is in ") {
         let is_long = ["long mode", "compatibility mode"].iter().any(|name| mode.starts_with(name));
@@ -57,7 +58,6 @@ fn state(text: &str) -> Option<Vec<What>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// `RAX=0000000000001020`, `CR0=0xe0000011`, `EFER   = 0x00000500`, `EFLAGS=00000002:`.
 fn assigned(name: &str, value: &str) -> Option<What> {
     let value = value.trim_end_matches(':');
     let value = prefixed(value).or_else(|| plain(value)).filter(|hex| hex.digits >= 8)?.value;
@@ -67,7 +67,6 @@ fn assigned(name: &str, value: &str) -> Option<What> {
     }
 }
 
-/// `IOPL=0 id vip vif ac vm RF nt of df if tf SF zf AF PF cf`.
 fn flags(text: &str) -> Option<u64> {
     let (first, names) = word(text);
     let level: u64 = first.strip_prefix("IOPL=")?.parse().ok().filter(|level| *level < 4)?;
@@ -79,7 +78,6 @@ fn flags(text: &str) -> Option<u64> {
     Some(value)
 }
 
-/// `CS:0008( 0001| 0|  0) 00000000 ffffffff 1 1`, `MSR_FS_BASE:0000000000000000`.
 fn named(name: &str, rest: &str) -> Option<What> {
     let msr = match name {
         "MSR_FS_BASE" => Some(Msr::FsBase),
@@ -96,7 +94,7 @@ fn named(name: &str, rest: &str) -> Option<What> {
     let (limit, rest) = word(rest);
     let digits = |word: &str, digits| plain(word).filter(|hex| hex.digits == digits).map(|hex| hex.value);
     let (selector, base, limit) = (digits(selector, 4)?, digits(base, 8)?, digits(limit, 8)? as u32);
-    // A limit in pages that was counted in bytes ends with a page.
+    // A limit in pages that was converted to bytes ends at the end of a page.
     let is_in_pages = word(rest).0 == "1" && (limit & 0xfff != 0xfff || limit == 0xf_ffff);
     let limit = if is_in_pages { limit << 12 | 0xfff } else { limit };
     let hidden = Hidden { base, base_bits: 32, limit, rights: None };

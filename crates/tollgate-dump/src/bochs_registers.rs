@@ -1,11 +1,11 @@
 //! Bochs' `sreg`, `creg` and `r`.
 //!
-//! From bx_debug/dbg_main.cc: `bx_dbg_info_segment_regs_command` prints `cs:0x0008, dh=0x00cf9b00, dl=0x0000ffff,
-//! valid=1` with the upper and lower half of the descriptor that the hidden part was loaded from (older versions
-//! `cs:s=0x0008, dl=0x0000ffff, dh=0x00cf9b00, valid=1`) and `gdtr:base=0x00000000c0000900, limit=0x1f`;
-//! `bx_dbg_info_control_regs_command` `CR0=0xe0000011: PG CD NW ac wp ne ET ts em mp PE`;
-//! `bx_dbg_info_registers_command` `rip: 00000000_00000cd6` and `eflags 0x00000006: id vip ...`. In every mode
-//! addresses have 16 digits where Bochs is built for 64 bits, so that their width shows nothing.
+//! From bx_debug/dbg_main.cc: `bx_dbg_info_segment_regs_command` prints `cs:0x0008, dh=0x00cf9b00, dl=0x0000ffff, valid=1`
+//! with the upper and lower half of the descriptor that the hidden part was loaded from (older versions `cs:s=0x0008,
+//! dl=0x0000ffff, dh=0x00cf9b00, valid=1`) and `gdtr:base=0x00000000c0000900, limit=0x1f`;
+//! `bx_dbg_info_control_regs_command` prints `CR0=0xe0000011: PG CD NW ac wp ne ET ts em mp PE`;
+//! `bx_dbg_info_registers_command` prints `rip: 00000000_00000cd6` and `eflags 0x00000006: id vip ...`. If Bochs is built
+//! for 64 bits, addresses have 16 digits in every mode, so their width shows nothing.
 
 use tollgate_x86::{Descriptor, Msr, Selector};
 
@@ -41,19 +41,17 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     }
 }
 
-/// CR0, EFER, and DR6 of `dreg`.
 fn is_control_register(name: &str) -> bool {
     let is_numbered = name.starts_with("CR") || name.starts_with("DR");
     name == "EFER" || is_numbered && Register::by_name(name).is_some()
 }
 
-/// The line below a segment register that says what `dh` and `dl` mean, and lines of no interest below CR3.
+/// Matches the explanation of `dh` and `dl` below a segment register, and the lines below CR3.
 fn is_explanation(sink: &Sink, text: &str) -> bool {
     let is_below = ["Data segment, base=", "Code segment, base=", "PCD=page-level", "PWT=page-level"];
     sink.line() > 1 && is_below.iter().any(|known| text.starts_with(known))
 }
 
-/// `base=0x00000000c0000900, limit=0x1f`.
 fn table(sink: &mut Sink, table: TableRegister, rest: &str) -> bool {
     let limit = assigned(rest, "limit").and_then(|limit| u32::try_from(limit).ok());
     let (base @ Some(_), limit @ Some(_)) = (assigned(rest, "base"), limit) else { return false };
@@ -65,7 +63,7 @@ fn base(sink: &mut Sink, msr: Msr, rest: &str) -> bool {
     sink.push(FORMAT, What::msr(msr, value.value))
 }
 
-/// `0x0008, dh=0x00cf9b00, dl=0x0000ffff, valid=1`, or with `s=` before the selector.
+/// Parses `0x0008, dh=0x00cf9b00, dl=0x0000ffff, valid=1`, or with `s=` before the selector.
 fn segment(sink: &mut Sink, register: SegmentRegister, rest: &str) -> bool {
     let rest = rest.trim_start_matches(' ');
     let rest = rest.strip_prefix("s=").unwrap_or(rest);
@@ -83,7 +81,6 @@ fn segment(sink: &mut Sink, register: SegmentRegister, rest: &str) -> bool {
     sink.push(FORMAT, What::Segment { register, selector: Selector(selector), hidden: Some(hidden) })
 }
 
-/// `CR0=0xe0000011: PG CD ...`.
 fn control(sink: &mut Sink, name: &str, rest: &str) -> bool {
     let rest = rest.strip_prefix("page fault laddr=").unwrap_or(rest);
     let end = rest.find([':', ' ']).unwrap_or(rest.len());
@@ -92,11 +89,10 @@ fn control(sink: &mut Sink, name: &str, rest: &str) -> bool {
     sink.push(FORMAT, Register::by_name(name).map_or(What::msr(Msr::Efer, value.value), register))
 }
 
-/// `rax: 00000000_00071000 rcx: 00000000_0000003c`, `r8 : ...`, or `eip: 0xc00018fd`.
 fn general(sink: &mut Sink, text: &str) -> bool {
     let one = |(name, value): (&str, &str)| {
         let register = Register::by_name(name).filter(|_| name.len() <= 8)?;
-        // Digits without a mark are Linux's.
+        // Digits without a prefix are from Linux.
         let value = number(value).filter(|hex| hex.digits >= 8 && value.len() > hex.digits)?.value;
         Some(What::Register { register, value })
     };

@@ -1,10 +1,10 @@
 //! Bochs' `info gdt`, `info ldt`, `info idt`, and `info ivt` of real mode.
 //!
 //! From bx_debug/dbg_main.cc: `bx_dbg_print_descriptor` and `bx_dbg_print_descriptor64`. Limits are in bytes for code and
-//! data, but not scaled for a TSS; DPL and P of code and data are left out, as is the base of a 64-bit TSS. Up to version
-//! 2.6 entries of 16 bytes were printed as two of 8, the second as `??? descriptor hi=0x00000000, lo=0xffff8000`. GDT
-//! entries are numbered by their selector in four digits; older versions count them in two. `info ivt` prints
-//! `INT# 10 > C000:0155 (0x000c0155)` of the 4 bytes at four times the vector.
+//! data, but not scaled for a TSS. DPL and P of code and data are not printed, nor is the base of a 64-bit TSS. Up to
+//! version 2.6, entries of 16 bytes are printed as two of 8, the second as `??? descriptor hi=0x00000000, lo=0xffff8000`.
+//! GDT entries are numbered by four-digit selectors, in older versions by two-digit indices. `info ivt` prints `INT# 10 >
+//! C000:0155 (0x000c0155)` for the 4 bytes at four times the vector.
 
 use tollgate_x86::Selector;
 
@@ -40,7 +40,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     }
 }
 
-/// `Global Descriptor Table (base=0x00000000c0000900, limit=31):`, the limit in decimal.
+/// Parses `Global Descriptor Table (base=0x00000000c0000900, limit=31):`, with a decimal limit.
 fn header(sink: &mut Sink, table: Result<TableRegister, SegmentRegister>, text: &str) -> bool {
     let mut pairs = assignments(text);
     let base = pairs.next().and_then(|(_, value)| prefixed(value));
@@ -56,7 +56,7 @@ fn header(sink: &mut Sink, table: Result<TableRegister, SegmentRegister>, text: 
     )
 }
 
-/// The number before `]=` and what follows: with `0x` in hexadecimal, else in decimal.
+/// Returns the number before `]=`, hexadecimal with `0x` and decimal without, and the text after it.
 fn index(rest: &str) -> Option<(u64, usize, &str)> {
     let (index, rest) = rest.split_once("]=")?;
     let (value, digits) = match prefixed(index) {
@@ -70,13 +70,12 @@ fn gdt_entry(sink: &mut Sink, rest: &str) -> bool {
     entry(sink, rest, 0)
 }
 
-/// Its selectors have bit 2 set. Rows of no descriptor are understood as well.
+/// Selectors of the LDT have bit 2 set. Rows that are not descriptors are accepted too.
 fn ldt_entry(sink: &mut Sink, rest: &str) -> bool {
     entry(sink, rest, 0b100);
     true
 }
 
-/// ` 10 > C000:0155 (0x000c0155) VIDEO`.
 fn vector(sink: &mut Sink, rest: &str) -> bool {
     let Some((number, target)) = rest.split_once('>') else { return false };
     let target =
@@ -102,7 +101,7 @@ fn entry(sink: &mut Sink, rest: &str, table: u16) -> bool {
     sink.push(FORMAT, What::Descriptor(descriptor))
 }
 
-/// An entry of the GDT, and the form of the table that its name shows.
+/// Returns an entry of the GDT, and the form of the table that its name implies.
 fn descriptor(selector: u16, rest: &str) -> Option<(PrintedDescriptor, Option<Form>)> {
     let mut printed = PrintedDescriptor { selector, kind: kind(rest), ..PrintedDescriptor::default() };
     let flags = |flag: &[(&str, u16)]| {
@@ -147,14 +146,12 @@ fn descriptor(selector: u16, rest: &str) -> Option<(PrintedDescriptor, Option<Fo
     Some((printed, form(rest)))
 }
 
-/// `??? descriptor hi=0x00000000, lo=0xffff8000`.
 fn raw(rest: &str) -> Option<[u8; 8]> {
     let mut halves = assignments(rest).map(|(_, value)| u32::try_from(prefixed(value)?.value).ok());
     let (high, low) = (halves.next()??, halves.next()??);
     Some((u64::from(high) << 32 | u64::from(low)).to_le_bytes())
 }
 
-/// The text before the numbers.
 fn kind(rest: &str) -> String {
     let ends =
         [" at 0x", " target=", ", base=", " descriptor "].map(|mark| rest.find(mark).unwrap_or(rest.len()));
@@ -162,7 +159,6 @@ fn kind(rest: &str) -> String {
     excerpt(rest[..end].trim_end_matches(' ')).to_owned()
 }
 
-/// The type of a system segment or gate, by its name.
 fn type_of(rest: &str) -> Option<u8> {
     const NAMES: [(&str, u8); 11] = [
         ("16-Bit TSS (available)", 1),
@@ -186,12 +182,12 @@ fn type_of(rest: &str) -> Option<u8> {
     }
 }
 
-/// `64-Bit` is said in long mode alone; `32-Bit` was said there also.
+/// `64-Bit` is printed only in long mode; `32-Bit` was once printed there too.
 fn form(rest: &str) -> Option<Form> {
     rest.starts_with("64-Bit").then_some(Form::LongName)
 }
 
-/// Where a gate leads, `target=0x0008:0x808655cd, DPL=3`, and what follows.
+/// Parses a gate's `target=0x0008:0x808655cd, DPL=3`, and returns the text after it.
 fn target(rest: &str) -> Option<(Selector, u64, &str)> {
     let (target, behind) = word(&rest[rest.find("target=")? + 7..]);
     let (selector, offset) = target.trim_end_matches(',').split_once(':')?;
@@ -206,7 +202,7 @@ fn level(text: &str) -> Option<u8> {
 
 fn idt_entry(sink: &mut Sink, rest: &str) -> bool {
     let Some((index, _, rest)) = index(rest) else { return false };
-    // A limit of ffff makes a list of 8192 entries of 8 bytes; no vector is above ff, nor its halves above 1ff.
+    // A limit of ffff gives a list of 8192 entries of 8 bytes. Vectors go up to ff, and their halves up to 1ff.
     let Some(slot) = u16::try_from(index).ok().filter(|slot| *slot < 8192) else { return false };
     let is_wide = rest.starts_with("64-Bit");
     if slot >= 512 || is_wide && slot >= 256 {
@@ -249,7 +245,7 @@ mod tests {
         found(text, |what| if let What::Descriptor(descriptor) = what { Some(descriptor) } else { None })
     }
 
-    /// As version 2.6 prints an entry: `bx_dbg_print_descriptor`.
+    /// Prints an entry as version 2.6 does: `bx_dbg_print_descriptor`.
     fn print(descriptor: &Descriptor) -> String {
         let (base, limit) = (descriptor.base, descriptor.effective_limit());
         let is = |yes: bool, text: &'static str| if yes { text } else { "" };

@@ -1,6 +1,6 @@
 //! Bochs' `info tss`.
 //!
-//! From bx_debug/dbg_main.cc: `bx_dbg_info_tss_command` and `bx_dbg_print_tss`, which reads the TSS as one of 32 bits in
+//! From bx_debug/dbg_main.cc: `bx_dbg_info_tss_command` and `bx_dbg_print_tss`, which treats the TSS as a 32-bit one in
 //! every mode.
 
 use crate::number::{assigned, pairs, prefixed};
@@ -29,7 +29,6 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     sink.in_tss
 }
 
-/// `0): 0x0018:0xc0218000`.
 fn stack(sink: &mut Sink, rest: &str) -> bool {
     const FIELDS: [(&str, &str); 3] = [("ss0", "esp0"), ("ss1", "esp1"), ("ss2", "esp2")];
     let Some((ring, value)) = rest.split_once("): ") else { return false };
@@ -40,7 +39,6 @@ fn stack(sink: &mut Sink, rest: &str) -> bool {
     sink.push(FORMAT, What::TssField { name: names.1, value: esp.value })
 }
 
-/// `cs: 0x0000 ds: 0x0000 ss: 0x0000`, `i/o map: 0x8000`.
 fn fields(sink: &mut Sink, text: &str) -> bool {
     let one = |(name, value): (&str, &str)| {
         let name = if name == "i/o map" { "iomap" } else { name };

@@ -1,4 +1,4 @@
-//! Contradictions in a state, and known defects of tools.
+//! Finds contradictions in a state, and known defects of tools.
 
 use std::fmt::Write as _;
 
@@ -12,9 +12,8 @@ use crate::printed::{PrintedDescriptor, PrintedGate};
 use crate::tables::{flags, upper_base};
 use crate::{format::Format, sourced::Sourced};
 
-/// The most findings of one state.
 const MOST: usize = 256;
-/// TSS BUSY and ACCESSED: set while a system runs.
+/// TSS BUSY and ACCESSED, which are set while a system runs.
 const MOVING: u16 = 0x3;
 
 /// Compares values that were printed twice.
@@ -62,7 +61,7 @@ impl Found {
         }
     }
 
-    /// Signs of both forms that are equally strong.
+    /// Reports equally strong evidence for both forms.
     fn forms(&mut self, state: &Joined) {
         let of = |width| {
             let mut reasons = state.width.reasons.iter().filter(move |reason| reason.width == width);
@@ -74,7 +73,7 @@ impl Found {
         }
     }
 
-    /// Explanations against bytes and hidden parts.
+    /// Compares explanations with bytes and hidden parts.
     fn descriptors(&mut self, state: &Joined, width: Width) {
         let entries = state.gdt(width);
         let entry_of = |selector: u16| {
@@ -106,7 +105,7 @@ impl Found {
         }
     }
 
-    /// One row of `dg` or `info gdt` against the bytes of its entry.
+    /// Compares one row of `dg` or `info gdt` with the bytes of its entry.
     fn row(
         &mut self,
         state: &Joined,
@@ -142,7 +141,7 @@ impl Found {
         } else if let Some((both, printed_row)) =
             before.filter(|_| width == Width::Long).and_then(|entry| upper(entry, printed))
         {
-            // The row is the upper half of the entry before: it must at least have the bytes.
+            // The row is the upper half of the previous entry, so it must at least match the bytes.
             if both != printed_row {
                 let what = format!(
                     "selector {:04x}: the upper half of the base is {printed_row:08x} in the row and {both:08x} in the bytes",
@@ -153,7 +152,7 @@ impl Found {
         }
     }
 
-    /// Two rows for one selector.
+    /// Compares two rows for one selector.
     fn rows(
         &mut self,
         selector: u16,
@@ -165,7 +164,7 @@ impl Found {
         let same = |a: Option<u64>, b: Option<u64>| a.is_none() || b.is_none() || a == b;
         let is_alike = same(a.base, b.base) && same(a.limit, b.limit);
         if let (false, Some(first), Some(second)) = (same(a.base, b.base), a.base, b.base) {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(what, ": bases {first:x} and {second:x}");
         }
         let mask = a.mask & b.mask & !MOVING;
@@ -175,7 +174,7 @@ impl Found {
         }
     }
 
-    /// Explanations of gates against their bytes.
+    /// Compares explanations of gates with their bytes.
     fn gates(&mut self, state: &Joined, width: Width) {
         let entries = state.idt(width);
         for (vector, rows) in &state.printed_gates {
@@ -195,7 +194,7 @@ impl Found {
         }
     }
 
-    /// TR's hidden part against its descriptor, and the TSS.
+    /// Compares TR's hidden part with its descriptor and the TSS.
     fn task(&mut self, state: &Joined, width: Width) {
         let task = state.task(width);
         let Some(tr) = state.segments.get(&SegmentRegister::Tr) else { return };
@@ -238,7 +237,7 @@ impl Found {
         }
     }
 
-    /// Entries beyond a table's limit.
+    /// Reports entries beyond a table's limit.
     fn limits(&mut self, state: &Joined) {
         if let Some(limit) = &state.idtr.limit
             && let Some(width) = state.width.width
@@ -275,7 +274,7 @@ impl Found {
         }
     }
 
-    /// Values that tools leave out or cut.
+    /// Reports values that tools omit or truncate.
     fn tools(&mut self, state: &Joined) {
         let is_long = state.width.width == Some(Width::Long);
         if state.formats.contains(&Format::Qemu) && state.segmentation() != Segmentation::Real {
@@ -316,7 +315,7 @@ impl Found {
     }
 }
 
-/// The registers that hold selectors: in real mode none do, in virtual-8086 mode TR and LDTR.
+/// Returns the registers that hold selectors: none in real mode, TR and LDTR in virtual-8086 mode.
 fn holders(state: &Joined) -> impl Iterator<Item = (&SegmentRegister, &Segment)> {
     let segmentation = state.segmentation();
     state.segments.iter().filter(move |(register, segment)| match segmentation {
@@ -326,18 +325,18 @@ fn holders(state: &Joined) -> impl Iterator<Item = (&SegmentRegister, &Segment)>
     })
 }
 
-/// The descriptor of 8 bytes that the entry is or begins with.
+/// Returns the 8-byte descriptor that the entry is or begins with.
 fn low(entry: &GdtEntry) -> Option<Descriptor> {
     Some(Descriptor::decode(entry.bytes.value.get(..8)?.try_into().ok()?))
 }
 
-/// Whether the row has no more than the low half of a 64-bit base.
+/// Returns whether the row has only the low half of a 64-bit base.
 fn is_cut(printed: &PrintedDescriptor) -> bool {
     let is_low = printed.base.is_some_and(|base| base <= u64::from(u32::MAX) || base >> 32 == 0xffff_ffff);
     is_low && (printed.is_wide || printed.kind.starts_with("32-Bit"))
 }
 
-/// The upper half of a base, in the entry's bytes and in the row that was taken for a descriptor.
+/// Returns the upper half of a base, from the entry's bytes and from the row that was taken for a descriptor.
 fn upper(entry: &GdtEntry, row: &PrintedDescriptor) -> Option<(u32, u32)> {
     let half = u32::from_le_bytes(entry.bytes.value.get(8..12)?.try_into().ok()?);
     let printed = match row.raw {
@@ -347,7 +346,7 @@ fn upper(entry: &GdtEntry, row: &PrintedDescriptor) -> Option<(u32, u32)> {
     Some((half, printed))
 }
 
-/// The differences of a row from the descriptor in memory.
+/// Lists the differences between a row and the descriptor in memory.
 fn disagreements(printed: &PrintedDescriptor, descriptor: &Descriptor) -> Vec<String> {
     if let Some(raw) = printed.raw {
         let is_same = raw == descriptor.encode();
@@ -358,7 +357,7 @@ fn disagreements(printed: &PrintedDescriptor, descriptor: &Descriptor) -> Vec<St
         };
     }
     let mut all = Vec::new();
-    // Of a wider base the upper half is not in these 8 bytes.
+    // The upper half of a wider base is not in these 8 bytes.
     if let Some(base) = printed.base.filter(|base| *base as u32 != descriptor.base) {
         all.push(format!("the base is {base:x} in the row and {:x} in the bytes", descriptor.base));
     }
@@ -381,7 +380,7 @@ fn disagreements(printed: &PrintedDescriptor, descriptor: &Descriptor) -> Vec<St
     all
 }
 
-/// The differences of a tool's line from the gate in memory.
+/// Describes the differences between a tool's line and the gate in memory.
 fn gate_disagreement(printed: &PrintedGate, entry: &IdtEntry) -> Option<String> {
     let bytes = &entry.bytes.value;
     let low = tollgate_x86::Gate::decode(bytes.get(..8)?.try_into().ok()?);

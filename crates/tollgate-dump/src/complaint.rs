@@ -1,11 +1,9 @@
-//! Errors in a line that looks like data.
-
 use crate::{format::Format, line::excerpt};
 
-/// A line that looks like data that went wrong.
+/// A line that looks like damaged data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complaint {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
     /// The format that it was read as.
     pub format: Format,
@@ -13,47 +11,47 @@ pub struct Complaint {
     pub wrong: Wrong,
 }
 
-/// An error in data. Its text is a sentence with the correct form.
+/// An error in data. Its message is a sentence with the correct form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
-    /// A number of digits that makes no whole bytes.
+    /// The number of digits is odd.
     #[error("{word} has {digits} digits; a byte takes two")]
     OddDigits {
-        /// The digits, or the first of them.
+        /// The word, or its beginning.
         word: String,
-        /// How many.
+        /// Its number of digits.
         digits: usize,
     },
-    /// Words of several widths, so that the number of bytes of each is unknown.
+    /// Words differ in width, so the number of bytes of each is unknown.
     #[error("{word} has {other} digits after words of {first}; words of one width can be separated")]
     MixedWidths {
-        /// Digits of the first.
+        /// Digits of the first word.
         first: usize,
-        /// Digits of one that differs.
+        /// Digits of the word that differs.
         other: usize,
-        /// That one.
+        /// The word that differs.
         word: String,
     },
-    /// A row with more text beside the bytes than bytes.
+    /// A row has more characters beside the bytes than bytes.
     #[error("the row has {bytes} bytes and {characters} characters beside them; there is one for each byte")]
     RowTooShort {
-        /// How many bytes.
+        /// Number of bytes.
         bytes: usize,
-        /// How many characters beside them.
+        /// Number of characters beside them.
         characters: usize,
     },
-    /// A row that ends within a word.
+    /// A row ends within a word.
     #[error("the row ends with {word:?}; its words have {digits} digits")]
     EndsWithinWord {
-        /// The part of it that is there.
+        /// The incomplete word.
         word: String,
-        /// How many digits the others have.
+        /// Number of digits of the other words.
         digits: usize,
     },
-    /// A row that goes past the last address.
+    /// A row goes past the last address.
     #[error("the row goes past the last address, which is 2^64 - 1")]
     PastTheEnd,
-    /// A value that is too large for its field.
+    /// A value is too large for its field.
     #[error("{word} does not fit into {bytes} bytes")]
     TooLarge {
         /// The value.
@@ -61,10 +59,10 @@ pub enum Wrong {
         /// The size of the field in bytes.
         bytes: usize,
     },
-    /// A line that is longer than the limit.
+    /// A line is longer than the limit.
     #[error("the line is longer than {limit} bytes, and the rest of it was not read")]
     LineTooLong {
-        /// How many bytes are read of a line.
+        /// The most bytes that are read of a line.
         limit: usize,
     },
 }

@@ -6,7 +6,7 @@ use crate::joined::Weight::{self, Hint, Proof, Strong};
 use crate::joined::{Reason, WidthFound};
 use crate::piece::{Form, Piece, Register, SegmentRegister, What};
 
-/// Evidence for a form, its strength, and its description.
+/// A form, and the strength and description of the evidence for it.
 pub(crate) type Sign = (Width, Weight, &'static str);
 
 const LARGE: Sign = long(Proof, "an address has more than 32 bits");
@@ -15,7 +15,7 @@ fn is_large(address: u64) -> bool {
     address > u64::from(u32::MAX)
 }
 
-/// The evidence of a piece for a form.
+/// Returns a piece's evidence for a form.
 pub(crate) fn sign_of(piece: &Piece) -> Option<Sign> {
     match &piece.what {
         What::Form(form) => Some(of_form(*form)),
@@ -28,7 +28,7 @@ pub(crate) fn sign_of(piece: &Piece) -> Option<Sign> {
         What::Msr { number, value } => of_msr(Msr::by_number(*number)?, *value),
         What::Base { base, .. } => is_large(*base).then_some(LARGE),
         What::Gate(gate) => gate.offset.is_some_and(is_large).then_some(LARGE),
-        // L is reserved outside long mode, but a table may be made before the mode is entered.
+        // L is reserved outside long mode, but a table may be built before the mode is entered.
         What::Descriptor(printed) => {
             let is_long_code =
                 printed.flags.is_some_and(|flags| flags & printed.mask & 0x200 != 0 && flags & 0x18 == 0x18);
@@ -98,18 +98,18 @@ fn of_msr(msr: Msr, value: u64) -> Option<Sign> {
             Some(long(Strong, "STAR has selectors and no EIP, which only long mode does without"))
         }
         Msr::Fmask if value != 0 => Some(long(Strong, "FMASK is set, which is for long mode")),
-        // A 64-bit kernel is in the upper half of its addresses; a 32-bit one's is the upper part of 4 GiB.
+        // A 64-bit kernel is in the upper half of the address space, a 32-bit one in the upper part of 4 GiB.
         Msr::SysenterEip if value >= 1 << 30 => Some(legacy(Hint, "SYSENTER_EIP is an address of 32 bits")),
         _ => None,
     }
 }
 
-/// Outside long mode SYSCALL goes to the EIP in the low half (APM 2, "SYSCALL and SYSRET").
+/// Outside long mode SYSCALL jumps to the EIP in the low half (APM 2, "SYSCALL and SYSRET").
 fn is_of_long_mode(star: Star) -> bool {
     star.legacy_eip() == 0 && !star.syscall().is_null() && !star.sysret().is_null()
 }
 
-/// The strongest sign at least this strong, for each form.
+/// Returns the strongest evidence for each form, if it is at least this strong.
 pub(crate) fn strongest(signs: impl Iterator<Item = Sign>, least: Weight) -> [Option<Weight>; 2] {
     let mut strongest = [None; 2];
     for (width, weight, _) in signs.filter(|(_, weight, _)| *weight >= least) {
@@ -120,14 +120,13 @@ pub(crate) fn strongest(signs: impl Iterator<Item = Sign>, least: Weight) -> [Op
 }
 
 impl WidthFound {
-    /// Takes note of a sign; one that was noted before is not noted again.
+    /// Adds evidence unless it was added before.
     pub(crate) fn note(&mut self, line: Option<usize>, (width, weight, why): Sign) {
         if !self.reasons.iter().any(|reason| reason.why == why) {
             self.reasons.push(Reason { line, width, weight, why: why.to_owned() });
         }
     }
 
-    /// Weighs the evidence.
     pub(crate) fn decide(&mut self) {
         self.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.weight));
         let signs = || self.reasons.iter().map(|reason| (reason.width, reason.weight, ""));

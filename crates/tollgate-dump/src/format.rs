@@ -1,19 +1,19 @@
-//! The formats that tables are printed in: the only list of their names. The crate's root has their readers.
+//! The formats of input: the only list of their names. Their readers are in the crate's root.
 
-/// A format and how to name it.
+/// A format with its name and description.
 #[derive(Debug, Clone, Copy)]
 pub struct FormatSpec {
-    /// Which.
+    /// The format.
     pub format: Format,
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// A description in a sentence.
+    /// Description, in a sentence.
     pub about: &'static str,
-    /// A line of it.
+    /// An example line.
     pub example: &'static str,
 }
 
-/// Makes the enum of formats and the table of them.
+/// Defines the enum of formats and their table.
 macro_rules! formats {
     ($($format:ident $name:literal $about:literal $example:literal;)+) => {
         /// The format of a tool's output.
@@ -83,17 +83,17 @@ formats! {
 }
 
 impl Format {
-    /// Its entry in the table.
+    /// Returns its entry in the table.
     pub fn spec(self) -> &'static FormatSpec {
         &FORMATS[self as usize]
     }
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         self.spec().name
     }
 
-    /// The format of this name.
+    /// Returns the format of this name.
     pub fn by_name(name: &str) -> Option<Self> {
         FORMATS.iter().find(|spec| spec.name == name).map(|spec| spec.format)
     }

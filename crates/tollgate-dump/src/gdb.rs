@@ -1,8 +1,8 @@
-//! gdb's `x` and `info registers`; Bochs' and QEMU's `x` are printed alike.
+//! gdb's `x` and `info registers`; `x` of Bochs and QEMU prints alike.
 //!
-//! `x/16xb`, `x/8xh`, `x/4xw` and `x/2xg` print an address, perhaps a symbol, a colon, and values that have as many
-//! digits as the unit has (`0xcd`, `0x55cd`, `0x000855cd`). QEMU's monitor leaves `0x` before the address out. `info
-//! registers` prints a name, the value, and its meaning.
+//! `x/16xb`, `x/8xh`, `x/4xw` and `x/2xg` print an address, perhaps a symbol, a colon, and values with as many digits as
+//! the unit (`0xcd`, `0x55cd`, `0x000855cd`). QEMU's monitor omits `0x` before the address. `info registers` prints a name,
+//! the value, and its meaning.
 
 use tollgate_x86::Msr;
 
@@ -38,7 +38,7 @@ pub(crate) fn read_memory(sink: &mut Sink, line: &Line<'_>) -> bool {
     sink.bytes(FORMAT, Some(address.value), bytes)
 }
 
-/// The address and what follows the colon; a symbol in angle brackets may stand between.
+/// Returns the address and the text after the colon; a symbol in angle brackets may come between them.
 fn split(text: &str) -> Option<(&str, &str)> {
     let end = text.bytes().take(20).position(|byte| matches!(byte, b' ' | b':'))?;
     let (address, rest) = text.split_at(end);
@@ -50,7 +50,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     Some((address, rest.trim_start_matches(' ').strip_prefix(':')?))
 }
 
-/// After words that were right, one that is not: the line was cut, or is something else.
+/// Reports a bad word after good ones: the line was truncated, or is something else.
 fn complain(sink: &mut Sink, value: &str, digits: usize) -> bool {
     let is_cut = strip_prefix(value).is_some_and(|rest| rest.is_empty() || is_hex(rest));
     digits != 0 && is_cut && sink.complain(Format::GdbMemory, Wrong::within(value, digits))

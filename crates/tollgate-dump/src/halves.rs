@@ -1,6 +1,6 @@
-//! Gates of 16 bytes in entries of 8: a sign of long mode. Bochs up to version 2.6 lists them so: `IDT[0x06]` and
-//! `IDT[0x07]` are vector 3, the first with the lower half of the offset, and the second with its upper half in the place
-//! of a descriptor (bx_debug/dbg_main.cc, `bx_dbg_info_idt_command`).
+//! 16-byte gates in 8-byte entries, which are a sign of long mode. Bochs lists them like this up to version 2.6:
+//! `IDT[0x06]` and `IDT[0x07]` are vector 3, the first with the lower half of the offset, the second with its upper half in
+//! place of a descriptor (bx_debug/dbg_main.cc, `bx_dbg_info_idt_command`).
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,13 @@ use tollgate_x86::{Gate, GateKind, Width};
 use crate::joined::{Defect, DefectOf, Joined, Weight};
 use crate::{printed::PrintedGate, sourced::Sourced};
 
-/// So few gates show no pattern.
+/// This few gates show no pattern.
 const FEW: usize = 2;
 
-/// An entry of 8 bytes, as far as it shows which form the table has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Entry {
     Gate,
-    /// Without a type, as the upper half of a gate is, and as a vector is that is not used.
+    /// Without a type, like the upper half of a gate and like an unused vector.
     Empty,
     Other,
 }
@@ -43,7 +42,7 @@ impl Entry {
 }
 
 impl Joined {
-    /// Notes which form the entries of the IDT show: where every second 8 bytes are empty, a gate takes 16.
+    /// Notes which form the IDT's entries imply: if every second 8 bytes are empty, a gate takes 16.
     pub(crate) fn note_gates(&mut self) {
         let known = self.idt(Width::Legacy);
         let in_memory = known.iter().filter_map(|entry| {
@@ -71,14 +70,14 @@ impl Joined {
         }
     }
 
-    /// Keeps a row of a list in which every 8 bytes are an entry. Whether it can be a vector too.
+    /// Keeps a row of a list of 8-byte entries. Returns whether it can also be a vector.
     pub(crate) fn take_slot(&mut self, gate: &PrintedGate, line: usize) -> bool {
         let Some(slot) = gate.slot else { return true };
         self.gate_slots.insert(slot, Sourced::at(gate.clone(), line));
         slot < 256
     }
 
-    /// In long mode puts the two rows of each gate together.
+    /// Joins the two rows of each gate in long mode.
     pub(crate) fn join_halves(&mut self) {
         let slots = std::mem::take(&mut self.gate_slots);
         let is_half = |(slot, row): (&u16, &Sourced<PrintedGate>)| match row.value.raw {
@@ -88,7 +87,7 @@ impl Joined {
         if self.width.width != Some(Width::Long) || slots.is_empty() || !slots.iter().all(is_half) {
             return;
         }
-        // The number of a row is no vector here.
+        // The number of a row is not a vector here.
         self.printed_gates.retain(|_, gates| {
             gates.retain(|gate| gate.value.slot.is_none());
             !gates.is_empty()

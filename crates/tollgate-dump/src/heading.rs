@@ -1,17 +1,17 @@
-//! Lines that say which system, or which processor, the following is from; headings in any language; prose.
+//! Recognises lines that name the system or processor of the following text, headings in any language, and prose.
 
 use crate::line::{Line, excerpt};
 use crate::number::word;
 use crate::piece::{Named, Style};
 
-/// Text that may stand before a system's name in a heading.
+/// Text that may precede a system's name in a heading.
 const OPENINGS: &str = "on |os: |os |system: |target: |guest: |host: |microsoft |machine: |connected to ";
 
-/// What the line names, if it begins with it: `Windows XP Kernel Version 2600 (Service Pack 2) UP Free x86 compatible`,
+/// Returns what the line names at its beginning: `Windows XP Kernel Version 2600 (Service Pack 2) UP Free x86 compatible`,
 /// `## Windows 2000 SP4`, `Linux version 6.1.0`, `CPU#1`.
 pub(crate) fn read(line: &Line<'_>) -> Option<Named> {
     let text = line.text.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
-    // Before the name only a list's number or a mark may stand; a heading is no sentence.
+    // Only a list number or a mark may precede the name, and a heading is not a sentence.
     if line.is_command || is_sentence(line.text) || line.text.len() - text.len() > 24 {
         return None;
     }
@@ -31,9 +31,9 @@ fn is_sentence(text: &str) -> bool {
     text.ends_with(['.', ',', ':', '\u{3002}', '\u{3001}']) || text.contains('\u{3002}')
 }
 
-/// How a line is set off as a heading, in whatever language. Lists are not: their items are steps on one machine.
+/// Returns how a line is set off as a heading, in any language. List items are not headings: they are steps on one machine.
 pub(crate) fn style(line: &Line<'_>) -> Option<Style> {
-    /// No heading is longer, in characters.
+    /// The longest heading, in characters.
     const LONGEST: usize = 100;
     const MARKS: &str = "■□◆◇▲△▼▽●○◎★☆§【〓▣▶►";
     if let Some(level) = line.level {
@@ -53,7 +53,7 @@ pub(crate) fn style(line: &Line<'_>) -> Option<Style> {
             let is_level = level <= 6 && text[level..].starts_with(' ') && is_named(&text[level..]);
             is_level.then_some(Style::Level(level as u8))
         }
-        // "Chapter" and "section" in Chinese and Japanese, with the number between.
+        // "Chapter" and "section" in Chinese and Japanese, with the number in between.
         '\u{7b2c}' => {
             let kind = text.chars().take(6).find(|c| "章節部編".contains(*c))?;
             Some(Style::Mark(kind))
@@ -73,13 +73,13 @@ pub(crate) fn style(line: &Line<'_>) -> Option<Style> {
     }
 }
 
-/// The level that a line of `=` or `-` gives to the line above it.
+/// Returns the level that a line of `=` or `-` gives to the line above it.
 pub(crate) fn underline(text: &str) -> Option<u8> {
     let is_of = |sign: u8| text.len() >= 3 && text.bytes().all(|byte| byte == sign);
     if is_of(b'=') { Some(1) } else { is_of(b'-').then_some(2) }
 }
 
-/// Whether a line is text for people: words that no tool prints between its rows.
+/// Returns whether a line is prose: words that no tool prints between its rows.
 pub(crate) fn is_prose(text: &str) -> bool {
     if text.chars().any(|c| c > '\u{7f}' && c.is_alphanumeric()) {
         return true;
@@ -106,7 +106,7 @@ fn windows(rest: &str) -> Option<Named> {
     Some(Named::System { name: format!("windows {version}"), is_64_bit: bits(rest) })
 }
 
-/// Whether the text names a 64-bit or a 32-bit system.
+/// Returns whether the text names a 64-bit or a 32-bit system.
 fn bits(text: &str) -> Option<bool> {
     let text = excerpt(text).to_ascii_lowercase();
     let names = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -120,13 +120,12 @@ fn bits(text: &str) -> Option<bool> {
     }
 }
 
-/// What follows `prefix`, in any case.
 fn without<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let (head, rest) = text.split_at_checked(prefix.len())?;
     head.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
-/// Whether a line without a prompt is a command all the same, of those whose answer cannot be read without it.
+/// Returns whether a line without a prompt is nevertheless a command, of those whose answer cannot be read without it.
 pub(crate) fn is_command(text: &str) -> bool {
     const COMMANDS: &str = "dt |rdmsr |sudo rdmsr |# rdmsr |$ sudo rdmsr |dps |dds |dqs |dq |dd |db |dw ";
     COMMANDS.split('|').any(|command| text.starts_with(command))

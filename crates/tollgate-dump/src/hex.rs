@@ -1,14 +1,14 @@
-//! Digits alone: bytes and words without an address, as a person types them or a program's source has them.
+//! Digits alone: bytes and words without an address, as typed by a person or in a program's source.
 //!
-//! Digits without `0x` are bytes in the order in which they stand: `ffff0000009bcf00` and `ff ff 00 00 00 9b cf 00` are the
-//! same eight bytes. A word with `0x` is a value, and its lowest byte comes first in memory: `0x00cf9b000000ffff` and
-//! `0x0000ffff, 0x00cf9b00` are those eight bytes too.
+//! Digits without `0x` are bytes in memory order: `ffff0000009bcf00` and `ff ff 00 00 00 9b cf 00` are the same eight
+//! bytes. A word with `0x` is a little-endian value: `0x00cf9b000000ffff` and `0x0000ffff, 0x00cf9b00` are those eight
+//! bytes too.
 
 use crate::number::{in_memory_order, is_hex, little_endian, plain, strip_prefix};
 use crate::{complaint::Wrong, format::Format, line::Line, sink::Sink};
 
 const FORMAT: Format = Format::Hex;
-/// The fewest digits that are taken for data without a format: those of a descriptor.
+/// The fewest digits that count as data without a format: those of a descriptor.
 const LEAST: usize = 16;
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
@@ -25,7 +25,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     }
 }
 
-/// Without braces, quotation marks, and a comment.
+/// Removes braces, quotation marks, and comments.
 fn body(text: &str) -> &str {
     let end =
         ["//", "/*", ";", "#", "}"].iter().filter_map(|mark| text.find(mark)).min().unwrap_or(text.len());
@@ -37,7 +37,7 @@ const fn is_of_it(byte: u8) -> bool {
         || matches!(byte, b' ' | b',' | b'\\' | b'-' | b':' | b'x' | b'X' | b'u' | b'U' | b'l' | b'L')
 }
 
-/// Words with `0x`: all of one width.
+/// Reads words with `0x`, all of one width.
 fn values<'a>(sink: &mut Sink, words: impl Iterator<Item = &'a str>) -> bool {
     let mut bytes = Vec::new();
     let mut width = 0;
@@ -53,14 +53,14 @@ fn values<'a>(sink: &mut Sink, words: impl Iterator<Item = &'a str>) -> bool {
         width = hex.digits;
         little_endian(hex.value, width / 2, &mut bytes);
     }
-    // A single small number stands for itself in any text.
+    // A single small number can occur in any text.
     if bytes.len() < 4 && !sink.is_hinted {
         return false;
     }
     sink.bytes(FORMAT, None, bytes)
 }
 
-/// Digits in memory order: in pairs, in words, or in one run. Of pairs `\x` may stand before each.
+/// Reads digits in memory order: in pairs, in words, or in one run. Each pair may follow `\x`.
 fn bytes<'a>(sink: &mut Sink, is_escaped: bool, words: impl Iterator<Item = &'a str> + Clone) -> bool {
     let all =
         || words.clone().map(|word| if is_escaped { word.strip_prefix('x').unwrap_or(word) } else { word });
@@ -83,7 +83,7 @@ fn bytes<'a>(sink: &mut Sink, is_escaped: bool, words: impl Iterator<Item = &'a 
     sink.bytes(FORMAT, None, all().flat_map(in_memory_order).collect())
 }
 
-/// Reports the error where the line is likely to be data; else it is a line of numbers in a text.
+/// Reports the error if the line is likely to be data. Otherwise it is a line of numbers in a text.
 fn complain(sink: &mut Sink, wrong: Wrong, is_data: bool) -> bool {
     (is_data || sink.is_hinted) && sink.complain(FORMAT, wrong)
 }

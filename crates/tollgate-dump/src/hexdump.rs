@@ -1,15 +1,14 @@
-//! `hexdump -C`, `xxd`, `od` and plain `hexdump`: bytes of a file. The number before them is an offset in the file,
-//! not an address, and is not kept; rows of one answer follow each other, until `*` stands for rows that are left
-//! out.
+//! `hexdump -C`, `xxd`, `od` and plain `hexdump`: the bytes of a file. The leading number is an offset in the file, not an
+//! address, and is dropped. Rows of one answer are contiguous, until `*` stands for omitted rows.
 //!
-//! `hexdump -C` ends a row with its text between bars (hexdump(1)). `xxd` has a colon behind the offset and groups
-//! bytes in memory order (xxd(1)). `od -t x1` and `hexdump` have offsets of 6 or 7 digits; words of more than one
-//! byte are values, lowest byte first (od(1), POSIX).
+//! `hexdump -C` ends a row with its text between bars (hexdump(1)). `xxd` has a colon after the offset and groups bytes in
+//! memory order (xxd(1)). `od -t x1` and `hexdump` have offsets of 6 or 7 digits; words of more than one byte are
+//! little-endian values (od(1), POSIX).
 
 use crate::number::{in_memory_order, is_hex, little_endian, plain, word};
 use crate::{complaint::Wrong, format::Format, line::Line, sink::Sink};
 
-/// The bytes of a row, of xxd at most (`-c`).
+/// The most bytes of a row (xxd `-c`).
 const MOST: usize = 256;
 
 pub(crate) fn read_canonical(sink: &mut Sink, line: &Line<'_>) -> bool {
@@ -85,7 +84,7 @@ pub(crate) fn read_od(sink: &mut Sink, line: &Line<'_>) -> bool {
         width = hex.digits;
         little_endian(hex.value, width / 2, &mut bytes);
     }
-    // Two numbers in a line of text are no row.
+    // Two numbers in a line of text are not a row.
     if bytes.len() < 8 && !sink.is_hinted {
         return false;
     }
@@ -93,7 +92,7 @@ pub(crate) fn read_od(sink: &mut Sink, line: &Line<'_>) -> bool {
     true
 }
 
-/// After words that were right, one that is not: said where there were enough to tell that it is a row.
+/// Reports a bad word after enough good ones to recognise a row.
 fn complain(sink: &mut Sink, text: &str, width: usize, count: usize) -> bool {
     let is_odd = text.len() % 2 == 1;
     let wrong = || if is_odd { Wrong::odd(text, text.len()) } else { Wrong::mixed(width, text, text.len()) };

@@ -1,4 +1,4 @@
-//! The pieces of a text, put together into machine states.
+//! Joins the pieces of a text into machine states.
 
 use std::collections::btree_map::Entry;
 
@@ -13,29 +13,28 @@ use crate::{check, format::Format, sourced::Sourced};
 
 /// The most states that are kept apart.
 pub const MAX_STATES: usize = 256;
-/// The most lines that are kept for a value.
+/// The most source lines of a value.
 const MAX_LINES: usize = 8;
-/// The most explanations that are kept of one entry.
+/// The most explanations of an entry.
 const MAX_EXPLANATIONS: usize = 8;
-/// The most bytes without an address that are put together.
+/// The most bytes without an address that are joined.
 const MAX_LOOSE: usize = 1 << 17;
 
 /// The states in a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Session {
-    /// One for each system, in the order of the text.
+    /// The states of the systems, in the order of the text.
     pub states: Vec<Joined>,
-    /// From which line on pieces are left out, since there are more states than are kept apart.
+    /// The line from which pieces are dropped, because [`MAX_STATES`] was reached.
     pub cut: Option<usize>,
 }
 
-/// Puts pieces together. A new state begins where a line names another system or another processor, where a heading or
-/// prose stands between pieces that nothing ties (see [`Apart`]; [`Dump::of_one_machine`] leaves that out), and where
-/// something of which a machine has one is printed again with another value: GDTR, IDTR, TR, an MSR of kernel entry,
-/// the bytes at an address, a gate or system descriptor, or the form of the tables. Values that change while a system
-/// runs (general registers, CR3, segment registers, the FS and GS bases) do not begin one: the last of them counts.
-/// An answer of a tool is not taken apart, unless it disagrees with itself. `width` is the form of the tables, if the
-/// caller knows it.
+/// Joins pieces into states. A new state begins at a line that names another system or processor, and at a heading or prose
+/// between unrelated pieces (see [`Apart`]; [`Dump::of_one_machine`] disables that). It also begins at another value of
+/// something that a machine has once: GDTR, IDTR, TR, an MSR of kernel entry, the bytes at an address, a gate or system
+/// descriptor, or the form of the tables. Values that change while a system runs (general registers, CR3, segment
+/// registers, the FS and GS bases) do not begin a state; the last one counts. A tool's answer is not split unless it
+/// contradicts itself. `width` is the form of the tables, if the caller knows it.
 pub fn join(dump: &Dump, width: Option<Width>) -> Session {
     let mut session = Session::default();
     let mut state = State::default();
@@ -86,7 +85,7 @@ pub fn join(dump: &Dump, width: Option<Width>) -> Session {
     session
 }
 
-/// A state that is being put together.
+/// A state under construction.
 #[derive(Debug, Default)]
 struct State {
     joined: Joined,
@@ -99,7 +98,7 @@ struct State {
 }
 
 impl State {
-    /// Whether the heading names another system or processor than the one that the pieces so far are of.
+    /// Returns whether the heading names another system or processor than that of the pieces so far.
     fn is_of_another(&self, heading: &Heading) -> bool {
         let printed = match heading.of {
             Named::System { .. } => &self.system,
@@ -113,7 +112,7 @@ impl State {
         self.is_begun && differs
     }
 
-    /// `begins`: the heading is of the outermost rank.
+    /// Takes a heading; `begins` if it is of the outermost rank.
     fn name(&mut self, heading: &Heading, begins: bool) {
         match heading.of {
             Named::Section if begins => {
@@ -129,7 +128,7 @@ impl State {
         }
     }
 
-    /// Ends the state; the next line names the system and processor of the following.
+    /// Ends the state. The next line names the system and processor of the following one.
     fn finish(&mut self, width: Option<Width>, next: Apart) -> Option<Joined> {
         let ended = std::mem::take(self);
         self.system = ended.system.clone();
@@ -152,7 +151,7 @@ impl State {
         Some(joined)
     }
 
-    /// Ends the state; the source of the following is not named.
+    /// Ends the state. The source of the following one is not named.
     fn follow(&mut self, width: Option<Width>, next: Apart) -> Option<Joined> {
         let ended = self.finish(width, next);
         self.system = None;
@@ -160,7 +159,7 @@ impl State {
         ended
     }
 
-    /// Why a passage behind a heading or prose is not of the state, if so.
+    /// Returns why a passage after a heading or prose is not part of the state, if so.
     fn parts_from(&self, passage: &[Piece], line: usize, width: Option<Width>) -> Option<Apart> {
         let contradiction = self.disagrees_with(passage, width, Weight::Hint);
         contradiction.or_else(|| {
@@ -168,7 +167,8 @@ impl State {
         })
     }
 
-    /// Why the pieces cannot be of the state, if so. Of the form of tables signs that are at least so strong count.
+    /// Returns why the pieces cannot be part of the state, if so. Evidence for the form of tables counts from this strength
+    /// on.
     fn disagrees_with(&self, pieces: &[Piece], width: Option<Width>, least: Weight) -> Option<Apart> {
         let first = pieces.first().filter(|_| self.is_begun)?.line;
         if let Some(other) = pieces.iter().find(|piece| self.has_other(piece)) {
@@ -186,7 +186,7 @@ impl State {
             || long.is_some() && legacy.is_none() && my_legacy.is_some() && my_long.is_none()
     }
 
-    /// Whether the piece gives another value to something of which a machine has one.
+    /// Returns whether the piece gives another value to something that a machine has once.
     fn has_other(&self, piece: &Piece) -> bool {
         let joined = &self.joined;
         match &piece.what {
@@ -228,7 +228,7 @@ impl State {
         }
     }
 
-    /// Takes the value of the piece. `is_next`: it stands right behind the bytes of the piece before.
+    /// Takes the value of the piece. `is_next`: it directly follows the bytes of the previous piece.
     fn take(&mut self, piece: &Piece, is_next: bool) {
         let joined = &mut self.joined;
         if !self.is_begun {
@@ -247,7 +247,7 @@ impl State {
 }
 
 impl Joined {
-    /// GDTR or IDTR.
+    /// Returns GDTR or IDTR.
     pub fn table(&self, table: TableRegister) -> &Table {
         match table {
             TableRegister::Gdt => &self.gdtr,
@@ -273,7 +273,7 @@ impl Joined {
             }
             What::Register { register, value } => {
                 put(self.registers.entry(*register), *value, line);
-                // A symbol is of the address that it was printed with.
+                // A symbol belongs to the address that it was printed with.
                 self.symbols.retain(|named, symbol| named != register || symbol.lines.contains(&line));
             }
             What::Symbol { register, symbol } => {
@@ -302,7 +302,7 @@ impl Joined {
             && let Some(base) = &self.gdtr.base
             && let Some(address) = base.value.checked_add(u64::from(*selector))
         {
-            // Bytes that the tool could not explain are bytes all the same.
+            // Bytes that the tool could not explain are still bytes.
             self.memory.insert(address, raw, line);
         }
     }
@@ -344,15 +344,15 @@ impl Joined {
     }
 }
 
-/// Bases that are loaded anew for each thread, and the like: FS, GS, KERNEL_GS, TSC and TSC_AUX.
+/// Returns whether an MSR differs between threads or over time: FS, GS, KERNEL_GS, TSC and TSC_AUX.
 fn is_of_a_task(number: u32) -> bool {
     const TSC: u32 = 0x10;
     let bases = [Msr::FsBase, Msr::GsBase, Msr::KernelGsBase, Msr::TscAux];
     number == TSC || bases.into_iter().any(|msr| msr.number() == number)
 }
 
-/// Whether two explanations of an entry, of one tool, cannot be of one table. Data segments of threads move, and BUSY and
-/// ACCESSED bits are set while a system runs.
+/// Returns whether two of a tool's explanations of an entry cannot be from one table. Data segments of threads move, and
+/// BUSY and ACCESSED bits are set while a system runs.
 fn is_other(mine: &PrintedDescriptor, printed: &PrintedDescriptor) -> bool {
     let mask = mine.mask & printed.mask;
     let flags = |of: &PrintedDescriptor| of.flags.unwrap_or_default() & mask;
@@ -392,7 +392,7 @@ fn add<T: Clone + PartialEq>(printed: &mut Vec<Sourced<T>>, value: &T, line: usi
     }
 }
 
-/// The value was printed again.
+/// Adds a line at which the value was printed again.
 fn again(lines: &mut Vec<usize>, line: usize) {
     if lines.last() != Some(&line) && lines.len() < MAX_LINES {
         lines.push(line);

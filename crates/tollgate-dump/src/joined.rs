@@ -1,4 +1,4 @@
-//! The state of a machine, put together from the pieces of a text.
+//! The state of a machine, joined from the pieces of a text.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -8,26 +8,26 @@ use crate::piece::{Heading, Register, SegmentRegister};
 use crate::printed::{PrintedDescriptor, PrintedGate};
 use crate::{format::Format, memory::Memory, sourced::Sourced};
 
-/// One machine state: what one system, or one processor of it, holds according to the text.
+/// The state of one system, or of one of its processors, as far as the text shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Joined {
-    /// The line that named the system, where one did.
+    /// The line that named the system, if any.
     pub heading: Option<Heading>,
-    /// Why it is not joined to the one before, of all but the first.
+    /// Why it is separate from the previous state; `None` for the first.
     pub apart: Option<Apart>,
     /// The formats that it was read from, in the order of their first lines.
     pub formats: Vec<Format>,
     /// The first and the last line.
     pub lines: (usize, usize),
-    /// In which form the processor reads its tables, and why.
+    /// The form of its tables, and the evidence for it.
     pub width: WidthFound,
     /// Memory, by linear address.
     pub memory: Memory,
-    /// Bytes without an address; those of one answer are together.
+    /// Bytes without an address, grouped by answer.
     pub loose: Vec<Sourced<Vec<u8>>>,
-    /// GDTR.
+    /// GDTR, the register of the global descriptor table.
     pub gdtr: Table,
-    /// IDTR.
+    /// IDTR, the register of the interrupt descriptor table.
     pub idtr: Table,
     /// Segment registers, TR and LDTR.
     pub segments: BTreeMap<SegmentRegister, Segment>,
@@ -35,52 +35,52 @@ pub struct Joined {
     pub printed_descriptors: BTreeMap<u16, Vec<Sourced<PrintedDescriptor>>>,
     /// Gates as tools explained them, by vector.
     pub printed_gates: BTreeMap<u8, Vec<Sourced<PrintedGate>>>,
-    /// Rows of a list of gates in which every 8 bytes are an entry, until they are put together.
+    /// Rows of a list of gates with 8-byte entries, until they are joined.
     pub(crate) gate_slots: BTreeMap<u16, Sourced<PrintedGate>>,
-    /// Where TSS and LDT are, from a tool that does not say which selectors find them.
+    /// Addresses of TSS and LDT, from a tool that does not print their selectors.
     pub bases: BTreeMap<SegmentRegister, Table>,
     /// Fields of the TSS that were printed without its address.
     pub printed_tss: BTreeMap<&'static str, Sourced<u64>>,
     /// Model-specific registers, by number.
     pub msrs: BTreeMap<u32, Sourced<u64>>,
-    /// Other registers; of one that was printed again the last value.
+    /// Other registers; the last value of each.
     pub registers: BTreeMap<Register, Sourced<u64>>,
-    /// What is at the addresses in registers, by the symbols of a tool.
+    /// A tool's symbols for the addresses in registers.
     pub symbols: BTreeMap<Register, Sourced<String>>,
-    /// Contradictions.
+    /// Values in the text that contradict each other.
     pub contradictions: Vec<Contradiction>,
     /// Known defects of the tools that printed it.
     pub defects: Vec<Defect>,
 }
 
-/// Why a state is not joined to the one before.
+/// Why a state is separate from the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Apart {
-    /// A line names another system or processor.
+    /// The line names another system or processor.
     Named(usize),
-    /// A heading begins another section.
+    /// A heading at this line begins another section.
     Section(usize),
-    /// Prose stands between, and nothing ties the two.
+    /// Prose separates the two at this line, and nothing connects them.
     Prose(usize),
-    /// A value of which a machine has one is another one, from this line on.
+    /// From this line on, something that a machine has once has another value.
     Contradiction(usize),
-    /// The tables are of another width, from this line on.
+    /// From this line on, the tables have another width.
     Width(usize),
 }
 
 impl Apart {
-    /// Whether both may be of one machine all the same.
+    /// Returns whether both may nevertheless be from one machine.
     pub const fn is_doubtful(self) -> bool {
         matches!(self, Self::Section(_) | Self::Prose(_))
     }
 }
 
-/// What a segment register holds.
+/// The meaning of segment registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Segmentation {
-    /// A sixteenth of the segment's base, and the IDT has 4 bytes for a vector: CR0.PE is clear.
+    /// A sixteenth of the base, and the IDT has 4 bytes for a vector: CR0.PE is clear.
     Real,
-    /// A sixteenth of the segment's base, and the tables are those of protected mode: EFLAGS.VM is set.
+    /// A sixteenth of the base, with the tables of protected mode: EFLAGS.VM is set.
     Virtual8086,
     /// A selector, as far as the text shows.
     Protected,
@@ -89,9 +89,9 @@ pub enum Segmentation {
 /// GDTR or IDTR.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Table {
-    /// The address of the table.
+    /// Linear address of the table.
     pub base: Option<Sourced<u64>>,
-    /// Its last byte.
+    /// Offset of its last byte.
     pub limit: Option<Sourced<u32>>,
 }
 
@@ -100,17 +100,18 @@ pub struct Table {
 pub struct Segment {
     /// The visible part.
     pub selector: Sourced<Selector>,
-    /// The base in the hidden part, and how many low bits of it are known: 32 or 64.
+    /// Base in the hidden part, and the number of its known low bits: 32 or 64.
     pub base: Option<(Sourced<u64>, u32)>,
-    /// The limit in the hidden part, in bytes.
+    /// Limit in the hidden part, in bytes.
     pub limit: Option<Sourced<u32>>,
-    /// The rights in the hidden part.
+    /// Access rights in the hidden part.
     pub rights: Option<Sourced<AccessRights>>,
 }
 
 impl Segment {
-    /// Whether the hidden part is as real mode loads it, which it is from the setting of CR0.PE to the next load: present, with a base of
-    /// 16 × the register. In protected mode a null selector leaves none that is present.
+    /// Returns whether the hidden part is as real mode loads it, which it stays from the setting of CR0.PE to the next
+    /// load: present, with a base of 16 × the register. In protected mode a null selector leaves a hidden part that is not
+    /// present.
     pub(crate) fn is_of_real_mode(&self) -> bool {
         let value = u64::from(self.selector.value.0);
         let is_present = self.rights.as_ref().is_some_and(|rights| rights.value.with_limit(0).p);
@@ -118,12 +119,12 @@ impl Segment {
     }
 }
 
-/// In which form the processor reads its tables.
+/// The form in which the processor reads its tables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WidthFound {
-    /// The form; none without evidence, or with evidence of equal strength for both: then both readings are possible.
+    /// The form; `None` without evidence or with equally strong evidence for both, so that both readings are possible.
     pub width: Option<Width>,
-    /// Whether it is certain, and not only likely.
+    /// Whether it is certain, not only likely.
     pub is_certain: bool,
     /// The evidence, the strongest first.
     pub reasons: Vec<Reason>,
@@ -132,46 +133,46 @@ pub struct WidthFound {
 /// Evidence for one form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
-    /// The line; none for the caller's choice.
+    /// Line number; `None` for the caller's choice.
     pub line: Option<usize>,
-    /// For which form it speaks.
+    /// The form that it supports.
     pub width: Width,
-    /// How strongly.
+    /// Its strength.
     pub weight: Weight,
-    /// The description: a sentence without its full stop.
+    /// Description, a sentence without its full stop.
     pub why: String,
 }
 
 /// The strength of evidence, from weak to strong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// It is usual, and there are exceptions.
+    /// Usual, with exceptions.
     Hint,
-    /// The tool prints it so in nearly every case.
+    /// The tool prints it like this in nearly every case.
     Strong,
-    /// It cannot be otherwise.
+    /// Nothing else is possible.
     Proof,
-    /// The caller said so.
+    /// The caller's choice.
     Asked,
 }
 
-/// An entry of the GDT as it lies in memory.
+/// An entry of the GDT in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GdtEntry {
     /// Its selector, with RPL 0.
     pub selector: u16,
-    /// Where it is.
+    /// Linear address.
     pub address: u64,
-    /// Its 8 bytes, or 16 where the form and the type ask for it and all are known.
+    /// Its 8 bytes, or 16 if form and type require it and all are known.
     pub bytes: Sourced<Vec<u8>>,
 }
 
-/// An entry of the IDT as it lies in memory: 8 or 16 bytes.
+/// An entry of the IDT in memory: 8 or 16 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdtEntry {
     /// Its vector.
     pub vector: u8,
-    /// Where it is.
+    /// Linear address.
     pub address: u64,
     /// Its bytes.
     pub bytes: Sourced<Vec<u8>>,
@@ -182,11 +183,11 @@ pub struct IdtEntry {
 pub struct Task {
     /// The selector in TR.
     pub selector: Option<Sourced<Selector>>,
-    /// The address of the TSS, and its source.
+    /// Linear address, and its source.
     pub base: Option<(Sourced<u64>, Origin)>,
-    /// Its last byte.
+    /// Offset of the last byte, and its source.
     pub limit: Option<(Sourced<u64>, Origin)>,
-    /// Its fields, by the names of [`tollgate_x86::Tss32::FIELDS`] or [`tollgate_x86::Tss64::FIELDS`].
+    /// Fields by the names of [`tollgate_x86::Tss32::FIELDS`] or [`tollgate_x86::Tss64::FIELDS`].
     pub fields: Vec<(&'static str, Sourced<u64>)>,
 }
 
@@ -199,25 +200,25 @@ pub enum Origin {
     Bytes,
     /// A tool's explanation of the descriptor.
     Explained,
-    /// A tool that names the address alone.
+    /// A tool that prints only the address.
     Named,
 }
 
-/// Two things that cannot both be true.
+/// Values that cannot all be true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contradiction {
-    /// The lines.
+    /// The lines that contradict each other.
     pub lines: Vec<usize>,
-    /// The contradiction: a sentence without its full stop.
+    /// Description, a sentence without its full stop.
     pub what: String,
 }
 
-/// A known defect of a tool that shows here.
+/// An occurrence of a tool's known defect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Defect {
-    /// The lines.
+    /// The affected lines.
     pub lines: Vec<usize>,
-    /// Which.
+    /// The kind of defect.
     pub of: DefectOf,
 }
 

@@ -60,7 +60,7 @@ fn row(text: &str) -> Option<PrintedDescriptor> {
     })
 }
 
-/// The type, which is one to three words; and behind it the flags, and which of them are known: all, or those that the
+/// Parses the type, of one to three words, and the flags after it with a mask of the known ones: all, or those that the
 /// columns show, which begin with a privilege level.
 fn columns(rest: &str) -> Option<(String, u16, u16)> {
     let rest = rest.trim_start_matches(' ');
@@ -101,7 +101,7 @@ mod tests {
         found(text, row).remove(0)
     }
 
-    /// As the debugger prints a row.
+    /// Prints a row as the debugger does.
     pub fn print(selector: u16, descriptor: &Descriptor, is_wide: bool) -> String {
         let number =
             |value: u32| if is_wide { format!("00000000`{value:08x}") } else { format!("{value:08x}") };

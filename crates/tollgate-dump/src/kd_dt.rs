@@ -43,7 +43,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     true
 }
 
-/// `+0x002 Selector         : 8`, or `[+0x002] Selector         : 0x8 [Type: unsigned short]` as `dx` has it.
+/// Parses `+0x002 Selector         : 8`, or `dx`' form `[+0x002] Selector         : 0x8 [Type: unsigned short]`.
 fn field(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix("+0x").or_else(|| text.strip_prefix("[+0x"))?;
     let (offset, rest) = word(rest);
@@ -53,7 +53,7 @@ fn field(text: &str) -> Option<(&str, &str)> {
     Some((name, value.trim_start_matches(' ')))
 }
 
-/// The structure that a command or the first line of an answer names, and what follows its name.
+/// Returns the structure named by a command or the first line of an answer, and the text after its name.
 fn header<'a>(line: &Line<'a>) -> Option<(&'static Layout, &'a str)> {
     let text = line.text;
     let at = text.find("_K").filter(|&at| at < 32)?;
@@ -63,7 +63,7 @@ fn header<'a>(line: &Line<'a>) -> Option<(&'static Layout, &'a str)> {
     (is_command || rest.trim_matches(' ').is_empty()).then_some((layout, rest))
 }
 
-/// The address behind the structure's name.
+/// Returns the address after the structure's name.
 fn address(sink: &Sink, rest: &str) -> Option<u64> {
     let mut words = rest.split([' ', ')', '(']).filter(|word| !word.is_empty() && *word != "*");
     let expression = words.find(|word| !word.starts_with('-'))?;

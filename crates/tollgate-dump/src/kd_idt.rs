@@ -1,8 +1,8 @@
 //! The Windows debugger's `!idt`: handlers by vector.
 //!
-//! After `Dumping IDT: 8003f400`, or without the address on older systems, each line has a vector, an address and a
-//! symbol; a task gate's line says `Task Selector = 0x0058`, and a gate with a stack of its own `Stack = 0x...`. Further
-//! handlers of a shared interrupt stand below, indented. Some versions print other bytes in front of the vector.
+//! After `Dumping IDT: 8003f400`, or without the address on older systems, each line has a vector, an address and a symbol.
+//! A task gate's line has `Task Selector = 0x0058`, and a gate with a stack of its own has `Stack = 0x...`. Further
+//! handlers of a shared interrupt follow, indented. Some versions print other bytes before the vector.
 
 use tollgate_x86::Selector;
 
@@ -12,7 +12,6 @@ use crate::piece::{Form, TableRegister, What};
 use crate::{format::Format, printed::PrintedGate, sink::Sink};
 
 const FORMAT: Format = Format::KdIdt;
-/// The type of a task gate.
 const TASK_GATE: u8 = 5;
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
@@ -52,7 +51,7 @@ fn further(sink: &mut Sink, text: &str) -> bool {
     sink.push(FORMAT, What::Gate(PrintedGate { vector, symbol, ..PrintedGate::default() }))
 }
 
-/// A gate and how many digits its address has. Where no `!idt` was seen the line must have a symbol.
+/// Returns a gate and the number of digits of its address. Unless `!idt` was seen, the line must have a symbol.
 fn row(text: &str, is_wanted: bool) -> Option<(PrintedGate, Option<usize>)> {
     let (index, rest) = text.split_at_checked(text.bytes().take(17).position(|byte| byte == b':')?)?;
     let index = plain(index).filter(|hex| matches!(hex.digits, 2 | 8 | 16))?;

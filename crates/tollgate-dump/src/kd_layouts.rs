@@ -1,25 +1,25 @@
-//! The structures of the Windows kernel that the tables are made of, by its public symbols.
+//! The Windows kernel's structures for the tables, according to its public symbols.
 
 use tollgate_x86::{Field, Tss32, Tss64};
 
 use crate::piece::Form;
 
-/// A field's names, with `|` between them, the first bit and how many bits.
+/// A field's names separated by `|`, its first bit, and its number of bits.
 type Bits = (&'static str, usize, usize);
 
 #[derive(Debug)]
 pub(crate) struct Layout {
     /// Its name in the symbols.
     pub name: &'static str,
-    /// Its fields, as far as they matter.
+    /// The relevant fields.
     fields: &'static [Bits],
-    /// The form of the tables that its name shows.
+    /// The form of the tables that its name implies.
     pub form: Form,
-    /// The fields of the TSS that it is.
+    /// The TSS fields, if it is a TSS.
     pub tss: Option<&'static [Field]>,
 }
 
-/// All of them; a name that another begins with comes after it.
+/// All layouts; one whose name begins with another's comes first.
 pub(crate) const LAYOUTS: [Layout; 6] = [
     Layout { name: "_KIDTENTRY64", fields: &IDT_64, form: Form::LongName, tss: None },
     Layout { name: "_KGDTENTRY64", fields: &GDT, form: Form::LongName, tss: None },
@@ -46,7 +46,7 @@ const IDT_64: [Bits; 11] = [
     ("Alignment", 0, 64),
 ];
 
-/// Of both widths: the first 8 bytes are the same.
+/// The first 8 bytes are the same for both widths.
 const GDT: [Bits; 16] = [
     ("LimitLow", 0, 16),
     ("BaseLow", 16, 16),
@@ -67,7 +67,7 @@ const GDT: [Bits; 16] = [
 ];
 
 impl Layout {
-    /// The first bit of a field and how many bits. The fields of a TSS have nearly the names of the manuals.
+    /// Returns a field's first bit and number of bits. TSS fields have nearly the manuals' names.
     pub(crate) fn field(&self, name: &str) -> Option<(usize, usize)> {
         let bits = self.fields.iter().find(|(names, ..)| names.split('|').any(|known| known == name));
         let in_tss = || {

@@ -1,27 +1,25 @@
-//! The Windows debugger's `db`, `dw`, `dd`, `dq`, `dps`: an address, then words of one width, then their text or symbol.
+//! The Windows debugger's `db`, `dw`, `dd`, `dq`, `dps`: an address, words of one width, and their text or symbol.
 //!
 //! From the debugger's documentation of *d, da, db, dc, dd, dD, df, dp, dq, du, dw* and *dds, dps, dqs*: `db` shows bytes
-//! with a dash after the eighth and their characters beside them, words are shown as values, memory that cannot be read
-//! as question marks. Addresses have 8 digits, or 16 with a backtick in the middle.
+//! with a dash after the eighth and their characters beside them, words are shown as values, and unreadable memory as
+//! question marks. Addresses have 8 digits, or 16 with a backtick in the middle.
 
 use crate::number::{Hex, digit, is_hex, little_endian, number, plain, word};
 use crate::{complaint::Wrong, format::Format, line::Line, piece::Form, sink::Sink};
 
-/// The bytes of a whole row.
+/// Bytes of a whole row.
 const ROW: usize = 16;
 
-/// Commands whose answers are read here.
 const COMMANDS: [&str; 12] = ["d", "db", "dw", "dW", "dd", "dc", "dq", "dp", "dps", "dds", "dqs", "dpp"];
 
-/// The content of a row.
 struct Row<'a> {
     /// Bytes in a word.
     unit: usize,
-    /// The bytes that could be read, with the index of the first in each stretch.
+    /// The readable bytes, with the index of the first in each stretch.
     stretches: Vec<(usize, Vec<u8>)>,
-    /// Bytes, read or not.
+    /// Number of bytes, readable or not.
     length: usize,
-    /// The text behind the words, and the number of spaces before it.
+    /// The text after the words, and the number of spaces before it.
     tail: &'a str,
     spaces: usize,
 }
@@ -62,14 +60,13 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     true
 }
 
-/// 8 digits, or 16 with or without the backtick.
 fn address(word: &str) -> Option<Hex> {
     number(word).filter(|hex| {
         matches!(hex.digits, 8 | 16) && digit(word.as_bytes()[0]).is_some() && !word.contains('x')
     })
 }
 
-/// The words at the beginning of `text`, none if there is none.
+/// Parses the words at the beginning of `text`; `None` if there is none.
 fn words(text: &str) -> Option<Row<'_>> {
     let (first, _) = split(text, true);
     let digits = first.len();
@@ -111,13 +108,13 @@ fn words(text: &str) -> Option<Row<'_>> {
     (row.length > 0).then_some(row)
 }
 
-/// The first word and what follows it; a word of bytes also ends at a dash.
+/// Splits off the first word. A word of bytes also ends at a dash.
 fn split(text: &str, at_dash: bool) -> (&str, &str) {
     let end = text.bytes().position(|byte| byte == b' ' || at_dash && byte == b'-');
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// The value of a word; inside, none where the memory could not be read.
+/// Returns the value of a word; the inner `None` means unreadable memory.
 fn value(word: &str, unit: usize) -> Option<Option<u64>> {
     if word.bytes().all(|byte| byte == b'?' || byte == b'`') && word.contains('?') {
         return Some(None);
@@ -126,7 +123,7 @@ fn value(word: &str, unit: usize) -> Option<Option<u64>> {
     hex.filter(|hex| hex.digits == 2 * unit).map(|hex| Some(hex.value))
 }
 
-/// Whether the row is an instruction with its bytes, as disassemblers print it.
+/// Returns whether the row is an instruction with its bytes, as disassemblers print it.
 fn is_code(row: &Row<'_>) -> bool {
     const MNEMONICS: &str = " add and bt bts call cld cli clts cmp cpuid dec div enter hlt idiv imul in inc int invlpg iret iretd \
         iretq ja jae jb jbe je jg jge jl jle jmp jne jns js jnz jz lea leave lfence lgdt lidt lldt lodsd lods ltr mfence mov \
@@ -140,7 +137,7 @@ fn is_code(row: &Row<'_>) -> bool {
     is_known && shown().trim() != row.tail
 }
 
-/// The error in the row, as far as the text after its words shows it.
+/// Returns the error in the row, as far as the text after its words shows it.
 fn wrong_of(row: &Row<'_>, gap: usize) -> Option<Wrong> {
     let (next, behind) = word(row.tail);
     let digits = 2 * row.unit;
@@ -157,13 +154,13 @@ fn wrong_of(row: &Row<'_>, gap: usize) -> Option<Wrong> {
         .then_some(Wrong::RowTooShort { bytes: row.length, characters })
 }
 
-/// Whether `text` has the characters of `bytes` in their order, with others between: then bytes are missing.
+/// Returns whether `text` has the characters of `bytes` in order, with others in between: then bytes are missing.
 fn shows(text: &str, bytes: &[u8]) -> bool {
     let mut text = text.chars();
     bytes.iter().all(|&byte| text.any(|c| c == shown(byte)))
 }
 
-/// The character that stands for a byte beside a row.
+/// Returns the character shown for a byte beside a row.
 fn shown(byte: u8) -> char {
     if matches!(byte, b' '..=b'~') { char::from(byte) } else { '.' }
 }
@@ -183,7 +180,7 @@ mod tests {
         bytes.collect()
     }
 
-    /// As the debugger prints a row.
+    /// Prints a row as the debugger does.
     fn print(address: u64, bytes: &[u8], unit: usize, is_wide: bool) -> String {
         let hex = |value: u64, digits: usize| {
             let text = format!("{value:0digits$x}");

@@ -34,7 +34,6 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     true
 }
 
-/// `0 at ffdff000:`.
 fn header(sink: &mut Sink, rest: &str) -> bool {
     let (processor, rest) = word(rest);
     let address = rest
@@ -48,14 +47,14 @@ fn header(sink: &mut Sink, rest: &str) -> bool {
     true
 }
 
-/// Whether the line names the structure: `nt!_KPCR`, or a command that asks for it.
+/// Returns whether the line names the structure: `nt!_KPCR`, or a command that asks for it.
 pub(crate) fn is_structure(text: &str) -> bool {
     let names = |text: &str| text.ends_with("_KPCR") && !text.contains(' ');
     let command = text.strip_prefix("dt ").map(|rest| word(rest).0);
     command.is_some_and(names) || names(text)
 }
 
-/// A field of the region, if it is the address of a table. 0 is printed for what the region does not have.
+/// Reads a field that is the address of a table. 0 is printed for fields that the region does not have.
 pub(crate) fn field(sink: &mut Sink, format: Format, name: &str, value: &str) {
     let Some(address) = number(word(value).0).filter(|hex| hex.value != 0) else { return };
     let is_wide = plain(word(value).0).is_some_and(|hex| hex.digits == 16);

@@ -1,8 +1,8 @@
 //! The Windows debugger's `r` and `rdmsr`.
 //!
-//! `r idtr` answers `idtr=8003f400`, and `r` in three lines of pairs; a 64-bit target's addresses have 16 digits.
-//! `rdmsr` answers `msr[174] = 00000000:00000008` up to the debuggers of Windows XP and
-//! ``msr[c0000082] = fffff800`01024040`` since; HyperDbg puts the processor's number before it.
+//! `r idtr` prints `idtr=8003f400`, and `r` prints pairs in three lines; addresses of a 64-bit target have 16 digits.
+//! `rdmsr` prints `msr[174] = 00000000:00000008` up to the debuggers of Windows XP and ``msr[c0000082] =
+//! fffff800`01024040`` since; HyperDbg prints the processor's number before it.
 
 use crate::line::{Line, excerpt};
 use crate::number::{Hex, assignments, number, plain, word};
@@ -71,7 +71,7 @@ pub(crate) fn read_msr(sink: &mut Sink, line: &Line<'_>) -> bool {
     found.is_some_and(|(number, value)| sink.push(Format::Rdmsr, What::Msr { number, value }))
 }
 
-/// `msr[c0000081] = 00230010:00000000`, and what may stand before it.
+/// Parses `msr[c0000081] = 00230010:00000000`, possibly with text before it.
 fn msr(text: &str) -> Option<(u32, u64)> {
     let at = text.find("msr[")?;
     let (index, rest) = text[at + 4..].split_once(']')?;
@@ -86,7 +86,7 @@ fn msr(text: &str) -> Option<(u32, u64)> {
     Some((u32::try_from(number(index)?.value).ok()?, value))
 }
 
-/// The output of `rdmsr` of msr-tools: the value alone, without leading zeros.
+/// Parses the output of msr-tools' `rdmsr`: only the value, without leading zeros.
 fn msr_alone(sink: &Sink, text: &str) -> Option<(u32, u64)> {
     let command = excerpt(&sink.command).trim_start_matches(['#', '$', ' ']);
     let command = command.strip_prefix("sudo ").unwrap_or(command);

@@ -90,7 +90,7 @@ pub use sourced::Sourced;
 use line::Line;
 use sink::Sink;
 
-/// Reads a whole text; where `hint` names a format, only what is of its family. Takes any bytes.
+/// Reads a text of any bytes. If `hint` names a format, only formats of its family are read.
 pub fn read(text: &[u8], hint: Option<Format>) -> Dump {
     let mut sink = Sink::new(hint.is_some());
     let readers = readers(hint);
@@ -101,7 +101,7 @@ pub fn read(text: &[u8], hint: Option<Format>) -> Dump {
     sink.finish()
 }
 
-/// A reader of lines: returns whether the line is of its family, and puts its content into the sink.
+/// Reads a line: returns whether it is of the reader's family, and puts its content into the sink.
 type Reader = fn(&mut Sink, &Line<'_>) -> bool;
 
 const fn reader(format: Format) -> Reader {
@@ -130,7 +130,7 @@ const fn reader(format: Format) -> Reader {
     }
 }
 
-/// The readers that are tried on each line, in this order. Formats of one family stand together and have one reader.
+/// Returns the readers to try on each line, in order. Formats of one family are adjacent and share a reader.
 fn readers(hint: Option<Format>) -> Vec<Reader> {
     let Some(hint) = hint else {
         let mut readers: Vec<Reader> = FORMATS.iter().map(|spec| reader(spec.format)).collect();
@@ -155,7 +155,7 @@ fn read_line(sink: &mut Sink, readers: &[Reader], line: &Line<'_>) {
     }
 }
 
-/// Reads a text with every format and joins the pieces: for generated inputs.
+/// Reads a text with every format and joins the pieces, for generated inputs.
 #[doc(hidden)]
 pub fn fuzz(text: &[u8]) -> usize {
     let dump = read(text, None);
@@ -167,7 +167,6 @@ pub fn fuzz(text: &[u8]) -> usize {
     session.states.iter().flat_map(entries).sum::<usize>() + dump.pieces.len() + dump.complaints.len()
 }
 
-// The examples of the README are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,48 +1,47 @@
-//! Lines out of bytes, in any encoding, without prompts, quotation marks and what a log has before them.
+//! Splits bytes of any encoding into lines, without prompts, quotation marks and the prefixes of logs.
 
 use std::{borrow::Cow, ops::ControlFlow};
 
 use crate::{log, markup};
 
-/// The most that is read of a line, in bytes. No tool prints a line that comes near; a table as digits on one line does.
+/// The most bytes that are read of a line. No tool prints a line of nearly this length, except a table as digits on one
+/// line.
 pub const MAX_LINE: usize = 1 << 20;
-/// The most that is kept of a command, a heading or a word, in bytes.
+/// The most bytes that are kept of a command, a heading or a word.
 const MAX_EXCERPT: usize = 160;
 
-/// A line without the text around it.
+/// A line without its prefixes.
 #[derive(Debug)]
 pub(crate) struct Line<'a> {
-    /// From 1.
+    /// Line number, from 1.
     pub number: usize,
-    /// Its text: ASCII where a tool printed it, without white space at its ends, tabs as two spaces.
+    /// Trimmed text, in ASCII if a tool printed it, with tabs as two spaces.
     pub text: &'a str,
-    /// Whether a debugger's prompt stood before it.
+    /// Whether it follows a debugger's prompt.
     pub is_command: bool,
-    /// Whose prompt that was.
     pub tool: Option<Tool>,
-    /// The processor that the prompt names.
     pub processor: Option<u32>,
-    /// Whether there is more of it than is read.
+    /// Whether its end was not read.
     pub is_cut: bool,
-    /// The level of the heading that HTML makes of it.
+    /// Level of the heading, in HTML.
     pub level: Option<u8>,
 }
 
-/// The tool that a prompt is of.
+/// The tool of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
     /// The Windows debugger of another machine: `kd>`.
     Kd,
-    /// The same, of the machine that it runs on: `lkd>`.
+    /// The Windows debugger of its own machine: `lkd>`.
     LocalKd,
     /// The Windows debugger of a program: `0:000>`.
     User,
-    /// gdb and QEMU's monitor, which are used of one machine at the same time.
+    /// gdb and QEMU's monitor, which are used on one machine at the same time.
     Gdb,
     Bochs,
 }
 
-/// Calls `visit` with each line until it has enough.
+/// Calls `visit` with each line until it breaks.
 pub(crate) fn each(text: &[u8], mut visit: impl FnMut(Line<'_>) -> ControlFlow<()>) {
     let is_html = markup::is_used(text);
     match text {
@@ -60,13 +59,13 @@ pub(crate) fn each(text: &[u8], mut visit: impl FnMut(Line<'_>) -> ControlFlow<(
     }
 }
 
-/// The parts between line feeds; the last line feed ends a line and begins none.
+/// Splits at line feeds; a line feed at the end begins no further line.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     text.split(|&byte| byte == b'\n')
 }
 
-/// As [`each`], of a text in UTF-16.
+/// Like [`each`], for a text in UTF-16.
 fn each_wide(text: &[u8], unit: fn([u8; 2]) -> u16, mut visit: impl FnMut(Line<'_>) -> ControlFlow<()>) {
     let (units, _) = text.as_chunks::<2>();
     let feed = |pair: &[u8; 2]| unit(*pair) == u16::from(b'\n');
@@ -84,7 +83,7 @@ fn each_wide(text: &[u8], unit: fn([u8; 2]) -> u16, mut visit: impl FnMut(Line<'
     }
 }
 
-/// Of HTML each line that it shows; they have one number.
+/// Visits the lines that a line of HTML shows, which all have its number.
 fn visit_html(
     text: &str,
     is_html: bool,
@@ -105,7 +104,7 @@ fn visit_line(
     is_cut: bool,
     visit: &mut impl FnMut(Line<'_>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    // A word that is cut would be taken for a shorter one.
+    // A truncated word would look like a shorter one.
     let whole = if is_cut { text.rfind([' ', ',']).map_or(text, |end| &text[..end]) } else { text };
     let mut text = whole.trim_matches(' ');
     // Quoted mail and Markdown.
@@ -120,7 +119,7 @@ fn visit_line(
     visit(Line { number, text, is_command: tool.is_some(), tool, processor, is_cut, level })
 }
 
-/// The text of a line. Bytes that are not UTF-8 are taken for Latin-1.
+/// Decodes a line. Bytes that are not UTF-8 are read as Latin-1.
 fn clean(line: &[u8]) -> Cow<'_, str> {
     let is_plain = line.iter().all(|byte| matches!(byte, b' '..=b'~'));
     match str::from_utf8(line) {
@@ -130,8 +129,8 @@ fn clean(line: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Characters without colours and control characters, and with the plain form of what word processors and fonts for
-/// Chinese and Japanese make of ASCII.
+/// Removes colours and control characters, and undoes the typography that word processors and Chinese and Japanese fonts
+/// apply to ASCII.
 fn plain(mut chars: impl Iterator<Item = char>, length: usize) -> String {
     let mut text = String::with_capacity(length);
     while let Some(c) = chars.next() {
@@ -150,7 +149,7 @@ fn plain(mut chars: impl Iterator<Item = char>, length: usize) -> String {
     text
 }
 
-/// Passes over the rest of a terminal's control sequence (ECMA-48, 5.4): `ESC [` to a final byte, `ESC ]` to BEL.
+/// Skips the rest of a terminal's control sequence (ECMA-48, 5.4): `ESC [` to a final byte, `ESC ]` to BEL.
 fn skip_escape(chars: &mut impl Iterator<Item = char>) {
     match chars.next() {
         Some('[') => {
@@ -163,8 +162,8 @@ fn skip_escape(chars: &mut impl Iterator<Item = char>) {
     }
 }
 
-/// What follows a debugger's prompt, and the processor that it names: `kd>`, `lkd>`, `1: kd>`, `0: kd:x86>`, `0:000>`,
-/// `<bochs:1>`, `(gdb)`, `(qemu)`, `pwndbg>`, `gdb-peda$`.
+/// Returns the text after a debugger's prompt, and the processor that it names: `kd>`, `lkd>`, `1: kd>`, `0: kd:x86>`,
+/// `0:000>`, `<bochs:1>`, `(gdb)`, `(qemu)`, `pwndbg>`, `gdb-peda$`.
 fn prompt(text: &str) -> Option<(&str, Tool, Option<u32>)> {
     for mark in ["(gdb)", "(qemu)", "pwndbg>", "gdb-peda$", "gef>"] {
         if let Some(rest) = text.strip_prefix(mark) {
@@ -200,7 +199,6 @@ fn prompt(text: &str) -> Option<(&str, Tool, Option<u32>)> {
     Some((rest, tool, processor))
 }
 
-/// The beginning of a text.
 pub(crate) fn excerpt(text: &str) -> &str {
     let end = (0..=MAX_EXCERPT.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]

@@ -1,11 +1,11 @@
 //! The registers in Linux's report of an oops, a warning or a panic.
 //!
-//! From arch/x86/kernel/process_64.c and process_32.c, `__show_regs`, and dumpstack.c, `show_ip`:
-//! `RSP: 0018:ffffc90009af7660 EFLAGS: 00010216`, `RIP: 0010:function+0x1/0x2`,
-//! `FS:  00007fc64cdeb540(0000) GS:ffff9d20d7240000(0000) knlGS:0000000000000000`,
-//! `CS:  0010 DS: 0000 ES: 0000 CR0: 0000000080050033`, `CR2: ... CR3: ... CR4: ...`. Kernels of 32 bits have
-//! `EIP:    0060:[<c01063a4>]`, up to 2.6.19 `eax: 00000000   ebx: f7d3c000` and `ds: 007b   es: 007b   ss: 0068` (arch/i386/kernel),
-//! and since 4.15 `EIP: function+0x1/0x2`. The words of the stack follow `Stack:`, and are no table.
+//! From arch/x86/kernel/process_64.c and process_32.c, `__show_regs`, and dumpstack.c, `show_ip`: `RSP:
+//! 0018:ffffc90009af7660 EFLAGS: 00010216`, `RIP: 0010:function+0x1/0x2`, `FS:  00007fc64cdeb540(0000)
+//! GS:ffff9d20d7240000(0000) knlGS:0000000000000000`, `CS:  0010 DS: 0000 ES: 0000 CR0: 0000000080050033`, `CR2: ... CR3:
+//! ... CR4: ...`. 32-bit kernels print `EIP:    0060:[<c01063a4>]`, up to 2.6.19 `eax: 00000000   ebx: f7d3c000` and `ds:
+//! 007b   es: 007b   ss: 0068` (arch/i386/kernel), and since 4.15 `EIP: function+0x1/0x2`. The words of the stack follow
+//! `Stack:`, and are not a table.
 
 use tollgate_x86::{Msr, Selector};
 
@@ -16,7 +16,7 @@ use crate::piece::{Form, Register, SegmentRegister, What};
 use crate::sink::{Oops, Sink};
 
 const FORMAT: Format = Format::Oops;
-/// The longest name: `ORIG_RAX`.
+/// Length of the longest name, `ORIG_RAX`.
 const LONGEST: usize = 8;
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
@@ -41,7 +41,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     true
 }
 
-/// Whether the line is of the stack: `Stack: f7c1df98 c0123456`, and lines of such words below it.
+/// Matches lines of the stack: `Stack: f7c1df98 c0123456`, and such words below it.
 fn is_stack(sink: &mut Sink, text: &str) -> bool {
     let words = match sink.oops {
         Oops::Outside => return false,
@@ -60,7 +60,7 @@ fn is_pointer(name: &str) -> bool {
     matches!(name, "RIP" | "EIP")
 }
 
-/// The first `function+0x1/0x2` of a text.
+/// Returns the first `function+0x1/0x2` of a text.
 fn symbol(text: &str) -> Option<&str> {
     let is_symbol = |word: &&str| {
         let offsets = word.split_once("+0x").and_then(|(_, rest)| rest.split_once("/0x"));
@@ -98,13 +98,13 @@ fn register(sink: &mut Sink, name: &str, value: &str) -> bool {
     sink.push(FORMAT, What::Register { register, value: value.value })
 }
 
-/// Four digits; up to 2.6 `ss` was printed with eight, the upper four 0.
+/// Parses four digits. Up to 2.6 `ss` was printed with eight, of which the upper four are 0.
 fn selector(text: &str) -> Option<u16> {
     plain(text).filter(|hex| matches!(hex.digits, 4 | 8)).and_then(|hex| u16::try_from(hex.value).ok())
 }
 
-/// `00007fc64cdeb540(0000)`: the base, and the selector in parentheses; of knlGS the base alone. (32-bit kernels print
-/// selectors alone: `FS: 00d8`.)
+/// Parses a base with the selector in parentheses, `00007fc64cdeb540(0000)`; knlGS has only the base. 32-bit kernels print
+/// only selectors: `FS: 00d8`.
 fn base(sink: &mut Sink, name: &str, value: &str) -> bool {
     let (base, selector) = value.split_once('(').unwrap_or((value, ""));
     let Some(base) = plain(base) else { return false };
@@ -130,7 +130,7 @@ fn base(sink: &mut Sink, name: &str, value: &str) -> bool {
     true
 }
 
-/// `0018:ffffc90009af7660`, `0010:function+0x1/0x2`, `0033:0x7f642a4d0f8d`, `0060:[<c01063a4>]`.
+/// Parses `0018:ffffc90009af7660`, `0010:function+0x1/0x2`, `0033:0x7f642a4d0f8d`, `0060:[<c01063a4>]`.
 fn with_segment(sink: &mut Sink, name: &str, value: &str) -> bool {
     let Some((selector, offset)) = value.split_once(':') else { return false };
     let Some(selector) = plain(selector).filter(|hex| hex.digits == 4) else { return false };

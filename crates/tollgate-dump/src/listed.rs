@@ -1,11 +1,12 @@
-//! A GDT as a list: an entry a line, behind its place in the table.
+//! A GDT as a list: one entry per line, after its position in the table.
 //!
 //! - `08: 00af9b000000ffff`: the offset in hexadecimal, which is the selector, then the value.
-//! - `GDT[1] = 0x00af9b000000ffff`, `gdt[0x08]: 0x…`, `[1] = 0x…` of a C initializer: the index in decimal, or the selector with `0x`.
+//! - `GDT[1] = 0x00af9b000000ffff`, `gdt[0x08]: 0x…`, `[1] = 0x…` of a C initializer: the index in decimal, or the selector
+//!   with `0x`.
 //! - `GDT_ENTRY_INIT(0xa09b, 0, 0xfffff)`, with or without an index before it: access byte and flags, base, limit (Linux,
-//!   arch/x86/include/asm/desc_defs.h). Where the index is a name, entries stand in the order of the text.
+//!   arch/x86/include/asm/desc_defs.h). If the index is a name, entries are in the order of the text.
 //!
-//! A value's lowest byte comes first in memory.
+//! Values are little-endian in memory.
 
 use tollgate_x86::Descriptor;
 
@@ -17,7 +18,6 @@ use crate::{format::Format, line::Line, sink::Sink};
 const FORMAT: Format = Format::List;
 /// Digits of a descriptor.
 const DIGITS: usize = 16;
-/// The most entries of a GDT.
 const ENTRIES: u64 = 8192;
 const MACROS: [&str; 2] = ["GDT_ENTRY_INIT(", "GDT_ENTRY("];
 
@@ -36,7 +36,7 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     }
 }
 
-/// The entry with all that its bytes say.
+/// Returns the entry with everything that its bytes say.
 fn explained(selector: u16, raw: [u8; 8]) -> PrintedDescriptor {
     let descriptor = Descriptor::decode(raw);
     PrintedDescriptor {
@@ -48,15 +48,14 @@ fn explained(selector: u16, raw: [u8; 8]) -> PrintedDescriptor {
     }
 }
 
-/// Where an entry is.
 struct Place {
-    /// None where a name says it.
+    /// `None` if the index is a name.
     selector: Option<u16>,
-    /// Whether it is an offset with a colon, behind which digits need no `0x`.
+    /// Whether it is an offset with a colon, after which digits need no `0x`.
     has_offset: bool,
 }
 
-/// The place that a line begins with, and what follows it.
+/// Returns the position at the beginning of a line, and the text after it.
 fn place(text: &str) -> Option<(Place, &str)> {
     if let Some(bracket) = text.find('[')
         && is_table(&text[..bracket])
@@ -74,7 +73,8 @@ fn place(text: &str) -> Option<(Place, &str)> {
     ))
 }
 
-/// Whether an array of this name is a GDT; without a name it stands in an initializer. A member of a structure is a line of a program.
+/// Returns whether an array of this name is a GDT; without a name it is in an initializer. A member of a structure is a
+/// line of a program.
 fn is_table(name: &str) -> bool {
     let name = name.trim_matches([' ', '{']).to_ascii_lowercase();
     if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
@@ -83,7 +83,7 @@ fn is_table(name: &str) -> bool {
     name.is_empty() || name.contains("gdt") || name.contains("global_descriptor")
 }
 
-/// The selector of an index in brackets; inside None where it is a name. None where it is past the end of any table.
+/// Returns the selector of an index in brackets: the inner `None` for a name, the outer one past the end of any table.
 fn index_of(index: &str) -> Option<Option<u16>> {
     if let Some(digits) = strip_prefix(index) {
         let selector = plain(digits)?.value;
@@ -96,7 +96,7 @@ fn index_of(index: &str) -> Option<Option<u16>> {
     is_name.then_some(None)
 }
 
-/// A descriptor's value: sixteen digits, or fewer behind `0x`. Words behind it describe it.
+/// Parses a descriptor: sixteen digits, or fewer after `0x`. Words after it describe it.
 fn value(text: &str, is_bare: bool) -> Option<u64> {
     let end = text.find([' ', ',', ';', '}']).unwrap_or(text.len());
     let word = text[..end].trim_end_matches(['u', 'U', 'l', 'L']);
@@ -109,7 +109,8 @@ fn value(text: &str, is_bare: bool) -> Option<u64> {
     }
 }
 
-/// `GDT_ENTRY_INIT(flags, base, limit)`: of the flags the low byte is the access byte, and the highest four bits are G, D, L and AVL.
+/// Parses `GDT_ENTRY_INIT(flags, base, limit)`. The low byte of the flags is the access byte; the highest four bits are G,
+/// D, L and AVL.
 fn init(text: &str) -> Option<u64> {
     let rest = MACROS.iter().find_map(|name| Some(&text[text.find(name)? + name.len()..]))?;
     let (arguments, _) = rest.split_once(')')?;
@@ -147,7 +148,6 @@ mod tests {
 
     const CODE: u64 = 0x00af_9b00_0000_ffff;
 
-    /// The selectors and values of a text.
     fn entries(text: &str) -> Vec<(u16, u64)> {
         let dump = read(text.as_bytes(), None);
         assert_eq!(dump.complaints, [], "{text}");

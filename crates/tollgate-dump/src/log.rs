@@ -1,4 +1,4 @@
-//! What a log has before a line of the kernel: the time, the host, the level.
+//! Removes what a log puts before a line of the kernel: the time, the host, the level.
 //!
 //! - The kernel's own console: `[ 2150.391559]`, `[    C1]`, `<4>`; /dev/kmsg and netconsole: `4,1234,5678901,-;`.
 //! - dmesg(1): `[Sat Nov 28 11:00:00 2026]` of `-T`, `[  +0.000012]` of `-d`, `[Nov28 11:00]` of `-e`,
@@ -7,14 +7,14 @@
 //!   `1764327600.123456 host kernel: `, `[ 2150.391559] host kernel: `.
 //! - A program that logs a serial line: `[2026-11-28 11:00:00] `, `11:00:00.123 `.
 
-/// The most that stands before one line: times and names, one after the other.
+/// The most consecutive prefixes of a line.
 const MOST: usize = 6;
-/// How far into a line `kernel:` may begin.
+/// The last position at which `kernel:` may begin.
 const FARTHEST: usize = 120;
-/// The longest time in brackets.
+/// Length of the longest time in brackets.
 const LONGEST: usize = 40;
 
-/// The line without what a log has before it.
+/// Returns the line without its prefixes.
 pub(crate) fn without(line: &str) -> &str {
     let mut text = line;
     for count in 0..MOST {
@@ -26,7 +26,7 @@ pub(crate) fn without(line: &str) -> &str {
     text
 }
 
-/// What follows the first part of it. `is_log`: another part was before it.
+/// Skips the first prefix. `is_log`: another one preceded it.
 fn one(text: &str, is_log: bool) -> Option<&str> {
     level(text)
         .or_else(|| bracket(text, is_log))
@@ -36,13 +36,11 @@ fn one(text: &str, is_log: bool) -> Option<&str> {
         .or_else(|| date(text))
 }
 
-/// `<4>`.
 fn level(text: &str) -> Option<&str> {
     let (level, rest) = text.strip_prefix('<')?.split_once('>')?;
     (is_number(level) && level.len() <= 3).then_some(rest)
 }
 
-/// `[ 2150.391559]`, `[    C1]`, `[Sat Nov 28 11:00:00 2026]`.
 fn bracket(text: &str, is_log: bool) -> Option<&str> {
     let (inner, rest) = text.strip_prefix('[')?.split_once(']')?;
     let inner = inner.trim_matches(' ');
@@ -50,7 +48,6 @@ fn bracket(text: &str, is_log: bool) -> Option<&str> {
     (inner.len() <= LONGEST && (is_seconds(inner) || has_clock(inner) || is_log && is_mark())).then_some(rest)
 }
 
-/// `4,1234,5678901,-;`.
 fn record(text: &str) -> Option<&str> {
     let (head, rest) = text.split_once(';').filter(|(head, _)| head.len() <= LONGEST)?;
     let mut fields = head.split(',');
@@ -58,7 +55,6 @@ fn record(text: &str) -> Option<&str> {
     (is_it && fields.next().is_some()).then_some(rest)
 }
 
-/// `kern  :warn  : `.
 fn facility(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("kern")?.trim_start_matches(' ').strip_prefix(':')?;
     let (level, rest) = rest.split_once(':')?;
@@ -80,7 +76,6 @@ fn name(text: &str, is_log: bool) -> Option<&str> {
     (is_it && (words == 0 || before.ends_with(' '))).then_some(&text[at + NAME.len()..])
 }
 
-/// `2026-11-28T11:00:00,123456+00:00`, `2026-11-28 11:00:00`, `11:00:00.123`.
 fn date(text: &str) -> Option<&str> {
     let (first, rest) = text.split_once(' ')?;
     let is_date =
@@ -89,24 +84,23 @@ fn date(text: &str) -> Option<&str> {
         let (clock, rest) = rest.split_once(' ')?;
         return has_clock(clock).then_some(rest);
     }
-    // Bytes with colons between are no clock.
+    // Bytes separated by colons are not a clock time.
     let is_clock = first.split([':', '.', ',']).all(is_number) && first.matches(':').count() == 2;
     (has_clock(first) && (is_date || is_clock)).then_some(rest)
 }
 
-/// The bytes of `2026-11-28`.
+/// Returns whether a byte can be at this position of `2026-11-28`.
 fn is_of_date(at: usize, byte: u8) -> bool {
     if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() }
 }
 
-/// Whether `11:00` is in the text.
+/// Returns whether the text contains a time such as `11:00`.
 fn has_clock(text: &str) -> bool {
     text.as_bytes()
         .windows(5)
         .any(|window| window[2] == b':' && [0, 1, 3, 4].iter().all(|&at| window[at].is_ascii_digit()))
 }
 
-/// `2150.391559`, `+0.000012`.
 fn is_seconds(text: &str) -> bool {
     let text = text.strip_prefix('+').unwrap_or(text);
     text.split_once('.')

@@ -1,7 +1,7 @@
-//! HTML in a text that was saved from a browser: tags of running text are left out, and entities are characters. What
-//! tools print between angle brackets (`<Reserved>`, `<idt_table+368>`) stays.
+//! HTML in a text saved from a browser: removes the tags of running text, and decodes entities. Text that tools print
+//! between angle brackets (`<Reserved>`, `<idt_table+368>`) stays.
 
-/// Tags that stand in running text and around it.
+/// Tags in running text and around it.
 const TAGS: [&str; 48] = [
     "a",
     "address",
@@ -52,10 +52,10 @@ const TAGS: [&str; 48] = [
     "u",
     "ul",
 ];
-/// The longest tag that is looked for, with its attributes, in bytes.
+/// Length of the longest recognised tag with its attributes, in bytes.
 const LONGEST: usize = 1024;
 
-/// Whether a text has tags, and not only angle brackets: looked for at its beginning.
+/// Returns whether a text has tags, and not only angle brackets, judging by its beginning.
 pub(crate) fn is_used(text: &[u8]) -> bool {
     const BEGINNING: usize = 1 << 16;
     const SIGNS: [&[u8]; 8] = [b"</pre", b"</p>", b"<br", b"</h1", b"</h2", b"</h3", b"<!doctype", b"&gt;"];
@@ -64,7 +64,7 @@ pub(crate) fn is_used(text: &[u8]) -> bool {
     (beginning.contains(&b'<') || beginning.contains(&b'&')) && SIGNS.into_iter().any(has)
 }
 
-/// The lines that a line of HTML is, and the level of the heading that begins in it.
+/// Returns the lines that a line of HTML shows, and the level of a heading that begins in it.
 pub(crate) fn lines(text: &str) -> (Vec<String>, Option<u8>) {
     let mut lines = vec![String::with_capacity(text.len())];
     let mut level = None;
@@ -95,14 +95,14 @@ pub(crate) fn lines(text: &str) -> (Vec<String>, Option<u8>) {
     if let Some(line) = lines.last_mut() {
         line.push_str(rest);
     }
-    // A break at the end of a line shows no line more.
+    // A break at the end of a line adds no line.
     if lines.len() > 1 && lines.last().is_some_and(|line| line.trim().is_empty()) {
         lines.pop();
     }
     (lines, level)
 }
 
-/// The name of the tag that a text begins with, and how long the tag is.
+/// Returns the name of the tag at the beginning of a text, and the length of the tag.
 fn tag(text: &str) -> Option<(&str, usize)> {
     let within = text.strip_prefix("</").or_else(|| text.strip_prefix('<'))?;
     let end = within.find(|c: char| !c.is_ascii_alphanumeric())?;
@@ -114,7 +114,7 @@ fn tag(text: &str) -> Option<(&str, usize)> {
     Some((name, close + 1))
 }
 
-/// The character of the entity that a text begins with, and how long the entity is.
+/// Returns the character of the entity at the beginning of a text, and the length of the entity.
 fn entity(text: &str) -> Option<(char, usize)> {
     let end = text.bytes().take(10).position(|byte| byte == b';')?;
     let name = &text[1..end];

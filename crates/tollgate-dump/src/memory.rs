@@ -1,10 +1,8 @@
-//! Memory of which parts are known.
-
 use std::collections::BTreeMap;
 
 use crate::sourced::Sourced;
 
-/// Bytes by linear address, each with the line that it came from.
+/// Partly known memory: bytes by linear address, each with its source line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Stretches by their first address. They do not overlap, and none goes past the last address.
@@ -18,28 +16,28 @@ struct Stretch {
 }
 
 impl Memory {
-    /// Whether nothing is known.
+    /// Returns whether nothing is known.
     pub fn is_empty(&self) -> bool {
         self.stretches.is_empty()
     }
 
-    /// How many bytes are known.
+    /// Returns the number of known bytes.
     pub fn len(&self) -> usize {
         self.stretches.values().map(|stretch| stretch.bytes.len()).sum()
     }
 
-    /// The stretches that are known: address, bytes and line, by address.
+    /// Returns the known stretches in order: address, bytes and line.
     pub fn stretches(&self) -> impl Iterator<Item = (u64, &[u8], usize)> {
         self.stretches.iter().map(|(address, stretch)| (*address, stretch.bytes.as_slice(), stretch.line))
     }
 
-    /// The byte at an address.
+    /// Returns the byte at an address.
     pub fn byte(&self, address: u64) -> Option<u8> {
         let (first, stretch) = self.stretches.range(..=address).next_back()?;
         stretch.bytes.get(usize::try_from(address - first).ok()?).copied()
     }
 
-    /// `length` bytes from `address`, if all are known.
+    /// Returns `length` bytes from `address`, if all are known.
     pub fn read(&self, address: u64, length: usize) -> Option<Sourced<Vec<u8>>> {
         let last = address.checked_add((length as u64).checked_sub(1)?)?;
         let mut found = Sourced { value: Vec::new(), lines: Vec::new() };
@@ -54,7 +52,7 @@ impl Memory {
         (found.value.len() == length).then_some(found)
     }
 
-    /// Whether bytes that are to be put at `address` are the ones that are known there, as far as any are.
+    /// Returns whether bytes match those that are already known from `address` on.
     pub(crate) fn agrees(&self, address: u64, bytes: &[u8]) -> bool {
         let Some(last) = last(address, bytes) else { return true };
         self.touching(address, last).all(|(first, stretch)| {
@@ -65,7 +63,7 @@ impl Memory {
         })
     }
 
-    /// Puts bytes at `address`; where some are known already, they stay.
+    /// Adds bytes at `address`; those that are already known stay.
     pub(crate) fn insert(&mut self, address: u64, bytes: &[u8], line: usize) {
         let Some(last) = last(address, bytes) else { return };
         let taken: Vec<(u64, u64)> = self
@@ -87,13 +85,13 @@ impl Memory {
         }
     }
 
-    /// The part of `bytes`, which begin at `address`, from `first` to `last`.
+    /// Adds the part of `bytes`, which begin at `address`, from `first` to `last`.
     fn put(&mut self, address: u64, bytes: &[u8], first: u64, last: u64, line: usize) {
         let part = &bytes[(first - address) as usize..=(last - address) as usize];
         self.stretches.insert(first, Stretch { bytes: part.to_vec(), line });
     }
 
-    /// The stretches with any byte from `first` to `last`, by address.
+    /// Returns the stretches that have a byte from `first` to `last`, by address.
     pub(crate) fn touching_lines(&self, first: u64, last: u64) -> impl Iterator<Item = (u64, u64)> {
         self.touching(first, last).map(|(first, stretch)| (first, first + (stretch.bytes.len() as u64 - 1)))
     }
@@ -106,7 +104,7 @@ impl Memory {
     }
 }
 
-/// The address of the last byte; none where there is no byte, or no such address.
+/// Returns the address of the last byte; `None` if there is no byte or no such address.
 fn last(address: u64, bytes: &[u8]) -> Option<u64> {
     address.checked_add((bytes.len() as u64).checked_sub(1)?)
 }

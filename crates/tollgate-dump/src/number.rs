@@ -1,13 +1,13 @@
-//! Digits, as the tools write numbers.
+//! Parses numbers as the tools write them.
 
-/// A number and how many hexadecimal digits it was written with, leading zeros counted.
+/// A number, and its count of hexadecimal digits including leading zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hex {
     pub value: u64,
     pub digits: usize,
 }
 
-/// Hexadecimal digits alone, 1 to 16 of them.
+/// Parses 1 to 16 hexadecimal digits.
 pub(crate) fn plain(word: &str) -> Option<Hex> {
     if word.is_empty() || word.len() > 16 {
         return None;
@@ -19,7 +19,6 @@ pub(crate) fn plain(word: &str) -> Option<Hex> {
     Some(Hex { value, digits: word.len() })
 }
 
-/// The value of a hexadecimal digit.
 pub(crate) const fn digit(byte: u8) -> Option<u8> {
     match byte {
         b'0'..=b'9' => Some(byte - b'0'),
@@ -29,8 +28,8 @@ pub(crate) const fn digit(byte: u8) -> Option<u8> {
     }
 }
 
-/// Digits with or without `0x`, the lower eight set off or not: `fffff800'01d51000` with a backtick (the Windows
-/// debugger), an apostrophe (what word processors make of it) or an underscore (Bochs).
+/// Parses digits with or without `0x`, with the lower eight possibly set off: ``fffff800`01d51000`` by a backtick (the
+/// Windows debugger), an apostrophe (as word processors change it) or an underscore (Bochs).
 pub(crate) fn number(word: &str) -> Option<Hex> {
     let word = strip_prefix(word).unwrap_or(word);
     match word.find(['`', '\'', '_']) {
@@ -43,34 +42,31 @@ pub(crate) fn number(word: &str) -> Option<Hex> {
     }
 }
 
-/// Digits after `0x`.
 pub(crate) fn prefixed(word: &str) -> Option<Hex> {
     plain(strip_prefix(word)?)
 }
 
-/// What follows `0x`.
 pub(crate) fn strip_prefix(word: &str) -> Option<&str> {
     word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"))
 }
 
-/// Whether a word has hexadecimal digits and nothing else.
 pub(crate) fn is_hex(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The first word and what follows it, from its first space on.
+/// Splits at the first space.
 pub(crate) fn word(text: &str) -> (&str, &str) {
     let text = text.trim_start_matches(' ');
     text.split_at(text.find(' ').unwrap_or(text.len()))
 }
 
-/// What follows `before` in `text`, white space between passed over.
+/// Returns the text after `before` and any white space.
 pub(crate) fn after<'a>(text: &'a str, before: &str) -> Option<&'a str> {
     Some(text.trim_start_matches(' ').strip_prefix(before)?.trim_start_matches(' '))
 }
 
-/// `name=value` pairs, in their order: spaces may stand on either side of the sign, and a name ends before a space, a
-/// comma or a colon. Text between pairs is skipped.
+/// Returns `name=value` pairs in order. Spaces may surround the sign, and a name starts after a space, a comma or a colon.
+/// Text between pairs is skipped.
 pub(crate) fn assignments(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -84,13 +80,13 @@ pub(crate) fn assignments(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The number with `0x` that a text assigns to a name, as [`assignments`] have it.
+/// Returns the number with `0x` that [`assignments`] gives to a name.
 pub(crate) fn assigned(text: &str, wanted: &str) -> Option<u64> {
     let (_, value) = assignments(text).find(|(name, _)| *name == wanted)?;
     Some(prefixed(value)?.value)
 }
 
-/// `name: value` pairs, in their order.
+/// Returns `name: value` pairs, in order.
 pub(crate) fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -101,13 +97,13 @@ pub(crate) fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The bytes of digits in memory order, two to a byte.
+/// Returns the bytes of digits in memory order, two digits to a byte.
 pub(crate) fn in_memory_order(word: &str) -> impl Iterator<Item = u8> {
     let (pairs, _) = word.as_bytes().as_chunks::<2>();
     pairs.iter().filter_map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?))
 }
 
-/// `count` low bytes of a value, the lowest first; none where it does not fit.
+/// Appends the `count` low bytes of a value in little-endian order; `None` if it does not fit.
 pub(crate) fn little_endian(value: u64, count: usize, bytes: &mut Vec<u8>) {
     bytes.extend(value.to_le_bytes().into_iter().take(count));
 }

@@ -1,4 +1,4 @@
-//! The tables by which a processor enters its kernel, and the walk that an entry makes through them, as text and as JSON.
+//! Shows the tables by which a processor enters its kernel, and the walk of an entry through them, as text and as JSON.
 
 mod apart;
 mod bytes;

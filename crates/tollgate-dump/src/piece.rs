@@ -1,27 +1,25 @@
-//! The pieces of a text, before they are joined.
-
 use serde::Serialize;
 use tollgate_x86::{AccessRights, Msr, Selector};
 
 use crate::printed::{PrintedDescriptor, PrintedGate};
 use crate::{complaint::Complaint, format::Format};
 
-/// The pieces of a text.
+/// The pieces of a text, before they are joined.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dump {
-    /// The pieces that were understood, in the order of the text.
+    /// The understood pieces, in the order of the text.
     pub pieces: Vec<Piece>,
-    /// Lines that say which system, or which processor, the following is from, or that begin another section.
+    /// Lines that name the system or processor of the following text, or that begin another section.
     pub headings: Vec<Heading>,
-    /// Lines of prose, and of another tool's prompt: the first between two pieces.
+    /// Lines of prose and of another tool's prompt, the first one between two pieces.
     pub prose: Vec<usize>,
-    /// Lines that look like data that went wrong, the first of them.
+    /// The first lines that look like damaged data.
     pub complaints: Vec<Complaint>,
     /// How many more such lines there are.
     pub more_complaints: usize,
-    /// How many lines there are.
+    /// Counts of lines.
     pub lines: Lines,
-    /// From which line on nothing was read, since as much was found as is kept.
+    /// The line from which nothing was read, because a limit was reached.
     pub cut: Option<usize>,
 }
 
@@ -42,38 +40,38 @@ pub struct Lines {
 /// One piece of information in a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
     /// The format that it was read as.
     pub format: Format,
-    /// Pieces of one number are one answer of a tool: nothing else stands between their lines.
+    /// Number of the tool's answer: nothing else stands between the lines of one answer.
     pub block: usize,
-    /// Its value.
+    /// Its content.
     pub what: What,
 }
 
-/// The value of a piece.
+/// The content of a piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
-    /// Memory, in memory order.
+    /// Bytes of memory, in memory order.
     Bytes {
-        /// The linear address of the first byte, where the text has it.
+        /// Linear address of the first byte, if the text has it.
         address: Option<u64>,
         /// The bytes.
         bytes: Vec<u8>,
     },
-    /// GDTR or IDTR, or as much of it as the line says.
+    /// GDTR or IDTR, as far as the line shows it.
     TableRegister {
-        /// Which.
+        /// The register.
         table: TableRegister,
-        /// The address of the table.
+        /// Linear address of the table.
         base: Option<u64>,
-        /// Its last byte.
+        /// Offset of the last byte of the table.
         limit: Option<u32>,
     },
-    /// A segment register, TR or LDTR: its selector, and its hidden part where the tool shows it.
+    /// A segment register, TR or LDTR: its selector, and its hidden part if the tool shows it.
     Segment {
-        /// Which.
+        /// The register.
         register: SegmentRegister,
         /// The visible part.
         selector: Selector,
@@ -82,25 +80,25 @@ pub enum What {
     },
     /// Another register.
     Register {
-        /// Its name, see [`Register`].
+        /// The name, see [`Register`].
         register: Register,
         /// Its value.
         value: u64,
     },
-    /// What is at the address in a register, by the tool's symbols.
+    /// A tool's symbol for the address in a register.
     Symbol {
-        /// Which.
+        /// The register.
         register: Register,
         /// The symbol, and the distance from it.
         symbol: String,
     },
-    /// Where the TSS or the LDT is, from a tool that does not say which selector finds it.
+    /// The address of the TSS or the LDT, from a tool that does not print its selector.
     Base {
         /// TR or LDTR.
         register: SegmentRegister,
-        /// The address.
+        /// Linear address.
         base: u64,
-        /// The last byte, where the tool says it.
+        /// Offset of the last byte, if the tool prints it.
         limit: Option<u32>,
     },
     /// A model-specific register.
@@ -114,9 +112,9 @@ pub enum What {
     Descriptor(PrintedDescriptor),
     /// A gate as a tool explains it.
     Gate(PrintedGate),
-    /// A field of the TSS whose address the text does not have.
+    /// A field of a TSS at an unknown address.
     TssField {
-        /// Its name, one of [`tollgate_x86::Tss32::FIELDS`] or [`tollgate_x86::Tss64::FIELDS`].
+        /// One of the names of [`tollgate_x86::Tss32::FIELDS`] or [`tollgate_x86::Tss64::FIELDS`].
         name: &'static str,
         /// Its value.
         value: u64,
@@ -126,12 +124,10 @@ pub enum What {
 }
 
 impl What {
-    /// A selector without its hidden part.
     pub(crate) const fn selector(register: SegmentRegister, selector: u16) -> Self {
         Self::Segment { register, selector: Selector(selector), hidden: None }
     }
 
-    /// The address of a table alone.
     pub(crate) const fn base(table: TableRegister, base: u64) -> Self {
         Self::TableRegister { table, base: Some(base), limit: None }
     }
@@ -149,12 +145,12 @@ impl What {
     }
 }
 
-/// GDTR or IDTR.
+/// A descriptor table register without a selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TableRegister {
-    /// GDTR.
+    /// GDTR, the register of the GDT.
     Gdt,
-    /// IDTR.
+    /// IDTR, the register of the IDT.
     Idt,
 }
 
@@ -167,10 +163,10 @@ macro_rules! segment_registers {
         }
 
         impl SegmentRegister {
-            /// All of them.
+            /// All of these registers.
             pub const ALL: [Self; 8] = [$(Self::$register,)+];
 
-            /// Its name, lower case.
+            /// Returns its name, in lower case.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$register => $name,)+
@@ -184,17 +180,17 @@ segment_registers! { Cs "cs" Ss "ss" Ds "ds" Es "es" Fs "fs" Gs "gs" Ldtr "ldtr"
 /// The hidden part of a segment register: the processor's copy of the descriptor that it loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hidden {
-    /// Where the segment begins.
+    /// Base of the segment.
     pub base: u64,
-    /// How many low bits of the base the tool shows: 32 or 64.
+    /// Number of low bits of the base that the tool shows: 32 or 64.
     pub base_bits: u32,
     /// The limit in bytes.
     pub limit: u32,
-    /// Type, S, DPL, P, AVL, L, D and G, where the tool shows them.
+    /// Type, S, DPL, P, AVL, L, D and G, if the tool shows them.
     pub rights: Option<AccessRights>,
 }
 
-/// A register that holds a number: lower case, and under the 64-bit name whatever the width is (`rip` for EIP).
+/// A numeric register: in lower case, and with the 64-bit name at any width (`rip` for EIP).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Register(
     /// One of [`Register::NAMES`].
@@ -221,12 +217,12 @@ impl Register {
     pub const RSP: Self = Self("rsp");
     /// RFLAGS or EFLAGS.
     pub const RFLAGS: Self = Self("rflags");
-    /// The current privilege level, where a tool names it.
+    /// The current privilege level, if a tool names it.
     pub const CPL: Self = Self("cpl");
-    /// Whether the processor is in system-management mode, where a tool names it.
+    /// Whether the processor is in system-management mode, if a tool says so.
     pub const SMM: Self = Self("smm");
 
-    /// The register of this name, of either width and in any case: `rip`, `eip`, `EFL`, `eflags`.
+    /// Returns the register of a name of either width, in any case: `rip`, `eip`, `EFL`, `eflags`.
     pub fn by_name(name: &str) -> Option<Self> {
         if name.len() > 6 {
             return None;
@@ -240,19 +236,19 @@ impl Register {
         Self::NAMES.into_iter().find(|known| *known == wide).map(Self)
     }
 
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         self.0
     }
 }
 
 impl SegmentRegister {
-    /// Whether it is TR or LDTR, which hold selectors in every mode that uses them.
+    /// Returns whether it is TR or LDTR, which hold selectors in every mode that uses them.
     pub(crate) const fn is_of_system(self) -> bool {
         matches!(self, Self::Tr | Self::Ldtr)
     }
 
-    /// The register of this name, in any case; `ldt` is QEMU's name of LDTR.
+    /// Returns the register of a name, in any case; `ldt` is QEMU's name for LDTR.
     pub fn by_name(name: &str) -> Option<Self> {
         if name.eq_ignore_ascii_case("ldt") {
             return Some(Self::Ldtr);
@@ -262,7 +258,7 @@ impl SegmentRegister {
 }
 
 impl TableRegister {
-    /// Its name, lower case.
+    /// Returns its name, in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gdt => "gdtr",
@@ -274,13 +270,13 @@ impl TableRegister {
 /// Evidence in a tool's output for the form of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// The Windows debugger prints addresses of 64 bits: the target is a 64-bit system.
+    /// The Windows debugger prints 64-bit addresses: the target is a 64-bit system.
     DebuggerWide,
-    /// The Windows debugger prints addresses of 32 bits.
+    /// The Windows debugger prints 32-bit addresses.
     DebuggerNarrow,
-    /// QEMU prints table registers in 64 bits, which it does while EFER.LMA is set.
+    /// QEMU prints table registers in 64 bits, as it does while EFER.LMA is set.
     QemuLong,
-    /// QEMU prints table registers in 32 bits, which it does while EFER.LMA is clear.
+    /// QEMU prints table registers in 32 bits, as it does while EFER.LMA is clear.
     QemuLegacy,
     /// A name that only a 64-bit system has, such as `_KIDTENTRY64` or `64-Bit Interrupt Gate`.
     LongName,
@@ -303,27 +299,27 @@ pub enum Form {
 pub struct Heading {
     /// The line, from 1.
     pub line: usize,
-    /// The line itself, or its beginning; of a prompt that names a processor, the prompt.
+    /// The line or its beginning; for a prompt that names a processor, the prompt.
     pub text: String,
     /// The system or processor that it names.
     pub of: Named,
-    /// How it is set off, where it is.
+    /// How it is set off from text, if it is.
     pub style: Option<Style>,
 }
 
 /// How a heading is set off from text. Headings of one style begin sections of one rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// By a mark before it, such as a black square.
+    /// A mark before it, such as a black square.
     Mark(char),
-    /// By its number, of so many parts: 2 of `3.1`.
+    /// A number with this many parts: 2 for `3.1`.
     Numbered(usize),
-    /// By its level: Markdown's, HTML's, or a line of `=` or `-` below it.
+    /// Its level, from Markdown, HTML, or a line of `=` or `-` below it.
     Level(u8),
 }
 
 impl Dump {
-    /// The dump without prose and unnamed headings: all is of one machine, as far as it does not contradict itself.
+    /// Removes prose and unnamed headings: the whole dump is from one machine unless it contradicts itself.
     #[must_use]
     pub fn of_one_machine(mut self) -> Self {
         self.prose.clear();
@@ -337,13 +333,13 @@ impl Dump {
 pub enum Named {
     /// An operating system.
     System {
-        /// Its name and version, such as `windows xp`.
+        /// Name and version, such as `windows xp`.
         name: String,
-        /// Whether it is named a 64-bit one.
+        /// Whether the name is that of a 64-bit system.
         is_64_bit: Option<bool>,
     },
-    /// A processor, by its number.
+    /// A processor, by number.
     Processor(u32),
-    /// None: it begins another section.
+    /// Nothing: the heading begins another section.
     Section,
 }

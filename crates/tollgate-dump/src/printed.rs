@@ -1,38 +1,36 @@
-//! Entries of tables, not as bytes but as a tool explains them.
-
 use tollgate_x86::{Descriptor, Gate, Selector, WideGate};
 
-/// A descriptor as a tool explains it. Values that the tool does not print are none.
+/// A descriptor as a tool explains it; `None` for values that the tool does not print.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrintedDescriptor {
-    /// Its selector, with RPL 0: its offset in the GDT.
+    /// Selector with RPL 0: the offset in the GDT.
     pub selector: u16,
-    /// Where the segment begins, as printed.
+    /// Base of the segment, as printed.
     pub base: Option<u64>,
-    /// The limit in bytes, as printed.
+    /// Limit in bytes, as printed.
     pub limit: Option<u64>,
-    /// The tool's name of it.
+    /// The tool's name for it.
     pub kind: String,
     /// Access byte, and above it G, D, L and AVL: see [`Descriptor::dg_flags`].
     pub flags: Option<u16>,
-    /// Which of the bits of `flags` the tool prints.
+    /// Mask of the bits of `flags` that the tool prints.
     pub mask: u16,
-    /// The bytes, where the tool shows them.
+    /// The bytes, if the tool shows them.
     pub raw: Option<[u8; 8]>,
-    /// Whether the tool prints addresses of 64 bits.
+    /// Whether the tool prints 64-bit addresses.
     pub is_wide: bool,
-    /// Of a gate in the table: where it leads.
+    /// Target of a gate in the table.
     pub target: Option<(Selector, u64)>,
 }
 
 impl PrintedDescriptor {
-    /// Some of the flags, where the tool prints all of them.
+    /// Returns the flags in `mask`, if the tool prints all of them.
     pub fn bits(&self, mask: u16) -> Option<u16> {
         self.flags.filter(|_| self.mask & mask == mask).map(|flags| flags & mask)
     }
 
-    /// The descriptor of 8 bytes that would be explained so, if all of it is said and there can be one. Of a base the
-    /// low 32 bits count.
+    /// Returns the 8-byte descriptor that has this explanation, if it is complete and such a descriptor exists. Only the
+    /// low 32 bits of the base count.
     pub fn descriptor(&self) -> Option<Descriptor> {
         if let Some(raw) = self.raw {
             return Some(Descriptor::decode(raw));
@@ -50,35 +48,36 @@ impl PrintedDescriptor {
     }
 }
 
-/// A gate as a tool explains it. Values that the tool does not print are none.
+/// A gate as a tool explains it; `None` for values that the tool does not print.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrintedGate {
-    /// Which entry of the IDT.
+    /// Index in the IDT.
     pub vector: u8,
-    /// Whether the tool printed other digits in front of the vector.
+    /// Whether the tool printed other digits before the vector.
     pub has_noise: bool,
-    /// The tool's name of it; empty where it prints none.
+    /// The tool's name for it; empty if it prints none.
     pub kind: String,
-    /// The type, 4 bits.
+    /// Type, 4 bits.
     pub type_bits: Option<u8>,
-    /// The segment that it leads to.
+    /// Target segment.
     pub selector: Option<Selector>,
-    /// Where in it.
+    /// Target offset in the segment.
     pub offset: Option<u64>,
-    /// The descriptor privilege level.
+    /// Descriptor privilege level.
     pub dpl: Option<u8>,
-    /// The stack of the interrupt stack table that it switches to: the address.
+    /// Address of its stack in the interrupt stack table.
     pub stack: Option<u64>,
     /// The symbol at its target.
     pub symbol: Option<String>,
-    /// The first 8 bytes, where the tool shows them.
+    /// The first 8 bytes, if the tool shows them.
     pub raw: Option<[u8; 8]>,
-    /// Its number in a list in which every 8 bytes are an entry, whatever the mode: of a gate of 16 bytes twice the vector.
+    /// Number in a list of 8-byte entries, as in any mode; for a gate of 16 bytes, twice the vector.
     pub slot: Option<u16>,
 }
 
 impl PrintedGate {
-    /// The gate, if the tool printed all of it; of one of 8 bytes the upper half counts nothing. It is taken for present.
+    /// Returns the gate, if the tool printed all of it. Without its bytes it counts as present. The upper half means
+    /// nothing for a gate of 8 bytes.
     pub fn gate(&self) -> Option<WideGate> {
         let low = match self.raw {
             Some(raw) => Gate::decode(raw),

@@ -1,8 +1,8 @@
 //! QEMU's `info registers`, which it also logs with `-d cpu_reset` and `-d int`, and when a KVM run fails.
 //!
-//! From target/i386/cpu-dump.c: `x86_cpu_dump_state` and `cpu_x86_dump_seg_cache`. Segments are printed with their
-//! hidden parts, bases with 16 digits while 64-bit code runs and 8 otherwise; the flags are the upper half of the
-//! descriptor under 00FFFF00h. GDT and IDT have 16 digits while EFER.LMA is set, 8 otherwise. Of CR4 the low 32 bits
+//! From target/i386/cpu-dump.c: `x86_cpu_dump_state` and `cpu_x86_dump_seg_cache`. Segments are printed with their hidden
+//! parts, with 16-digit bases while 64-bit code runs and 8-digit ones otherwise; the flags are the upper half of the
+//! descriptor under 00FFFF00h. GDT and IDT have 16 digits while EFER.LMA is set, 8 otherwise. Only the low 32 bits of CR4
 //! are printed.
 
 use tollgate_x86::{AccessRights, Msr, Selector};
@@ -12,7 +12,7 @@ use crate::piece::{Form, Hidden, Register, SegmentRegister, TableRegister, What}
 use crate::{complaint::Wrong, format::Format, line::Line, sink::Sink};
 
 const FORMAT: Format = Format::Qemu;
-/// The mask of LAR: the limit's bits are not of the rights.
+/// The mask of LAR, without the limit's bits.
 const RIGHTS: u64 = 0x00f0_ff00;
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
@@ -32,7 +32,6 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     }
 }
 
-/// `     fffffe0000001000 0000007f`.
 fn table(sink: &mut Sink, table: TableRegister, rest: &str) -> bool {
     let (base, rest) = word(rest);
     let (limit, _) = word(rest);
@@ -45,7 +44,6 @@ fn table(sink: &mut Sink, table: TableRegister, rest: &str) -> bool {
     sink.push(FORMAT, What::TableRegister { table, base: Some(base.value), limit })
 }
 
-/// `0010 0000000000000000 ffffffff 00a09b00 DPL=0 CS64 [-RA]`.
 fn segment(sink: &mut Sink, register: SegmentRegister, rest: &str) -> bool {
     let (selector, rest) = word(rest);
     let (base, rest) = word(rest);
@@ -72,7 +70,7 @@ fn segment(sink: &mut Sink, register: SegmentRegister, rest: &str) -> bool {
     sink.push(FORMAT, What::Segment { register, selector, hidden: Some(hidden) })
 }
 
-/// A segment's line of which a part is missing.
+/// Reports a segment's line with a missing part.
 fn complain(sink: &mut Sink, words: [&str; 4]) -> bool {
     const DIGITS: [usize; 4] = [4, 16, 8, 8];
     let is_begun = plain(words[0]).is_some_and(|hex| hex.digits == 4);
@@ -83,7 +81,6 @@ fn complain(sink: &mut Sink, words: [&str; 4]) -> bool {
     is_begun
 }
 
-/// Lines of pairs.
 fn others(sink: &mut Sink, first: &str, text: &str) -> bool {
     if is_passed_over(first) {
         return true;
@@ -97,7 +94,7 @@ fn others(sink: &mut Sink, first: &str, text: &str) -> bool {
         return false;
     }
     if first == "RIP" {
-        // RIP stands there while 64-bit code runs.
+        // RIP is printed while 64-bit code runs.
         sink.form(FORMAT, Form::QemuLong);
     }
     for (name, value) in assignments(text) {
@@ -108,7 +105,6 @@ fn others(sink: &mut Sink, first: &str, text: &str) -> bool {
     true
 }
 
-/// R16 to R31.
 fn is_extended(name: &str) -> bool {
     name.strip_prefix('R')
         .is_some_and(|number| number.parse::<u8>().is_ok_and(|number| (16..32).contains(&number)))
@@ -122,7 +118,7 @@ fn register(sink: &mut Sink, name: &str, value: Hex) {
     }
 }
 
-/// Registers that have no part in an entry.
+/// Registers that play no part in an entry.
 fn is_passed_over(name: &str) -> bool {
     matches!(name, "CCS" | "FCW" | "Code")
         || ["FPR", "XMM", "YMM", "ZMM", "Opmask"].iter().any(|prefix| {

@@ -1,30 +1,28 @@
-//! Collects what the readers find.
+//! Collects the results of the readers.
 
 use crate::complaint::{Complaint, Wrong};
 use crate::line::{Line, MAX_LINE, Tool, excerpt};
 use crate::piece::{Dump, Form, Heading, Named, Piece, Style, What};
 use crate::{format::Format, heading, structure::Structure};
 
-/// The most pieces that are kept. A table of the greatest length, entry by entry, has 8192.
+/// The most pieces that are kept. A table of the maximum size, entry by entry, has 8192.
 pub const MAX_PIECES: usize = 1 << 18;
-/// The most lines that are read, which takes seconds: a hundred sessions have fewer.
+/// The most lines that are read, which takes seconds; a hundred sessions have fewer.
 pub const MAX_LINES: usize = 1 << 20;
 /// The most bytes of memory that are kept.
 pub const MAX_BYTES: usize = 8 << 20;
-/// The most complaints that are kept; of the rest the number.
+/// The most complaints that are kept; further ones are only counted.
 pub const MAX_COMPLAINTS: usize = 100;
-/// The most headings that are kept.
 const MAX_HEADINGS: usize = 1000;
 
-/// How far into a report of Linux the lines are.
+/// The position in a report of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Oops {
-    /// There is none.
     #[default]
     Outside,
     /// After registers.
     Registers,
-    /// Within the words of the stack.
+    /// Among the words of the stack.
     Stack,
 }
 
@@ -35,34 +33,32 @@ pub(crate) struct Sink {
     line: usize,
     is_cut: bool,
     block: usize,
-    /// The format of the answer that is being read, until another line stands between.
+    /// The format of the current answer, until another line intervenes.
     open: Option<Format>,
     form: Option<(usize, Form)>,
     bytes: usize,
-    /// The last system and the last processor that were named.
+    /// The last system and processor that were named.
     system: Option<Named>,
     processor: Option<Named>,
     /// The tool of the last prompt.
     tool: Option<Tool>,
-    /// The line before, where it was no reader's: a line below it may make it a heading.
+    /// The previous line, if no reader took it: the next line may make it a heading.
     above: Option<(usize, String)>,
-    /// Whether the caller named the format: then short and odd lines are taken as well.
+    /// Whether the caller named the format, so that short and odd lines count as well.
     pub is_hinted: bool,
-    /// The last command, as far as it is kept.
+    /// The last command or its beginning.
     pub command: String,
     /// The structure whose fields are being read.
     pub structure: Option<Structure>,
     /// Whether vectors and handlers are being read.
     pub in_idt: bool,
-    /// The last vector of them.
     pub vector: Option<u8>,
     /// Whether the fields of a processor's control region are being read.
     pub in_pcr: bool,
-    /// How far into a report of Linux the lines are.
     pub oops: Oops,
     /// Whether the fields of Bochs' `info tss` are being read.
     pub in_tss: bool,
-    /// The last base that a text gave for IDTR and GDTR.
+    /// The last base that the text gave for IDTR and GDTR.
     pub bases: [Option<u64>; 2],
 }
 
@@ -86,14 +82,12 @@ impl Sink {
         }
     }
 
-    /// The line has nothing in it.
     pub fn empty(&mut self) {
         self.dump.lines.empty += 1;
         self.close();
         self.above = None;
     }
 
-    /// A reader took the line.
     pub fn understood(&mut self) {
         self.dump.lines.understood += 1;
         self.above = None;
@@ -102,7 +96,6 @@ impl Sink {
         }
     }
 
-    /// The line names a system.
     pub fn heading(&mut self, line: &Line<'_>, of: Named) {
         self.dump.lines.understood += 1;
         self.close();
@@ -110,14 +103,13 @@ impl Sink {
         self.note(line.number, excerpt(line.text), of, heading::style(line));
     }
 
-    /// The line is a heading that names no system.
+    /// Takes a heading that names no system.
     pub fn section(&mut self, line: &Line<'_>) {
         self.foreign(line);
         self.above = None;
         self.note(line.number, excerpt(line.text), Named::Section, heading::style(line));
     }
 
-    /// No reader took the line.
     pub fn foreign(&mut self, line: &Line<'_>) {
         self.dump.lines.foreign += 1;
         self.close();
@@ -130,7 +122,7 @@ impl Sink {
         } else if !is_command {
             if heading::is_prose(line.text) {
                 self.part();
-                // What follows answers no command before it.
+                // The following text does not answer an earlier command.
                 self.command.clear();
             }
             self.above = Some((line.number, excerpt(line.text).to_owned()));
@@ -150,7 +142,7 @@ impl Sink {
         }
     }
 
-    /// The structure has no more fields: their values go into the dump.
+    /// Ends the structure, and adds the values of its fields to the dump.
     pub fn finish_structure(&mut self) {
         let Some(structure) = self.structure.take().filter(Structure::is_begun) else { return };
         self.gap();
@@ -159,7 +151,7 @@ impl Sink {
         }
     }
 
-    /// Notes the system or processor that the following is from, once, or that another section begins.
+    /// Records once which system or processor the following text is from, or that another section begins.
     fn note(&mut self, line: usize, text: &str, of: Named, style: Option<Style>) {
         let last = match of {
             Named::System { .. } => &mut self.system,
@@ -172,7 +164,7 @@ impl Sink {
         if self.dump.headings.len() < MAX_HEADINGS {
             *last = Some(of.clone());
             if of == Named::Section {
-                // The section may be of the system that was named before, or of another one.
+                // The section may be about the system named before, or about another one.
                 self.system = None;
             }
             self.dump.headings.push(Heading { line, text: text.to_owned(), of, style });
@@ -181,12 +173,12 @@ impl Sink {
         }
     }
 
-    /// The following is of this processor.
+    /// Notes that the following text is from this processor.
     pub fn processor(&mut self, number: u32) {
         self.note(self.line, &format!("CPU{number}"), Named::Processor(number), None);
     }
 
-    /// What follows may be of another machine than what is before: said once between two pieces.
+    /// Records, once between two pieces, that the following text may be from another machine.
     fn part(&mut self) {
         let last = self.dump.pieces.last().map_or(0, |piece| piece.line);
         if last > 0 && self.dump.prose.last().is_none_or(|line| *line < last) {
@@ -194,13 +186,13 @@ impl Sink {
         }
     }
 
-    /// The line says `what`; so it is understood.
+    /// Adds a value of this line, which is thereby understood.
     pub fn push(&mut self, format: Format, what: What) -> bool {
         self.push_at(self.line, format, what);
         true
     }
 
-    /// An earlier line said `what`.
+    /// Adds a value of an earlier line.
     pub fn push_at(&mut self, line: usize, format: Format, what: What) {
         if self.open != Some(format) {
             self.open = Some(format);
@@ -215,7 +207,7 @@ impl Sink {
         self.dump.pieces.push(Piece { line, format, block: self.block, what });
     }
 
-    /// The line says in which form the tables are; said once in each answer.
+    /// Adds evidence for the form of the tables, once per answer.
     pub fn form(&mut self, format: Format, form: Form) {
         if self.open != Some(format) || self.form != Some((self.block, form)) {
             self.push(format, What::Form(form));
@@ -223,7 +215,7 @@ impl Sink {
         }
     }
 
-    /// Bytes that follow each other from `address`, unless they go past the last address. Whether there are any.
+    /// Adds contiguous bytes from `address`, unless they go past the last address. Returns whether there are any.
     pub fn bytes(&mut self, format: Format, address: Option<u64>, bytes: Vec<u8>) -> bool {
         let last = (bytes.len() as u64).saturating_sub(1);
         if address.is_some_and(|address| address.checked_add(last).is_none()) {
@@ -232,12 +224,12 @@ impl Sink {
         !bytes.is_empty() && self.push(format, What::Bytes { address, bytes })
     }
 
-    /// The next bytes do not continue the ones before.
+    /// Ends a stretch of contiguous bytes.
     pub fn gap(&mut self) {
         self.open = None;
     }
 
-    /// The line looks like data that went wrong; so it is understood.
+    /// Adds a complaint about this line, which is thereby understood.
     pub fn complain(&mut self, format: Format, wrong: Wrong) -> bool {
         if self.dump.complaints.len() < MAX_COMPLAINTS {
             self.dump.complaints.push(Complaint { line: self.line, format, wrong });
@@ -247,23 +239,21 @@ impl Sink {
         true
     }
 
-    /// The number of the line at hand.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// Whether the last command begins with one of these words.
+    /// Returns whether the last command begins with one of these words.
     pub fn was_asked(&self, words: &[&str]) -> bool {
         let word = self.command.split(' ').next().unwrap_or_default();
         words.contains(&word)
     }
 
-    /// Whether as much was found as is kept, or read as is read.
+    /// Returns whether a limit of pieces or lines is reached.
     pub fn is_full(&self) -> bool {
         self.dump.pieces.len() >= MAX_PIECES || self.bytes >= MAX_BYTES || self.dump.lines.total >= MAX_LINES
     }
 
-    /// All that was found.
     pub fn finish(mut self) -> Dump {
         self.finish_structure();
         self.dump.cut = self.is_full().then_some(self.line + 1);

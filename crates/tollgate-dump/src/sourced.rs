@@ -1,6 +1,4 @@
-//! A value with its source lines.
-
-/// A value and the lines that it came from, at least one.
+/// A value with its source lines, at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sourced<T> {
     /// The value.
@@ -10,7 +8,6 @@ pub struct Sourced<T> {
 }
 
 impl<T> Sourced<T> {
-    /// A value that one line says.
     pub(crate) fn at(value: T, line: usize) -> Self {
         Self { value, lines: vec![line] }
     }

@@ -5,22 +5,20 @@ use tollgate_x86::Field;
 use crate::number::{number, strip_prefix, word};
 use crate::{kd_layouts::Layout, piece::What};
 
-/// The bytes of the longest structure.
+/// Size of the longest structure in bytes.
 const SIZE: usize = 104;
 
-/// A structure whose fields are being read.
 #[derive(Debug)]
 pub(crate) struct Structure {
     layout: &'static Layout,
     address: Option<u64>,
     line: usize,
     bytes: [u8; SIZE],
-    /// Which bits of `bytes` are known.
+    /// Mask of the known bits of `bytes`.
     known: [u8; SIZE],
 }
 
 impl Structure {
-    /// A structure of which no field is known yet.
     pub(crate) fn new(layout: &'static Layout, address: Option<u64>, line: usize) -> Self {
         Self { layout, address, line, bytes: [0; SIZE], known: [0; SIZE] }
     }
@@ -30,17 +28,16 @@ impl Structure {
         self.line
     }
 
-    /// Whether it has this layout.
     pub(crate) fn is_of(&self, layout: &Layout) -> bool {
         self.layout.name == layout.name
     }
 
-    /// Whether a field of it is known.
+    /// Returns whether a field of it is known.
     pub(crate) fn is_begun(&self) -> bool {
         self.known.iter().any(|&known| known != 0)
     }
 
-    /// Sets a field to the value that a text begins with, if the structure has the field and the value fits.
+    /// Sets a field to the value at the beginning of a text, if the structure has the field and the value fits.
     pub(crate) fn set(&mut self, name: &str, text: &str) {
         let (Some((first, count)), Some(value)) = (self.layout.field(name), value(text)) else { return };
         if count < 64 && value >> count != 0 {
@@ -55,7 +52,7 @@ impl Structure {
         }
     }
 
-    /// The bytes all of whose bits are known, in stretches.
+    /// Returns the bytes of which all bits are known, in stretches.
     fn stretches(&self) -> Vec<(usize, Vec<u8>)> {
         let mut stretches: Vec<(usize, Vec<u8>)> = Vec::new();
         for (at, _) in self.known.iter().enumerate().filter(|(_, known)| **known == 0xff) {
@@ -67,7 +64,7 @@ impl Structure {
         stretches
     }
 
-    /// The values of its fields, once there are no more of them.
+    /// Returns the values of its fields, once all are read.
     pub(crate) fn pieces(&self) -> Vec<What> {
         let mut pieces = vec![What::Form(self.layout.form)];
         if let (None, Some(fields)) = (self.address, self.layout.tss) {
@@ -83,7 +80,7 @@ impl Structure {
                         pieces.push(What::Bytes { address, bytes });
                     }
                 }
-                // A part of an entry is none.
+                // Part of an entry is not an entry.
                 None if at == 0 && matches!(bytes.len(), 8 | 16) => {
                     pieces.push(What::Bytes { address: None, bytes });
                 }
@@ -93,7 +90,7 @@ impl Structure {
         pieces
     }
 
-    /// The fields of a TSS whose address is not known, by the names of the manuals.
+    /// Returns the fields of a TSS at an unknown address, by the manuals' names.
     fn tss_fields(&self, fields: &'static [Field]) -> impl Iterator<Item = What> {
         fields.iter().filter_map(|field| {
             let range = field.offset..field.offset + field.size;
@@ -104,7 +101,6 @@ impl Structure {
     }
 }
 
-/// The number that a value begins with.
 fn value(text: &str) -> Option<u64> {
     let (word, _) = word(text);
     if let Some(bits) = word.strip_prefix("0y") {

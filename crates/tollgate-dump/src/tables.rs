@@ -1,5 +1,5 @@
-//! Entries of the GDT and IDT, and the TSS, found in a state's memory. The caller names the form in which they are
-//! read: where the text does not show it, both readings are possible.
+//! Finds entries of the GDT and IDT, and the TSS, in a state's memory. The caller chooses the width: if the text does not
+//! show it, both readings are possible.
 
 use tollgate_x86::{
     AccessRights, Cr0, Descriptor, DescriptorKind, Field, Rflags, Selector, SystemKind, Tss32, Tss64,
@@ -10,13 +10,12 @@ use crate::joined::{GdtEntry, IdtEntry, Joined, Origin, Segmentation, Task};
 use crate::piece::{Register, SegmentRegister};
 use crate::sourced::Sourced;
 
-/// Entries of a GDT: selectors have 13 bits for their number.
+/// Entries of a GDT: the index in a selector has 13 bits.
 const GDT_ENTRIES: u64 = 8192;
-/// Entries of an IDT.
 const IDT_ENTRIES: u64 = 256;
 
 impl Joined {
-    /// What segment registers hold, by CR0 and EFLAGS. In long mode there is no virtual-8086 mode.
+    /// Returns the meaning of segment registers, from CR0 and EFLAGS. Long mode has no virtual-8086 mode.
     pub fn segmentation(&self) -> Segmentation {
         let has = |register, bit| self.registers.get(&register).map(|value| value.value & bit != 0);
         match (has(Register::CR0, Cr0::PE.0), has(Register::RFLAGS, Rflags::VM.0)) {
@@ -26,7 +25,7 @@ impl Joined {
         }
     }
 
-    /// The vectors of real mode that are known: each with the segment and the offset that it leads to, 4 bytes (SDM 3B, "8086
+    /// Returns the known vectors of real mode, each with the segment and offset of its handler, 4 bytes (SDM 3B, "8086
     /// emulation", "Interrupt and exception handling").
     pub fn vectors(&self) -> Vec<(u8, u16, u16)> {
         let base = self.idtr.base.as_ref().map_or(0, |base| base.value);
@@ -43,12 +42,12 @@ impl Joined {
         vectors.collect()
     }
 
-    /// Where the TSS or the LDT is, by a tool that does not say which selector finds it.
+    /// Returns the address of the TSS or the LDT, from a tool that does not print its selector.
     pub fn base_of(&self, register: SegmentRegister) -> Option<&Sourced<u64>> {
         self.bases.get(&register)?.base.as_ref()
     }
 
-    /// The entries of the GDT that are known, by selector. An entry of 16 bytes is one entry.
+    /// Returns the known entries of the GDT, by selector. An entry of 16 bytes is one entry.
     pub fn gdt(&self, width: Width) -> Vec<GdtEntry> {
         let Some(base) = &self.gdtr.base else { return Vec::new() };
         let mut entries: Vec<GdtEntry> = Vec::new();
@@ -74,7 +73,7 @@ impl Joined {
         entries
     }
 
-    /// The descriptor of 8 bytes that a selector finds in the GDT: in memory, or as a tool explained it.
+    /// Returns the 8-byte descriptor of a selector in the GDT, from memory or as a tool explained it.
     pub fn descriptor(&self, selector: Selector, width: Width) -> Option<Sourced<Descriptor>> {
         let offset = selector.offset();
         let entries = self.gdt(width);
@@ -86,7 +85,7 @@ impl Joined {
         rows.iter().find_map(|row| Some(Sourced { value: row.value.descriptor()?, lines: row.lines.clone() }))
     }
 
-    /// The entries of the IDT that are known, by vector: 8 bytes each, in long mode 16.
+    /// Returns the known entries of the IDT, by vector, of 8 bytes, or 16 in long mode.
     pub fn idt(&self, width: Width) -> Vec<IdtEntry> {
         let Some(base) = self.idtr.base.as_ref().filter(|_| self.segmentation() != Segmentation::Real) else {
             return Vec::new();
@@ -104,7 +103,7 @@ impl Joined {
         entries
     }
 
-    /// The numbers, below `count`, of the entries of which a byte is known, in their order.
+    /// Returns the indices below `count` of the entries with a known byte, in order.
     fn indices(&self, base: u64, size: u64, count: u64) -> impl Iterator<Item = u64> {
         let end = base.saturating_add(size * count - 1);
         let mut next = 0;
@@ -116,7 +115,7 @@ impl Joined {
         })
     }
 
-    /// The TSS: its selector, its address, and the fields that are known.
+    /// Returns the TSS: its selector, its address, and the known fields.
     pub fn task(&self, width: Width) -> Task {
         let tr =
             self.segments.get(&SegmentRegister::Tr).filter(|_| self.segmentation() != Segmentation::Real);
@@ -145,20 +144,20 @@ impl Joined {
         task
     }
 
-    /// Base and limit of a system segment: from its descriptor in memory, or as a tool explained it.
+    /// Returns base and limit of a system segment, from its descriptor in memory or as a tool explained it.
     pub fn system_segment(&self, selector: Selector, width: Width) -> Option<(u64, u64)> {
         let found =
             self.segment_in_memory(selector, width).or_else(|| self.segment_explained(selector, width));
         found.map(|(base, limit)| (base.value, limit.value))
     }
 
-    /// Base and limit of a system segment, from the bytes of its descriptor.
+    /// Returns base and limit of a system segment, from the bytes of its descriptor.
     pub(crate) fn segment_in_memory(
         &self,
         selector: Selector,
         width: Width,
     ) -> Option<(Sourced<u64>, Sourced<u64>)> {
-        // A null selector finds no descriptor.
+        // A null selector has no descriptor.
         let base = self.gdtr.base.as_ref().filter(|_| !selector.is_null())?;
         let address = base.value.checked_add(selector.offset().into())?;
         let size = if width == Width::Long { 16 } else { 8 };
@@ -177,8 +176,8 @@ impl Joined {
         Some((Sourced { value: base, lines: bytes.lines }, limit))
     }
 
-    /// Base and limit of a system segment, as a tool explained its descriptor. In long mode the upper half of the base is
-    /// in the row that the tool took for the next descriptor.
+    /// Returns base and limit of a system segment, as a tool explained its descriptor. In long mode the upper half of the
+    /// base is in the row that the tool took for the next descriptor.
     pub(crate) fn segment_explained(
         &self,
         selector: Selector,
@@ -191,7 +190,7 @@ impl Joined {
         if width == Width::Legacy {
             return Some((Sourced { value: low, lines: row.lines.clone() }, limit));
         }
-        // Of a base that was cut the upper half is 0, or copies of bit 31; a newer debugger, or a script, has all of it.
+        // The upper half of a truncated base is 0, or copies of bit 31; a newer debugger or a script prints all of it.
         let is_cut = matches!(low >> 32, 0 | 0xffff_ffff);
         if !is_cut {
             return Some((Sourced { value: low, lines: row.lines.clone() }, limit));
@@ -220,13 +219,13 @@ impl Joined {
     }
 }
 
-/// Bits 63 to 32 of a base, from a tool's reading of the upper 8 bytes of a descriptor: its limit has the low 16
-/// bits, its base the high ones.
+/// Returns bits 63 to 32 of a base, from a tool's reading of the upper 8 bytes as a descriptor: the low 16 bits are in its
+/// limit, the high ones in its base.
 pub(crate) const fn upper_base(base: u64, limit: u64) -> u32 {
     (base as u32 & 0xffff) << 16 | limit as u32 & 0xffff
 }
 
-/// Whether the entry that begins with these 8 bytes takes 16 in long mode.
+/// Returns whether the entry that begins with these 8 bytes takes 16 in long mode.
 fn is_wide(bytes: &[u8]) -> bool {
     let Ok(bytes) = <[u8; 8]>::try_from(bytes) else { return false };
     match Descriptor::decode(bytes).kind() {
@@ -235,7 +234,7 @@ fn is_wide(bytes: &[u8]) -> bool {
     }
 }
 
-/// Type, S, DPL and P, and G, D, L and AVL above them, as `dg` shows them.
+/// Returns type, S, DPL and P, and G, D, L and AVL above them, as `dg` shows them.
 pub(crate) const fn flags(rights: AccessRights) -> u16 {
     (rights.0 >> 8 & 0xff | rights.0 >> 12 & 0xf00) as u16
 }

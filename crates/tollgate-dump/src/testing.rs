@@ -1,18 +1,15 @@
-//! What tests ask of a text.
-
 use crate::{Format, What, Wrong, read};
 
-/// What its lines say, without the forms of tables.
+/// Returns the content of the text's lines, without evidence for the form of tables.
 pub(crate) fn whats(text: &str) -> Vec<What> {
     found(text, |what| (!matches!(what, What::Form(_))).then_some(what))
 }
 
-/// The parts of it that are wanted.
 pub(crate) fn found<T>(text: &str, wanted: impl Fn(What) -> Option<T>) -> Vec<T> {
     read(text.as_bytes(), None).pieces.into_iter().filter_map(|piece| wanted(piece.what)).collect()
 }
 
-/// The bytes in it of one format, without their addresses.
+/// Returns the bytes of one format, without their addresses.
 pub(crate) fn bytes_as(text: &str, format: Format, hint: Option<Format>) -> Vec<u8> {
     let pieces = read(text.as_bytes(), hint).pieces.into_iter();
     let bytes = pieces.filter_map(|piece| match piece.what {
@@ -22,7 +19,6 @@ pub(crate) fn bytes_as(text: &str, format: Format, hint: Option<Format>) -> Vec<
     bytes.flatten().collect()
 }
 
-/// The last error in it.
 pub(crate) fn wrong(text: &str) -> Option<Wrong> {
     read(text.as_bytes(), None).complaints.pop().map(|complaint| complaint.wrong)
 }

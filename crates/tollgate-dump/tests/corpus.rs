@@ -1,12 +1,12 @@
-//! What debuggers, emulators and kernels print, a small text of each form, and what has to be shown of it. The texts are written by hand
-//! after public ones: forms and kinds of values are kept.
+//! A small text of each form that debuggers, emulators and kernels print, and what must be shown of it. The texts are
+//! handwritten after public ones, with the same forms and kinds of values.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
 use tollgate_dump::output::{DecodedText, Entry, Options, render};
 use tollgate_dump::{Session, join, read};
 
-/// A text, what the screen has of it with single spaces, and what it has not.
+/// A text, and what its screen must and must not contain, with single spaces.
 struct Sample {
     name: &'static str,
     text: &'static str,
@@ -205,7 +205,7 @@ fn options() -> Options {
     Options { walk: vec![Entry::None], cpl: 3, vendor: None, explain: false }
 }
 
-/// The screen with single spaces, and the states.
+/// Returns the screen with single spaces, and the states.
 fn shown(text: &[u8]) -> (String, Session) {
     let dump = read(text, None);
     assert_eq!(dump.complaints, []);
@@ -229,7 +229,7 @@ fn every_form_is_read_and_shown() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// The lines of a report say the same behind whatever a log has put before them.
+/// The lines of a report have the same meaning after any prefix of a log.
 #[test]
 fn what_a_log_has_before_a_line_changes_nothing() {
     const LINES: [&str; 4] = [
@@ -257,7 +257,7 @@ fn what_a_log_has_before_a_line_changes_nothing() {
     }
 }
 
-/// JSON has what the screen has.
+/// JSON contains everything that the screen shows.
 #[test]
 fn nothing_that_is_read_is_left_out_of_json() {
     let json = |name: &str| {

@@ -1,4 +1,4 @@
-//! Whole sessions, as they are pasted, and the states that they must give.
+//! Whole pasted sessions, and the states that they must give.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
@@ -8,9 +8,9 @@ use tollgate_dump::{
 use tollgate_x86::{Descriptor, Gate, GateKind, Selector, Star, Tss32, WideDescriptor, WideGate, Width};
 
 const THREE_SYSTEMS: &str = include_str!("dumps/kd-three-systems.txt");
-/// An article on three systems whose headings name none: in another language, with prose between the pastes.
+/// An article on three systems whose headings name none, in another language, with prose between the pastes.
 const ARTICLE: &str = include_str!("dumps/article-ja.txt");
-/// An article on a small kernel: source text, a table of the GDT, and QEMU's registers under one heading after the other.
+/// An article on a small kernel: source text, a table of the GDT, and QEMU's registers, each under a heading.
 const HOBBY: &str = include_str!("dumps/article-hobby.txt");
 const WINDOWS_7: &str = include_str!("dumps/kd-windows-7-x64.txt");
 const QEMU_64: &str = include_str!("dumps/qemu-linux-64.txt");
@@ -37,7 +37,7 @@ fn defects(state: &Joined) -> Vec<DefectOf> {
     state.defects.iter().map(|defect| defect.of).collect()
 }
 
-/// The text as it comes out of other programs.
+/// Returns the text as other programs may change it.
 fn dresses(text: &str) -> Vec<Vec<u8>> {
     let utf16 = std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
     let quoted = text.lines().map(|line| format!("> {line}\n")).collect::<String>();
@@ -352,7 +352,7 @@ fn names_are_one_to_one_and_examples_are_read_as_what_they_are() {
     }
 }
 
-/// As a browser saves it.
+/// Returns the text as a browser saves it.
 fn as_html(text: &str) -> String {
     let escaped = |line: &str| line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let line = |line: &str| match line.chars().next() {
@@ -370,7 +370,7 @@ fn an_article_whose_headings_name_no_system() {
     let commands = |line: &&str| !line.contains("kd> ");
     let silent: String = ARTICLE.lines().filter(commands).map(|line| format!("{line}\n")).collect();
     let html = as_html(ARTICLE);
-    // Prose in an encoding that is not known.
+    // Prose in an unknown encoding.
     let latin: Vec<u8> =
         ARTICLE.chars().map(|c| if c.is_ascii() { c as u8 } else { 0x80 | (c as u32 as u8) }).collect();
     let mut texts = dresses(ARTICLE);
@@ -399,7 +399,7 @@ fn an_article_whose_headings_name_no_system() {
             "{shown}"
         );
         assert_eq!(syscall.printed_descriptors.keys().copied().collect::<Vec<_>>(), [0x10, 0x18], "{shown}");
-        // The instructions of programs are no memory.
+        // The instructions of programs are not memory.
         assert!(tables.memory.stretches().all(|(address, ..)| address >= 0x8000_0000), "{shown}");
         assert!(sysenter.memory.is_empty() && syscall.memory.is_empty(), "{shown}");
         assert!(session.states.iter().all(|state| state.contradictions.is_empty()), "{shown}");
@@ -436,22 +436,22 @@ fn prose_parts_what_nothing_ties_and_only_that() {
     assert_eq!(apart(&format!("{IDT}{SYSENTER}")), [], "one answer after the other");
     assert_eq!(apart(&format!("kd> r\n{IDT}lkd> r\n{SYSENTER}")), [Apart::Prose(4)], "another debugger");
     assert_eq!(apart(&format!("(qemu) x\n{IDT}(gdb) x\n{SYSENTER}")), [], "the two are used of one machine");
-    // A heading of the outermost rank parts, one within a section does not.
+    // A heading of the outermost rank separates, one within a section does not.
     assert_eq!(apart(&format!("■ A\n{IDT}■ B\n{TR}")), [Apart::Section(4)]);
     assert_eq!(apart(&format!("■ A\n{IDT}● B\n{TR}● C\n{CODE}■ D\n{SYSENTER}")), [Apart::Section(9)]);
     assert_eq!(apart(&format!("Title\n=====\nA\n---\n{IDT}\nB\n---\n{TR}\nC\n---\n{CODE}")).len(), 2);
     assert_eq!(apart(&format!("1. r idtr\n{IDT}2. r tr\n{TR}")), [], "steps");
-    // All of one machine, where the caller says so.
+    // The caller can say that everything is from one machine.
     let all = read(format!("■ A\n{IDT}■ B\n{SYSENTER}").as_bytes(), None).of_one_machine();
     assert_eq!(join(&all, None).states.len(), 1);
 }
 
-/// The processor time of this thread, which no other work adds to.
+/// The processor time of this thread, which excludes other work.
 fn processor_time() -> std::time::Duration {
     rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).try_into().unwrap()
 }
 
-/// Sixteen times the text takes some sixteen times as long, not its square.
+/// Sixteen times the text takes about sixteen times as long, not the square of that.
 #[test]
 fn prose_between_many_msrs_does_not_take_the_square_of_their_number() {
     let least = |number: u32| {

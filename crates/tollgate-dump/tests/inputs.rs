@@ -1,6 +1,6 @@
-//! Generated inputs: whatever the bytes, reading and joining them ends, soon, and says something sound.
+//! Generated inputs: for any bytes, reading and joining ends soon, with sound results.
 //!
-//! `TOLLGATE_FUZZ_INPUTS` is how many there are; ten million take minutes in release:
+//! `TOLLGATE_FUZZ_INPUTS` sets their number; ten million take minutes in release:
 //! `TOLLGATE_FUZZ_INPUTS=10000000 cargo test --release -p tollgate-dump --test inputs -- --nocapture`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
@@ -26,7 +26,7 @@ const DUMPS: [&str; 12] = [
     include_str!("corpus/oops-i386-2.6.18.txt"),
 ];
 
-/// A sequence of numbers that look random (Marsaglia, "Xorshift RNGs", 2003).
+/// A pseudorandom sequence (Marsaglia, "Xorshift RNGs", 2003).
 struct Numbers(u64);
 
 impl Numbers {
@@ -46,13 +46,13 @@ impl Numbers {
     }
 }
 
-/// The parts of inputs: the lines of whole sessions and the examples of all formats.
+/// Returns the parts of inputs: the lines of whole sessions and the examples of all formats.
 fn lines() -> Vec<&'static str> {
     let sessions = DUMPS.iter().flat_map(|text| text.lines());
     sessions.chain(FORMATS.iter().map(|spec| spec.example)).collect()
 }
 
-/// A few lines, some of them spoiled.
+/// Makes a few lines, some of them damaged.
 fn input(numbers: &mut Numbers, lines: &[&str], text: &mut Vec<u8>) {
     text.clear();
     match numbers.below(8) {
@@ -62,7 +62,7 @@ fn input(numbers: &mut Numbers, lines: &[&str], text: &mut Vec<u8>) {
             text.extend((0..numbers.below(96)).map(|_| SIGNS[numbers.below(SIGNS.len())]));
         }
         2 => {
-            // Lines that follow each other.
+            // Consecutive lines.
             let first = numbers.below(lines.len());
             for line in lines.iter().skip(first).take(1 + numbers.below(12)) {
                 text.extend_from_slice(line.as_bytes());
@@ -118,7 +118,7 @@ fn spoiled_sessions_are_taken() {
     assert!(found as u64 > count, "nothing is found in inputs that are hardly spoiled");
 }
 
-/// Lines of all formats, with other numbers in each.
+/// Makes lines of all formats, each with other numbers.
 fn many_lines(length: usize) -> Vec<u8> {
     let lines = lines();
     let mut numbers = Numbers(1);
@@ -149,7 +149,7 @@ fn time_grows_with_the_text_and_no_faster() {
     let length = if cfg!(debug_assertions) { 1 << 17 } else { 4 << 20 };
     let repeated =
         |line: &str, length| line.as_bytes().iter().copied().cycle().take(length).collect::<Vec<u8>>();
-    // The least of three of the processor's time: other work on the machine adds little to that.
+    // The minimum of three processor times, to which other work on the machine adds little.
     let used = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
     let time = |text: &[u8]| {
         let times = (0..3).map(|_| {
@@ -159,7 +159,7 @@ fn time_grows_with_the_text_and_no_faster() {
         });
         times.min().unwrap()
     };
-    // Time that grows with the square would be 64 times as long; the least is that of any text.
+    // Quadratic time would be 64 times as long; the minimum is that of any text.
     let grows = |line: &str| {
         let (short, long) = (time(&repeated(line, length / 8)), time(&repeated(line, length)));
         println!("{line:?}: {short:?} and {long:?}");

@@ -1,8 +1,6 @@
-//! Why a machine's state is kept apart from the one before it.
-
 use crate::Apart;
 
-/// The reason, in a sentence or two.
+/// Says why a machine's state is separate from the previous one, in a sentence or two.
 pub(crate) fn reason(apart: Apart) -> String {
     let why = match apart {
         Apart::Named(line) => format!("line {line} names another system or processor"),

@@ -9,18 +9,18 @@ use super::item::{Item, ItemRecord, mode, order};
 use super::{json, screen, tables};
 use crate::{Dump, What};
 
-/// Stretches of bytes, each read in the width that was asked for or in both.
+/// Stretches of bytes, each read in the requested width or in both.
 pub struct Readings {
     stretches: Vec<Vec<Reading>>,
-    /// The stretches that make entries only as numbers of eight bytes, the highest first, read so.
+    /// The stretches that make entries only as eight-byte big-endian numbers, read like that.
     numbers: Vec<Vec<Reading>>,
-    /// How many bytes there are.
+    /// Total number of bytes.
     pub bytes: usize,
-    /// Whether the bytes themselves show that they are of long mode.
+    /// Whether the bytes themselves show that they are from long mode.
     is_told: bool,
 }
 
-/// The entries, and how many bytes at the end are too few for one more.
+/// Width, entries, and number of bytes left at the end.
 type Reading = (Width, (Vec<Item>, usize));
 
 /// The output of `--format json`.
@@ -49,7 +49,7 @@ struct ReadingRecord {
 }
 
 impl Readings {
-    /// The readings of an input that has only digits: they have no address and no meaning of their own.
+    /// Reads an input that consists only of digits, which have no address and no meaning of their own.
     pub fn new(dump: &Dump, mode: Option<Width>) -> Option<Self> {
         let all = loose(dump)?;
         let numbers: Vec<Vec<u8>> = all.iter().filter_map(|bytes| as_numbers(bytes)).collect();
@@ -65,12 +65,12 @@ impl Readings {
         Some(Self { stretches, numbers, bytes, is_told })
     }
 
-    /// Whether there is no whole entry in any of them.
+    /// Returns whether there is no whole entry in any reading.
     pub fn is_empty(&self) -> bool {
         self.stretches.iter().flatten().all(|(_, (items, _))| items.is_empty())
     }
 
-    /// As text.
+    /// Shows the readings as text.
     pub fn text(&self, dump: &Dump, explain: bool, columns: usize) -> String {
         let read = |read: &Vec<Reading>| readings(read, explain, columns);
         let mut parts: Vec<String> = self.stretches.iter().flat_map(read).collect();
@@ -88,7 +88,7 @@ impl Readings {
         parts.join("\n")
     }
 
-    /// As JSON.
+    /// Returns the readings for JSON.
     pub fn record(&self, dump: &Dump) -> DecodedBytes {
         let of = |stretches: &'_ [Vec<Reading>], as_numbers| {
             let record = |(width, (items, left)): &Reading| ReadingRecord {
@@ -108,8 +108,7 @@ const AS_NUMBERS: &str = "As numbers of eight bytes, the highest byte first";
 const BY_PREFIX: &str =
     "In memory order no entry would be present. With 0x before it a number is read as one.";
 
-/// Entries of 8 bytes, of a kind that was named, as the numbers that alone make entries of them: nothing where memory
-/// order does.
+/// Shows entries of 8 bytes, of a named kind, as big-endian numbers if only that makes entries of them.
 pub fn turned(items: &[Item], explain: bool, columns: usize) -> Option<String> {
     let is_short = |item: &Item| matches!(item, Item::Segment(..) | Item::Gate32(..));
     let bytes: Vec<u8> =
@@ -119,7 +118,7 @@ pub fn turned(items: &[Item], explain: bool, columns: usize) -> Option<String> {
     Some(format!("{}{table}{}", heading(AS_NUMBERS, columns), paragraph(BY_PREFIX, columns, "")))
 }
 
-/// Bytes read in one width or in both: once, where both say the same.
+/// Shows bytes read in one width or in both, but once if both readings agree.
 fn readings(readings: &[Reading], explain: bool, columns: usize) -> Vec<String> {
     let same = readings.windows(2).all(|pair| pair[0].1 == pair[1].1);
     let shown = if same { 1 } else { readings.len() };
@@ -140,8 +139,8 @@ fn readings(readings: &[Reading], explain: bool, columns: usize) -> Vec<String> 
     parts
 }
 
-/// The bytes. Words that are no entries, such as the limit in front of a table in a program's source, are separated from those behind
-/// them.
+/// Returns the bytes in stretches. Words that are not entries, such as the limit before a table in a program's source, are
+/// separated from the words after them.
 fn loose(dump: &Dump) -> Option<Vec<Vec<u8>>> {
     const ENTRY: usize = 8;
     let is_loose = |what: &What| matches!(what, What::Bytes { address: None, .. });

@@ -1,26 +1,24 @@
-//! The crossings that can be asked for.
-
 use std::fmt;
 use std::str::FromStr;
 
 use tollgate_x86::Selector;
 use tollgate_x86::walk::{Crossing, Event, Size};
 
-/// A crossing, and from which mode.
+/// A crossing that can be requested, and its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
-    /// No walk at all.
+    /// No walk.
     None,
-    /// One.
+    /// A walk.
     Walk {
-        /// Which.
+        /// The instruction.
         way: Way,
-        /// In long mode from compatibility mode; of a return, to it.
+        /// In long mode, whether it starts in compatibility mode, or returns to it.
         narrow: bool,
     },
 }
 
-/// Which crossing.
+/// The instruction of a crossing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// INT with a vector.
@@ -40,18 +38,18 @@ pub enum Way {
 }
 
 impl Way {
-    /// Whether it leads out of the kernel, and so begins in ring 0.
+    /// Returns whether it leaves the kernel, and so begins in ring 0.
     pub(crate) fn is_return(self) -> bool {
         matches!(self, Self::Iret | Self::Sysexit | Self::Sysret)
     }
 
-    /// As the walk takes it; `narrow` returns to 32-bit code.
+    /// Returns the crossing for the walk; `narrow` returns to 32-bit code.
     pub(crate) fn crossing(self, long: bool, narrow: bool) -> Crossing {
         let wide = long && !narrow;
         let size = if wide { Size::Quad } else { Size::Double };
         match self {
             Self::Int(vector) => Crossing::Event(Event::Int(vector)),
-            // A pointer to memory has 32 bits of offset, with REX.W for 64; behind a gate it does not count.
+            // A far pointer in memory has a 32-bit offset, or 64-bit with REX.W; for a gate it is ignored.
             Self::Call(selector) => Crossing::FarCall { selector, offset: 0, size: Size::Double },
             Self::Sysenter => Crossing::Sysenter,
             Self::Syscall => Crossing::Syscall,

@@ -1,4 +1,4 @@
-//! Items from bytes without an address, in the order of a table.
+//! Decodes items from bytes without an address, in the order of a table.
 
 use tollgate_model::text::clean;
 use tollgate_x86::{Descriptor, DescriptorKind, Gate, Msr, SystemKind, WideDescriptor, WideGate, Width};
@@ -6,7 +6,7 @@ use tollgate_x86::{Descriptor, DescriptorKind, Gate, Msr, SystemKind, WideDescri
 use super::item::{Item, Position};
 use crate::{Dump, Format, What};
 
-/// An input that is not of the kind that was named: a sentence.
+/// An input that is not of the named kind; the message is a sentence.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Unfit(String);
@@ -17,10 +17,10 @@ impl Unfit {
     }
 }
 
-/// Items of one kind: the input must have no others.
+/// Reads items of one kind.
 ///
 /// # Errors
-/// An input that has others, or none.
+/// The input has other items, or none.
 pub fn items_of(kind: &'static str, input: &[u8]) -> Result<Vec<Item>, Unfit> {
     let text = String::from_utf8_lossy(input);
     match kind {
@@ -29,7 +29,7 @@ pub fn items_of(kind: &'static str, input: &[u8]) -> Result<Vec<Item>, Unfit> {
         _ => {
             let dump = crate::read(input, None);
             expect_sound(&dump)?;
-            // Digits that are too few to be recognised are bytes all the same where they were said to be.
+            // Digits too few to be recognised are still bytes if a kind was named.
             let dump = if dump.pieces.is_empty() { crate::read(input, Some(Format::Hex)) } else { dump };
             expect_sound(&dump)?;
             let bytes: Vec<u8> =
@@ -39,7 +39,6 @@ pub fn items_of(kind: &'static str, input: &[u8]) -> Result<Vec<Item>, Unfit> {
     }
 }
 
-/// The bytes of a piece.
 pub(crate) fn bytes_of(what: &What) -> &[u8] {
     match what {
         What::Bytes { bytes, .. } => bytes,
@@ -47,7 +46,7 @@ pub(crate) fn bytes_of(what: &What) -> &[u8] {
     }
 }
 
-/// Where a kind was named, all of the input is of it.
+/// Checks that all of an input of a named kind is readable.
 ///
 /// # Errors
 /// The first damaged line.
@@ -69,10 +68,10 @@ pub(crate) const KINDS: [(&str, &str); 8] = [
     ("lar_lsl", "what LAR loads, and after it what LSL loads"),
 ];
 
-/// The bytes as items of one kind.
+/// Decodes bytes as items of one kind.
 ///
 /// # Errors
-/// A number of bytes that is no whole number of such items.
+/// The number of bytes is not a multiple of the item's size.
 fn of_kind(kind: &str, bytes: &[u8]) -> Result<Vec<Item>, Unfit> {
     let pieces = |size| whole(kind, bytes, size);
     Ok(match kind {
@@ -101,12 +100,12 @@ fn whole<'a>(kind: &str, bytes: &'a [u8], size: usize) -> Result<std::slice::Chu
     }
 }
 
-/// Pieces are as long as they were cut.
+/// Pieces already have the length.
 fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.first_chunk().copied().unwrap_or([0; N])
 }
 
-/// The bytes as the entries of a table, read in one width, and how many at the end are too few for one more.
+/// Decodes bytes as entries of a table in one width, and returns the number of bytes left at the end.
 pub(crate) fn of_table(bytes: &[u8], width: Width) -> (Vec<Item>, usize) {
     let mut items = Vec::new();
     let mut rest = bytes;
@@ -117,8 +116,8 @@ pub(crate) fn of_table(bytes: &[u8], width: Width) -> (Vec<Item>, usize) {
     (items, rest.len())
 }
 
-/// The bytes the other way round, eight at a time, where only that makes entries of them: they were written as numbers,
-/// such as `00cf9b000000ffff`, and not in memory order.
+/// Reverses the bytes, eight at a time, if only that makes entries of them: they were written as numbers, such as
+/// `00cf9b000000ffff`, not in memory order.
 pub(crate) fn as_numbers(bytes: &[u8]) -> Option<Vec<u8>> {
     let (words, rest) = bytes.as_chunks::<8>();
     let turned: Vec<[u8; 8]> = words.iter().map(|word| u64::from_le_bytes(*word).to_be_bytes()).collect();
@@ -134,10 +133,10 @@ pub(crate) fn as_numbers(bytes: &[u8]) -> Option<Vec<u8>> {
     is_it.then(|| turned.into_flattened())
 }
 
-/// Whether entries can be those of a table: of a few any, of more nearly all that are not null are present and of a known type.
-/// Other bytes, such as a program's, are not read as one.
+/// Returns whether entries can be those of a table. Any few can; of more, nearly all that are not null must be present and
+/// of a known type. This rejects other bytes, such as a program's.
 pub(crate) fn is_table(items: &[Item]) -> bool {
-    /// So few are shown whatever they are.
+    /// This few are shown in any case.
     const FEW: usize = 4;
     let is_meant = |item: &&Item| match item {
         Item::Segment(_, it) => it.p && !matches!(it.kind(), DescriptorKind::System(SystemKind::Reserved)),
@@ -152,7 +151,7 @@ pub(crate) fn is_table(items: &[Item]) -> bool {
         || 8 * others.iter().filter(|item| is_meant(item)).count() >= 7 * others.len()
 }
 
-/// Whether an entry is code that is present and has L set: only tables of long mode have such.
+/// Returns whether an entry is present code with L set, which only long mode has.
 pub(crate) fn has_64_bit_code(bytes: &[u8]) -> bool {
     let (items, _) = of_table(bytes, Width::Long);
     items.iter().any(|item| match item {
@@ -169,11 +168,11 @@ fn first(bytes: &[u8], width: Width) -> Option<(Item, &[u8])> {
     Some((Item::entry(None, entry, width)?, behind))
 }
 
-/// The number of a register and its value: `c0000081 0023001000000000`, with `=` or `:` between, and a
-/// backtick or a colon between the halves of the value, as debuggers write them.
+/// Parses a register's number and value: `c0000081 0023001000000000`, with `=` or `:` between, and a backtick or colon
+/// between the halves of the value, as debuggers write them.
 ///
 /// # Errors
-/// A word that is no such number; a register that has no part in kernel entry.
+/// A word is not such a number, or the register has no part in kernel entry.
 fn registers(text: &str) -> Result<Vec<Item>, Unfit> {
     let text = text.replace("msr[", " ").replace(['=', ']', ','], " ");
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -202,10 +201,10 @@ fn register(number: &str, value: &str) -> Result<Item, Unfit> {
     Ok(Item::Msr(msr, value))
 }
 
-/// The values of LAR and LSL, in hexadecimal.
+/// Parses the values of LAR and LSL, in hexadecimal.
 ///
 /// # Errors
-/// Words that are not such.
+/// Other words.
 fn rights(text: &str) -> Result<Item, Unfit> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let number = |word: &str| {
@@ -220,7 +219,8 @@ fn rights(text: &str) -> Result<Item, Unfit> {
     }
 }
 
-/// A hexadecimal number of at most so many digits. Halves may be parted, the lower half then has all its eight digits.
+/// Parses a hexadecimal number of at most `digits` digits. If halves are separated, the lower one must have all eight
+/// digits.
 fn number_of(word: &str, digits: usize) -> Option<u64> {
     let word = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")).unwrap_or(word);
     let joined = match word.split_once(['`', ':', '_']) {

@@ -9,43 +9,43 @@ use tollgate_x86::{
 
 use crate::PrintedDescriptor;
 
-/// The kinds, under the names that `--as` takes.
+/// A decoded item, by the names of `--as`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
     /// `gdt8`: an entry of 8 bytes in a descriptor table.
     Segment(Option<Selector>, Descriptor),
     /// `gdt16`: a TSS or LDT descriptor of long mode.
     System(Option<Selector>, WideDescriptor),
-    /// `gdt16` of which a tool printed only the first 8 bytes: the upper half of the base is unknown.
+    /// `gdt16`, if a tool printed only the first 8 bytes: the upper half of the base is unknown.
     Half(Option<Selector>, Descriptor),
     /// `gate32`: a gate of 8 bytes.
     Gate32(Position, Gate),
     /// `gate64`: a gate of 16 bytes.
     Gate64(Position, WideGate),
-    /// `tss32`: as many bytes of a TSS as there are, and its last byte where that is known.
+    /// `tss32`: the known bytes from its beginning, and the offset of its last byte if known.
     Tss32(Vec<u8>, Option<u64>),
-    /// `tss64`: as many bytes of a TSS as there are, and its last byte where that is known.
+    /// `tss64`: the known bytes from its beginning, and the offset of its last byte if known.
     Tss64(Vec<u8>, Option<u64>),
     /// `msr`: a register of kernel entry.
     Msr(Msr, u64),
-    /// `gdt8` of which a tool printed no more than this.
+    /// `gdt8`, as far as a tool printed it.
     Explained(PrintedDescriptor),
-    /// `ivt`: a vector of real mode, with the segment and the offset that it leads to.
+    /// `ivt`: a vector of real mode, with the segment and offset of its handler.
     Vector(u8, u16, u16),
-    /// `tss32` or `tss64` of which single fields are known.
+    /// `tss32` or `tss64`, if only some fields are known.
     Fields(Width, Vec<(&'static str, u64)>),
-    /// `lar_lsl`: the values of LAR and LSL, LSL's only where it is known.
+    /// `lar_lsl`: the values of LAR and, if known, LSL.
     Rights(Option<Selector>, AccessRights, Option<u32>),
 }
 
-/// The position of a gate, where it is known.
+/// The position of a gate, if known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
-    /// Not known.
+    /// The position is not known.
     Unknown,
-    /// In the IDT, under this vector.
+    /// In the IDT, at this vector.
     Vector(u8),
-    /// In the GDT or LDT, under this selector.
+    /// In the GDT or LDT, at this selector.
     Selector(Selector),
 }
 
@@ -97,7 +97,7 @@ struct OfKind {
 }
 
 impl Item {
-    /// An entry of a descriptor table: 8 bytes, or the 16 of long mode's system descriptors.
+    /// Decodes an entry of a descriptor table: 8 bytes, or the 16 of long mode's system descriptors.
     pub fn entry(selector: Option<Selector>, bytes: &[u8], width: Width) -> Option<Self> {
         let low = Descriptor::decode(*bytes.first_chunk()?);
         let is_gate = matches!(low.kind(), DescriptorKind::System(kind) if kind.is_gate());
@@ -112,7 +112,6 @@ impl Item {
         })
     }
 
-    /// The name of its kind.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Segment(..) | Self::Explained(..) => "gdt8",
@@ -129,7 +128,7 @@ impl Item {
         }
     }
 
-    /// Its bytes, where it has any.
+    /// Returns its bytes, if it has any.
     pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
         match self {
             Self::Segment(_, descriptor) => Some(descriptor.encode().to_vec()),
@@ -146,7 +145,7 @@ impl Item {
         }
     }
 
-    /// The last offset of a TSS.
+    /// Returns the offset of the last byte of a TSS.
     pub(crate) fn last_offset(&self) -> u64 {
         match self {
             Self::Tss32(_, Some(last)) | Self::Tss64(_, Some(last)) => *last,
@@ -154,7 +153,6 @@ impl Item {
         }
     }
 
-    /// The selector that finds it.
     pub(crate) fn selector(&self) -> Option<Selector> {
         match self {
             Self::Segment(selector, _)
@@ -169,7 +167,6 @@ impl Item {
         }
     }
 
-    /// The vector that finds it.
     pub(crate) fn vector(&self) -> Option<u8> {
         match self {
             Self::Gate32(Position::Vector(vector), _) | Self::Gate64(Position::Vector(vector), _) => {
@@ -180,7 +177,7 @@ impl Item {
         }
     }
 
-    /// Its first eight bytes, where it is a descriptor of which they are known.
+    /// Returns its first eight bytes as a descriptor, if it is one and they are known.
     fn descriptor(&self) -> Option<&Descriptor> {
         match self {
             Self::Segment(_, descriptor) | Self::Half(_, descriptor) => Some(descriptor),
@@ -189,7 +186,7 @@ impl Item {
         }
     }
 
-    /// The JSON record.
+    /// Returns the record for JSON.
     pub fn record(&self) -> ItemRecord {
         let of_kind = match self {
             Self::Msr(msr, value) => OfKind {
@@ -251,7 +248,6 @@ impl Item {
     }
 }
 
-/// 32 or 64.
 pub(crate) fn mode(width: Width) -> u8 {
     match width {
         Width::Legacy => 32,
@@ -259,12 +255,12 @@ pub(crate) fn mode(width: Width) -> u8 {
     }
 }
 
-/// In which order the bytes of an entry were written.
+/// Names the order in which the bytes of an entry were written.
 pub(crate) fn order(as_numbers: bool) -> &'static str {
     if as_numbers { "number" } else { "memory" }
 }
 
-/// A number as the documents have it.
+/// Formats a number for the documents.
 pub(crate) fn hex(number: impl Into<u64>) -> String {
     format!("{:#x}", number.into())
 }
@@ -292,7 +288,7 @@ fn segment(descriptor: &Descriptor, base: u64) -> Map<String, Value> {
     }))
 }
 
-/// As much of [`segment`] as a tool printed.
+/// The part of [`segment`] that a tool printed.
 fn explained(printed: &PrintedDescriptor) -> Map<String, Value> {
     let mut decoded = Map::new();
     let mut add = |name: &str, value: Option<Value>| {
@@ -322,7 +318,7 @@ fn entry_gate(gate: &Gate, offset: u64, ist: u8) -> Map<String, Value> {
     }))
 }
 
-/// The known fields, without reserved ones that are 0.
+/// Returns the known fields, without reserved ones that are 0.
 fn fields(fields: &[tollgate_x86::Field], bytes: &[u8]) -> Map<String, Value> {
     let there = fields.iter().filter_map(|field| Some((field.name, field.read(bytes)?)));
     let meant = there.filter(|(name, value)| !name.starts_with("reserved") || *value != 0);
@@ -364,7 +360,7 @@ fn register(msr: Msr, value: u64) -> Map<String, Value> {
     })
 }
 
-/// The names of the flags that are set, and the I/O privilege level where it is not 0.
+/// Names the flags that are set, and the I/O privilege level unless it is 0.
 pub(crate) fn flags(flags: Rflags) -> Vec<String> {
     let named = flags.set().map(|bit| bit.name.to_owned());
     let level = Some(flags.iopl()).filter(|&level| level != 0).map(|level| format!("IOPL={level}"));

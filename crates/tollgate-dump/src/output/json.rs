@@ -199,7 +199,7 @@ struct Finding {
 }
 
 impl DecodedText {
-    /// All of it.
+    /// Returns the states in a text for JSON.
     pub fn new(dump: &Dump, session: &Session, options: &Options) -> Self {
         Self {
             kind: "session",
@@ -212,7 +212,6 @@ impl DecodedText {
     }
 }
 
-/// The lines that look like damaged data.
 pub(crate) fn complaints(dump: &Dump) -> Vec<Complaint> {
     let complaint = |it: &crate::Complaint| Complaint {
         line: it.line,

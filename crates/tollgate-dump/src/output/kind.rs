@@ -1,11 +1,8 @@
-//! The kinds of input.
-
 use std::str::FromStr;
 
 use super::given::KINDS;
 use crate::{FORMATS, Format};
 
-/// A whole text, in any forms.
 const SESSION: (&str, &str) = ("session", "a pasted text with any of these in it");
 
 /// The kind of an input.
@@ -13,7 +10,7 @@ const SESSION: (&str, &str) = ("session", "a pasted text with any of these in it
 pub enum InputKind {
     /// Items of one kind, by its name.
     Item(&'static str),
-    /// A whole text, in any forms.
+    /// A whole text in any forms.
     Session,
     /// A text in one form.
     Reader(Format),
@@ -36,13 +33,12 @@ impl FromStr for InputKind {
     }
 }
 
-/// All of them, with their descriptions.
 fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     let readers = FORMATS.iter().map(|spec| (spec.name, spec.about.trim_end_matches('.')));
     KINDS.into_iter().chain([SESSION]).chain(readers)
 }
 
-/// The kinds and forms, a line each, for the help.
+/// Lists the kinds and forms for the help, one per line.
 pub fn kinds_for_help() -> String {
     let lines: String = kinds().map(|(name, about)| format!("\n  {name:13} {about}")).collect();
     format!("Values of --as:{lines}")

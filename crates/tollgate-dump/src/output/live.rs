@@ -1,4 +1,4 @@
-//! This machine's own tables, as far as it shows them.
+//! The tables of this machine, as far as they are accessible.
 
 pub mod json;
 
@@ -13,23 +13,22 @@ use crate::{Dump, Piece, SegmentRegister, What};
 
 /// `SIGFPE`, signal(7).
 const SIGFPE: i32 = 8;
-/// Names of the six segment registers, in the order of [`Ring3::loaded`].
 const SEGMENTS: [&str; 6] = ["cs", "ss", "ds", "es", "fs", "gs"];
 
-/// The readings.
+/// The tables of this machine, as read.
 pub struct Live {
-    /// What a program may try.
+    /// The tables as a program in ring 3 sees them, or why that is unknown.
     pub ring3: Result<Ring3, Unknown>,
     /// The ways into the kernel.
     pub mechanisms: Vec<Mechanism>,
-    /// Of processor 0.
+    /// MSRs of processor 0.
     pub msrs: Vec<(Msr, Result<u64, Unknown>)>,
-    /// Of processor 0.
+    /// Tables of processor 0.
     pub tables: Result<tollgate_inspect::Tables, Unknown>,
 }
 
 impl Live {
-    /// The state of ring 0, as far as it could be read, in the form of a dump: both are shown alike.
+    /// Converts the readings of ring 0 into a dump, so that both are shown alike.
     pub fn as_dump(&self) -> Dump {
         let mut pieces = Vec::new();
         if let Ok(tables) = &self.tables {
@@ -44,7 +43,7 @@ impl Live {
             }
             let selector = Selector(tables.tr);
             pieces.push(What::Segment { register: SegmentRegister::Tr, selector, hidden: None });
-            // The processor's own view of the TSS is at another address of the same memory: its descriptor has it.
+            // The TSS that the processor uses is at another address of the same memory, which its descriptor has.
             let descriptor =
                 tables.gdt.bytes.get(selector.offset().into()..).and_then(|bytes| bytes.first_chunk());
             if let Some(descriptor) = descriptor {
@@ -58,7 +57,7 @@ impl Live {
         Dump { pieces: pieces.into_iter().enumerate().map(piece).collect(), ..Dump::default() }
     }
 
-    /// As text.
+    /// Shows the readings as text.
     pub fn render(&self, explain: bool, width: usize) -> String {
         let mut parts = vec![ways(&self.mechanisms, width)];
         match &self.ring3 {
@@ -72,7 +71,7 @@ impl Live {
         parts.join("\n")
     }
 
-    /// The parts of ring 0 that this user may not see, and why.
+    /// Lists the parts of ring 0 that this user may not see, and why.
     fn beyond(&self, width: usize) -> String {
         let msrs = self.msrs.iter().find_map(|(_, value)| value.as_ref().err());
         let reasons = [("MSRs", msrs), ("The tables themselves", self.tables.as_ref().err())];
@@ -113,7 +112,7 @@ fn segments(seen: &Ring3, explain: bool, width: usize) -> String {
     text
 }
 
-/// `GDT_ENTRY_CPUNODE`: the processor in bits 11 to 0 of the limit, the node above.
+/// `GDT_ENTRY_CPUNODE`: the limit has the processor in bits 11 to 0, and the node above.
 fn cpu_and_node(known: &tollgate_inspect::Visible) -> Option<(u32, u32)> {
     const SELECTOR: Selector = Selector(0x7b);
     const READ_ONLY_EXPAND_DOWN: u8 = 0x5;
@@ -191,7 +190,7 @@ fn of_table(register: TableRegister) -> String {
 
 fn vectors(seen: &Ring3, width: usize) -> String {
     let mut text = heading("INT n from ring 3", width);
-    // Vectors with one answer share a sentence, in the order of the first of them.
+    // Vectors with the same answer share a sentence, in the order of the first of them.
     let mut answers: Vec<(String, Vec<u8>)> = Vec::new();
     for (vector, attempt) in (0..=u8::MAX).zip(&seen.vectors) {
         let outcome = outcome(vector, attempt);
@@ -206,7 +205,6 @@ fn vectors(seen: &Ring3, width: usize) -> String {
     text
 }
 
-/// `3, 5–7f, 81–ff`
 fn ranges(vectors: &[u8]) -> String {
     let mut ranges: Vec<(u8, u8)> = Vec::new();
     for &vector in vectors {
@@ -222,14 +220,13 @@ fn ranges(vectors: &[u8]) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// #GP: of an open gate the kernel makes another signal. Its error code is no test of it: FRED gives 0, and QEMU's
-/// translator counts entries of 16 bytes.
+/// #GP means a closed gate: for an open one the kernel sends another signal. The error code does not help: FRED gives 0,
+/// and QEMU's translator counts entries of 16 bytes.
 fn is_closed(attempt: &Attempt<bool>) -> bool {
     const GENERAL_PROTECTION: u64 = 13;
     matches!(attempt, Attempt::Signal { vector: GENERAL_PROTECTION, .. })
 }
 
-/// The outcome of an INT.
 fn outcome(vector: u8, attempt: &Attempt<bool>) -> String {
     match attempt {
         closed if is_closed(closed) => {

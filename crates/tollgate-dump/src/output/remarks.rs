@@ -1,12 +1,11 @@
-//! Common errors. Each of these is wrong in a published account of kernel entry
-//! (marbacka.net, "int 2E/sysenter/syscall", 2005 and 2017) and in others after it; the manuals have the right version.
+//! Common errors. Each is wrong in a published account of kernel entry (marbacka.net, "int 2E/sysenter/syscall", 2005 and
+//! 2017) and in later ones; the manuals have it right.
 
 use tollgate_x86::{DescriptorKind, Msr, Rflags};
 
 use super::item::{Item, Position, flags};
 use crate::{Joined, SegmentRegister, Segmentation};
 
-/// The remarks on a state, in sentences.
 pub(crate) fn remarks(state: &Joined, items: &[Item]) -> Vec<String> {
     [
         of_selectors(state),

@@ -1,5 +1,3 @@
-//! A machine's state, as far as the input has it, as text.
-
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, heading, paragraph};
 use tollgate_x86::Width;
@@ -13,12 +11,11 @@ use crate::{
     Dump, Joined, Reason, Register, Segment, Segmentation, Session, Table as TableRegister, WidthFound,
 };
 
-/// More gates than these are not all shown: those that differ from the others are.
+/// If there are more gates than these, only unusual ones are shown.
 const MANY_GATES: usize = 40;
-/// So many complaints are shown.
 const MOST_COMPLAINTS: usize = 10;
 
-/// The bytes at the end that are no entry.
+/// Reports the bytes at the end that do not make an entry.
 pub(crate) fn too_few(left: usize, columns: usize) -> String {
     if left == 0 {
         return String::new();
@@ -27,7 +24,7 @@ pub(crate) fn too_few(left: usize, columns: usize) -> String {
     paragraph(&format!("{bytes} too few for one more."), columns, "")
 }
 
-/// All of it.
+/// Shows the states of a text.
 pub fn render(dump: &Dump, session: &Session, options: &Options, columns: usize) -> String {
     let mut parts = Vec::new();
     for (at, state) in session.states.iter().enumerate() {
@@ -91,7 +88,7 @@ fn introduction(state: &Joined, number: Option<usize>, columns: usize) -> String
     text
 }
 
-/// A mode in which segment registers hold no selectors, and system-management mode.
+/// Names a mode in which segment registers do not hold selectors, or system-management mode.
 fn mode_of(state: &Joined) -> Option<String> {
     let line = |register: Register| {
         let line = state.registers.get(&register).and_then(|value| value.lines.last());
@@ -201,7 +198,7 @@ fn registers(state: &Joined, columns: usize) -> String {
     text
 }
 
-/// MSRs that no entry looks at, by number.
+/// Shows MSRs that no entry uses, by number.
 fn other_msrs(state: &Joined, columns: usize) -> String {
     const MOST: usize = 8;
     let others: Vec<String> = state
@@ -221,14 +218,15 @@ fn other_msrs(state: &Joined, columns: usize) -> String {
     paragraph(&format!("MSRs that no entry looks at: {shown}{more}."), columns, "")
 }
 
-/// Where a TSS or LDT is, from a tool that does not say its selector.
+/// Shows the address of a TSS or LDT from a tool that does not print its selector.
 fn of_base(table: &TableRegister, digits: usize) -> String {
     let base = table.base.as_ref().map(|base| format!("base {:0digits$x}", base.value));
     let limit = table.limit.as_ref().map(|limit| format!("last offset {:x}", limit.value));
     base.into_iter().chain(limit).collect::<Vec<_>>().join(", ")
 }
 
-/// A segment register of real or virtual-8086 mode. A base that is no 16 × its value was set by a reset or in another mode.
+/// Shows a segment register of real or virtual-8086 mode. A base other than 16 × its value was set by a reset or in another
+/// mode.
 fn of_sixteenth(segment: &Segment) -> String {
     let value = u64::from(segment.selector.value.0);
     let base = segment.base.as_ref().map_or(16 * value, |(base, _)| base.value);
@@ -240,7 +238,6 @@ fn of_sixteenth(segment: &Segment) -> String {
     meaning.join(", ")
 }
 
-/// A segment register that holds a selector.
 fn of_selector(segment: &Segment, width: Width) -> String {
     let selector = segment.selector.value;
     let mut meaning = match selector.is_null() {
@@ -254,7 +251,7 @@ fn of_selector(segment: &Segment, width: Width) -> String {
         let digits = if *bits == 64 { 16 } else { 8 };
         meaning.push(format!("base {:0digits$x}", base.value));
     }
-    // Of a null selector the base alone counts, of FS and GS in 64-bit mode.
+    // For a null selector only the base counts, for FS and GS in 64-bit mode.
     if !selector.is_null() {
         meaning.extend(segment.limit.as_ref().map(|limit| format!("last offset {:x}", limit.value)));
         let rights = segment.rights.as_ref().map(|rights| rights.value.with_limit(0));
@@ -286,7 +283,7 @@ fn of_table(
         (_, None) => "limit not known".to_owned(),
         ("idtr", Some(limit)) => {
             let size = if digits == 8 { 8 } else { 16 };
-            // A vector has 8 bits, however far the table would go.
+            // A vector has 8 bits, however large the table's limit is.
             figures::count(((limit as usize + 1) / size).min(256), "gate", "gates")
         }
         (_, Some(limit)) => figures::count((limit as usize + 1) / 8, "entry", "entries"),
@@ -294,7 +291,7 @@ fn of_table(
     Some((holds, meaning))
 }
 
-/// The items; where there are many gates, the unusual ones.
+/// Shows the items; if there are many gates, only the unusual ones.
 fn shown(items: &[Item], explain: bool, columns: usize) -> String {
     let gates = items.iter().filter(|item| item.vector().is_some()).count();
     if gates <= MANY_GATES || explain {
@@ -313,9 +310,9 @@ fn shown(items: &[Item], explain: bool, columns: usize) -> String {
 }
 
 fn of_loose(loose: &Loose, explain: bool, columns: usize) -> String {
-    /// Fewer bytes are none.
+    /// Fewer bytes are not an entry.
     const ENTRY: usize = 16;
-    /// The most entries of bytes outside of tables that are shown.
+    /// The most entries that are shown of bytes outside tables.
     const MOST: usize = 64;
     let place =
         loose.address.map_or_else(|| "Bytes without an address".to_owned(), |at| format!("Bytes at {at:x}"));
@@ -337,7 +334,7 @@ fn of_loose(loose: &Loose, explain: bool, columns: usize) -> String {
     text
 }
 
-/// What a debugger's list has of vectors beside their gates: handlers, their symbols, and stacks.
+/// Shows handlers, symbols and stacks that a debugger lists for vectors apart from their gates.
 fn of_handlers(state: &Joined, width: Width, columns: usize) -> String {
     let handlers = handlers(state, width);
     if handlers.is_empty() {
@@ -363,7 +360,7 @@ fn of_handlers(state: &Joined, width: Width, columns: usize) -> String {
     table.render(columns)
 }
 
-/// Open to ring 3, with a stack of its own, an exception's, or something else than an interrupt gate.
+/// Returns whether a gate is open to ring 3, has a stack of its own, belongs to an exception, or is not an interrupt gate.
 fn stands_out(item: &Item) -> bool {
     let (gate, width, stack) = match item {
         Item::Gate32(_, gate) => (gate, Width::Legacy, 0),
@@ -374,7 +371,7 @@ fn stands_out(item: &Item) -> bool {
     gate.p && (gate.dpl != 0 || stack != 0 || !is_usual)
 }
 
-/// Contradictions, and errors that tools are known to print.
+/// Shows contradictions, and known defects of tools.
 fn disagreements(state: &Joined, columns: usize) -> String {
     let mut text = String::new();
     for contradiction in &state.contradictions {
@@ -387,7 +384,6 @@ fn disagreements(state: &Joined, columns: usize) -> String {
     text
 }
 
-/// `Line 3`, `Lines 3 and 17`
 fn at_lines(lines: &[usize]) -> String {
     const MOST: usize = 6;
     match lines {
@@ -401,7 +397,7 @@ fn at_lines(lines: &[usize]) -> String {
     }
 }
 
-/// A walk, step by step.
+/// Shows a walk step by step.
 pub fn walk(walked: &Walked, columns: usize) -> String {
     let vendor = match walked.vendor {
         Some("amd") => ", AMD",
@@ -417,7 +413,7 @@ pub fn walk(walked: &Walked, columns: usize) -> String {
     text
 }
 
-/// The lines that look like damaged data.
+/// Shows the lines that look like damaged data.
 pub(crate) fn complaints(dump: &Dump, columns: usize) -> String {
     let mut text = String::new();
     for complaint in dump.complaints.iter().take(MOST_COMPLAINTS) {

@@ -1,4 +1,4 @@
-//! STAR against the GDT. SYSCALL and SYSRET read no descriptor, so that a wrong table shows only when an interrupt
+//! Compares STAR with the GDT. SYSCALL and SYSRET do not read descriptors, so a wrong table shows only when an interrupt
 //! returns to the program (SDM 3A, "Fast system calls in 64-bit mode"; APM 2, "SYSCALL and SYSRET").
 
 use tollgate_x86::walk::{Crossing, Fault, Machine as _, Mode, Outcome, Piece, Register, Size, Sketch, walk};
@@ -7,7 +7,7 @@ use tollgate_x86::{Descriptor, DescriptorKind, Msr, Rflags, Selector, Star, Vend
 use super::text;
 use crate::Joined;
 
-/// A selector that SYSCALL or SYSRET loads, and what its descriptor has to be.
+/// A selector that SYSCALL or SYSRET loads, and the required descriptor.
 struct Use {
     name: &'static str,
     selector: Selector,
@@ -31,7 +31,6 @@ impl Use {
     }
 }
 
-/// The selectors in the order of the GDT.
 fn uses(star: Star) -> [Use; 4] {
     let of = |name, selector, is_code, ring| Use { name, selector, is_code, ring };
     [
@@ -42,7 +41,7 @@ fn uses(star: Star) -> [Use; 4] {
     ]
 }
 
-/// What is said of STAR and the GDT where both are at hand, in sentences, and whether they fit.
+/// Compares STAR with the GDT if both are known; returns sentences, and whether they agree.
 pub(crate) fn compared(state: &Joined, width: Width) -> Option<(Vec<String>, bool)> {
     let star = Star(state.msrs.get(&Msr::Star.number())?.value);
     if width != Width::Long || star.syscall().is_null() || star.sysret().is_null() {
@@ -85,7 +84,7 @@ pub(crate) fn compared(state: &Joined, width: Width) -> Option<(Vec<String>, boo
     Some((said, false))
 }
 
-/// What is said of AMD's processors, where STAR has another privilege level than 3 for the program, and they fault.
+/// Says why AMD's processors fault if STAR has a program privilege level other than 3.
 fn on_amd(star: Star, table: &Gdt) -> Option<String> {
     let (code, data) = (star.sysret64_cs(), star.sysret_ss_of(Vendor::Amd));
     if star.sysret().rpl() == 3 {
@@ -113,7 +112,7 @@ fn mismatch(it: &Use, found: &Descriptor) -> String {
     )
 }
 
-/// The fault of an IRETQ to these selectors, CS and SS. Both makers' processors do the same.
+/// Returns the fault of an IRETQ to these selectors, CS and SS. Processors of both vendors do the same.
 fn fault(program: &[(Selector, Descriptor); 2]) -> Option<Fault> {
     const STACK: u64 = 0x1000;
     let [(cs, _), (ss, _)] = program;
@@ -132,7 +131,7 @@ fn fault(program: &[(Selector, Descriptor); 2]) -> Option<Fault> {
     }
 }
 
-/// The GDT of a state: where it is known, or as bytes without an address that begin with the null descriptor.
+/// The GDT of a state: the known one, or bytes without an address that begin with a null descriptor.
 struct Gdt<'a> {
     state: &'a Joined,
     loose: &'a [u8],
@@ -145,7 +144,7 @@ impl<'a> Gdt<'a> {
             descriptor.p && descriptor.s
         };
         let is_table = |entries: &[[u8; 8]]| matches!(entries, [null, first, second, ..] if *null == [0; 8] && is_segment(first) && is_segment(second));
-        // Bytes of another place do not continue a table.
+        // Bytes from elsewhere do not continue a table.
         let tables = state.loose.iter().filter_map(|group| {
             let (entries, _) = group.value.as_chunks::<8>();
             (0..entries.len()).map(|at| &entries[at..]).find(|entries| is_table(entries))

@@ -1,4 +1,4 @@
-//! The decoded parts of a state: the entries of its tables, its TSS and its registers, and the bytes that lie in no table.
+//! Decodes a state: the entries of its tables, its TSS and registers, and the bytes outside all tables.
 
 use tollgate_x86::{
     Descriptor, DescriptorKind, Gate, Msr, Selector, SystemKind, Tss32, Tss64, WideDescriptor, WideGate,
@@ -9,11 +9,11 @@ use super::given;
 use super::item::{Item, Position};
 use crate::{Joined, PrintedDescriptor, PrintedGate, Segmentation};
 
-/// The widths in which a state is read: its own, where that is known, or both.
+/// Returns the widths in which to read a state: its own if known, otherwise both.
 pub(crate) fn widths(state: &Joined) -> Vec<Width> {
     match state.width.width {
         Some(width) => vec![width],
-        // No part depends on the width: one is enough.
+        // If no part depends on the width, one is enough.
         None if [Width::Legacy, Width::Long]
             .iter()
             .all(|&width| entries(state, width).is_empty() && loose(state, width).is_empty()) =>
@@ -24,7 +24,7 @@ pub(crate) fn widths(state: &Joined) -> Vec<Width> {
     }
 }
 
-/// Everything in a state that is decoded, read in one width.
+/// Decodes everything in a state in one width.
 pub(crate) fn items(state: &Joined, width: Width) -> Vec<Item> {
     let mut items = entries(state, width);
     let msrs = state
@@ -50,7 +50,7 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
     items.extend(state.vectors().into_iter().map(|(at, segment, offset)| Item::Vector(at, segment, offset)));
     let idt = state.idt(width);
     items.extend(idt.iter().filter_map(|entry| gate(entry.vector, &entry.bytes.value, width)));
-    // What a tool explained of gates that are not in memory.
+    // Gates that are not in memory but that a tool explained.
     let is_in_memory = |vector: u8| idt.iter().any(|entry| entry.vector == vector);
     let printed = state.printed_gates.iter().filter(|(vector, _)| !is_in_memory(**vector));
     items.extend(printed.filter_map(|(vector, rows)| {
@@ -62,8 +62,8 @@ fn entries(state: &Joined, width: Width) -> Vec<Item> {
     items
 }
 
-/// What a tool printed of gates beside what [`items`] have: handlers of gates that are not known, symbols, stacks, and entries that
-/// are no gates.
+/// Returns what a tool printed about gates beyond [`items`]: handlers of unknown gates, symbols, stacks, and entries that
+/// are not gates.
 pub(crate) fn handlers(state: &Joined, width: Width) -> Vec<&PrintedGate> {
     let in_memory: Vec<u8> = state.idt(width).iter().map(|entry| entry.vector).collect();
     let rows = state.printed_gates.values().flatten().map(|row| &row.value);
@@ -74,14 +74,14 @@ pub(crate) fn handlers(state: &Joined, width: Width) -> Vec<&PrintedGate> {
     .collect()
 }
 
-/// Fields of the TSS that are known one by one.
+/// Returns the fields of the TSS that are known individually.
 fn fields(state: &Joined, width: Width) -> Option<Item> {
     let known = state.task(width).fields.into_iter().map(|(name, value)| (name, value.value));
     let known: Vec<(&'static str, u64)> = known.collect();
     (!known.is_empty()).then_some(Item::Fields(width, known))
 }
 
-/// Whether a tool took the upper half of the system descriptor before it for an entry.
+/// Returns whether a tool took the upper half of the preceding system descriptor for an entry.
 fn is_upper_half(state: &Joined, selector: u16, width: Width) -> bool {
     let row = |selector: u16| state.printed_descriptors.get(&selector)?.last().map(|row| &row.value);
     let is_wide = |printed: &PrintedDescriptor| matches!(printed.bits(0x1f), Some(2 | 9 | 0xb | 0xc));
@@ -92,7 +92,7 @@ fn is_upper_half(state: &Joined, selector: u16, width: Width) -> bool {
         && selector.checked_sub(8).and_then(row).is_some_and(is_wide)
 }
 
-/// TSS that a descriptor leads to, without the one of the task register: with their addresses.
+/// Returns the TSSs of descriptors, except the one of the task register, with their addresses.
 fn other_tasks(state: &Joined, width: Width) -> Vec<(u64, Item)> {
     let own = state.task(width).base.map(|(base, _)| base.value);
     let gdt = state.gdt(width).into_iter().map(|entry| entry.selector);
@@ -115,7 +115,7 @@ fn other_tasks(state: &Joined, width: Width) -> Vec<(u64, Item)> {
     all
 }
 
-/// A descriptor that a tool explained. Tools show the 16 bytes of long mode's system descriptors as two of 8.
+/// Returns a descriptor that a tool explained. Tools show the 16 bytes of long mode's system descriptors as two of 8.
 fn explained(state: &Joined, selector: u16, width: Width) -> Option<Item> {
     let text = |selector: u16| {
         state.printed_descriptors.get(&selector)?.iter().find_map(|text| text.value.descriptor())
@@ -143,7 +143,7 @@ fn explained(state: &Joined, selector: u16, width: Width) -> Option<Item> {
     Some(Item::System(Some(Selector(selector)), wide))
 }
 
-/// A descriptor of which a tool printed a part. Of a system segment the base is put together from two rows.
+/// Returns a partly printed descriptor. The base of a system segment is joined from two rows.
 fn in_part(state: &Joined, selector: u16, width: Width) -> Option<Item> {
     let mut printed = state.printed_descriptors.get(&selector)?.last()?.value.clone();
     printed.selector = selector;
@@ -155,7 +155,6 @@ fn in_part(state: &Joined, selector: u16, width: Width) -> Option<Item> {
     Some(Item::Explained(printed))
 }
 
-/// Whether an entry of so many bytes covers a selector.
 fn covers(first: u16, bytes: usize, selector: u16) -> bool {
     selector >= first && usize::from(selector - first) < bytes
 }
@@ -167,7 +166,7 @@ fn gate(vector: u8, bytes: &[u8], width: Width) -> Option<Item> {
     })
 }
 
-/// The bytes of the TSS as far as they follow each other from its beginning: later fields are separate.
+/// Returns the contiguous bytes of the TSS from its beginning; later fields are separate.
 fn task(state: &Joined, width: Width) -> Option<Item> {
     let task = state.task(width);
     let base = task.base.as_ref()?.0.value;
@@ -189,19 +188,19 @@ fn task_at(state: &Joined, base: u64, limit: Option<u64>, width: Width) -> Optio
     })
 }
 
-/// Bytes of unknown meaning, with their address where that is known, as the entries that they would be.
+/// Bytes of unknown meaning, decoded as table entries.
 pub(crate) struct Loose {
-    /// The address of the first byte.
+    /// Linear address of the first byte, if known.
     pub address: Option<u64>,
-    /// Whether they were written as numbers of eight bytes, the highest first, and are turned round.
+    /// Whether they were written as eight-byte big-endian numbers, and are reversed here.
     pub as_numbers: bool,
-    /// The entries; none where the bytes can be no table.
+    /// The entries; empty if the bytes cannot be a table.
     pub items: Vec<Item>,
-    /// How many bytes at the end are too few for one more.
+    /// Number of bytes left at the end.
     pub left: usize,
 }
 
-/// The bytes of a state that lie in none of its tables.
+/// Returns the bytes of a state outside all of its tables.
 pub(crate) fn loose(state: &Joined, width: Width) -> Vec<Loose> {
     let known = known_ranges(state, width);
     let is_known = |address: u64| {
@@ -236,9 +235,9 @@ pub(crate) fn loose(state: &Joined, width: Width) -> Vec<Loose> {
     all
 }
 
-/// Where the IDT, the GDT and the TSS begin and how far they go, or would go at the most.
+/// Returns the address ranges of IDT, GDT and TSS, or the largest possible ones.
 fn known_ranges(state: &Joined, width: Width) -> Vec<(u64, u64)> {
-    // A limit above 256 entries makes no more vectors.
+    // A limit above 256 entries does not add vectors.
     let gates = match (state.segmentation(), width) {
         (Segmentation::Real, _) => 0x3ff,
         (_, Width::Legacy) => 0x7ff,

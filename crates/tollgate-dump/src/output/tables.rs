@@ -1,5 +1,3 @@
-//! Items as tables.
-
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
 use tollgate_x86::{Descriptor, Field, Selector, Tss32, Tss64, Width};
@@ -7,7 +5,7 @@ use tollgate_x86::{Descriptor, Field, Selector, Tss32, Tss64, Width};
 use super::item::{Item, Position};
 use super::text;
 
-/// Items, in tables by kind, in the order of their first. With `explain` each is described in sentences instead.
+/// Shows items in tables by kind, in the order of their first, or with `explain` in sentences.
 pub fn render(items: &[Item], explain: bool, width: usize) -> String {
     let mut parts = Vec::new();
     let mut rest = items;
@@ -135,7 +133,7 @@ fn registers(items: &[Item], width: usize) -> String {
     table.render(width)
 }
 
-/// The fields that an entry reads, or all known ones.
+/// Shows the fields that an entry reads, or all known ones.
 fn structure(item: &Item, all: bool, width: usize) -> String {
     let fields = match item {
         Item::Tss32(..) | Item::Fields(Width::Legacy, _) => Tss32::FIELDS,
@@ -174,7 +172,7 @@ fn structure(item: &Item, all: bool, width: usize) -> String {
     text
 }
 
-/// Whether an entry reads the field: stacks, and the I/O bitmap.
+/// Returns whether an entry reads the field: stacks, and the I/O bitmap.
 fn is_of_entry(name: &str) -> bool {
     ["esp", "ss", "rsp", "ist"].iter().any(|kind| {
         name.strip_prefix(kind)

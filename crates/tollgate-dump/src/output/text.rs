@@ -1,4 +1,4 @@
-//! Items as text: short enough for a column, and in whole sentences.
+//! Puts items into words: short ones for a column, and whole sentences.
 
 use tollgate_x86::{
     Cr0, Cr4, Descriptor, DescriptorKind, Efer, Gate, GateKind, Msr, Rflags, Selector, Star, SysenterCs,
@@ -8,7 +8,7 @@ use tollgate_x86::{
 use super::item::{Item, flags, mode};
 use crate::PrintedDescriptor;
 
-/// The short name of an item.
+/// Returns the short name of an item.
 pub fn what(item: &Item) -> String {
     match item {
         Item::Segment(_, descriptor) => segment(descriptor, Width::Legacy),
@@ -27,7 +27,7 @@ pub fn what(item: &Item) -> String {
     }
 }
 
-/// A descriptor in the words for its type, where that is known, or in those of the tool.
+/// Names a descriptor by its type if known, otherwise in the tool's words.
 fn explained(printed: &PrintedDescriptor) -> String {
     let mut words = match printed.bits(0x1f) {
         Some(bits) => {
@@ -57,7 +57,7 @@ fn explained(printed: &PrintedDescriptor) -> String {
     words
 }
 
-/// The segment of a descriptor. `width` distinguishes a 32-bit system segment from a 64-bit one.
+/// Names the segment of a descriptor. `width` distinguishes a 32-bit system segment from a 64-bit one.
 pub fn segment(descriptor: &Descriptor, width: Width) -> String {
     if *descriptor == Descriptor::default() {
         return "null".to_owned();
@@ -101,7 +101,6 @@ fn system(kind: SystemKind, width: Width) -> String {
     }
 }
 
-/// The kind of a gate.
 pub(crate) fn gate(gate: &Gate, width: Width) -> String {
     let kind = match gate.s {
         true => "no gate: a code or data segment".to_owned(),
@@ -113,7 +112,7 @@ pub(crate) fn gate(gate: &Gate, width: Width) -> String {
     format!("{kind}{}", if gate.p { "" } else { ", not present" })
 }
 
-/// An item in sentences: its bits, and their meaning.
+/// Describes an item in sentences: its bits, and their meaning.
 pub fn sentences(item: &Item) -> Vec<String> {
     match item {
         Item::Segment(selector, descriptor) => {
@@ -327,7 +326,7 @@ fn of_register(msr: Msr, value: u64) -> Vec<String> {
     text
 }
 
-/// That a value could not be written to the register, or by some processors alone.
+/// Says if a value cannot be written to the register, or only by some processors.
 fn not_canonical(msr: Msr, value: u64) -> Option<String> {
     if !msr.is_canonical() || is_canonical(value, 48) {
         return None;
@@ -399,7 +398,7 @@ fn meaning_of(msr: Msr, value: u64) -> Vec<String> {
     }
 }
 
-/// The bits of a control register or EFER that are set, by name.
+/// Names the set bits of a control register or EFER.
 pub fn control(name: &str, value: u64) -> Option<String> {
     let bits = match name {
         "cr0" => Cr0::BITS,
@@ -412,7 +411,6 @@ pub fn control(name: &str, value: u64) -> Option<String> {
     Some(set.collect::<Vec<_>>().join(" "))
 }
 
-/// `a, b and c`
 fn all(items: &[String]) -> String {
     match items {
         [] => "nothing".to_owned(),

@@ -13,20 +13,20 @@ use crate::{Joined, Segmentation};
 pub(crate) struct WalkState<'a> {
     text: &'a Joined,
     width: Width,
-    /// The mode and level that the walk begins in: the CS in the text may be of another moment.
+    /// Mode in which the walk begins. CS in the text may be from another moment.
     mode: Mode,
     cpl: u8,
     vendor: Vendor,
     registers: Vec<(Register, Option<u64>)>,
     segments: Vec<(SegmentRegister, Segment)>,
-    /// Bytes that the walk has written; none where the value is unknown.
+    /// Bytes that the walk has written; `None` if the value is unknown.
     written: BTreeMap<u64, Option<u8>>,
     task: Vec<(u16, u64, usize)>,
     steps: Vec<String>,
 }
 
 impl<'a> WalkState<'a> {
-    /// The state as a program in this mode and at this level finds it.
+    /// Builds the state that a program in this mode and at this level finds.
     pub(crate) fn new(text: &'a Joined, width: Width, mode: Mode, vendor: Vendor, cpl: u8) -> Self {
         let fields = match width {
             Width::Legacy => tollgate_x86::Tss32::FIELDS,
@@ -50,14 +50,13 @@ impl<'a> WalkState<'a> {
         }
     }
 
-    /// The steps of the walk.
     pub(crate) fn into_steps(self) -> Vec<String> {
         self.steps
     }
 
-    /// Whether the registers in the text are of the moment in which the walk begins: its CS does not contradict that.
+    /// Returns whether the registers in the text can be from the moment at which the walk begins, judging by CS.
     fn is_the_moment(&self) -> bool {
-        // In real mode the level is 0, in virtual-8086 mode 3, whatever CS holds.
+        // The level is 0 in real mode and 3 in virtual-8086 mode, regardless of CS.
         match self.text.segmentation() {
             Segmentation::Real => return true,
             Segmentation::Virtual8086 => return self.cpl == 3,
@@ -74,7 +73,7 @@ impl<'a> WalkState<'a> {
         }
     }
 
-    /// The hidden part of TR or LDTR: from the register, or from its descriptor.
+    /// Returns the hidden part of TR or LDTR, from the register or from its descriptor.
     fn system_segment(&self, register: SegmentRegister) -> Segment {
         let kind = match register {
             SegmentRegister::Tr => 0xb,
@@ -90,7 +89,7 @@ impl<'a> WalkState<'a> {
             SegmentRegister::Tr => {
                 let task = self.text.task(self.width);
                 let limit = task.limit.map(|(limit, _)| limit.value);
-                // Fields may be known without the address: the walk asks for them by their offsets.
+                // Fields may be known without the address; the walk asks for them by offset.
                 let base = task.base.map(|(base, _)| base.value).or((!self.task.is_empty()).then_some(0));
                 Segment {
                     selector: task.selector.map(|selector| selector.value),
@@ -135,7 +134,7 @@ impl<'a> WalkState<'a> {
         Segment { selector: Some(selector), hidden }
     }
 
-    /// The segments of a program at this level, by the mode in which the walk begins. Their selectors are unknown.
+    /// Returns the segments of a program at this level in the walk's initial mode, with unknown selectors.
     fn assumed(&self, register: SegmentRegister) -> Segment {
         let descriptor = match register {
             SegmentRegister::Cs => Descriptor::flat_code(self.cpl, self.mode == Mode::Long64),
@@ -258,7 +257,6 @@ impl Machine for WalkState<'_> {
         descriptor.map(|it| u64::from_le_bytes(it.encode())).ok_or(Miss::Unknown)
     }
 
-    /// From memory, or from a line in which a tool explains it.
     fn gate(&mut self, offset: u16) -> Result<u64, Miss> {
         if let Some(base) = self.table(TableRegister::Idtr).base {
             let address = self.width.linear(base.wrapping_add(offset.into()));

@@ -1,5 +1,3 @@
-//! The walks through a state.
-
 use serde::Serialize;
 use tollgate_x86::walk::{Mode, Outcome, walk};
 use tollgate_x86::{Gate, GateKind, Msr, Star, Vendor, WideGate, Width};
@@ -9,19 +7,19 @@ use super::item::Item;
 use super::walk_state::WalkState;
 use crate::Joined;
 
-/// No more walks than these are chosen by themselves.
+/// The most walks that are chosen automatically.
 const MOST: usize = 8;
 
-/// What is shown of a state beside its tables.
+/// Options for showing a state beyond its tables.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The walks; none for those that the state has.
+    /// The requested walks; empty for those that the state has.
     pub walk: Vec<Entry>,
-    /// The ring that they start from.
+    /// The ring in which they begin.
     pub cpl: u8,
-    /// The processor's maker; None for both.
+    /// The processor's vendor; `None` for both.
     pub vendor: Option<Vendor>,
-    /// Bits in sentences.
+    /// Whether to describe bits in sentences.
     pub explain: bool,
 }
 
@@ -45,7 +43,7 @@ pub struct Walked {
     pub outcome: String,
 }
 
-/// The walks that were asked for, or those that the state has, through tables of this width.
+/// Makes the requested walks, or those that the state has, through tables of this width.
 pub(crate) fn walks(state: &Joined, items: &[Item], width: Width, options: &Options) -> Vec<Walked> {
     let chosen = match options.walk.as_slice() {
         [] => known_to(state, items, width, options.cpl),
@@ -69,7 +67,7 @@ pub(crate) fn walks(state: &Joined, items: &[Item], width: Width, options: &Opti
     made
 }
 
-/// The walk of both makers' processors, where only their names differ.
+/// Returns one walk for both vendors' processors if only their names differ.
 fn both(intel: &Walked, amd: &Walked) -> Option<Walked> {
     let named = |text: &String, name: &str| text.replace(&format!(" on {name}"), " on Intel and AMD");
     let of = |walked: &Walked, name: &str| -> Vec<String> {
@@ -114,7 +112,7 @@ fn make(state: &Joined, width: Width, way: Way, narrow: bool, vendor: Vendor, cp
     }
 }
 
-/// The ways into the kernel that a program at this level is meant to use, as far as the state has them.
+/// Returns the ways into the kernel that a program at this level should use, as far as the state has them.
 fn known_to(state: &Joined, items: &[Item], width: Width, cpl: u8) -> Vec<Entry> {
     let known = |msr: Msr| state.msrs.contains_key(&msr.number());
     let mut entries = Vec::new();
@@ -134,14 +132,14 @@ fn known_to(state: &Joined, items: &[Item], width: Width, cpl: u8) -> Vec<Entry>
     let long = width == Width::Long;
     add(known(Msr::SysenterCs) || known(Msr::SysenterEip), Way::Sysenter, long);
     add(long && (known(Msr::Star) || known(Msr::Lstar)), Way::Syscall, false);
-    // Outside long mode SYSCALL goes to the low half of STAR; where that is 0 the system does not use it.
+    // Outside long mode SYSCALL jumps to the low half of STAR; if that is 0, the system does not use it.
     let star = state.msrs.get(&Msr::Star.number()).map(|value| Star(value.value));
     let has_entry = star.is_some_and(|star| star.legacy_eip() != 0);
     add(if long { known(Msr::Cstar) } else { has_entry }, Way::Syscall, long);
     entries
 }
 
-/// Whether an INT of a program at this level may use the gate, and not only ring 0.
+/// Returns whether an INT at this level may use the gate, not only ring 0.
 fn is_open(gate: &Gate, width: Width, cpl: u8) -> bool {
     let by_int =
         matches!(gate.gate_kind(width), Some((GateKind::Interrupt | GateKind::Trap | GateKind::Task, _)));

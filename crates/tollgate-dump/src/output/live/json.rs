@@ -1,4 +1,4 @@
-//! The readings as JSON.
+//! The readings of this machine for JSON.
 
 use std::collections::BTreeMap;
 
@@ -159,7 +159,7 @@ enum MsrRecord {
 }
 
 impl<'a> LiveTables<'a> {
-    /// The readings, and the kernel's tables as they are [shown](Live::as_dump).
+    /// Combines the readings with the kernel's tables, which are [shown](Live::as_dump) as those of a text.
     pub fn new(live: &'a Live, kernel: json::DecodedText) -> Self {
         Self {
             kind: "live",
