@@ -38,7 +38,6 @@ pub(crate) fn passage<'a>(dump: &Dump, pieces: &'a [Piece]) -> &'a [Piece] {
     &pieces[..pieces.partition_point(|piece| piece.line < end)]
 }
 
-/// Parts of a state that can belong to a machine without the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Subjects(u8);
 

@@ -30,7 +30,6 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     true
 }
 
-/// Splits `00049935377i[CPU0  ] ` into the processor and the text after it.
 fn entry(text: &str) -> Option<(u32, &str)> {
     let (head, rest) = text.split_once('[').filter(|(head, _)| head.len() <= 24)?;
     let time = head.strip_suffix(['i', 'd', 'e', 'p'])?;
@@ -39,7 +38,6 @@ fn entry(text: &str) -> Option<(u32, &str)> {
     (!time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit())).then_some((processor, rest))
 }
 
-/// Parses a line of the state; `None` for any other line.
 fn state(text: &str) -> Option<Vec<What>> {
     if let Some(mode) = text.strip_prefix("CPU is in ") {
         let is_long = ["long mode", "compatibility mode"].iter().any(|name| mode.starts_with(name));

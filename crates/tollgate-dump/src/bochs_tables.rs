@@ -187,7 +187,6 @@ fn form(rest: &str) -> Option<Form> {
     rest.starts_with("64-Bit").then_some(Form::LongName)
 }
 
-/// Parses a gate's `target=0x0008:0x808655cd, DPL=3`, and returns the text after it.
 fn target(rest: &str) -> Option<(Selector, u64, &str)> {
     let (target, behind) = word(&rest[rest.find("target=")? + 7..]);
     let (selector, offset) = target.trim_end_matches(',').split_once(':')?;
@@ -245,7 +244,6 @@ mod tests {
         found(text, |what| if let What::Descriptor(descriptor) = what { Some(descriptor) } else { None })
     }
 
-    /// Prints an entry as version 2.6 does: `bx_dbg_print_descriptor`.
     fn print(descriptor: &Descriptor) -> String {
         let (base, limit) = (descriptor.base, descriptor.effective_limit());
         let is = |yes: bool, text: &'static str| if yes { text } else { "" };

@@ -1,5 +1,3 @@
-//! Finds contradictions in a state, and known defects of tools.
-
 use std::fmt::Write as _;
 
 use tollgate_x86::{Descriptor, Selector, Width};
@@ -16,7 +14,6 @@ const MOST: usize = 256;
 /// TSS BUSY and ACCESSED, which are set while a system runs.
 const MOVING: u16 = 0x3;
 
-/// Compares values that were printed twice.
 pub(crate) fn check(state: &mut Joined) {
     let mut found = Found::default();
     found.forms(state);
@@ -61,7 +58,6 @@ impl Found {
         }
     }
 
-    /// Reports equally strong evidence for both forms.
     fn forms(&mut self, state: &Joined) {
         let of = |width| {
             let mut reasons = state.width.reasons.iter().filter(move |reason| reason.width == width);
@@ -152,7 +148,6 @@ impl Found {
         }
     }
 
-    /// Compares two rows for one selector.
     fn rows(
         &mut self,
         selector: u16,
@@ -164,7 +159,6 @@ impl Found {
         let same = |a: Option<u64>, b: Option<u64>| a.is_none() || b.is_none() || a == b;
         let is_alike = same(a.base, b.base) && same(a.limit, b.limit);
         if let (false, Some(first), Some(second)) = (same(a.base, b.base), a.base, b.base) {
-            // Writing to a string cannot fail.
             let _ = write!(what, ": bases {first:x} and {second:x}");
         }
         let mask = a.mask & b.mask & !MOVING;
@@ -237,7 +231,6 @@ impl Found {
         }
     }
 
-    /// Reports entries beyond a table's limit.
     fn limits(&mut self, state: &Joined) {
         if let Some(limit) = &state.idtr.limit
             && let Some(width) = state.width.width
@@ -325,7 +318,6 @@ fn holders(state: &Joined) -> impl Iterator<Item = (&SegmentRegister, &Segment)>
     })
 }
 
-/// Returns the 8-byte descriptor that the entry is or begins with.
 fn low(entry: &GdtEntry) -> Option<Descriptor> {
     Some(Descriptor::decode(entry.bytes.value.get(..8)?.try_into().ok()?))
 }
@@ -336,7 +328,6 @@ fn is_cut(printed: &PrintedDescriptor) -> bool {
     is_low && (printed.is_wide || printed.kind.starts_with("32-Bit"))
 }
 
-/// Returns the upper half of a base, from the entry's bytes and from the row that was taken for a descriptor.
 fn upper(entry: &GdtEntry, row: &PrintedDescriptor) -> Option<(u32, u32)> {
     let half = u32::from_le_bytes(entry.bytes.value.get(8..12)?.try_into().ok()?);
     let printed = match row.raw {
@@ -346,7 +337,6 @@ fn upper(entry: &GdtEntry, row: &PrintedDescriptor) -> Option<(u32, u32)> {
     Some((half, printed))
 }
 
-/// Lists the differences between a row and the descriptor in memory.
 fn disagreements(printed: &PrintedDescriptor, descriptor: &Descriptor) -> Vec<String> {
     if let Some(raw) = printed.raw {
         let is_same = raw == descriptor.encode();
@@ -380,7 +370,6 @@ fn disagreements(printed: &PrintedDescriptor, descriptor: &Descriptor) -> Vec<St
     all
 }
 
-/// Describes the differences between a tool's line and the gate in memory.
 fn gate_disagreement(printed: &PrintedGate, entry: &IdtEntry) -> Option<String> {
     let bytes = &entry.bytes.value;
     let low = tollgate_x86::Gate::decode(bytes.get(..8)?.try_into().ok()?);

@@ -1,12 +1,9 @@
-//! The evidence for the form of the tables.
-
 use tollgate_x86::{AccessRights, Cr0, Cr4, Efer, Msr, Star, Width};
 
 use crate::joined::Weight::{self, Hint, Proof, Strong};
 use crate::joined::{Reason, WidthFound};
 use crate::piece::{Form, Piece, Register, SegmentRegister, What};
 
-/// A form, and the strength and description of the evidence for it.
 pub(crate) type Sign = (Width, Weight, &'static str);
 
 const LARGE: Sign = long(Proof, "an address has more than 32 bits");
@@ -15,7 +12,6 @@ fn is_large(address: u64) -> bool {
     address > u64::from(u32::MAX)
 }
 
-/// Returns a piece's evidence for a form.
 pub(crate) fn sign_of(piece: &Piece) -> Option<Sign> {
     match &piece.what {
         What::Form(form) => Some(of_form(*form)),
@@ -120,7 +116,6 @@ pub(crate) fn strongest(signs: impl Iterator<Item = Sign>, least: Weight) -> [Op
 }
 
 impl WidthFound {
-    /// Adds evidence unless it was added before.
     pub(crate) fn note(&mut self, line: Option<usize>, (width, weight, why): Sign) {
         if !self.reasons.iter().any(|reason| reason.why == why) {
             self.reasons.push(Reason { line, width, weight, why: why.to_owned() });

@@ -13,7 +13,6 @@ pub struct FormatSpec {
     pub example: &'static str,
 }
 
-/// Defines the enum of formats and their table.
 macro_rules! formats {
     ($($format:ident $name:literal $about:literal $example:literal;)+) => {
         /// The format of a tool's output.

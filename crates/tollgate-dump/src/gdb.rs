@@ -38,7 +38,6 @@ pub(crate) fn read_memory(sink: &mut Sink, line: &Line<'_>) -> bool {
     sink.bytes(FORMAT, Some(address.value), bytes)
 }
 
-/// Returns the address and the text after the colon; a symbol in angle brackets may come between them.
 fn split(text: &str) -> Option<(&str, &str)> {
     let end = text.bytes().take(20).position(|byte| matches!(byte, b' ' | b':'))?;
     let (address, rest) = text.split_at(end);

@@ -77,7 +77,6 @@ impl Joined {
         slot < 256
     }
 
-    /// Joins the two rows of each gate in long mode.
     pub(crate) fn join_halves(&mut self) {
         let slots = std::mem::take(&mut self.gate_slots);
         let is_half = |(slot, row): (&u16, &Sourced<PrintedGate>)| match row.value.raw {

@@ -4,7 +4,6 @@ use crate::line::{Line, excerpt};
 use crate::number::word;
 use crate::piece::{Named, Style};
 
-/// Text that may precede a system's name in a heading.
 const OPENINGS: &str = "on |os: |os |system: |target: |guest: |host: |microsoft |machine: |connected to ";
 
 /// Returns what the line names at its beginning: `Windows XP Kernel Version 2600 (Service Pack 2) UP Free x86 compatible`,
@@ -33,7 +32,6 @@ fn is_sentence(text: &str) -> bool {
 
 /// Returns how a line is set off as a heading, in any language. List items are not headings: they are steps on one machine.
 pub(crate) fn style(line: &Line<'_>) -> Option<Style> {
-    /// The longest heading, in characters.
     const LONGEST: usize = 100;
     const MARKS: &str = "■□◆◇▲△▼▽●○◎★☆§【〓▣▶►";
     if let Some(level) = line.level {
@@ -106,7 +104,6 @@ fn windows(rest: &str) -> Option<Named> {
     Some(Named::System { name: format!("windows {version}"), is_64_bit: bits(rest) })
 }
 
-/// Returns whether the text names a 64-bit or a 32-bit system.
 fn bits(text: &str) -> Option<bool> {
     let text = excerpt(text).to_ascii_lowercase();
     let names = |words: &[&str]| words.iter().any(|word| text.contains(word));

@@ -25,7 +25,6 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     }
 }
 
-/// Removes braces, quotation marks, and comments.
 fn body(text: &str) -> &str {
     let end =
         ["//", "/*", ";", "#", "}"].iter().filter_map(|mark| text.find(mark)).min().unwrap_or(text.len());

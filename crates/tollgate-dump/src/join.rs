@@ -15,7 +15,6 @@ use crate::{check, format::Format, sourced::Sourced};
 pub const MAX_STATES: usize = 256;
 /// The most source lines of a value.
 const MAX_LINES: usize = 8;
-/// The most explanations of an entry.
 const MAX_EXPLANATIONS: usize = 8;
 /// The most bytes without an address that are joined.
 const MAX_LOOSE: usize = 1 << 17;
@@ -85,7 +84,6 @@ pub fn join(dump: &Dump, width: Option<Width>) -> Session {
     session
 }
 
-/// A state under construction.
 #[derive(Debug, Default)]
 struct State {
     joined: Joined,
@@ -98,7 +96,6 @@ struct State {
 }
 
 impl State {
-    /// Returns whether the heading names another system or processor than that of the pieces so far.
     fn is_of_another(&self, heading: &Heading) -> bool {
         let printed = match heading.of {
             Named::System { .. } => &self.system,
@@ -151,7 +148,6 @@ impl State {
         Some(joined)
     }
 
-    /// Ends the state. The source of the following one is not named.
     fn follow(&mut self, width: Option<Width>, next: Apart) -> Option<Joined> {
         let ended = self.finish(width, next);
         self.system = None;
@@ -186,7 +182,6 @@ impl State {
             || long.is_some() && legacy.is_none() && my_legacy.is_some() && my_long.is_none()
     }
 
-    /// Returns whether the piece gives another value to something that a machine has once.
     fn has_other(&self, piece: &Piece) -> bool {
         let joined = &self.joined;
         match &piece.what {
@@ -392,7 +387,6 @@ fn add<T: Clone + PartialEq>(printed: &mut Vec<Sourced<T>>, value: &T, line: usi
     }
 }
 
-/// Adds a line at which the value was printed again.
 fn again(lines: &mut Vec<usize>, line: usize) {
     if lines.last() != Some(&line) && lines.len() < MAX_LINES {
         lines.push(line);

@@ -1,5 +1,3 @@
-//! The state of a machine, joined from the pieces of a text.
-
 use std::{collections::BTreeMap, fmt};
 
 use tollgate_x86::{AccessRights, Selector, Width};

@@ -53,7 +53,6 @@ fn field(text: &str) -> Option<(&str, &str)> {
     Some((name, value.trim_start_matches(' ')))
 }
 
-/// Returns the structure named by a command or the first line of an answer, and the text after its name.
 fn header<'a>(line: &Line<'a>) -> Option<(&'static Layout, &'a str)> {
     let text = line.text;
     let at = text.find("_K").filter(|&at| at < 32)?;
@@ -63,7 +62,6 @@ fn header<'a>(line: &Line<'a>) -> Option<(&'static Layout, &'a str)> {
     (is_command || rest.trim_matches(' ').is_empty()).then_some((layout, rest))
 }
 
-/// Returns the address after the structure's name.
 fn address(sink: &Sink, rest: &str) -> Option<u64> {
     let mut words = rest.split([' ', ')', '(']).filter(|word| !word.is_empty() && *word != "*");
     let expression = words.find(|word| !word.starts_with('-'))?;

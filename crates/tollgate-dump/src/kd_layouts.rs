@@ -1,5 +1,3 @@
-//! The Windows kernel's structures for the tables, according to its public symbols.
-
 use tollgate_x86::{Field, Tss32, Tss64};
 
 use crate::piece::Form;

@@ -7,7 +7,6 @@
 use crate::number::{Hex, digit, is_hex, little_endian, number, plain, word};
 use crate::{complaint::Wrong, format::Format, line::Line, piece::Form, sink::Sink};
 
-/// Bytes of a whole row.
 const ROW: usize = 16;
 
 const COMMANDS: [&str; 12] = ["d", "db", "dw", "dW", "dd", "dc", "dq", "dp", "dps", "dds", "dqs", "dpp"];
@@ -66,7 +65,6 @@ fn address(word: &str) -> Option<Hex> {
     })
 }
 
-/// Parses the words at the beginning of `text`; `None` if there is none.
 fn words(text: &str) -> Option<Row<'_>> {
     let (first, _) = split(text, true);
     let digits = first.len();
@@ -108,7 +106,6 @@ fn words(text: &str) -> Option<Row<'_>> {
     (row.length > 0).then_some(row)
 }
 
-/// Splits off the first word. A word of bytes also ends at a dash.
 fn split(text: &str, at_dash: bool) -> (&str, &str) {
     let end = text.bytes().position(|byte| byte == b' ' || at_dash && byte == b'-');
     text.split_at(end.unwrap_or(text.len()))
@@ -160,7 +157,6 @@ fn shows(text: &str, bytes: &[u8]) -> bool {
     bytes.iter().all(|&byte| text.any(|c| c == shown(byte)))
 }
 
-/// Returns the character shown for a byte beside a row.
 fn shown(byte: u8) -> char {
     if matches!(byte, b' '..=b'~') { char::from(byte) } else { '.' }
 }
@@ -180,7 +176,6 @@ mod tests {
         bytes.collect()
     }
 
-    /// Prints a row as the debugger does.
     fn print(address: u64, bytes: &[u8], unit: usize, is_wide: bool) -> String {
         let hex = |value: u64, digits: usize| {
             let text = format!("{value:0digits$x}");

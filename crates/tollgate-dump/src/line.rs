@@ -7,10 +7,8 @@ use crate::{log, markup};
 /// The most bytes that are read of a line. No tool prints a line of nearly this length, except a table as digits on one
 /// line.
 pub const MAX_LINE: usize = 1 << 20;
-/// The most bytes that are kept of a command, a heading or a word.
 const MAX_EXCERPT: usize = 160;
 
-/// A line without its prefixes.
 #[derive(Debug)]
 pub(crate) struct Line<'a> {
     /// Line number, from 1.
@@ -27,7 +25,6 @@ pub(crate) struct Line<'a> {
     pub level: Option<u8>,
 }
 
-/// The tool of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
     /// The Windows debugger of another machine: `kd>`.
@@ -41,7 +38,6 @@ pub(crate) enum Tool {
     Bochs,
 }
 
-/// Calls `visit` with each line until it breaks.
 pub(crate) fn each(text: &[u8], mut visit: impl FnMut(Line<'_>) -> ControlFlow<()>) {
     let is_html = markup::is_used(text);
     match text {
@@ -65,7 +61,6 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&byte| byte == b'\n')
 }
 
-/// Like [`each`], for a text in UTF-16.
 fn each_wide(text: &[u8], unit: fn([u8; 2]) -> u16, mut visit: impl FnMut(Line<'_>) -> ControlFlow<()>) {
     let (units, _) = text.as_chunks::<2>();
     let feed = |pair: &[u8; 2]| unit(*pair) == u16::from(b'\n');

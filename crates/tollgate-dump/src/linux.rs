@@ -16,7 +16,6 @@ use crate::piece::{Form, Register, SegmentRegister, What};
 use crate::sink::{Oops, Sink};
 
 const FORMAT: Format = Format::Oops;
-/// Length of the longest name, `ORIG_RAX`.
 const LONGEST: usize = 8;
 
 pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
@@ -60,7 +59,6 @@ fn is_pointer(name: &str) -> bool {
     matches!(name, "RIP" | "EIP")
 }
 
-/// Returns the first `function+0x1/0x2` of a text.
 fn symbol(text: &str) -> Option<&str> {
     let is_symbol = |word: &&str| {
         let offsets = word.split_once("+0x").and_then(|(_, rest)| rest.split_once("/0x"));

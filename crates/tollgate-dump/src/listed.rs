@@ -16,7 +16,6 @@ use crate::printed::PrintedDescriptor;
 use crate::{format::Format, line::Line, sink::Sink};
 
 const FORMAT: Format = Format::List;
-/// Digits of a descriptor.
 const DIGITS: usize = 16;
 const ENTRIES: u64 = 8192;
 const MACROS: [&str; 2] = ["GDT_ENTRY_INIT(", "GDT_ENTRY("];
@@ -36,7 +35,6 @@ pub(crate) fn read(sink: &mut Sink, line: &Line<'_>) -> bool {
     }
 }
 
-/// Returns the entry with everything that its bytes say.
 fn explained(selector: u16, raw: [u8; 8]) -> PrintedDescriptor {
     let descriptor = Descriptor::decode(raw);
     PrintedDescriptor {
@@ -55,7 +53,6 @@ struct Place {
     has_offset: bool,
 }
 
-/// Returns the position at the beginning of a line, and the text after it.
 fn place(text: &str) -> Option<(Place, &str)> {
     if let Some(bracket) = text.find('[')
         && is_table(&text[..bracket])

@@ -7,14 +7,11 @@
 //!   `1764327600.123456 host kernel: `, `[ 2150.391559] host kernel: `.
 //! - A program that logs a serial line: `[2026-11-28 11:00:00] `, `11:00:00.123 `.
 
-/// The most consecutive prefixes of a line.
 const MOST: usize = 6;
 /// The last position at which `kernel:` may begin.
 const FARTHEST: usize = 120;
-/// Length of the longest time in brackets.
 const LONGEST: usize = 40;
 
-/// Returns the line without its prefixes.
 pub(crate) fn without(line: &str) -> &str {
     let mut text = line;
     for count in 0..MOST {
@@ -94,7 +91,6 @@ fn is_of_date(at: usize, byte: u8) -> bool {
     if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() }
 }
 
-/// Returns whether the text contains a time such as `11:00`.
 fn has_clock(text: &str) -> bool {
     text.as_bytes()
         .windows(5)

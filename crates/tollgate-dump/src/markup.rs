@@ -1,7 +1,6 @@
 //! HTML in a text saved from a browser: removes the tags of running text, and decodes entities. Text that tools print
 //! between angle brackets (`<Reserved>`, `<idt_table+368>`) stays.
 
-/// Tags in running text and around it.
 const TAGS: [&str; 48] = [
     "a",
     "address",
@@ -102,7 +101,6 @@ pub(crate) fn lines(text: &str) -> (Vec<String>, Option<u8>) {
     (lines, level)
 }
 
-/// Returns the name of the tag at the beginning of a text, and the length of the tag.
 fn tag(text: &str) -> Option<(&str, usize)> {
     let within = text.strip_prefix("</").or_else(|| text.strip_prefix('<'))?;
     let end = within.find(|c: char| !c.is_ascii_alphanumeric())?;
@@ -114,7 +112,6 @@ fn tag(text: &str) -> Option<(&str, usize)> {
     Some((name, close + 1))
 }
 
-/// Returns the character of the entity at the beginning of a text, and the length of the entity.
 fn entity(text: &str) -> Option<(char, usize)> {
     let end = text.bytes().take(10).position(|byte| byte == b';')?;
     let name = &text[1..end];

@@ -85,7 +85,6 @@ impl Memory {
         }
     }
 
-    /// Adds the part of `bytes`, which begin at `address`, from `first` to `last`.
     fn put(&mut self, address: u64, bytes: &[u8], first: u64, last: u64, line: usize) {
         let part = &bytes[(first - address) as usize..=(last - address) as usize];
         self.stretches.insert(first, Stretch { bytes: part.to_vec(), line });
@@ -104,7 +103,6 @@ impl Memory {
     }
 }
 
-/// Returns the address of the last byte; `None` if there is no byte or no such address.
 fn last(address: u64, bytes: &[u8]) -> Option<u64> {
     address.checked_add((bytes.len() as u64).checked_sub(1)?)
 }

@@ -1,5 +1,3 @@
-//! Parses numbers as the tools write them.
-
 /// A number, and its count of hexadecimal digits including leading zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hex {
@@ -7,7 +5,6 @@ pub(crate) struct Hex {
     pub digits: usize,
 }
 
-/// Parses 1 to 16 hexadecimal digits.
 pub(crate) fn plain(word: &str) -> Option<Hex> {
     if word.is_empty() || word.len() > 16 {
         return None;
@@ -54,13 +51,11 @@ pub(crate) fn is_hex(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Splits at the first space.
 pub(crate) fn word(text: &str) -> (&str, &str) {
     let text = text.trim_start_matches(' ');
     text.split_at(text.find(' ').unwrap_or(text.len()))
 }
 
-/// Returns the text after `before` and any white space.
 pub(crate) fn after<'a>(text: &'a str, before: &str) -> Option<&'a str> {
     Some(text.trim_start_matches(' ').strip_prefix(before)?.trim_start_matches(' '))
 }
@@ -86,7 +81,6 @@ pub(crate) fn assigned(text: &str, wanted: &str) -> Option<u64> {
     Some(prefixed(value)?.value)
 }
 
-/// Returns `name: value` pairs, in order.
 pub(crate) fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -97,7 +91,6 @@ pub(crate) fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Returns the bytes of digits in memory order, two digits to a byte.
 pub(crate) fn in_memory_order(word: &str) -> impl Iterator<Item = u8> {
     let (pairs, _) = word.as_bytes().as_chunks::<2>();
     pairs.iter().filter_map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?))

@@ -192,10 +192,7 @@ pub struct Hidden {
 
 /// A numeric register: in lower case, and with the 64-bit name at any width (`rip` for EIP).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Register(
-    /// One of [`Register::NAMES`].
-    pub(crate) &'static str,
-);
+pub struct Register(pub(crate) &'static str);
 
 impl Register {
     /// All names.

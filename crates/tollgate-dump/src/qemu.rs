@@ -70,7 +70,6 @@ fn segment(sink: &mut Sink, register: SegmentRegister, rest: &str) -> bool {
     sink.push(FORMAT, What::Segment { register, selector, hidden: Some(hidden) })
 }
 
-/// Reports a segment's line with a missing part.
 fn complain(sink: &mut Sink, words: [&str; 4]) -> bool {
     const DIGITS: [usize; 4] = [4, 16, 8, 8];
     let is_begun = plain(words[0]).is_some_and(|hex| hex.digits == 4);
@@ -118,7 +117,6 @@ fn register(sink: &mut Sink, name: &str, value: Hex) {
     }
 }
 
-/// Registers that play no part in an entry.
 fn is_passed_over(name: &str) -> bool {
     matches!(name, "CCS" | "FCW" | "Code")
         || ["FPR", "XMM", "YMM", "ZMM", "Opmask"].iter().any(|prefix| {

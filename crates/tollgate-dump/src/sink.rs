@@ -1,5 +1,3 @@
-//! Collects the results of the readers.
-
 use crate::complaint::{Complaint, Wrong};
 use crate::line::{Line, MAX_LINE, Tool, excerpt};
 use crate::piece::{Dump, Form, Heading, Named, Piece, Style, What};
@@ -15,7 +13,6 @@ pub const MAX_BYTES: usize = 8 << 20;
 pub const MAX_COMPLAINTS: usize = 100;
 const MAX_HEADINGS: usize = 1000;
 
-/// The position in a report of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Oops {
     #[default]
@@ -26,7 +23,6 @@ pub(crate) enum Oops {
     Stack,
 }
 
-/// The pieces so far, and the state of the readers.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
     dump: Dump,

@@ -1,5 +1,3 @@
-//! A structure of the Windows kernel whose fields a debugger prints one by one.
-
 use tollgate_x86::Field;
 
 use crate::number::{number, strip_prefix, word};
@@ -23,7 +21,6 @@ impl Structure {
         Self { layout, address, line, bytes: [0; SIZE], known: [0; SIZE] }
     }
 
-    /// The line that named it.
     pub(crate) fn line(&self) -> usize {
         self.line
     }
@@ -32,7 +29,6 @@ impl Structure {
         self.layout.name == layout.name
     }
 
-    /// Returns whether a field of it is known.
     pub(crate) fn is_begun(&self) -> bool {
         self.known.iter().any(|&known| known != 0)
     }
@@ -64,7 +60,6 @@ impl Structure {
         stretches
     }
 
-    /// Returns the values of its fields, once all are read.
     pub(crate) fn pieces(&self) -> Vec<What> {
         let mut pieces = vec![What::Form(self.layout.form)];
         if let (None, Some(fields)) = (self.address, self.layout.tss) {

@@ -103,7 +103,6 @@ impl Joined {
         entries
     }
 
-    /// Returns the indices below `count` of the entries with a known byte, in order.
     fn indices(&self, base: u64, size: u64, count: u64) -> impl Iterator<Item = u64> {
         let end = base.saturating_add(size * count - 1);
         let mut next = 0;
@@ -151,7 +150,6 @@ impl Joined {
         found.map(|(base, limit)| (base.value, limit.value))
     }
 
-    /// Returns base and limit of a system segment, from the bytes of its descriptor.
     pub(crate) fn segment_in_memory(
         &self,
         selector: Selector,
@@ -225,7 +223,6 @@ pub(crate) const fn upper_base(base: u64, limit: u64) -> u32 {
     (base as u32 & 0xffff) << 16 | limit as u32 & 0xffff
 }
 
-/// Returns whether the entry that begins with these 8 bytes takes 16 in long mode.
 fn is_wide(bytes: &[u8]) -> bool {
     let Ok(bytes) = <[u8; 8]>::try_from(bytes) else { return false };
     match Descriptor::decode(bytes).kind() {

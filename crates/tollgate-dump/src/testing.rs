@@ -9,7 +9,6 @@ pub(crate) fn found<T>(text: &str, wanted: impl Fn(What) -> Option<T>) -> Vec<T>
     read(text.as_bytes(), None).pieces.into_iter().filter_map(|piece| wanted(piece.what)).collect()
 }
 
-/// Returns the bytes of one format, without their addresses.
 pub(crate) fn bytes_as(text: &str, format: Format, hint: Option<Format>) -> Vec<u8> {
     let pieces = read(text.as_bytes(), hint).pieces.into_iter();
     let bytes = pieces.filter_map(|piece| match piece.what {

@@ -8,7 +8,6 @@ use crate::search::Limits;
 use crate::subject::{Checked, Correction, Cost, Group, Rival, Setting, Subject, Unfit, Verdict, Wish};
 use crate::{mips, tso};
 
-/// A figure that shows another subject, or one schedule of it.
 struct Figure {
     name: &'static str,
     about: &'static str,
@@ -17,7 +16,6 @@ struct Figure {
     schedule: Option<(usize, Rival)>,
 }
 
-/// Name, subject, schedule and description.
 type Row = (&'static str, &'static str, Option<(usize, Rival)>, &'static str);
 
 const ROWS: &[Row] = &[

@@ -159,7 +159,6 @@ fn filled<T: Copy>(value: T, count: usize) -> Result<Vec<T>, OutOfMemory> {
     Ok(values)
 }
 
-/// The states visited so far, by number, and the steps between them.
 struct Graph<'a, M: Machine> {
     machine: &'a M,
     limits: Limits,
@@ -191,7 +190,6 @@ impl<'a, M: Machine> Graph<'a, M> {
         }
     }
 
-    /// Expands states until none is left.
     fn explore(&mut self) -> End {
         let mut next = Vec::new();
         if let Err(end) = self.number(self.machine.start(), 0) {
@@ -214,7 +212,6 @@ impl<'a, M: Machine> Graph<'a, M> {
         End::Complete
     }
 
-    /// Returns the number of a state, and adds it if it is new.
     fn number(&mut self, state: M::State, parent: u32) -> Result<u32, End> {
         let hash = self.hasher.hash_one(state);
         if let Some(&number) = self.numbers.find(hash, |&number| self.states[number as usize] == state) {
@@ -308,7 +305,6 @@ impl<'a, M: Machine> Graph<'a, M> {
         &self.targets[start..self.ends[number] as usize]
     }
 
-    /// Returns the path by which a state was first reached.
     fn schedule(&self, state: u32) -> Schedule<M> {
         let mut numbers = vec![state];
         let mut at = state;

@@ -1,6 +1,5 @@
 use crate::Apart;
 
-/// Says why a machine's state is separate from the previous one, in a sentence or two.
 pub(crate) fn reason(apart: Apart) -> String {
     let why = match apart {
         Apart::Named(line) => format!("line {line} names another system or processor"),

@@ -1,5 +1,3 @@
-//! Bytes that may be a table of either width.
-
 use serde::Serialize;
 use tollgate_output::table::{heading, paragraph};
 use tollgate_x86::Width;
@@ -20,7 +18,6 @@ pub struct Readings {
     is_told: bool,
 }
 
-/// Width, entries, and number of bytes left at the end.
 type Reading = (Width, (Vec<Item>, usize));
 
 /// The output of `--format json`.

@@ -43,7 +43,6 @@ impl Way {
         matches!(self, Self::Iret | Self::Sysexit | Self::Sysret)
     }
 
-    /// Returns the crossing for the walk; `narrow` returns to 32-bit code.
     pub(crate) fn crossing(self, long: bool, narrow: bool) -> Crossing {
         let wide = long && !narrow;
         let size = if wide { Size::Quad } else { Size::Double };

@@ -56,7 +56,6 @@ pub fn expect_sound(dump: &Dump) -> Result<(), Unfit> {
     })
 }
 
-/// The kinds of items, with their descriptions.
 pub(crate) const KINDS: [(&str, &str); 8] = [
     ("gdt8", "descriptors of 8 bytes"),
     ("gdt16", "TSS or LDT descriptors of long mode, 16 bytes each"),
@@ -100,7 +99,6 @@ fn whole<'a>(kind: &str, bytes: &'a [u8], size: usize) -> Result<std::slice::Chu
     }
 }
 
-/// Pieces already have the length.
 fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.first_chunk().copied().unwrap_or([0; N])
 }

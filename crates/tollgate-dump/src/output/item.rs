@@ -1,5 +1,3 @@
-//! A decoded item: an entry of a table, a TSS, a register.
-
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tollgate_x86::{
@@ -128,7 +126,6 @@ impl Item {
         }
     }
 
-    /// Returns its bytes, if it has any.
     pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
         match self {
             Self::Segment(_, descriptor) => Some(descriptor.encode().to_vec()),
@@ -145,7 +142,6 @@ impl Item {
         }
     }
 
-    /// Returns the offset of the last byte of a TSS.
     pub(crate) fn last_offset(&self) -> u64 {
         match self {
             Self::Tss32(_, Some(last)) | Self::Tss64(_, Some(last)) => *last,
@@ -177,7 +173,6 @@ impl Item {
         }
     }
 
-    /// Returns its first eight bytes as a descriptor, if it is one and they are known.
     fn descriptor(&self) -> Option<&Descriptor> {
         match self {
             Self::Segment(_, descriptor) | Self::Half(_, descriptor) => Some(descriptor),
@@ -255,12 +250,10 @@ pub(crate) fn mode(width: Width) -> u8 {
     }
 }
 
-/// Names the order in which the bytes of an entry were written.
 pub(crate) fn order(as_numbers: bool) -> &'static str {
     if as_numbers { "number" } else { "memory" }
 }
 
-/// Formats a number for the documents.
 pub(crate) fn hex(number: impl Into<u64>) -> String {
     format!("{:#x}", number.into())
 }
@@ -318,7 +311,6 @@ fn entry_gate(gate: &Gate, offset: u64, ist: u8) -> Map<String, Value> {
     }))
 }
 
-/// Returns the known fields, without reserved ones that are 0.
 fn fields(fields: &[tollgate_x86::Field], bytes: &[u8]) -> Map<String, Value> {
     let there = fields.iter().filter_map(|field| Some((field.name, field.read(bytes)?)));
     let meant = there.filter(|(name, value)| !name.starts_with("reserved") || *value != 0);

@@ -1,5 +1,3 @@
-//! The tables of this machine, as far as they are accessible.
-
 pub mod json;
 
 use tollgate_inspect::{Attempt, Mechanism, Ring3, TableRegister};
@@ -11,7 +9,6 @@ use super::item::Item;
 use super::tables;
 use crate::{Dump, Piece, SegmentRegister, What};
 
-/// `SIGFPE`, signal(7).
 const SIGFPE: i32 = 8;
 const SEGMENTS: [&str; 6] = ["cs", "ss", "ds", "es", "fs", "gs"];
 
@@ -71,7 +68,6 @@ impl Live {
         parts.join("\n")
     }
 
-    /// Lists the parts of ring 0 that this user may not see, and why.
     fn beyond(&self, width: usize) -> String {
         let msrs = self.msrs.iter().find_map(|(_, value)| value.as_ref().err());
         let reasons = [("MSRs", msrs), ("The tables themselves", self.tables.as_ref().err())];

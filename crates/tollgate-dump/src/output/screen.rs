@@ -198,7 +198,6 @@ fn registers(state: &Joined, columns: usize) -> String {
     text
 }
 
-/// Shows MSRs that no entry uses, by number.
 fn other_msrs(state: &Joined, columns: usize) -> String {
     const MOST: usize = 8;
     let others: Vec<String> = state
@@ -218,7 +217,6 @@ fn other_msrs(state: &Joined, columns: usize) -> String {
     paragraph(&format!("MSRs that no entry looks at: {shown}{more}."), columns, "")
 }
 
-/// Shows the address of a TSS or LDT from a tool that does not print its selector.
 fn of_base(table: &TableRegister, digits: usize) -> String {
     let base = table.base.as_ref().map(|base| format!("base {:0digits$x}", base.value));
     let limit = table.limit.as_ref().map(|limit| format!("last offset {:x}", limit.value));
@@ -334,7 +332,6 @@ fn of_loose(loose: &Loose, explain: bool, columns: usize) -> String {
     text
 }
 
-/// Shows handlers, symbols and stacks that a debugger lists for vectors apart from their gates.
 fn of_handlers(state: &Joined, width: Width, columns: usize) -> String {
     let handlers = handlers(state, width);
     if handlers.is_empty() {
@@ -371,7 +368,6 @@ fn stands_out(item: &Item) -> bool {
     gate.p && (gate.dpl != 0 || stack != 0 || !is_usual)
 }
 
-/// Shows contradictions, and known defects of tools.
 fn disagreements(state: &Joined, columns: usize) -> String {
     let mut text = String::new();
     for contradiction in &state.contradictions {
@@ -413,7 +409,6 @@ pub fn walk(walked: &Walked, columns: usize) -> String {
     text
 }
 
-/// Shows the lines that look like damaged data.
 pub(crate) fn complaints(dump: &Dump, columns: usize) -> String {
     let mut text = String::new();
     for complaint in dump.complaints.iter().take(MOST_COMPLAINTS) {

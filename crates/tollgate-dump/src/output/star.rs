@@ -7,7 +7,6 @@ use tollgate_x86::{Descriptor, DescriptorKind, Msr, Rflags, Selector, Star, Vend
 use super::text;
 use crate::Joined;
 
-/// A selector that SYSCALL or SYSRET loads, and the required descriptor.
 struct Use {
     name: &'static str,
     selector: Selector,

@@ -1,5 +1,3 @@
-//! Decodes a state: the entries of its tables, its TSS and registers, and the bytes outside all tables.
-
 use tollgate_x86::{
     Descriptor, DescriptorKind, Gate, Msr, Selector, SystemKind, Tss32, Tss64, WideDescriptor, WideGate,
     Width,
@@ -9,7 +7,6 @@ use super::given;
 use super::item::{Item, Position};
 use crate::{Joined, PrintedDescriptor, PrintedGate, Segmentation};
 
-/// Returns the widths in which to read a state: its own if known, otherwise both.
 pub(crate) fn widths(state: &Joined) -> Vec<Width> {
     match state.width.width {
         Some(width) => vec![width],
@@ -24,7 +21,6 @@ pub(crate) fn widths(state: &Joined) -> Vec<Width> {
     }
 }
 
-/// Decodes everything in a state in one width.
 pub(crate) fn items(state: &Joined, width: Width) -> Vec<Item> {
     let mut items = entries(state, width);
     let msrs = state
@@ -74,7 +70,6 @@ pub(crate) fn handlers(state: &Joined, width: Width) -> Vec<&PrintedGate> {
     .collect()
 }
 
-/// Returns the fields of the TSS that are known individually.
 fn fields(state: &Joined, width: Width) -> Option<Item> {
     let known = state.task(width).fields.into_iter().map(|(name, value)| (name, value.value));
     let known: Vec<(&'static str, u64)> = known.collect();
@@ -115,7 +110,6 @@ fn other_tasks(state: &Joined, width: Width) -> Vec<(u64, Item)> {
     all
 }
 
-/// Returns a descriptor that a tool explained. Tools show the 16 bytes of long mode's system descriptors as two of 8.
 fn explained(state: &Joined, selector: u16, width: Width) -> Option<Item> {
     let text = |selector: u16| {
         state.printed_descriptors.get(&selector)?.iter().find_map(|text| text.value.descriptor())

@@ -18,7 +18,6 @@ pub fn render(items: &[Item], explain: bool, width: usize) -> String {
     parts.join("\n")
 }
 
-/// Items of one shape share a table.
 #[derive(PartialEq, Eq)]
 enum Shape {
     Descriptor,

@@ -27,7 +27,6 @@ pub fn what(item: &Item) -> String {
     }
 }
 
-/// Names a descriptor by its type if known, otherwise in the tool's words.
 fn explained(printed: &PrintedDescriptor) -> String {
     let mut words = match printed.bits(0x1f) {
         Some(bits) => {

@@ -1,5 +1,3 @@
-//! A machine for the walk, as far as the input has it.
-
 use std::collections::BTreeMap;
 
 use tollgate_x86::walk::{
@@ -26,7 +24,6 @@ pub(crate) struct WalkState<'a> {
 }
 
 impl<'a> WalkState<'a> {
-    /// Builds the state that a program in this mode and at this level finds.
     pub(crate) fn new(text: &'a Joined, width: Width, mode: Mode, vendor: Vendor, cpl: u8) -> Self {
         let fields = match width {
             Width::Legacy => tollgate_x86::Tss32::FIELDS,
@@ -73,7 +70,6 @@ impl<'a> WalkState<'a> {
         }
     }
 
-    /// Returns the hidden part of TR or LDTR, from the register or from its descriptor.
     fn system_segment(&self, register: SegmentRegister) -> Segment {
         let kind = match register {
             SegmentRegister::Tr => 0xb,

@@ -112,7 +112,6 @@ fn make(state: &Joined, width: Width, way: Way, narrow: bool, vendor: Vendor, cp
     }
 }
 
-/// Returns the ways into the kernel that a program at this level should use, as far as the state has them.
 fn known_to(state: &Joined, items: &[Item], width: Width, cpl: u8) -> Vec<Entry> {
     let known = |msr: Msr| state.msrs.contains_key(&msr.number());
     let mut entries = Vec::new();
@@ -139,7 +138,6 @@ fn known_to(state: &Joined, items: &[Item], width: Width, cpl: u8) -> Vec<Entry>
     entries
 }
 
-/// Returns whether an INT at this level may use the gate, not only ring 0.
 fn is_open(gate: &Gate, width: Width, cpl: u8) -> bool {
     let by_int =
         matches!(gate.gate_kind(width), Some((GateKind::Interrupt | GateKind::Trap | GateKind::Task, _)));

@@ -5,7 +5,6 @@ use super::program::Program;
 use super::register::Register;
 use super::text_error::{Problem, TextError, near};
 
-/// Mnemonics, their forms, and the numbers of operands that they take.
 const MNEMONICS: &[(&str, &str, &[usize])] = &[
     ("lw", "lw v0,(a0)", &[2]),
     ("sw", "sw t0,(k1)", &[2]),

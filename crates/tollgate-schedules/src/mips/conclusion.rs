@@ -25,7 +25,6 @@ impl<const N: usize> Ending<'_, N> {
             Harm::Exclusion => self.exclusion(),
             Harm::Crash => self.crash(),
             Harm::LostLock => self.lost(),
-            // Only litmus tests have a condition, never a lock.
             Harm::Stuck | Harm::Condition => self.stuck(),
         }
     }
@@ -142,7 +141,6 @@ impl<const N: usize> Ending<'_, N> {
         (0..self.state.locks.len()).find(|&word| self.state.is_lost(word))
     }
 
-    /// Names a word of the lock if there are several.
     fn lock(&self, word: usize) -> String {
         if self.locks == 1 { "the lock".to_owned() } else { format!("the word {}", Word::Lock(word as u8)) }
     }
@@ -162,7 +160,6 @@ impl<const N: usize> Ending<'_, N> {
         Step::name(self.deeds[index].process)
     }
 
-    /// Says where a deed was done, and by which instruction.
     fn at(&self, index: usize) -> String {
         let pc = usize::from(self.deeds[index].pc);
         format!("{} ({})", Place(pc as i64), self.program.words_at(pc))

@@ -5,7 +5,6 @@ use super::processor::link;
 use super::register::Register;
 use super::state::State;
 
-/// An action that may explain the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deed {
     pub(super) process: u8,
@@ -26,7 +25,6 @@ pub(super) enum Act {
     Killed(Fault, Reason),
 }
 
-/// An executed instruction, with the states before and after it.
 pub(super) struct Executed<'a, const N: usize> {
     pub(super) instruction: Instruction,
     pub(super) who: usize,
@@ -35,7 +33,6 @@ pub(super) struct Executed<'a, const N: usize> {
 }
 
 impl<const N: usize> Executed<'_, N> {
-    /// Returns the changes of registers, memory and other state, and the action on the lock or the machine.
     pub(super) fn effect(&self) -> (Vec<String>, Option<Act>) {
         let process = &self.after.processes[self.who];
         let act = self.act();
@@ -86,7 +83,6 @@ impl<const N: usize> Executed<'_, N> {
     }
 }
 
-/// Shows a value in its most readable form.
 pub(super) fn value(value: u32) -> String {
     match value {
         0..=9 => value.to_string(),

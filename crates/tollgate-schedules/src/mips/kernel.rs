@@ -8,13 +8,11 @@ use super::processor::Exception;
 use super::register::Register;
 use super::state::{Phase, Process, State};
 
-/// How the kernel treats processes in `tst()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kernel {
     /// Whether a return to user mode leaves [`ACCESS_MAGIC`] in k1. If not, the process's own k1 stays. That is the worst
     /// case: with any other value the store through k1 faults, and a fault stores nothing.
     pub(super) sets_k1: bool,
-    /// Whether this includes the return from a TLB refill.
     pub(super) refill_sets_k1: bool,
     pub(super) handler: Handler,
 }
@@ -52,7 +50,6 @@ impl Kernel {
     pub(super) const PUBLISHED: Self =
         Self { sets_k1: true, refill_sets_k1: true, handler: Handler::Restart };
 
-    /// Returns k1 of a process that the kernel has just resumed.
     pub(super) fn k1(&self) -> u32 {
         if self.sets_k1 { ACCESS_MAGIC } else { 0 }
     }
@@ -66,7 +63,6 @@ impl Kernel {
         }
     }
 
-    /// Handles an exception of a process, which then continues or ends.
     pub(super) fn serve<const N: usize>(
         &self,
         state: &mut State<N>,

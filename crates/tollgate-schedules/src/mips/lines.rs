@@ -1,5 +1,3 @@
-//! Splits an assembler text into labels and instructions.
-
 use std::collections::HashMap;
 
 use super::instruction::Place;
@@ -25,7 +23,6 @@ pub(super) enum Slots {
     Filled,
 }
 
-/// Directives of GNU as that do not change what the instructions do.
 const IDLE: &[&str] = &[
     ".align", ".balign", ".end", ".ent", ".file", ".fmask", ".frame", ".globl", ".global", ".ident", ".mask",
     ".p2align", ".section", ".size", ".text", ".type",

@@ -20,7 +20,6 @@ use super::{memory::Word, register::Register};
 pub(super) struct Machine<'a, const N: usize> {
     pub(super) program: &'a Program,
     pub(super) kernel: Kernel,
-    /// The harms to look for.
     pub(super) checks: &'a [Harm],
     /// Number of words in the lock, each taken by a `tst()` of its own.
     pub(super) locks: u8,
@@ -65,7 +64,6 @@ pub(super) enum Event {
 }
 
 impl<const N: usize> Machine<'_, N> {
-    /// Lets a process make one step of its own.
     pub(super) fn step(&self, state: &mut State<N>, who: usize) -> Event {
         let process = &mut state.processes[who];
         match process.phase {
@@ -124,7 +122,6 @@ impl<const N: usize> Machine<'_, N> {
         after
     }
 
-    /// Calls `each` with the possible next steps of one processor.
     fn moves_on(&self, state: &State<N>, processor: u8, mut each: impl FnMut(Move)) {
         let waiting = || (0..N as u8).filter(|&who| state.processes[usize::from(who)].waits());
         let Some(who) = Self::running(state, processor) else {

@@ -7,7 +7,6 @@ pub(super) const ACCESS_MAGIC: u32 = 0x0020_0000;
 /// Address of the page of `tst()`, which can be executed but not read or written.
 pub(super) const CODE: u32 = 0x0100_0000;
 pub(super) const PAGE: u32 = 4096;
-/// Return address of `tst()`.
 pub(super) const CALLER: u32 = 0x0040_0100;
 /// The lock; its second word follows.
 pub(super) const LOCK: u32 = 0x1000_0000;

@@ -36,7 +36,6 @@ impl<'a, const N: usize> Narrative<'a, N> {
         narrative
     }
 
-    /// Returns the schedule with its final state and, for a loop, the number of steps before it.
     pub(super) fn ending<'b>(&'b self, state: &'b State<N>, back_to: Option<usize>) -> Ending<'b, N> {
         let first = |step: usize| self.marks.get(step).map_or(self.deeds.len(), |mark| mark.1);
         let Machine { program, locks, .. } = *self.machine;

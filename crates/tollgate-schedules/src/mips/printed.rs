@@ -9,7 +9,6 @@ use super::lines::{Lines, Slots, Statement, is_name, is_word};
 use super::program::Program;
 use super::prose::{is_prose, without_dot, without_number};
 
-/// A text in the assembler's spelling, and the corrections made.
 #[derive(Debug, Default)]
 pub(super) struct Cleaned {
     pub(super) text: String,
@@ -64,7 +63,6 @@ pub(super) fn cleaned(text: &str) -> Cleaned {
     cleaned
 }
 
-/// Returns a correction for each run of lines that are not assembly.
 fn skipped(prose: &[usize]) -> Vec<Correction> {
     let stretches = prose.chunk_by(|line, next| line + 1 == *next);
     let correction = |stretch: &[usize]| {
@@ -113,7 +111,6 @@ fn name_flag(cleaned: &mut Cleaned) {
     }
 }
 
-/// Returns the ASCII character for a full-width one or a wide space.
 fn narrow(c: char) -> char {
     match c {
         '\u{3000}' | '\u{a0}' | '\u{2002}'..='\u{2009}' => ' ',
@@ -123,7 +120,6 @@ fn narrow(c: char) -> char {
     }
 }
 
-/// Removes `// …` and `/* … */`.
 fn without_comments(line: &str, in_comment: &mut bool) -> String {
     let mut code = String::new();
     let mut chars = line.chars().peekable();
@@ -190,7 +186,6 @@ fn respell(statement: &mut Statement<'_>) -> Option<String> {
     (!known && was != is).then(|| format!("`{was}` is read as `{is}`"))
 }
 
-/// Gives the first instruction the label `start` if no line has it.
 fn name_start(lines: &mut Lines<'_>, corrections: &mut Vec<Correction>) {
     let asks = |statement: &&Statement<'_>| statement.rest.rsplit(',').next().map(str::trim) == Some("start");
     let Some(line) = lines.instructions.iter().find(asks).map(|statement| statement.line) else { return };

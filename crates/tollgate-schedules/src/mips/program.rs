@@ -12,7 +12,6 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// The most instructions that the model accepts. The page has room for 1024.
     pub(super) const MOST: usize = 128;
 
     /// Checks and builds a program.

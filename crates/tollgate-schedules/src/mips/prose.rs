@@ -8,7 +8,6 @@ use super::register::Register;
 /// Fewer consecutive words are a misspelt instruction, unless they are written as a sentence.
 const SENTENCE: usize = 3;
 
-/// Returns whether a line without comments is not assembly.
 pub(super) fn is_prose(line: &str) -> bool {
     let line = line.trim();
     // A dot begins a directive, an ellipsis is part of a sentence.
@@ -22,7 +21,6 @@ pub(super) fn is_prose(line: &str) -> bool {
     if is_word(first) {
         return false;
     }
-    // A page number.
     if number == 1 && first.bytes().all(|byte| byte.is_ascii_digit()) {
         return rest.len() == line.len();
     }
@@ -59,7 +57,6 @@ pub(super) fn without_dot(line: &str) -> Option<String> {
     Some(line.replacen(word, bare, 1))
 }
 
-/// Returns the text after the labels, each of which is one word.
 fn without_labels(line: &str) -> &str {
     let mut rest = line;
     while let Some((label, behind)) = rest.split_once(':') {

@@ -22,7 +22,6 @@ impl Register {
     pub(super) const ALL: [Self; 8] =
         [Self::Zero, Self::V0, Self::A0, Self::K1, Self::T0, Self::T1, Self::T2, Self::Ra];
 
-    /// Names in assembler text, and numbers in instruction words.
     const TABLE: [(&str, u32); Self::ALL.len()] =
         [("zero", 0), ("v0", 2), ("a0", 4), ("k1", 27), ("t0", 8), ("t1", 9), ("t2", 10), ("ra", 31)];
 

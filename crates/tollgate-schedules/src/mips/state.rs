@@ -28,21 +28,17 @@ pub(super) enum Phase {
     Killed,
 }
 
-/// A process, as it runs or as the kernel saved it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Process {
     registers: [u32; KEPT],
     pub(super) preempted: u32,
     pub(super) phase: Phase,
-    /// Number of the next instruction.
     pub(super) pc: u8,
     /// The one after it: pc + 1, or the target of a branch while pc is in its delay slot.
     pub(super) next: u8,
     /// 1 + the word of the lock to which ll linked it; 0 without a link.
     pub(super) link: u8,
-    /// Number of words of the lock that it has taken.
     pub(super) held: u8,
-    /// Number of rounds left.
     pub(super) left: u8,
     /// Its processor, or [`NOWHERE`].
     pub(super) processor: u8,
@@ -65,12 +61,10 @@ impl Process {
         matches!(self.phase, Phase::Inside | Phase::Slot)
     }
 
-    /// Returns whether it wants a processor.
     pub(super) fn alive(&self) -> bool {
         !matches!(self.phase, Phase::Done | Phase::Killed)
     }
 
-    /// Returns whether it can be given a processor.
     pub(super) fn waits(&self) -> bool {
         self.processor == NOWHERE && self.alive()
     }
@@ -110,7 +104,6 @@ impl Process {
         if self.phase == Phase::Slot { self.pc.saturating_sub(1) } else { self.pc }
     }
 
-    /// Leaves `tst()`; its registers are dead from now on.
     pub(super) fn leave(&mut self, phase: Phase) {
         self.registers = [0; KEPT];
         (self.preempted, self.pc, self.next, self.link) = (0, 0, 0, 0);
@@ -122,7 +115,6 @@ impl Process {
 }
 
 impl<const N: usize> State<N> {
-    /// Returns the value that a process reads from a word.
     pub(super) fn load(&self, who: usize, word: Word) -> u32 {
         match word {
             Word::Lock(number) => self.locks[usize::from(number)],

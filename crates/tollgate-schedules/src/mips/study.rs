@@ -9,7 +9,6 @@ use super::play::{play, play_alone};
 use super::program::Program;
 use super::state::{PROCESSES, PROCESSORS};
 
-/// A program, its machine, and its expected verdict.
 pub(super) struct Study {
     pub(super) name: String,
     pub(super) about: String,
@@ -20,7 +19,6 @@ pub(super) struct Study {
     pub(super) checks: Vec<Harm>,
     pub(super) locks: u8,
     pub(super) setting: Setting,
-    /// Everything that was read differently from how it was written.
     pub(super) corrections: Vec<Correction>,
 }
 

@@ -11,7 +11,6 @@ use super::state::{PROCESSES, PROCESSORS};
 use super::study::{ROUNDS, Study, TWO};
 use super::text_error::{Problem, TextError, near};
 
-/// Directives, and their forms.
 const DIRECTIVES: &[(&str, &str)] = &[
     (".machine", ".machine mips (mips, x86)"),
     (".processes", ".processes 2 (1 to 4)"),

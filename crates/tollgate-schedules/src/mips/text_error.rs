@@ -75,7 +75,6 @@ fn or_list(near: &[&'static str], has: &str, all: &str) -> String {
     if near.is_empty() { format!("{has} {all}") } else { format!("did you mean {}?", near.join(" or ")) }
 }
 
-/// The direction in which a label such as `1f` is searched.
 fn direction(name: &str) -> &'static str {
     let numbered = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     if name.strip_suffix('f').is_some_and(numbered) {

@@ -1,5 +1,3 @@
-//! Compares the methods of figures 12 and 13 by the work that each takes on the model.
-
 use tollgate_output::table::{Look, Table, heading, paragraph};
 
 use super::outcome::Outcome;

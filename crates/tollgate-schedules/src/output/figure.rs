@@ -126,7 +126,6 @@ impl Layout {
         lines
     }
 
-    /// Returns the indentation of text: right of the addresses, or a little.
     fn hang(&self, width: usize) -> usize {
         let indent = self.addresses + 1;
         if indent + LEAST_WORDS <= width { indent } else { GAP }

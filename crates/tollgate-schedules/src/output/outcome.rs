@@ -12,7 +12,6 @@ pub struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    /// Returns the program's expected verdict in this setting.
     pub(crate) fn expected(&self) -> Option<Verdict> {
         let usual = self.subject.setting(Wish::default()).ok();
         self.subject.expected().filter(|_| usual == Some(self.checked.setting))

@@ -7,7 +7,6 @@ use super::{figure, text};
 use crate::subject::{Correction, FinalState, Group, Wish};
 use crate::{Checked, Harm, Subject};
 
-/// Indentation of a listing.
 const LISTING: &str = "    ";
 
 /// Shows all outcomes, one per line.
@@ -131,7 +130,6 @@ fn introduction(subject: &dyn Subject, width: usize) -> String {
     text
 }
 
-/// Shows the lines of a program that were read differently from how they are written.
 fn corrections(corrections: &[Correction], width: usize) -> String {
     if corrections.is_empty() {
         return String::new();

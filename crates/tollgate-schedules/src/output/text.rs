@@ -164,7 +164,6 @@ pub(crate) fn answer(outcome: &Outcome) -> String {
     }
 }
 
-/// Says how many programs hold, and whether that is expected.
 pub(crate) fn counter(outcomes: &[Outcome]) -> String {
     let number =
         |is: fn(Verdict) -> bool| outcomes.iter().filter(|outcome| is(outcome.checked.verdict)).count();

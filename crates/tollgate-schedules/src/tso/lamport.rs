@@ -61,7 +61,6 @@ pub(super) fn text(fences: Fences) -> String {
     )
 }
 
-/// The algorithm with some fences, on some processors.
 struct Source {
     name: &'static str,
     about: &'static str,

@@ -7,7 +7,6 @@ const ARCHITECTURES: &[&str] = &[
     "RISCV",
 ];
 
-/// A part of a text, and its first line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Part<'a> {
     pub(super) line: usize,
@@ -18,7 +17,6 @@ pub(super) struct Part<'a> {
 pub(super) struct Parts<'a> {
     pub(super) arch: &'a str,
     pub(super) name: &'a str,
-    /// Text between braces.
     pub(super) init: Part<'a>,
     /// Rows of cells: the names of the threads, then their instructions.
     pub(super) rows: Vec<Vec<Part<'a>>>,
@@ -65,7 +63,6 @@ pub(super) fn without_comments(text: &str) -> String {
 }
 
 impl<'a> Parts<'a> {
-    /// Splits a text without comments.
     pub(super) fn parse(text: &'a str) -> Result<Self, TextError> {
         let last = text.lines().count().max(1);
         let at = |line: usize, problem: &str| TextError { line, problem: problem.to_owned() };
@@ -129,7 +126,6 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Returns the part that a line begins, if it does.
 fn kind_of(line: &str) -> Option<&'static str> {
     let begins = |word: &str| {
         line.strip_prefix(word)

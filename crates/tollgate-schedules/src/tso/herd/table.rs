@@ -11,7 +11,6 @@ use super::condition::formula;
 use super::parts::{Part, Parts, without_comments};
 use super::{Question, Test};
 
-/// The known properties of the threads before their instructions are read.
 #[derive(Default)]
 struct Threads {
     symbols: Symbols,
@@ -94,7 +93,6 @@ fn check_names(names: &[Part<'_>]) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the kind of a question, its text, and its condition.
 fn question(part: Part<'_>) -> Result<(Question, String, &str), String> {
     let text = part.text.trim();
     let (kind, question, rest) = if let Some(rest) = text.strip_prefix("exists") {
@@ -207,7 +205,6 @@ impl Threads {
         Ok(term)
     }
 
-    /// Reads the column of a thread.
     fn program(
         &mut self,
         thread: usize,
@@ -262,7 +259,6 @@ fn bare(name: &str) -> &str {
     name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name).trim()
 }
 
-/// Returns the test with its columns aligned.
 fn listing(parts: &Parts<'_>, condition: &str) -> String {
     let columns = parts.rows.iter().map(Vec::len).max().unwrap_or(0);
     let cell = |row: &[Part<'_>], at: usize| {
