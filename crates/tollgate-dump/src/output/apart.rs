@@ -10,9 +10,10 @@ pub(crate) fn reason(apart: Apart) -> String {
         Apart::Contradiction(line) => format!("line {line} has another value of a register or an address"),
         Apart::Width(line) => format!("the tables from line {line} on are of another width"),
     };
-    let doubt = match apart.is_doubtful() {
-        true => " It may be the same machine; no walk goes from one to the other. --one-machine joins them.",
-        false => "",
+    let doubt = if apart.is_doubtful() {
+        " It may be the same machine; no walk goes from one to the other. --one-machine joins them."
+    } else {
+        ""
     };
     format!("Kept apart from what is before: {why}.{doubt}")
 }

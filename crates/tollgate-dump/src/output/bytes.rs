@@ -121,9 +121,10 @@ fn readings(readings: &[Reading], explain: bool, columns: usize) -> Vec<String> 
     let shown = if same { 1 } else { readings.len() };
     let mut parts = Vec::new();
     for (width, (items, left)) in readings.iter().take(shown) {
-        let mut text = match same {
-            true => String::new(),
-            false => heading(&format!("As a table of {}-bit entries", mode(*width)), columns),
+        let mut text = if same {
+            String::new()
+        } else {
+            heading(&format!("As a table of {}-bit entries", mode(*width)), columns)
         };
         text.push_str(&tables::render(items, explain, columns));
         text.push_str(&screen::too_few(*left, columns));

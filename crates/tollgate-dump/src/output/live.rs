@@ -178,9 +178,10 @@ fn shown(register: &TableRegister) -> String {
 }
 
 fn of_table(register: TableRegister) -> String {
-    match tollgate_inspect::is_dummy(register) {
-        true => "the kernel's dummy".to_owned(),
-        false => format!("the table: {} bytes", u32::from(register.limit) + 1),
+    if tollgate_inspect::is_dummy(register) {
+        "the kernel's dummy".to_owned()
+    } else {
+        format!("the table: {} bytes", u32::from(register.limit) + 1)
     }
 }
 
@@ -209,10 +210,10 @@ fn ranges(vectors: &[u8]) -> String {
             _ => ranges.push((vector, vector)),
         }
     }
-    let shown = ranges.iter().map(|(first, last)| match first == last {
-        true => format!("{first:x}"),
-        false => format!("{first:x}–{last:x}"),
-    });
+    let range = |(first, last): &(u8, u8)| {
+        if first == last { format!("{first:x}") } else { format!("{first:x}–{last:x}") }
+    };
+    let shown = ranges.iter().map(range);
     shown.collect::<Vec<_>>().join(", ")
 }
 

@@ -238,11 +238,10 @@ fn of_sixteenth(segment: &Segment) -> String {
 
 fn of_selector(segment: &Segment, width: Width) -> String {
     let selector = segment.selector.value;
-    let mut meaning = match selector.is_null() {
-        true => vec!["null".to_owned()],
-        false => {
-            vec![format!("entry {} of the {}, RPL {}", selector.index(), selector.table(), selector.rpl())]
-        }
+    let mut meaning = if selector.is_null() {
+        vec!["null".to_owned()]
+    } else {
+        vec![format!("entry {} of the {}, RPL {}", selector.index(), selector.table(), selector.rpl())]
     };
     let base = segment.base.as_ref().filter(|(base, _)| base.value != 0 || !selector.is_null());
     if let Some((base, bits)) = base {

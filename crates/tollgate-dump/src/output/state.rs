@@ -213,9 +213,10 @@ pub(crate) fn loose(state: &Joined, width: Width) -> Vec<Loose> {
     let mut all = Vec::new();
     for (address, bytes) in stretches {
         let (items, left) = given::of_table(&bytes, width);
-        all.push(match given::is_table(&items) {
-            true => Loose { address, as_numbers: false, items, left },
-            false => Loose { address, as_numbers: false, items: Vec::new(), left: bytes.len() },
+        all.push(if given::is_table(&items) {
+            Loose { address, as_numbers: false, items, left }
+        } else {
+            Loose { address, as_numbers: false, items: Vec::new(), left: bytes.len() }
         });
     }
     for text in &state.loose {

@@ -101,12 +101,13 @@ fn system(kind: SystemKind, width: Width) -> String {
 }
 
 pub(crate) fn gate(gate: &Gate, width: Width) -> String {
-    let kind = match gate.s {
-        true => "no gate: a code or data segment".to_owned(),
-        false => match SystemKind::from_type(gate.kind) {
+    let kind = if gate.s {
+        "no gate: a code or data segment".to_owned()
+    } else {
+        match SystemKind::from_type(gate.kind) {
             kind if kind.is_gate() && kind.is_in(width) => system(kind, width),
             _ => "no gate: a reserved type".to_owned(),
-        },
+        }
     };
     format!("{kind}{}", if gate.p { "" } else { ", not present" })
 }
@@ -206,11 +207,10 @@ fn of_segment(descriptor: &Descriptor, base: u64, width: Width) -> Vec<String> {
     ));
     if let DescriptorKind::Data { expand_down: true, .. } = descriptor.kind() {
         let (first, last) = descriptor.valid_offsets();
-        text.push(match first <= last {
-            true => format!(
-                "It expands down: the offsets above its limit are the valid ones, {first:x} to {last:x}."
-            ),
-            false => "It expands down from the top: no offset is valid.".into(),
+        text.push(if first <= last {
+            format!("It expands down: the offsets above its limit are the valid ones, {first:x} to {last:x}.")
+        } else {
+            "It expands down from the top: no offset is valid.".into()
         });
     }
     text.extend(of_access(descriptor, width));
