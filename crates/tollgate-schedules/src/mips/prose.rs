@@ -24,14 +24,14 @@ pub(super) fn is_prose(line: &str) -> bool {
     if number == 1 && first.bytes().all(|byte| byte.is_ascii_digit()) {
         return rest.len() == line.len();
     }
-    match is_mnemonic(first) {
+    if is_mnemonic(first) {
         // `move` and `or` are also English words, but no instruction has so many operands that name nothing of the machine.
-        true => number > SENTENCE && !names_register(line),
-        false if number > SENTENCE => true,
-        false => {
-            let is_sentence = first.starts_with(|c: char| c.is_ascii_uppercase()) || line.ends_with('.');
-            (number == SENTENCE || is_sentence) && !names_register(line)
-        }
+        number > SENTENCE && !names_register(line)
+    } else if number > SENTENCE {
+        true
+    } else {
+        let is_sentence = first.starts_with(|c: char| c.is_ascii_uppercase()) || line.ends_with('.');
+        (number == SENTENCE || is_sentence) && !names_register(line)
     }
 }
 
