@@ -82,9 +82,10 @@ pub fn raise() {
 fn brought() -> CapabilitySet {
     // SAFETY: getauxval(3) has no preconditions.
     let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
-    match is_secure && !getuid().is_root() {
-        true => capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.permitted),
-        false => CapabilitySet::empty(),
+    if is_secure && !getuid().is_root() {
+        capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.permitted)
+    } else {
+        CapabilitySet::empty()
     }
 }
 

@@ -43,10 +43,7 @@ fn absolute(path: &OsStr) -> OsString {
 }
 
 fn named_in(program: &OsStr, path: &OsStr) -> Option<PathBuf> {
-    match program.as_encoded_bytes().contains(&b'/') {
-        true => Some(program.into()),
-        false => find_in(program, path),
-    }
+    if program.as_encoded_bytes().contains(&b'/') { Some(program.into()) } else { find_in(program, path) }
 }
 
 fn path() -> OsString {

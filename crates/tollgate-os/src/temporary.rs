@@ -286,9 +286,10 @@ fn beneath(directory: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
         answer => return answer,
     }
     let inner = rustix::fs::openat(directory, name, flags, Mode::empty())?;
-    match rustix::fs::fstat(&inner)?.st_dev == rustix::fs::fstat(directory)?.st_dev {
-        true => Ok(inner),
-        false => Err(Errno::XDEV),
+    if rustix::fs::fstat(&inner)?.st_dev == rustix::fs::fstat(directory)?.st_dev {
+        Ok(inner)
+    } else {
+        Err(Errno::XDEV)
     }
 }
 

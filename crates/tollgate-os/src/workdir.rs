@@ -67,9 +67,10 @@ impl Workdir {
         };
         let fd = open(&self.path).map_err(fault)?;
         let stat = rustix::fs::fstat(&fd).map_err(fault)?;
-        match (stat.st_dev, stat.st_ino) == (self.device, self.inode) {
-            true => Ok(fd),
-            false => Err(WorkdirError::Exchanged(self.path.clone())),
+        if (stat.st_dev, stat.st_ino) == (self.device, self.inode) {
+            Ok(fd)
+        } else {
+            Err(WorkdirError::Exchanged(self.path.clone()))
         }
     }
 }

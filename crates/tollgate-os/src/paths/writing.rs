@@ -111,9 +111,10 @@ fn expect_only_name(directory: &Directory, name: &OsStr, file: &OwnedFd) -> Resu
     };
     let (opened, named) =
         (rustix::fs::fstat(file)?, rustix::fs::statat(&directory.fd, name, AtFlags::SYMLINK_NOFOLLOW)?);
-    match (named.st_dev, named.st_ino, named.st_nlink) == (opened.st_dev, opened.st_ino, 1) {
-        true => Ok(()),
-        false => Err(PathError::SecondName(directory.path.join(name), writer)),
+    if (named.st_dev, named.st_ino, named.st_nlink) == (opened.st_dev, opened.st_ino, 1) {
+        Ok(())
+    } else {
+        Err(PathError::SecondName(directory.path.join(name), writer))
     }
 }
 
