@@ -1,21 +1,18 @@
 //! The walk: the processor's steps in a crossing from one ring to another, or back.
 //!
-//! [`walk`] takes a [`Machine`], which answers for registers and memory, and a [`Crossing`]. It does what the
-//! manuals' pseudo-code does, in that order: each check that is made, each value that is loaded and each that is
-//! pushed is a [`Step`], which the machine may watch and which reads as a sentence. Registers are written when
-//! nothing can fault any more, so that after a fault the machine is as it was (but for what was already pushed onto
-//! the new stack, as on the processor).
+//! [`walk`] takes a [`Machine`], which provides registers and memory, and a [`Crossing`]. It follows the manuals'
+//! pseudo-code in order: each check, load and push is a [`Step`], which the machine may watch and which displays as a
+//! sentence. Registers are written once nothing can fault any more, so after a fault the machine is unchanged, except for
+//! what was already pushed onto the new stack, as on the processor.
 //!
-//! A machine need not know everything. An unknown value is pushed and loaded as "not known"; a check that needs it is
-//! taken as passed and shown as unchecked; and where the walk cannot go on without it, it ends as
-//! [`Outcome::Unknown`].
+//! A machine need not know everything. Unknown values are pushed and loaded as "not known". A check that needs one counts
+//! as passed and is shown as unchecked. If the walk cannot continue without a value, it ends as [`Outcome::Unknown`].
 //!
-//! Sources: SDM volume 2, the operation of INT n, IRET, CALL, JMP, RET, SYSENTER, SYSEXIT, SYSCALL, SYSRET and
-//! SWAPGS; SDM 3A, the chapters "Protection" and "Interrupt and exception handling"; APM volume 3, the same
-//! instructions, where the two vendors differ. Not walked, and said so by [`NotModelled`]: real-address and
-//! virtual-8086 mode, the exchange of two tasks' registers, event delivery by FRED. Shadow stacks and branch tracking
-//! (CR4.CET) are left out, and a step says so. Left out without a step are alignment checks (#AC) and the debug traps
-//! that TF and a TSS ask for after the crossing.
+//! Sources: SDM volume 2, the operation of INT n, IRET, CALL, JMP, RET, SYSENTER, SYSEXIT, SYSCALL, SYSRET and SWAPGS; SDM
+//! 3A, the chapters "Protection" and "Interrupt and exception handling"; APM volume 3, the same instructions, where the
+//! vendors differ. [`NotModelled`] covers real-address and virtual-8086 mode, the exchange of two tasks' registers, and
+//! event delivery by FRED. Shadow stacks and branch tracking (CR4.CET) are not modelled either, which a step says.
+//! Alignment checks (#AC) and the debug traps that TF and a TSS request after the crossing are omitted without a step.
 //!
 //! ```
 //! use tollgate_x86::walk::{Crossing, Mode, Outcome, Sketch, walk};

@@ -51,7 +51,6 @@ pub(super) fn assemble(lines: &Lines<'_>) -> Result<Program, TextError> {
     Program::new(instructions).map_err(|(index, problem)| at(lines.line(index), problem))
 }
 
-/// Assembles statement number `index`.
 fn instruction(labels: &Labels<'_>, index: usize, statement: &Statement<'_>) -> Result<Instruction, Problem> {
     use Instruction as I;
     use Register::Zero;

@@ -154,7 +154,6 @@ impl Instruction {
         }
     }
 
-    /// Returns whether it has a delay slot.
     pub(super) fn jumps(self) -> bool {
         matches!(self, Self::Beq { .. } | Self::Bne { .. } | Self::Jr { .. })
     }
@@ -171,7 +170,6 @@ impl Instruction {
         }
     }
 
-    /// Shows it as assembler at instruction `index`.
     pub(super) fn at(self, index: usize) -> impl fmt::Display {
         At { instruction: self, index }
     }

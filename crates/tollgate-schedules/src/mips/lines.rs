@@ -131,7 +131,6 @@ impl<'a> Labels<'a> {
         self.named.values().any(|&(at, _)| at == index) || self.numbered.iter().any(|&(_, at)| at == index)
     }
 
-    /// Makes room for an instruction with this number.
     fn shift(&mut self, index: usize) {
         let named = self.named.values_mut().map(|(at, _)| at);
         named
@@ -159,7 +158,6 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// Parses `tst`, `tst+0x8` or `tst-4`.
 fn place(name: &str) -> Option<i64> {
     let bytes = match name.strip_prefix("tst")? {
         "" => 0,

@@ -42,7 +42,6 @@ impl Program {
         self.instructions.get(index).copied()
     }
 
-    /// Returns the number of an instruction as a process stores it, if it exists.
     pub(super) fn number(&self, index: i64) -> Option<u8> {
         u8::try_from(index).ok().filter(|&number| usize::from(number) < self.len())
     }
@@ -51,7 +50,6 @@ impl Program {
         self.instruction(index).map_or_else(String::new, |instruction| instruction.at(index).to_string())
     }
 
-    /// Returns whether it accesses the word `preempted`.
     pub(super) fn has_flag(&self) -> bool {
         let page = (PREEMPTED >> 16) as u16;
         self.instructions.iter().any(
@@ -63,18 +61,15 @@ impl Program {
         self.instructions.iter().any(|instruction| matches!(instruction, Instruction::Ll { .. }))
     }
 
-    /// Shows address, word and instruction, one per line.
     pub(super) fn listing(&self) -> String {
         let mut text = String::new();
         for (index, instruction) in self.instructions.iter().enumerate() {
             let place = Place(index as i64).to_string();
-            // Writing to a string cannot fail.
             let _ = writeln!(text, "{place:<8} {:08x}  {}", instruction.encode(), instruction.at(index));
         }
         text
     }
 
-    /// Checks that the instruction is allowed at its position.
     fn placed(&self, index: usize, instruction: Instruction) -> Result<(), Problem> {
         if let Some(target) = instruction.target(index)
             && self.number(target).is_none()
