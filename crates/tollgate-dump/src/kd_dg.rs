@@ -7,8 +7,8 @@
 //! 0028 80042000 000020ab TSS32 Busy 0 Nb By P  Nl 0000008b
 //! ```
 //!
-//! In a 64-bit session base and limit have 16 digits with a backtick. Limits are in bytes. The flags are the access byte
-//! and above it G, D, L and AVL. Older debuggers have no column `Lo`, scripts none for the flags.
+//! In a 64-bit session base and limit have 16 digits with a backtick. Limits are in bytes. The flags are the access byte and
+//! above it G, D, L and AVL. Older debuggers lack the column `Lo`, scripts the one for the flags.
 
 use crate::number::{number, plain, word};
 use crate::piece::{Form, What};

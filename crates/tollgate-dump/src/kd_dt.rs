@@ -1,4 +1,4 @@
-//! The Windows debugger's `dt` of the structures that the tables are made of.
+//! The Windows debugger's `dt` of the tables' structures.
 //!
 //! ```text
 //! kd> dt nt!_KIDTENTRY 8003f570
@@ -8,8 +8,8 @@
 //!    +0x006 ExtendedOffset   : 0x8086
 //! ```
 //!
-//! The fields and their offsets are those of the public symbols of the kernel. Numbers below ten have no `0x`; bit
-//! fields are shown as `0y01110 (0xe)`. The address is in the command alone; it may be a sum such as `@idtr+2e*8`.
+//! Fields and offsets are from the kernel's public symbols. Numbers below ten have no `0x`; bit fields are shown as
+//! `0y01110 (0xe)`. Only the command has the address, which may be a sum such as `@idtr+2e*8`.
 
 use crate::kd_layouts::{LAYOUTS, Layout};
 use crate::kd_pcr;

@@ -1,4 +1,4 @@
-//! The Windows debugger's `!pcr`, and `dt` of `_KPCR`: where the tables of a processor are.
+//! The Windows debugger's `!pcr`, and `dt` of `_KPCR`: the addresses of a processor's tables.
 //!
 //! ```text
 //! KPCR for Processor 0 at ffdff000:
@@ -8,8 +8,8 @@
 //!                         TSS: 80042000
 //! ```
 //!
-//! On a 64-bit target `!pcr` prints 0 for all three: the structure begins with GdtBase and TssBase there, which the command takes for
-//! the first two fields of `NtTib` (`_KPCR` in the public symbols of the kernel).
+//! On a 64-bit target `!pcr` prints 0 for all three: the structure begins with GdtBase and TssBase there, which the command
+//! shows as the first two fields of `NtTib` (`_KPCR` in the kernel's public symbols).
 
 use crate::number::{number, plain, word};
 use crate::piece::{Form, TableRegister, What};

@@ -1,11 +1,11 @@
-//! Reads descriptor tables, gates, TSS, MSRs and registers out of the text that debuggers, emulators and assemblers
-//! print: the state by which an x86 processor enters its kernel.
+//! Reads descriptor tables, gates, TSS, MSRs and registers, the state by which an x86 processor enters its kernel, from the
+//! text that debuggers, emulators and assemblers print.
 //!
-//! [`read`] takes any text and never fails. It finds [`Piece`]s, each with its line and the [`Format`] that it was read
-//! as. It counts the lines that it does not understand, and reports data that is damaged as a [`Complaint`]. [`join()`]
-//! combines the pieces into the states of one or more machines ([`Joined`]), each value with its source lines, and
-//! reports contradictions ([`Contradiction`]) and values that a tool is known to print wrongly ([`Defect`]). [`output`] shows a state:
-//! its tables, and the walk that an entry makes through them.
+//! [`read`] accepts any text and never fails. It finds [`Piece`]s, each with its line and [`Format`], counts the lines that
+//! it does not understand, and reports damaged data as a [`Complaint`]. [`join()`] combines the pieces into the states of
+//! one or more machines ([`Joined`]), each value with its source lines. It reports contradictions ([`Contradiction`]) and
+//! values that a tool is known to print wrongly ([`Defect`]). [`output`] shows a state: its tables, and the walk of an
+//! entry through them.
 //!
 //! ```
 //! let text = b"kd> r idtr\nidtr=8003f400\nkd> db 8003f570 L8\n8003f570  cd 55 08 00 00 ee 86 80                          .U......\n";
@@ -15,15 +15,14 @@
 //! assert_eq!((gate.vector, gate.bytes.value.as_slice()), (0x2e, [0xcd, 0x55, 8, 0, 0, 0xee, 0x86, 0x80].as_slice()));
 //! ```
 //!
-//! Text is read line by line, [`MAX_LINES`] at most. The reader copies one line at a time, at most [`MAX_LINE`] bytes of it, and keeps
-//! at most [`MAX_PIECES`] pieces and [`MAX_BYTES`] bytes. It accepts prompts, quotation marks, colours, other languages, Windows
-//! line ends, UTF-16 and non-breaking spaces.
+//! Text is read line by line, at most [`MAX_LINES`] of them. The reader copies one line at a time, at most [`MAX_LINE`]
+//! bytes of it, and keeps at most [`MAX_PIECES`] pieces and [`MAX_BYTES`] bytes. It accepts prompts, quotation marks,
+//! colours, other languages, Windows line ends, UTF-16 and non-breaking spaces.
 //!
-//! Files, from the ground up: `markup` reads HTML, `log` what a log has before a line, and `line` makes text of bytes; `number` reads digits; `piece`,
-//! `printed` and `complaint` are the results, and `sink` collects them; one file for each family of formats, and `format`
-//! is their table; `heading` recognises lines that name a system or begin a section, and prose. Then `memory`, `joined`,
-//! `join` and `apart` (which pieces may be of two machines); `evidence` (32-bit or 64-bit tables), `halves` and `tables`
-//! (entries of the GDT and IDT, the TSS), `check`.
+//! Files, bottom up: `markup` reads HTML, `log` removes prefixes of logs, `line` decodes bytes, and `number` reads digits.
+//! `piece`, `printed` and `complaint` are the results, which `sink` collects from one file per family of formats. `format`
+//! is their table. `heading` recognises prose, and lines that name a system or begin a section. `memory`, `joined`, `join`
+//! and `apart` make states, and `evidence` (32-bit or 64-bit tables), `halves`, `tables` and `check` complete them.
 
 #![forbid(unsafe_code)]
 

@@ -135,9 +135,9 @@ pub fn guard(leader: libc::pid_t) -> io::Result<Child> {
 fn keep(leader: libc::pid_t, parent: libc::pid_t) -> i32 {
     join(0, leader);
     let _ = rustix::thread::set_name(c"tollgate-guard");
-    // Readers of a pipe must see its end although the guard holds a copy of the other end. Before Linux 5.9 they see it
-    // only when the group ends. SAFETY: close_range(2) takes numbers. The descriptors belong to a copied process, whose
-    // owners never run here.
+    // Readers of a pipe must see its end although this process copied the other end. Before Linux 5.9 they see it only when
+    // the group ends.
+    // SAFETY: close_range(2) takes numbers. The descriptors belong to a copied process, whose owners never run here.
     unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) };
     // A signal sent to the whole group does not end the guard, but wakes it.
     let all = Set::all();

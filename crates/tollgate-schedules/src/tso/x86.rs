@@ -105,7 +105,7 @@ fn is_repeat(word: &str) -> bool {
 /// Parses an instruction.
 ///
 /// # Errors
-/// What is wrong with it, and a correct form.
+/// The error, and a correct form.
 pub fn instruction(text: &str, scope: &mut Scope<'_>) -> Result<Draft, String> {
     let (mut first, mut rest) = split(text);
     // `rep nop` is pause; before `ret` the prefix does nothing.

@@ -20,7 +20,7 @@ pub(super) struct Reader<'a, F> {
 /// Parses a condition, with a function that resolves its terms.
 ///
 /// # Errors
-/// What is wrong with it, and a correct form.
+/// The error, and a correct form.
 pub(super) fn formula(text: &str, term: impl FnMut(&str) -> Result<Term, String>) -> Result<Formula, String> {
     let mut reader = Reader { tokens: tokens(text), at: 0, depth: 0, comparisons: 0, term };
     let formula = reader.implication()?;
