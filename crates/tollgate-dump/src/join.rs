@@ -13,10 +13,8 @@ use crate::{check, format::Format, sourced::Sourced};
 
 /// The most states that are kept apart.
 pub const MAX_STATES: usize = 256;
-/// The most source lines of a value.
 const MAX_LINES: usize = 8;
 const MAX_EXPLANATIONS: usize = 8;
-/// The most bytes without an address that are joined.
 const MAX_LOOSE: usize = 1 << 17;
 
 /// The states in a text.
@@ -109,7 +107,6 @@ impl State {
         self.is_begun && differs
     }
 
-    /// Takes a heading; `begins` if it is of the outermost rank.
     fn name(&mut self, heading: &Heading, begins: bool) {
         match heading.of {
             Named::Section if begins => {
@@ -125,7 +122,6 @@ impl State {
         }
     }
 
-    /// Ends the state. The next line names the system and processor of the following one.
     fn finish(&mut self, width: Option<Width>, next: Apart) -> Option<Joined> {
         let ended = std::mem::take(self);
         self.system = ended.system.clone();
@@ -155,7 +151,6 @@ impl State {
         ended
     }
 
-    /// Returns why a passage after a heading or prose is not part of the state, if so.
     fn parts_from(&self, passage: &[Piece], line: usize, width: Option<Width>) -> Option<Apart> {
         let contradiction = self.disagrees_with(passage, width, Weight::Hint);
         contradiction.or_else(|| {

@@ -134,7 +134,6 @@ fn is_code(row: &Row<'_>) -> bool {
     is_known && shown().trim() != row.tail
 }
 
-/// Returns the error in the row, as far as the text after its words shows it.
 fn wrong_of(row: &Row<'_>, gap: usize) -> Option<Wrong> {
     let (next, behind) = word(row.tail);
     let digits = 2 * row.unit;

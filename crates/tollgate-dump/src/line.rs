@@ -55,7 +55,6 @@ pub(crate) fn each(text: &[u8], mut visit: impl FnMut(Line<'_>) -> ControlFlow<(
     }
 }
 
-/// Splits at line feeds; a line feed at the end begins no further line.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     text.split(|&byte| byte == b'\n')

@@ -51,7 +51,6 @@ const TAGS: [&str; 48] = [
     "u",
     "ul",
 ];
-/// Length of the longest recognised tag with its attributes, in bytes.
 const LONGEST: usize = 1024;
 
 /// Returns whether a text has tags, and not only angle brackets, judging by its beginning.

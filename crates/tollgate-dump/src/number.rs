@@ -75,7 +75,6 @@ pub(crate) fn assignments(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Returns the number with `0x` that [`assignments`] gives to a name.
 pub(crate) fn assigned(text: &str, wanted: &str) -> Option<u64> {
     let (_, value) = assignments(text).find(|(name, _)| *name == wanted)?;
     Some(prefixed(value)?.value)

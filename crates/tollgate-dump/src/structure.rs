@@ -3,7 +3,6 @@ use tollgate_x86::Field;
 use crate::number::{number, strip_prefix, word};
 use crate::{kd_layouts::Layout, piece::What};
 
-/// Size of the longest structure in bytes.
 const SIZE: usize = 104;
 
 #[derive(Debug)]
@@ -48,7 +47,6 @@ impl Structure {
         }
     }
 
-    /// Returns the bytes of which all bits are known, in stretches.
     fn stretches(&self) -> Vec<(usize, Vec<u8>)> {
         let mut stretches: Vec<(usize, Vec<u8>)> = Vec::new();
         for (at, _) in self.known.iter().enumerate().filter(|(_, known)| **known == 0xff) {

@@ -57,7 +57,6 @@ impl Harm {
     /// The harms of a lock, the worst first.
     pub const ALL: [Self; 4] = [Self::Exclusion, Self::Crash, Self::LostLock, Self::Stuck];
 
-    /// Also those of a litmus test.
     const EVERY: [Self; 5] = [Self::Exclusion, Self::Crash, Self::LostLock, Self::Stuck, Self::Condition];
 }
 
@@ -256,7 +255,6 @@ impl<'a, M: Machine> Graph<'a, M> {
         states * (size_of::<M::State>() + 4 * NUMBER + 3 * (NUMBER + 1)) + steps * 2 * NUMBER
     }
 
-    /// Returns the first state from which no schedule leads to the end of every process.
     fn first_doomed(&self) -> Result<Option<u32>, OutOfMemory> {
         let (starts, sources) = self.backwards()?;
         let mut hopeful = filled(false, self.states.len())?;

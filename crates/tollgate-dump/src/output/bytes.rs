@@ -115,7 +115,6 @@ pub fn turned(items: &[Item], explain: bool, columns: usize) -> Option<String> {
     Some(format!("{}{table}{}", heading(AS_NUMBERS, columns), paragraph(BY_PREFIX, columns, "")))
 }
 
-/// Shows bytes read in one width or in both, but once if both readings agree.
 fn readings(readings: &[Reading], explain: bool, columns: usize) -> Vec<String> {
     let same = readings.windows(2).all(|pair| pair[0].1 == pair[1].1);
     let shown = if same { 1 } else { readings.len() };

@@ -281,7 +281,6 @@ fn segment(descriptor: &Descriptor, base: u64) -> Map<String, Value> {
     }))
 }
 
-/// The part of [`segment`] that a tool printed.
 fn explained(printed: &PrintedDescriptor) -> Map<String, Value> {
     let mut decoded = Map::new();
     let mut add = |name: &str, value: Option<Value>| {
@@ -352,7 +351,6 @@ fn register(msr: Msr, value: u64) -> Map<String, Value> {
     })
 }
 
-/// Names the flags that are set, and the I/O privilege level unless it is 0.
 pub(crate) fn flags(flags: Rflags) -> Vec<String> {
     let named = flags.set().map(|bit| bit.name.to_owned());
     let level = Some(flags.iopl()).filter(|&level| level != 0).map(|level| format!("IOPL={level}"));

@@ -15,7 +15,6 @@ use crate::{
 const MANY_GATES: usize = 40;
 const MOST_COMPLAINTS: usize = 10;
 
-/// Reports the bytes at the end that do not make an entry.
 pub(crate) fn too_few(left: usize, columns: usize) -> String {
     if left == 0 {
         return String::new();
@@ -288,7 +287,6 @@ fn of_table(
     Some((holds, meaning))
 }
 
-/// Shows the items; if there are many gates, only the unusual ones.
 fn shown(items: &[Item], explain: bool, columns: usize) -> String {
     let gates = items.iter().filter(|item| item.vector().is_some()).count();
     if gates <= MANY_GATES || explain {
@@ -309,7 +307,6 @@ fn shown(items: &[Item], explain: bool, columns: usize) -> String {
 fn of_loose(loose: &Loose, explain: bool, columns: usize) -> String {
     /// Fewer bytes are not an entry.
     const ENTRY: usize = 16;
-    /// The most entries that are shown of bytes outside tables.
     const MOST: usize = 64;
     let place =
         loose.address.map_or_else(|| "Bytes without an address".to_owned(), |at| format!("Bytes at {at:x}"));

@@ -182,7 +182,6 @@ fn task_at(state: &Joined, base: u64, limit: Option<u64>, width: Width) -> Optio
     })
 }
 
-/// Bytes of unknown meaning, decoded as table entries.
 pub(crate) struct Loose {
     /// Linear address of the first byte, if known.
     pub address: Option<u64>,
@@ -194,7 +193,6 @@ pub(crate) struct Loose {
     pub left: usize,
 }
 
-/// Returns the bytes of a state outside all of its tables.
 pub(crate) fn loose(state: &Joined, width: Width) -> Vec<Loose> {
     let known = known_ranges(state, width);
     let is_known = |address: u64| {

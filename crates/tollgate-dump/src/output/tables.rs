@@ -132,7 +132,6 @@ fn registers(items: &[Item], width: usize) -> String {
     table.render(width)
 }
 
-/// Shows the fields that an entry reads, or all known ones.
 fn structure(item: &Item, all: bool, width: usize) -> String {
     let fields = match item {
         Item::Tss32(..) | Item::Fields(Width::Legacy, _) => Tss32::FIELDS,

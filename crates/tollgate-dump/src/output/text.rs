@@ -1,5 +1,3 @@
-//! Puts items into words: short ones for a column, and whole sentences.
-
 use tollgate_x86::{
     Cr0, Cr4, Descriptor, DescriptorKind, Efer, Gate, GateKind, Msr, Rflags, Selector, Star, SysenterCs,
     SystemKind, Tss32, Tss64, Width, is_canonical,

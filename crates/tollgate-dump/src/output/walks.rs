@@ -7,7 +7,6 @@ use super::item::Item;
 use super::walk_state::WalkState;
 use crate::Joined;
 
-/// The most walks that are chosen automatically.
 const MOST: usize = 8;
 
 /// Options for showing a state beyond its tables.
@@ -67,7 +66,6 @@ pub(crate) fn walks(state: &Joined, items: &[Item], width: Width, options: &Opti
     made
 }
 
-/// Returns one walk for both vendors' processors if only their names differ.
 fn both(intel: &Walked, amd: &Walked) -> Option<Walked> {
     let named = |text: &String, name: &str| text.replace(&format!(" on {name}"), " on Intel and AMD");
     let of = |walked: &Walked, name: &str| -> Vec<String> {

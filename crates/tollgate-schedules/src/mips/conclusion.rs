@@ -1,5 +1,3 @@
-//! Puts the outcome of a schedule into one sentence.
-
 use crate::counterexample::Step;
 use crate::search::Harm;
 
@@ -14,7 +12,6 @@ pub(super) struct Ending<'a, const N: usize> {
     pub(super) program: &'a Program,
     pub(super) locks: u8,
     pub(super) deeds: &'a [Deed],
-    /// Deeds that repeat forever.
     pub(super) repeated: Option<&'a [Deed]>,
     pub(super) state: &'a State<N>,
 }
@@ -145,7 +142,6 @@ impl<const N: usize> Ending<'_, N> {
         if self.locks == 1 { "the lock".to_owned() } else { format!("the word {}", Word::Lock(word as u8)) }
     }
 
-    /// Finds the last store of a value other than 0 by a process.
     fn stored(&self, process: u8, word: usize) -> Option<usize> {
         self.deeds.iter().rposition(|deed| deed.process == process && stores(deed.act, word))
     }

@@ -20,9 +20,7 @@ pub(super) struct Kernel {
 /// The kernel's answer to a store to [`ACCESS_MAGIC`] from the page of `tst()`. Every other fault kills the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handler {
-    /// Restarts at the first instruction of `tst()`.
     Restart,
-    /// Continues at the faulting instruction.
     Resume,
     None,
 }
@@ -30,19 +28,15 @@ pub(super) enum Handler {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Served,
-    /// The process continues at the first instruction of `tst()`.
     Restarted,
-    /// The process continues where it faulted.
     Resumed,
     Killed(Reason),
 }
 
-/// Why the handler did not take a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
     NoHandler,
     NoWrite,
-    /// The address was not [`ACCESS_MAGIC`].
     NotMagic,
 }
 

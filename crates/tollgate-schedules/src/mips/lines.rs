@@ -31,7 +31,6 @@ const IDLE: &[&str] = &[
 #[derive(Debug, Default)]
 pub(super) struct Lines<'a> {
     pub(super) instructions: Vec<Statement<'a>>,
-    /// Directives except `.word`.
     pub(super) directives: Vec<Statement<'a>>,
     pub(super) labels: Labels<'a>,
     pub(super) count: usize,
@@ -126,7 +125,6 @@ impl<'a> Labels<'a> {
         self.named.insert(label, (0, 1));
     }
 
-    /// Returns whether the instruction with this number has a label.
     pub(super) fn leads_to(&self, index: usize) -> bool {
         self.named.values().any(|&(at, _)| at == index) || self.numbered.iter().any(|&(_, at)| at == index)
     }
@@ -185,7 +183,6 @@ pub(crate) fn number(text: &str) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// Returns whether a text is an instruction word as in a listing: eight digits.
 pub(super) fn is_word(text: &str) -> bool {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())

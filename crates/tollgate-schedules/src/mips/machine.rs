@@ -46,7 +46,6 @@ pub(super) enum MoveKind {
     /// It executes an instruction that enters the kernel, which continues with this process. With preemption this is not a
     /// separate step.
     Yield(u8),
-    /// The kernel gives it an idle processor.
     Dispatch,
 }
 
@@ -54,12 +53,9 @@ pub(super) enum MoveKind {
 pub(super) enum Event {
     Called,
     Ran,
-    /// It executed the last instruction of `tst()`, which returned this value.
     Returned(u32),
-    /// Its instruction raised this exception, and the kernel gave this answer.
     Excepted(Exception, Answer),
     WasCritical,
-    /// It stored 0 into this word of the lock.
     Released(u8),
 }
 
@@ -166,7 +162,6 @@ impl<const N: usize> Machine<'_, N> {
     }
 }
 
-/// Releases one word of the lock, the last taken first.
 fn release<const N: usize>(state: &mut State<N>, who: usize) -> Event {
     let word = state.processes[who].held.saturating_sub(1);
     state.store(who, Word::Lock(word), 0);

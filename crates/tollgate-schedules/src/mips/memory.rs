@@ -8,7 +8,6 @@ pub(super) const ACCESS_MAGIC: u32 = 0x0020_0000;
 pub(super) const CODE: u32 = 0x0100_0000;
 pub(super) const PAGE: u32 = 4096;
 pub(super) const CALLER: u32 = 0x0040_0100;
-/// The lock; its second word follows.
 pub(super) const LOCK: u32 = 0x1000_0000;
 /// The word that the kernel sets on every return. Each process has its own.
 pub(super) const PREEMPTED: u32 = 0x1001_0008;
@@ -47,9 +46,7 @@ pub(super) struct Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     NoPage,
-    /// It crosses a word boundary.
     Unaligned,
-    /// The page of `tst()` is execute-only.
     ExecuteOnly,
 }
 

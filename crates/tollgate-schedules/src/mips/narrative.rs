@@ -18,7 +18,6 @@ pub(super) struct Narrative<'a, const N: usize> {
     machine: &'a Machine<'a, N>,
     state: State<N>,
     steps: Vec<Step>,
-    /// Actions that explain the outcome.
     deeds: Vec<Deed>,
     /// For each step of the schedule and for its end: the number of steps and deeds described before it.
     marks: Vec<(usize, usize)>,

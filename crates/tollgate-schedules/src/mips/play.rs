@@ -19,7 +19,6 @@ struct Player<'a> {
     schedule: Vec<(Move, State<2>)>,
     /// The step to which a process that runs alone has looped back.
     back_to: Option<usize>,
-    /// A's work until it has the lock.
     work: Work,
 }
 
@@ -43,7 +42,6 @@ pub(super) fn play(machine: &Machine<'_, 2>, point: usize, rival: Rival) -> Play
     Played { counterexample: player.counterexample(point, reached), work }
 }
 
-/// Lets a process take the lock alone.
 pub(super) fn play_alone(machine: &Machine<'_, 1>) -> Played {
     let step = Move { processor: 0, process: A as u8, kind: MoveKind::Execute };
     let mut state = machine.start();
@@ -154,7 +152,6 @@ impl Player<'_> {
         narrative.counterexample(harm, self.back_to, so)
     }
 
-    /// Describes the outcome of a schedule without harm.
     fn so(&self, deeds: &[Deed], point: usize, reached: bool) -> String {
         let place = Place(point as i64);
         let suspended = deeds.iter().position(|deed| deed.act == Act::Suspended);

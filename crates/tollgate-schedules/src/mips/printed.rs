@@ -198,7 +198,6 @@ fn name_start(lines: &mut Lines<'_>, corrections: &mut Vec<Correction>) {
     }
 }
 
-/// Inserts delay slots if the branches of a listing lack them.
 fn add_slots(lines: &mut Lines<'_>, corrections: &mut Vec<Correction>, printed: usize) {
     // Hand-counted addresses would no longer match the instructions.
     let counted = lines.instructions.iter().any(|statement| statement.rest.contains("tst+"));

@@ -8,7 +8,6 @@ use super::state::{CALLER_NEXT, Phase, State};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exception {
     Syscall,
-    /// It accessed memory that it may not access.
     Fault(Fault),
 }
 

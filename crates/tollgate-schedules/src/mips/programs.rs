@@ -121,7 +121,6 @@ pub(super) const PUBLISHED: Source = Source {
     processors: 1,
 };
 
-/// Defines a list of programs by name, with their descriptions.
 macro_rules! sources {
     ($list:ident: $($name:literal: $source:expr; $about:literal;)*) => {
         pub(super) const $list: &[Source] = &[$(Source { name: $name, about: $about, ..$source },)*];

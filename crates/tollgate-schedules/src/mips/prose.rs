@@ -35,7 +35,6 @@ pub(super) fn is_prose(line: &str) -> bool {
     }
 }
 
-/// Removes the line number that a listing may have.
 pub(super) fn without_number(line: &str) -> &str {
     let trimmed = line.trim_start();
     let Some((number, rest)) = trimmed.split_once(char::is_whitespace) else { return line };

@@ -15,7 +15,6 @@ pub(super) enum Register {
     Ra,
 }
 
-/// Number of registers of a process that change.
 pub(super) const KEPT: usize = 6;
 
 impl Register {
@@ -37,7 +36,6 @@ impl Register {
         Self::ALL.into_iter().find(|register| register.number() == number)
     }
 
-    /// Returns the register of a name, `$t0` or `t0`, or of a number, `$8`.
     pub(super) fn named(name: &str) -> Option<Self> {
         let bare = name.strip_prefix('$').unwrap_or(name);
         let named = Self::ALL.into_iter().find(|register| register.name() == bare);

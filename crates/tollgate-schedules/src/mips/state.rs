@@ -14,16 +14,13 @@ pub(super) const CALLER_NEXT: u8 = u8::MAX;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Phase {
-    /// About to call `tst()`.
     #[default]
     Outside,
     Inside,
     /// In `tst()`, in the delay slot of the previous instruction.
     Slot,
     Critical,
-    /// About to store 0 into the lock.
     Releasing,
-    /// All rounds finished.
     Done,
     Killed,
 }
@@ -40,7 +37,6 @@ pub(super) struct Process {
     pub(super) link: u8,
     pub(super) held: u8,
     pub(super) left: u8,
-    /// Its processor, or [`NOWHERE`].
     pub(super) processor: u8,
     pub(super) interrupts: bool,
 }
@@ -137,7 +133,6 @@ impl<const N: usize> State<N> {
         }
     }
 
-    /// Returns whether this word of the lock is taken but has no holder.
     pub(super) fn is_lost(&self, word: usize) -> bool {
         self.locks[word] != 0 && self.holders(word).next().is_none()
     }

@@ -25,7 +25,6 @@ pub(super) struct Study {
 /// More rounds would make too many states.
 pub(super) const ROUNDS: u8 = 4;
 
-/// Two processes that take the lock once each, on one processor.
 pub(super) const TWO: Setting = Setting::new(2, 1, 1);
 
 const ALONE: Setting = Setting { processes: 1, ..TWO };

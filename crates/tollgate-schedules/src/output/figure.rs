@@ -138,7 +138,6 @@ impl Layout {
     }
 }
 
-/// Wraps words with a hanging indent, with `head` at the left: before them or above.
 fn hung(head: &str, words: &str, indent: usize, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = wrap(&clean(words), width.saturating_sub(indent))
         .into_iter()

@@ -18,7 +18,6 @@ pub enum Term {
     Register(u8, Register),
 }
 
-/// The final state to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Goal {
     pub formula: Formula,

@@ -66,7 +66,6 @@ const fn not_present(selector: Selector) -> Refusal {
     (Exception::NOT_PRESENT, selector_code(selector, 0))
 }
 
-/// Transfers to code without a gate, at the same level.
 fn direct(
     machine: &mut impl Machine,
     found: &FoundDescriptor,

@@ -24,7 +24,6 @@ pub(super) struct Door {
 }
 
 impl Door {
-    /// Decodes the gate from 8 or, in long mode, 16 bytes.
     pub(super) fn read(
         machine: &mut impl Machine,
         kind: GateKind,

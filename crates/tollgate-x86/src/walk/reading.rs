@@ -8,14 +8,12 @@ use super::rule::{Role, Rule};
 use super::step::Step;
 use super::{Walked, cr4_has};
 
-/// The exception that a failed condition raises, with its error code.
 pub(super) type Refusal = (Exception, Option<u32>);
 
 pub(super) const UD: Refusal = (Exception::INVALID_OPCODE, None);
 pub(super) const GP0: Refusal = (Exception::GENERAL_PROTECTION, Some(0));
 pub(super) const SS0: Refusal = (Exception::STACK, Some(0));
 
-/// Returns a fault at the current level, before anything has changed.
 pub(super) fn fault(machine: &impl Machine, (exception, code): Refusal) -> Outcome {
     Outcome::Fault(Fault { exception, code, address: None, level: machine.cpl(), crossed: false })
 }
@@ -125,7 +123,6 @@ fn has_no_ldt(machine: &impl Machine) -> bool {
     machine.segment(SegmentRegister::Ldtr).hidden.is_some_and(|hidden| !hidden.descriptor.p)
 }
 
-/// Locates an entry, shows it, and checks that it is within the table.
 pub(super) fn look_up(
     machine: &mut impl Machine,
     directory: Directory,
@@ -298,7 +295,6 @@ pub(super) fn access(machine: &mut impl Machine, found: &FoundDescriptor) -> Wal
     Ok(descriptor)
 }
 
-/// Returns whether the task register holds a 16-bit TSS.
 pub(super) fn has_tss16(machine: &impl Machine) -> bool {
     machine.segment(SegmentRegister::Tr).hidden.is_some_and(|hidden| {
         matches!(hidden.descriptor.kind(), DescriptorKind::System(SystemKind::Tss16 { .. }))

@@ -155,7 +155,6 @@ fn level(f: &mut Formatter<'_>, from: u8, dpl: u8, conforming: bool) -> fmt::Res
     }
 }
 
-/// An item with its value: "EIP 808655cd", "SS 0023".
 struct Valued(Item, Number);
 
 impl Display for Valued {

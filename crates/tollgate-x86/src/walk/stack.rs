@@ -146,7 +146,6 @@ impl Stack {
         self.push(machine, item, value, size)
     }
 
-    /// Reads a value some bytes above the pointer, without moving it.
     pub(super) fn peek(
         &self,
         machine: &mut impl Machine,
@@ -197,7 +196,6 @@ impl Stack {
     }
 }
 
-/// Returns the significant bits of a stack pointer in a segment.
 pub(super) const fn pointer_mask(descriptor: &Descriptor) -> u64 {
     if descriptor.d { 0xffff_ffff } else { 0xffff }
 }

@@ -3,9 +3,7 @@
 use super::super::formula::{Formula, Term};
 use super::super::x86::byte;
 
-/// The most comparisons of a condition.
 const MOST: usize = 100;
-/// The most nested parentheses.
 const DEEPEST: usize = 50;
 
 pub(super) struct Reader<'a, F> {
@@ -13,7 +11,6 @@ pub(super) struct Reader<'a, F> {
     at: usize,
     depth: usize,
     comparisons: usize,
-    /// Resolves `0:EAX` or `x`.
     term: F,
 }
 

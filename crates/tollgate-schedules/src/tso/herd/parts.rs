@@ -20,9 +20,7 @@ pub(super) struct Parts<'a> {
     pub(super) init: Part<'a>,
     /// Rows of cells: the names of the threads, then their instructions.
     pub(super) rows: Vec<Vec<Part<'a>>>,
-    /// `locations [x;]`, without its keyword.
     pub(super) locations: Option<Part<'a>>,
-    /// `filter …`, without its keyword.
     pub(super) filter: Option<Part<'a>>,
     /// Text from `exists`, `~exists` or `forall` on.
     pub(super) question: Part<'a>,
@@ -32,7 +30,6 @@ pub(super) fn is_architecture(word: &str) -> bool {
     ARCHITECTURES.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// Returns the line number, the architecture and the name from the first nonempty line.
 pub(super) fn header(text: &str) -> Option<(usize, &str, &str)> {
     let (line, first) = (1..).zip(text.lines()).find(|(_, line)| !line.trim().is_empty())?;
     let (arch, name) = first.trim().split_once(char::is_whitespace)?;
