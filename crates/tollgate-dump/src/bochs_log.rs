@@ -1,10 +1,10 @@
 //! The state of a processor as Bochs logs it at a triple fault, at a panic, and when its debugger ends.
 //!
 //! From cpu/debugstuff.cc, `BX_CPU_C::debug`: `CPU is in long mode (active)`, `EFER   = 0x00000500`, `| RAX=... RBX=...`,
-//! the flags by name with set ones in capitals (since 2.7 with their value), ` CS:0008( 0001| 0|  0) base limit G D`, `|
-//! RIP=... (...)`, `| CR0=0x... CR2=0x...`. Each line is preceded by the time in instructions, a letter, and the processor.
-//! Only the low 32 bits of segment bases are printed. Limits are in bytes; up to 2.3 they are printed as in the descriptor,
-//! regardless of G.
+//! the flags by name with set ones in capitals (since 2.7 with their value), ` CS:0008( 0001| 0|  0) base limit G D`,
+//! `| RIP=... (...)`, `| CR0=0x... CR2=0x...`. Each line is preceded by the time in instructions, a letter, and the
+//! processor. Only the low 32 bits of segment bases are printed. Limits are in bytes; up to 2.3 they are printed as in the
+//! descriptor, regardless of G.
 
 use tollgate_x86::{Msr, Rflags, Selector};
 

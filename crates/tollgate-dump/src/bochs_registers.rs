@@ -1,8 +1,8 @@
 //! Bochs' `sreg`, `creg` and `r`.
 //!
 //! From bx_debug/dbg_main.cc: `bx_dbg_info_segment_regs_command` prints `cs:0x0008, dh=0x00cf9b00, dl=0x0000ffff, valid=1`
-//! with the upper and lower half of the descriptor that the hidden part was loaded from (older versions `cs:s=0x0008,
-//! dl=0x0000ffff, dh=0x00cf9b00, valid=1`) and `gdtr:base=0x00000000c0000900, limit=0x1f`;
+//! with the upper and lower half of the descriptor that the hidden part was loaded from (older versions
+//! `cs:s=0x0008, dl=0x0000ffff, dh=0x00cf9b00, valid=1`) and `gdtr:base=0x00000000c0000900, limit=0x1f`;
 //! `bx_dbg_info_control_regs_command` prints `CR0=0xe0000011: PG CD NW ac wp ne ET ts em mp PE`;
 //! `bx_dbg_info_registers_command` prints `rip: 00000000_00000cd6` and `eflags 0x00000006: id vip ...`. If Bochs is built
 //! for 64 bits, addresses have 16 digits in every mode, so their width shows nothing.

@@ -3,8 +3,8 @@
 //! From bx_debug/dbg_main.cc: `bx_dbg_print_descriptor` and `bx_dbg_print_descriptor64`. Limits are in bytes for code and
 //! data, but not scaled for a TSS. DPL and P of code and data are not printed, nor is the base of a 64-bit TSS. Up to
 //! version 2.6, entries of 16 bytes are printed as two of 8, the second as `??? descriptor hi=0x00000000, lo=0xffff8000`.
-//! GDT entries are numbered by four-digit selectors, in older versions by two-digit indices. `info ivt` prints `INT# 10 >
-//! C000:0155 (0x000c0155)` for the 4 bytes at four times the vector.
+//! GDT entries are numbered by four-digit selectors, in older versions by two-digit indices. `info ivt` prints
+//! `INT# 10 > C000:0155 (0x000c0155)` for the 4 bytes at four times the vector.
 
 use tollgate_x86::Selector;
 

@@ -1,11 +1,11 @@
 //! The registers in Linux's report of an oops, a warning or a panic.
 //!
-//! From arch/x86/kernel/process_64.c and process_32.c, `__show_regs`, and dumpstack.c, `show_ip`: `RSP:
-//! 0018:ffffc90009af7660 EFLAGS: 00010216`, `RIP: 0010:function+0x1/0x2`, `FS:  00007fc64cdeb540(0000)
-//! GS:ffff9d20d7240000(0000) knlGS:0000000000000000`, `CS:  0010 DS: 0000 ES: 0000 CR0: 0000000080050033`, `CR2: ... CR3:
-//! ... CR4: ...`. 32-bit kernels print `EIP:    0060:[<c01063a4>]`, up to 2.6.19 `eax: 00000000   ebx: f7d3c000` and `ds:
-//! 007b   es: 007b   ss: 0068` (arch/i386/kernel), and since 4.15 `EIP: function+0x1/0x2`. The words of the stack follow
-//! `Stack:`, and are not a table.
+//! From arch/x86/kernel/process_64.c and process_32.c, `__show_regs`, and dumpstack.c, `show_ip`:
+//! `RSP: 0018:ffffc90009af7660 EFLAGS: 00010216`, `RIP: 0010:function+0x1/0x2`,
+//! `FS:  00007fc64cdeb540(0000) GS:ffff9d20d7240000(0000) knlGS:0000000000000000`,
+//! `CS:  0010 DS: 0000 ES: 0000 CR0: 0000000080050033`, `CR2: ... CR3: ... CR4: ...`. 32-bit kernels print
+//! `EIP:    0060:[<c01063a4>]`, up to 2.6.19 `eax: 00000000   ebx: f7d3c000` and `ds: 007b   es: 007b   ss: 0068`
+//! (arch/i386/kernel), and since 4.15 `EIP: function+0x1/0x2`. The words of the stack follow `Stack:`, and are not a table.
 
 use tollgate_x86::{Msr, Selector};
 

@@ -59,7 +59,7 @@ pub enum PathError {
 }
 
 impl PathError {
-    /// Returns the kind of the kernel's error if there is one.
+    /// Returns the kind of the kernel's error, and `PermissionDenied` for any other reason.
     pub fn kind(&self) -> io::ErrorKind {
         match self {
             Self::Io(why) => why.kind(),

@@ -30,7 +30,7 @@ pub enum TrustError {
     /// Another user has written the file, or could; with its path and which of the two.
     #[error("{} {}", .0.display(), .1)]
     File(PathBuf, String),
-    /// A link on the path that another user controls, or a file that may not be read.
+    /// A link on the path that another user controls, or a file that is not regular or too long.
     #[error(transparent)]
     Link(PathError),
     /// The kernel's error.

@@ -14,8 +14,8 @@ pub enum Unfinished {
     Backslash,
 }
 
-/// Splits at blanks. Within single quotes every character stands for itself; within double quotes `\"`, `\\`, `\$` and ``
-/// \` `` stand for the second character; elsewhere a backslash makes the next character literal. A backslash at the end of
+/// Splits at blanks. Within single quotes every character stands for itself; within double quotes `\"`, `\\`, `\$` and
+/// `` \` `` stand for the second character; elsewhere a backslash makes the next character literal. A backslash at the end of
 /// a line continues it. There are no comments.
 ///
 /// # Errors

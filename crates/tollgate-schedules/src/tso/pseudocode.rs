@@ -1,5 +1,5 @@
-//! Algorithms as papers print them, in the style of Algol, Pascal and C: `<y := i>; if <x ≠ i> then … fi`, `<y=i>; if
-//! (<x!=i>) { … }`.
+//! Algorithms as papers print them, in the style of Algol, Pascal and C: `<y := i>; if <x ≠ i> then … fi`,
+//! `<y=i>; if (<x!=i>) { … }`.
 //!
 //! Each access is a step, like Lamport's angle brackets ("A fast mutual exclusion algorithm", 1987). A statement becomes
 //! the equivalent sentence of `text.rs`, and an `if` becomes a jump around its body.
