@@ -81,7 +81,7 @@ pub(super) fn execute<const N: usize>(
     Ok(())
 }
 
-/// Encodes a link to a word for [`Process::link`](super::state::Process::link).
+/// Encodes a link to a word for `Process::link`.
 pub(super) fn link(word: Word) -> u8 {
     match word {
         Word::Lock(number) => number + 1,
