@@ -1,10 +1,9 @@
 //! The time limit of a guest.
 //!
 //! Only a signal brings a thread out of KVM_RUN. Here it needs no handler, and no other thread can see it: the thread
-//! blocks all signals, KVM_SET_SIGNAL_MASK opens one of them for as long as KVM_RUN lasts, and a timer sends that one
-//! to this thread. KVM_RUN then answers EINTR; the signal itself is never delivered. It stays pending, so that
-//! KVM_RUN answers EINTR from then on, also where the timer was over between two entries, and it is gone when the
-//! thread ends.
+//! blocks all signals, KVM_SET_SIGNAL_MASK unblocks one of them during KVM_RUN, and a timer sends that one to this
+//! thread. KVM_RUN then fails with EINTR; the signal itself is never delivered. It stays pending, so KVM_RUN fails with
+//! EINTR from then on, even if the timer expired between two entries. It is gone when the thread ends.
 
 #![allow(unsafe_code)] // A request that kvm-ioctls does not have.
 
@@ -16,7 +15,7 @@ use kvm_ioctls::VcpuFd;
 use tollgate_os::signals::Set;
 use tollgate_os::timer::Timer;
 
-/// The time limit as a reason, in a clause.
+/// Says in a clause that the time limit was reached.
 pub fn out_of_patience(patience: Duration) -> String {
     format!("it was stopped after {patience:?}")
 }
@@ -24,14 +23,13 @@ pub fn out_of_patience(patience: Duration) -> String {
 /// KVM_SET_SIGNAL_MASK, `_IOW(KVMIO, 0x8b, struct kvm_signal_mask)` in linux/kvm.h.
 const SET_SIGNAL_MASK: libc::c_ulong = 0x4004_ae8b;
 
-/// `struct kvm_signal_mask` with the kernel's 64 signals.
 #[repr(C)]
 struct SignalMask {
     bytes: u32,
     blocked: [u8; 8],
 }
 
-/// A timer of this thread; it is gone when this is dropped. The thread's signals stay blocked.
+/// A timer of this thread, deleted when this is dropped. The thread's signals stay blocked.
 #[derive(Debug)]
 pub(super) struct Alarm {
     timer: Timer,
@@ -40,7 +38,6 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
-    /// Blocks all signals of this thread and sets its timer.
     pub fn after(patience: Duration) -> io::Result<Self> {
         Set::all().block_only();
         let timer = Timer::new(libc::SIGRTMAX())?;
@@ -51,18 +48,17 @@ impl Alarm {
         Ok(alarm)
     }
 
-    /// Has KVM_RUN on this processor, in this thread, end by the timer.
+    /// Lets the timer end KVM_RUN on this processor, in this thread.
     pub fn reaches(&self, vcpu: &VcpuFd) -> io::Result<()> {
         let open = 1u64 << (libc::SIGRTMAX() - 1);
         let mask = SignalMask { bytes: 8, blocked: (!open).to_ne_bytes() };
-        // SAFETY: KVM_SET_SIGNAL_MASK reads as many bytes as the structure says, and it has so many.
+        // SAFETY: KVM_SET_SIGNAL_MASK reads the number of bytes that the structure states, and the structure has them.
         match unsafe { libc::ioctl(vcpu.as_raw_fd(), SET_SIGNAL_MASK, &raw const mask) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
-    /// A clause when the time is over.
     pub fn rung(&self) -> Option<String> {
         (Instant::now() >= self.deadline).then(|| out_of_patience(self.patience))
     }

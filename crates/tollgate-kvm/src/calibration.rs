@@ -1,9 +1,9 @@
 //! Whether the processor itself executes a guest's ring 0.
 //!
-//! There are machines on which KVM runs without virtualization by hardware: ring 3 is executed, ring 0 is emulated,
-//! one instruction after the other. Times there are the emulator's. So a loop runs first, in 64-bit mode in ring 0 as
-//! the experiments do: a processor needs one or two cycles for an iteration, an emulator a thousand. KVM's own
-//! counters confirm it, where they can be read.
+//! On some machines KVM runs without virtualization by hardware: ring 3 is executed, but ring 0 is emulated,
+//! instruction by instruction. Times there are the emulator's. So a loop runs first, in 64-bit mode in ring 0 as the
+//! experiments do: a processor needs one or two cycles for an iteration, an emulator a thousand. KVM's own counters
+//! confirm it, if they can be read.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,26 +14,22 @@ use crate::vm::Vm;
 use crate::{Kvm, KvmError, failed, run, statistics};
 
 const ITERATIONS: u32 = 1000;
-/// An iteration: dec, jnz.
 const INSTRUCTIONS_AN_ITERATION: u64 = 2;
-/// Instructions around the loop.
 const AROUND: u64 = 14;
-/// The number of repetitions; the shortest counts.
+/// Repetitions; the shortest counts.
 const SAMPLES: u32 = 8;
-/// Ticks of the time-stamp counter an iteration: a processor takes fewer, an emulator more.
+/// Ticks of the time-stamp counter per iteration: a processor takes fewer, an emulator more.
 const MOST_TICKS: u64 = 100;
-/// An emulator needs some 30 ms for all.
+/// An emulator needs some 30 ms for all repetitions.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Two megabytes, one page, hold all.
+/// Code and tables fit into one page of 2 MiB.
 const MEMORY: usize = 2 << 20;
 const CODE_AT: u64 = 0x1000;
 const PML4_AT: u64 = 0x2000;
 const PDPT_AT: u64 = 0x3000;
 const PAGES_AT: u64 = 0x4000;
-/// Present and writable.
 const TABLE: u64 = 3;
-/// Present, writable, and 2 MiB.
 const PAGE: u64 = 0x83;
 
 /// The loop: leaves its ticks in RAX, exits, and begins again.
@@ -61,26 +57,26 @@ const CODE: [u8; 46] = [
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Calibration {
-    /// It ran: ticks of the time-stamp counter for all iterations together, the minimum of several repetitions, and KVM's
-    /// counters meanwhile, of all repetitions together, where they can be read.
+    /// It ran. `ticks` of the time-stamp counter for all iterations together, the minimum of several repetitions, and
+    /// KVM's counters over all repetitions, if they can be read.
     Ran { ticks: u64, iterations: u32, counted: Option<Counted> },
-    /// It did not: nothing is known of ring 0 here, and no time is a latency. Why, in a clause.
+    /// It did not run, so nothing is known of ring 0 here, and no time is a latency. `why` is a clause.
     Failed { why: String },
 }
 
 /// KVM's counters while the loop ran (KVM_GET_STATS_FD).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
-    /// Instructions that were executed.
+    /// Instructions that the loop executed.
     pub instructions: u64,
-    /// Of these, the ones that its emulator executed: `insn_emulation`.
+    /// Those that KVM's emulator executed, of all instructions: `insn_emulation`.
     pub emulated: u64,
-    /// The number of exits: `exits`.
+    /// VM exits: `exits`.
     pub exits: u64,
 }
 
 impl Calibration {
-    /// Whether what runs in ring 0 is executed by something else than the processor.
+    /// Returns whether something else than the processor executes ring 0.
     #[must_use]
     pub fn is_emulated(&self) -> bool {
         match self {
@@ -94,7 +90,7 @@ impl Calibration {
 }
 
 impl fmt::Display for Calibration {
-    /// A clause: `a loop of two instructions takes 1.0 ticks an iteration in ring 0`.
+    /// Writes a clause: `a loop of two instructions takes 1.0 ticks an iteration in ring 0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ran { ticks, iterations, counted } => {
@@ -109,7 +105,6 @@ impl fmt::Display for Calibration {
     }
 }
 
-/// Runs the loop in a virtual machine of its own.
 pub(super) fn calibrate(kvm: &Kvm) -> Calibration {
     let ran = kvm.with_vm(MEMORY, PATIENCE, |vm, alarm| {
         vm.load(&CODE, CODE_AT)?;

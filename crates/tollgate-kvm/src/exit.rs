@@ -1,4 +1,4 @@
-//! Why a guest could not go on, in clauses.
+//! Describes why a guest could not go on, in clauses.
 
 #![allow(unsafe_code)] // The data of an exit are a union.
 
@@ -14,7 +14,6 @@ use crate::vm::Vm;
 
 const LONGEST: usize = 15;
 
-/// An exit that ends the run, other than an internal error.
 pub(super) fn clause(exit: &VcpuExit<'_>) -> String {
     match exit {
         VcpuExit::Hlt => "it halted, and nothing can wake it".to_owned(),
@@ -36,17 +35,17 @@ fn outside(did: &str, address: u64, bytes: usize) -> String {
     format!("it {did} {bytes} {unit} at {address:x}, where there is no memory")
 }
 
-/// KVM_EXIT_INTERNAL_ERROR: which, where, and the instruction as far as it is known.
+/// Describes a KVM_EXIT_INTERNAL_ERROR: which, where, and the instruction if it is known.
 pub(super) fn internal_error(vm: &mut Vm) -> String {
     let run = vm.vcpu.get_kvm_run();
-    // SAFETY: the exit's reason is KVM_EXIT_INTERNAL_ERROR, to which `internal` belongs; and all bytes of the union are
-    // numbers, whatever was written to it.
+    // SAFETY: the exit's reason is KVM_EXIT_INTERNAL_ERROR, to which `internal` belongs. All bytes of the union are
+    // numbers, so any value is valid.
     let internal = unsafe { run.__bindgen_anon_1.internal };
-    // SAFETY: as above: `emulation_failure` is the same, with names, where the suberror is that of emulation.
+    // SAFETY: as above: `emulation_failure` names the same bytes for the suberror of emulation.
     let emulation = unsafe { run.__bindgen_anon_1.emulation_failure };
     let what = match internal.suberror {
         KVM_INTERNAL_ERROR_EMULATION => {
-            // Flags and 16 bytes of an instruction are three of `data`'s words.
+            // Flags and 16 bytes of an instruction take three of `data`'s words.
             let has_bytes = internal.ndata >= 3
                 && emulation.flags & u64::from(KVM_INTERNAL_ERROR_EMULATION_FLAG_INSTRUCTION_BYTES) != 0;
             // SAFETY: as above: the instruction's bytes are numbers.
@@ -64,7 +63,7 @@ pub(super) fn internal_error(vm: &mut Vm) -> String {
     format!("KVM could not go on: {what} (data {})", data.join(" "))
 }
 
-/// That KVM's emulator met an instruction that it does not know, and which. Where KVM does not report its bytes, they
+/// Says that KVM's emulator met an instruction that it does not know, and which. If KVM does not report its bytes, they
 /// are read at the instruction pointer.
 fn not_emulated(vm: &Vm, mut bytes: Vec<u8>) -> String {
     let state = vm.vcpu.get_regs().and_then(|regs| Ok((regs.rip, vm.vcpu.get_sregs()?.cs)));
@@ -80,14 +79,14 @@ fn not_emulated(vm: &Vm, mut bytes: Vec<u8>) -> String {
     format!("KVM could not emulate the instruction at {rip:x} in ring {}{}", cs.dpl, shown(&bytes, bits, rip))
 }
 
-/// The guest's memory from a linear address on, to the end of the page.
+/// Reads the guest's memory at a linear address: the longest instruction's bytes, or up to the end of the page.
 fn at(vm: &Vm, linear: u64) -> Option<Vec<u8>> {
     let translation = vm.vcpu.translate_gva(linear).ok().filter(|translation| translation.valid != 0)?;
     let left = usize::try_from(4096 - linear % 4096).ok()?;
     vm.memory.read(translation.physical_address, left.min(LONGEST))
 }
 
-/// The first instruction in `bytes`: `: cd 80, int 80h`; or all of them where they are none.
+/// Shows the first instruction in `bytes`, as `: cd 80, int 80h`; all bytes if it is invalid.
 fn shown(bytes: &[u8], bits: u32, rip: u64) -> String {
     let mut decoder = Decoder::with_ip(bits, bytes, rip, DecoderOptions::NONE);
     let instruction = decoder.decode();

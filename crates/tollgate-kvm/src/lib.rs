@@ -1,12 +1,10 @@
-//! KVM: a virtual machine with one processor, some memory and two ports, and no kernel image.
+//! KVM: a virtual machine with one processor, some memory and two ports, without a kernel image.
 //!
-//! - `vm`: the machine, from nothing to a processor that can be entered. `memory`: its memory.
-//! - `state`: the registers that a guest is entered with.
-//! - `run`: runs the guest, serves its ports, and says why it ended. `exit`: the reasons, in clauses.
-//! - `alarm`: the time limit of a guest.
+//! - `vm`: the virtual machine, its `memory`, and the `state` of registers that a guest is entered with.
+//! - `run`: runs the guest and serves its ports until its `alarm` or an `exit` ends it.
 //! - `calibration`: whether the processor itself executes the guest's ring 0. `statistics`: KVM's counters.
 //!
-//! A run has a thread of its own, and a virtual machine that is gone when the thread ends.
+//! Each run has a thread and a virtual machine of its own; the machine is gone when the thread ends.
 //!
 //! Source: the kernel's Documentation/virt/kvm/api.rst.
 
@@ -39,9 +37,9 @@ use vm::Vm;
 /// An image, and the machine that runs it.
 #[derive(Debug, Clone, Copy)]
 pub struct Guest<'a> {
-    /// Its bytes.
+    /// Bytes of the image.
     pub image: &'a [u8],
-    /// Where they lie.
+    /// The physical address that they are loaded at.
     pub base: u64,
     /// The address that is entered first, in flat 32-bit protected mode as multiboot leaves it.
     pub entry: u64,
@@ -51,14 +49,14 @@ pub struct Guest<'a> {
     pub patience: Duration,
 }
 
-/// What a guest left.
+/// The state of a guest after its run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
-    /// What it wrote to its serial port.
+    /// Bytes that it wrote to its serial port.
     pub serial: Vec<u8>,
-    /// Its memory.
+    /// Its memory, from address 0.
     pub memory: Vec<u8>,
-    /// Why it ended, where it did not end itself by a byte to port F4h: a clause.
+    /// Why it was stopped, in a clause; `None` if it ended itself by a byte to port F4h.
     pub cut_short: Option<String>,
 }
 
@@ -69,25 +67,25 @@ pub enum KvmError {
     /// The bytes of the image, loaded at its base, do not fit into the bytes of memory.
     #[error("an image of {image} bytes at {base:x} does not fit into {memory} bytes of memory")]
     TooLarge { image: usize, base: u64, memory: usize },
-    /// KVM is not there, or may not be used: why, in a clause.
+    /// KVM is absent or may not be used; `why` is a clause.
     #[error("KVM cannot be used: {why}")]
     Unavailable { why: String },
 }
 
-/// KVM, open.
+/// An open /dev/kvm.
 #[derive(Debug)]
 pub struct Kvm {
     kvm: kvm_ioctls::Kvm,
-    /// The answer of KVM_GET_SUPPORTED_CPUID: all that this processor and this KVM can give a guest.
+    /// The answer of KVM_GET_SUPPORTED_CPUID: all features that this processor and this KVM can give a guest.
     cpuid: CpuId,
     calibration: OnceLock<Calibration>,
 }
 
 impl Kvm {
-    /// Opens /dev/kvm and asks for what a guest needs.
+    /// Opens /dev/kvm and checks that it offers what a guest needs.
     ///
     /// # Errors
-    /// [`KvmError::Unavailable`]: it is not there, may not be opened, or is of another kind than is known here.
+    /// [`KvmError::Unavailable`] if it is absent, may not be opened, or has another interface than the known one.
     pub fn open() -> Result<Self, KvmError> {
         let kvm = kvm_ioctls::Kvm::new().map_err(|error| unavailable(not_opened(error.errno())))?;
         let version = kvm.get_api_version();
@@ -104,15 +102,16 @@ impl Kvm {
         Ok(Self { kvm, cpuid, calibration: OnceLock::new() })
     }
 
-    /// Whether the processor itself executes a guest's ring 0: measured once, in some milliseconds.
+    /// Returns whether the processor itself executes a guest's ring 0. The first call measures it, in milliseconds.
     pub fn calibrate(&self) -> &Calibration {
         self.calibration.get_or_init(|| calibration::calibrate(self))
     }
 
-    /// Runs a guest on the host's processor. Its thread may run where the caller's may, so that a pinned caller pins it as well.
+    /// Runs a guest on the host's processor, in a thread that inherits the caller's affinity: a pinned caller pins it
+    /// too.
     ///
     /// # Errors
-    /// [`KvmError`] where it could not be run at all. That it was stopped is no error.
+    /// [`KvmError`] if the guest could not be run at all. A guest that was stopped is not an error.
     pub fn run(&self, guest: Guest<'_>) -> Result<Left, KvmError> {
         self.with_vm(guest.memory, guest.patience, |vm, alarm| {
             vm.load(guest.image, guest.base)?;
@@ -126,8 +125,8 @@ impl Kvm {
         })
     }
 
-    /// A virtual machine with so many bytes of memory is made in a thread of its own, where `work` may use it for as
-    /// long as `patience` lasts. The thread handles no signals, and whatever signal it gets ends with it.
+    /// Makes a virtual machine with `memory` bytes in a thread of its own, where `work` may use it for as long as
+    /// `patience` lasts. The thread handles no signals; a signal that is sent to it is gone when the thread ends.
     fn with_vm<T: Send>(
         &self,
         memory: usize,
@@ -152,7 +151,6 @@ fn unavailable(why: String) -> KvmError {
     KvmError::Unavailable { why }
 }
 
-/// Makes an error of a request that KVM refused.
 fn failed(request: &'static str) -> impl Fn(kvm_ioctls::Error) -> KvmError {
     move |error| unavailable(format!("{request}: {}", plainly(&io::Error::from_raw_os_error(error.errno()))))
 }
@@ -161,7 +159,6 @@ fn failed_io(what: &'static str) -> impl Fn(io::Error) -> KvmError {
     move |error| unavailable(format!("{what}: {}", plainly(&error)))
 }
 
-/// Why /dev/kvm was not opened.
 fn not_opened(errno: i32) -> String {
     let error = plainly(&io::Error::from_raw_os_error(errno));
     match errno {
@@ -176,7 +173,6 @@ fn not_opened(errno: i32) -> String {
     }
 }
 
-// The examples of the README are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

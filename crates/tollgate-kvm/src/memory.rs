@@ -1,4 +1,4 @@
-//! The guest's memory: pages of this process that are there once they are written.
+//! The guest's memory: anonymous pages of this process, which exist once they are written.
 
 #![allow(unsafe_code)] // A mapping, and copies into and out of it.
 
@@ -11,8 +11,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 const PAGE: usize = 4096;
 
-/// Anonymous memory. The guest writes to it while it runs; this program reads it only between two entries, and only
-/// by copies: no reference to it is ever made.
+/// Anonymous memory. The guest writes to it while it runs; this program reads it only between two entries, and only by
+/// copies: no reference to it is ever made.
 #[derive(Debug)]
 pub(super) struct Memory {
     at: *mut u8,
@@ -20,55 +20,53 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Zeroes, in whole pages.
     pub fn new(bytes: usize) -> io::Result<Self> {
         let bytes = bytes.max(1).checked_next_multiple_of(PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
         let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
-        // SAFETY: no address is asked for, so nothing that is there is replaced.
+        // SAFETY: no address is asked for, so no existing mapping is replaced.
         let at = unsafe { mmap_anonymous(ptr::null_mut(), bytes, prot, flags) }?;
         Ok(Self { at: at.cast(), bytes })
     }
 
-    /// Where it is in this process.
     pub fn address(&self) -> u64 {
         self.at.addr() as u64
     }
 
-    /// Writes at an address of the guest; whether it is there.
+    /// Writes at an address of the guest; returns whether it is in memory.
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> bool {
         let Some(offset) = self.offset(address, bytes.len()) else { return false };
-        // SAFETY: `offset` and what follows it lie within the mapping, which no reference points into.
+        // SAFETY: `offset` and the bytes after it lie within the mapping, which no reference points into.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.at.add(offset), bytes.len()) };
         true
     }
 
-    /// Bytes at an address of the guest, where all of them are there.
+    /// Reads bytes at an address of the guest; `None` unless all of them are in memory.
     pub fn read(&self, address: u64, bytes: usize) -> Option<Vec<u8>> {
         let offset = self.offset(address, bytes)?;
         let mut copy = vec![0; bytes];
-        // SAFETY: as for `write`; `copy` is as long as what is copied.
+        // SAFETY: as for `write`; `copy` has the length that is copied.
         unsafe { ptr::copy_nonoverlapping(self.at.add(offset), copy.as_mut_ptr(), bytes) };
         Some(copy)
     }
 
-    /// All of it. Untouched pages are zeroes and are not read, which would take longer than to start a virtual
+    /// Copies all of it. Untouched pages are zeroes and are not read, which would take longer than to start a virtual
     /// machine.
     pub fn copy(&self) -> Vec<u8> {
         let mut copy = vec![0; self.bytes];
         let touched = self.touched();
         for (page, to) in copy.chunks_exact_mut(PAGE).enumerate() {
             if touched.as_ref().is_none_or(|touched| touched.get(page) != Some(&false)) {
-                // SAFETY: `to` is a page long, and as far from the beginning of `copy` as the page is from that of the mapping,
-                // which is as long.
+                // SAFETY: `to` is one page of `copy`, at the same offset as the page in the mapping, and both are
+                // equally long.
                 unsafe { ptr::copy_nonoverlapping(self.at.add(page * PAGE), to.as_mut_ptr(), PAGE) };
             }
         }
         copy
     }
 
-    /// Which pages are there, in memory or swapped out (`/proc/self/pagemap`), where that is known.
+    /// Returns which pages are present or swapped out (`/proc/self/pagemap`), if that is known.
     fn touched(&self) -> Option<Vec<bool>> {
-        /// Bytes that the file has for a page, and its bits for one that is present or swapped out.
+        /// Bytes of a page in that file, and its bits for a page that is present or swapped out.
         const ENTRY: usize = 8;
         const THERE: u64 = 3 << 62;
         let mut entries = vec![0; self.bytes / PAGE * ENTRY];
@@ -78,7 +76,6 @@ impl Memory {
         Some(entries.map(|entry| u64::from_ne_bytes(*entry) & THERE != 0).collect())
     }
 
-    /// Where a piece begins, if it is there.
     fn offset(&self, address: u64, bytes: usize) -> Option<usize> {
         let offset = usize::try_from(address).ok()?;
         (offset.checked_add(bytes)? <= self.bytes).then_some(offset)

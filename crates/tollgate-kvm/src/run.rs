@@ -1,5 +1,3 @@
-//! Runs a guest: its ports, and why it stopped.
-
 use std::io;
 
 use kvm_ioctls::VcpuExit;
@@ -13,18 +11,17 @@ use crate::vm::Vm;
 /// Bytes that a guest may write to its serial port. A run of all experiments of the lab writes a few thousand.
 const MAX_SERIAL: usize = 1 << 20;
 
-/// COM1: where the guest writes.
 const COM1: u16 = 0x3f8;
 const LINE_STATUS: u16 = 0x3fd;
 /// The transmitter is empty, and so is its holding register (PC16550D, "Line status register").
 const EMPTY: u8 = 0x60;
 /// A byte to this port ends the run.
 const END: u16 = 0xf4;
-/// The value of a port without a device.
 const NOTHING: u8 = 0xff;
 
-/// Runs the guest until it ends itself; why it did not, in a clause. Its output is added to `serial`, a write of
-/// several bytes as so many of one. It may be run again after its end, and goes on behind it.
+/// Runs the guest until it ends itself; returns why it did not, in a clause. Its output is added to `serial`; a write
+/// of several bytes counts as several writes of one. A guest that ended itself may be run again, and goes on after that
+/// point.
 pub(super) fn run(vm: &mut Vm, alarm: &Alarm, serial: &mut Vec<u8>) -> Option<String> {
     loop {
         let why = match vm.vcpu.run() {
@@ -49,7 +46,7 @@ pub(super) fn run(vm: &mut Vm, alarm: &Alarm, serial: &mut Vec<u8>) -> Option<St
     }
 }
 
-/// Adds to what a guest wrote; a clause where that is too much.
+/// Adds to a guest's output; returns a clause if it is more than [`MAX_SERIAL`].
 pub fn written(serial: &mut Vec<u8>, bytes: &[u8]) -> Option<String> {
     let room = MAX_SERIAL.saturating_sub(serial.len());
     serial.extend_from_slice(&bytes[..bytes.len().min(room)]);

@@ -5,14 +5,12 @@ use tollgate_x86::{Cr0, Cr4, Efer};
 
 /// Multiboot's magic number in EAX (Multiboot Specification 0.6.96, "Machine state").
 const MULTIBOOT_MAGIC: u64 = 0x2bad_b002;
-/// RFLAGS with all clear but bit 1, which is always set: interrupts are off.
+/// Only bit 1 is set, which is always set: interrupts are off.
 const RFLAGS: u64 = 2;
-/// The type of a code segment that was used and may be read.
 const CODE: u8 = 0xb;
-/// The type of a data segment that was used and may be written.
 const DATA: u8 = 3;
 
-/// Flat 32-bit protected mode, paging off. TR and LDTR stay as KVM made them, which is a state that can be entered.
+/// Sets flat 32-bit protected mode, paging off. TR and LDTR stay as KVM made them, a state that can be entered.
 pub(super) fn protected(sregs: &mut kvm_sregs) {
     let flat = |selector, type_| kvm_segment { db: 1, ..segment(selector, type_) };
     sregs.cs = flat(8, CODE);
@@ -22,7 +20,7 @@ pub(super) fn protected(sregs: &mut kvm_sregs) {
     no_tables(sregs);
 }
 
-/// 64-bit mode in ring 0, with the page tables at `root`.
+/// Sets 64-bit mode in ring 0, with the page tables at `root`.
 pub(super) fn long(sregs: &mut kvm_sregs, root: u64) {
     sregs.cs = kvm_segment { l: 1, ..segment(8, CODE) };
     set_data(sregs, kvm_segment { db: 1, ..segment(0x10, DATA) });
@@ -31,12 +29,10 @@ pub(super) fn long(sregs: &mut kvm_sregs, root: u64) {
     no_tables(sregs);
 }
 
-/// General registers with `rip` and multiboot's magic number; all others are 0.
 pub(super) fn registers(rip: u64) -> kvm_regs {
     kvm_regs { rip, rax: MULTIBOOT_MAGIC, rflags: RFLAGS, ..Default::default() }
 }
 
-/// A segment of all 4 GiB for ring 0.
 fn segment(selector: u16, type_: u8) -> kvm_segment {
     kvm_segment { limit: u32::MAX, selector, type_, present: 1, s: 1, g: 1, ..Default::default() }
 }
@@ -47,7 +43,7 @@ fn set_data(sregs: &mut kvm_sregs, data: kvm_segment) {
     }
 }
 
-/// Tables without an entry: any exception before the guest has its own is a triple fault, and ends the run.
+/// Empties GDT and IDT: any exception before the guest has its own is a triple fault, and ends the run.
 fn no_tables(sregs: &mut kvm_sregs) {
     (sregs.gdt, sregs.idt) = (kvm_dtable::default(), kvm_dtable::default());
 }

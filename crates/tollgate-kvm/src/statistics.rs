@@ -10,21 +10,18 @@ use kvm_ioctls::VcpuFd;
 
 /// KVM_GET_STATS_FD, `_IO(KVMIO, 0xce)` in linux/kvm.h.
 const GET_STATS_FD: libc::c_ulong = 0xaece;
-/// No kernel has so many: some 60 figures with names of 48 bytes, and histograms.
+/// No kernel has this many bytes: there are some 60 figures with names of 48 bytes, and histograms.
 const MAX_BYTES: usize = 1 << 18;
 /// The bytes before a figure's name (`struct kvm_stats_desc`).
 const DESCRIPTION: usize = 16;
 
-/// Counters of a virtual processor so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Statistics {
-    /// Instructions that KVM's emulator executed in the processor's place.
     pub emulated: u64,
-    /// The number of exits.
     pub exits: u64,
 }
 
-/// The figures, where this kernel has them.
+/// Reads the figures; `None` if this kernel does not have them.
 pub(super) fn read(vcpu: &VcpuFd) -> Option<Statistics> {
     // SAFETY: KVM_GET_STATS_FD takes no argument.
     let fd = unsafe { libc::ioctl(vcpu.as_raw_fd(), GET_STATS_FD) };
@@ -44,7 +41,7 @@ pub(super) fn read(vcpu: &VcpuFd) -> Option<Statistics> {
     Some(Statistics { emulated: figure(&bytes, "insn_emulation")?, exits: figure(&bytes, "exits")? })
 }
 
-/// The figure of a name in what was read: `struct kvm_stats_header`, and where that points to (Documentation/virt/kvm/api.rst,
+/// Finds a figure by name in `struct kvm_stats_header` and what it points to (Documentation/virt/kvm/api.rst,
 /// KVM_GET_STATS_FD).
 fn figure(bytes: &[u8], name: &str) -> Option<u64> {
     let name_size = word(bytes, 4)? as usize;
@@ -70,7 +67,6 @@ mod tests {
 
     use super::*;
 
-    /// The file of a kernel with these figures.
     fn file(figures: &[(&str, u64)]) -> Vec<u8> {
         let size = DESCRIPTION + 48;
         let data = 24 + figures.len() * size;

@@ -1,5 +1,3 @@
-//! A virtual machine.
-
 #![allow(unsafe_code)] // Memory that is given to a guest.
 
 use kvm_bindings::{CpuId, kvm_sregs, kvm_userspace_memory_region};
@@ -9,15 +7,15 @@ use crate::memory::Memory;
 use crate::state::registers;
 use crate::{KvmError, failed, failed_io, unavailable};
 
-/// Above it, below 4 GiB, are the pages that KVM itself may take and the local APIC's.
+/// The pages that KVM itself may take and those of the local APIC lie above this, below 4 GiB.
 const MAX_MEMORY: usize = 3 << 30;
-/// Three pages below 4 GiB that Intel processors without "unrestricted guest" need, and one for their page table (KVM_SET_TSS_ADDR,
-/// KVM_SET_IDENTITY_MAP_ADDR). Where QEMU has them.
+/// Intel processors without "unrestricted guest" need three pages below 4 GiB and one for their page table
+/// (KVM_SET_TSS_ADDR, KVM_SET_IDENTITY_MAP_ADDR). The addresses are QEMU's.
 const TSS_ADDRESS: usize = 0xfeff_d000;
 const IDENTITY_MAP_ADDRESS: u64 = 0xfeff_c000;
 
-/// A virtual machine with one processor. It has no interrupt controller and no device. The fields are dropped in
-/// their order: the memory last.
+/// A virtual machine with one processor, without interrupt controller or device. Fields are dropped in order: the
+/// memory must be last.
 #[derive(Debug)]
 pub(super) struct Vm {
     pub vcpu: VcpuFd,
@@ -27,7 +25,6 @@ pub(super) struct Vm {
 }
 
 impl Vm {
-    /// Makes one with so many bytes of memory from address 0.
     pub fn new(kvm: &kvm_ioctls::Kvm, cpuid: &CpuId, bytes: usize) -> Result<Self, KvmError> {
         if bytes > MAX_MEMORY {
             return Err(unavailable(format!("more than 3 GiB of memory are asked for: {bytes} bytes")));
@@ -43,8 +40,8 @@ impl Vm {
             memory_size: memory.bytes as u64,
             userspace_addr: memory.address(),
         };
-        // SAFETY: the mapping is as long as is said. No reference into it exists, so the guest may write to it, and
-        // it outlives the machine: it is dropped after both of its descriptors, and no other process has them.
+        // SAFETY: the mapping is `memory.bytes` long. No reference into it exists, so the guest may write to it. It
+        // outlives the machine: it is dropped after both of its descriptors, and no other process has them.
         unsafe { vm.set_user_memory_region(region) }.map_err(failed("KVM_SET_USER_MEMORY_REGION"))?;
         let vcpu = vm.create_vcpu(0).map_err(failed("KVM_CREATE_VCPU"))?;
         vcpu.set_cpuid2(cpuid).map_err(failed("KVM_SET_CPUID2"))?;
@@ -58,7 +55,6 @@ impl Vm {
         Err(KvmError::TooLarge { image: image.len(), base, memory: self.memory.bytes })
     }
 
-    /// The processor is to begin at `entry`, in the state that `set` gives it.
     pub fn enter(&mut self, entry: u64, set: impl Fn(&mut kvm_sregs)) -> Result<(), KvmError> {
         let mut sregs = self.vcpu.get_sregs().map_err(failed("KVM_GET_SREGS"))?;
         set(&mut sregs);
