@@ -15,6 +15,7 @@ use crate::{Kvm, KvmError, failed, run, statistics};
 
 const ITERATIONS: u32 = 1000;
 const INSTRUCTIONS_AN_ITERATION: u64 = 2;
+/// Instructions around the loop.
 const AROUND: u64 = 14;
 /// Repetitions; the shortest counts.
 const SAMPLES: u32 = 8;

@@ -46,7 +46,7 @@ pub(super) fn run(vm: &mut Vm, alarm: &Alarm, serial: &mut Vec<u8>) -> Option<St
     }
 }
 
-/// Adds to a guest's output; returns a clause if it is more than [`MAX_SERIAL`].
+/// Adds to a guest's output; returns a clause if the guest wrote more than the limit.
 pub fn written(serial: &mut Vec<u8>, bytes: &[u8]) -> Option<String> {
     let room = MAX_SERIAL.saturating_sub(serial.len());
     serial.extend_from_slice(&bytes[..bytes.len().min(room)]);
