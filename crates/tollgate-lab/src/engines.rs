@@ -9,25 +9,24 @@ use crate::kvm::provenance;
 use crate::{Accelerator, Engine, Interpreter, LabError, Machine, Provenance, Qemu};
 
 const MEMORY: usize = 16 << 20;
-/// A limit above what all experiments together execute.
+/// More than all experiments together execute.
 const INSTRUCTIONS: u64 = 50_000_000;
-/// The time limit of one machine.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// The time limit of all machines together: after it no new machine is begun. KVM's emulator can end a machine in every
+/// The time limit of all machines together: after it no new machine starts. KVM's emulator can end a machine in every
 /// experiment.
 const ALL_TOGETHER: Duration = Duration::from_secs(4);
-/// The same where instructions are counted: their number bounds a run, and the result must not depend on the load.
+/// The same limit if instructions are counted: their number bounds a run, and the result must not depend on the load.
 const ALL_COUNTED: Duration = Duration::from_secs(60);
-/// Rounds on each machine, where the clock shows time: one cold round, and ten that count.
+/// Rounds on each machine, if the clock shows time: one cold round, and ten that count.
 const TIMED_ROUNDS: u32 = 11;
 
 /// The choice of the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EngineChoice {
-    /// KVM where it executes ring 0 on the processor, the interpreter elsewhere.
+    /// KVM if it executes ring 0 on the processor, else the interpreter.
     #[default]
     Auto,
-    /// KVM.
+    /// KVM, even if it emulates ring 0.
     Kvm,
     /// QEMU's translator, which counts instructions.
     Qemu,
@@ -41,25 +40,23 @@ pub enum EngineChoice {
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineNote {
-    /// KVM emulates ring 0 here, so that its times are no latencies: how that was detected, in a clause.
+    /// KVM emulates ring 0 here, so its times are not latencies; `why` says in a clause how that was detected.
     Emulated { why: String },
-    /// KVM cannot be used here: why, as [`LabError`] says it.
+    /// KVM cannot be used here; `why` is the text of a [`LabError`].
     NoKvm { why: String },
 }
 
-/// An engine that was chosen.
 pub(crate) struct Chosen {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) notes: Vec<EngineNote>,
     /// How emulation of ring 0 was detected.
     pub(crate) emulated: Option<String>,
-    /// Rounds on each machine. Where the clock shows time the first one is cold and does not count.
+    /// Rounds on each machine. If the clock shows time, the first is cold and does not count.
     pub(crate) rounds: u32,
-    /// The time limit of all machines together.
     pub(crate) limit: Duration,
 }
 
-/// The guest's machine, with the processor of a vendor where the engine can choose.
+/// Returns the guest's machine, with the processor of a vendor if the engine can choose.
 pub fn machine(vendor: Option<Vendor>) -> Machine {
     Machine { memory: MEMORY, vendor, patience: PATIENCE, instructions: INSTRUCTIONS }
 }
@@ -67,7 +64,7 @@ pub fn machine(vendor: Option<Vendor>) -> Machine {
 /// Opens an engine.
 ///
 /// # Errors
-/// [`LabError::Unavailable`] where the engine that was asked for cannot be used.
+/// [`LabError::Unavailable`] if the chosen engine cannot be used.
 pub(crate) fn choose(choice: EngineChoice) -> Result<Chosen, LabError> {
     match choice {
         EngineChoice::Interpreter => Ok(interpreter(Vec::new())),
@@ -77,7 +74,7 @@ pub(crate) fn choose(choice: EngineChoice) -> Result<Chosen, LabError> {
         }
         EngineChoice::QemuKvm => {
             let qemu = Qemu::find()?;
-            // QEMU uses the same KVM: where KVM emulates ring 0, it does so for QEMU as well.
+            // QEMU uses the same KVM: if KVM emulates ring 0, it does so for QEMU as well.
             let chosen = kvm()?;
             Ok(Chosen { engine: Box::new(qemu.with(Accelerator::Kvm)), ..chosen })
         }

@@ -1,13 +1,13 @@
-//! Shared parts of the engines.
+//! Parts that the engines share.
 
 use std::time::{Duration, Instant};
 
 use crate::{LabError, Machine};
 
-/// Whether an image fits into the machine's memory.
+/// Checks that an image fits into the machine's memory.
 ///
 /// # Errors
-/// [`LabError::TooLarge`] where it does not.
+/// [`LabError::TooLarge`] if it does not.
 pub(crate) fn fits(image: &[u8], base: u64, machine: Machine) -> Result<(), LabError> {
     let end = base.checked_add(image.len() as u64);
     if end.is_some_and(|end| end <= machine.memory as u64) {
@@ -16,17 +16,16 @@ pub(crate) fn fits(image: &[u8], base: u64, machine: Machine) -> Result<(), LabE
     Err(LabError::TooLarge { image: image.len(), base, memory: machine.memory })
 }
 
-/// Bytes in hexadecimal, with spaces between them.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
 }
 
-/// An error without its number: `No such file or directory`.
+/// Formats an error without its number: `No such file or directory`.
 pub(crate) fn plainly(error: impl Into<std::io::Error>) -> String {
     tollgate_model::text::plainly(&error.into())
 }
 
-/// Time for several runs together: each gets its own patience, but never more than what is left of the whole.
+/// A time budget for several runs: each gets its own patience, but at most the remaining time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budget {
     started: Instant,
@@ -42,7 +41,7 @@ impl Budget {
         self.whole.saturating_sub(self.started.elapsed())
     }
 
-    /// The machine with no more patience than is left; none when nothing is left.
+    /// Limits the machine's patience to the remaining time; `None` if none is left.
     pub(crate) fn limit(&self, machine: Machine) -> Option<Machine> {
         let left = self.left();
         (!left.is_zero()).then(|| Machine { patience: machine.patience.min(left), ..machine })

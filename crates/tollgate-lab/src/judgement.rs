@@ -1,28 +1,28 @@
-//! Judges the outcome of an experiment: by its own counts, by the manuals, and by the known defects of the engines.
+//! Judges the outcome of an experiment by its own counts, by the manuals, and by the known defects of the engines.
 
 use tollgate_x86::Vendor;
 
 use crate::Provenance;
 use crate::guest::{Expected, Experiment, Fault, Feature, Outcome, Round};
 
-/// The vector that the wrong gates are under.
+/// The vector of the wrong gates.
 const GATE: u32 = 0x82;
 
 /// The result of an experiment.
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
-    /// Its rounds, machine after machine with the same number of them. Each executed its operations.
+    /// Rounds of all machines, in order, with the same number from each. Each executed its operations.
     Done(Vec<Round>),
-    /// A fault, and whether the vendor's manual says so.
+    /// A fault; `is_right` if the vendor's manual requires it.
     Refused { fault: Fault, is_right: bool },
     /// The processor lacks these features.
     Lacks(Vec<&'static str>),
-    /// The engine is known to differ from a processor there.
+    /// The engine is known to differ from a processor here.
     Defect(Defect),
     /// The engine could not execute it.
     NotHere(Obstacle),
-    /// It ended, and did not do its operation.
+    /// It ended without doing its operation.
     Wrong(Mistake),
 }
 
@@ -31,24 +31,24 @@ pub enum Status {
 pub enum Defect {
     /// `lock mov` is executed as a `mov`; #UD is due.
     LockedMove,
-    /// SYSCALL enters from compatibility mode on Intel's processors too; #UD is due.
+    /// SYSCALL from compatibility mode enters on Intel processors too; #UD is due.
     CompatSyscall,
-    /// SYSENTER enters from compatibility mode on AMD's processors too; #UD is due.
+    /// SYSENTER from compatibility mode enters on AMD processors too; #UD is due.
     CompatSysenter,
-    /// The error code of a gate is its vector times 16 plus 2; times 8 plus 2 is due.
+    /// A gate's error code is its vector times 16 plus 2; times 8 plus 2 is due.
     ErrorCode,
-    /// A return to an address that is not canonical is executed; #GP is due before it.
+    /// A return to a non-canonical address is executed; #GP before it is due.
     NonCanonicalReturn,
 }
 
 /// Why an engine did not execute an experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Obstacle {
-    /// The time for all experiments was over.
+    /// The time limit of all experiments was reached.
     NoTime,
     /// The guest ended before it.
     Ended,
-    /// The engine stopped the guest: why, in a clause.
+    /// The engine stopped the guest, for this reason (a clause).
     CutShort(String),
     /// KVM's emulator raises this fault instead.
     Emulator(Fault),
@@ -58,11 +58,11 @@ pub enum Obstacle {
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mistake {
-    /// It was done, where the manual says that the processor refuses it.
+    /// It was done, but the manual says that the processor refuses it.
     NotRefused,
-    /// The handlers counted other numbers of operations in the two batches of a round than were executed.
+    /// In the two batches of a round, the handlers counted other numbers of operations than were executed.
     Count { counted: [u64; 2], executed: [u64; 2] },
-    /// The last operation left this value, which is not the one that is due.
+    /// The last operation left this value, which is not the expected one.
     Value(u64),
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn judge(
         Outcome::Done(_) if expected != Expected::Done => Status::Wrong(Mistake::NotRefused),
         Outcome::Done(rounds) => match rounds.iter().find_map(|round| mistake_of(experiment, *round)) {
             Some(mistake) => Status::Wrong(mistake),
-            // The first of several ran on cold caches.
+            // The first of several rounds ran on cold caches.
             None if rounds.len() > 1 => Status::Done(rounds[1..].to_vec()),
             None => Status::Done(rounds.clone()),
         },
@@ -101,7 +101,7 @@ pub(crate) fn judge(
     }
 }
 
-/// The known defect of QEMU's translator that explains an outcome.
+/// Returns the known defect of QEMU's translator that explains an outcome.
 fn defect_of_qemu(experiment: &Experiment, vendor: Vendor, outcome: &Outcome) -> Option<Defect> {
     let is_done = matches!(outcome, Outcome::Done(_));
     let expected = experiment.expected(vendor);
@@ -112,7 +112,7 @@ fn defect_of_qemu(experiment: &Experiment, vendor: Vendor, outcome: &Outcome) ->
         "compat-sysenter" if vendor == Vendor::Amd && !matches!(outcome, Outcome::Lacks(_)) => {
             (fault.map_or(Expected::Done, expected_of) != expected).then_some(Defect::CompatSysenter)
         }
-        // `do_interrupt64` before it was corrected: entries of 16 bytes are counted in the error code as well.
+        // QEMU's `do_interrupt64` before its correction: entries of 16 bytes also scale the error code.
         "wrong-gate-dpl" | "wrong-gate-absent" | "wrong-idt-limit" => {
             fault.filter(|fault| fault.error == GATE * 16 + 2).map(|_| Defect::ErrorCode)
         }
@@ -124,7 +124,6 @@ fn defect_of_qemu(experiment: &Experiment, vendor: Vendor, outcome: &Outcome) ->
     }
 }
 
-/// A fault, as it is expected.
 fn expected_of(fault: Fault) -> Expected {
     Expected::Fault { vector: fault.vector, error: fault.error, ring: fault.ring() }
 }

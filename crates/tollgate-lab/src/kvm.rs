@@ -1,4 +1,4 @@
-//! KVM as an engine: the processor is the host's.
+//! KVM as an engine: the guest runs on the host's processor.
 
 #[cfg(test)]
 mod tests;
@@ -9,7 +9,7 @@ use crate::host::fits;
 use crate::{Engine, LabError, Machine, Output, Provenance};
 
 impl Engine for Kvm {
-    /// `machine.vendor` and `machine.instructions` do not count here. Its thread may run where the caller's may, so that a pinned
+    /// Ignores `machine.vendor` and `machine.instructions`. The thread inherits the caller's affinity, so a pinned
     /// caller pins it as well.
     fn run(&self, image: &[u8], base: u64, entry: u64, machine: Machine) -> Result<Output, LabError> {
         fits(image, base, machine)?;
@@ -20,7 +20,6 @@ impl Engine for Kvm {
     }
 }
 
-/// The provenance of guests on a KVM with this calibration.
 pub(crate) fn provenance(calibration: &Calibration) -> Provenance {
     match calibration.is_emulated() {
         true => Provenance::KvmEmulated { why: calibration.to_string() },

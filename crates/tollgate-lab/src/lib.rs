@@ -1,9 +1,10 @@
 //! A small kernel that sets up descriptor tables, a TSS and the MSRs of kernel entry, and crosses the rings by every
 //! mechanism without an operating system, so that the processor's share of a latency is known apart from the kernel's.
 //!
-//! [`guest`] is that kernel and its experiments. Three engines run it: [`Kvm`](tollgate_kvm::Kvm), [`Qemu`], and an [`Interpreter`] that
-//! needs nothing; elsewhere a loader of multiboot boots it. [`run()`] chooses an engine, repeats the experiments on machine after machine, and returns typed
-//! [`Results`], and [`output`] shows them; [`system::run`] runs programs of one's own in ring 3 under the same kernel. The crate prints nothing.
+//! [`guest`] is that kernel and its experiments. Three engines run it: [`Kvm`](tollgate_kvm::Kvm), [`Qemu`], and an
+//! [`Interpreter`] that needs nothing; elsewhere a multiboot loader boots it. [`run()`] chooses an engine, repeats the
+//! experiments on machine after machine, and returns typed [`Results`]; [`output`] shows them. [`system::run`] runs
+//! your own programs in ring 3 under the same kernel. The crate prints nothing.
 
 #![deny(unsafe_code)]
 
@@ -32,7 +33,7 @@ pub use qemu::{Accelerator, Qemu};
 pub use references::References;
 pub use schedule::{EntryRow, Note, Results, run, serial};
 
-/// Programs of one's own, in ring 3 under the lab's kernel.
+/// Your own programs, in ring 3 under the lab's kernel.
 pub mod system {
     pub use crate::program::*;
 }

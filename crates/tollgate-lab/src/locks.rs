@@ -1,11 +1,11 @@
-//! A test-and-set by the page-fault handler (`guest/system/restart.s`), beside other locks, under the lab's kernel: what each takes,
-//! and whether it holds wherever a program loses the processor.
+//! A test-and-set that the page-fault handler restarts (`guest/system/restart.s`), compared with other locks under the
+//! lab's kernel: what each takes, and whether it holds wherever a program loses the processor.
 //!
 //! - [`LOCKS`]: the locks; [`MUTANTS`]: the test-and-set with one part wrong.
-//! - [`measure()`]: one uncontended acquisition and release, in instructions, references of memory, and time.
-//! - [`ENTRIES`]: entries of SYSCALL in a kernel that is preempted, right and wrong, which [`prove`] takes as well.
-//! - [`OwnEntry`]: one of a file, which [`prove_own`] takes.
-//! - [`prove`]: the orders in which two or three programs can run, by the interpreter.
+//! - [`measure()`]: one uncontended acquisition and release, in instructions, memory references, and time.
+//! - [`ENTRIES`]: entries of SYSCALL in a preemptible kernel, right and wrong, which [`prove`] takes as well.
+//! - [`OwnEntry`]: an entry read from a file, which [`prove_own`] takes.
+//! - [`prove`]: explores the orders in which two or three programs can run, with the interpreter.
 
 mod entries;
 mod list;
@@ -25,7 +25,6 @@ use crate::LabError;
 use crate::guest::{Image, Parameters, entry_of, lock_programs};
 use crate::system::{ADDRESSES, Archive, Program, TEST_AND_SET, Timer};
 
-/// A setting of the kernel's part of the lock, as bits of the archive's options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Kernel(u32);
 
@@ -36,27 +35,28 @@ impl Kernel {
     const HOOK_OF_TIMER: u32 = 1 << 11;
     const RESUME: u32 = 1 << 12;
     const REPEAT: u32 = 1 << 13;
-    /// As it is right.
+    /// The correct setting.
     const RIGHT: Self = Self(Self::HOOK | Self::HANDLER | Self::WORDS);
 }
 
-/// What programs of locks do.
+/// The work of the programs of locks.
 #[derive(Debug, Clone)]
 struct Work {
-    /// For each program its place in `locks.s`.
+    /// The index of each program in `locks.s`.
     programs: Vec<usize>,
     kernel: Kernel,
-    /// How often each takes its lock.
+    /// How often each program takes its lock.
     rounds: u32,
-    /// Whether locks alone are measured, one after the other: there is no critical section, and each program is the first.
+    /// Whether only locks are measured, one after the other, without a critical section. Each program is then the
+    /// first.
     alone: bool,
 }
 
-/// The most rounds that a program's argument can have.
+/// The largest number of rounds that fits into a program's argument.
 const MOST_ROUNDS: u32 = 0xff_ffff;
 
 impl Work {
-    /// The programs, each with its number.
+    /// Returns the programs, each with its number.
     fn list(&self) -> Result<Vec<Program>, LabError> {
         (1..).zip(&self.programs).map(|(number, place)| self.program(number, *place)).collect()
     }

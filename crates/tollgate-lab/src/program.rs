@@ -1,10 +1,11 @@
-//! Programs of one's own: what runs in ring 3 under the lab's kernel.
+//! Your own programs, which run in ring 3 under the lab's kernel.
 //!
-//! - `elf`: reads a statically linked ELF file. `assembler`: makes one of a text. A file that is neither is a flat binary.
+//! - `elf`: reads a statically linked ELF file. `assembler`: makes one from a text. Any other file is a flat binary.
 //! - `scan`: names the instructions that use registers the kernel does not keep, and those that LOCK makes invalid.
-//! - `archive`: the programs as the kernel reads them. `run`: runs them. `ran`: what came of it. `walk`: how a fault was delivered.
+//! - `archive`: the programs as the kernel reads them. `run`: runs them. `ran`: the results. `walk`: how a fault was
+//!   delivered.
 //!
-//! The system calls are in docs/lab/tollgate.h; docs/lab.md has an example.
+//! docs/lab/tollgate.h has the system calls; docs/lab.md has an example.
 
 mod archive;
 mod assembler;
@@ -31,31 +32,31 @@ pub(crate) use scan::is_refused_lock;
 pub use scan::{Foreign, foreign, refused_locks};
 pub use walk::walk;
 
-/// Where programs are: linear addresses.
+/// Linear addresses that programs may have.
 pub const ADDRESSES: Range<u64> = 0x4000_0000..0x8000_0000;
 /// The most programs that one machine runs.
 pub const MAX_PROGRAMS: usize = 16;
-/// The most bytes that the programs of a machine have together.
+/// The most bytes of all programs of a machine.
 pub const MAX_ARCHIVE: usize = 4 << 20;
-/// The most bytes that a program takes in memory, its stack aside.
+/// The most bytes of memory that a program takes, without its stack.
 pub const MAX_MEMORY: u64 = 4 << 20;
 /// The most bytes of a name.
 const LONGEST_NAME: usize = 23;
 
-/// A program.
+/// A program for ring 3.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Its name: at most 23 characters of printable ASCII.
+    /// Name: at most 23 characters of printable ASCII.
     pub name: String,
-    /// Where it begins.
+    /// Linear address of the first instruction.
     pub entry: u64,
-    /// Its memory, in order of addresses. No two are in the same page.
+    /// Segments, in order of addresses. No two share a page.
     pub segments: Vec<Segment>,
-    /// Bytes of its stack; 0 for the kernel's own, 16 KiB.
+    /// Bytes of stack; 0 for the kernel's default, 16 KiB.
     pub stack: u64,
-    /// What it finds in RDI when it begins.
+    /// Value of RDI at the start.
     pub argument: u32,
-    /// Whether it may have I/O privilege level 3, by a system call.
+    /// Whether a system call may give it I/O privilege level 3.
     pub iopl: bool,
     /// Whether it is 32-bit code, which runs in compatibility mode.
     pub is_32_bit: bool,
@@ -64,13 +65,13 @@ pub struct Program {
 /// A part of a program's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// Where it begins.
+    /// Linear address of its first byte.
     pub address: u64,
-    /// Bytes in memory: those of `bytes`, and zeros.
+    /// Bytes in memory: those of `bytes`, then zeros.
     pub size: u64,
-    /// What is in it.
+    /// Initial contents.
     pub bytes: Vec<u8>,
-    /// Its rights.
+    /// Access rights of the program.
     pub rights: Rights,
 }
 
@@ -84,8 +85,8 @@ pub struct Rights {
 }
 
 impl Program {
-    /// A flat binary: it is loaded and entered at the first address, and may read, write and execute all of itself. None where it is
-    /// empty or too large.
+    /// Makes a program of a flat binary: it is loaded and entered at the first address, and may read, write and execute
+    /// all of itself. Returns `None` if it is empty or too large.
     pub fn flat(name: &str, bytes: &[u8]) -> Option<Self> {
         let size = bytes.len() as u64;
         let rights = Rights { read: true, write: true, execute: true };
@@ -100,8 +101,9 @@ impl Program {
         Self { name, entry, segments, stack: 0, argument: 0, iopl: false, is_32_bit: false }
     }
 
-    /// The address of the instruction that raised an exception, by the RIP that was saved. Of the traps #BP and #OF it is before that:
-    /// `int3` and `into` have one byte, `int 3` and `int 4` two. Of #DB it is not known, because a single step may come behind a jump.
+    /// Returns the address of the instruction that raised an exception, given the saved RIP. The traps #BP and #OF save
+    /// the address after it: `int3` and `into` have one byte, `int 3` and `int 4` two. It is unknown for #DB, because a
+    /// single step may follow a jump.
     fn raised(&self, vector: u8, rip: u64) -> Option<u64> {
         const DEBUG: u8 = 1;
         const BREAKPOINT: u8 = 3;
@@ -117,7 +119,7 @@ impl Program {
         rip.checked_sub(before)
     }
 
-    /// At most so many of its bytes from an address on, as it was loaded.
+    /// Returns at most `most` of its bytes from an address on, as it was loaded.
     pub fn bytes_at(&self, address: u64, most: usize) -> &[u8] {
         let segment = self.segments.iter().find(|segment| segment.holds(address));
         let bytes = segment.and_then(|segment| {

@@ -1,5 +1,5 @@
-//! QEMU, where it is installed: its translator (TCG), which runs everywhere and can count instructions, or KVM with its machine
-//! around.
+//! QEMU, if it is installed: its translator (TCG), which runs everywhere and can count instructions, or KVM within
+//! QEMU's machine.
 //!
 //! - `image`: whether its loader can take an image. `process`: one QEMU, from its start to its end.
 //!
@@ -26,24 +26,23 @@ use crate::{Engine, LabError, Machine, Output, Provenance};
 use process::{End, Process};
 
 const PROGRAM: &str = "qemu-system-x86_64";
-/// The time limit of a question for the version.
 const PATIENCE_FOR_VERSION: Duration = Duration::from_secs(10);
 const MIB: usize = 1 << 20;
 
-/// The accelerator: the executor of the guest's code within QEMU.
+/// The accelerator that executes the guest's code within QEMU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Accelerator {
-    /// The translator.
+    /// QEMU's translator.
     Tcg {
-        /// Whether instructions are counted (`-icount shift=0`): the time-stamp counter then goes one tick an instruction, and
-        /// what the guest writes is the same from run to run. Without, it shows the time of the host.
+        /// Whether instructions are counted (`-icount shift=0`): the time-stamp counter then advances by one per
+        /// instruction, and the guest's output is the same in each run. Otherwise the counter shows the host's time.
         icount: bool,
     },
     /// KVM.
     Kvm,
 }
 
-/// QEMU, found.
+/// An installed QEMU.
 #[derive(Debug, Clone)]
 pub struct Qemu {
     program: PathBuf,
@@ -51,10 +50,10 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// Looks for it along PATH and asks for its version. It translates and counts instructions by default.
+    /// Looks for QEMU along PATH and asks for its version. By default it translates and counts instructions.
     ///
     /// # Errors
-    /// [`LabError::Unavailable`]: it is not there, or prints no version.
+    /// [`LabError::Unavailable`] if it is absent, or prints no version.
     pub fn find() -> Result<Self, LabError> {
         Self::find_in(&std::env::var_os("PATH").unwrap_or_default())
     }
@@ -69,24 +68,24 @@ impl Qemu {
         Ok(Self { program, accelerator: Accelerator::Tcg { icount: true } })
     }
 
-    /// The same program with another accelerator.
+    /// Returns the same program with another accelerator.
     #[must_use]
     pub fn with(mut self, accelerator: Accelerator) -> Self {
         self.accelerator = accelerator;
         self
     }
 
-    /// All arguments but the image. Its machine has a serial port, a port that ends it, and no optional devices;
-    /// after a triple fault it ends instead of beginning anew.
+    /// Returns all arguments but the image. The machine has a serial port, a port that ends it, and no optional
+    /// devices; a triple fault ends it instead of restarting it.
     fn arguments(&self, machine: Machine) -> Vec<String> {
         let mut arguments = vec!["-accel", if self.accelerator == Accelerator::Kvm { "kvm" } else { "tcg" }];
         if self.accelerator == (Accelerator::Tcg { icount: true }) {
-            // Where the guest waits for its timer, virtual time goes on at once.
+            // While the guest waits for its timer, virtual time advances at once.
             arguments.extend(["-icount", "shift=0,sleep=off"]);
         }
         let mib = machine.memory.div_ceil(MIB).to_string();
-        // With SYSENTER, SYSCALL and, where QEMU has it, PCID. The translator goes by the vendor where the two differ.
-        // Features that it lacks are left out without a warning (`check=off`).
+        // Each has SYSENTER, SYSCALL and, if QEMU supports it, PCID. The translator follows the vendor where the two
+        // differ. Features that it lacks are left out without a warning (`check=off`).
         let processor = match (self.accelerator, machine.vendor) {
             (Accelerator::Kvm, _) => "host",
             (_, Some(Vendor::Amd)) => "EPYC,check=off",
@@ -101,14 +100,14 @@ impl Qemu {
 }
 
 impl Engine for Qemu {
-    /// The image must have a multiboot header that says the same of `base` and `entry`. With KVM the processor is the
-    /// host's; else it is Intel's where none is asked for. `machine.instructions` does not count here. That the guest
-    /// has halted cannot be seen from outside: it is stopped when the time is over.
+    /// The image needs a multiboot header that states the same `base` and `entry`. With KVM the processor is the
+    /// host's; otherwise it is Intel's by default. `machine.instructions` is ignored. A halted guest cannot be detected
+    /// from outside, so it runs until its time is over.
     fn run(&self, image: &[u8], base: u64, entry: u64, machine: Machine) -> Result<Output, LabError> {
         let started = Instant::now();
         fits(image, base, machine)?;
         image::check(image, base, entry).map_err(unavailable)?;
-        // In memory: there is no file that could be left behind.
+        // In memory, so no file can be left over.
         let mut file = memfd::create("tollgate-guest").map_err(failed)?;
         file.write_all(image).map_err(failed)?;
         let mut process =
@@ -121,7 +120,7 @@ impl Engine for Qemu {
             End::TimeIsOver => Some(out_of_patience(machine.patience)),
             End::Exited(status) => match outcome(status, process.complaint()) {
                 Ok(cut_short) => cut_short,
-                // Nothing of the guest was seen: it may never have begun.
+                // The guest wrote nothing: it may never have begun.
                 Err(why) if serial.is_empty() => return Err(unavailable(why)),
                 Err(why) => Some(format!("QEMU ended: {why}")),
             },
@@ -134,14 +133,14 @@ impl Engine for Qemu {
     }
 }
 
-/// The meaning of an exit status: none where the guest ended itself, a clause where its processor did.
+/// Interprets an exit status: `None` if the guest ended itself, a clause if its processor did.
 ///
 /// # Errors
-/// QEMU's message, where QEMU itself failed.
+/// QEMU's message, if QEMU itself failed.
 fn outcome(status: ExitStatus, complaint: Option<String>) -> Result<Option<String>, String> {
     match (status.code(), complaint) {
         (Some(0), _) => Ok(Some("its processor was reset: a triple fault, as a rule".to_owned())),
-        // A byte 0 to F4h is status 1, and so is an error of QEMU's, which has a word to it.
+        // A byte 0 to F4h gives status 1. So does an error of QEMU, which comes with a message.
         (Some(1), Some(complaint)) => Err(complaint),
         // isa-debug-exit: the value, shifted, and 1.
         (Some(code), _) if code & 1 == 1 => Ok(None),
@@ -150,7 +149,7 @@ fn outcome(status: ExitStatus, complaint: Option<String>) -> Result<Option<Strin
     }
 }
 
-/// Whether a program prints QEMU's version: `QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)`.
+/// Checks that a program prints QEMU's version: `QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)`.
 fn is_qemu(program: &Path) -> Result<(), LabError> {
     let mut process = Process::start(program, &["--version".to_owned()], None).map_err(failed)?;
     let mut said = Vec::new();

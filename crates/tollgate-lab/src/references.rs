@@ -3,30 +3,30 @@
 use crate::guest::{BASE, Experiment, Image, Parameters};
 use crate::{Counts, Engine, Interpreter, Machine};
 
-/// Operations in the shorter run; the longer one has twice as many. The guest's records have the same number of digits in
-/// both, or nearly so.
+/// Operations in the shorter run; the longer one has twice as many. The guest's records have (nearly) the same number
+/// of digits in both.
 const OPERATIONS: u32 = 0x100;
 /// A run of n has n operations in its first batch and 2n in its second.
 const BATCHES: u32 = 3;
 
-/// References of one operation.
+/// Memory references of one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct References {
     /// Reads of data, stacks and tables.
     pub reads: u64,
-    /// Writes of the same.
+    /// Writes of data, stacks and tables.
     pub writes: u64,
     /// Walks of the page tables.
     pub page_walks: u64,
 }
 
-/// The difference between two runs of different length, for one operation: setting up and reporting cancel, and the loop
-/// around the operation refers to no memory. None where the interpreter does not come to the end.
+/// Subtracts two runs of different length: setup and reporting cancel, and the loop itself references no memory.
+/// Returns `None` if the interpreter does not reach the end.
 pub(crate) fn references(experiment: &'static Experiment, machine: Machine) -> Option<References> {
     let (short, long) =
         (counts(experiment, OPERATIONS, machine)?, counts(experiment, 2 * OPERATIONS, machine)?);
     let operations = u64::from(BATCHES * OPERATIONS);
-    // The longer records take far less than one reference for each operation: rounding removes it.
+    // The longer records add far less than one reference per operation: rounding removes it.
     let each = |of: fn(&Counts) -> u64| (of(&long).saturating_sub(of(&short)) + operations / 2) / operations;
     Some(References {
         reads: each(|counts| counts.reads),
@@ -53,11 +53,11 @@ mod tests {
 
     #[test]
     fn a_crossing_refers_to_what_the_manual_says() {
-        // Gate and code descriptor, two reads each of 8 bytes or one, and RSP0; IRETQ five words and two descriptors.
+        // Gate and code descriptor, two reads each of 8 bytes or one, and RSP0; IRETQ: five words and two descriptors.
         let int = of("int");
         assert_eq!(int.writes, 5, "SS, RSP, RFLAGS, CS, RIP");
         assert!(int.reads >= 4 + 7, "{int:?}");
-        // No table, no stack.
+        // Neither table nor stack.
         assert_eq!(of("syscall"), References { reads: 0, writes: 0, page_walks: 0 });
         assert_eq!(of("lfence").reads + of("lfence").writes, 0);
         assert_eq!((of("frame").reads, of("frame").writes), (15, 15));

@@ -4,25 +4,23 @@ use std::time::Duration;
 
 use crate::{Engine, Machine, Output};
 
-/// Where they are loaded.
 pub(crate) const BASE: u64 = 0x10_0000;
-/// Bytes of the multiboot header.
 const HEADER: u32 = 32;
 
-/// A flat image whose code lies behind a multiboot header, and where it is entered.
+/// Makes a flat image of a multiboot header and code, and returns it with its entry.
 pub(crate) fn bootable(code: &[u8]) -> (Vec<u8>, u64) {
     const MAGIC: u32 = 0x1bad_b002;
     const HAS_ADDRESSES: u32 = 1 << 16;
     let base = u32::try_from(BASE).unwrap();
     let checksum = MAGIC.wrapping_add(HAS_ADDRESSES).wrapping_neg();
-    // Where the header, the image, its end and the end of its bss are (0: the file's), and where it is entered.
+    // The addresses of the header, the image, its end and the end of its bss (0: the file's), and the entry.
     let header = [MAGIC, HAS_ADDRESSES, checksum, base, base, 0, 0, base + HEADER];
     let mut image: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
     image.extend(code);
     (image, BASE + u64::from(HEADER))
 }
 
-/// Writes [`SAID`] and ends with 7; ends at once where it was not entered as multiboot says.
+/// Writes [`SAID`] and ends with 7; ends at once if it was not entered as multiboot specifies.
 #[rustfmt::skip]
 pub(crate) const HELLO: &[u8] = &[
     0x3d, 0x02, 0xb0, 0xad, 0x2b, // cmp eax, 0x2badb002
@@ -50,27 +48,26 @@ pub(crate) const HELLO: &[u8] = &[
                                   // said:
     b'i', b'n', b' ', b'f', b'l', b'a', b't', b' ', b'm', b'o', b'd', b'e', b'\n', 0,
 ];
-/// The output of [`HELLO`].
 pub(crate) const SAID: &[u8] = b"in flat mode\n";
-/// Has no end: jmp to itself.
+/// An endless loop: jmp to itself.
 pub(crate) const LOOP: &[u8] = &[0xeb, 0xfe];
-/// Has no end, and exits at every iteration: in al, 0x21; jmp.
+/// An endless loop that exits at every iteration: in al, 0x21; jmp.
 pub(crate) const LOOP_OF_EXITS: &[u8] = &[0xe4, 0x21, 0xeb, 0xfc];
-/// Has no end, and writes at every iteration: mov dx, 0x3f8; out dx, al; jmp to the out.
+/// An endless loop that writes at every iteration: mov dx, 0x3f8; out dx, al; jmp to the out.
 pub(crate) const CHATTER: &[u8] = &[0x66, 0xba, 0xf8, 0x03, 0xee, 0xeb, 0xfd];
-/// A fault without a table of handlers, a triple fault: lidt of six zeroes at address 0; ud2.
+/// A fault without an IDT, so a triple fault: lidt of six zeroes at address 0; ud2.
 pub(crate) const FAULT: &[u8] = &[0x0f, 0x01, 0x1d, 0, 0, 0, 0, 0x0f, 0x0b];
 /// Halts with interrupts off.
 pub(crate) const HALT: &[u8] = &[0xf4];
 /// Ends at once, with 0: mov al, 0; out 0xf4, al; jmp to itself.
 pub(crate) const END: &[u8] = &[0xb0, 0, 0xe6, 0xf4, 0xeb, 0xfe];
 
-/// A machine for them.
 pub(crate) fn machine(patience: Duration) -> Machine {
     Machine { memory: 16 << 20, vendor: None, patience, instructions: 1 << 30 }
 }
 
-/// Runs a test in a process of its own, for others' tests make threads, descriptors and children. Whether this is it.
+/// Runs a test in a process of its own, because other tests make threads, descriptors and children. Returns whether
+/// this is that process.
 pub(crate) fn is_alone(test: &str) -> bool {
     const ALONE: &str = "TOLLGATE_LAB_TEST_ALONE";
     if std::env::var_os(ALONE).is_some() {
@@ -82,7 +79,7 @@ pub(crate) fn is_alone(test: &str) -> bool {
     false
 }
 
-/// More than anything here takes that ends by itself.
+/// Longer than anything here that ends by itself.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(engine: &impl Engine, code: &[u8], patience: Duration) -> Output {

@@ -1,8 +1,7 @@
 //! Runs experiments on machine after machine, and collects their results.
 //!
-//! Each batch of the guest starts on a machine that is set up anew: a fault, or a table that is wrong on
-//! purpose, costs one experiment. The loop cancels out because one batch does the operation once an
-//! iteration and the other twice.
+//! Each batch starts on a newly set up machine, so a fault, or a table that is wrong on purpose, costs one experiment.
+//! The loop cancels out because one batch does the operation once per iteration and the other twice.
 
 use tollgate_x86::Vendor;
 
@@ -15,21 +14,20 @@ use crate::{Engine, LabError, Machine, Output, Provenance};
 
 /// The number of machines that a 95 % CI needs.
 const MACHINES: usize = 6;
-/// Operations of each round.
 const OPERATIONS: u32 = 100;
-/// The same where an emulator executes them: each takes a thousand times as long, and no figure is shown.
+/// Operations of each round in an emulator: each takes a thousand times as long, and no figure is shown.
 const FEW: u32 = 10;
 
 /// The results of a run of the guest.
 #[derive(Debug, Clone)]
 pub struct Results {
-    /// The executor; none where it ran elsewhere.
+    /// Executor; `None` if the guest ran elsewhere.
     pub provenance: Option<Provenance>,
-    /// The vendor string that CPUID shows in the guest; none where the guest ended before that.
+    /// The vendor string that CPUID shows in the guest; `None` if the guest ended before reporting it.
     pub maker: Option<String>,
-    /// Machines that executed each experiment, one after the other, in as many rounds each.
+    /// Number of machines that executed each experiment, one after the other, in the same number of rounds.
     pub machines: usize,
-    /// One for each experiment that was asked for, in their order.
+    /// One row per requested experiment, in order.
     pub rows: Vec<EntryRow>,
     /// Remarks on the whole run.
     pub notes: Vec<Note>,
@@ -38,11 +36,11 @@ pub struct Results {
 /// The result of one experiment.
 #[derive(Debug, Clone)]
 pub struct EntryRow {
-    /// Which.
+    /// The experiment.
     pub experiment: &'static Experiment,
-    /// Its result.
+    /// How it ended.
     pub status: Status,
-    /// Memory references of one operation, where the interpreter executed it.
+    /// Memory references of one operation, if the interpreter executed it.
     pub references: Option<References>,
 }
 
@@ -50,20 +48,20 @@ pub struct EntryRow {
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
-    /// On the choice of the engine.
+    /// A remark on the choice of the engine.
     Engine(EngineNote),
-    /// A line of the serial port, from 1, could not be read: the error in it.
+    /// A line of the serial port, numbered from 1, could not be read.
     Line { number: usize, complaint: Complaint },
     /// The run did not end as it should. Never [`Ending::Complete`].
     Ending(Ending),
 }
 
-/// Runs experiments: on as many machines, one after the other, as an interval needs.
+/// Runs experiments, on as many machines, one after the other, as an interval needs.
 ///
 /// `interrupted` is asked before each machine; a signal that it returns ends the run.
 ///
 /// # Errors
-/// [`LabError::Unavailable`] for an engine that cannot be used, [`LabError::Interrupted`] with the signal.
+/// [`LabError::Unavailable`] if the engine cannot be used, [`LabError::Interrupted`] with the signal.
 pub fn run(
     experiments: &[&'static Experiment],
     choice: EngineChoice,
@@ -84,7 +82,7 @@ pub fn run(
     if emulated.is_none() {
         for _ in 1..MACHINES {
             let more = schedule.once()?;
-            // A machine that ran out of time has not done all of them: it does not count.
+            // A machine that ran out of time has not done all of them, so it does not count.
             if schedule.budget.left().is_zero() {
                 break;
             }
@@ -100,10 +98,10 @@ pub fn run(
     Ok(results)
 }
 
-/// Runs the guest once with parameters of its own, and returns what it wrote to its serial port.
+/// Runs the guest once with `parameters`, and returns what it wrote to its serial port.
 ///
 /// # Errors
-/// [`LabError::Unavailable`] for an engine that cannot be used, [`LabError::Unfinished`] where the guest did not end.
+/// [`LabError::Unavailable`] if the engine cannot be used, [`LabError::Unfinished`] if the guest did not end.
 pub fn serial(
     parameters: &Parameters,
     choice: EngineChoice,
@@ -126,7 +124,6 @@ struct Schedule<'a> {
     experiments: &'a [&'static Experiment],
     engine: &'a dyn Engine,
     machine: Machine,
-    /// How emulation of ring 0 was detected.
     emulated: Option<&'a str>,
     rounds: u32,
     budget: Budget,
@@ -134,7 +131,7 @@ struct Schedule<'a> {
 }
 
 impl Schedule<'_> {
-    /// Runs all on one machine. Where an experiment ends the machine, another machine runs those behind it.
+    /// Runs all on one machine. If an experiment ends the machine, another machine runs those after it.
     fn once(&self) -> Result<Results, LabError> {
         let mut results = Results::default();
         let mut rest: Vec<&'static Experiment> = self.experiments.to_vec();
@@ -163,7 +160,7 @@ impl Schedule<'_> {
                 None => output.provenance,
             });
             let known = results.take(&rest, &outcomes, output.cut_short.as_deref());
-            // At least the one that ended the run has its row now.
+            // At least the experiment that ended the run has its row now.
             rest.drain(..known.max(1).min(rest.len()));
         }
         Ok(results)
@@ -171,7 +168,7 @@ impl Schedule<'_> {
 }
 
 impl Default for Results {
-    /// Of one machine that has done nothing yet.
+    /// The results of one machine that has done nothing yet.
     fn default() -> Self {
         Self { provenance: None, maker: None, machines: 1, rows: Vec::new(), notes: Vec::new() }
     }
@@ -194,7 +191,7 @@ impl Results {
         results
     }
 
-    /// Adds the results of another machine for the same experiments. An experiment is done only if every machine did it.
+    /// Adds another machine's results for the same experiments. An experiment is done only if every machine did it.
     fn join(&mut self, other: Self) {
         self.machines += 1;
         for (row, another) in self.rows.iter_mut().zip(other.rows) {
@@ -206,7 +203,7 @@ impl Results {
         }
     }
 
-    /// Takes the outcomes of these experiments; returns how many of them have one.
+    /// Takes the outcomes of these experiments; returns how many have one.
     fn take(&mut self, these: &[&'static Experiment], outcomes: &Outcomes, cut: Option<&str>) -> usize {
         let maker = outcomes.maker.map(|maker| maker.name());
         let vendor = match maker.as_deref() {
@@ -219,7 +216,8 @@ impl Results {
         for &experiment in these {
             let status = match outcomes.of_number(experiment.number) {
                 Some(outcome) => judge(experiment, self.provenance.as_ref(), vendor, outcome, stopped),
-                // It has no outcome, nor have those behind it: the next machine begins with it, unless this one did.
+                // Neither this experiment nor those after it have an outcome: the next machine begins with it, unless
+                // this one did.
                 None if known == 0 => Status::NotHere(stopped()),
                 None => break,
             };

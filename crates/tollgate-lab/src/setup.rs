@@ -1,8 +1,9 @@
-//! What the lab's kernel sets up until its first program runs: each write to a table, a register or a port, in the order in
-//! which the interpreter meets it.
+//! What the lab's kernel sets up until its first program runs: each write to a table, a register or a port, in the
+//! order in which the interpreter meets it.
 //!
-//! Nothing here repeats the kernel's code or its addresses. A byte of memory belongs to a table because the processor is told
-//! where that table is: by CR3, LGDT, LIDT, LTR and KERNEL_GS_BASE. Writes to anything else, stacks and variables, are counted.
+//! Nothing here repeats the kernel's code or its addresses. A byte of memory belongs to a table because the processor
+//! was given that table's address: by CR3, LGDT, LIDT, LTR and KERNEL_GS_BASE. Other writes, to stacks and variables,
+//! are only counted.
 
 mod entries;
 mod places;
@@ -21,46 +22,46 @@ pub use places::Place;
 use places::Places;
 pub(crate) use places::{ADDRESS, LARGE, PRESENT, USER};
 
-/// What was written until the first program runs.
+/// The writes until the first program runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
-    /// The processor's vendor.
+    /// Vendor of the processor.
     pub vendor: Vendor,
-    /// The writes, in order.
+    /// Writes, in order.
     pub writes: Vec<Write>,
-    /// How many more there were: to the kernel's stack and variables, and to the serial port.
+    /// Number of other writes: to the kernel's stack and variables, and to the serial port.
     pub others: u64,
 }
 
-/// One write, or several alike to neighbouring entries of a table.
+/// One write, or several similar ones to adjacent entries of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
-    /// What was written, and where.
+    /// The object that was written, and its value.
     pub item: Item,
     /// The first instruction that wrote it.
     pub by: By,
-    /// How many instructions wrote it.
+    /// Number of instructions that wrote it.
     pub instructions: u64,
-    /// Whether the same was written to the same place before.
+    /// Whether the same value was written to the same place before.
     pub again: bool,
 }
 
-/// An instruction.
+/// An instruction that wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct By {
-    /// How many instructions were completed before it.
+    /// Number of instructions that were completed before it.
     pub number: u64,
-    /// Its address.
+    /// Address of the instruction.
     pub address: u64,
-    /// Its bytes.
+    /// Bytes of the instruction.
     pub bytes: Vec<u8>,
-    /// How it reads, in Intel's syntax.
+    /// The instruction in Intel's syntax.
     pub text: String,
     /// The mode in which it was executed, in ring 0.
     pub mode: Mode,
 }
 
-/// What was written, and where.
+/// A written object and its value.
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
@@ -74,35 +75,36 @@ pub enum Item {
     Table { register: TableRegister, base: u64, limit: u16 },
     /// Segment registers, or TR, with the hidden part that was loaded.
     Segments { registers: Vec<SegmentRegister>, selector: Selector, hidden: Hidden },
-    /// Bytes of a table that became 0.
+    /// Bytes of a table that were cleared.
     Cleared { place: Place, address: u64, bytes: u64 },
-    /// Entries of one page table, from `first` on, of the level (4 for the root). Each is the one before plus `step`.
+    /// Entries of one page table from index `first` on, at a level (4 for the root). Each is `step` more than the one
+    /// before.
     Pages { level: u8, table: u64, first: u16, count: u16, value: u64, step: u64 },
     /// An entry of the GDT: 8 bytes, or 16.
     Descriptor { selector: Selector, bytes: Vec<u8> },
     /// A field of the TSS.
     Task { field: Field, value: u64 },
-    /// Gates of the IDT from the vector `first` on. Each leads `step` bytes behind the one before.
+    /// Gates of the IDT from the vector `first` on. Each target is `step` bytes after the one before.
     Gates { first: u8, count: u16, gate: WideGate, step: u64 },
-    /// A word of what KERNEL_GS_BASE points to.
+    /// A word of the structure that KERNEL_GS_BASE points to.
     Kernel { offset: u64, value: u64 },
-    /// The program of ring 3: so many bytes.
+    /// The program of ring 3.
     Program { address: u64, bytes: u64 },
-    /// The first return to ring 3, by IRETQ: what its frame holds.
+    /// The first return to ring 3, by IRETQ: the contents of its frame.
     Return { cs: Selector, rip: u64, rflags: u64, ss: Selector, rsp: u64 },
 }
 
-/// What the kernel sets up on a vendor's processor until its first program runs.
+/// Returns what the kernel sets up on a vendor's processor until its first program runs.
 ///
 /// # Errors
-/// A kernel that does not come so far.
+/// [`LabError`] if the kernel does not get so far.
 pub fn setup(vendor: Option<Vendor>) -> Result<Setup, LabError> {
     Ok(gather(vendor)?.0)
 }
 
-/// The same, with the state of the machine then.
+/// Returns the setup, and the state of the machine then.
 fn gather(vendor: Option<Vendor>) -> Result<(Setup, Output), LabError> {
-    // The experiment whose program needs nothing but what every one needs.
+    // The experiment whose program needs only what every program needs.
     let chosen = Experiment::by_name("int").into_iter().collect();
     let image = Image::new(&Parameters { operations: 1, rounds: 1, chosen, ..Parameters::default() });
     let machine = engines::machine(vendor);
@@ -136,16 +138,15 @@ fn gather(vendor: Option<Vendor>) -> Result<(Setup, Output), LabError> {
     Ok((told.setup, output))
 }
 
-/// An instruction with what it wrote.
 struct Step {
     by: By,
     effects: Vec<Effect>,
-    /// The first program's first state, where it is the way there.
+    /// The first program's initial state, if this instruction enters it.
     entered: Option<Item>,
 }
 
 impl Step {
-    /// None of an instruction that writes nothing.
+    /// Returns `None` for an instruction that writes nothing.
     fn new(moment: &Moment, enters: bool) -> Option<Self> {
         let after = &moment.after;
         let [cs, ss, ..] = after.selectors;
@@ -166,18 +167,17 @@ impl Step {
         (enters || !moment.effects.is_empty()).then(|| Self { by, effects: moment.effects.clone(), entered })
     }
 
-    /// Whether it is a string instruction with a prefix of repetition.
     fn is_repeated(&self, operation: &str) -> bool {
         self.by.text.strip_prefix("rep ").is_some_and(|text| text.starts_with(operation))
     }
 }
 
-/// Where the registers of a moment have RSP.
+/// The index of RSP in the registers of a moment.
 const RSP: usize = 4;
 /// The masks of the two interrupt controllers, the 8259A's operation control word 1.
 const MASKS: [u16; 2] = [0x21, 0xa1];
 
-/// Makes writes of steps.
+/// Turns steps into writes.
 struct Teller {
     places: Places,
     memory: Vec<u8>,
@@ -194,7 +194,7 @@ impl Teller {
         let loads_task = step.by.text.starts_with("ltr ");
         for effect in &step.effects {
             match *effect {
-                // LTR marks the descriptor as busy by itself.
+                // LTR itself marks the descriptor as busy.
                 Effect::Memory { .. } if loads_task => self.store(effect),
                 Effect::Memory { address, .. } => match self.places.of_address(address) {
                     Some(place) => self.entry(place, address, effect, step),
@@ -219,7 +219,7 @@ impl Teller {
         }
     }
 
-    /// A write to an entry of a table.
+    /// Adds a write to an entry of a table.
     fn entry(&mut self, place: Place, address: u64, effect: &Effect, step: &Step) {
         let fits = self.group.as_ref().is_some_and(|group| group.takes(place, address, step));
         if !fits {
@@ -238,7 +238,7 @@ impl Teller {
         }
     }
 
-    /// A segment register. Several that take the same value one after the other are one write.
+    /// Adds a segment register. Consecutive registers that take the same value are one write.
     fn segment(&mut self, register: SegmentRegister, selector: Selector, hidden: Hidden, step: &Step) {
         self.close();
         if let Some(Write { item: Item::Segments { registers, selector: same, .. }, instructions, .. }) =
@@ -258,7 +258,7 @@ impl Teller {
         self.push(item, step.by.clone(), 1);
     }
 
-    /// The entries of the table that was written so far.
+    /// Ends the group of entries that was written so far.
     fn close(&mut self) {
         let Some(group) = self.group.take() else { return };
         for (item, by, instructions) in group.items(&self.places, &self.memory) {

@@ -1,4 +1,4 @@
-//! The experiments, and the expected outcome of each. Their code is in `experiments.s`, by the same numbers.
+//! The experiments, and the expected outcome of each. `experiments.s` has their code, by the same numbers.
 
 mod list;
 
@@ -9,20 +9,20 @@ pub use list::EXPERIMENTS;
 /// The subject of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Group {
-    /// From ring 3 to ring 0 and back, because the program asks for it.
+    /// From ring 3 to ring 0 and back, at the program's request.
     Crossings,
-    /// The same by an exception.
+    /// From ring 3 to ring 0 and back, by an exception.
     Traps,
     /// A piece of a kernel's entry, by itself.
     Pieces,
     /// Operations of a program that may disable interrupts.
     Interrupts,
-    /// A set-up that the processor has to refuse; attempted once and not measured.
+    /// A setup that the processor must refuse; attempted once and not measured.
     Wrong,
 }
 
 impl Group {
-    /// A word for all experiments of it.
+    /// Returns the word for all experiments of the group.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Crossings => "crossings",
@@ -48,26 +48,26 @@ pub enum Origin {
 /// A feature that a processor may lack. The guest asks CPUID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Feature {
-    /// SYSCALL and SYSRET: 80000001h, EDX bit 11.
+    /// SYSCALL and SYSRET: CPUID 80000001h, EDX bit 11.
     Syscall,
-    /// SYSENTER and SYSEXIT: 1, EDX bit 11.
+    /// SYSENTER and SYSEXIT: CPUID 1, EDX bit 11.
     Sysenter,
-    /// Process-context identifiers: 1, ECX bit 17.
+    /// Process-context identifiers: CPUID 1, ECX bit 17.
     Pcid,
-    /// The MSR SPEC_CTRL, 48h: 7, EDX bits 26, 27, 31; on AMD processors 80000008h, EBX bits 14, 15, 24.
+    /// The MSR SPEC_CTRL, 48h: CPUID 7, EDX bits 26, 27, 31; on AMD processors CPUID 80000008h, EBX bits 14, 15, 24.
     SpecCtrl,
 }
 
 impl Feature {
-    /// All of them, by their bits.
+    /// All features, in order of their bits.
     pub const ALL: [Self; 4] = [Self::Syscall, Self::Sysenter, Self::Pcid, Self::SpecCtrl];
 
-    /// Its bit in the guest's records.
+    /// Returns the feature's bit in the guest's records.
     pub const fn bit(self) -> u64 {
         1 << self as u64
     }
 
-    /// Its name, as in the manuals.
+    /// Returns the feature's name in the manuals.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Syscall => "SYSCALL",
@@ -78,60 +78,60 @@ impl Feature {
     }
 }
 
-/// The outcome of an experiment by the manuals.
+/// The outcome that the manuals state.
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Expected {
     /// It completes.
     Done,
-    /// The first operation faults: the vector, the error code or 0, and in which ring the instruction was.
+    /// The first operation faults, with an error code (or 0) and in the given ring.
     Fault { vector: u8, error: u32, ring: u8 },
 }
 
 /// One experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Experiment {
-    /// Its number, here and in records. Below 40h those that are measured.
+    /// Number of the experiment, here and in records; those below 40h are measured.
     pub number: u8,
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// Its subject.
+    /// Subject.
     pub group: Group,
-    /// Where it begins.
+    /// Where the operation begins.
     pub from: Origin,
-    /// A description in a sentence.
+    /// Description, a sentence.
     pub about: &'static str,
     /// The instructions of one operation, in order.
     pub operation: &'static str,
-    /// The features that the processor must have.
+    /// A feature that the processor must have.
     pub needs: Option<Feature>,
-    /// Whether a handler counts each operation. The others reach no handler.
+    /// Whether a handler counts each operation. Other experiments reach no handler.
     pub counted: bool,
-    /// The value that it computes or finds, where that is the same each time.
+    /// The value that the operation computes or finds, if it is the same each time.
     pub value: Option<u64>,
-    /// The outcome on an Intel processor.
+    /// Outcome on an Intel processor.
     pub intel: Expected,
-    /// The outcome on an AMD processor.
+    /// Outcome on an AMD processor.
     pub amd: Expected,
 }
 
 impl Experiment {
-    /// The experiment of this name.
+    /// Finds an experiment by its name.
     pub fn by_name(name: &str) -> Option<&'static Self> {
         EXPERIMENTS.iter().find(|experiment| experiment.name == name)
     }
 
-    /// The experiment of this number.
+    /// Finds an experiment by its number.
     pub fn numbered(number: u8) -> Option<&'static Self> {
         EXPERIMENTS.iter().find(|experiment| experiment.number == number)
     }
 
-    /// Whether a run without a choice has it: all but the wrong set-ups.
+    /// Returns whether a run without a choice includes it: all but the wrong setups.
     pub fn is_measured(&self) -> bool {
         self.group != Group::Wrong
     }
 
-    /// The outcome by the manual of a vendor.
+    /// Returns the outcome that the vendor's manual states.
     pub fn expected(&self, vendor: Vendor) -> Expected {
         match vendor {
             Vendor::Intel => self.intel,

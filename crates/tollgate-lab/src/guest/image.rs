@@ -41,38 +41,37 @@ unsafe extern "C" {
     static tollgate_guest_end: u8;
 }
 
-/// Where the image is loaded: the physical address of its first byte. It cannot be anywhere else.
+/// Physical address at which the image must be loaded.
 pub const BASE: u64 = 0x10_0000;
 
-/// Bytes of a line in the list of experiments, `.LENTRY` in `experiments.s`.
+/// Bytes of an entry in the list of experiments, `.LENTRY` in `experiments.s`.
 const LINE: usize = 32;
 
-/// Where in the parameters stands where what follows the kernel begins.
+/// Offset in the parameters of the word that says where the archive begins.
 const FOLLOWS: usize = 12;
 
-/// Bytes of a page.
 const PAGE: usize = 4096;
 
-/// Bytes of a line in the list of code.
+/// Bytes of an entry in the list of code.
 const CODE_LINE: usize = 12;
 
 /// A stretch of instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
-    /// Where in the image, in bytes from its beginning.
+    /// Range in the image, in bytes from its beginning.
     pub place: Range<usize>,
-    /// How they are decoded: 32 or 64.
+    /// Decoding mode: 32 or 64.
     pub bits: u32,
 }
 
-/// The guest, with its parameters: a flat binary that begins with a header of multiboot 1.
+/// The guest with its parameters: a flat binary that begins with a header of multiboot 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
     bytes: Vec<u8>,
 }
 
 impl Image {
-    /// The image that does what `parameters` say.
+    /// Makes the image with these parameters.
     pub fn new(parameters: &Parameters) -> Self {
         let mut bytes = assembled().to_vec();
         let at = offset(&raw const tollgate_guest_parameters);
@@ -82,8 +81,8 @@ impl Image {
         Self { bytes }
     }
 
-    /// The image that runs the programs of `archive`, whose form `program/archive.rs` has. The archive follows
-    /// the kernel at a multiple of 4096. Whatever its bytes are, the kernel survives them.
+    /// Makes the image that runs the programs of `archive` (format: `program/archive.rs`). The archive follows the
+    /// kernel at a multiple of 4096. The kernel survives any bytes in it.
     pub fn with_programs(parameters: &Parameters, archive: &[u8]) -> Self {
         let parameters = Parameters { command: Command::System, ..*parameters };
         let Self { mut bytes } = Self::new(&parameters);
@@ -97,30 +96,30 @@ impl Image {
         Self { bytes }
     }
 
-    /// The bytes that are loaded at [`BASE`].
+    /// Returns the bytes to load at [`BASE`].
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The physical address where it is entered, in flat 32-bit protected mode.
+    /// Returns the physical address to enter, in flat 32-bit protected mode.
     pub fn entry(&self) -> u64 {
         BASE + offset(&raw const tollgate_guest_entry) as u64
     }
 
-    /// Where in memory the loop of an experiment begins that does the operation once in an iteration: in the image
-    /// for those of ring 0, in the program's own page for the others. None where there is no such experiment.
+    /// Returns the address of the loop that does an experiment's operation once per iteration: in the image for ring 0,
+    /// else in the program's own page. `None` if there is no such experiment.
     pub fn start(&self, number: u8) -> Option<u64> {
         let line = self.lines().find(|line| line[0] == u32::from(number))?;
         Some(u64::from(line[1]))
     }
 
-    /// Where in memory the code begins that changes what is set up for an experiment.
+    /// Returns the address of the code that prepares an experiment's setup.
     pub fn preparation(&self, number: u8) -> Option<u64> {
         let line = self.lines().find(|line| line[0] == u32::from(number))?;
         Some(u64::from(line[3]))
     }
 
-    /// Where its instructions are; the rest is data.
+    /// Returns the ranges that hold instructions; the rest is data.
     pub fn code(&self) -> Vec<Code> {
         let lines = self.between(&raw const tollgate_guest_code, &raw const tollgate_guest_code_end);
         let lines = lines.chunks_exact(CODE_LINE);
@@ -133,27 +132,25 @@ impl Image {
         self.bytes.get(offset(from)..offset(to)).unwrap_or_default()
     }
 
-    /// The list of experiments: number, the loop, and what else `experiments.s` says.
+    /// The list of experiments: number, the loop, and the other words that `experiments.s` describes.
     fn lines(&self) -> impl Iterator<Item = [u32; LINE / 4]> + '_ {
         let (from, to) = (&raw const tollgate_guest_experiments, &raw const tollgate_guest_experiments_end);
         self.between(from, to).chunks_exact(LINE).map(|line| std::array::from_fn(|at| word(line, at)))
     }
 }
 
-/// The `at`th word of 4 bytes.
 fn word(bytes: &[u8], at: usize) -> u32 {
     bytes.as_chunks::<4>().0.get(at).map_or(0, |word| u32::from_le_bytes(*word))
 }
 
-/// The section as it was assembled.
 fn assembled() -> &'static [u8] {
     let begin = &raw const tollgate_guest_begin;
-    // SAFETY: both symbols are in one section of this program's read-only data, whose bytes from the one to the other
-    // are initialised and never written.
+    // SAFETY: both symbols are in one section of this program's read-only data, and the bytes between them are
+    // initialised and never written.
     unsafe { std::slice::from_raw_parts(begin, offset(&raw const tollgate_guest_end)) }
 }
 
-/// How far a symbol is from the beginning of the section.
+/// Returns a symbol's offset from the beginning of the section.
 fn offset(symbol: *const u8) -> usize {
     symbol.addr() - (&raw const tollgate_guest_begin).addr()
 }

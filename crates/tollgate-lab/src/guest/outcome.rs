@@ -1,4 +1,4 @@
-//! The outcomes in the records of a run, one for each experiment that was attempted.
+//! The outcomes in the records of a run: one for each experiment that was attempted.
 
 use super::record::{Fault, Maker, Record, Round};
 
@@ -6,13 +6,13 @@ use super::record::{Fault, Maker, Record, Round};
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// All its rounds.
+    /// All its rounds were done.
     Done(Vec<Round>),
-    /// The processor lacks features, by their bits.
+    /// The processor lacks features, given by their bits.
     Lacks(u64),
-    /// A fault ended it: the rounds before, and how many operations had arrived in that batch.
+    /// A fault ended it; `count` operations of that batch had arrived.
     Fault { rounds: Vec<Round>, fault: Fault, count: u64 },
-    /// It was attempted, and the run ended: the engine stopped the guest, or could not go on.
+    /// The run ended during the attempt: the engine stopped the guest, or could not go on.
     Stopped(Vec<Round>),
 }
 
@@ -20,15 +20,16 @@ pub enum Outcome {
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Ending {
-    /// With all that was chosen, and every line of it is there.
+    /// All chosen experiments were attempted, and no line is missing.
     Complete,
-    /// With all that was chosen, but lines are missing: how many the guest says that it wrote, and how many are there.
+    /// All chosen experiments were attempted, but lines are missing: the guest says that it wrote `written`, and `read`
+    /// arrived.
     Lost { written: u32, read: u32 },
-    /// By a fault outside any experiment.
+    /// A fault outside any experiment ended it.
     Broken(Fault),
     /// The processor has no long mode.
     Refused,
-    /// It was cut short.
+    /// The engine cut it short.
     #[default]
     Cut,
 }
@@ -36,20 +37,20 @@ pub enum Ending {
 /// The outcomes of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outcomes {
-    /// The processor's vendor; none where it was not reported.
+    /// The processor's vendor; `None` if it was not reported.
     pub maker: Option<Maker>,
-    /// n; 0 where it was not reported.
+    /// Operations of a batch (n); 0 if not reported.
     pub operations: u32,
-    /// Rounds of each experiment; 0 where it was not reported.
+    /// Rounds of each experiment; 0 if not reported.
     pub rounds: u32,
-    /// The experiments that were attempted, by number, in their order.
+    /// The experiments that were attempted, by number, in order.
     pub experiments: Vec<(u8, Outcome)>,
-    /// How it ended.
+    /// How the run ended.
     pub ending: Ending,
 }
 
 impl Outcomes {
-    /// The outcomes in these records. Where they are of several runs, the last one counts.
+    /// Collects the outcomes of records. If they come from several runs, the last one counts.
     pub fn of(records: &[Record]) -> Self {
         let mut outcomes = Self::default();
         let begin =
@@ -57,7 +58,7 @@ impl Outcomes {
         for (read, record) in (0..).zip(&records[begin.unwrap_or(0)..]) {
             outcomes.add(record, read);
         }
-        // The last one's result may be all there although nothing follows it.
+        // The last experiment may be complete even though no record follows it.
         if let Some((_, Outcome::Stopped(rounds))) = outcomes.experiments.last()
             && rounds.len() >= outcomes.rounds as usize
         {
@@ -66,12 +67,12 @@ impl Outcomes {
         outcomes
     }
 
-    /// The outcome of one experiment; none where it was not attempted.
+    /// Returns the outcome of an experiment; `None` if it was not attempted.
     pub fn of_number(&self, number: u8) -> Option<&Outcome> {
         self.experiments.iter().find(|(at, _)| *at == number).map(|(_, outcome)| outcome)
     }
 
-    /// A record behind `read` others.
+    /// Adds a record that follows `read` others.
     fn add(&mut self, record: &Record, read: u32) {
         match *record {
             Record::Begin { maker, operations, rounds, .. } => {
@@ -95,7 +96,6 @@ impl Outcomes {
             }
             Record::Broken { fault } => self.ending = Ending::Broken(fault),
             Record::Refused => self.ending = Ending::Refused,
-            // Of programs: these are no experiments.
             Record::Program(_) => {}
             Record::End { lines } => {
                 self.settle();
@@ -105,7 +105,7 @@ impl Outcomes {
         }
     }
 
-    /// The guest went on: the experiment with rounds before was not stopped.
+    /// Marks the last experiment as done if it has rounds: the guest went on after it.
     fn settle(&mut self) {
         if let Some((_, outcome)) = self.experiments.last_mut()
             && let Outcome::Stopped(rounds) = outcome
@@ -115,7 +115,7 @@ impl Outcomes {
         }
     }
 
-    /// The rounds of the experiment that is under way, to be put back with its new outcome.
+    /// Takes the rounds of the current experiment, to be put back with its new outcome.
     fn rounds_so_far(&mut self, number: u8) -> Vec<Round> {
         match self.experiments.last_mut() {
             Some((at, Outcome::Stopped(rounds))) if *at == number => std::mem::take(rounds),
@@ -123,7 +123,7 @@ impl Outcomes {
         }
     }
 
-    /// The outcome of the experiment that is under way, or of one whose beginning was lost.
+    /// Sets the outcome of the current experiment, or of one whose beginning was lost.
     fn set(&mut self, number: u8, outcome: Outcome) {
         match self.experiments.last_mut() {
             Some((at, under_way)) if *at == number => *under_way = outcome,

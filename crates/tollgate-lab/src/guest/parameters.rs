@@ -1,27 +1,27 @@
-//! What the host tells the guest: a command, and how much of it.
+//! The parameters that the host passes to the guest.
 
 use super::experiments::Experiment;
 
-/// The command for the guest.
+/// A command for the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Command {
-    /// The experiments that were chosen, with records.
+    /// Run the chosen experiments, and write records.
     #[default]
     Experiments,
-    /// Print its tables and MSRs as text, and nothing else.
+    /// Print tables and MSRs as text, and nothing else.
     Dump,
     /// Run the programs of an archive in ring 3: [`with_programs`](super::Image::with_programs).
     System,
-    /// The experiments, on a machine that firmware has set up before: no interrupt of the local APIC is delivered.
+    /// Run the experiments on a machine that firmware has set up: the local APIC delivers no interrupt.
     AfterFirmware,
 }
 
-/// Experiments, by their numbers.
+/// A set of experiments, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Chosen(u128);
 
 impl Chosen {
-    /// Those that can be measured: all but the wrong set-ups.
+    /// All experiments that can be measured: all but the wrong setups.
     pub const MEASURED: Self = Self(u64::MAX as u128);
 
     /// Adds an experiment. Numbers from 80h on do not exist.
@@ -29,7 +29,7 @@ impl Chosen {
         self.0 |= 1_u128.checked_shl(number.into()).unwrap_or(0);
     }
 
-    /// Whether this one is among them.
+    /// Returns whether the experiment is in the set.
     pub fn contains(self, number: u8) -> bool {
         self.0.checked_shr(number.into()).is_some_and(|rest| rest & 1 == 1)
     }
@@ -46,21 +46,21 @@ impl<'a> FromIterator<&'a Experiment> for Chosen {
 /// The parameters that the host writes into the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters {
-    /// n: the iterations of a loop, clamped to 1 and [`Parameters::MOST`].
+    /// Iterations of a loop (n), clamped to 1 and [`Parameters::MOST`].
     pub operations: u32,
-    /// Rounds of each experiment, of two batches each. The same limits.
+    /// Rounds of each experiment, of two batches each; clamped in the same way.
     pub rounds: u32,
-    /// The command.
+    /// Command for the guest.
     pub command: Command,
-    /// Which experiments. Wrong set-ups are attempted once, whatever the numbers above.
+    /// The experiments to run. Wrong setups are attempted once, regardless of `operations` and `rounds`.
     pub chosen: Chosen,
 }
 
 impl Parameters {
-    /// The most operations and the most rounds: enough for any clock, and no endless loop.
+    /// The limit of operations and of rounds: enough for any clock, and finite.
     pub const MOST: u32 = 1 << 24;
 
-    /// As the guest reads them, at `tollgate_guest_parameters`.
+    /// Encodes the parameters as the guest reads them, at `tollgate_guest_parameters`.
     pub(super) fn bytes(&self) -> [u8; 32] {
         let mut bytes = [0; 32];
         bytes[..4].copy_from_slice(&self.operations.clamp(1, Self::MOST).to_le_bytes());

@@ -1,5 +1,3 @@
-//! The bytes of `preempted.s`.
-
 #![allow(unsafe_code)] // The bytes lie between symbols of the assembled section.
 
 use std::arch::global_asm;
@@ -17,13 +15,13 @@ pub(crate) fn code() -> &'static [u8] {
     between(&raw const tollgate_preempted_begin, &raw const tollgate_preempted_end)
 }
 
-/// The address of a part, by its place in the list there.
+/// Returns the address of a part, by its index in the list there.
 pub(crate) fn part(place: usize) -> Option<u64> {
     let list = between(&raw const tollgate_preempted_parts, &raw const tollgate_preempted_parts_end);
     list.chunks_exact(4).nth(place)?.first_chunk().map(|bytes| u64::from(u32::from_le_bytes(*bytes)))
 }
 
 fn between(from: *const u8, to: *const u8) -> &'static [u8] {
-    // SAFETY: both are symbols of one section, which is read-only and there as long as the program; the first comes first.
+    // SAFETY: both are symbols of one section, which is read-only and lives as long as the program; `from` comes first.
     unsafe { std::slice::from_raw_parts(from, to.offset_from_unsigned(from)) }
 }

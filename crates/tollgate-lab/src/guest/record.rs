@@ -1,35 +1,35 @@
 //! The guest's output: records of one line each over the serial port, version 1.
 //!
-//! `tg1 <kind> <fields> *<checksum>`: words with one space between them; each field a number in hexadecimal, in lower
-//! case and without leading zeros; the checksum in 8 digits, FNV-1a of 32 bits over all that stands before its space.
-//! A line ends with a newline, before which a carriage return may stand. Text before `tg1` in a line, and lines
-//! without it, are not the guest's: firmware writes to the same port.
+//! `tg1 <kind> <fields> *<checksum>`: words with one space between them. Each field is a number in hexadecimal, in
+//! lower case and without leading zeros. The checksum has 8 digits: FNV-1a of 32 bits over everything before its space.
+//! A line ends with a newline, which a carriage return may precede. Text before `tg1` in a line, and lines without it,
+//! are not the guest's: firmware writes to the same port.
 //!
 //! | kind | fields |
 //! |---|---|
 //! | `begin` | the vendor's name as CPUID 0 has it in EBX and EDX, and in ECX; EAX of CPUID 1; features; n; rounds |
 //! | `try` | experiment: it is attempted now |
-//! | `done` | experiment; round; iterations; ticks with one operation in an iteration, with two; arrivals in the first, in the second; value |
+//! | `done` | experiment; round; iterations; ticks with one operation per iteration, with two; arrivals in the first, in the second; value |
 //! | `lacks` | experiment; the features that are missing |
 //! | `fault` | experiment; round; vector; error code; CS; RIP; arrivals until then |
 //! | `broken` | vector; error code; CS; RIP: a fault outside any experiment |
 //! | `refused` | none: a processor without long mode |
-//! | `end` | how many lines there were before |
+//! | `end` | number of lines before this one |
 //!
-//! Of programs (`P` and `T` are the program and its thread):
+//! Records of programs (`P` and `T` are the program and its thread):
 //!
 //! | kind | fields |
 //! |---|---|
 //! | `unloaded` | P, or ff for the archive; why, a number of errno |
 //! | `out` | P; up to 64 bytes that it wrote, two digits each |
 //! | `exit` | P; T; status; ticks; system calls; how often it was given the processor |
-//! | `dead` | P; T; vector; error code; CS; RIP; CR2, 0 where it is no page fault; RSP; RFLAGS; ticks |
+//! | `dead` | P; T; vector; error code; CS; RIP; CR2, 0 unless it is a page fault; RSP; RFLAGS; ticks |
 //! | `unknown` | P; T; CS; RIP; RSP; RFLAGS; ticks: an instruction that the engine does not know |
 //! | `regs` | P; T; RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15 at its end |
 //! | `stuck` | P; T: it waits for another thread for ever |
 //! | `stop` | none: no thread is left |
 //!
-//! A field that is added, or means something else, makes another version.
+//! A field that is added, or changes its meaning, requires a new version.
 
 mod parse;
 mod report;
@@ -41,71 +41,70 @@ use std::fmt;
 pub use parse::{Complaint, Serial};
 pub use report::{Place, Report, Text, Thread};
 
-/// The beginning of a line.
 const VERSION: &str = "tg1";
 
 /// The processor's vendor, by the 12 characters of CPUID 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Maker {
-    /// EBX in the low half, EDX in the high one.
+    /// EBX in the low half, EDX in the high half.
     pub ebx_edx: u64,
     /// ECX.
     pub ecx: u32,
 }
 
 impl Maker {
-    /// The characters, such as `GenuineIntel`. Other characters are shown as question marks.
+    /// Returns the characters, such as `GenuineIntel`. Characters that are not printable become question marks.
     pub fn name(self) -> String {
         let bytes = self.ebx_edx.to_le_bytes().into_iter().chain(self.ecx.to_le_bytes());
         bytes.map(|byte| if byte.is_ascii_graphic() { char::from(byte) } else { '?' }).collect()
     }
 }
 
-/// Where a fault was, and which.
+/// A fault and where it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fault {
-    /// The exception's vector.
+    /// Vector of the exception.
     pub vector: u8,
-    /// Its error code; 0 where it has none.
+    /// Error code; 0 if the exception has none.
     pub error: u32,
     /// CS of the interrupted code; its lowest two bits are the ring.
     pub cs: u16,
-    /// The address of the interrupted instruction.
+    /// Address of the interrupted instruction.
     pub rip: u64,
 }
 
 impl Fault {
-    /// In which ring it was.
+    /// Returns the ring of the interrupted code.
     pub const fn ring(self) -> u8 {
         (self.cs & 3) as u8
     }
 }
 
-/// A round: two batches of the same number of iterations, with one operation in an iteration and with two.
+/// A round: two batches of the same number of iterations, one with one operation per iteration and one with two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Round {
-    /// n: the iterations of each batch.
+    /// Iterations of each batch (n).
     pub iterations: u32,
     /// Ticks of the time-stamp counter in the first batch.
     pub ticks_one: u64,
-    /// And in the second. The difference is n operations, without the loop.
+    /// Ticks in the second batch. The difference is n operations, without the loop.
     pub ticks_two: u64,
-    /// How many operations arrived in the first batch.
+    /// Operations that arrived in the first batch.
     pub count_one: u64,
-    /// And in the second.
+    /// Operations that arrived in the second batch.
     pub count_two: u64,
     /// The value that the last operation found or computed.
     pub value: u64,
 }
 
 impl Round {
-    /// The ticks of n operations; none where the second batch was the shorter one, as it may be on a disturbed
+    /// Returns the ticks of n operations; `None` if the second batch was shorter, which can happen on a disturbed
     /// processor.
     pub const fn ticks(self) -> Option<u64> {
         self.ticks_two.checked_sub(self.ticks_one)
     }
 
-    /// Whether each operation arrived, once.
+    /// Returns whether each operation arrived exactly once.
     pub fn is_counted(self) -> bool {
         let iterations = u64::from(self.iterations);
         self.count_one == iterations && self.count_two == 2 * iterations
@@ -116,27 +115,27 @@ impl Round {
 #[expect(missing_docs, reason = "the table above has the fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Record {
-    /// The first one of a run.
+    /// The first line of a run.
     Begin { maker: Maker, signature: u32, features: u64, operations: u32, rounds: u32 },
-    /// An experiment is attempted: where no result follows, it ended the run.
+    /// An experiment is attempted. If no result follows, it ended the run.
     Try { experiment: u8 },
-    /// A round came to its end.
+    /// A round ended.
     Done { experiment: u8, number: u32, round: Round },
-    /// An experiment is not offered by this processor.
+    /// The processor lacks features that an experiment needs.
     Lacks { experiment: u8, features: u64 },
     /// A fault ended an experiment.
     Fault { experiment: u8, number: u32, fault: Fault, count: u64 },
-    /// A fault outside any experiment: the guest gave up.
+    /// A fault outside any experiment made the guest give up.
     Broken { fault: Fault },
     /// The processor has no long mode.
     Refused,
-    /// Of a program.
+    /// A report on a program.
     Program(Report),
-    /// The last one.
+    /// The last line.
     End { lines: u32 },
 }
 
-/// The line, without its newline, as the guest writes it.
+/// Writes the line as the guest does, without its newline.
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, fields) = self.parts();
@@ -154,7 +153,7 @@ impl fmt::Display for Record {
 }
 
 impl Record {
-    /// Its second word, and its fields.
+    /// Returns the kind and the fields.
     fn parts(&self) -> (&'static str, Vec<u64>) {
         match *self {
             Self::Begin { maker, signature: s, features, operations: n, rounds } => {
@@ -180,7 +179,6 @@ impl Record {
 }
 
 impl Fault {
-    /// As they stand in a record.
     fn fields(self) -> [u64; 4] {
         [self.vector.into(), self.error.into(), self.cs.into(), self.rip]
     }

@@ -1,18 +1,18 @@
-//! Entries of SYSCALL under preemption: the kernel of a hobby system keeps the caller's stack in a word of the processor (gs:8) while it has
-//! no stack yet, and where that word is read again behind a preemption it has another thread's (`guest/preempted.s`). The published one:
-//! supercyp, "syscall & sysret", 2021 (wingos).
+//! Entries of SYSCALL under preemption. The kernel of a hobby system keeps the caller's stack in a per-processor word
+//! (gs:8) until it has a stack of its own. If it reads that word again after a preemption, the word holds another
+//! thread's stack (`guest/preempted.s`). The published one: supercyp, "syscall & sysret", 2021 (wingos).
 
 use tollgate_x86::Rflags;
 
-/// An entry.
+/// An entry of SYSCALL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it does, or what is wrong with it.
+    /// What the entry does, or what is wrong with it.
     pub about: &'static str,
     pub(super) is_wrong: bool,
-    /// Its place in `preempted.s`.
+    /// Index in `preempted.s`.
     pub(super) place: usize,
     /// The flags that SYSCALL clears.
     pub(super) mask: Rflags,
@@ -22,7 +22,7 @@ const fn entry(name: &'static str, about: &'static str, is_wrong: bool, place: u
     Entry { name, about, is_wrong, place, mask: Rflags::IF }
 }
 
-/// The entries.
+/// All entries, right and wrong.
 pub const ENTRIES: &[Entry] = &[
     entry(
         "entry-frame",

@@ -3,56 +3,56 @@
 use super::Kernel;
 use super::entries::Entry;
 
-/// What is measured.
+/// The operation that a row measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// A lock, acquired and released without contention.
     Lock,
-    /// A restart of the test-and-set, which the loss of the processor adds to an acquisition.
+    /// A restart of the test-and-set, which losing the processor adds to an acquisition.
     Restart,
 }
 
 /// A lock, or a restart of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lock {
-    /// Its name.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// Description, a sentence.
     pub about: &'static str,
-    /// What is executed, in a few words.
+    /// The code that is executed, in a few words.
     pub operation: &'static str,
-    /// Which of the two it is.
+    /// Whether it is a lock or a restart.
     pub group: Group,
-    /// Its place in `locks.s`.
+    /// Index in `locks.s`.
     pub(super) program: usize,
-    /// The place of the program that does everything but what is measured.
+    /// Index of the program that does everything except the measured operation.
     pub(super) baseline: usize,
 }
 
 /// The test-and-set with one part wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mutant {
-    /// Its name.
+    /// Name of the mutant.
     pub name: &'static str,
-    /// What is wrong.
+    /// The part that is wrong.
     pub about: &'static str,
     pub(super) program: usize,
     pub(super) kernel: Kernel,
 }
 
-/// What is proved, or refuted.
+/// A subject of a proof or a refutation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// A lock, which holds.
+    /// A lock, which must hold.
     Lock(&'static Lock),
-    /// A mutant, which does not.
+    /// A mutant, which must not hold.
     Mutant(&'static Mutant),
-    /// An entry of SYSCALL, which holds where it is right.
+    /// An entry of SYSCALL, which must hold unless it is wrong on purpose.
     Entry(&'static Entry),
 }
 
 impl Subject {
-    /// Its name.
+    /// Returns the name of the lock, mutant or entry.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lock(lock) => lock.name,
@@ -61,7 +61,7 @@ impl Subject {
         }
     }
 
-    /// What it is, or what is wrong with it.
+    /// Says what it is, or what is wrong with it.
     pub fn about(self) -> &'static str {
         match self {
             Self::Lock(lock) => lock.about,
@@ -70,12 +70,12 @@ impl Subject {
         }
     }
 
-    /// Whether it lets a violation through on purpose.
+    /// Returns whether it allows a violation on purpose.
     pub fn is_mutant(self) -> bool {
         matches!(self, Self::Mutant(_) | Self::Entry(Entry { is_wrong: true, .. }))
     }
 
-    /// Those that it belongs to.
+    /// Returns the heading of the list that it belongs to.
     pub fn group(self) -> &'static str {
         match (self, self.is_mutant()) {
             (Self::Entry(_), false) => "entries of SYSCALL",
@@ -86,9 +86,9 @@ impl Subject {
     }
 }
 
-/// The program without a lock: the loop around the others.
+/// The program without a lock: only the loop that the others have around theirs.
 pub(super) const NONE: usize = 0;
-/// The places of the locks by the page in `locks.s`.
+/// The indexes of the locks by the page in `locks.s`.
 const RESTART: usize = 1;
 const RESTART_TEST: usize = 2;
 
@@ -152,7 +152,7 @@ const fn mutant(name: &'static str, about: &'static str, program: usize, kernel:
 
 const BOTH: u32 = Kernel::HOOK | Kernel::HANDLER;
 
-/// The mutants. Each lets a violation through.
+/// The mutants. Each allows a violation.
 pub const MUTANTS: &[Mutant] = &[
     mutant("no-hook", "the kernel leaves r15 as it was", RESTART, Kernel::HANDLER),
     mutant(

@@ -1,4 +1,4 @@
-//! What one uncontended acquisition takes together with its release, and what a restart adds to it.
+//! Measures one uncontended acquisition with its release, and what a restart adds to it.
 
 use tollgate_x86::Vendor;
 
@@ -10,43 +10,43 @@ use crate::references::References;
 use crate::system::{Cause, Control, End, Fault, Program, Ran};
 use crate::{Counts, Engine, EngineNote, Interpreter, LabError, Machine, Provenance};
 
-/// Rounds of the shorter run, where instructions are counted and where time is; the longer one has twice as many.
+/// Rounds of the shorter run, if instructions or time are counted; the longer run has twice as many.
 const COUNTED: u32 = 0x100;
 const TIMED: u32 = 4000;
 
-/// What a lock takes.
+/// The measurements of one lock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LockRow {
-    /// The lock.
+    /// The lock or restart.
     pub lock: &'static Lock,
-    /// Instructions, the kernel's included, by the interpreter.
+    /// Instructions, including the kernel's, counted by the interpreter.
     pub instructions: u64,
-    /// Their references of memory, by the interpreter.
+    /// Memory references of these instructions, counted by the interpreter.
     pub references: References,
-    /// Ticks of the engine's clock: cycles, or instructions where it counts them. A sample each, of a machine of its own. Or why the
-    /// engine did not execute it, in a clause.
+    /// Ticks of the engine's clock, one sample per machine: cycles, or instructions if it counts them. Otherwise why
+    /// the engine did not execute the lock, in a clause.
     pub ticks: Result<Vec<f64>, String>,
 }
 
-/// What locks take.
+/// The measurements of locks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
-    /// The executor whose ticks they are.
+    /// The executor that the ticks come from.
     pub provenance: Provenance,
     /// The vendor string that CPUID shows in the guest.
     pub maker: Option<String>,
     /// Operations in each sample.
     pub operations: u32,
-    /// In the order that was asked for.
+    /// One row per lock, in the requested order.
     pub rows: Vec<LockRow>,
     /// Remarks on the choice of the engine.
     pub notes: Vec<EngineNote>,
 }
 
-/// Measures locks, and restarts. `interrupted` is asked before each machine; a signal that it returns ends the run.
+/// Measures locks and restarts. `interrupted` is asked before each machine; a signal that it returns ends the run.
 ///
 /// # Errors
-/// An engine that cannot be used; [`LabError::Interrupted`] with the signal.
+/// [`LabError`] if the engine cannot be used; [`LabError::Interrupted`] with the signal.
 pub fn measure(
     locks: &[&'static Lock],
     choice: EngineChoice,
@@ -74,7 +74,7 @@ pub fn measure(
     Ok(Results { provenance, maker, operations, rows, notes })
 }
 
-/// Of each place in `locks.s` the ticks of one round in each sample, or why it has none.
+/// Ticks of one round in each sample for each index in `locks.s`, or why there are none.
 type Ticks = Vec<Result<Vec<f64>, String>>;
 
 fn difference(ticks: &Ticks, lock: &Lock) -> Result<Vec<f64>, String> {
@@ -83,8 +83,8 @@ fn difference(ticks: &Ticks, lock: &Lock) -> Result<Vec<f64>, String> {
     Ok(whole.iter().zip(&baseline).map(|(whole, baseline)| whole - baseline).collect())
 }
 
-/// A count of one round more than in the lock's baseline. The longer records of longer runs take far less than one for each round:
-/// rounding removes them.
+/// Returns how many more one round has than in the lock's baseline. Longer runs also write longer records; these take
+/// far less than one per round, and rounding removes them.
 fn each(counts: &[Counts], lock: &Lock, count: fn(&Counts) -> u64) -> u64 {
     let of = |place: usize| {
         let all = counts.get(place).map_or(0, count);
@@ -97,7 +97,7 @@ struct Runs<'a> {
     engine: &'a dyn Engine,
     machine: Machine,
     interrupted: &'a dyn Fn() -> Option<i32>,
-    /// What is known of the executor, once it has run.
+    /// The executor and the vendor string, once it has run.
     ran: Option<(Provenance, Option<String>)>,
 }
 
@@ -106,7 +106,8 @@ fn work(programs: Vec<usize>, rounds: u32) -> Work {
 }
 
 impl Runs<'_> {
-    /// Ticks of a round, for each place: differences between two machines, in which all programs run one after the other.
+    /// Measures the ticks of a round for each program: the difference between two machines, each of which runs all
+    /// programs one after the other.
     fn ticks(&mut self, operations: u32, samples: u32) -> Result<Ticks, LabError> {
         let mut all: Ticks = vec![Ok(Vec::new()); LOCKS.len() + 1];
         for _ in 0..samples {
@@ -124,7 +125,7 @@ impl Runs<'_> {
         Ok(all)
     }
 
-    /// Ticks of each program as a whole, on one machine.
+    /// Measures the ticks of each whole program, on one machine.
     fn run(&mut self, rounds: u32) -> Result<Vec<Result<u64, String>>, LabError> {
         self.go_on()?;
         let work = work((NONE..=LOCKS.len()).collect(), rounds);
@@ -137,7 +138,7 @@ impl Runs<'_> {
         Ok(ticks)
     }
 
-    /// The counts of so many rounds more, of one program alone.
+    /// Counts `COUNTED` rounds of one program alone: the difference between two runs.
     fn counts(&self, place: usize) -> Result<Counts, LabError> {
         let of = |rounds| -> Result<Counts, LabError> {
             self.go_on()?;
@@ -169,7 +170,7 @@ fn ticks_of(ran: &Ran, at: usize) -> Result<u64, String> {
     }
 }
 
-/// A program of a lock faults only where the engine is no processor.
+/// Says why a program of a lock died. It faults only if the engine differs from a processor.
 fn died(fault: &Fault) -> String {
     match fault.cause {
         Cause::Exception { vector, .. } => {

@@ -1,4 +1,4 @@
-//! An entry of SYSCALL of one's own: an assembly text that names its parts by symbols. What it has none of is the lab's.
+//! A user's own entry of SYSCALL: an assembly text that names its parts by symbols. Parts that it lacks are the lab's.
 
 use std::path::Path;
 
@@ -25,17 +25,17 @@ const SYMBOLS: [&str; 11] = [
     "MC_IST",
 ];
 
-/// An entry of one's own.
+/// A user's own entry of SYSCALL.
 #[derive(Debug, Clone)]
 pub struct OwnEntry {
-    /// The file's name.
+    /// File name.
     pub name: String,
-    /// What it brings along and what is the lab's, a sentence.
+    /// A sentence that says which parts are the file's and which are the lab's.
     pub about: String,
     pub(super) kernel: Kernel,
 }
 
-/// Why a file has no entry that can be tried: what follows its name in a sentence.
+/// Why a file has no entry that can be tried; the text follows the file's name in a sentence.
 #[expect(missing_docs, reason = "the message says what the fields are")]
 #[derive(Debug, thiserror::Error)]
 pub enum OwnError {
@@ -75,10 +75,10 @@ impl From<OwnError> for LabError {
 }
 
 impl OwnEntry {
-    /// Assembles a file, and finds its parts.
+    /// Assembles a file and finds its parts.
     ///
     /// # Errors
-    /// A file that cannot be assembled; a part that is missing, or not where it has to be.
+    /// [`OwnError`] if the file cannot be assembled, or a part is missing or misplaced.
     pub fn open(path: &Path) -> Result<Self, OwnError> {
         let (program, symbols) = Program::with_symbols(path, SYMBOLS)?;
         let [entry, mask, star, gdt, gdt_end, percpu, stack, nmi, nmi_ist, mc, mc_ist] = symbols;
@@ -144,7 +144,7 @@ fn expect_small(program: &Program) -> Result<(), OwnError> {
     }
 }
 
-/// That some bytes lie in one segment with a right.
+/// Checks that some bytes lie in one segment with a right.
 fn within(
     program: &Program,
     name: &'static str,
@@ -160,7 +160,7 @@ fn within(
     if holds { Ok(()) } else { Err(OwnError::Outside { name, at, right }) }
 }
 
-/// What is the file's, and what is the lab's.
+/// Says which parts are the file's, and which are the lab's.
 fn about(symbols: &[Option<u64>; SYMBOLS.len()], kernel: &Kernel) -> String {
     let whose = |at: usize| if symbols[at].is_some() { "its own" } else { "the lab's" };
     let stack =
@@ -190,7 +190,7 @@ mod tests {
     const ENTRY: &str = include_str!("../../../../docs/lab/entry.s");
     const PUBLISHED: &str = include_str!("../../../../docs/lab/entry-gs8.s");
 
-    /// What comes of a text; none where there is no compiler.
+    /// Proves an entry's text; `None` if there is no compiler.
     fn proof(text: &str) -> Option<Result<Proof, OwnError>> {
         if tollgate_os::programs::find("cc").is_none() {
             println!("skipped: there is no cc");
@@ -202,13 +202,13 @@ mod tests {
         Some(OwnEntry::open(&path).and_then(|entry| prove_own(&entry)))
     }
 
-    /// The right entry with one part exchanged.
+    /// Returns the right entry with one part replaced.
     fn mutated(from: &str, to: &str) -> String {
         assert_eq!(ENTRY.matches(from).count(), 1, "{from}");
         ENTRY.replace(from, to)
     }
 
-    /// Of each interruption what it loses, and before which instruction.
+    /// Returns the losses of a kind of interruption, each with the instruction that it comes before.
     fn lost(proof: &Proof, kind: usize) -> Vec<(&str, &'static str)> {
         let losses = |at: usize| proof.points[at].outcomes[kind].iter().flatten();
         (0..proof.points.len())
@@ -229,7 +229,7 @@ mod tests {
         }
         assert!(swaps[0].has_user_gs && !swaps[1].has_user_gs);
         let open = proof.points.iter().filter(|point| point.offset.is_some() && point.outcomes[0].is_some());
-        // What follows STI holds interrupts back: the call itself. Then the handler's four, and CLI.
+        // The shadow of STI covers only the call. Interruptible are then the handler's four, and CLI.
         assert_eq!(open.count(), 5, "{proof:?}");
     }
 
@@ -252,7 +252,7 @@ mod tests {
             assert!(!proof.holds() && proof.violation.is_some(), "{from:?} {to:?}: {proof:?}");
             assert_eq!(proof.lost, Some(verdict), "{from:?} {to:?}: {:?}", proof.violation);
         }
-        // Data and 64-bit code exchanged: the order that SYSENTER does not want either.
+        // Data and 64-bit code swapped: the order that SYSENTER does not accept either.
         let (data, code) = (".quad 0x00cff3000000ffff ", ".quad 0x00affb000000ffff ");
         let Some(proof) = proof(&mutated(data, "DATA").replace(code, data).replace("DATA", code)) else {
             return;
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn an_nmi_finds_what_the_entry_has_not_yet_changed() {
-        // On the stack at hand: wherever that is the caller's.
+        // On the current stack: wherever that is the caller's.
         let Some(proof) = proof(&mutated("    .data\n", "    .set NMI_IST, 0\n    .data\n")) else { return };
         let proof = proof.unwrap();
         assert!(!proof.holds() && proof.violation.is_none());
@@ -274,13 +274,13 @@ mod tests {
         let expected = ["swapgs", "mov gs:[8],rsp", "mov rsp,gs:[0]", "swapgs", "sysretq"];
         assert_eq!(lost(&proof, 1), expected.map(stack));
         assert!(lost(&proof, 0).is_empty() && lost(&proof, 2).is_empty(), "{proof:?}");
-        // With a handler that goes by CS: wherever GS is ring 3's.
+        // With a handler that checks CS: wherever GS is ring 3's.
         let handler = "mc_entry: test byte ptr [rsp+8], 3\n jz 1f\n swapgs\n1: cmp qword ptr gs:[0], 0\n test byte ptr [rsp+8], 3\n \
                        jz 2f\n swapgs\n2: iretq\n    .data\n";
         let proof = self::proof(&mutated("    .data\n", handler)).unwrap().unwrap();
         assert_eq!(lost(&proof, 2), [("swapgs", "GS"), ("sysretq", "GS")]);
         assert!(lost(&proof, 1).is_empty());
-        // And with one that forgets a register.
+        // With a handler that does not save a register.
         let handler = "nmi_entry: mov rax, 1\n iretq\n    .data\n";
         let proof = self::proof(&mutated("    .data\n", handler)).unwrap().unwrap();
         assert_eq!(lost(&proof, 1).len(), proof.points.len());
@@ -292,7 +292,7 @@ mod tests {
         let proof = proof.unwrap();
         assert_eq!(proof.lost, Some("a stack is lost"));
         let interrupts = lost(&proof, 0);
-        // Before STI, and after CLI, none can come; in ring 3 nothing is lost by one.
+        // None can come before STI or after CLI; in ring 3 an interrupt loses nothing.
         let between = ["push rcx", "mov eax,26h", "pop rcx", "pop r11", "cli"];
         assert_eq!(interrupts, between.map(|instruction| (instruction, "stack")));
     }

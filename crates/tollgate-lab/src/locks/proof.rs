@@ -1,6 +1,7 @@
-//! The orders in which the programs of a lock can run. Before each instruction of a program the timer may take the processor from it: a
-//! state goes on in two ways, by the program's next instruction, or by the interrupt and the kernel's choice of the next program.
-//! `tollgate_schedules::search` looks at every state that is reached so. Where preemptions are bounded a state knows how many are left.
+//! Explores the orders in which the programs of a lock can run. Before each instruction the timer may preempt the
+//! program, so a state has two successors: one by the program's next instruction, one by the interrupt and the kernel's
+//! choice of the next program. `tollgate_schedules::search` visits every state that can be reached. If preemptions are
+//! bounded, a state knows how many are left.
 
 mod entries;
 mod steps;
@@ -20,32 +21,33 @@ use crate::LabError;
 use crate::engines::machine;
 use crate::interpreter::{Explorer, State, Stop};
 
-/// More states are not looked at: a state takes a kilobyte.
+/// The search stops at this number of states: a state takes a kilobyte.
 const MOST_STATES: usize = FIRST_STATES << 10;
 const FIRST_STATES: usize = 1 << 11;
-/// The words that programs share, 4 bytes each, in the order of `locks.s`: the lock, how many are inside, and how often it was passed.
+/// Words of 4 bytes that programs share, in the order of `locks.s`: the lock, the number of programs inside, and of
+/// passages.
 const LOCK: usize = 0;
 const INSIDE: usize = 1;
 const COUNT: usize = 2;
-/// The page of the primitive, and bytes of each primitive in it.
+/// The page of the primitives, and the bytes that each has in it.
 const PRIMITIVE: u64 = 0x3fff_f000;
 const PLACE: u64 = 64;
 
-/// What is tried.
+/// Bounds of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// How many programs run, 3 at most.
+    /// Number of programs, at most 3.
     pub programs: usize,
-    /// How often each takes the lock.
+    /// How often each program takes the lock.
     pub rounds: u32,
-    /// How often the timer takes the processor from a program, at most; none for any number. That a program yields is no preemption.
+    /// How often the timer may preempt a program; `None` for any number. A program's yield is not a preemption.
     pub preemptions: Option<u8>,
 }
 
 impl Bounds {
     /// Two programs, in every order.
     pub const TWO: Self = Self { programs: 2, rounds: 1, preemptions: None };
-    /// Three programs, in every order with two preemptions at most.
+    /// Three programs, in every order with at most two preemptions.
     pub const THREE: Self = Self { programs: 3, rounds: 1, preemptions: Some(2) };
 }
 
@@ -56,7 +58,7 @@ impl Default for Bounds {
 }
 
 impl Subject {
-    /// What is tried of it: the violation of a mutant needs two programs, and an entry has two threads.
+    /// Returns the bounds to try: the violation of a mutant needs two programs, and an entry has two threads.
     pub fn bounds(self) -> &'static [Bounds] {
         match self {
             Self::Lock(_) => &[Bounds::TWO, Bounds::THREE],
@@ -65,43 +67,43 @@ impl Subject {
     }
 }
 
-/// What came of the search.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Proof {
-    /// What was tried.
+    /// Bounds of the search.
     pub bounds: Bounds,
-    /// How many different states were seen; of a bounded search each counts once for each number of preemptions that are left.
+    /// Number of different states. In a bounded search, a state counts once for each number of preemptions left.
     pub states: usize,
-    /// At how many of them the running program was preempted, before its next instruction.
+    /// Number of states in which the running program was preempted before its next instruction.
     pub preemptions: usize,
-    /// Before how many different instructions.
+    /// Number of different instructions that a preemption came before.
     pub instructions: usize,
-    /// How many of those are of the page with the test-and-set.
+    /// Number of these instructions in the page with the test-and-set.
     pub in_primitive: usize,
-    /// In how many states a store faulted and the handler sent its program back to the beginning.
+    /// Number of states in which a store faulted and the handler sent its program back to the beginning.
     pub restarts: usize,
-    /// Whether all states were seen.
+    /// Whether all states were visited.
     pub is_complete: bool,
-    /// The worst violation: a shortest sequence of steps to it.
+    /// The worst violation, with a shortest sequence of steps to it.
     pub violation: Option<Counterexample>,
-    /// Of an entry of SYSCALL what the violation loses, as a verdict.
+    /// The verdict on what the violation loses, for an entry of SYSCALL.
     pub lost: Option<&'static str>,
-    /// Of an entry of one's own what interruptions lose, instruction by instruction.
+    /// What interruptions lose at each instruction, for a user's own entry.
     pub points: Vec<Point>,
 }
 
 impl Proof {
-    /// Whether nothing is lost: in no order, and at no point.
+    /// Returns whether nothing is lost, in any order and at any point.
     pub fn holds(&self) -> bool {
         let lost = |point: &Point| point.outcomes.iter().flatten().any(|lost| !lost.is_empty());
         self.violation.is_none() && self.is_complete && !self.points.iter().any(lost)
     }
 }
 
-/// Does several proofs, on as many processors as there are. `interrupted` is asked before each; a signal that it returns ends them.
+/// Does several proofs, on all processors. `interrupted` is asked before each; a signal that it returns ends them.
 ///
 /// # Errors
-/// As of [`prove`]; [`LabError::Interrupted`] with the signal.
+/// Those of [`prove`]; [`LabError::Interrupted`] with the signal.
 pub fn prove_all(
     tasks: &[(Subject, Bounds)],
     interrupted: &(dyn Fn() -> Option<i32> + Sync),
@@ -123,7 +125,7 @@ pub fn prove_all(
     };
     let helpers = std::thread::available_parallelism().map_or(0, |all| all.get() - 1).min(tasks.len());
     std::thread::scope(|scope| {
-        // Where no thread can be made, this one does the rest.
+        // If no thread can be made, this one does the rest.
         for _ in 0..helpers {
             let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
@@ -136,10 +138,10 @@ pub fn prove_all(
     .collect()
 }
 
-/// Looks at the orders of a lock, a mutant or an entry.
+/// Explores the orders of a lock, a mutant or an entry.
 ///
 /// # Errors
-/// A guest that cannot go on, for a defect of the kernel's or the interpreter's.
+/// [`LabError`] if the guest cannot go on, which is a defect of the kernel or the interpreter.
 pub fn prove(subject: Subject, bounds: Bounds) -> Result<Proof, LabError> {
     match subject {
         Subject::Lock(lock) => explore(lock.program, Kernel::RIGHT, bounds),
@@ -156,7 +158,8 @@ fn explore(program: usize, kernel: Kernel, bounds: Bounds) -> Result<Proof, LabE
         first: At { state: first, left: bounds.preemptions },
         expected: bounds.programs as u32 * bounds.rounds,
     };
-    // A violation is most often near: the whole search is only for those that have none. What was executed once is remembered.
+    // A violation is usually near, so a small limit comes first; only subjects without one need the whole search.
+    // Executed steps are cached.
     let mut states = FIRST_STATES;
     loop {
         let found = search::search(&system, Limits { states, ..Limits::default() });
@@ -170,14 +173,13 @@ fn explore(program: usize, kernel: Kernel, bounds: Bounds) -> Result<Proof, LabE
     }
 }
 
-/// A step, as the search names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Move {
     Execute,
     Preempt,
 }
 
-/// A state, and how many preemptions are left; none where they are not bounded.
+/// A state, and how many preemptions are left; `None` if they are not bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct At {
     state: State,
@@ -187,15 +189,14 @@ struct At {
 struct System {
     inner: RefCell<Inner>,
     first: At,
-    /// How often the critical section is passed.
     expected: u32,
 }
 
 struct Inner {
     explorer: Explorer,
-    /// Where each state leads, for those that were asked for: by the next instruction, and by the interrupt.
+    /// The cached successors of each state: by the next instruction, and by the interrupt.
     next: Vec<[Option<State>; 2]>,
-    /// Why the guest could not go on somewhere.
+    /// Why the guest could not go on in some state.
     error: Option<LabError>,
 }
 
@@ -239,12 +240,12 @@ impl search::Machine for System {
 }
 
 impl Inner {
-    /// The state after the program's next instruction; none where no program runs.
+    /// Returns the state after the program's next instruction; `None` if no program runs.
     fn executed(&mut self, state: State) -> Option<State> {
         self.next(state, Move::Execute, Explorer::execute)
     }
 
-    /// The state after an interrupt; none where none can come.
+    /// Returns the state after an interrupt; `None` if none can come.
     fn preempted(&mut self, state: State) -> Option<State> {
         if !self.explorer.can_be_interrupted(state) {
             return None;
@@ -273,7 +274,6 @@ impl Inner {
         Some(next)
     }
 
-    /// What was executed already.
     fn known(&self, state: State, step: Move) -> Option<State> {
         self.next.get(state.0 as usize)?[step as usize]
     }
@@ -314,8 +314,8 @@ fn is_in_primitive(rip: u64) -> bool {
     rip & !0xfff == PRIMITIVE
 }
 
-/// Whether the handler of page faults sent the program back, in place of its next instruction: to the beginning of its piece of the page,
-/// where a jump leads too.
+/// Returns whether the page-fault handler sent the program back instead of executing its next instruction: to the
+/// beginning of its piece of the page, which is also the target of a jump.
 fn restarts_at(explorer: &mut Explorer, before: State, after: State) -> bool {
     let rip = explorer.rip(before);
     is_in_primitive(rip)

@@ -1,4 +1,4 @@
-//! The archive: programs as the host hands them to the lab's kernel, which takes them as they are. Lowest byte first.
+//! The archive: programs in the form that the lab's kernel reads. Little-endian.
 //!
 //! | offset | size | |
 //! |---|---|---|
@@ -10,7 +10,7 @@
 //! | 24 | 40 | 0 |
 //! | 64 | 64 each | programs: name (24), entry (8), bytes of the stack (8), first segment (4), segments (4), argument (4), flags (4), 0 (8) |
 //! | | 40 each | segments: address (8), bytes in memory (8), offset in the archive (8), bytes in the archive (8), rights (4), 0 (4) |
-//! | | | the bytes of segments, each from a multiple of 16 on |
+//! | | | the bytes of segments, each at a multiple of 16 |
 //!
 //! Flags of a program: bit 0, I/O privilege level 3 is allowed; bit 1, 32-bit code. Rights: 1 execute, 2 write, 4 read.
 
@@ -21,23 +21,23 @@ const HEADER: usize = 64;
 const PROGRAM: usize = 64;
 const SEGMENT: usize = 40;
 
-/// The options by which the kernel guards the test-and-set of its page: what it does at a switch, and at a page fault
+/// The options that make the kernel guard the test-and-set of its page: at a switch, and at a page fault
 /// (`guest/system/restart.s`).
 pub(crate) const TEST_AND_SET: [u32; 2] = [1 << 8, 1 << 9];
 
-/// The timer that takes the processor from one thread of control and gives it to the next.
+/// The timer that switches between threads of control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Timer {
-    /// With the kernel's own period.
+    /// The kernel's own period.
     #[default]
     Usual,
-    /// With a period in counts of the PIT, of which 1193182 are a second.
+    /// A period in counts of the PIT, 1193182 a second.
     Counts(u16),
-    /// No timer: threads of control run until they yield, wait or end.
+    /// No timer: a thread of control runs until it yields, waits or ends.
     Off,
 }
 
-/// Why programs do not fit together.
+/// Why programs do not fit into one machine.
 #[expect(missing_docs, reason = "the message says what the fields are")]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
@@ -56,10 +56,10 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// The archive of these programs. Programs with the same segments, such as copies of one, share them there.
+    /// Makes the archive of these programs. Programs with the same segments, such as copies of one, share them.
     ///
     /// # Errors
-    /// Too many, or too large together.
+    /// [`ArchiveError`] for too many programs, or too many bytes together.
     pub fn new(programs: &[Program], timer: Timer) -> Result<Self, ArchiveError> {
         match programs.len() {
             0 => return Err(ArchiveError::Empty),
@@ -88,7 +88,7 @@ impl Archive {
         Ok(Self { bytes })
     }
 
-    /// The same with more of the kernel's options, whose bits `guest/system/layout.s` has.
+    /// Adds options of the kernel, whose bits are in `guest/system/layout.s`.
     pub(crate) fn with_options(mut self, bits: u32) -> Self {
         if let Some(options) = self.bytes.get_mut(16..20).and_then(|bytes| bytes.first_chunk_mut::<4>()) {
             *options = (u32::from_le_bytes(*options) | bits).to_le_bytes();
@@ -96,13 +96,13 @@ impl Archive {
         self
     }
 
-    /// The bytes that stand behind the image.
+    /// Returns the bytes to append to the image.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// The segments of all programs, and which of them is the first one of each program.
+/// The segments of all programs, and the index of each program's first.
 struct Layout<'a> {
     segments: Vec<&'a Segment>,
     first: Vec<usize>,
@@ -124,7 +124,7 @@ impl<'a> Layout<'a> {
         layout
     }
 
-    /// Where the bytes of segments begin.
+    /// Returns the offset of the segments' bytes.
     fn begin(&self) -> usize {
         (HEADER + self.programs * PROGRAM + self.segments.len() * SEGMENT).next_multiple_of(16)
     }

@@ -1,4 +1,4 @@
-//! Assembly text made into a program, by the assembler that is at hand.
+//! Makes a program of assembly text, with an installed assembler.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -10,27 +10,27 @@ use tollgate_os::private::PrivateDirectory;
 use tollgate_os::programs::find;
 use tollgate_os::{paths, tool};
 
-/// Bytes of a file that are read, and of what an assembler makes: programs bring their symbols along.
+/// Limit of bytes of a file and of an assembler's output: programs include their symbols.
 pub(super) const MOST: u64 = 64 << 20;
-/// What puts a program to the first address that it may have.
+/// Links a program to the first address that it may have.
 const PLACE: &str = "-Ttext-segment=0x40000000";
 /// Lines of the assembler's messages that are kept.
 const MOST_LINES: usize = 100;
-/// An assembler that takes longer is ended.
+/// Time limit of an assembler.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Bytes of its address space: a text may include a file without an end.
+/// Limit of bytes of its address space: a text may include a file without an end.
 const MEMORY: u64 = 2 << 30;
 
-/// The language of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Syntax {
-    /// GNU as; with `.S` the C preprocessor goes over it first.
-    Gnu { preprocessed: bool },
-    /// NASM.
+    /// GNU as; the C preprocessor reads a `.S` file first.
+    Gnu {
+        preprocessed: bool,
+    },
     Nasm,
 }
 
-/// Why a text was not assembled: what follows its name in a sentence.
+/// Why a text was not assembled; the text follows the file's name in a sentence.
 #[expect(missing_docs, reason = "the message says what the fields are")]
 #[derive(Debug, thiserror::Error)]
 pub enum AssemblerError {
@@ -45,7 +45,7 @@ pub enum AssemblerError {
 }
 
 impl AssemblerError {
-    /// The assembler's own messages, a line each.
+    /// Returns the assembler's own messages, one per line.
     pub fn said(&self) -> &[String] {
         match self {
             Self::Refused { said, .. } => said,
@@ -55,7 +55,7 @@ impl AssemblerError {
 }
 
 impl Syntax {
-    /// By the end of a file's name.
+    /// Chooses the syntax by the file name's extension.
     pub(super) fn from_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "s" => Some(Self::Gnu { preprocessed: false }),
@@ -65,7 +65,7 @@ impl Syntax {
         }
     }
 
-    /// The command lines that make `out` of `text`, by way of `object`.
+    /// Returns the command lines that make `out` from `text`, by way of `object`.
     fn commands(self, text: &Path, object: &Path, out: &Path) -> Result<Vec<Vec<OsString>>, AssemblerError> {
         let words = |words: &[&OsStr]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         let [text, object, out] = [text, object, out].map(Path::as_os_str);
@@ -92,10 +92,10 @@ impl Syntax {
     }
 }
 
-/// Assembles and links a text. What is made on the way is gone afterwards.
+/// Assembles and links a text. Temporary files are removed.
 ///
 /// # Errors
-/// No assembler; its refusal, with the command line.
+/// [`AssemblerError`] if there is no assembler, or it refuses the text; this includes the command line.
 pub(super) fn assemble(path: &Path, syntax: Syntax) -> Result<Vec<u8>, AssemblerError> {
     let io = |what| move |why| AssemblerError::Io { what, why };
     let own = PrivateDirectory::temporary().map_err(io("no directory"))?;
@@ -111,7 +111,7 @@ pub(super) fn assemble(path: &Path, syntax: Syntax) -> Result<Vec<u8>, Assembler
 fn run(own: &PrivateDirectory, words: &[OsString]) -> Result<(), AssemblerError> {
     let (program, arguments) = words.split_first().ok_or(AssemblerError::Missing("an assembler"))?;
     let mut command = own.command(program);
-    // cc looks for as and ld there.
+    // cc looks for as and ld in PATH.
     command.args(arguments).env("LC_ALL", "C").env("PATH", tollgate_os::programs::search_path());
     tool::limit(&mut command, MEMORY, MOST);
     let ended = tool::attend(&mut command, LIMIT, &|| false)
@@ -127,7 +127,7 @@ fn run(own: &PrivateDirectory, words: &[OsString]) -> Result<(), AssemblerError>
     }
 }
 
-/// The command line, with the names of programs as one types them.
+/// Shows the command line, without the directories of programs.
 fn shown(words: &[OsString]) -> String {
     let program = words.first().map(PathBuf::from);
     let name = program.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy();

@@ -1,4 +1,4 @@
-//! A reader of statically linked ELF files: the parts that are loaded, and where the program begins. Every number of the file is checked.
+//! Reads statically linked ELF files: the segments and the entry. Every number of the file is checked.
 //!
 //! Source: elf(5); System V ABI, "Object files" and "Program loading".
 
@@ -7,7 +7,6 @@ mod tests;
 
 use super::{ADDRESSES, MAX_MEMORY, Program, Rights, Segment};
 
-/// Program headers that are looked at.
 const MOST_HEADERS: usize = 64;
 const PAGE: u64 = 4096;
 
@@ -23,18 +22,18 @@ const LOAD: u32 = 1;
 const INTERPRETER: u32 = 3;
 const TLS: u32 = 7;
 
-/// A part of a file that is not there.
+/// A part that is missing from a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gap {
-    /// Its header.
+    /// The ELF header.
     Header,
-    /// Its program headers.
+    /// The program headers.
     Headers,
-    /// The bytes of a segment at this address.
+    /// The bytes of the segment at this address.
     Segment(u64),
 }
 
-/// Why an ELF file is not run: what follows its name in a sentence.
+/// Why an ELF file is not run; the text follows the file's name in a sentence.
 #[expect(missing_docs, reason = "the message says what the fields are")]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ElfError {
@@ -92,7 +91,6 @@ fn gap(gap: Gap) -> String {
     }
 }
 
-/// Whether these bytes say that they are an ELF file.
 pub(super) fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF")
 }
@@ -100,7 +98,7 @@ pub(super) fn is_elf(bytes: &[u8]) -> bool {
 /// Reads a program.
 ///
 /// # Errors
-/// Anything that the kernel of the lab could not load as it says.
+/// [`ElfError`] if the lab's kernel could not load the file as it specifies.
 pub(super) fn read(name: &str, file: &[u8]) -> Result<Program, ElfError> {
     let file = File::parse(file)?;
     let mut segments = Vec::new();
@@ -121,7 +119,7 @@ pub(super) fn read(name: &str, file: &[u8]) -> Result<Program, ElfError> {
     Ok(Program { is_32_bit: !file.is_64_bit, ..Program::new(name, entry, segments) })
 }
 
-/// The value of a symbol of a 64-bit file; none where there is no such symbol, or no table of them.
+/// Returns a symbol's value in a 64-bit file; `None` if it has no such symbol, or no symbol table.
 pub(super) fn symbol(file: &[u8], name: &str) -> Option<u64> {
     const TABLE: u32 = 2;
     const UNDEFINED: u16 = 0;
@@ -161,13 +159,12 @@ fn expect_apart(segments: &[Segment]) -> Result<(), ElfError> {
     if memory > MAX_MEMORY { Err(ElfError::TooLarge(memory)) } else { Ok(()) }
 }
 
-/// A file of a class and machine that is read.
 struct File<'a> {
     bytes: &'a [u8],
     is_64_bit: bool,
 }
 
-/// A program header, in the fields that count.
+/// The fields of a program header that matter.
 struct Header {
     kind: u32,
     flags: u32,
@@ -258,7 +255,7 @@ impl<'a> File<'a> {
         self.bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
     }
 
-    /// An address or an offset: of 8 bytes, or of 4 in a 32-bit file.
+    /// Reads an address or an offset: 8 bytes, or 4 in a 32-bit file.
     fn address(&self, at: usize) -> Option<u64> {
         if !self.is_64_bit {
             return self.word(at).map(u64::from);

@@ -1,4 +1,4 @@
-//! Files that are programs: ELF, flat binaries, assembly text.
+//! Reads files that are programs: ELF, flat binaries, assembly text.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::elf::{self, ElfError};
 use super::{MAX_MEMORY, Program};
 use crate::host::plainly;
 
-/// Why a file is not run: what follows its name in a sentence.
+/// Why a file is not run; the text follows the file's name in a sentence.
 #[expect(missing_docs, reason = "the message says what the fields are")]
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
@@ -30,10 +30,11 @@ pub enum FileError {
 }
 
 impl Program {
-    /// Reads a program: assembly text by the end of its name, an ELF file by its first bytes, and anything else as a flat binary.
+    /// Reads a program: assembly text by its file name, an ELF file by its first bytes, and anything else as a flat
+    /// binary.
     ///
     /// # Errors
-    /// A file that cannot be read, or is no program that the lab's kernel could run.
+    /// [`FileError`] if the file cannot be read, or is not a program that the lab's kernel could run.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let bytes = read(path)?;
@@ -55,12 +56,12 @@ impl Program {
         Self::flat(&name, &bytes).ok_or(FileError::LargeFlat(bytes.len()))
     }
 
-    /// Whether a file is assembly, by its name.
+    /// Returns whether a file is assembly, by its name.
     pub fn is_assembly(path: &Path) -> bool {
         Syntax::from_path(path).is_some()
     }
 
-    /// A program made of assembly, and the values of some symbols that it may have.
+    /// Assembles a program, and returns it with the values of the symbols that it defines.
     pub(crate) fn with_symbols<const N: usize>(
         path: &Path,
         names: [&str; N],
@@ -71,10 +72,10 @@ impl Program {
         Ok((elf::read(&name, &file)?, names.map(|name| elf::symbol(&file, name))))
     }
 
-    /// A program of the bytes of an ELF file.
+    /// Reads a program from the bytes of an ELF file.
     ///
     /// # Errors
-    /// As of [`Program::open`].
+    /// Those of [`Program::open`].
     pub fn elf(name: &str, bytes: &[u8]) -> Result<Self, ElfError> {
         elf::read(name, bytes)
     }
@@ -86,7 +87,7 @@ fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     tollgate_model::bounded::whole(file, MOST).map_err(unreadable)?.ok_or(FileError::TooLarge)
 }
 
-/// Whether these bytes are lines that a person wrote.
+/// Returns whether these bytes are lines of text.
 fn is_text(bytes: &[u8]) -> bool {
     let is_readable = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t' | 0x80..);
     bytes.contains(&b'\n') && bytes.iter().all(is_readable) && std::str::from_utf8(bytes).is_ok()

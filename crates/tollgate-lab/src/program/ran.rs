@@ -1,4 +1,4 @@
-//! What came of programs: their output, and how each thread of control ended, from the kernel's records.
+//! The result of programs, from the kernel's records: their output, and how each thread of control ended.
 
 use crate::guest::{self, Complaint, Place, Record, Report, Serial, Text, Thread};
 use crate::interpreter::written;
@@ -6,9 +6,9 @@ use crate::{EngineNote, Output, Provenance};
 
 use super::Program;
 
-/// An instruction has no more bytes. SDM 2A, "Instruction format".
+/// The most bytes of an instruction. SDM 2A, "Instruction format".
 const LONGEST: usize = 15;
-/// What stands for a program's number where the kernel refused the archive itself.
+/// The program number for an archive that the kernel refused as a whole.
 const ARCHIVE: u8 = 0xff;
 /// The selector of the kernel's 32-bit code of ring 3.
 pub(crate) const CODE_32: u16 = 0x1b;
@@ -16,19 +16,21 @@ pub(crate) const CODE_32: u16 = 0x1b;
 /// The result of a run of programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// The executor.
+    /// Executor of the code.
     pub provenance: Provenance,
-    /// The vendor string that CPUID shows in the guest; none where the guest ended before that.
+    /// The vendor string that CPUID shows in the guest; `None` if the guest ended before reporting it.
     pub maker: Option<String>,
-    /// What the programs wrote, in the order in which they did.
+    /// Output of the programs, in order.
     pub written: Vec<Written>,
-    /// The ends of each program's threads of control, by their numbers. One whose end is missing was under way when the machine was stopped.
+    /// The ends of each program's threads of control, by number. A thread without an end was running when the machine
+    /// was stopped.
     pub programs: Vec<Vec<Control>>,
-    /// Programs that the kernel did not load, with its reason, a number of errno; none for a program is all of them.
+    /// Programs that the kernel did not load, with its reason, a number of errno. A program of `None` stands for all of
+    /// them.
     pub unloaded: Vec<(Option<usize>, u32)>,
     /// Why the machine was stopped before every program had ended, in a clause.
     pub cut_short: Option<String>,
-    /// A fault of the kernel itself, which is a defect of it.
+    /// A fault of the kernel itself, which is a defect.
     pub broken: Option<guest::Fault>,
     /// Lines of the serial port that could not be read, with their numbers from 1.
     pub complaints: Vec<(usize, Complaint)>,
@@ -36,39 +38,39 @@ pub struct Ran {
     pub notes: Vec<EngineNote>,
 }
 
-/// Bytes that a program wrote at a time.
+/// Bytes that a program wrote in one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// The program, from 0.
+    /// Index of the program, from 0.
     pub program: usize,
-    /// The bytes.
+    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
 /// A thread of control that ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Control {
-    /// Its number, as the system call `self` tells it.
+    /// Number of the thread, as the system call `self` returns it.
     pub number: u32,
-    /// Its end.
+    /// How it ended.
     pub end: End,
 }
 
 /// How a thread of control ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// By itself.
+    /// It ended itself.
     Exit {
-        /// What it gave to `exit`.
+        /// Its argument of `exit`.
         status: u64,
-        /// Ticks of the time-stamp counter from its first instruction to its end; others may have had the processor meanwhile.
+        /// Ticks of the time-stamp counter from its first instruction to its end, including time in which others ran.
         ticks: u64,
-        /// System calls that it made.
+        /// Number of system calls that it made.
         calls: u64,
         /// How often it was given the processor.
         switches: u64,
     },
-    /// By a fault, which ended its program.
+    /// A fault ended its program.
     Fault(Box<Fault>),
     /// It waits for a thread that can never end.
     Stuck,
@@ -79,41 +81,41 @@ pub enum End {
 pub enum Cause {
     /// An exception.
     Exception {
-        /// Its vector.
+        /// Vector of the exception.
         vector: u8,
-        /// Its error code; 0 where it has none.
+        /// Error code; 0 if the exception has none.
         error: u32,
-        /// CR2: of a page fault its address.
+        /// CR2: the address of a page fault.
         cr2: u64,
     },
-    /// An instruction that the engine does not know: a processor may execute it.
+    /// An instruction that the engine does not know, although a processor may execute it.
     Unknown,
 }
 
 /// A fault that ended a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What it was.
+    /// Cause of the fault.
     pub cause: Cause,
-    /// CS: 1b where it was 32-bit code.
+    /// CS: 1b for 32-bit code.
     pub cs: u16,
-    /// RIP, as it was saved: the address of the instruction, but of a trap (#DB, #BP, #OF) the one behind it. SDM 3A, "Program or
-    /// task restart".
+    /// The saved RIP: the address of the instruction, or after a trap (#DB, #BP, #OF) that of the next one. SDM 3A,
+    /// "Program or task restart".
     pub rip: u64,
-    /// The address of the instruction. None of #DB, which may come behind a jump.
+    /// Address of the instruction; `None` for #DB, which may follow a jump.
     pub at: Option<u64>,
-    /// RSP, RFLAGS, and the ticks until then.
+    /// RSP, RFLAGS, and the ticks until the fault.
     pub place: Place,
-    /// RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15; none where the line was lost.
+    /// RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15; `None` if the line was lost.
     pub general: Option<[u64; 16]>,
-    /// The instruction, from the file of the program; none where it ran elsewhere, or where its address is not known.
+    /// Bytes of the instruction, from the program's file; empty if it ran elsewhere, or its address is unknown.
     pub bytes: Vec<u8>,
-    /// How it reads, in Intel's syntax; empty without bytes.
+    /// The instruction in Intel's syntax; empty without bytes.
     pub text: String,
 }
 
 impl Ran {
-    /// What the guest wrote, read.
+    /// Reads the guest's output.
     pub(crate) fn new(programs: &[Program], output: &Output, notes: Vec<EngineNote>) -> Self {
         let serial = Serial::read(whole_lines(&output.serial));
         let mut ran = Self {
@@ -188,7 +190,7 @@ impl Ran {
         }
     }
 
-    /// An end of a program that is not there is none.
+    /// Adds an end, unless there is no such program.
     fn end(&mut self, thread: Thread, end: End) {
         if let Some(controls) = self.programs.get_mut(usize::from(thread.program)) {
             controls.push(Control { number: thread.number, end });
@@ -204,7 +206,7 @@ impl Ran {
         }
     }
 
-    /// The engine has the bytes of each instruction that it did not know, which may be another than in the file by now.
+    /// Takes the bytes of unknown instructions from the engine: they may have changed since the file was loaded.
     fn name_unknown(&mut self, output: &Output) {
         let faults = self.programs.iter_mut().flatten().filter_map(|control| match &mut control.end {
             End::Fault(fault) if fault.cause == Cause::Unknown => Some(fault),
@@ -218,13 +220,13 @@ impl Ran {
         }
     }
 
-    /// All that a program wrote.
+    /// Returns all output of a program.
     pub fn output(&self, program: usize) -> Vec<u8> {
         let own = self.written.iter().filter(|written| written.program == program);
         own.flat_map(|written| written.bytes.iter().copied()).collect()
     }
 
-    /// The fault that ended a program.
+    /// Returns the fault that ended a program.
     pub fn fault(&self, program: usize) -> Option<&Fault> {
         self.programs.get(program)?.iter().find_map(|control| match &control.end {
             End::Fault(fault) => Some(fault.as_ref()),
@@ -232,12 +234,14 @@ impl Ran {
         })
     }
 
-    /// The end of a program's first thread of control, number 0. None where it had not ended, also where later ones had.
+    /// Returns the end of a program's first thread of control, number 0; `None` if it had not ended, even if later ones
+    /// had.
     pub fn first(&self, program: usize) -> Option<&Control> {
         self.programs.get(program)?.first().filter(|control| control.number == 0)
     }
 
-    /// The status of a program: that of its first thread of control. None where that did not end by itself.
+    /// Returns the status of a program: that of its first thread of control. `None` if that thread did not end by
+    /// itself.
     pub fn status(&self, program: usize) -> Option<u64> {
         match self.first(program)?.end {
             End::Exit { status, .. } => Some(status),
@@ -246,7 +250,7 @@ impl Ran {
     }
 }
 
-/// Without the line that was under way when the machine was stopped.
+/// Removes the line that was incomplete when the machine was stopped.
 fn whole_lines(serial: &[u8]) -> &[u8] {
     let end = serial.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     serial.get(..end).unwrap_or_default()

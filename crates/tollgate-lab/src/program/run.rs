@@ -9,18 +9,18 @@ use crate::engines::{Chosen, EngineChoice, choose, machine};
 use crate::guest::{BASE, Image, Parameters};
 use crate::{LabError, Machine};
 
-/// How programs are run.
+/// Options of a run of programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// The timer that switches between threads of control.
     pub timer: Timer,
-    /// Whether the kernel guards the test-and-set of its page: programs use R15 for nothing else.
+    /// Whether the kernel guards the test-and-set of its page. Programs then use R15 for nothing else.
     pub test_and_set: bool,
-    /// The processor's vendor, where the engine can choose; none for the engine's usual one.
+    /// The processor's vendor, if the engine can choose; `None` for the engine's default.
     pub vendor: Option<Vendor>,
     /// The limit of wall-clock time.
     pub patience: Duration,
-    /// The limit of instructions, of an engine that can stop there: the interpreter.
+    /// The limit of instructions, for an engine that can stop there: the interpreter.
     pub instructions: u64,
 }
 
@@ -38,7 +38,6 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The programs as the kernel reads them.
     pub(super) fn archive(self, programs: &[Program]) -> Result<Archive, ArchiveError> {
         let archive = Archive::new(programs, self.timer)?;
         let bits = if self.test_and_set { TEST_AND_SET.iter().fold(0, |all, bit| all | bit) } else { 0 };
@@ -46,10 +45,11 @@ impl Options {
     }
 }
 
-/// Runs programs, all at the same time, on one machine. That one of them faults, or that all are stopped at a limit, is a result.
+/// Runs programs on one machine, all at the same time. A fault of one, or a limit that stops all, is part of the
+/// result.
 ///
 /// # Errors
-/// Programs that do not fit into one machine; an engine that cannot be used.
+/// [`LabError`] if the programs do not fit into one machine, or the engine cannot be used.
 pub fn run(programs: &[Program], choice: EngineChoice, options: Options) -> Result<Ran, LabError> {
     let archive = options.archive(programs)?;
     let image = Image::with_programs(&Parameters::default(), archive.bytes());
@@ -64,13 +64,13 @@ pub fn run(programs: &[Program], choice: EngineChoice, options: Options) -> Resu
     Ok(Ran::new(programs, &output, notes))
 }
 
-/// KVM that emulates ring 0 gives programs faults that no processor has: they are not run there.
+/// Says why programs are not run on a KVM that emulates ring 0: it gives them faults that no processor has.
 fn refused(why: &str) -> LabError {
     let why = format!("it emulates ring 0 here, which breaks programs ({why}); choose another engine");
     LabError::Unavailable { engine: "KVM", why }
 }
 
-/// The engine for programs that take turns by the timer, which KVM's machine of the lab has none of.
+/// Chooses the engine. Programs that take turns need a timer, which the lab's KVM machine does not have.
 fn with_timer(choice: EngineChoice, takes_turns: bool) -> Result<EngineChoice, LabError> {
     match choice {
         EngineChoice::Auto if takes_turns => Ok(EngineChoice::Interpreter),

@@ -1,36 +1,38 @@
-//! Instructions that use registers which the lab's kernel neither offers nor keeps: x87, MMX and SSE; and those that LOCK makes invalid.
+//! Finds instructions that use registers which the lab's kernel neither offers nor keeps: x87, MMX and SSE. Also finds
+//! those that LOCK makes invalid.
 //!
-//! The kernel keeps the general registers of a thread of control. A compiler that was not told so uses SSE to copy a structure.
+//! The kernel keeps the general registers of a thread of control. Unless told so, a compiler uses SSE to copy a
+//! structure.
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction, IntelFormatter};
 
 use super::Program;
 
-/// An instruction of a program.
+/// An instruction of a program that needs a warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign {
-    /// Where it is.
+    /// Linear address of the instruction.
     pub address: u64,
-    /// Its bytes.
+    /// Bytes of the instruction.
     pub bytes: Vec<u8>,
-    /// How it reads, in Intel's syntax.
+    /// The instruction in Intel's syntax.
     pub text: String,
 }
 
-/// The instructions of the program's executable segments that use such registers, from one end to the other: data between them is read as
-/// instructions too. A flat binary and any segment that can be written have too much of it, and are not read.
+/// Finds such instructions in the program's executable segments by decoding them from end to end, data included.
+/// Writable segments, and so flat binaries, have too much data and are skipped.
 pub fn foreign(program: &Program) -> Vec<Foreign> {
     instructions(program, DecoderOptions::NONE, is_foreign)
 }
 
-/// The instructions there that are invalid for their LOCK prefix, such as `f0 89 c8`: #UD is due (SDM 2A, "LOCK"), and QEMU's translator
-/// executes some as if there were none.
+/// Finds the instructions there that their LOCK prefix makes invalid, such as `f0 89 c8`. #UD is due (SDM 2A, "LOCK"),
+/// but QEMU's translator executes some as if the prefix were absent.
 pub fn refused_locks(program: &Program) -> Vec<Foreign> {
     let bits = bits(program);
     instructions(program, DecoderOptions::NO_INVALID_CHECK, |_, bytes| is_refused_lock(bytes, bits))
 }
 
-/// Whether the first instruction of these bytes is one that its LOCK prefix makes invalid.
+/// Returns whether the first instruction in these bytes is invalid because of its LOCK prefix.
 pub(crate) fn is_refused_lock(bytes: &[u8], bits: u32) -> bool {
     let decoded = |options| Decoder::new(bits, bytes, options).decode();
     let instruction = decoded(DecoderOptions::NO_INVALID_CHECK);
@@ -76,7 +78,7 @@ fn is_foreign(instruction: &Instruction, bytes: &[u8]) -> bool {
     operands.into_iter().any(is_vector) || opcode(bytes).is_some_and(|first| matches!(first, 0xd8..=0xdf))
 }
 
-/// The first byte behind the prefixes. SDM 2A, "Instruction prefixes".
+/// Returns the first byte after the prefixes. SDM 2A, "Instruction prefixes".
 fn opcode(bytes: &[u8]) -> Option<u8> {
     let is_prefix =
         |byte: u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);

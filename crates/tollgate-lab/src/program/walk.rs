@@ -1,4 +1,4 @@
-//! The delivery of a fault, step by step: the programs run once more in the interpreter, which comes to the same fault and tells of it.
+//! The delivery of a fault, step by step: the interpreter runs the programs again to the same fault, and records it.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -10,21 +10,20 @@ use crate::engines::machine;
 use crate::guest::{BASE, Image, Parameters};
 use crate::{Effect, Interpreter, LabError, Machine, Moment, Window};
 
-/// Instructions that are looked at from the first one at the fault's address on.
+/// The limit of instructions that are examined, from the first one at the fault's address.
 const MOST: u64 = 1_000_000;
-/// Where the general registers have RSP.
+/// The index of RSP in the general registers.
 const RSP: usize = 4;
-/// The time limit of the second run.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The instruction that faulted and the steps of the exception's delivery. None where it does not fault so a second time, as it may be
-/// of programs that another engine gave other times; none for an instruction that is not known.
+/// Returns the instruction that faulted and the steps of the exception's delivery. Returns `None` if the instruction is
+/// unknown, or does not fault again: another engine may have given the programs other times.
 ///
 /// # Errors
-/// As of [`super::run()`].
+/// Those of [`super::run()`].
 pub fn walk(programs: &[Program], options: Options, fault: &Fault) -> Result<Option<Moment>, LabError> {
     let Cause::Exception { vector, .. } = fault.cause else { return Ok(None) };
-    // Without the address all that the programs do is looked at: the first one's entry comes first.
+    // Without the address, everything that the programs do is examined, from the first one's entry.
     let Some(from) = fault.at.or(programs.first().map(|program| program.entry)) else { return Ok(None) };
     let archive = options.archive(programs)?;
     let image = Image::with_programs(&Parameters::default(), archive.bytes());
@@ -43,13 +42,13 @@ pub fn walk(programs: &[Program], options: Options, fault: &Fault) -> Result<Opt
     Ok(found)
 }
 
-/// Whether it is the moment of this fault. An instruction that faults leaves the registers as they were; one that is single-stepped has
-/// changed them, and the delivery only RSP.
+/// Returns whether this is the moment of the fault. An instruction that faults leaves the registers as they were. A
+/// single-stepped one has changed them, and the delivery changes only RSP.
 fn is_it(moment: &Moment, vector: u8, fault: &Fault) -> bool {
     const DEBUG: u8 = 1;
     let raised = match moment.exception {
         Some(raised) => raised.exception == Exception(vector),
-        // INT n, INT3, INT1 and INTO raise nothing: they go through the gate.
+        // INT n, INT3, INT1 and INTO raise no exception: they go through the gate.
         None => fault.at != Some(fault.rip) && moment.text.starts_with("int"),
     };
     let saved =

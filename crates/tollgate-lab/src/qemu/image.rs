@@ -1,15 +1,16 @@
-//! Whether QEMU's loader can take an image: by its multiboot header (Multiboot Specification 0.6.96, "OS image format").
+//! Checks that QEMU's loader can take an image, by its multiboot header (Multiboot Specification 0.6.96, "OS image
+//! format").
 
-/// A header begins at a multiple of 4 bytes within so many, and is whole within them.
+/// The header begins at a multiple of 4 bytes, and lies wholly within these first bytes.
 const SEARCHED: usize = 8192;
 const MAGIC: u32 = 0x1bad_b002;
-/// Bit 16 of the flags: the header says where the image goes, so that it need not be an ELF file (the "a.out kludge").
+/// Bit 16 of the flags: the header gives the load addresses, so the image need not be an ELF file (the "a.out kludge").
 const HAS_ADDRESSES: u32 = 1 << 16;
 
-/// Looks for the header, and whether it has the image loaded at `base` and entered at `entry`.
+/// Finds the header, and checks that it loads the image at `base` and enters it at `entry`.
 ///
 /// # Errors
-/// Why QEMU would not load it so, in a clause.
+/// Why QEMU would not do so, in a clause.
 pub(super) fn check(image: &[u8], base: u64, entry: u64) -> Result<(), String> {
     let searched = &image[..image.len().min(SEARCHED)];
     let header = (0..searched.len()).step_by(4).find(|&at| is_header(searched, at));
@@ -24,7 +25,7 @@ pub(super) fn check(image: &[u8], base: u64, entry: u64) -> Result<(), String> {
     let Some((true, header_at, load, load_end, header_entry)) = addresses() else {
         return Err("the image's multiboot header does not say where it is loaded".to_owned());
     };
-    // Where the first byte of the image would be: as far before the header as it is in the image.
+    // The address of the image's first byte: as far before the header as it is in the image.
     let begins = u64::from(header_at).checked_sub(at as u64);
     let is_whole = load_end == 0 || Some(u64::from(load_end)) == base.checked_add(image.len() as u64);
     if begins != Some(base) || u64::from(load) != base || !is_whole || u64::from(header_entry) != entry {
@@ -35,7 +36,7 @@ pub(super) fn check(image: &[u8], base: u64, entry: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether magic, flags and checksum add up to nothing.
+/// Returns whether magic, flags and checksum sum to zero.
 fn is_header(bytes: &[u8], at: usize) -> bool {
     let [magic, flags, checksum] = [0, 4, 8].map(|field| word(bytes, at + field));
     let sum = || Some(magic?.wrapping_add(flags?).wrapping_add(checksum?));

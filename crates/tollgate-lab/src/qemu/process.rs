@@ -1,4 +1,4 @@
-//! One QEMU, from its start to its end. It is gone when this is dropped, or when this program is.
+//! One QEMU process. It ends when this is dropped, or when this program ends.
 
 #![allow(unsafe_code)] // The child between fork and exec.
 
@@ -15,11 +15,11 @@ use tollgate_model::text::commands_a_reader;
 use tollgate_os::memfd::Said;
 use tollgate_os::process::{self, Program};
 
-/// The most that is kept of its messages, in bytes. A write of more fails.
+/// Bytes of its messages that are kept. A write of more fails.
 const MAX_COMPLAINT: usize = 4096;
-/// The interval between checks for its end, when it has closed its output.
+/// The interval between checks for its end, after it has closed its output.
 const LOOK: Duration = Duration::from_millis(1);
-/// The interval of waiting; after each its messages are checked.
+/// The interval of waiting; its messages are checked after each.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// The message of a QEMU that then hangs.
 const STANDS_STILL: &str = "KVM internal error";
@@ -27,11 +27,10 @@ const STANDS_STILL: &str = "KVM internal error";
 #[derive(Debug)]
 pub(super) struct Process {
     child: Program,
-    /// Its messages: a file in memory, for a pipe without a reader fills.
+    /// Its messages, in a memory file: a pipe that is not read would fill.
     complaints: Said,
 }
 
-/// How it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     Exited(ExitStatus),
@@ -41,7 +40,7 @@ pub(super) enum End {
 }
 
 impl Process {
-    /// Starts it, with an image to load or without.
+    /// Starts QEMU, with an image to load if there is one.
     pub fn start(program: &Path, arguments: &[String], image: Option<OwnedFd>) -> io::Result<Self> {
         let complaints = Said::new(MAX_COMPLAINT as u64)?;
         let mut command = Command::new(program);
@@ -56,7 +55,7 @@ impl Process {
         Ok(Self { child, complaints })
     }
 
-    /// Hands what it writes to `take`, until it ends, `take` gives a reason for no more, or the deadline comes.
+    /// Passes its output to `take` until it ends, `take` returns a reason to stop, or the deadline comes.
     pub fn listen(
         &mut self,
         deadline: Option<Instant>,
@@ -101,23 +100,22 @@ impl Process {
         Ok(End::TimeIsOver)
     }
 
-    /// The first line of its messages that is not a warning.
     pub fn complaint(&self) -> Option<String> {
         complaint(&self.complaints.beginning(MAX_COMPLAINT))
     }
 }
 
-/// In the child: it leaves no core file, and keeps the image.
+/// Runs in the child: disables core files, and keeps the image open.
 fn prepare(inherited: Option<i32>) -> io::Result<()> {
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
-    // SAFETY: a descriptor that is open.
+    // SAFETY: fcntl takes an open descriptor and no pointer.
     match inherited.map(|fd| unsafe { libc::fcntl(fd, libc::F_SETFD, 0) }) {
         None | Some(0) => Ok(()),
         Some(_) => Err(io::Error::last_os_error()),
     }
 }
 
-/// The first line that is not a warning, without the program's name and what cannot be printed.
+/// Returns the first line that is not a warning, without the program's name and characters that cannot be printed.
 fn complaint(said: &str) -> Option<String> {
     let mut lines =
         said.lines().map(str::trim).filter(|line| !line.is_empty() && !line.contains(": warning: "));

@@ -1,4 +1,4 @@
-//! Writes to the entries of one table, that follow each other.
+//! Consecutive writes to the entries of one table.
 
 use tollgate_x86::{Descriptor, DescriptorKind, Selector, Tss64, WideGate};
 
@@ -6,14 +6,13 @@ use super::places::{Place, Places, word};
 use super::{By, Item, Step};
 use crate::Effect;
 
-/// Writes to one table, without one to anything else in between.
+/// Writes to one table, with no other write in between.
 pub(super) struct Group {
     place: Place,
     kind: How,
     entries: Vec<Entry>,
 }
 
-/// How an instruction writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     /// REP STOS, of zeros.
@@ -40,7 +39,7 @@ struct Entry {
     /// The last instruction that wrote to it.
     last: u64,
     instructions: u64,
-    /// Behind the last byte that was written.
+    /// The end of the last byte that was written.
     end: u64,
 }
 
@@ -49,7 +48,7 @@ impl Group {
         Self { place, kind: How::of(step), entries: Vec::new() }
     }
 
-    /// Whether a write goes on with what the others do. One to an entry that had been left does not.
+    /// Returns whether a write continues the group. One that returns to an earlier entry does not.
     pub(super) fn takes(&self, place: Place, address: u64, step: &Step) -> bool {
         let address = begin(place, address);
         let known = self.entries.iter().rposition(|entry| entry.address == address);
@@ -76,7 +75,7 @@ impl Group {
         }
     }
 
-    /// What was written, by the memory behind it.
+    /// Makes items of the entries, from the contents of memory.
     pub(super) fn items(self, places: &Places, memory: &[u8]) -> Vec<(Item, By, u64)> {
         let whole = match (self.place, self.kind) {
             (place, How::Clears) => self.whole(|address, bytes| Item::Cleared { place, address, bytes }),
@@ -94,7 +93,7 @@ impl Group {
             }
             let Some((item, size)) = item(self.place, entry.address, places, memory) else { continue };
             covered = if self.place == Place::Gdt { entry.address + size } else { 0 };
-            // A repeated instruction is one, however many times the interpreter looks at it.
+            // A repeated instruction counts once, however many times the interpreter meets it.
             let stores = if self.kind == How::Stores { entry.instructions } else { 1 };
             if let Some((before, by, instructions)) = items.last_mut()
                 && joins(before, &item)
@@ -108,7 +107,7 @@ impl Group {
         items
     }
 
-    /// All of it as one.
+    /// Makes one item of all entries.
     fn whole(&self, item: impl Fn(u64, u64) -> Item) -> Option<(Item, By, u64)> {
         let first = self.entries.first()?;
         let end = self.entries.iter().map(|entry| entry.end).max()?;
@@ -116,8 +115,8 @@ impl Group {
     }
 }
 
-/// Where the entry of a table begins that has an address. The fields of a TSS have several sizes: they are told apart by the
-/// address that is written.
+/// Returns the beginning of the table entry at an address. The fields of a TSS have several sizes, so the written
+/// address identifies them.
 fn begin(place: Place, address: u64) -> u64 {
     match place {
         Place::Idt => address & !15,
@@ -126,7 +125,7 @@ fn begin(place: Place, address: u64) -> u64 {
     }
 }
 
-/// The item at an address, and how many bytes it has.
+/// Returns the item at an address, and its size in bytes.
 fn item(place: Place, address: u64, places: &Places, memory: &[u8]) -> Option<(Item, u64)> {
     let bytes = |count: usize| memory.get(address as usize..)?.get(..count);
     Some(match place {
@@ -165,8 +164,8 @@ fn item(place: Place, address: u64, places: &Places, memory: &[u8]) -> Option<(I
     })
 }
 
-/// Whether an item goes on where another ends, which then has it as well: entries of page tables and gates in a row, alike
-/// but for the address that they lead to, and empty ones.
+/// Extends an item if the next one follows it: adjacent page-table entries and gates that differ only in their target,
+/// and empty ones. Returns whether it did.
 fn joins(before: &mut Item, next: &Item) -> bool {
     match (before, next) {
         (
@@ -197,7 +196,7 @@ fn joins(before: &mut Item, next: &Item) -> bool {
     }
 }
 
-/// Counts one more where it lies as far behind the last as that behind the one before.
+/// Counts one more if it follows the last at the same distance as that followed the one before.
 fn goes_on(count: &mut u16, step: &mut u64, between: u64, alike: bool) -> bool {
     let joins = alike && (*count == 1 || *step == between);
     if joins {

@@ -1,4 +1,4 @@
-//! Where the tables are, by what the processor is told of them.
+//! Finds the tables from what the processor is told of them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,13 +20,13 @@ pub enum Place {
     Task,
     /// The interrupt descriptor table.
     Idt,
-    /// What KERNEL_GS_BASE points to.
+    /// The structure that KERNEL_GS_BASE points to.
     Kernel,
-    /// The page of the program of ring 3.
+    /// A page of the program of ring 3.
     Program,
 }
 
-/// Entries of page tables. SDM 3A, "4-level paging".
+/// Bits of page-table entries. SDM 3A, "4-level paging".
 pub(crate) const PRESENT: u64 = 1;
 pub(crate) const USER: u64 = 1 << 2;
 pub(crate) const LARGE: u64 = 1 << 7;
@@ -35,20 +35,20 @@ const PAGE: u64 = 4096;
 /// Words of 8 bytes that belong to a processor in the kernel: its stack and the caller's stack pointer.
 const KERNEL_WORDS: u64 = 2;
 
-/// Where the tables are, once the first program runs.
+/// The places of the tables when the first program runs.
 pub(super) struct Places {
     pub(super) gdt: Range<u64>,
     pub(super) idt: Range<u64>,
     pub(super) task: Range<u64>,
     pub(super) kernel: Range<u64>,
-    /// Each page table by its address, with its level: 4 for a root.
+    /// The level of each page table, by address; 4 for a root.
     pub(super) tables: BTreeMap<u64, u8>,
     /// Pages of ring 3.
     programs: Vec<Range<u64>>,
 }
 
 impl Places {
-    /// From all that was written, and the memory as it was before.
+    /// Finds the places from all writes, and the memory before them.
     pub(super) fn new(steps: &[Step], before: &[u8]) -> Self {
         let mut places = Self {
             gdt: 0..0,
@@ -93,7 +93,7 @@ impl Places {
         places
     }
 
-    /// Takes a page table, and those that its entries lead to.
+    /// Adds a page table, and those that its entries lead to.
     fn descend(&mut self, memory: &[u8], table: u64, level: u8, linear: u64, user: bool) {
         if self.tables.insert(table, level).is_some() {
             return;
@@ -112,7 +112,7 @@ impl Places {
         }
     }
 
-    /// Other tables whose entries lead to one that CR3 leads to: further roots.
+    /// Adds further roots: tables whose entries lead to one that CR3 leads to.
     fn other_roots(&mut self, steps: &[Step]) {
         for effect in steps.iter().flat_map(|step| &step.effects) {
             let Effect::Memory { address, value, .. } = *effect else { continue };
@@ -123,7 +123,7 @@ impl Places {
         }
     }
 
-    /// The table that has an address.
+    /// Returns the table that contains an address.
     pub(super) fn of_address(&self, address: u64) -> Option<Place> {
         let ranges = [
             (Place::Gdt, &self.gdt),
@@ -141,7 +141,7 @@ impl Places {
     }
 }
 
-/// 8 bytes of memory; 0 where there is none.
+/// Reads 8 bytes of memory; 0 if there are none.
 pub(super) fn word(memory: &[u8], address: u64) -> u64 {
     let bytes = usize::try_from(address).ok().and_then(|at| memory.get(at..)?.first_chunk::<8>());
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))

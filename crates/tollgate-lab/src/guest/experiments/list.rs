@@ -2,10 +2,8 @@
 
 use super::{Expected, Experiment, Feature, Group, Origin};
 
-/// #UD at the undefined instruction.
 const UNDEFINED: Expected = Expected::Fault { vector: 6, error: 0, ring: 3 };
 
-/// From ring 3 to ring 0 and back.
 const CROSSING: Experiment = Experiment {
     number: 0,
     name: "",
@@ -21,17 +19,15 @@ const CROSSING: Experiment = Experiment {
 };
 const COMPATIBILITY: Experiment = Experiment { from: Origin::Compatibility, ..CROSSING };
 const TRAP: Experiment = Experiment { group: Group::Traps, ..CROSSING };
-/// A piece in ring 0: no handler is reached.
 const PIECE: Experiment =
     Experiment { group: Group::Pieces, from: Origin::Kernel, counted: false, ..CROSSING };
 const INTERRUPTS: Experiment = Experiment { group: Group::Interrupts, ..CROSSING };
 
-/// A set-up that both vendors' processors refuse alike.
+/// A setup that both vendors' processors refuse in the same way.
 const fn wrong(expected: Expected) -> Experiment {
     Experiment { group: Group::Wrong, counted: false, intel: expected, amd: expected, ..CROSSING }
 }
 
-/// A fault in a ring.
 const fn fault(vector: u8, error: u32, ring: u8) -> Expected {
     Expected::Fault { vector, error, ring }
 }
@@ -41,7 +37,7 @@ const fn protection(error: u32) -> Expected {
     fault(13, error, 3)
 }
 
-/// Number and name, what it has in common with others, what it is about, and its operation.
+/// Number, name, properties shared with others, description, and operation.
 macro_rules! experiments {
     ($($number:literal $name:literal: $common:expr; $about:literal, $operation:literal;)*) => {
         /// All experiments, by number.
@@ -167,7 +163,8 @@ experiments! {
     0x45 "wrong-segment-absent": wrong(fault(11, 0x38, 3));
         "An interrupt gate to a code segment that is not present.",
         "int 82h";
-    // APM 3, SYSRET: the address is not looked at; the fetch from it faults. SDM 2B, SYSRET: #GP(0) before the ring changes.
+    // APM 3, SYSRET: the address is not checked, and the fetch from it faults. SDM 2B, SYSRET: #GP(0) before the ring
+    // changes.
     0x46 "wrong-return": Experiment { needs: Some(Feature::Syscall), amd: protection(0), ..wrong(fault(13, 0, 0)) };
         "SYSRETQ to an address that is not canonical: Intel processors fault in ring 0, on the program's \
          stack, AMD processors in ring 3.",

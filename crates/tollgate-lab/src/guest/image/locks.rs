@@ -1,4 +1,4 @@
-//! The programs of locks (`system/locks.s`), and what a state of the system consists of (`system/restart.s`).
+//! The programs of locks (`system/locks.s`), and the memory that makes up the system's state (`system/restart.s`).
 
 use super::{assembled, offset, word};
 
@@ -11,29 +11,29 @@ unsafe extern "C" {
     static tollgate_guest_system_state_end: u8;
 }
 
-/// A part of memory that belongs to the state of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct State {
-    /// The physical address of its first word.
+    /// Physical address of its first word.
     pub(crate) address: u64,
-    /// Words of 8 bytes.
+    /// Number of words of 8 bytes.
     pub(crate) words: usize,
 }
 
-/// All programs of locks: one flat binary.
+/// Returns all programs of locks, as one flat binary.
 pub(crate) fn lock_programs() -> &'static [u8] {
     between(&raw const tollgate_guest_locks, &raw const tollgate_guest_locks_end)
 }
 
-/// Where in it a program begins, by its place in the list there; without a critical section where the lock is `alone`.
+/// Returns the entry of a program, by its index in the list there; if `alone`, without a critical section.
 pub(crate) fn entry_of(lock: usize, alone: bool) -> Option<u64> {
     let (from, to) = (&raw const tollgate_guest_lock_entries, &raw const tollgate_guest_lock_entries_end);
     let line = between(from, to).chunks_exact(8).nth(lock)?;
     Some(u64::from(word(line, usize::from(alone))))
 }
 
-/// What the next steps of programs depend on, besides registers, their stacks and the page tables: the words that they share, the
-/// kernel's own words, and two parts for each of the first threads, whose second has the registers.
+/// Returns the memory that the next steps of programs depend on, besides registers, their stacks and the page tables:
+/// the words that they share, the kernel's own words, and two parts for each of the first threads. The second part has
+/// the registers.
 pub(crate) fn system_state() -> Vec<State> {
     let (from, to) = (&raw const tollgate_guest_system_state, &raw const tollgate_guest_system_state_end);
     let state = |line: &[u8]| State { address: u64::from(word(line, 0)), words: word(line, 1) as usize };

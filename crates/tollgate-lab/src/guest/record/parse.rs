@@ -1,14 +1,12 @@
-//! The reader of records.
-
 use super::{Fault, Maker, Place, Record, Report, Round, Text, Thread, VERSION, checksum};
 
-/// Bytes of the longest line that is looked at. The guest's own have 320 at most: all registers of a program.
+/// Bytes of the longest line that is read. The guest's longest has 320: all registers of a program.
 const LONGEST: usize = 400;
 
-/// Records that are read at most: 100 experiments in ten thousand rounds.
+/// The most records that are read: 100 experiments in ten thousand rounds.
 const MOST: usize = 1 << 20;
 
-/// Why a line that is the guest's is not a record.
+/// Why a line of the guest is not a record.
 #[expect(missing_docs, reason = "the message of a complaint says what it is")]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Complaint {
@@ -28,17 +26,17 @@ pub enum Complaint {
     TooMany,
 }
 
-/// The records from a serial port.
+/// Records from a serial port.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Serial {
-    /// The records, in order.
+    /// Records, in order.
     pub records: Vec<Record>,
-    /// Lines that are wrong, with their numbers, from 1.
+    /// Lines that are wrong, with their numbers from 1.
     pub complaints: Vec<(usize, Complaint)>,
 }
 
 impl Serial {
-    /// Reads the output of a serial port, or a file with it. Lines that are not the guest's are skipped.
+    /// Reads the output of a serial port, or a file of it. Lines of others are skipped.
     pub fn read(bytes: &[u8]) -> Self {
         let mut serial = Self::default();
         for (at, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
@@ -56,7 +54,7 @@ impl Serial {
     }
 }
 
-/// From `tg` and a digit on; none where the line does not have it.
+/// Returns the line from `tg` and a digit on; `None` if it has none.
 fn own(line: &[u8]) -> Option<&[u8]> {
     let at = line.windows(3).position(|three| three.starts_with(b"tg") && three[2].is_ascii_digit())?;
     line.get(at..)
@@ -160,32 +158,28 @@ fn report<'a, I: Iterator<Item = &'a [u8]>>(
     })
 }
 
-/// The words behind the kind.
+/// The words after the kind.
 struct Fields<I>(I);
 
 impl<'a, I: Iterator<Item = &'a [u8]>> Fields<I> {
-    /// The next one, in a type that it fits.
     fn next<T: TryFrom<u64>>(&mut self) -> Result<T, Complaint> {
         let value = self.0.next().and_then(number).ok_or(Complaint::Fields)?;
         T::try_from(value).map_err(|_| Complaint::Fields)
     }
 
-    /// The four of a fault.
     fn fault(&mut self) -> Result<Fault, Complaint> {
         Ok(Fault { vector: self.next()?, error: self.next()?, cs: self.next()?, rip: self.next()? })
     }
 
-    /// The two of a thread.
     fn thread(&mut self) -> Result<Thread, Complaint> {
         Ok(Thread { program: self.next()?, number: self.next()? })
     }
 
-    /// The three of a place.
     fn place(&mut self) -> Result<Place, Complaint> {
         Ok(Place { rsp: self.next()?, rflags: self.next()?, ticks: self.next()? })
     }
 
-    /// Bytes, of two digits each.
+    /// Reads bytes, of two digits each.
     fn text(&mut self) -> Result<Text, Complaint> {
         let word = self.0.next().ok_or(Complaint::Fields)?;
         let (pairs, rest) = word.as_chunks::<2>();
@@ -195,7 +189,7 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Fields<I> {
     }
 }
 
-/// 1 to 16 digits, in lower case.
+/// Reads a number of 1 to 16 digits, in lower case.
 fn number(word: &[u8]) -> Option<u64> {
     let is_number =
         matches!(word.len(), 1..=16) && word.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));

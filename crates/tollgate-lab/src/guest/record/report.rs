@@ -1,13 +1,13 @@
-//! What the kernel reports of programs.
+//! The kernel's reports on programs.
 
 use super::Fault;
 
 /// A thread of control of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Thread {
-    /// The program, by its place in the archive.
+    /// Index of the program in the archive.
     pub program: u8,
-    /// The thread: 0 is the program's first.
+    /// Number of the thread; 0 is the program's first.
     pub number: u32,
 }
 
@@ -22,27 +22,27 @@ impl Text {
     /// The most bytes of one record.
     pub const MOST: usize = 64;
 
-    /// These bytes; none where there are none, or too many.
+    /// Copies these bytes; `None` if there are none, or too many.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut text = Self { bytes: [0; Self::MOST], length: u8::try_from(bytes.len()).ok()? };
         text.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
         (!bytes.is_empty()).then_some(text)
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.length)).unwrap_or_default()
     }
 }
 
-/// Where a program was, and what it had taken.
+/// A thread's stack and flags, and the time that it had taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
     /// RSP.
     pub rsp: u64,
     /// RFLAGS.
     pub rflags: u64,
-    /// Ticks of the time-stamp counter since the thread was first entered, without those of writing to the serial port.
+    /// Ticks of the time-stamp counter since the thread was first entered, without those spent on the serial port.
     pub ticks: u64,
 }
 
@@ -50,19 +50,19 @@ pub struct Place {
 #[expect(missing_docs, reason = "the table of records has the fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Report {
-    /// A program was not loaded: why, as a number of errno. Program ffh is the archive itself.
+    /// A program was not loaded; `why` is a number of errno. Program ffh is the archive itself.
     Unloaded { program: u8, why: u32 },
     /// A program wrote.
     Out { program: u8, text: Text },
-    /// A thread ended by itself. How many system calls it made, and how often it was given the processor.
+    /// A thread ended by itself. It made `calls` system calls, and was given the processor `switches` times.
     Exit { thread: Thread, status: u64, ticks: u64, calls: u64, switches: u64 },
     /// A fault ended a program.
     Dead { thread: Thread, fault: Fault, cr2: u64, place: Place },
     /// An instruction that the engine does not know ended a program.
     Unknown { thread: Thread, cs: u16, rip: u64, place: Place },
-    /// The general registers at the end of which the record before tells, by their numbers.
+    /// The general registers, by number, at the end that the record before reports.
     Registers { thread: Thread, general: [u64; 16] },
-    /// A thread waits for another one for ever.
+    /// A thread waits for another for ever.
     Stuck { thread: Thread },
     /// No thread is left.
     Stop,
@@ -81,7 +81,7 @@ impl Place {
 }
 
 impl Report {
-    /// Its second word and its fields, but for what a program wrote.
+    /// Returns the kind and the fields, except the bytes that a program wrote.
     pub(super) fn parts(&self) -> (&'static str, Vec<u64>) {
         match *self {
             Self::Unloaded { program, why } => ("unloaded", vec![program.into(), why.into()]),
@@ -101,7 +101,7 @@ impl Report {
         }
     }
 
-    /// What a program wrote: the last field.
+    /// Returns the bytes that a program wrote, the last field.
     pub(super) fn text(&self) -> Option<String> {
         let Self::Out { text, .. } = self else { return None };
         Some(text.bytes().iter().map(|byte| format!("{byte:02x}")).collect())

@@ -1,5 +1,5 @@
-//! Every order of two threads that make a call each through an entry of SYSCALL, in a kernel that may be preempted, and a violation step by
-//! step.
+//! Explores every order of two threads that each make one call through an entry of SYSCALL in a preemptible kernel, and
+//! tells a violation step by step.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -14,32 +14,31 @@ use crate::interpreter::preempted::{Kernel, Loss, Preempted, Stack};
 use crate::locks::Entry;
 use crate::locks::own::{OwnEntry, OwnError};
 
-/// More states are not looked at.
 const MOST_STATES: usize = 1 << 15;
-/// Steps of two threads that nothing interrupts any more.
+/// The limit of steps of two threads that are no longer interrupted.
 const MOST_STEPS: usize = 1 << 14;
 
 /// What an interruption finds before an instruction, and what it loses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Point {
-    /// The instruction's address, and how far it is behind the beginning of the entry; none in ring 3.
+    /// Address of the instruction.
     pub address: u64,
-    /// See above.
+    /// Offset of the instruction from the beginning of the entry; `None` in ring 3.
     pub offset: Option<i64>,
-    /// The instruction, in Intel's syntax.
+    /// The instruction in Intel's syntax.
     pub instruction: String,
-    /// Whether RSP is the caller's, in some state or in all.
+    /// Whether RSP is the caller's in some state.
     pub on_caller_stack: bool,
-    /// Whether GS has the base that ring 3 has.
+    /// Whether GS has ring 3's base in some state.
     pub has_user_gs: bool,
-    /// Of an interrupt, an NMI and a #MC: none where it cannot come, and what it loses, a word and a sentence each.
+    /// Losses by an interrupt, an NMI and a #MC, a word and a sentence each; `None` if it cannot come.
     pub outcomes: [Option<Vec<(&'static str, String)>>; 3],
 }
 
 struct System {
     machine: RefCell<Preempted>,
     first: State,
-    /// The states that were gone on from, and those in which the timer came.
+    /// The states that the search left, and those in which the timer came.
     seen: RefCell<BTreeSet<u32>>,
     preempted: RefCell<HashSet<State>>,
 }
@@ -54,7 +53,7 @@ impl search::Machine for System {
 
     fn moves(&self, at: &State, mut each: impl FnMut(Move, State)) {
         let mut machine = self.machine.borrow_mut();
-        // Behind a loss nothing has to be looked for.
+        // Nothing after a loss needs to be searched.
         if machine.loss(*at).is_some() || machine.unmodelled().is_some() {
             return;
         }
@@ -80,15 +79,14 @@ impl search::Machine for System {
     }
 }
 
-/// Looks at every order of two threads that make a call each.
 pub(super) fn prove(entry: &Entry) -> Proof {
     explore(Kernel::of_place(entry.place, entry.mask)).map(|(_, proof)| proof).unwrap_or_default()
 }
 
-/// The same of an entry of one's own, and at each of its instructions what an interrupt, an NMI and a #MC lose.
+/// Explores a user's own entry, and finds at each instruction what an interrupt, an NMI and a #MC lose.
 ///
 /// # Errors
-/// An instruction that is not modelled; more states than are looked at.
+/// [`OwnError`] for an instruction that is not modelled, or too many states.
 pub fn prove_own(entry: &OwnEntry) -> Result<Proof, OwnError> {
     let (system, mut proof) = explore(entry.kernel.clone()).ok_or(OwnError::Segments)?;
     let refused = |machine: &Preempted| machine.unmodelled().map(|why| OwnError::Unmodelled(why.to_owned()));
@@ -100,20 +98,20 @@ pub fn prove_own(entry: &OwnEntry) -> Result<Proof, OwnError> {
         return Err(OwnError::States(MOST_STATES));
     }
     let mut ends = HashMap::new();
-    // Where it loses something by itself no interruption has to be tried.
+    // If the entry loses something by itself, no interruption needs to be tried.
     if finish(&mut machine, system.first, &mut ends).is_none() {
         proof.points = points(&mut machine, &system.seen.into_inner(), entry.kernel.entry, &mut ends);
     }
     refused(&machine).map_or(Ok(proof), Err)
 }
 
-/// None where the GDT lacks a segment.
+/// Returns `None` if the GDT lacks a segment.
 fn explore(kernel: Kernel) -> Option<(System, Proof)> {
     let (machine, first) = Preempted::new(kernel)?;
     let (seen, preempted) = (RefCell::default(), RefCell::default());
     let system = System { machine: RefCell::new(machine), first, seen, preempted };
     let found = search::search(&system, Limits { states: MOST_STATES, ..Limits::default() });
-    // What has no way to the end has most often lost something.
+    // A state that cannot reach the end has usually lost something.
     let worst = |harm: Harm| [Harm::Crash, Harm::Condition].iter().position(|it| *it == harm).unwrap_or(2);
     let first = found.harms.iter().min_by_key(|(harm, _)| worst(*harm));
     let loss = first.map(|(_, schedule)| system.loss(schedule));
@@ -135,7 +133,7 @@ fn explore(kernel: Kernel) -> Option<(System, Proof)> {
     Some((system, proof))
 }
 
-/// What is lost on the way from a state to where both threads have made their calls, without further interruptions.
+/// Returns what is lost until both threads have made their calls without further interruptions.
 fn finish(machine: &mut Preempted, from: State, ends: &mut HashMap<State, Option<Loss>>) -> Option<Loss> {
     let (mut state, mut path) = (from, Vec::new());
     let end = loop {
@@ -159,7 +157,7 @@ fn finish(machine: &mut Preempted, from: State, ends: &mut HashMap<State, Option
     end
 }
 
-/// What comes of interruptions at each instruction, in ring 3 and in ring 0.
+/// Finds the effect of interruptions at each instruction, in ring 3 and in ring 0.
 fn points(
     machine: &mut Preempted,
     seen: &BTreeSet<u32>,
@@ -169,7 +167,7 @@ fn points(
     let mut all: BTreeMap<(bool, u64), Point> = BTreeMap::new();
     for state in seen.iter().copied().map(State) {
         let (in_ring_3, address) = (machine.is_in_ring_3(state), machine.rip(state));
-        // What is lost already is not lost by this interrupt.
+        // This interrupt does not lose what is lost already.
         let is_sound = finish(machine, state, ends).is_none();
         let next = machine.preempt(state);
         let losses = [
@@ -204,7 +202,7 @@ fn points(
     all.into_values().collect()
 }
 
-/// An instruction whose target, an address of 16 digits, has no zeros before it.
+/// Removes leading zeros from an instruction's target, an address of 16 digits.
 fn shortened(text: String) -> String {
     const DIGITS: usize = 16;
     match text.rsplit_once(' ') {
@@ -215,7 +213,7 @@ fn shortened(text: String) -> String {
     }
 }
 
-/// A loss in a word, and as the verdict on an entry.
+/// Returns a loss as a word, and as the verdict on an entry.
 fn word(loss: Loss) -> (&'static str, &'static str) {
     match loss {
         Loss::Stops { with_user_gs: true } => ("GS", "the processor stops"),
@@ -231,7 +229,7 @@ fn word(loss: Loss) -> (&'static str, &'static str) {
     }
 }
 
-/// A loss in a sentence.
+/// Returns a loss as a sentence.
 fn sentence(loss: Loss) -> String {
     const REGISTERS: [&str; 16] = [
         "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
@@ -272,7 +270,7 @@ impl System {
         last.unwrap_or(Loss::Endless)
     }
 
-    /// A violation, step by step.
+    /// Tells a violation step by step.
     fn told(&self, harm: Harm, schedule: &Schedule<Self>) -> Counterexample {
         let machine = &mut self.machine.borrow_mut();
         let mut before = self.first;
@@ -284,7 +282,7 @@ impl System {
                 kept = Some((number, machine.thread(before)));
             }
             steps.push(told(machine, step, before, after));
-            // The handler that shuts the processor down may have chosen the other one already.
+            // The handler that shuts the processor down may have chosen the other thread already.
             thread = machine.thread(before);
             before = after;
         }
@@ -329,8 +327,8 @@ fn named(stack: Stack) -> String {
     }
 }
 
-/// The outcome in a sentence, of the last step's thread and the stack that it has then. `kept` is the step that last wrote gs:8, and its
-/// thread.
+/// Describes the outcome in a sentence, for the last step's thread and its stack then. `kept` is the step that last
+/// wrote gs:8, and its thread.
 fn so(loss: Option<Loss>, (thread, stack): (char, Stack), kept: Option<(usize, usize)>) -> String {
     match (loss, kept) {
         (Some(Loss::Stack), Some((step, by))) => format!(
@@ -359,7 +357,7 @@ mod tests {
             assert!(proof.is_complete || entry.is_wrong, "{}", entry.name);
             assert!(proof.preemptions > 0, "{}", entry.name);
         }
-        // In ring 3 two instructions; in ring 0 what stands between STI's shadow and CLI.
+        // Two instructions in ring 3; in ring 0, those between STI's shadow and CLI.
         assert!(proof("entry-frame").instructions > proof("entry-gs8-masked").instructions);
         assert_eq!(proof("entry-gs8-masked").instructions, 2);
     }

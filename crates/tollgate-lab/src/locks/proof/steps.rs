@@ -1,4 +1,4 @@
-//! A counterexample as `tollgate schedules` writes one: for each step the program, its instruction, and what changed.
+//! A counterexample in the form of `tollgate schedules`: for each step the program, its instruction, and what changed.
 
 use tollgate_schedules::search::Schedule;
 use tollgate_schedules::{Counterexample, Harm, Step};
@@ -7,16 +7,15 @@ use super::{At, INSIDE, LOCK, Move, PLACE, PRIMITIVE, System, is_in_primitive, r
 use crate::interpreter::{Explorer, State, Stop};
 use crate::system::ADDRESSES;
 
-/// The general registers that a test-and-set writes: their numbers and names.
+/// The general registers that a test-and-set writes, with numbers and names.
 const REGISTERS: [(usize, &str); 2] = [(0, "eax"), (R15, "r15")];
 const R15: usize = 15;
-/// What stands in a listing for a linear address of 16 digits.
+/// The digits of a linear address in a listing.
 const DIGITS: usize = 16;
-/// Where no page is (`.LSPOILED`).
+/// An address without a page (`.LSPOILED`).
 const SPOILED: u64 = 0x3fff_d000;
 
 impl System {
-    /// A violation, step by step.
     pub(super) fn told(&self, harm: Harm, schedule: &Schedule<Self>) -> Counterexample {
         let explorer = &mut self.inner.borrow_mut().explorer;
         let mut before = self.first.state;
@@ -56,7 +55,7 @@ fn told(explorer: &mut Explorer, step: Move, before: State, after: State) -> Ste
     Step { process: u8::try_from(process).ok(), processor: 0, place: place_of(rip), what, changes }
 }
 
-/// What an instruction changed: registers of its program, and the words that programs share.
+/// Lists what an instruction changed: its program's registers and the shared words.
 fn changed(explorer: &Explorer, before: State, after: State) -> Vec<String> {
     let mut changes = Vec::new();
     if explorer.thread(before) == explorer.thread(after) && is_in_primitive(explorer.rip(before)) {
@@ -76,7 +75,7 @@ fn changed(explorer: &Explorer, before: State, after: State) -> Vec<String> {
     changes
 }
 
-/// Who has the processor now, and what the kernel did to r15.
+/// Says which program runs now, and what the kernel did to r15.
 fn switched(explorer: &Explorer, after: State) -> String {
     let name = name(explorer.thread(after));
     let is_spoiled = explorer.register(after, R15) == SPOILED;
@@ -103,7 +102,7 @@ fn place_of(rip: u64) -> String {
     }
 }
 
-/// An instruction with its target as [`place_of`] names it.
+/// Names an instruction's target as [`place_of`] does.
 fn shortened(text: &str) -> String {
     let target = text.rsplit_once(' ').and_then(|(front, target)| {
         let digits = target.strip_suffix('h').filter(|digits| digits.len() == DIGITS)?;
@@ -118,12 +117,12 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// What leads to a violation: where a program lost the processor in the page, and its store behind that.
+/// The trail to a violation: where a program lost the processor in the page, and its next store.
 #[derive(Default)]
 struct Trail {
-    /// For each program the step in which it last lost the processor there, with the instruction that came next.
+    /// For each program, the step in which it last lost the processor there, and the instruction that came next.
     lost: Vec<Option<(usize, String)>>,
-    /// The last store behind that: the step and the program.
+    /// The last store after that: the step and the program.
     stored: Option<(usize, usize)>,
 }
 
@@ -146,7 +145,7 @@ impl Trail {
         }
     }
 
-    /// The outcome in a sentence.
+    /// Describes the outcome in a sentence.
     fn so(&self, harm: Harm, explorer: &Explorer, last: State) -> String {
         let lost = |program: usize| self.lost.get(program).cloned().flatten();
         match (harm, self.stored.and_then(|(store, program)| Some((store, program, lost(program)?)))) {
