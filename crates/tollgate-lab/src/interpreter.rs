@@ -1,12 +1,15 @@
-//! The interpreter: an x86 processor of AMD's or Intel's kind, with the instructions that a small kernel needs. It is
-//! always there, and two runs of it are the same to the byte.
+//! The interpreter: an x86 processor of AMD or Intel, with the instructions that a small kernel needs. It is always
+//! available, and two runs are identical to the byte.
 //!
-//! 32-bit protected mode without paging, compatibility mode and 64-bit mode with four levels of page tables.
-//! Crossings, exceptions included, are walked by [`tollgate_x86::walk`]; iced decodes. The two
-//! interrupt controllers and channel 0 of the timer are there; nothing else comes from outside. Alignment is checked where CR0.AM and RFLAGS.AC ask for it. Not modelled: real-address and
-//! virtual-8086 mode, 16-bit code, paging outside long mode, tasks, debug registers, x87 and SSE. An
-//! instruction outside the model ends the run, or the program in ring 3 whose kernel has asked to be told, and is named with its bytes; only one that every processor refuses, or whose
-//! registers beside the general ones CPUID does not offer, is #UD. Arithmetic is compared with the processor at hand, and all counts with QEMU's.
+//! It has 32-bit protected mode without paging, compatibility mode, and 64-bit mode with four levels of page tables.
+//! [`tollgate_x86::walk`] walks crossings, exceptions included; iced decodes. The two interrupt controllers and channel 0 of
+//! the timer exist; nothing else comes from outside. Alignment is checked if CR0.AM and RFLAGS.AC ask for it.
+//!
+//! Not modelled: real-address and virtual-8086 mode, 16-bit code, paging outside long mode, tasks, debug registers, x87 and
+//! SSE. An instruction outside the model ends the run (or the program in ring 3, if its kernel has asked to be told), and is
+//! named with its bytes. #UD is raised only for an instruction that every processor refuses, or that uses registers other
+//! than the general ones which CPUID does not offer. Arithmetic is compared with the host's processor, and all counts with
+//! QEMU's.
 
 mod access;
 mod arithmetic;
@@ -48,13 +51,13 @@ pub use watch::{Change, Moment, Registers, Window};
 use state::{End, Processor};
 use watch::Watcher;
 
-/// The interpreter. Where the machine names no vendor, the processor is Intel's.
+/// The interpreter. If the machine names no vendor, the processor is Intel's.
 ///
-/// The time stamp counter is the number of instructions so far, and the time that the processor has waited for the timer: an
-/// instruction is a nanosecond of the timer's time. An instruction counts when it is completed, whatever it takes; one with
-/// REP and n repetitions counts n + 1 times, or n where it ends by a comparison. One that faults for what it meets does not, for it may be executed again; one that is
-/// refused for what it is, an invalid opcode or an instruction for another ring, counts as its trap. QEMU's `-icount
-/// shift=0` counts the same.
+/// The time-stamp counter is the number of instructions so far, plus the time spent waiting for the timer: an instruction
+/// takes a nanosecond of the timer's time. An instruction counts when it completes; one with REP and n repetitions counts n +
+/// 1 times, or n if a comparison ends it. One that faults on its operands does not count, because it may be executed again.
+/// One that is refused as such, an invalid opcode or an instruction for another ring, counts as its trap. QEMU's `-icount
+/// shift=0` counts in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Interpreter;
 
@@ -65,11 +68,11 @@ impl Engine for Interpreter {
 }
 
 impl Interpreter {
-    /// Runs as [`Engine::run`] does and passes each instruction in the window to the observer. It is stopped where
-    /// the window ends, and by [`ControlFlow::Break`].
+    /// Runs as [`Engine::run`] does, and passes each instruction in the window to the observer. The end of the window, or
+    /// [`ControlFlow::Break`], stops the run.
     ///
     /// # Errors
-    /// As of [`Engine::run`].
+    /// Those of [`Engine::run`].
     pub fn watch(
         &self,
         image: &[u8],
@@ -92,7 +95,7 @@ fn run(
 ) -> Result<Output, LabError> {
     fits(image, base, machine)?;
     let size = machine.memory;
-    // Allocating zeros cannot fail gracefully: the size is checked first.
+    // Allocating zeros cannot fail gracefully, so the size is checked first.
     Vec::<u8>::new().try_reserve_exact(size).map_err(|why| LabError::Unavailable {
         engine: "the interpreter",
         why: format!("{size} bytes of memory cannot be allocated: {why}"),

@@ -1,5 +1,5 @@
-//! Data in memory: from an offset in a segment to a linear address, with the checks of the mode, and from there on by paging.
-//! SDM 3A, "Limit checking", "Type checking"; SDM 1, "Canonical addressing".
+//! Data in memory: from an offset in a segment to a linear address, with the checks of the mode, then by paging. SDM 3A,
+//! "Limit checking", "Type checking"; SDM 1, "Canonical addressing".
 
 use tollgate_x86::walk::{Exception, Fault, SegmentRegister};
 use tollgate_x86::{Cr0, DescriptorKind, Rflags, Selector};
@@ -13,7 +13,7 @@ use super::tlb::{Access, is_canonical};
 const ALIGNMENT: Exception = Exception(17);
 
 impl Processor {
-    /// The offset in its segment that an operand's address comes to.
+    /// Returns the offset of an operand's address in its segment.
     #[inline]
     pub(super) fn offset(&self, address: &Address) -> u64 {
         let mut sum = self
@@ -26,7 +26,7 @@ impl Processor {
         sum & mask(address.bytes)
     }
 
-    /// The linear address of `bytes` bytes at an offset in a segment.
+    /// Checks `bytes` bytes at an offset in a segment, and returns their linear address.
     #[inline]
     pub(super) fn linear(&self, segment: SegmentRegister, offset: u64, bytes: u8, write: bool) -> Done<u64> {
         let is_stack = segment == SegmentRegister::Ss;
@@ -66,7 +66,6 @@ impl Processor {
         Ok(linear)
     }
 
-    /// Reads 1, 2, 4 or 8 bytes at a linear address.
     #[inline]
     pub(super) fn read_linear(&mut self, linear: u64, bytes: u8, access: Access) -> Result<u64, Fault> {
         self.counts.reads += 1;
@@ -109,14 +108,12 @@ impl Processor {
         Ok(())
     }
 
-    /// Reads at an offset in a segment.
     #[inline]
     pub(super) fn load(&mut self, segment: SegmentRegister, offset: u64, bytes: u8) -> Done<u64> {
         let linear = self.linear(segment, offset, bytes, false)?;
         self.read_linear(linear, bytes, self.data_access(false)).map_err(Trap::Fault)
     }
 
-    /// Writes at an offset in a segment.
     #[inline]
     pub(super) fn store(&mut self, segment: SegmentRegister, offset: u64, bytes: u8, value: u64) -> Done {
         let linear = self.linear(segment, offset, bytes, true)?;
@@ -131,13 +128,12 @@ impl Processor {
             What::Immediate(value) => Ok(value),
             What::Segment(register) => Ok(u64::from(self.selector(register).0)),
             What::Control(number) => self.control(number),
-            // Debug registers: unknown here, and not for programs anywhere.
+            // Debug registers are not modelled, and no program may use them.
             What::Foreign if self.cpl != 0 => Err(self.privileged()),
             What::Near(_) | What::Far(..) | What::Foreign | What::None => Err(self.unknown()),
         }
     }
 
-    /// Gives an operand a value, of which as many bytes count as it has.
     #[inline]
     pub(super) fn put(&mut self, operand: &Operand, value: u64) -> Done {
         match operand.what {

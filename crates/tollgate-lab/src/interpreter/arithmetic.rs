@@ -1,14 +1,12 @@
 //! Arithmetic and its flags. SDM 1, "EFLAGS register" and appendix A, "EFLAGS cross-reference"; SDM 2, each instruction's
 //! "Flags affected".
 //!
-//! Operands have 1, 2, 4 or 8 bytes and come without bits above that. Flags that the manual leaves undefined are cleared,
-//! or stay as they were.
+//! Operands have 1, 2, 4 or 8 bytes, and no bits above that. Flags that the manual leaves undefined are cleared or unchanged.
 
 use tollgate_x86::Rflags;
 
 const ALL: u64 = Rflags::CF.0 | Rflags::PF.0 | Rflags::AF.0 | Rflags::ZF.0 | Rflags::SF.0 | Rflags::OF.0;
 
-/// The bits that an operand of so many bytes has.
 pub(super) const fn mask(bytes: u8) -> u64 {
     if bytes < 8 { (1 << (8 * bytes)) - 1 } else { u64::MAX }
 }
@@ -17,13 +15,11 @@ const fn is_negative(value: u64, bytes: u8) -> bool {
     value >> (8 * bytes as u32 - 1) & 1 == 1
 }
 
-/// The value with its highest bit copied upwards.
 pub(super) const fn sign_extend(value: u64, bytes: u8) -> u64 {
     let unused = 64 - 8 * bytes as u32;
     ((value << unused) as i64 >> unused) as u64
 }
 
-/// The flags of arithmetic, as they are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flags(pub(super) u64);
 
@@ -36,7 +32,7 @@ impl Flags {
         if on { self.0 |= flag.0 } else { self.0 &= !flag.0 }
     }
 
-    /// SF, ZF and PF as the result has them, and the other three clear.
+    /// Sets SF, ZF and PF by the result, and clears CF, AF and OF.
     fn of_result(&mut self, result: u64, bytes: u8) {
         self.0 &= !ALL;
         self.set(Rflags::SF, is_negative(result, bytes));
@@ -44,7 +40,8 @@ impl Flags {
         self.set(Rflags::PF, (result as u8).count_ones().is_multiple_of(2));
     }
 
-    /// Whether a condition holds, by its four bits in the opcode. SDM 2, appendix B, "Encoding of conditional test field".
+    /// Returns whether a condition holds, by its four bits in the opcode. SDM 2, appendix B, "Encoding of conditional test
+    /// field".
     pub(super) const fn condition(self, code: u8) -> bool {
         let less = self.has(Rflags::SF) != self.has(Rflags::OF);
         let holds = match code >> 1 {
@@ -60,18 +57,16 @@ impl Flags {
         holds != (code & 1 == 1)
     }
 
-    /// `a + b`, and the carry of before where there is one.
     pub(super) fn add(&mut self, a: u64, b: u64, carry: bool, bytes: u8) -> u64 {
         let result = a.wrapping_add(b).wrapping_add(u64::from(carry)) & mask(bytes);
         self.of_result(result, bytes);
-        // The carry out of a bit: both had it set, or one had and the sum has not.
+        // A bit carries if both have it set, or one has and the sum has not.
         let carries = a & b | (a | b) & !result;
         self.set(Rflags::AF, carries & 1 << 3 != 0);
         self.set_both(is_negative(carries, bytes), is_negative((a ^ result) & (b ^ result), bytes));
         result
     }
 
-    /// `a - b`, and the borrow of before where there is one.
     pub(super) fn subtract(&mut self, a: u64, b: u64, borrow: bool, bytes: u8) -> u64 {
         let result = a.wrapping_sub(b).wrapping_sub(u64::from(borrow)) & mask(bytes);
         self.of_result(result, bytes);
@@ -81,7 +76,7 @@ impl Flags {
         result
     }
 
-    /// One more or one less: CF stays.
+    /// INC and DEC: CF is unchanged.
     pub(super) fn step(&mut self, value: u64, up: bool, bytes: u8) -> u64 {
         let carry = self.has(Rflags::CF);
         let result =
@@ -90,7 +85,7 @@ impl Flags {
         result
     }
 
-    /// The result of AND, OR, XOR and TEST: CF and OF are clear. AF is undefined.
+    /// AND, OR, XOR and TEST: CF and OF are clear. AF is undefined.
     pub(super) fn logic(&mut self, result: u64, bytes: u8) -> u64 {
         self.of_result(result, bytes);
         result
@@ -104,7 +99,7 @@ impl Flags {
         }
         let bits = 8 * u32::from(bytes);
         let signed = sign_extend(value, bytes) as i64;
-        // 128 bits, for a count may exceed the operand's bits.
+        // 128 bits, because a count may exceed the operand's bits.
         let (result, carry, overflow) = match way {
             Shift::Left => {
                 let wide = u128::from(value) << count;
@@ -139,7 +134,7 @@ impl Flags {
         self.rotated(left, carry, result, bytes)
     }
 
-    /// RCL and RCR: through the carry, so that a rotation has one bit more than the operand.
+    /// RCL and RCR rotate through the carry, so a rotation has one bit more than the operand.
     pub(super) fn rotate_through_carry(&mut self, left: bool, value: u64, count: u64, bytes: u8) -> u64 {
         let bits = 8 * u32::from(bytes);
         let turn = bits + 1;
@@ -160,7 +155,7 @@ impl Flags {
         result
     }
 
-    /// SHLD and SHRD: bits of `other` come in. OF is defined for a count of 1.
+    /// SHLD and SHRD shift in bits of `other`. OF is defined for a count of 1.
     pub(super) fn shift_double(&mut self, left: bool, value: u64, other: u64, count: u64, bytes: u8) -> u64 {
         let count = masked(count, bytes);
         let bits = 8 * u32::from(bytes);
@@ -179,8 +174,8 @@ impl Flags {
         result
     }
 
-    /// The whole product of two unsigned numbers, lower and upper half. CF and OF say that the upper half counts; the others
-    /// are undefined.
+    /// Returns the lower and upper half of an unsigned product. CF and OF are set if the upper half matters; the others are
+    /// undefined.
     pub(super) fn multiply(&mut self, a: u64, b: u64, bytes: u8) -> (u64, u64) {
         let product = u128::from(a) * u128::from(b);
         let (low, high) = halves(product, bytes);
@@ -188,7 +183,7 @@ impl Flags {
         (low, high)
     }
 
-    /// The same of signed numbers: CF and OF say that the lower half alone is not the product.
+    /// Returns the halves of a signed product. CF and OF are set if the lower half alone is not the product.
     pub(super) fn multiply_signed(&mut self, a: u64, b: u64, bytes: u8) -> (u64, u64) {
         let signed = |value| i128::from(sign_extend(value, bytes) as i64);
         let product = signed(a) * signed(b);
@@ -211,7 +206,7 @@ pub(super) enum Shift {
     Arithmetic,
 }
 
-/// A count, of which 5 bits count, or 6 for operands of 64 bits.
+/// Masks a count to 5 bits, or 6 for operands of 64 bits.
 const fn masked(count: u64, bytes: u8) -> u32 {
     (count & if bytes == 8 { 63 } else { 31 }) as u32
 }
@@ -221,10 +216,10 @@ fn halves(product: u128, bytes: u8) -> (u64, u64) {
     (product as u64 & mask(bytes), (product >> bits) as u64 & mask(bytes))
 }
 
-/// A division of a number in two halves, by a divisor of so many bytes.
+/// A division of a number in two halves, high first, by a divisor of some bytes.
 pub(super) type Division = fn(u64, u64, u64, u8) -> Option<(u64, u64)>;
 
-/// Quotient and remainder of the number that two halves make up; none where the quotient does not fit: #DE.
+/// Divides unsigned. Returns quotient and remainder; `None` if the quotient does not fit: #DE.
 pub(super) fn divide(high: u64, low: u64, by: u64, bytes: u8) -> Option<(u64, u64)> {
     let number = u128::from(high) << (8 * u32::from(bytes)) | u128::from(low);
     let by = u128::from(by);
@@ -232,7 +227,7 @@ pub(super) fn divide(high: u64, low: u64, by: u64, bytes: u8) -> Option<(u64, u6
     (quotient <= u128::from(mask(bytes))).then(|| (quotient as u64, (number % by) as u64))
 }
 
-/// The same of signed numbers; the remainder has the sign of the dividend.
+/// Divides signed; the remainder has the sign of the dividend.
 pub(super) fn divide_signed(high: u64, low: u64, by: u64, bytes: u8) -> Option<(u64, u64)> {
     let bits = 8 * u32::from(bytes);
     let unused = 128 - 2 * bits;

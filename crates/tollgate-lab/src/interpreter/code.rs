@@ -1,5 +1,5 @@
-//! Instructions that were decoded, by the physical address that they lie at. A write to one of their bytes forgets all of
-//! its page: code that changes itself is run as it is then.
+//! A cache of decoded instructions, by physical address. A write to one of their bytes drops the whole page, so
+//! self-modifying code executes as it is then.
 
 use std::rc::Rc;
 
@@ -7,7 +7,6 @@ use super::decoded::Decoded;
 
 const PAGE: usize = 4096;
 
-/// The decoded instructions.
 #[derive(Clone)]
 pub(super) struct Code {
     /// One for each page of memory, made when the first instruction in it is decoded. Copies of a processor share them.
@@ -16,17 +15,16 @@ pub(super) struct Code {
 
 #[derive(Clone)]
 struct Page {
-    /// Of each byte the instruction that begins there, as 32-bit and as 64-bit code: its index in `instructions` plus 1, or
-    /// 0. No more than two begin at a byte, so that 16 bits are enough.
+    /// For each byte, as 32-bit and as 64-bit code, the instruction that begins there: its index in `instructions` plus 1, or
+    /// 0. At most two begin at a byte, so 16 bits are enough.
     begins: [[u16; PAGE]; 2],
-    /// Shared with the execution of one, which may drop the page.
+    /// Shared with the execution of an instruction, which may drop the page.
     instructions: Vec<Rc<Decoded>>,
-    /// The bytes that instructions are made of, a bit each.
+    /// One bit for each byte that is part of an instruction.
     covered: [u64; PAGE / 64],
 }
 
 impl Code {
-    /// Nothing, for so many bytes of memory.
     pub(super) fn new(memory: usize) -> Self {
         let mut pages = Vec::new();
         pages.resize_with(memory.div_ceil(PAGE), || None);
@@ -55,7 +53,7 @@ impl Code {
         }
     }
 
-    /// To be called at each write.
+    /// Must be called at each write.
     #[inline]
     pub(super) fn written(&mut self, address: u64, bytes: usize) {
         let end = address.saturating_add(bytes as u64 - u64::from(bytes != 0));
@@ -65,7 +63,7 @@ impl Code {
         }
     }
 
-    /// Forgets the page of `first` if a byte from there to `last`, or to the end of the page, belongs to an instruction.
+    /// Drops the page of `first` if an instruction has a byte from there to `last`, or to the end of the page.
     #[inline]
     fn forget(&mut self, first: u64, last: u64) {
         let Some(slot) = self.pages.get_mut(page_of(first)) else { return };

@@ -1,5 +1,5 @@
-//! Control registers and model-specific registers: the values that may be written to them, and the effects. SDM 3A,
-//! "Control registers", "Initializing IA-32e mode"; SDM 4, "Architectural MSRs".
+//! Control registers and model-specific registers: the values that may be written to them, and the effects. SDM 3A, "Control
+//! registers", "Initializing IA-32e mode"; SDM 4, "Architectural MSRs".
 
 use tollgate_x86::{Cr0, Cr4, Efer, Msr, Vendor, Width};
 
@@ -26,12 +26,11 @@ const EFER: Efer = Efer::SCE.with(Efer::LME).with(Efer::NXE);
 const SPEC_CTRL_BITS: u64 = 0b111;
 
 const TSC: u32 = 0x10;
-/// IA32_SPEC_CTRL, and IA32_PRED_CMD, which can only be written.
+/// IA32_SPEC_CTRL, and IA32_PRED_CMD, which is write-only.
 const SPEC_CTRL: u32 = 0x48;
 const PRED_CMD: u32 = 0x49;
 
 impl Processor {
-    /// MOV from a control register.
     pub(super) fn control(&self, number: u8) -> Done<u64> {
         self.in_ring_0()?;
         match number {
@@ -44,7 +43,6 @@ impl Processor {
         }
     }
 
-    /// MOV to a control register.
     pub(super) fn set_control(&mut self, number: u8, value: u64) -> Done {
         self.in_ring_0()?;
         match number {
@@ -86,7 +84,7 @@ impl Processor {
         Ok(())
     }
 
-    /// Bit 63 asks to keep what is known of the process-context identifier: nothing is.
+    /// Bit 63 asks to keep the translations of the process-context identifier; there are none.
     fn set_cr3(&mut self, value: u64) -> Done {
         let value = if self.cr4.has(Cr4::PCIDE) { value & !(1 << 63) } else { value };
         self.demand(self.width() == Width::Legacy || value >> PHYSICAL_BITS == 0)?;
@@ -105,7 +103,7 @@ impl Processor {
         Ok(())
     }
 
-    /// RDMSR. #GP where there is no such register.
+    /// RDMSR: #GP if there is no such register.
     pub(super) fn read_msr(&self, number: u32) -> Done<u64> {
         self.in_ring_0()?;
         match (number, Msr::by_number(number)) {
@@ -116,7 +114,7 @@ impl Processor {
         }
     }
 
-    /// WRMSR. #GP where there is no such register, or the value is not allowed.
+    /// WRMSR: #GP if there is no such register, or the value is not allowed.
     pub(super) fn write_msr(&mut self, number: u32, value: u64) -> Done {
         self.in_ring_0()?;
         let Some(msr) = Msr::by_number(number) else {
@@ -139,7 +137,7 @@ impl Processor {
         self.demand(allowed)?;
         let value = match msr {
             Msr::Efer => value & EFER.0 | self.efer().0 & Efer::LMA.0,
-            // AMD's have 32 bits that count (APM 2, "SYSENTER and SYSEXIT MSRs").
+            // AMD's use 32 bits (APM 2, "SYSENTER and SYSEXIT MSRs").
             Msr::SysenterEsp | Msr::SysenterEip if self.vendor == Vendor::Amd => value & 0xffff_ffff,
             _ => value,
         };
@@ -151,7 +149,7 @@ impl Processor {
         Ok(())
     }
 
-    /// LME may not change while paging is on; of LMA what is written does not count.
+    /// LME may not change while paging is on; a written LMA is ignored.
     fn allows_efer(&self, value: Efer) -> bool {
         let changes = value.has(Efer::LME) != self.efer().has(Efer::LME);
         value.0 & !EFER.with(Efer::LMA).0 == 0 && !(changes && self.cr0.has(Cr0::PG))

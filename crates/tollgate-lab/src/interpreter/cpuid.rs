@@ -1,4 +1,4 @@
-//! The answers of CPUID: the features of the interpreter, and no more. SDM 2A, CPUID; APM 3, appendix E.
+//! The answers of CPUID: exactly the features of the interpreter. SDM 2A, CPUID; APM 3, appendix E.
 
 use tollgate_x86::{Cr4, Vendor};
 
@@ -10,21 +10,21 @@ use super::tlb::PHYSICAL_BITS;
 const BASIC: u32 = 7;
 const EXTENDED: u32 = 0x8000_0021;
 
-/// Of leaf 1, EDX: PSE, TSC, MSR, PAE, MCE, CX8, SEP, PGE, CMOV. No x87, no SSE.
+/// Leaf 1, EDX: PSE, TSC, MSR, PAE, MCE, CX8, SEP, PGE, CMOV. No x87, no SSE.
 const FEATURES: u32 = 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 11 | 1 << 13 | 1 << 15;
-/// Of leaf 1, ECX: PCID, and the bit that every hypervisor sets: this is no real processor.
+/// Leaf 1, ECX: PCID, and the bit that every hypervisor sets, as this is not a real processor.
 const MORE_FEATURES: u32 = 1 << 17 | 1 << 31;
-/// Of leaf 7, EBX: FSGSBASE, SMEP, INVPCID, SMAP.
+/// Leaf 7, EBX: FSGSBASE, SMEP, INVPCID, SMAP.
 const EXTENSIONS: u32 = 1 | 1 << 7 | 1 << 10 | 1 << 20;
-/// Of leaf 7, ECX: UMIP.
+/// Leaf 7, ECX.
 const UMIP: u32 = 1 << 2;
-/// Of leaf 7, EDX, on Intel's: VERW clears buffers; IBRS and IBPB, STIBP, SSBD.
+/// Leaf 7, EDX, on Intel's: VERW clears buffers; IBRS and IBPB, STIBP, SSBD.
 const SPECULATION: u32 = 1 << 10 | 1 << 26 | 1 << 27 | 1 << 31;
-/// Of leaf 80000001h, EDX: SYSCALL (in 64-bit mode), NX, 1 GiB pages, RDTSCP, long mode.
+/// Leaf 80000001h, EDX: SYSCALL (in 64-bit mode), NX, 1 GiB pages, RDTSCP, long mode.
 const LONG: u32 = 1 << 11 | 1 << 20 | 1 << 26 | 1 << 27 | 1 << 29;
-/// Of leaf 80000008h, EBX, on AMD's: IBPB, IBRS, STIBP, SSBD.
+/// Leaf 80000008h, EBX, on AMD's: IBPB, IBRS, STIBP, SSBD.
 const AMD_SPECULATION: u32 = 1 << 12 | 1 << 14 | 1 << 15 | 1 << 24;
-/// Of leaf 80000021h, EAX, on AMD's: a null selector clears the base of FS and GS.
+/// Leaf 80000021h, EAX, on AMD's: a null selector clears the base of FS and GS.
 const NULL_CLEARS_BASE: u32 = 1 << 6;
 
 // The bits that can be set in CR4 match these.
@@ -32,7 +32,7 @@ const _: () =
     assert!(CR4.has(Cr4::SMEP.with(Cr4::SMAP).with(Cr4::UMIP).with(Cr4::FSGSBASE).with(Cr4::PCIDE)));
 
 impl Processor {
-    /// EAX, EBX, ECX and EDX for a leaf and subleaf.
+    /// Returns EAX, EBX, ECX and EDX.
     pub(super) fn cpuid(&self, leaf: u32, subleaf: u32) -> [u32; 4] {
         let intel = self.vendor == Vendor::Intel;
         match leaf {
@@ -61,7 +61,6 @@ impl Processor {
     }
 }
 
-/// Four characters as a register holds them.
 fn word(text: &[u8], at: usize) -> u32 {
     text.iter().skip(at).take(4).rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
 }

@@ -34,7 +34,7 @@ impl Machine for Processor {
     }
 
     fn set_register(&mut self, register: Register, value: Option<u64>) {
-        // Everything is known here, and the walk makes no value out of nothing.
+        // All values are known here, and the walk derives only known values from them.
         let Some(value) = value else { return };
         let number = match register {
             Register::Rip => return self.rip = value,
@@ -92,7 +92,6 @@ impl Machine for Processor {
     }
 }
 
-/// A page fault as the walk's type.
 fn missed(fault: Fault) -> Miss {
     match (fault.address, fault.code) {
         (Some(address), Some(code)) => Miss::PageFault { address, code },
@@ -111,14 +110,14 @@ impl Processor {
         }
     }
 
-    /// Whether a crossing faulted for what the instruction is.
+    /// Returns whether a crossing was refused because of the instruction itself.
     fn refuses(&self, crossing: Crossing, fault: &Fault) -> bool {
         let for_ring_0 =
             matches!(crossing, Crossing::Sysret { .. } | Crossing::Sysexit { .. } | Crossing::Swapgs);
         fault.exception == Exception::INVALID_OPCODE || for_ring_0 && self.cpl != 0 && !fault.crossed
     }
 
-    /// Delivers an exception, and what its delivery meets.
+    /// Delivers an exception, and those that its delivery raises.
     pub(super) fn deliver(&mut self, fault: Fault) -> Result<(), End> {
         if !fault.crossed {
             self.rip = self.start;
@@ -129,7 +128,7 @@ impl Processor {
         self.deliver_event(fault.event())
     }
 
-    /// Delivers an interrupt from outside, between two instructions.
+    /// Delivers an external interrupt, between two instructions.
     pub(super) fn interrupt(&mut self, vector: u8) -> Result<(), End> {
         self.start = self.rip;
         self.deliver_event(Event::External { vector })
@@ -167,7 +166,6 @@ impl Processor {
         Trap::Unknown(self.named(why, self.start))
     }
 
-    /// The run ends at an address, for this reason.
     pub(super) fn cut_short(&self, why: &str, at: u64) -> End {
         End::CutShort(self.named(why, at))
     }

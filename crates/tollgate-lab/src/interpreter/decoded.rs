@@ -1,10 +1,9 @@
-//! Instructions as they are executed: decoded by iced, with prepared operands.
+//! Decoded instructions: from iced, with operands prepared for execution.
 
 use iced_x86::{Code, CpuidFeature, Instruction, Mnemonic, OpKind, Register};
 use tollgate_x86::Selector;
 use tollgate_x86::walk::SegmentRegister;
 
-/// The numbers of general registers.
 pub(super) const RAX: u8 = 0;
 pub(super) const RCX: u8 = 1;
 pub(super) const RDX: u8 = 2;
@@ -17,34 +16,33 @@ pub(super) const R11: u8 = 11;
 /// No register: it holds 0 and is never written.
 pub(super) const NONE: u8 = 16;
 
-/// An instruction. It does not say where it lies: relative operands are added when it is executed, so that it serves
-/// at every linear address that its page has.
+/// An instruction without its address: relative operands are added on execution, so it is valid at every linear address of
+/// its page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Decoded {
     pub(super) mnemonic: Mnemonic,
     pub(super) code: Code,
-    /// In bytes; 0 of what is no instruction.
+    /// Bytes; 0 for an invalid instruction.
     pub(super) length: u8,
-    /// The condition, as [`Flags::condition`](super::arithmetic::Flags::condition) takes it.
+    /// The condition code of [`Flags::condition`](super::arithmetic::Flags::condition).
     pub(super) condition: u8,
-    /// REP or REPE, and REPNE.
     pub(super) repeat: Option<Repeat>,
-    /// How many bytes a push, pop, call or return takes of the stack.
+    /// Bytes of the stack that a push, pop, call or return takes.
     pub(super) slot: u8,
-    /// How wide the address is, in bytes: of strings, of LOOP and JCXZ the width of the counter.
+    /// Width of the address in bytes; for strings, LOOP and JCXZ, the width of the counter.
     pub(super) address: u8,
     pub(super) operands: [Operand; 3],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeat {
-    /// REP, and of comparing instructions REPE.
+    /// REP, or REPE on comparing instructions.
     WhileEqual,
     /// REPNE.
     WhileDifferent,
 }
 
-/// An operand, and how many bytes it has.
+/// An operand, and its size in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operand {
     pub(super) what: What,
@@ -53,24 +51,22 @@ pub(super) struct Operand {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum What {
-    /// There is none, or the instruction's meaning says which.
+    /// Absent, or implied by the instruction.
     None,
-    /// A general register: which, and from which bit on (8 of AH to BH).
+    /// A general register: number and first bit (8 for AH to BH).
     Register(u8, u8),
     Segment(SegmentRegister),
-    /// CR0 to CR15.
     Control(u8),
     /// A debug register, or another that is not modelled.
     Foreign,
     Memory(Address),
-    /// A number, its sign extended.
+    /// A sign-extended immediate.
     Immediate(u64),
     /// The distance of a jump's target from the instruction's first byte.
     Near(u64),
     Far(Selector, u32),
 }
 
-/// Where an operand is in memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Address {
     pub(super) segment: SegmentRegister,
@@ -78,9 +74,9 @@ pub(super) struct Address {
     pub(super) base: u8,
     /// A general register, or [`NONE`].
     pub(super) index: u8,
-    /// By how many bits the index is shifted.
+    /// The shift of the index, in bits.
     pub(super) scale: u8,
-    /// How wide the sum is, in bytes.
+    /// Width of the sum, in bytes.
     pub(super) bytes: u8,
     /// Whether the displacement counts from the instruction's first byte.
     pub(super) relative: bool,
@@ -88,7 +84,7 @@ pub(super) struct Address {
 }
 
 impl Decoded {
-    /// Makes ready what was decoded as if it lay at 0.
+    /// Prepares an instruction that was decoded as if it lay at 0.
     pub(super) fn of(instruction: &Instruction) -> Self {
         let mut operands = [Operand { what: What::None, bytes: 0 }; 3];
         for (number, operand) in operands.iter_mut().enumerate().take(instruction.op_count() as usize) {
@@ -114,7 +110,7 @@ impl Decoded {
         }
     }
 
-    /// Whether it is one of the x87 unit, which may be switched off: #NM.
+    /// Returns whether it uses the x87 unit, which may be switched off: #NM.
     pub(super) fn is_x87(&self) -> bool {
         self.code
             .cpuid_features()
@@ -122,21 +118,21 @@ impl Decoded {
             .any(|feature| matches!(feature, CpuidFeature::FPU | CpuidFeature::FPU287 | CpuidFeature::FPU387))
     }
 
-    /// Whether it belongs to an extension of the general registers that most processors have, and this one has not.
+    /// Returns whether it needs an extension of the general registers that most processors have, but this one does not.
     pub(super) fn is_elsewhere(&self) -> bool {
         let features = self.code.cpuid_features();
         features.iter().any(|feature| ELSEWHERE.contains(feature))
             && features.iter().all(|feature| ELSEWHERE.contains(feature) || OFFERED.contains(feature))
     }
 
-    /// Whether it belongs to an extension that CPUID does not offer: #UD.
+    /// Returns whether it needs an extension that CPUID does not offer: #UD.
     pub(super) fn is_foreign(&self) -> bool {
         !self.code.cpuid_features().iter().all(|feature| OFFERED.contains(feature))
     }
 }
 
-/// Extensions that CPUID does not offer here, and whose instructions use the general registers and memory alone: most processors have
-/// them, so that a program's compiler may count on them. Those that VEX encodes are not decoded at all and are #UD.
+/// Extensions that CPUID does not offer here, but whose instructions use only general registers and memory. Most processors
+/// have them, so a compiler may rely on them. VEX-encoded ones are not decoded at all and raise #UD.
 const ELSEWHERE: [CpuidFeature; 10] = [
     CpuidFeature::POPCNT,
     CpuidFeature::LZCNT,
@@ -150,7 +146,6 @@ const ELSEWHERE: [CpuidFeature; 10] = [
     CpuidFeature::RDPID,
 ];
 
-/// The extensions that CPUID offers.
 const OFFERED: [CpuidFeature; 18] = [
     CpuidFeature::INTEL8086,
     CpuidFeature::INTEL186,
@@ -206,7 +201,7 @@ fn operand_of(instruction: &Instruction, number: u32) -> Operand {
     };
     let bytes = match what {
         What::Memory(_) => instruction.memory_size().size() as u8,
-        // An immediate is as wide as what it goes with.
+        // An immediate is as wide as the operand that it goes with.
         _ => instruction.op0_register().size() as u8,
     };
     Operand { what, bytes }
@@ -260,7 +255,7 @@ fn segment_of(register: Register) -> SegmentRegister {
     }
 }
 
-/// How far the stack pointer goes, of what pushes or pops one slot.
+/// Returns how far one push or pop moves the stack pointer.
 fn slot_of(instruction: &Instruction) -> u8 {
     let size = match instruction.code() {
         // RET n releases more than the slot of its address.
@@ -272,7 +267,6 @@ fn slot_of(instruction: &Instruction) -> u8 {
     u8::try_from(size).unwrap_or(0)
 }
 
-/// The width of the counter of LOOP and JCXZ.
 fn counter_of(code: Code) -> u8 {
     match code {
         Code::Loop_rel8_64_RCX

@@ -1,15 +1,15 @@
-//! The effects of an instruction on what tables and registers of the system hold.
+//! The effects of an instruction on system registers and on memory.
 
 use tollgate_x86::walk::{Hidden, SegmentRegister, TableRegister};
 use tollgate_x86::{Msr, Selector};
 
-/// What an instruction, or the crossing that it makes, wrote beside the general registers.
+/// What an instruction, or its crossing, wrote besides general registers.
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// 1, 2, 4 or 8 bytes of memory, at a physical address.
     Memory { address: u64, bytes: u8, value: u64 },
-    /// CR0, CR2, CR3, CR4 or CR8: the value that was written.
+    /// A value written to CR0, CR2, CR3, CR4 or CR8.
     Control { number: u8, value: u64 },
     /// A register of kernel entry, by WRMSR.
     Msr { msr: Msr, value: u64 },
@@ -17,6 +17,6 @@ pub enum Effect {
     Table { register: TableRegister, base: u64, limit: u16 },
     /// A segment register, LDTR or TR, with the hidden part that was loaded.
     Segment { register: SegmentRegister, selector: Selector, hidden: Hidden },
-    /// A byte to a port.
+    /// A byte written to a port.
     Port { port: u16, value: u8 },
 }

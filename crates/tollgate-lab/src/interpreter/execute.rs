@@ -1,5 +1,5 @@
-//! One instruction: data, arithmetic and conditions. The stack and jumps, strings and the system have files of their
-//! own. SDM 2, each instruction's "Operation".
+//! Executes data, arithmetic and conditional instructions; stack and jumps, strings and the system have their own files. SDM
+//! 2, each instruction's "Operation".
 
 use iced_x86::Mnemonic as M;
 use tollgate_x86::Rflags;
@@ -12,7 +12,7 @@ use super::state::{Done, Processor, Trap};
 const DIVIDE_ERROR: Exception = Exception(0);
 
 impl Processor {
-    /// Executes an instruction. RIP is the next one's address already.
+    /// Executes an instruction. RIP is already the next one's address.
     #[inline]
     pub(super) fn execute(&mut self, i: &Decoded) -> Done {
         let [first, second, third] = &i.operands;
@@ -93,7 +93,7 @@ impl Processor {
                 let (a, b) = (self.get(first)?, self.get(second)?);
                 let mut flags = self.flags;
                 let sum = flags.add(a, b, false, bytes);
-                // Memory is written first, for that may fault. Of two registers that are the same one the sum stays.
+                // Memory is written first, because that may fault. If both operands are the same register, it keeps the sum.
                 let mut writes = [(first, sum), (second, a)];
                 if !matches!(first.what, What::Memory(_)) {
                     writes.reverse();
@@ -110,7 +110,7 @@ impl Processor {
             M::Bsf | M::Bsr => self.scan(i),
             M::Xlatb => {
                 let What::Memory(mut address) = first.what else { return Err(self.unknown()) };
-                // The index is AL, not all of the register.
+                // The index is AL, not the whole register.
                 (address.index, address.displacement) = (NONE, self.register(RAX) & 0xff);
                 let value = self.load(address.segment, self.offset(&address), 1)?;
                 self.set_register(RAX, 0, 1, value);
@@ -121,16 +121,16 @@ impl Processor {
             M::Cmc => self.set_flag(Rflags::CF, !self.flags.has(Rflags::CF)),
             M::Cld => self.set_flag(Rflags::DF, false),
             M::Std => self.set_flag(Rflags::DF, true),
-            // Fences are there without the SSE2 that they came with; nothing here is out of order.
+            // Fences exist without SSE2, which introduced them; nothing here is out of order.
             M::Nop | M::Pause | M::Lfence | M::Mfence | M::Sfence | M::Endbr64 | M::Endbr32 => Ok(()),
             _ if i.is_string() => self.string(i),
-            // SETcc and CMOVcc; of a jump the operand is a place.
+            // SETcc and CMOVcc; the operand of a jump is a target.
             _ if i.condition < 16 && matches!(first.what, What::Register(..) | What::Memory(_)) => {
                 let holds = self.flags.condition(i.condition);
                 if matches!(second.what, What::None) {
                     return self.put(first, holds.into());
                 }
-                // Of 4 bytes the rest becomes 0 either way.
+                // With 4 bytes, the upper half becomes 0 either way.
                 let (value, old) = (self.get(second)?, self.get(first)?);
                 self.put(first, if holds { value } else { old })
             }
@@ -138,7 +138,7 @@ impl Processor {
         }
     }
 
-    /// Both operands, of which the first takes the result.
+    /// Combines both operands into the first.
     #[inline]
     fn binary(&mut self, i: &Decoded, operation: impl FnOnce(&mut Flags, u64, u64, u8) -> u64) -> Done {
         let [first, second, _] = &i.operands;
@@ -156,7 +156,7 @@ impl Processor {
         self.put_with(operand, result, flags)
     }
 
-    /// Gives an operand a value; the flags change when nothing can fault any more.
+    /// Sets an operand. The flags change only when nothing can fault any more.
     #[inline]
     fn put_with(&mut self, operand: &Operand, value: u64, flags: Flags) -> Done {
         self.put(operand, value)?;
@@ -169,7 +169,7 @@ impl Processor {
         Ok(())
     }
 
-    /// MUL and IMUL of the accumulator: the product is in DX:AX, of bytes in AX.
+    /// MUL and IMUL of the accumulator: the product is in DX:AX, or for bytes in AX.
     fn multiply(&mut self, operand: &Operand, signed: bool) -> Done {
         let bytes = operand.bytes;
         let (a, b) = (self.register(RAX) & mask(bytes), self.get(operand)?);
@@ -179,7 +179,7 @@ impl Processor {
         Ok(())
     }
 
-    /// DIV and IDIV: the quotient is in AX, the remainder in DX, of bytes in AL and AH.
+    /// DIV and IDIV: quotient in AX and remainder in DX, or for bytes in AL and AH.
     fn divide(&mut self, operand: &Operand, divide: Division) -> Done {
         let bytes = operand.bytes;
         let by = self.get(operand)?;
@@ -191,7 +191,7 @@ impl Processor {
         Ok(())
     }
 
-    /// AX and DX, of bytes AL and AH.
+    /// Sets AX and DX, or for bytes AL and AH.
     fn set_pair(&mut self, low: u64, high: u64, bytes: u8) {
         self.set_register(RAX, 0, bytes, low);
         match bytes {
@@ -200,14 +200,14 @@ impl Processor {
         }
     }
 
-    /// CBW, CWDE and CDQE: the accumulator becomes twice as wide.
+    /// CBW, CWDE and CDQE double the width of the accumulator.
     fn extend_accumulator(&mut self, bytes: u8) -> Done {
         let value = sign_extend(self.register(RAX) & mask(bytes), bytes);
         self.set_register(RAX, 0, 2 * bytes, value);
         Ok(())
     }
 
-    /// CWD, CDQ and CQO: RDX becomes the sign of the accumulator.
+    /// CWD, CDQ and CQO fill RDX with the accumulator's sign.
     fn sign_into_rdx(&mut self, bytes: u8) -> Done {
         let negative = (self.register(RAX) >> (8 * u32::from(bytes) - 1)) & 1 == 1;
         self.set_register(RDX, 0, bytes, if negative { u64::MAX } else { 0 });
@@ -232,7 +232,7 @@ impl Processor {
         Ok(())
     }
 
-    /// CMPXCHG8B: of EDX:EAX with memory, against ECX:EBX. Only ZF changes.
+    /// CMPXCHG8B compares EDX:EAX with memory, and stores ECX:EBX. Only ZF changes.
     fn compare_exchange_8(&mut self, to: &Operand) -> Done {
         let pair = |high, low| self.register(high) << 32 | self.register(low) & 0xffff_ffff;
         let (expected, new) = (pair(RDX, RAX), pair(RCX, RBX));
@@ -245,7 +245,7 @@ impl Processor {
         self.set_flag(Rflags::ZF, equal)
     }
 
-    /// BT, BTS, BTR and BTC. In memory a register may name a bit far from the address.
+    /// BT, BTS, BTR and BTC. With a memory operand, a register may name a bit far from the address.
     fn bit(&mut self, i: &Decoded) -> Done {
         let [first, second, _] = i.operands;
         let number = self.get(&second)?;
@@ -267,7 +267,7 @@ impl Processor {
         self.set_flag(Rflags::CF, value & bit != 0)
     }
 
-    /// BSF and BSR. Of zero there is no bit: the destination stays.
+    /// BSF and BSR. If the source is zero, the destination is unchanged.
     fn scan(&mut self, i: &Decoded) -> Done {
         let [first, second, _] = &i.operands;
         let value = self.get(second)?;
@@ -279,7 +279,8 @@ impl Processor {
         self.put(first, number.into())
     }
 
-    /// An instruction that is decoded but not known here: #UD where CPUID does not offer it, otherwise the end of the run.
+    /// Traps an instruction that is decoded but not implemented: #UD if CPUID does not offer it, otherwise the end of the
+    /// run.
     pub(super) fn unknown(&self) -> Trap {
         self.stop("an instruction that the interpreter does not know")
     }

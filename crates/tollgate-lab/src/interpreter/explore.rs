@@ -1,9 +1,9 @@
-//! Copies of a machine that runs programs, so that it can go on from one state in several ways.
+//! Copies of a machine that runs programs, so that several successors of one state can be executed.
 //!
-//! A state is all that the next steps depend on, in words. It is taken between two instructions of ring 3, where the kernel holds
-//! nothing but what `tollgate_guest_system_state` lists: its stack is empty then, and of the thread that runs the saved registers are
-//! those of its last entry. Left out are clocks and counters, which no step asks for; CR2, which the kernel reads behind the fault that
-//! has set it; and the bits of page tables that say that a page was used, which the kernel does not read.
+//! A state is everything that the next steps depend on, in words. It is taken between two instructions of ring 3, when the
+//! kernel holds only what `tollgate_guest_system_state` lists: its stack is then empty, and the running thread's saved
+//! registers are stale. Clocks and counters are left out because no step reads them; CR2, because the kernel reads it only
+//! right after the fault that sets it; and the accessed and dirty bits of page tables, because the kernel does not read them.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -19,11 +19,10 @@ use crate::engine::Counts;
 use crate::guest::{self, Image, system_state};
 use crate::{LabError, Machine};
 
-/// A state that was met, by its number.
+/// The number of a state that was met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct State(pub(crate) u32);
 
-/// Where a machine stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In ring 3.
@@ -34,24 +33,22 @@ pub(crate) enum Place {
     Dead,
 }
 
-/// Where the parts of a state are in its words: the general registers come first.
+/// Indexes of a state's parts in its words, after the general registers.
 const RIP: usize = 16;
 const FLAGS: usize = 17;
 const CR3: usize = 18;
-/// The number of the segment registers' values, whether interrupts are held back, and where the machine stands.
+/// The index of the segment registers' values, whether interrupts are held back, and the machine's [`Place`].
 const REST: usize = 19;
 const SHARED: usize = 20;
-/// The word of the kernel that holds the thread that runs, behind those that programs share.
+/// The kernel's word that holds the running thread, after those that programs share.
 const THREAD: usize = SHARED + 6;
 /// The kernel's parts in the list, before those of threads.
 const KERNEL_PARTS: usize = 4;
-/// The words at the end of a stack that a program of a lock uses, and one that it does not.
+/// The words that a program of a lock uses at the end of its stack, and one more.
 const STACK: u64 = 4;
-/// The end of a program's first stack.
 const STACK_END: u64 = 0x7fff_f000;
-/// The vector of the timer.
 const TIMER: u8 = 0x20;
-/// No way through the kernel is longer: the longest writes a record.
+/// The limit of instructions in the kernel: its longest path writes a record.
 const KERNEL: u32 = 200_000;
 
 /// A machine, and every state of it that was met.
@@ -59,7 +56,7 @@ pub(crate) struct Explorer {
     machine: Processor,
     counts: Counts,
     parts: Vec<guest::State>,
-    /// Where the threads' registers are among the words, with the thread's address.
+    /// The words of each thread's saved registers, with the thread's address.
     saved: Vec<(u64, std::ops::Range<usize>)>,
     segments: Vec<[(Selector, Hidden); 8]>,
     states: Vec<Rc<[u64]>>,
@@ -70,7 +67,7 @@ impl Explorer {
     /// Starts the guest and runs it until it enters the first of `programs` programs.
     ///
     /// # Errors
-    /// A guest that does not come so far.
+    /// [`LabError`] if the guest does not get so far.
     pub(crate) fn new(image: &Image, machine: Machine, programs: usize) -> Result<(Self, State), LabError> {
         let mut memory = vec![0; machine.memory];
         let begin = guest::BASE as usize;
@@ -112,13 +109,13 @@ impl Explorer {
         }
     }
 
-    /// The ends of the programs' stacks are parts of the state too. Each address space is asked where its own is.
+    /// Adds the ends of the programs' stacks to the state. Each address space is asked for its own.
     fn find_stacks(&mut self, programs: usize) -> Result<(), LabError> {
         let own = self.machine.cr3;
         let end = STACK_END - 8 * STACK;
         for program in 0..programs {
             let Some((thread, _)) = self.saved.get(program) else { break };
-            // A thread's second word is its program, whose first one is the root of its page tables.
+            // A thread's second word points to its program, whose first word is the root of its page tables.
             let memory = &self.machine.memory;
             self.machine.cr3 = memory.read(memory.read(thread + 8, 8), 8);
             self.machine.translations.flush();
@@ -131,7 +128,6 @@ impl Explorer {
         Ok(())
     }
 
-    /// Where a state stands.
     pub(crate) fn place(&self, state: State) -> Place {
         match self.words(state)[REST] & 3 {
             0 => Place::Program,
@@ -140,35 +136,33 @@ impl Explorer {
         }
     }
 
-    /// The first words that programs share, 4 bytes each.
+    /// Returns one of the first words that programs share, 4 bytes each.
     pub(crate) fn shared(&self, state: State, word: usize) -> u32 {
         let both = self.words(state).get(SHARED + word / 2).copied().unwrap_or_default();
         (both >> (word % 2 * 32)) as u32
     }
 
-    /// The thread that runs, from 0.
+    /// Returns the running thread, from 0.
     pub(crate) fn thread(&self, state: State) -> usize {
         let address = self.words(state)[THREAD];
         self.saved.iter().position(|(thread, _)| *thread == address).unwrap_or_default()
     }
 
-    /// Whether an interrupt can come here.
     pub(crate) fn can_be_interrupted(&self, state: State) -> bool {
         let words = self.words(state);
         words[FLAGS] & Rflags::IF.0 != 0 && words[REST] & HELD_BACK == 0
     }
 
-    /// The address of the next instruction.
     pub(crate) fn rip(&self, state: State) -> u64 {
         self.words(state)[RIP]
     }
 
-    /// A general register of the thread that runs, by its number.
+    /// Returns a general register of the running thread.
     pub(crate) fn register(&self, state: State, number: usize) -> u64 {
         self.words(state)[number]
     }
 
-    /// The next instruction, in Intel's syntax.
+    /// Returns the next instruction in Intel's syntax.
     pub(crate) fn text(&mut self, state: State) -> String {
         self.restore(state);
         self.machine.start = self.machine.rip;
@@ -176,14 +170,14 @@ impl Explorer {
         written(&bytes, true, self.machine.rip).1
     }
 
-    /// The state after the next instruction of the program, and whatever the kernel does for it.
+    /// Returns the state after the program's next instruction, and everything that the kernel does for it.
     pub(crate) fn execute(&mut self, state: State) -> Result<State, LabError> {
         self.restore(state);
         let step = self.machine.step();
         self.back_to_ring_3(step)
     }
 
-    /// The state after an interrupt of the timer before that instruction.
+    /// Returns the state after a timer interrupt before that instruction.
     pub(crate) fn preempt(&mut self, state: State) -> Result<State, LabError> {
         self.restore(state);
         let step = self.machine.interrupt(TIMER);
@@ -215,7 +209,7 @@ impl Explorer {
         &self.states[state.0 as usize]
     }
 
-    /// The state that the machine is in.
+    /// Records the machine's current state.
     fn take(&mut self, place: Place) -> Result<State, LabError> {
         if !self.machine.unknown.is_empty() {
             return Err(unfinished(
@@ -236,7 +230,7 @@ impl Explorer {
                     "a program has its stack at {rsp:x}, outside of what is kept"
                 )));
             }
-            // The registers that it had at its last entry are over.
+            // The registers that it saved at its last entry are stale.
             let thread = words[THREAD];
             if let Some((_, place)) = self.saved.iter().find(|(address, _)| *address == thread) {
                 words[place.clone()].fill(0);
@@ -256,7 +250,7 @@ impl Explorer {
         Ok(State(number))
     }
 
-    /// Puts the machine into a state in which a program runs.
+    /// Restores a state in which a program runs.
     fn restore(&mut self, state: State) {
         let words = Rc::clone(&self.states[state.0 as usize]);
         let machine = &mut self.machine;
@@ -277,7 +271,7 @@ impl Explorer {
         for part in &self.parts {
             for word in 0..part.words {
                 let address = part.address + 8 * word as u64;
-                // Most words are as they were.
+                // Most words are unchanged.
                 if machine.memory.read(address, 8) != words[at] {
                     machine.memory.write(address, 8, words[at]);
                 }
@@ -286,7 +280,7 @@ impl Explorer {
         }
     }
 
-    /// The number of the segment registers' values. There are few: whichever way a program is entered, they are nearly the same.
+    /// Returns the index of the segment registers' values. There are few, as all ways into a program give nearly the same.
     fn segments_number(&mut self) -> u64 {
         let segments = self.machine.segments;
         let known = self.segments.iter().position(|known| *known == segments);
@@ -297,8 +291,8 @@ impl Explorer {
     }
 }
 
-/// The words of a state, as a key. The hash of the standard library takes as long for a word as the interpreter for an instruction;
-/// no input chooses the states.
+/// The words of a state, as a key. The standard library's hash takes as long for a word as the interpreter for an
+/// instruction; no input chooses the states.
 #[derive(PartialEq, Eq)]
 pub(super) struct Words(pub(super) Rc<[u64]>);
 
@@ -310,7 +304,7 @@ impl Hash for Words {
     }
 }
 
-/// In the word of the rest: the instruction before holds interrupts back.
+/// A bit of the word `REST`: the last instruction holds interrupts back.
 const HELD_BACK: u64 = 1 << 2;
 
 fn unfinished(why: String) -> LabError {

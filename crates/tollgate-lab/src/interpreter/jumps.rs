@@ -10,7 +10,7 @@ use super::state::{Done, Processor};
 use super::tlb::is_canonical;
 
 impl Processor {
-    /// Instructions that change the stack pointer, RIP or the privilege level.
+    /// Executes instructions that change the stack pointer, RIP or the privilege level.
     pub(super) fn execute_jump(&mut self, i: &Decoded) -> Done {
         let [first, _, _] = &i.operands;
         match i.mnemonic {
@@ -95,7 +95,7 @@ impl Processor {
         }
     }
 
-    /// How many bits of the stack pointer count: SS's D/B bit says so outside 64-bit mode.
+    /// Returns the bits of the stack pointer that matter: SS's D/B bit decides outside 64-bit mode.
     fn stack_mask(&self) -> u64 {
         match (self.is_64_bit(), self.hidden(SegmentRegister::Ss).descriptor.d) {
             (true, _) => u64::MAX,
@@ -109,7 +109,6 @@ impl Processor {
         self.set_register(RSP, 0, bytes, value);
     }
 
-    /// Writes below the stack pointer, and moves it there.
     pub(super) fn push(&mut self, value: u64, slot: u8) -> Done {
         let pointer = self.register(RSP).wrapping_sub(slot.into());
         self.store(SegmentRegister::Ss, pointer & self.stack_mask(), slot, value)?;
@@ -117,7 +116,7 @@ impl Processor {
         Ok(())
     }
 
-    /// POP. An address with RSP in it counts from the pointer as it is afterwards; a fault leaves all as it was.
+    /// POP. An address that uses RSP takes its value after the pop; a fault leaves everything unchanged.
     fn pop_to(&mut self, operand: &Operand, slot: u8) -> Done {
         let pointer = self.register(RSP);
         let value = self.load(SegmentRegister::Ss, pointer & self.stack_mask(), slot)?;
@@ -149,7 +148,7 @@ impl Processor {
         Ok(())
     }
 
-    /// The level up to which IN, OUT, CLI and STI may be used.
+    /// Returns IOPL, the level up to which IN, OUT, CLI and STI are allowed.
     pub(super) fn io_level(&self) -> u8 {
         Rflags(self.flags.0).iopl()
     }
@@ -170,7 +169,7 @@ impl Processor {
         Ok(())
     }
 
-    /// #GP where a target is not canonical, or beyond the code segment's limit.
+    /// Raises #GP if a target is not canonical, or beyond the code segment's limit.
     fn reach(&self, target: u64) -> Done {
         let reachable = if self.is_64_bit() {
             is_canonical(target)
@@ -180,7 +179,7 @@ impl Processor {
         self.demand(reachable)
     }
 
-    /// Selector and offset, of a far jump or call. AMD's processors know no 64-bit offset (APM 3, JMP far).
+    /// Reads selector and offset of a far jump or call. AMD processors have no 64-bit offset (APM 3, JMP far).
     fn far_pointer(&mut self, operand: &Operand, code: Code) -> Done<Option<(Selector, u64, Size)>> {
         let size = match code {
             Code::Jmp_m1664 | Code::Call_m1664 if self.vendor == Vendor::Intel => Size::Quad,

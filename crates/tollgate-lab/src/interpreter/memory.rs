@@ -1,12 +1,10 @@
-//! Physical memory, and the instructions that were decoded from it.
-
 use super::code::Code;
 
-/// Memory from address 0. Where there is none, reads give ones and writes are lost, as on a bus without a device.
+/// Memory from address 0. Beyond its end, reads return ones and writes are lost, as on a bus without a device.
 #[derive(Clone)]
 pub(super) struct Memory {
     pub(super) bytes: Vec<u8>,
-    /// The decoded instructions; dropped where their bytes are written.
+    /// Decoded instructions, dropped when their bytes are written.
     pub(super) code: Code,
 }
 
@@ -25,7 +23,7 @@ impl Memory {
         if let Some(whole) = rest.first_chunk::<8>() {
             return u64::from_le_bytes(*whole);
         }
-        // The last bytes of memory, and ones behind them.
+        // The last bytes of memory, and those after them.
         let mut whole = [0xff; 8];
         for (to, from) in whole.iter_mut().zip(rest).take(usize::from(bytes)) {
             *to = *from;
@@ -33,7 +31,6 @@ impl Memory {
         u64::from_le_bytes(whole)
     }
 
-    /// Writes 1, 2, 4 or 8 bytes.
     #[inline]
     pub(super) fn write(&mut self, address: u64, bytes: u8, value: u64) {
         let Some(rest) = usize::try_from(address).ok().and_then(|at| self.bytes.get_mut(at..)) else {
@@ -44,7 +41,6 @@ impl Memory {
         self.code.written(address, count);
     }
 
-    /// Up to `count` bytes from an address on, as far as there is memory.
     pub(super) fn slice(&self, address: u64, count: usize) -> &[u8] {
         let rest = usize::try_from(address).ok().and_then(|at| self.bytes.get(at..)).unwrap_or_default();
         &rest[..count.min(rest.len())]

@@ -1,31 +1,28 @@
-//! The two 8259A interrupt controllers: initialisation, priorities, the end of an interrupt. Edges only; rotation and the
-//! special modes are not modelled. Source: Intel, "8259A Programmable Interrupt Controller".
+//! The two 8259A interrupt controllers: initialisation, priorities, the end of an interrupt. Edge-triggered only; rotation
+//! and the special modes are not modelled. Source: Intel, "8259A Programmable Interrupt Controller".
 
-/// Where the second controller is connected to the first.
+/// The input of the first controller that the second is connected to.
 const CASCADE: u8 = 2;
 
-/// Both controllers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pics([Pic; 2]);
 
 #[derive(Debug, Clone, Default)]
 struct Pic {
-    /// The levels of the inputs.
     lines: u8,
-    /// Requests, those that are masked, and those that are served: a bit for each input.
+    /// Requested, masked, and served inputs, one bit each.
     requests: u8,
     mask: u8,
     served: u8,
     /// The vector of input 0.
     base: u8,
-    /// The next byte of an initialisation.
     next: Next,
     wants_icw4: bool,
     is_single: bool,
     ends_by_itself: bool,
-    /// OCW3: the next read of the first port is of the interrupts that are served.
+    /// OCW3: the next read of the first port returns the served interrupts.
     reads_served: bool,
-    /// OCW3: the next read is the acknowledge.
+    /// OCW3: the next read acknowledges an interrupt.
     polls: bool,
 }
 
@@ -51,14 +48,13 @@ impl Pic {
         }
     }
 
-    /// The input that is to be served: of the highest priority, which is the lowest number, and above those that are.
+    /// Returns the requested input of the highest priority, which is the lowest number, if no served input is at or above it.
     fn next(&self) -> Option<u8> {
         let asks = self.requests & !self.mask;
         let input = asks.trailing_zeros() as u8;
         (asks != 0 && u32::from(input) < self.served.trailing_zeros()).then_some(input)
     }
 
-    /// It is served; the edge is over.
     fn acknowledge(&mut self, input: u8) {
         let bit = 1 << input;
         self.requests &= !bit;
@@ -69,7 +65,7 @@ impl Pic {
 
     fn write_first(&mut self, byte: u8) {
         if byte & 0x10 != 0 {
-            // ICW1: all is forgotten, edges too.
+            // ICW1 resets everything, including edges.
             *self = Self {
                 next: Next::Icw2,
                 wants_icw4: byte & 1 != 0,
@@ -83,7 +79,7 @@ impl Pic {
             }
         } else {
             match byte >> 5 {
-                // The end of the interrupt of the highest priority, or of one that is named.
+                // Ends the interrupt of the highest priority, or the named one.
                 1 | 5 => self.served &= self.served.wrapping_sub(1),
                 3 | 7 => self.served &= !(1 << (byte & 7)),
                 _ => {}
@@ -125,19 +121,17 @@ impl Pic {
 }
 
 impl Pics {
-    /// The level of the first controller's input.
     pub(super) fn set_line(&mut self, input: u8, high: bool) {
         self.0[0].set_line(input, high);
     }
 
-    /// Whether the processor is asked.
     #[inline]
     pub(super) fn asks(&self) -> bool {
         self.0[0].next().is_some()
     }
 
-    /// The vector of the interrupt that is served from now on. Nothing is connected to the second controller; where the
-    /// request is gone the vector is that of input 7, a spurious one.
+    /// Returns the vector of the interrupt that is now served. Nothing is connected to the second controller. If the request
+    /// is gone, the vector is that of input 7, a spurious interrupt.
     pub(super) fn acknowledge(&mut self) -> u8 {
         let [first, _] = &mut self.0;
         let Some(input) = first.next() else { return first.base | 7 };
@@ -145,13 +139,12 @@ impl Pics {
         first.base | input
     }
 
-    /// One of the ports 20h, 21h, A0h and A1h.
+    /// Reads port 20h, 21h, A0h or A1h.
     pub(super) fn read(&mut self, port: u16) -> u8 {
         let pic = &mut self.0[usize::from(port >= 0xa0)];
         if port & 1 == 0 { pic.read_first() } else { pic.mask }
     }
 
-    /// The same.
     pub(super) fn write(&mut self, port: u16, byte: u8) {
         let [first, second] = &mut self.0;
         let pic = if port >= 0xa0 { second } else { first };

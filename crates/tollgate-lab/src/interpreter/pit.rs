@@ -1,26 +1,26 @@
 //! Channel 0 of the 8254 timer, which is connected to input 0 of the first interrupt controller. It counts virtual time: an
-//! instruction is a nanosecond, as with QEMU's `-icount shift=0`. The times of its edges are those of QEMU 7.2,
-//! hw/timer/i8254.c and i8254_common.c. The other two channels, BCD and the read-back command are not modelled.
+//! instruction takes a nanosecond, as with QEMU's `-icount shift=0`. Its edges are timed as in QEMU 7.2, hw/timer/i8254.c and
+//! i8254_common.c. The other two channels, BCD and the read-back command are not modelled.
 //!
 //! Source: Intel, "8254 Programmable Interval Timer".
 
-/// Periods in a second.
+/// Periods per second.
 const FREQUENCY: u64 = 1_193_182;
 const NANOSECONDS: u64 = 1_000_000_000;
 
 #[derive(Debug, Clone)]
 pub(super) struct Pit {
     mode: u8,
-    /// 1 and 2: the lower or the upper byte; 3: both.
+    /// 1: the lower byte; 2: the upper byte; 3: both.
     access: u8,
-    /// Whether the lower byte of two was written or read.
+    /// Whether the lower of two bytes was written or read.
     half: bool,
     low: u8,
-    /// A count that a latch command keeps, and how many bytes of it are left to be read.
+    /// The count that a latch command keeps.
     latched: Option<u16>,
     count: u64,
     loaded_at: u64,
-    /// When the output is looked at again; none where it does not change any more.
+    /// The time of the next look at the output; `None` if it will not change.
     due: Option<u64>,
 }
 
@@ -40,26 +40,25 @@ impl Default for Pit {
     }
 }
 
-/// a * b / c
 fn scale(a: u64, b: u64, c: u64) -> u64 {
     (u128::from(a) * u128::from(b) / u128::from(c)) as u64
 }
 
 impl Pit {
-    /// When the output may change, in virtual nanoseconds.
+    /// Returns when the output may change, in virtual nanoseconds.
     #[inline]
     pub(super) fn due(&self) -> Option<u64> {
         self.due
     }
 
-    /// At the time that was due: the output's level. The next time is due then.
+    /// Moves to the due time; returns the output's level, and computes the next due time.
     pub(super) fn look(&mut self) -> bool {
         let now = self.due.unwrap_or(self.loaded_at);
         self.due = self.next(now);
         self.output(now)
     }
 
-    /// Ports 40h and 43h at a time; the output's level, where it is set anew.
+    /// Writes port 40h or 43h; returns the output's level if it is set anew.
     pub(super) fn write(&mut self, port: u16, byte: u8, now: u64) -> Option<bool> {
         match port {
             0x43 if byte >> 6 != 0 => None,
@@ -91,7 +90,7 @@ impl Pit {
         }
     }
 
-    /// Port 40h at a time: a byte of the count that is left, or of the one that was latched.
+    /// Reads port 40h: a byte of the remaining or the latched count.
     pub(super) fn read(&mut self, now: u64) -> u8 {
         let left = self.count.saturating_sub(self.periods(now) % self.count) as u16;
         let [low, high] = self.latched.unwrap_or(left).to_le_bytes();
@@ -112,7 +111,6 @@ impl Pit {
         Some(self.output(now))
     }
 
-    /// Periods since the count was loaded.
     fn periods(&self, now: u64) -> u64 {
         scale(now.saturating_sub(self.loaded_at), FREQUENCY, NANOSECONDS)
     }
@@ -157,7 +155,7 @@ mod tests {
         pit
     }
 
-    /// When the output rises, until a time.
+    /// Returns the times at which the output rises, up to `until`.
     fn rises(pit: &mut Pit, until: u64) -> Vec<u64> {
         let mut rises = Vec::new();
         let mut was_high = pit.output(pit.loaded_at);

@@ -5,17 +5,17 @@ use super::pic::Pics;
 use super::pit::Pit;
 
 const SERIAL: u16 = 0x3f8;
-/// COM1: the line's control, whose bit 7 turns the data port into the divisor's.
+/// COM1's line control, whose bit 7 turns the data port into the divisor's.
 const LINE_CONTROL: u16 = SERIAL + 3;
-/// COM1: the line's state.
 const LINE_STATUS: u16 = SERIAL + 5;
 /// The transmitter is empty.
 const READY: u8 = 0x60;
-/// A byte to this port ends the run, as that of QEMU's isa-debug-exit.
+/// A byte to this port ends the run, as with QEMU's isa-debug-exit.
 const EXIT: u16 = 0xf4;
-/// A byte to this port, which no PC has a device at, is the vector of the interrupt that tells the guest of an unknown instruction in ring 3.
+/// A byte to this port, where no PC has a device, sets the vector of the interrupt that reports an unknown instruction in
+/// ring 3.
 const UNKNOWN: u16 = 0xeb;
-/// The input of the first interrupt controller that the timer is connected to.
+/// The timer's input of the first interrupt controller.
 const TIMER: u8 = 0;
 const MOST: usize = 16 << 20;
 
@@ -25,9 +25,9 @@ pub(super) struct Ports {
     line_control: u8,
     pics: Pics,
     pit: Pit,
-    /// When the processor is to look here again, in virtual nanoseconds: 0 where an interrupt is asked for.
+    /// When the processor must look here again, in virtual nanoseconds: 0 while an interrupt is requested.
     attention: u64,
-    /// The vector of the interrupt that tells of an unknown instruction, where the guest takes it.
+    /// The vector that reports an unknown instruction, if the guest has set it.
     pub(super) unknown: Option<u8>,
 }
 
@@ -46,16 +46,14 @@ impl Default for Ports {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Written {
-    /// The next instruction.
     GoOn,
-    /// The end of the run.
     Exit,
-    /// The end of what is kept.
+    /// More output than is kept.
     TooMuch,
 }
 
 impl Ports {
-    /// A byte is read. Other ports have no device, which gives ones.
+    /// Reads a byte. Other ports have no device and return ones.
     pub(super) fn read(&mut self, port: u16, now: u64) -> u8 {
         match port {
             0x20 | 0x21 | 0xa0 | 0xa1 => {
@@ -96,18 +94,16 @@ impl Ports {
         Written::GoOn
     }
 
-    /// When the processor is to look here again.
     #[inline]
     pub(super) fn attention(&self) -> u64 {
         self.attention
     }
 
-    /// When the timer's output changes next.
     pub(super) fn due(&self) -> Option<u64> {
         self.pit.due()
     }
 
-    /// Lets the timer come to this time. Whether an interrupt is asked for.
+    /// Advances the timer to `now`; returns whether an interrupt is requested.
     pub(super) fn pass(&mut self, now: u64) -> bool {
         while self.pit.due().is_some_and(|due| due <= now) {
             let high = self.pit.look();
@@ -117,7 +113,7 @@ impl Ports {
         self.pics.asks()
     }
 
-    /// The vector of the interrupt that is served from now on.
+    /// Returns the vector of the interrupt that is now served.
     pub(super) fn acknowledge(&mut self) -> u8 {
         let vector = self.pics.acknowledge();
         self.set_attention();

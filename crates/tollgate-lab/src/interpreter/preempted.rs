@@ -1,7 +1,9 @@
-//! A machine with two threads whose kernel may be preempted (`guest/preempted.s`), so that it can go on from one state in several ways.
+//! A machine with two threads and a preemptible kernel (`guest/preempted.s`), of which several successors of one state can be
+//! executed.
 //!
-//! A state is all that the next steps depend on: the registers, the segments with the base of GS and the one that SWAPGS brings, and the
-//! kernel's words with all stacks. It is taken between two instructions of a thread, in ring 3 or in ring 0; what the timer does is one step.
+//! A state is everything that the next steps depend on: the registers, the segments with the base of GS and the one that
+//! SWAPGS brings, and the kernel's words with all stacks. It is taken between two instructions of a thread, in ring 3 or in
+//! ring 0; a timer interrupt is one step.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -28,15 +30,15 @@ enum Part {
     Strike,
 }
 
-/// Where the entries begin in that list.
+/// The index of the first entry in that list.
 const ENTRIES: usize = 5;
 
 const PML4: u64 = 0x1000;
 const GDT: u64 = 0x4000;
 const IDT: u64 = 0x5000;
 const CODE: u64 = 0x7000;
-/// The words of the kernel: gs:0 and gs:8, the thread that runs, for each thread where its registers are and the end of its stack, the
-/// word in which the entry finds the running one's, and the base of its GS.
+/// The words of the kernel: gs:0 and gs:8, the running thread, each thread's saved registers and end of stack, the word in
+/// which the entry finds the running thread's stack, and the base of its GS.
 pub(crate) const DATA: u64 = 0x8000;
 const SAVED_STACK: u64 = DATA + 8;
 const CURRENT: u64 = DATA + 0x10;
@@ -47,58 +49,55 @@ const GS: u64 = DATA + 0x40;
 const TSS: u64 = DATA + 0x80;
 const RSP0: u64 = TSS + 4;
 const IST1: u64 = TSS + 0x24;
-/// The end of the first thread's stack in the kernel and in ring 3; the second one's is so many bytes above.
+/// The ends of the first thread's stacks in the kernel and in ring 3, and how far above them the second thread's are.
 const STACK_ENDS: [u64; 2] = [DATA + 0x400, DATA + 0x780];
 const APART: [u64; 2] = [0x300, 0x80];
-/// Words of a state that are in memory.
+/// The words of a state that are in memory.
 const WORDS: usize = 0x100;
-/// The end of the stack of NMI and #MC, which no state has: it is empty between two instructions of a thread.
+/// The end of the stack of NMI and #MC. No state has it: it is empty between two instructions of a thread.
 const STRIKE_STACK: u64 = 0xa000;
-/// The page tables of a file's program, and its memory.
+/// The page tables and the memory of a file's program.
 const DIRECTORY: u64 = 0xb000;
 const PAGES: u64 = 0xc000;
 const PROGRAM: u64 = 0x1_0000;
-/// Where its addresses begin, as those of every program of the lab.
+/// The first linear address of the file's program, as of every program of the lab.
 const BEGIN: u64 = 0x4000_0000;
-/// Bytes of addresses that a file's program can have, and of them those that it can write: they are in every state.
+/// The most bytes that a file's program can take, and that it can write: the latter are in every state.
 pub(crate) const MOST_BYTES: u64 = 2 << 20;
 pub(crate) const MOST_DATA: u64 = 4096;
-/// The base of GS in ring 3, where no page is.
+/// The base of GS in ring 3, which has no page.
 const NOWHERE: u64 = 1 << 40;
 const TIMER: u8 = 0x20;
-/// NMI and #MC.
 pub(crate) const STRIKES: [u8; 2] = [2, 18];
-/// Instructions of the handler, and some; and of one of NMI or #MC in a file.
+/// More than the timer's handler executes; and the limit for a file's handler of NMI or #MC.
 const HANDLER: usize = 64;
 const LONGEST: usize = 4096;
-/// In the frame of a thread that the timer has taken the processor from: RIP, behind fifteen registers.
+/// RIP in the frame of a preempted thread, after fifteen registers.
 const FRAME_RIP: u64 = 15 * 8;
 const TASK: u16 = 0x30;
 
-/// Where the parts of a state are in its words: the general registers come first.
+/// Indexes of a state's parts in its words, after the general registers.
 const RIP: usize = 16;
 const FLAGS: usize = 17;
 const KERNEL_GS: usize = 18;
-/// The number of the segment registers' values, whether interrupts are held back, whether the machine has stopped, and whether the timer
-/// came in ring 0 on a stack that is not the kernel's.
+/// The index of the segment registers' values, whether interrupts are held back, whether the machine has stopped, and whether
+/// the timer came in ring 0 on a stack that is not the kernel's.
 const REST: usize = 19;
 const SHARED: usize = 20;
 const STOPPED: u64 = 1;
 const HELD_BACK: u64 = 2;
 const BAD_ARRIVAL: u64 = 4;
 const SEGMENTS: u32 = 3;
-/// RSP in the number of a general register, and those that SYSCALL or its result changes: RAX, RCX and R11.
+/// The number of RSP, and of the registers that SYSCALL or its result changes: RAX, RCX and R11.
 const RSP: usize = 4;
 const CHANGED: [usize; 3] = [0, 1, 11];
 
-/// The stack that an address is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stack {
-    /// Of this thread in the kernel.
+    /// The kernel stack of this thread.
     Kernel(usize),
-    /// Of this thread in ring 3.
+    /// The ring 3 stack of this thread.
     User(usize),
-    /// Of none.
     Nowhere,
 }
 
@@ -114,12 +113,12 @@ impl Stack {
     }
 }
 
-/// The end of a thread's stack: in the kernel (0), in ring 3 (1).
+/// Returns the end of a thread's stack in the kernel (0) or in ring 3 (1).
 const fn end_of(kind: usize, thread: usize) -> u64 {
     STACK_ENDS[kind] + APART[kind] * thread as u64
 }
 
-/// What a thread has in a general register when it calls.
+/// Returns the value of a thread's general register at its call.
 fn register_of(thread: usize, number: usize) -> u64 {
     match number {
         0 => 0,
@@ -131,27 +130,27 @@ fn register_of(thread: usize, number: usize) -> u64 {
 /// What an entry, or an interruption of it, has lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loss {
-    /// The processor shuts down in ring 0, with the base of GS that ring 3 has, or for another reason.
+    /// The processor shuts down in ring 0, with ring 3's base of GS or for another reason.
     Stops { with_user_gs: bool },
     /// An interruption in ring 0 pushed its frame on the caller's stack.
     Arrival,
-    /// The thread is back in ring 3 somewhere else.
+    /// The thread returned to ring 3 at another address.
     Place,
-    /// With another stack.
+    /// It returned with another stack.
     Stack,
-    /// With another base of GS.
+    /// It returned with another base of GS.
     Gs,
-    /// With other registers: a bit each.
+    /// It returned with other registers, one bit each.
     Registers(u16),
-    /// With other flags.
+    /// It returned with other flags.
     Flags,
-    /// With a CS or SS that the GDT has not for this ring: the next IRETQ faults.
+    /// It returned with a CS or SS that the GDT does not have for ring 3: the next IRETQ faults.
     Segment(SegmentRegister, Selector),
-    /// It never comes back.
+    /// It never returns.
     Endless,
 }
 
-/// A part of a file's program: its address, its bytes in memory, of which the first are in the file, and whether it may be written.
+/// A part of a file's program. The file has the first of its bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Piece {
     pub(crate) address: u64,
@@ -166,38 +165,37 @@ pub(crate) struct Kernel {
     pub(crate) entry: u64,
     pub(crate) mask: Rflags,
     pub(crate) star: Star,
-    /// Where the GDT is, and its last byte; none for the lab's.
+    /// Address and limit of the GDT; `None` for the lab's.
     pub(crate) gdt: Option<(u64, u16)>,
-    /// The base of its GS, and where its entry finds the stack.
+    /// The kernel's base of GS, and the word in which its entry finds the stack.
     pub(crate) gs: u64,
     pub(crate) stack_word: u64,
-    /// The handlers of NMI and #MC, where they are not the lab's, and whether they have a stack of their own (IST).
+    /// The handlers of NMI and #MC, unless they are the lab's, and whether they have their own stack (IST).
     pub(crate) strikes: [(Option<u64>, bool); 2],
-    /// The memory of a file's program.
     pub(crate) memory: Vec<Piece>,
 }
 
 impl Kernel {
-    /// The lab's, with the entry at an address.
+    /// Returns the lab's kernel with the entry at an address.
     pub(crate) fn new(entry: u64, mask: Rflags) -> Self {
         let star = Star::new(Selector(0x1b), Selector(0x8), 0);
         let strikes = [(None, true); 2];
         Self { entry, mask, star, gdt: None, gs: DATA, stack_word: DATA, strikes, memory: Vec::new() }
     }
 
-    /// The lab's, with an entry by its place in `preempted.s`.
+    /// Returns the lab's kernel with an entry by its index in `preempted.s`.
     pub(crate) fn of_place(place: usize, mask: Rflags) -> Self {
         Self::new(part(ENTRIES + place).unwrap_or_default(), mask)
     }
 }
 
-/// The machine, and every state of it that was met.
+/// A machine, and every state of it that was met.
 pub(crate) struct Preempted {
     machine: Processor,
     kernel: Kernel,
-    /// What no state has, and what an entry may not change therefore.
+    /// Values that no state contains, so an entry must not change them.
     fixed: [u64; 9],
-    /// Where the data of a file's program are.
+    /// The data of a file's program.
     data: Vec<Range<u64>>,
     counts: Counts,
     segments: Vec<[(Selector, Hidden); 8]>,
@@ -208,8 +206,8 @@ pub(crate) struct Preempted {
 }
 
 impl Preempted {
-    /// Sets the machine up. The first thread is about to begin, the second one was so when the timer came. None where the GDT lacks a
-    /// segment that threads or handlers need.
+    /// Sets the machine up. The first thread is about to begin; the timer preempted the second at the same point. Returns
+    /// `None` if the GDT lacks a segment that threads or handlers need.
     pub(crate) fn new(kernel: Kernel) -> Option<(Self, State)> {
         let size = if kernel.memory.is_empty() { 0 } else { MOST_BYTES };
         let mut memory = vec![0; (PROGRAM + size) as usize];
@@ -233,12 +231,11 @@ impl Preempted {
         Some((made, first))
     }
 
-    /// Why some state could not be followed, a clause.
     pub(crate) fn unmodelled(&self) -> Option<&str> {
         self.unmodelled.as_deref()
     }
 
-    /// What is lost in a state.
+    /// Returns what is lost in a state.
     pub(crate) fn loss(&self, state: State) -> Option<Loss> {
         let words = self.words(state);
         let segments = self.segments_of(state);
@@ -271,37 +268,34 @@ impl Preempted {
         losses.into_iter().flatten().next()
     }
 
-    /// The thread that runs.
+    /// Returns the running thread.
     pub(crate) fn thread(&self, state: State) -> usize {
         (self.word(state, CURRENT) / 8) as usize & 1
     }
 
-    /// The stack that RSP points to.
     pub(crate) fn stack(&self, state: State) -> Stack {
         Stack::at(self.words(state)[RSP])
     }
 
-    /// The stack that gs:8 of the lab's kernel points to.
+    /// Returns the stack that gs:8 of the lab's kernel points to.
     pub(crate) fn saved_stack(&self, state: State) -> Stack {
         Stack::at(self.word(state, SAVED_STACK))
     }
 
-    /// Whether GS has the kernel's base.
     pub(crate) fn has_kernel_gs(&self, state: State) -> bool {
         self.segments_of(state)[SegmentRegister::Gs as usize].1.base == self.kernel.gs
     }
 
-    /// Whether the thread that runs is in ring 3.
     pub(crate) fn is_in_ring_3(&self, state: State) -> bool {
         self.segments_of(state)[SegmentRegister::Cs as usize].0.rpl() == 3
     }
 
-    /// Whether the thread that runs is behind its call.
+    /// Returns whether the running thread has made its call.
     pub(crate) fn is_done(&self, state: State) -> bool {
         self.words(state)[REST] & STOPPED == 0 && self.rip(state) == address(Part::Done)
     }
 
-    /// Whether both threads are behind their calls.
+    /// Returns whether both threads have made their calls.
     pub(crate) fn is_over(&self, state: State) -> bool {
         let saved = self.word(state, SAVED + 8 * (1 - self.thread(state)) as u64);
         self.is_done(state)
@@ -309,18 +303,16 @@ impl Preempted {
             && self.word(state, saved + FRAME_RIP) == address(Part::Done)
     }
 
-    /// Whether an interrupt can come here.
     pub(crate) fn can_be_interrupted(&self, state: State) -> bool {
         let words = self.words(state);
         words[FLAGS] & Rflags::IF.0 != 0 && words[REST] & (HELD_BACK | STOPPED) == 0
     }
 
-    /// The address of the next instruction.
     pub(crate) fn rip(&self, state: State) -> u64 {
         self.words(state)[RIP]
     }
 
-    /// The next instruction, in Intel's syntax.
+    /// Returns the next instruction in Intel's syntax.
     pub(crate) fn text(&mut self, state: State) -> String {
         self.restore(state);
         self.machine.start = self.machine.rip;
@@ -328,17 +320,17 @@ impl Preempted {
         written(&bytes, true, self.machine.rip).1
     }
 
-    /// The exception that the next instruction raises.
+    /// Returns the exception that the next instruction raises.
     pub(crate) fn fault(&mut self, state: State) -> Option<String> {
         self.restore(state);
         self.machine.record = Some(WatchedInstruction::default());
-        // Whether it ends the machine is known by now.
+        // Whether the exception ends the machine is already known.
         let _ = self.machine.step();
         let fault = self.machine.record.take()?.exception?;
         fault.exception.mnemonic().map(|name| format!("#{name}"))
     }
 
-    /// The state after the next instruction; none where the machine has stopped.
+    /// Returns the state after the next instruction; `None` if the machine has stopped.
     pub(crate) fn execute(&mut self, state: State) -> Option<State> {
         if self.words(state)[REST] & STOPPED != 0 {
             return None;
@@ -349,7 +341,7 @@ impl Preempted {
         Some(self.take(if is_stopped { STOPPED } else { 0 }))
     }
 
-    /// The state after an interrupt of the timer, in the other thread; none where none can come.
+    /// Returns the state after a timer interrupt, in the other thread; `None` if none can come.
     pub(crate) fn preempt(&mut self, state: State) -> Option<State> {
         if !self.can_be_interrupted(state) {
             return None;
@@ -368,12 +360,12 @@ impl Preempted {
         if is_stopped {
             marks |= STOPPED;
         }
-        // A thread that comes back in ring 0 finds what the interrupt has left below its stack pointer, which is dead.
+        // When a thread resumes in ring 0, the interrupt's frame below its stack pointer is dead.
         self.bury(self.current(), self.machine.general[RSP]);
         Some(self.take(marks))
     }
 
-    /// What an NMI (0) or a #MC (1) before the next instruction loses: its handler returns with everything as it was.
+    /// Returns what an NMI (0) or a #MC (1) before the next instruction loses. A right handler restores everything.
     pub(crate) fn strike(&mut self, state: State, which: usize) -> Option<Loss> {
         if !self.kernel.strikes[which].1 && !self.restored(state).is_on_a_stack_of_its_own() {
             return Some(Loss::Arrival);
@@ -408,7 +400,7 @@ impl Preempted {
         }
     }
 
-    /// Whether a step ends the machine; why, where it is for an instruction that is not modelled.
+    /// Returns whether a step ends the machine; records why if an instruction is not modelled.
     fn stops(&mut self, step: Result<(), End>) -> bool {
         match step {
             Ok(()) => false,
@@ -426,7 +418,7 @@ impl Preempted {
         self
     }
 
-    /// Whether an interruption without a stack of its own (IST) comes on one of the kernel's.
+    /// Returns whether an interruption without IST would use a kernel stack.
     fn is_on_a_stack_of_its_own(&self) -> bool {
         let own = Stack::Kernel(self.current());
         self.machine.cpl == 3 || Stack::at(self.machine.general[RSP]) == own
@@ -436,7 +428,7 @@ impl Preempted {
         (self.machine.memory.read(CURRENT, 8) / 8) as usize & 1
     }
 
-    /// Clears what is below the stack pointer of a thread in the kernel: it is dead, and would only tell states apart.
+    /// Clears the dead words below a thread's kernel stack pointer, which would only make states differ.
     fn bury(&mut self, thread: usize, pointer: u64) {
         if Stack::at(pointer) == Stack::Kernel(thread) {
             let begin = end_of(0, thread) - APART[0];
@@ -455,19 +447,19 @@ impl Preempted {
         self.segments.get(number).unwrap_or(&self.machine.segments)
     }
 
-    /// A word of memory; 0 where none is kept.
+    /// Returns a word of memory; 0 if the state does not have it.
     fn word(&self, state: State, address: u64) -> u64 {
         let at = address.checked_sub(DATA).filter(|at| at % 8 == 0).map_or(WORDS, |at| at as usize / 8);
         if at < WORDS { self.words(state)[SHARED + at] } else { 0 }
     }
 
-    /// The state that the machine is in, with marks.
+    /// Records the machine's current state, with marks.
     fn take(&mut self, marks: u64) -> State {
         if fixed(&self.machine) != self.fixed {
             let why = "it changes control registers, tables or MSRs, which stay as they are here";
             self.unmodelled.get_or_insert(why.to_owned());
         }
-        // In ring 3 a thread has nothing on its stack in the kernel, and one that does not run what is in its frame and above.
+        // In ring 3 a thread's kernel stack is empty; a thread that does not run has only its frame and the words above.
         let current = self.current();
         if self.machine.cpl == 3 {
             self.bury(current, end_of(0, current));
@@ -489,7 +481,7 @@ impl Preempted {
         State(number)
     }
 
-    /// Where the words of a state are in memory.
+    /// Returns the addresses of a state's words in memory.
     fn addresses(&self) -> impl Iterator<Item = u64> + use<> {
         let ranges = std::iter::once(DATA..DATA + 8 * WORDS as u64).chain(self.data.clone());
         ranges.flat_map(|range| range.step_by(8))
@@ -534,15 +526,14 @@ fn fixed(machine: &Processor) -> [u64; 9] {
     [machine.cr0.0, machine.cr3, machine.cr4.0, tables[0], tables[1], efer, star, entry, mask]
 }
 
-/// The flags of a thread.
 const USER_FLAGS: Rflags = Rflags::FIXED.with(Rflags::IF);
-/// In entries of page tables: present, writable, for ring 3; and a page of 2 MiB.
+/// Bits of page-table entries: present, writable, open to ring 3; and a page of 2 MiB.
 const PRESENT: u64 = 1;
 const WRITABLE: u64 = 2;
 const OPEN: u64 = 0b111;
 const LARGE: u64 = 1 << 7;
 
-/// Puts the memory of a file's program into place, page by page. Where its data are, in whole words.
+/// Maps the memory of a file's program page by page; returns the ranges of its data, in whole words.
 fn load(machine: &mut Processor, memory: &[Piece]) -> Vec<Range<u64>> {
     let place = |address: u64| PROGRAM + (address - BEGIN);
     for segment in memory {
@@ -559,7 +550,7 @@ fn load(machine: &mut Processor, memory: &[Piece]) -> Vec<Range<u64>> {
     data.map(|it| place(it.address) & !7..place(it.address + it.size)).collect()
 }
 
-/// Page tables, GDT, IDT, TSS, the MSRs of SYSCALL, and the threads.
+/// Sets up page tables, GDT, IDT, TSS, the MSRs of SYSCALL, and the threads.
 fn set_up(machine: &mut Processor, kernel: &Kernel) -> Option<()> {
     let entries = [
         (PML4, 0x2000 | OPEN),
@@ -584,8 +575,8 @@ fn set_up(machine: &mut Processor, kernel: &Kernel) -> Option<()> {
     Some(())
 }
 
-/// The lab's GDT in the order that SYSCALL and SYSRET want: kernel code and data, 32-bit code and data and 64-bit code of ring 3; or that
-/// of a file. Threads and handlers have those segments of it that are right for them, wherever they are.
+/// Sets up the GDT: the lab's, in the order that SYSCALL and SYSRET require (kernel code and data, 32-bit code and data and
+/// 64-bit code of ring 3), or that of a file. Threads and handlers get suitable segments wherever they are in it.
 fn tables(machine: &mut Processor, kernel: &Kernel) -> Option<()> {
     let task = Descriptor { base: TSS as u32, limit: 0x67, kind: 0xb, p: true, ..Descriptor::default() };
     let flat = [
@@ -626,7 +617,7 @@ fn tables(machine: &mut Processor, kernel: &Kernel) -> Option<()> {
     Some(())
 }
 
-/// Whether the GDT has a segment that CS or SS can have in a ring.
+/// Returns whether the GDT has a segment that CS or SS can hold in a ring.
 fn fits(machine: &Processor, register: SegmentRegister, selector: Selector, ring: u8) -> bool {
     let Place { base, limit } = machine.gdtr;
     if selector.offset() == 0 || selector.offset().saturating_add(7) > limit {
@@ -645,7 +636,7 @@ fn fits(machine: &Processor, register: SegmentRegister, selector: Selector, ring
     is_right && descriptor.p && descriptor.dpl == ring && selector.rpl() == ring
 }
 
-/// The first runs, and the second has the frame that the timer leaves.
+/// Makes the first thread run, and gives the second the frame that the timer leaves.
 fn threads(machine: &mut Processor, kernel: &Kernel, code: Selector, data: Selector) {
     machine.rip = address(Part::Thread);
     machine.flags.0 = USER_FLAGS.0;
@@ -700,7 +691,6 @@ mod tests {
         assert!(machine.is_over(at));
         let there = machine.preempt(at).expect("interrupts are on");
         assert!(machine.is_over(there) && machine.thread(there) == 0);
-        // The same state is the same number.
         assert_eq!(machine.execute(there), Some(there), "jmp to itself");
     }
 }

@@ -1,4 +1,4 @@
-//! One instruction after the other: fetched, executed, and its exception delivered.
+//! Executes one instruction after the other: fetches it, executes it, and delivers its exception.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -14,22 +14,23 @@ use super::watch::{Watcher, written};
 use crate::engine::Unknown;
 use crate::host::hex;
 
-/// No instruction is longer. SDM 2A, "Instruction format".
+/// The longest instruction. SDM 2A, "Instruction format".
 const LONGEST: usize = 15;
-/// The clock is read after so many steps.
+/// Steps between two readings of the clock.
 const GLANCE: u64 = 1 << 14;
-/// Without BMI1 and LZCNT, TZCNT and LZCNT are BSF and BSR with a prefix that means nothing. Compilers count on it.
+/// Without BMI1 and LZCNT, the processor executes TZCNT and LZCNT as BSF and BSR with an ignored prefix. Compilers rely on
+/// it.
 const OPTIONS: u32 = DecoderOptions::NO_MPFX_0FBC | DecoderOptions::NO_MPFX_0FBD;
 /// The exception of single steps.
 const DEBUG: Exception = Exception(1);
 
 impl Processor {
-    /// Runs until the guest ends it, or after so many instructions or so much time.
+    /// Runs until the guest ends the run, or a limit of instructions or time is reached.
     pub(super) fn run(&mut self, most: u64, patience: Duration, mut watcher: Option<Watcher>) -> End {
         let begin = Instant::now();
         self.budget = most;
         let mut steps = 0_u64;
-        // Begun instructions count, completed or not: an instruction that faults forever ends as well.
+        // Begun instructions count, completed or not, so an instruction that faults forever ends as well.
         while self.budget > 0 {
             if steps.is_multiple_of(GLANCE) && begin.elapsed() >= patience {
                 let seconds = patience.as_secs_f64();
@@ -76,16 +77,16 @@ impl Processor {
         }
     }
 
-    /// Whether an interrupt is asked for, and may come.
+    /// Returns whether an interrupt is requested and may come.
     #[cold]
     fn is_asked(&mut self) -> bool {
         let now = self.now();
         self.ports.pass(now) && self.flags.has(Rflags::IF)
     }
 
-    /// HLT: time passes until an interrupt is asked for.
+    /// HLT: time passes until an interrupt is requested.
     pub(super) fn halt(&mut self) -> Done {
-        /// So many changes of the timer's output bring an edge, if any do.
+        /// If the timer's output has an edge at all, it comes within this many changes.
         const CHANGES: u32 = 8;
         if !self.flags.has(Rflags::IF) {
             return Err(self.stop("HLT with interrupts off"));
@@ -101,8 +102,8 @@ impl Processor {
         Err(self.stop("HLT with interrupts on, and none that could come"))
     }
 
-    /// RFLAGS.TF was set when the instruction began: #DB behind it. SDM 3B, "Single-step exception condition": not behind one
-    /// that interrupts, which clears TF, nor behind a load of SS; and of SYSCALL the mask of flags is applied first.
+    /// Raises #DB after an instruction that began with RFLAGS.TF set. SDM 3B, "Single-step exception condition": not after a
+    /// software interrupt, which clears TF, nor after a load of SS; SYSCALL applies its flag mask first.
     #[cold]
     fn single_step(&mut self, instruction: &Decoded) -> Done {
         use iced_x86::Mnemonic as M;
@@ -114,13 +115,13 @@ impl Processor {
         if exempt {
             return Ok(());
         }
-        // It is delivered behind the instruction, which has been completed.
+        // It is delivered after the instruction, which has completed.
         self.start = self.rip;
         Err(Trap::Refused(self.exception(DEBUG, None)))
     }
 
-    /// An instruction that is not modelled. A guest that has asked for it is told of those in ring 3, by an interrupt that
-    /// nothing else makes; otherwise the run is over.
+    /// Handles an instruction that is not modelled. A guest that has asked for it is told of those in ring 3, by an interrupt
+    /// that nothing else makes; otherwise the run ends.
     #[cold]
     fn not_known(&mut self, why: String) -> Result<(), End> {
         let bytes = self.bytes_here();
@@ -147,7 +148,6 @@ impl Processor {
         self.deliver(fault)
     }
 
-    /// The instruction at RIP.
     #[inline]
     fn fetch(&mut self) -> Done<Rc<Decoded>> {
         let is_64_bit = self.is_64_bit();
@@ -170,7 +170,7 @@ impl Processor {
         }
     }
 
-    /// Decodes the instruction at a physical address, and keeps it if it does not go on in another page.
+    /// Decodes the instruction at a physical address, and caches it unless it continues in another page.
     #[cold]
     fn decode(&mut self, linear: u64, physical: u64, access: Access) -> Done<Rc<Decoded>> {
         let is_64_bit = self.is_64_bit();
@@ -208,7 +208,7 @@ impl Processor {
         Ok(decoded)
     }
 
-    /// The bytes of the instruction; none where they cannot be read.
+    /// Returns the bytes of the instruction; none if they cannot be read.
     pub(super) fn bytes_here(&mut self) -> Vec<u8> {
         let code = self.hidden(SegmentRegister::Cs).base;
         let linear = if self.is_64_bit() { self.start } else { code.wrapping_add(self.start) & 0xffff_ffff };
@@ -220,7 +220,7 @@ impl Processor {
     }
 }
 
-/// Decodes bytes as if they lay at 0. Invalid bytes, an invalid LOCK included, are decoded as no instruction.
+/// Decodes bytes as if they lay at 0. Invalid bytes, an invalid LOCK included, decode as no instruction.
 fn decode(bytes: &[u8], is_64_bit: bool) -> (Decoded, DecoderError) {
     let bitness = if is_64_bit { 64 } else { 32 };
     let mut decoder = Decoder::with_ip(bitness, bytes, 0, OPTIONS);

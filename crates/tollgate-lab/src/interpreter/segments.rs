@@ -1,4 +1,4 @@
-//! Instructions that load segment registers and the registers of descriptor tables. (Those that load CS are crossings.)
+//! Instructions that load segment registers, except CS (a crossing), and the registers of descriptor tables.
 
 use tollgate_x86::walk::{Exception, Fault, Hidden, Machine, Miss, Segment, SegmentRegister};
 use tollgate_x86::{Cr4, Descriptor, DescriptorKind, Selector, SystemKind, Table, WideDescriptor, Width};
@@ -102,7 +102,8 @@ impl Processor {
         Ok(())
     }
 
-    /// VERR and VERW: whether a segment could be read or written from here; nothing is loaded and nothing faults but memory.
+    /// VERR and VERW: whether a segment could be read or written at this level. Nothing is loaded, and only a memory access
+    /// faults.
     pub(super) fn verify(&mut self, selector: Selector, write: bool) -> Done<bool> {
         if selector.is_null() {
             return Ok(false);
@@ -120,7 +121,7 @@ impl Processor {
         })
     }
 
-    /// LGDT and LIDT. SDM 2A, LGDT/LIDT: a limit of 16 bits, and a base of 32 bits, in 64-bit mode of 64.
+    /// LGDT and LIDT. SDM 2A, LGDT/LIDT: a limit of 16 bits, and a base of 32 bits, or 64 in 64-bit mode.
     pub(super) fn load_table(&mut self, operand: &Operand) -> Done<Place> {
         self.in_ring_0()?;
         let (limit, base) = self.place_operand(operand, false)?;
@@ -144,7 +145,7 @@ impl Processor {
         if self.is_64_bit() { 8 } else { 4 }
     }
 
-    /// The linear addresses of limit and base.
+    /// Returns the linear addresses of limit and base.
     fn place_operand(&self, operand: &Operand, write: bool) -> Done<(u64, u64)> {
         let What::Memory(address) = operand.what else { return Err(self.invalid_opcode()) };
         let offset = self.offset(&address);
@@ -153,7 +154,7 @@ impl Processor {
         Ok((limit, self.linear(address.segment, base, self.base_bytes(), write)?))
     }
 
-    /// The descriptor of a selector that is not null: 8 bytes of a table, #GP where they are beyond its limit.
+    /// Reads the descriptor of a selector that is not null: 8 bytes of a table, or #GP if they are beyond its limit.
     fn descriptor_of(&mut self, selector: Selector) -> Done<Descriptor> {
         let limit = match selector.table() {
             Table::Gdt => Some(u32::from(self.gdtr.limit)),
@@ -169,7 +170,7 @@ impl Processor {
         Ok(Descriptor::decode(raw.to_le_bytes()))
     }
 
-    /// The base of a system segment of the GDT, whose upper half is in a second entry in long mode.
+    /// Returns the base of a system segment of the GDT. In long mode its upper half is in a second entry.
     fn wide_base(&mut self, selector: Selector, low: Descriptor) -> Done<u64> {
         if self.width() == Width::Legacy {
             return Ok(low.base.into());
@@ -197,7 +198,7 @@ impl Processor {
         }
     }
 
-    /// #GP outside ring 0 where CR4.UMIP is set.
+    /// Raises #GP outside ring 0 if CR4.UMIP is set.
     pub(super) fn without_umip(&self) -> Done {
         if self.cr4.has(Cr4::UMIP) { self.in_ring_0() } else { Ok(()) }
     }

@@ -11,36 +11,32 @@ use super::ports::Ports;
 use super::tlb::Translations;
 use crate::engine::{Counts, Unknown};
 
-/// Why an instruction was not completed.
 #[derive(Debug)]
 pub(super) enum Trap {
-    /// The processor raises an exception for what the instruction meets, which may be executed again.
+    /// The processor raises an exception because of the operands; the instruction may be executed again.
     Fault(Fault),
-    /// It raises one for what the instruction is: an invalid opcode, or one for another ring.
+    /// It raises one because of the instruction itself: an invalid opcode, or one for another ring.
     Refused(Fault),
-    /// It is not modelled: why the run cannot go on, a clause. In ring 3 the guest may be told instead.
+    /// The instruction is not modelled, so the run cannot go on (a clause). In ring 3 the guest may be told instead.
     Unknown(String),
-    /// The run is over.
     End(End),
 }
 
 #[derive(Debug)]
 pub(super) enum End {
     Asked,
-    /// For this reason, a clause.
+    /// The reason, in a clause.
     CutShort(String),
 }
 
-/// The result of an instruction, or of a part of it.
 pub(super) type Done<T = ()> = Result<T, Trap>;
 
-/// The processor, with memory and ports.
 #[derive(Clone)]
 pub(super) struct Processor {
     pub(super) vendor: Vendor,
-    /// In the order of their numbers, and [`NONE`](super::decoded::NONE).
+    /// By number; the last is [`NONE`](super::decoded::NONE).
     pub(super) general: [u64; 17],
-    /// While an instruction is executed, the address of the next one.
+    /// While an instruction executes, the address of the next one.
     pub(super) rip: u64,
     pub(super) start: u64,
     pub(super) flags: Flags,
@@ -53,22 +49,22 @@ pub(super) struct Processor {
     pub(super) cr3: u64,
     pub(super) cr4: tollgate_x86::Cr4,
     pub(super) cr8: u64,
-    /// IA32_SPEC_CTRL, which changes nothing here.
+    /// IA32_SPEC_CTRL, which has no effect here.
     pub(super) spec_ctrl: u64,
     /// In the order of [`Msr::ALL`]; the bases of FS and GS are in the hidden parts instead.
     msrs: [u64; Msr::ALL.len()],
-    /// The mode, by CS, CR0 and EFER.
+    /// The mode given by CS, CR0 and EFER.
     pub(super) mode: Mode,
     pub(super) cpl: u8,
     pub(super) memory: Memory,
     pub(super) translations: Translations,
     pub(super) ports: Ports,
     pub(super) counts: Counts,
-    /// Virtual nanoseconds, beside one for each instruction: the processor has waited for so long.
+    /// Virtual nanoseconds that the processor has waited, in addition to one per instruction.
     pub(super) waited: u64,
-    /// How many instructions may still be begun.
+    /// How many instructions may still begin.
     pub(super) budget: u64,
-    /// Whether the instruction before holds interrupts back from this one.
+    /// Whether the last instruction holds interrupts back from this one.
     pub(super) shadow: bool,
     /// The unknown instructions that the guest was told of.
     pub(super) unknown: Vec<Unknown>,
@@ -76,7 +72,6 @@ pub(super) struct Processor {
     pub(super) record: Option<WatchedInstruction>,
 }
 
-/// The record of the instruction that is executed, while it is watched.
 #[derive(Clone, Default)]
 pub(super) struct WatchedInstruction {
     pub(super) bytes: Vec<u8>,
@@ -85,7 +80,7 @@ pub(super) struct WatchedInstruction {
     pub(super) effects: Vec<Effect>,
 }
 
-/// Where a descriptor table is.
+/// A descriptor table's base and limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) base: u64,
@@ -93,7 +88,8 @@ pub(super) struct Place {
 }
 
 impl Processor {
-    /// In flat 32-bit protected mode, as multiboot leaves it. Multiboot specification 0.6.96, "Machine state".
+    /// Makes a processor in flat 32-bit protected mode, as multiboot leaves it. Multiboot specification 0.6.96, "Machine
+    /// state".
     pub(super) fn new(vendor: Vendor, memory: Vec<u8>, entry: u64) -> Self {
         let data = Segment::new(Selector(0x10), Descriptor::flat_data(0));
         let task = Descriptor { kind: 0xb, p: true, limit: 0xffff, ..Descriptor::default() };
@@ -135,7 +131,7 @@ impl Processor {
         processor
     }
 
-    /// The time-stamp counter, which is virtual time in nanoseconds too.
+    /// Returns the time-stamp counter, which is also virtual time in nanoseconds.
     #[inline]
     pub(super) fn now(&self) -> u64 {
         self.counts.instructions + self.waited
@@ -145,7 +141,6 @@ impl Processor {
         Efer(self.msrs[Msr::Efer as usize])
     }
 
-    /// Whether it is in long mode.
     pub(super) fn width(&self) -> Width {
         if self.efer().has(Efer::LMA) { Width::Long } else { Width::Legacy }
     }
@@ -154,7 +149,7 @@ impl Processor {
         self.mode == Mode::Long64
     }
 
-    /// The number of bits in an address of the program, as a mask.
+    /// Returns the mask of an address's bits.
     pub(super) fn address_mask(&self) -> u64 {
         if self.is_64_bit() { u64::MAX } else { 0xffff_ffff }
     }
@@ -192,7 +187,7 @@ impl Processor {
         self.mode_changed();
     }
 
-    /// Keeps an effect of the instruction, where it is watched.
+    /// Records an effect of the instruction, if it is watched.
     #[inline]
     pub(super) fn note(&mut self, effect: impl FnOnce() -> Effect) {
         if let Some(record) = &mut self.record {
@@ -200,7 +195,7 @@ impl Processor {
         }
     }
 
-    /// Takes note of CS and EFER.
+    /// Derives the level and the mode from CS and EFER.
     pub(super) fn mode_changed(&mut self) {
         let (selector, code) = &self.segments[SegmentRegister::Cs as usize];
         self.cpl = selector.rpl();
@@ -215,8 +210,8 @@ impl Processor {
         self.general[usize::from(number)]
     }
 
-    /// Writes a part of a general register. Of 4 bytes the rest becomes 0, of fewer it stays. SDM 1, "General-purpose registers
-    /// in 64-bit mode".
+    /// Writes a part of a general register. With 4 bytes the rest becomes 0; with fewer it is unchanged. SDM 1,
+    /// "General-purpose registers in 64-bit mode".
     #[inline]
     pub(super) fn set_register(&mut self, number: u8, from_bit: u8, bytes: u8, value: u64) {
         let register = &mut self.general[usize::from(number)];
@@ -228,22 +223,19 @@ impl Processor {
         };
     }
 
-    /// An exception of the instruction that is executed.
     pub(super) fn fault(&self, exception: Exception, code: Option<u32>) -> Trap {
         Trap::Fault(self.exception(exception, code))
     }
 
-    /// #GP with an error code of 0.
     pub(super) fn protection(&self) -> Trap {
         self.fault(Exception::GENERAL_PROTECTION, Some(0))
     }
 
-    /// #GP with an error code of 0 unless something is allowed.
+    /// Raises #GP(0) unless something is allowed.
     pub(super) fn demand(&self, allowed: bool) -> Done {
         if allowed { Ok(()) } else { Err(self.protection()) }
     }
 
-    /// #UD.
     pub(super) fn invalid_opcode(&self) -> Trap {
         Trap::Refused(self.exception(Exception::INVALID_OPCODE, None))
     }
@@ -252,12 +244,12 @@ impl Processor {
         Fault { exception, code, address: None, level: Some(self.cpl), crossed: false }
     }
 
-    /// #GP outside ring 0.
+    /// Raises #GP(0) outside ring 0.
     pub(super) fn in_ring_0(&self) -> Done {
         if self.cpl == 0 { Ok(()) } else { Err(self.privileged()) }
     }
 
-    /// #GP of an instruction that is for another ring.
+    /// Returns #GP(0) for an instruction that needs another ring.
     pub(super) fn privileged(&self) -> Trap {
         Trap::Refused(self.exception(Exception::GENERAL_PROTECTION, Some(0)))
     }

@@ -7,18 +7,18 @@ use super::arithmetic::mask;
 use super::decoded::{Decoded, Operand, RCX, Repeat, What};
 use super::state::{Done, Processor};
 
-/// So many repetitions are made at a time. Then the instruction begins again where it was, as after an interrupt, so that no
-/// count keeps the run from ending.
+/// Repetitions that are made at a time. Then the instruction begins again, as after an interrupt, so that no count keeps the
+/// run from ending.
 const AT_A_TIME: u32 = 64;
 
 impl Decoded {
-    /// Whether it is a string instruction, but for INS and OUTS. (MOVSD and CMPSD are SSE instructions as well.)
+    /// Returns whether it is a string instruction other than INS and OUTS. (MOVSD and CMPSD are SSE instructions as well.)
     pub(super) fn is_string(&self) -> bool {
         let to_ports = matches!(self.mnemonic, M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd);
         self.code.is_string_instruction() && !to_ports
     }
 
-    /// Whether REPE and REPNE look at ZF.
+    /// Returns whether REPE and REPNE check ZF.
     fn compares(&self) -> bool {
         matches!(
             self.mnemonic,
@@ -28,8 +28,8 @@ impl Decoded {
 }
 
 impl Processor {
-    /// A string instruction, or as much of its repetition as is made at a time. Each repetition counts as an instruction, and so
-    /// does the look at a count of 0 that ends them, as with QEMU's `-icount`. Between two an interrupt may come.
+    /// Executes a string instruction, or the repetitions that are made at a time. Each repetition counts as an instruction,
+    /// and so does the check that finds a count of 0, as with QEMU's `-icount`. An interrupt may come between two.
     pub(super) fn string(&mut self, i: &Decoded) -> Done {
         let Some(repeat) = i.repeat else { return self.string_once(i) };
         let at_a_time = if self.flags.has(Rflags::TF) { 1 } else { AT_A_TIME };
@@ -57,7 +57,7 @@ impl Processor {
     fn string_once(&mut self, i: &Decoded) -> Done {
         let [first, second, _] = &i.operands;
         if i.compares() {
-            // SCAS compares the accumulator, CMPS the source, with what is at ES:RDI.
+            // SCAS compares the accumulator, CMPS the source, with the bytes at ES:RDI.
             let (a, b) = (self.get(first)?, self.get(second)?);
             self.flags.subtract(a, b, false, first.bytes);
         } else {
@@ -69,7 +69,7 @@ impl Processor {
         Ok(())
     }
 
-    /// Moves RSI or RDI on, or back where DF is set.
+    /// Advances RSI or RDI, backwards if DF is set.
     fn advance(&mut self, operand: &Operand) {
         if let What::Memory(address) = operand.what {
             let step = u64::from(operand.bytes);

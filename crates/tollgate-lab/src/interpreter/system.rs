@@ -1,4 +1,4 @@
-//! Instructions of the system: ports, interrupts, tables, registers of control.
+//! Executes system instructions: ports, interrupts, tables, control registers.
 
 use iced_x86::Mnemonic as M;
 use tollgate_x86::walk::{Exception, Segment, SegmentRegister, TableRegister};
@@ -11,7 +11,6 @@ use super::state::{Done, End, Place, Processor, Trap};
 use super::tlb::{Access, is_canonical};
 
 impl Processor {
-    /// The remaining instructions: the system's, and unknown ones.
     pub(super) fn execute_system(&mut self, i: &Decoded) -> Done {
         let [first, second, _] = &i.operands;
         match i.mnemonic {
@@ -19,7 +18,7 @@ impl Processor {
             M::Cli | M::Sti if self.cpl > self.io_level() => Err(self.privileged()),
             M::Cli => self.set_flag(Rflags::IF, false),
             M::Sti => {
-                // What follows is executed before an interrupt can come.
+                // The next instruction is executed before an interrupt can come.
                 self.shadow = !self.flags.has(Rflags::IF);
                 self.set_flag(Rflags::IF, true)
             }
@@ -142,13 +141,12 @@ impl Processor {
         Ok(Selector(self.get(operand)? as u16))
     }
 
-    /// EDX and EAX take the halves of a value.
     fn set_halves(&mut self, value: u64) {
         self.set_register(RAX, 0, 4, value);
         self.set_register(RDX, 0, 4, value >> 32);
     }
 
-    /// SLDT and STR. A register takes the selector and zeros, as far as the operand goes; memory 16 bits.
+    /// SLDT and STR. A register gets the selector, zero-extended to the operand's size; memory gets 16 bits.
     fn store_selector(&mut self, operand: &Operand, register: SegmentRegister) -> Done {
         self.without_umip()?;
         self.put(operand, self.selector(register).0.into())
@@ -183,7 +181,7 @@ impl Processor {
         Ok(())
     }
 
-    /// Up to IOPL every port; beyond that those whose bit is clear in the TSS. SDM 1, "I/O permission bit map".
+    /// Allows every port up to IOPL; beyond that, those whose bit is clear in the TSS. SDM 1, "I/O permission bit map".
     fn may_use_ports(&mut self, port: u16, count: u8) -> Done {
         if self.cpl <= self.io_level() {
             return Ok(());
@@ -201,7 +199,7 @@ impl Processor {
         self.demand(bits & asked == 0)
     }
 
-    /// INVPCID. SDM 2A, INVPCID: four types; whichever it is, all is forgotten here, which may always be.
+    /// INVPCID. SDM 2A, INVPCID: all four types flush everything here, which is always allowed.
     fn invalidate_pcid(&mut self, kind: &Operand, descriptor: &Operand) -> Done {
         self.in_ring_0()?;
         let What::Memory(address) = descriptor.what else { return Err(self.invalid_opcode()) };

@@ -1,9 +1,9 @@
-//! Linear addresses and the translations that are at hand.
+//! A TLB: cached translations of linear addresses.
 
 /// Bits of a physical address, as CPUID leaf 80000008h reports them.
 pub(super) const PHYSICAL_BITS: u32 = 40;
 
-/// The kind of an access. Each is a bit of a translation's rights.
+/// The kind of an access; each is a bit of a translation's rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Access {
@@ -13,7 +13,7 @@ pub(super) enum Access {
     KernelRead = 1 << 3,
     KernelWrite = 1 << 4,
     KernelFetch = 1 << 5,
-    /// With RFLAGS.AC, the kernel's leave to touch user pages under SMAP.
+    /// With RFLAGS.AC set, the kernel may touch user pages under SMAP.
     AllowedRead = 1 << 6,
     AllowedWrite = 1 << 7,
 }
@@ -45,23 +45,22 @@ impl Access {
 
 const ENTRIES: usize = 256;
 
-/// Translations that were made and are at hand: a TLB. It is emptied where one may be; global pages and
-/// process-context identifiers keep none.
+/// Cached translations. They are flushed whenever a processor may do so; global pages and process-context identifiers keep
+/// none.
 #[derive(Clone)]
 pub(super) struct Translations([Translation; ENTRIES]);
 
 #[derive(Clone, Copy)]
 struct Translation {
-    /// The number of the linear page; all ones for none.
+    /// The number of the linear page; all ones if empty.
     page: u64,
-    /// Where the physical page begins.
     frame: u64,
     /// Bits of [`Access`].
     allows: u8,
 }
 
-/// Where the translation of a page is kept: pages a power of two apart do not meet, nor does the last page before an address that is a
-/// power of two meet the first one behind it.
+/// Returns the slot of a page. Pages a power of two apart have different slots, and so do the last page before an address
+/// that is a power of two and the first one after it.
 const fn slot_of(page: u64) -> usize {
     (page ^ page >> 8 ^ page >> 12) as usize % ENTRIES
 }
@@ -73,7 +72,7 @@ impl Translations {
         Self([EMPTY; ENTRIES])
     }
 
-    /// Where a linear address is in memory, if that is at hand and allows the access.
+    /// Returns the physical address of a linear one, if its translation is cached and allows the access.
     #[inline]
     pub(super) fn find(&self, linear: u64, access: Access) -> Option<u64> {
         let page = linear >> 12;
@@ -81,7 +80,7 @@ impl Translations {
         (known.page == page && known.allows & access as u8 != 0).then_some(known.frame | linear & 0xfff)
     }
 
-    /// Keeps a translation; `allows` are bits of [`Access`].
+    /// Caches a translation; `allows` are bits of [`Access`].
     pub(super) fn keep(&mut self, linear: u64, frame: u64, allows: u8) {
         let page = linear >> 12;
         self.0[slot_of(page)] = Translation { page, frame, allows };
@@ -91,13 +90,12 @@ impl Translations {
         self.0 = [EMPTY; ENTRIES];
     }
 
-    /// Forgets that of one page.
     pub(super) fn flush_page(&mut self, linear: u64) {
         self.0[slot_of(linear >> 12)] = EMPTY;
     }
 }
 
-/// Whether an address has 48 bits and copies of the highest above them. SDM 1, "Canonical addressing".
+/// Returns whether bits 48 and up are copies of bit 47. SDM 1, "Canonical addressing".
 pub(super) const fn is_canonical(address: u64) -> bool {
     ((address << 16) as i64 >> 16) as u64 == address
 }

@@ -1,5 +1,5 @@
-//! Paging: from linear to physical addresses by four levels of tables. SDM 3A, "4-level paging and 5-level paging",
-//! "Access rights", "Page-fault exceptions".
+//! Paging: from linear to physical addresses by four levels of tables. SDM 3A, "4-level paging and 5-level paging", "Access
+//! rights", "Page-fault exceptions".
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,6 @@ use tollgate_x86::{Cr0, Cr4, Efer, Rflags};
 use super::state::Processor;
 use super::tlb::{Access, PHYSICAL_BITS};
 
-/// The bits of an entry that hold an address.
 const ADDRESS: u64 = ((1 << PHYSICAL_BITS) - 1) & !0xfff;
 /// The bits of an entry that must be clear: addresses beyond the physical width.
 const RESERVED: u64 = ((1 << 52) - 1) & !((1 << PHYSICAL_BITS) - 1);
@@ -20,11 +19,11 @@ const WRITABLE: u64 = 1 << 1;
 const USER: u64 = 1 << 2;
 const ACCESSED: u64 = 1 << 5;
 const DIRTY: u64 = 1 << 6;
-/// Of the two middle levels: the entry is a page's.
+/// In the two middle levels: the entry maps a page.
 const LARGE: u64 = 1 << 7;
 const NO_EXECUTE: u64 = 1 << 63;
 
-/// The rights that the entries on the way to a page allow together.
+/// The rights that all entries on the way to a page allow.
 struct Rights {
     writable: bool,
     user: bool,
@@ -43,7 +42,7 @@ impl Processor {
         }
     }
 
-    /// How the program that runs accesses data.
+    /// Returns how the running program accesses data.
     pub(super) fn data_access(&self, write: bool) -> Access {
         let user = self.cpl == 3;
         match (user, self.flags.has(Rflags::AC), write) {
@@ -96,7 +95,7 @@ impl Processor {
                 self.mark(at, &mut entry, if access.is_write() { ACCESSED | DIRTY } else { ACCESSED });
                 let within = (1 << shift) - 1;
                 let physical = entry & ADDRESS & !within | linear & within;
-                // A write is kept only where the page is dirty already, so that the first one sets the bit.
+                // Write access is cached only if the page is already dirty, so that the first write sets the bit.
                 let dirty = entry & DIRTY != 0;
                 let kept = |access: &Access| self.allows(&rights, *access) && (dirty || !access.is_write());
                 let allows = Access::ALL.into_iter().filter(kept).fold(0, |bits, access| bits | access as u8);
@@ -107,7 +106,7 @@ impl Processor {
         }
     }
 
-    /// Sets bits of an entry that say it was used.
+    /// Sets the accessed or dirty bit of an entry.
     fn mark(&mut self, at: u64, entry: &mut u64, bits: u64) {
         if *entry & bits != bits {
             *entry |= bits;
@@ -115,7 +114,7 @@ impl Processor {
         }
     }
 
-    /// Whether a page may be accessed so. SDM 3A, "Determination of access rights".
+    /// Returns whether a page allows an access. SDM 3A, "Determination of access rights".
     fn allows(&self, rights: &Rights, access: Access) -> bool {
         let (smep, smap) = (self.cr4.has(Cr4::SMEP), self.cr4.has(Cr4::SMAP));
         match access {
@@ -132,7 +131,7 @@ impl Processor {
 
     /// SDM 3A, "Interrupt 14: page-fault exception", error code.
     fn page_fault(&mut self, linear: u64, access: Access, present: bool, reserved: bool) -> Fault {
-        // A fault forgets what is kept of the page.
+        // A fault drops the cached translation of the page.
         self.translations.flush_page(linear);
         let names_fetch = self.efer().has(Efer::NXE) || self.cr4.has(Cr4::SMEP);
         let code = u32::from(present)

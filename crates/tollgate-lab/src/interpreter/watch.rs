@@ -1,4 +1,4 @@
-//! A run watched step by step: each instruction with its changes, and the checks and loads of each crossing.
+//! Watches a run step by step: each instruction with its changes, and the checks and loads of each crossing.
 
 use std::ops::ControlFlow;
 
@@ -12,34 +12,34 @@ use super::state::{End, Processor, WatchedInstruction};
 /// The part of a run that is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// RIP where it begins; none for the first instruction of all.
+    /// RIP at which it begins; `None` for the first instruction of the run.
     pub from: Option<u64>,
-    /// How many times that address is passed before.
+    /// How many times that address is skipped before.
     pub after: u64,
-    /// RIP where the run is stopped, before the instruction there is executed.
+    /// RIP at which the run stops, before the instruction there is executed.
     pub until: Option<u64>,
-    /// How many instructions are passed to the observer; then the run is stopped.
+    /// The most instructions that are passed to the observer; then the run stops.
     pub at_most: u64,
 }
 
-/// One instruction, and its effect.
+/// One instruction, and its effects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moment {
-    /// How many instructions were completed before it.
+    /// Number of instructions that were completed before it.
     pub number: u64,
-    /// Its bytes; none where it could not be fetched.
+    /// Bytes of the instruction; empty if it could not be fetched.
     pub bytes: Vec<u8>,
-    /// How it reads, in Intel's syntax.
+    /// The instruction in Intel's syntax.
     pub text: String,
-    /// The registers before it.
+    /// Registers before it.
     pub before: Registers,
-    /// The registers after it, and after the delivery of its exception.
+    /// Registers after it, and after the delivery of its exception.
     pub after: Registers,
     /// The exception that it raised.
     pub exception: Option<Fault>,
-    /// The steps of a crossing, or of the delivery of the exception.
+    /// Steps of its crossing, or of the delivery of its exception.
     pub steps: Vec<Step>,
-    /// What it wrote, in order. An instruction that faulted may have written a part.
+    /// Its writes, in order. An instruction that faulted may have made some of them.
     pub effects: Vec<Effect>,
 }
 
@@ -58,20 +58,20 @@ pub struct Registers {
     pub bases: [u64; 3],
     /// CR0, CR2, CR3, CR4.
     pub control: [u64; 4],
-    /// The mode.
+    /// Mode of execution.
     pub mode: Mode,
-    /// The privilege level.
+    /// Current privilege level.
     pub cpl: u8,
 }
 
 /// A register that changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// Its name, lower case.
+    /// Register name, in lower case.
     pub register: &'static str,
-    /// The old value.
+    /// Value before the instruction.
     pub before: u64,
-    /// The new value.
+    /// Value after it.
     pub after: u64,
 }
 
@@ -84,7 +84,8 @@ const BASES: [&str; 3] = ["fs_base", "gs_base", "kernel_gs_base"];
 const CONTROL: [&str; 4] = ["cr0", "cr2", "cr3", "cr4"];
 
 impl Registers {
-    /// All of them with their names: RIP first, then the general ones, flags, selectors, bases and control registers.
+    /// Returns all registers with their names: RIP first, then general registers, flags, selectors, bases and control
+    /// registers.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let selectors = self.selectors.map(|selector| u64::from(selector.0));
         std::iter::once(("rip", self.rip))
@@ -95,7 +96,7 @@ impl Registers {
             .chain(CONTROL.into_iter().zip(self.control))
     }
 
-    /// Those that are another in `after`.
+    /// Returns the registers whose value differs in `after`.
     pub fn changes(&self, after: &Self) -> Vec<Change> {
         self.named()
             .zip(after.named())
@@ -132,7 +133,7 @@ impl<'w> Watcher<'w> {
         Self { window, count: 0, observe }
     }
 
-    /// Executes one instruction, and passes it to the observer where it is in the window.
+    /// Executes one instruction, and passes it to the observer if it is in the window.
     pub(super) fn step(&mut self, processor: &mut Processor) -> Result<(), End> {
         if !self.has_begun(processor.rip) {
             return processor.step();
@@ -153,7 +154,7 @@ impl<'w> Watcher<'w> {
         if flow.is_break() { Err(stopped(processor)) } else { Ok(()) }
     }
 
-    /// Whether the window has begun; if it begins here, it has from now on.
+    /// Returns whether the window has begun, and remembers that it has.
     fn has_begun(&mut self, rip: u64) -> bool {
         match self.window.from {
             None => true,
@@ -174,13 +175,12 @@ fn stopped(processor: &Processor) -> End {
     End::CutShort(format!("stopped as asked, at {:x}", processor.rip))
 }
 
-/// How the instruction reads at its own address.
 fn text_of(bytes: &[u8], registers: &Registers) -> String {
     written(bytes, registers.mode == Mode::Long64, registers.rip).1
 }
 
-/// The first instruction of these bytes: how many it has, and how an assembler writes it, also one that a prefix or an operand makes invalid;
-/// empty of none.
+/// Decodes the first instruction of these bytes: its length, and its text in an assembler's form, even if a prefix or an
+/// operand makes it invalid. Empty if there are no bytes.
 pub(crate) fn written(bytes: &[u8], is_64_bit: bool, rip: u64) -> (usize, String) {
     let bitness = if is_64_bit { 64 } else { 32 };
     let mut decoder = Decoder::with_ip(bitness, bytes, rip, DecoderOptions::NO_INVALID_CHECK);
