@@ -21,10 +21,10 @@ pub use text::{defect, mistake, name, note, obstacle, page, sample};
 use crate::guest::EXPERIMENTS;
 use crate::locks::LOCKS;
 
-/// The suite of the cases of a kept run.
+/// The suite that the cases of a kept run belong to.
 pub const SUITE: &str = "lab";
 
-/// What a case of a kept run is, an experiment or a lock, in a sentence.
+/// Describes a case of a kept run, an experiment or a lock, in a sentence.
 pub fn about(case: &str) -> Option<&'static str> {
     let name = case.strip_prefix(SUITE)?.strip_prefix('/')?;
     let experiments = EXPERIMENTS.iter().map(|experiment| (experiment.name, experiment.about));

@@ -1,4 +1,4 @@
-//! The guest under QEMU's translator, as processors of both makers. Where there is no QEMU these tests say so and check nothing.
+//! The guest under QEMU's translator, as processors of both vendors. Without QEMU these tests say so and check nothing.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
@@ -17,7 +17,7 @@ use tollgate_x86::{
 
 const MODELS: [(Vendor, &str); 2] = [(Vendor::Intel, "Skylake-Client"), (Vendor::Amd, "EPYC")];
 
-/// The output of the image over the serial port of this model; none where QEMU is not installed.
+/// Returns the image's serial output on this processor model; `None` if QEMU is not installed.
 fn run(parameters: &Parameters, model: &str) -> Option<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("guest.bin");
@@ -70,14 +70,14 @@ fn outcomes(parameters: &Parameters, model: &str) -> Option<Outcomes> {
     Some(outcomes)
 }
 
-/// The known deviations of QEMU 7.2 from the manuals. A later version may do right.
+/// The known deviations of QEMU 7.2 from the manuals. A later version may be correct.
 #[derive(Debug, PartialEq)]
 enum Defect {
     /// `f0 89 c8` is executed as if it had no LOCK prefix.
     LockMovExecutes,
-    /// SYSCALL from compatibility mode is there on Intel processors too.
+    /// SYSCALL works from compatibility mode on Intel processors too.
     CompatSyscallOnIntel,
-    /// SYSENTER from compatibility mode is there on AMD processors too; SYSEXIT is not.
+    /// SYSENTER works from compatibility mode on AMD processors too; SYSEXIT does not.
     CompatSysenterOnAmd,
 }
 
@@ -90,8 +90,8 @@ fn defect(experiment: &Experiment, vendor: Vendor) -> Option<Defect> {
     }
 }
 
-/// The instructions of one operation, counted by hand: in the program, and in the handler. A load that faults is not
-/// counted by QEMU.
+/// The instructions of one operation, counted by hand: in the program, and in the handler. QEMU does not count a load that
+/// faults.
 const INSTRUCTIONS: &[(&str, u64)] = &[
     ("int", 1 + 2),
     ("int-swapgs", 1 + 4),
@@ -144,7 +144,7 @@ fn check(experiment: &Experiment, vendor: Vendor, outcome: &Outcome) {
     let defect = defect(experiment, vendor);
     match (outcome, experiment.expected(vendor)) {
         (Outcome::Lacks(features), _) => {
-            // The translator has neither.
+            // The translator has neither of the two.
             let feature = experiment.needs.unwrap();
             assert!(matches!(feature, Feature::Pcid | Feature::SpecCtrl), "{name}");
             assert_eq!(*features, feature.bit());
@@ -163,7 +163,7 @@ fn check(experiment: &Experiment, vendor: Vendor, outcome: &Outcome) {
                     experiment.value.is_none_or(|value| round.value == if is_executed { 3 } else { value }),
                     "{name}"
                 );
-                // Ticks are instructions: each operation has the same number of them, and the loop is no part of it.
+                // Ticks are instructions: each operation has the same number, and the loop cancels out.
                 assert!(round.ticks().unwrap() >= 100, "{name}");
                 assert_eq!(round.ticks().unwrap() % 100, 0, "{name}");
                 assert_eq!(round.ticks(), rounds[0].ticks(), "{name}");
@@ -198,13 +198,14 @@ fn wrong_set_ups_are_refused() {
                 panic!("{experiment:?}")
             };
             match experiment.name {
-                // QEMU 7.2 takes 16 bytes an entry for the error code as well: it should be the vector times 8 (SDM 3A, "Error code").
+                // QEMU 7.2 also scales the error code by 16 bytes per entry: it should be the vector times 8 (SDM 3A, "Error
+                // code").
                 "wrong-gate-dpl" | "wrong-gate-absent" | "wrong-idt-limit"
                     if fault.error == 0x82 * 16 + 2 =>
                 {
                     said.1 = 0x82 * 8 + 2
                 }
-                // It does not look at the address before it returns: the fetch from it faults.
+                // It does not check the address before it returns: the fetch from it faults.
                 "wrong-return" | "wrong-iret" if fault.rip == 0x8000_0000_0000 => said.2 = ring,
                 _ => {}
             }
@@ -231,7 +232,7 @@ fn only_what_was_chosen_is_done() {
     let Some(outcomes) = outcomes(&parameters, "max") else { return };
     let numbers: Vec<u8> = outcomes.experiments.iter().map(|(number, _)| *number).collect();
     assert_eq!(numbers, [0x00, 0x13]);
-    // Nothing at all would be 2^32 iterations: one is the least.
+    // Zero would mean 2^32 iterations: the minimum is one.
     assert!(
         matches!(&outcomes.experiments[0].1, Outcome::Done(rounds) if rounds.len() == 1 && rounds[0].iterations == 1)
     );
@@ -294,7 +295,7 @@ fn the_tables_it_prints_are_the_tables_that_it_needs() {
     assert!(task.is_well_formed());
     let tss = Tss64::decode(bytes(task.base(), 0x68).try_into().unwrap());
     assert_eq!((tss.rsp(0), tss.ist(1)), (Some(0x21_4000), Some(0x21_8000)));
-    // Ring 3 may call what is for programs, and not raise exceptions.
+    // Ring 3 may call the gates for programs, but not raise exceptions.
     for (vector, dpl, ist) in [(0x80, 3, 0), (0x81, 3, 0), (6, 0, 1), (13, 0, 1), (14, 0, 1)] {
         let gate = WideGate::decode(bytes(printed["idtr"] + vector * 16, 16).try_into().unwrap());
         assert_eq!((gate.low.selector, gate.low.dpl, gate.ist()), (Selector(8), dpl, ist), "{vector:x}");

@@ -1,5 +1,3 @@
-//! Small guests on KVM, where there is KVM.
-
 use std::time::{Duration, Instant};
 
 use tollgate_os::signals::Disposition;
@@ -10,10 +8,9 @@ use crate::sample::{
     BASE, CHATTER, END, FAULT, HALT, HELLO, LONG, LOOP, LOOP_OF_EXITS, SAID, bootable, is_alone, machine, run,
 };
 
-/// The time limit of an endless guest.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// KVM, or a printed reason why there is none to be tested.
+/// Opens KVM, or prints why it cannot be tested.
 fn kvm() -> Option<Kvm> {
     Kvm::open().inspect_err(|error| eprintln!("skipped: {error}")).ok()
 }
@@ -61,14 +58,14 @@ fn who_does_not_end_is_stopped() {
     }
     let output = run(&kvm, LOOP, Duration::ZERO);
     assert!(output.cut_short.is_some_and(|why| why.starts_with("it was stopped after ")));
-    // So much patience must not overflow anything.
+    // Such a long patience must not overflow anything.
     assert_eq!(run(&kvm, END, Duration::MAX).cut_short, None);
 }
 
 #[test]
 fn who_writes_without_end_is_stopped() {
     let Some(kvm) = kvm() else { return };
-    // Each byte is an exit, which an emulator on a loaded machine takes long for.
+    // Each byte is an exit, which takes long in an emulator on a loaded machine.
     let output = run(&kvm, CHATTER, 5 * LONG);
     let why = "it wrote more than 1048576 bytes to its serial port";
     assert_eq!((output.serial.len(), output.cut_short.as_deref()), (1 << 20, Some(why)));
@@ -86,13 +83,13 @@ fn a_fault_without_tables_has_a_clause() {
 #[test]
 fn an_image_of_nothing_has_a_clause() {
     let Some(kvm) = kvm() else { return };
-    // Zeroes are instructions: each adds AL to where EAX points, which is behind the memory.
+    // Zeroes are instructions: each adds AL to the byte that EAX points to, which is beyond memory.
     for image in [&[][..], &[0; 4096]] {
         let output = Engine::run(&kvm, image, BASE, BASE, machine(LONG)).unwrap();
         let why = output.cut_short.unwrap();
         assert!(why.contains("2badb002") || why.contains("emulate"), "{why}");
     }
-    // Nothing is at these addresses, and 32-bit mode cannot express the second.
+    // There is no memory at these addresses, and 32-bit mode cannot express the second.
     for entry in [0xd000_0000, u64::MAX] {
         let output = Engine::run(&kvm, &[], BASE, entry, machine(SHORT)).unwrap();
         assert!(output.cut_short.is_some_and(|why| !why.is_empty()), "{entry:x}");
@@ -113,7 +110,7 @@ fn what_does_not_fit_is_refused() {
     assert!(refused.starts_with("KVM cannot be used: more than 3 GiB of memory"), "{refused}");
 }
 
-/// Descriptors and threads of this process.
+/// Counts the descriptors and threads of this process.
 fn held() -> (usize, usize) {
     let count = |what| std::fs::read_dir(what).unwrap().count();
     (count("/proc/self/fd"), count("/proc/self/task"))
@@ -135,7 +132,7 @@ fn nothing_is_left() {
     assert_eq!(held(), before);
 }
 
-/// A handler for the signal that ends a run stays, and is not called.
+/// The signal that ends a run keeps its handler, and the handler is not called.
 #[test]
 fn no_handler_is_touched() {
     let Some(kvm) = kvm() else { return };

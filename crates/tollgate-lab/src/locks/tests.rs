@@ -26,7 +26,7 @@ fn the_test_and_set_is_preempted_before_each_of_its_instructions() {
         assert!(proof.is_complete && proof.violation.is_none(), "{proof:?}");
         assert_eq!(proof.in_primitive, instructions, "those of restart.s");
         assert!(proof.restarts > 0, "the handler has something to do");
-        // The program never turns interrupts off: it was preempted wherever it was.
+        // The program never disables interrupts: it was preempted before every instruction.
         let others = proof.states - proof.preemptions;
         assert!(others < 10, "{others} states in which no program runs");
     }
@@ -38,7 +38,7 @@ fn without_preemptions_nothing_is_restarted_and_no_mutant_goes_wrong() {
     let proof = prove(lock("lock-restart"), alone).expect("it ends");
     assert!(proof.is_complete && proof.violation.is_none());
     assert_eq!((proof.preemptions, proof.restarts), (0, 0));
-    // A yield in the critical section is no preemption.
+    // A yield in the critical section does not count as a preemption.
     for mutant in MUTANTS {
         let proof = prove(Subject::Mutant(mutant), alone).expect("it ends");
         assert!(proof.is_complete && proof.violation.is_none(), "{} {proof:?}", mutant.name);
@@ -56,7 +56,7 @@ fn one_preemption_is_enough_for_a_mutant_and_its_way_is_told() {
     let last = violation.steps.last().expect("steps");
     assert_eq!((last.process, last.changes.as_slice()), (Some(0), ["inside = 2".to_owned()].as_slice()));
     assert!(violation.so.contains("before `mov [rdi],1`"), "{}", violation.so);
-    // The right one has the same preemption and is restarted.
+    // The right lock meets the same preemption and is restarted.
     let proof = prove(lock("lock-restart"), once).expect("it ends");
     assert!(proof.violation.is_none() && proof.is_complete && proof.restarts > 0);
 }

@@ -1,4 +1,4 @@
-//! The guest's latencies compared with those of this machine's kernel: the processor's share, and the kernel's.
+//! Compares the guest's latencies with those of this machine's kernel: the processor's share, and the kernel's.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use tollgate_output::figures;
 use super::text::per_operation;
 use crate::{Results, Status};
 
-/// A crossing by itself, and the benchmark of Linux that uses it.
+/// A crossing by itself, and the Linux benchmark that uses it.
 const PAIRS: [(&str, &str); 5] = [
     ("syscall", "entry/syscall"),
     ("int", "entry/int80"),
@@ -17,22 +17,22 @@ const PAIRS: [(&str, &str); 5] = [
     ("compat-syscall", "entry/compat-fast"),
 ];
 
-/// What a run on the same processor says of the entries into this machine's kernel.
+/// Latencies of the entries into this machine's kernel, from a run on the same processor.
 pub struct Entries {
-    /// The run, by its name.
+    /// Name of the run.
     pub run: String,
-    /// The frequency of the clock of its figures, and of the guest's.
+    /// Frequency in Hz of the time-stamp counter, for the run and for the guest.
     pub hertz: f64,
-    /// The latency in ns of each of [`benchmarks`] that it has.
+    /// Latency in ns of each of [`benchmarks`] that the run has.
     pub latencies: BTreeMap<&'static str, f64>,
 }
 
-/// The benchmarks that the guest's latencies are compared with.
+/// Returns the benchmarks that the guest's latencies are compared with.
 pub fn benchmarks() -> impl Iterator<Item = &'static str> {
     PAIRS.iter().map(|(_, benchmark)| *benchmark)
 }
 
-/// The processor's share of the latency of each entry, a sentence each.
+/// Says the processor's share of the latency of each entry, one sentence each.
 pub fn shares(results: &Results, entries: &Entries) -> Vec<String> {
     let text = PAIRS.iter().filter_map(|&(experiment, gate)| {
         let row = results.rows.iter().find(|row| row.experiment.name == experiment)?;
@@ -66,7 +66,7 @@ mod tests {
     use crate::guest::{Experiment, Round};
     use crate::{EntryRow, Provenance};
 
-    /// A run with one latency, in ns, whose clock has 2 GHz.
+    /// Makes a run with one latency, in ns, whose clock has 2 GHz.
     fn gate(latency: f64) -> Entries {
         Entries {
             run: "20261121-015427-3f2a91c4".to_owned(),

@@ -59,7 +59,7 @@ struct Changed {
 }
 
 impl Explained {
-    /// One operation of an experiment, and the fault that ended it on a vendor's processor, if one did.
+    /// Describes one operation of an experiment, and the fault that ended it on a vendor's processor, if one did.
     pub fn new(
         experiment: &Experiment,
         instructions: Vec<Instruction>,
@@ -71,7 +71,6 @@ impl Explained {
     }
 }
 
-/// A fault that ended an operation, in a sentence.
 fn ended(fault: &Fault, expected: Expected, vendor: Vendor) -> String {
     let is_it = |vector: u8, error: u32, ring: u8| {
         let level = fault.level.is_none_or(|level| level == ring);
@@ -86,7 +85,7 @@ fn ended(fault: &Fault, expected: Expected, vendor: Vendor) -> String {
 }
 
 impl Instruction {
-    /// From the states before and after it.
+    /// Describes an instruction by the states before and after it.
     pub fn from_moment(moment: &Moment) -> Self {
         let changes = moment.before.changes(&moment.after);
         Self {
@@ -96,7 +95,7 @@ impl Instruction {
             bytes: moment.bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
             text: moment.text.clone(),
             exception: moment.exception.map(|fault| text::exception(fault.exception.0, fault.code)),
-            // The first step names the crossing, which the instruction does already.
+            // The first step names the crossing, as the instruction already does.
             steps: moment.steps.iter().skip(1).map(ToString::to_string).collect(),
             changes: changes
                 .iter()
@@ -114,7 +113,7 @@ impl Changed {
     }
 }
 
-/// As text.
+/// Formats the trace as text, at most `width` columns wide.
 pub fn explained(document: &Explained, width: usize) -> String {
     let mut text = heading(&format!("{}: {}", document.experiment, document.about), width);
     for instruction in &document.instructions {

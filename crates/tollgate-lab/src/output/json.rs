@@ -75,7 +75,7 @@ struct Fault {
 }
 
 impl<'a> LabDocument<'a> {
-    /// Of a run.
+    /// Makes the document of a run.
     pub fn new(results: &'a Results, remarks: &'a [String]) -> Self {
         let unit = text::unit(results.provenance.as_ref());
         Self {
@@ -88,7 +88,6 @@ impl<'a> LabDocument<'a> {
     }
 }
 
-/// The executor, in a word.
 pub(super) fn provenance(provenance: &Provenance) -> &'static str {
     match provenance {
         Provenance::Kvm => "kvm",

@@ -1,4 +1,4 @@
-//! What the locks of the lab's kernel take, as text and as JSON.
+//! The measurements of locks, as text and as JSON.
 
 use serde::Serialize;
 use tollgate_model::stats;
@@ -56,7 +56,7 @@ struct LockRecord {
 }
 
 impl Locks {
-    /// Of what was results.
+    /// Makes the document of a measurement.
     pub fn of(results: &Results) -> Self {
         let unit = text::unit(Some(&results.provenance));
         let mut document = Self {
@@ -72,7 +72,7 @@ impl Locks {
         document
     }
 
-    /// The system call beside the test-and-set, as the publication compares them.
+    /// Compares the system call with the test-and-set, as the publication does.
     fn published(&self) -> Option<String> {
         let figure = |name| self.locks.iter().find(|lock| lock.name == name)?.per_operation;
         let times = figures::significant(figure("lock-call")? / figure("lock-restart")?, 3);
@@ -82,10 +82,10 @@ impl Locks {
         ))
     }
 
-    /// As text.
+    /// Formats the document as text, at most `width` columns wide.
     pub fn page(&self, width: usize) -> String {
         let unit = self.unit.unwrap_or("result");
-        // Where the engine counts instructions they are its own count.
+        // If the engine counts instructions, `unit` is their count already.
         let counted: &[&str] = if unit == "instructions" { &[] } else { &["instructions"] };
         let header: Vec<&'static str> =
             ["lock", unit].iter().chain(counted).chain(&["reads", "writes"]).copied().collect();
@@ -149,7 +149,7 @@ impl LockRecord {
     }
 }
 
-/// The median of the samples that were not disturbed: of those the longer machine's was the shorter time.
+/// Returns the median of the undisturbed samples, in which the longer machine took the longer time.
 fn per_operation(samples: &[f64]) -> Option<f64> {
     stats::median(&samples.iter().copied().filter(|&sample| sample > 0.0).collect::<Vec<_>>())
 }
@@ -160,7 +160,7 @@ mod tests {
     use crate::locks::LOCKS;
     use crate::{Provenance, References};
 
-    /// Rows with these ticks, under KVM.
+    /// Makes rows with these ticks, under KVM.
     fn document(ticks: &[(&str, Result<&[f64], &str>)]) -> Locks {
         let row = |(name, ticks): &(&str, Result<&[f64], &str>)| LockRow {
             lock: LOCKS.iter().find(|lock| lock.name == *name).expect("a lock"),

@@ -1,4 +1,4 @@
-//! The orders in which the programs of locks can run, and what came of them, as text and as JSON.
+//! The orders in which the programs of locks can run, and the results, as text and as JSON.
 
 use serde::Serialize;
 use tollgate_output::figures;
@@ -86,12 +86,12 @@ struct PointRecord {
 }
 
 impl Orders {
-    /// Of each lock, mutant and entry what was found.
+    /// Makes the document of proofs of locks, mutants and entries.
     pub fn of(proofs: &[(Subject, Proof)]) -> Self {
         Self { proofs: proofs.iter().map(|(subject, proof)| ProofRecord::new(*subject, proof)).collect() }
     }
 
-    /// Of entries of one's own.
+    /// Makes the document of proofs of the user's own entries.
     pub fn own(proofs: &[(OwnEntry, Proof)]) -> Self {
         let records = proofs.iter().map(|(entry, proof)| {
             ProofRecord::named(entry.name.clone(), "entries of your own", entry.about.clone(), false, proof)
@@ -99,12 +99,12 @@ impl Orders {
         Self { proofs: records.collect() }
     }
 
-    /// The names of those that do not behave as they must: locks and entries hold, and mutants do not.
+    /// Returns the names of those that do not behave as they must: locks and entries hold, and mutants do not.
     pub fn surprises(&self) -> Vec<&str> {
         self.proofs.iter().filter(|proof| !proof.as_expected).map(|proof| proof.name.as_str()).collect()
     }
 
-    /// The table as text, and behind it the counterexamples where they are asked for.
+    /// Formats the table as text, and `with_steps` the counterexamples after it.
     pub fn page(&self, with_steps: bool, width: usize) -> String {
         let mut text = self.table(width);
         text.push('\n');
@@ -232,7 +232,7 @@ impl ProofRecord {
         self.group.starts_with("entries")
     }
 
-    /// The verdict as a cell has it.
+    /// The verdict as shown in a cell.
     fn told(&self) -> &'static str {
         match self.violation.as_ref().map(|violation| violation.harm) {
             None if self.verdict == "violated" => "an NMI or #MC loses",
@@ -246,7 +246,7 @@ impl ProofRecord {
         }
     }
 
-    /// What is wrong with a mutant, and how far its counterexample goes.
+    /// Says what is wrong with a mutant, and how long its counterexample is.
     fn remarks(&self) -> Vec<String> {
         let about = self.mutant.then(|| self.about.to_owned());
         let steps = self
@@ -284,7 +284,7 @@ impl PointRecord {
         [("interrupt", &self.interrupt), ("NMI", &self.nmi), ("#MC", &self.machine_check)]
     }
 
-    /// What interruptions lose here, a line for each loss.
+    /// Says what interruptions lose here, one line per loss.
     fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<(&String, Vec<&str>)> = Vec::new();
         for (name, losses) in self.outcomes() {
@@ -299,7 +299,7 @@ impl PointRecord {
     }
 }
 
-/// What interruptions find before each instruction, and what they lose. A remark stands where it is first said.
+/// Tabulates what interruptions find before each instruction, and what they lose. A remark stands only where it occurs first.
 fn points(points: &[PointRecord]) -> Table {
     let mut table = Table::new(&["at", "next instruction", "stack", "GS", "interrupt", "NMI", "#MC"])
         .with_words(&["next instruction", "stack", "GS", "interrupt", "NMI", "#MC"]);

@@ -1,4 +1,4 @@
-//! What came of programs under the lab's kernel: a row for each, and each fault with its registers and its walk.
+//! The results of programs under the lab's kernel: a row for each, and each fault with its registers and its walk.
 
 mod fault;
 
@@ -72,7 +72,7 @@ struct ThreadRecord {
 }
 
 impl Programs {
-    /// Of a run of these programs, with the delivery of each program's fault where it is known.
+    /// Makes the document of a run of these programs, with the delivery of each program's fault if it is known.
     pub fn new(ran: &Ran, programs: &[Program], walks: &[Option<Moment>]) -> Self {
         let unit = text::unit(Some(&ran.provenance));
         let record = |(at, program): (usize, &Program)| {
@@ -121,7 +121,7 @@ impl ProgramRecord {
         }
     }
 
-    /// The thread of control that its row tells of: the one that faulted, or the first, number 0. None where that had not ended.
+    /// Returns the thread that the row describes: the one that faulted, or number 0; `None` if that had not ended.
     fn main(&self) -> Option<&ThreadRecord> {
         match self.fault {
             Some(_) => self.threads.iter().find(|thread| thread.outcome == self.outcome),
@@ -129,7 +129,7 @@ impl ProgramRecord {
         }
     }
 
-    /// Its status as a cell has it, and what there is to say.
+    /// Returns the status as shown in a cell, and the remarks on it.
     fn told(&self) -> (Look, String, Vec<String>) {
         match (&self.fault, self.status) {
             (Some(fault), _) => (Look::Flagged, fault.name(), vec![fault.about()]),
@@ -162,7 +162,6 @@ impl ThreadRecord {
         }
     }
 
-    /// Ticks, calls and switches, as cells have them.
     fn cells(&self) -> [String; 3] {
         [self.ticks, self.calls, self.switches].map(|it| it.map_or_else(String::new, |it| it.to_string()))
     }
@@ -176,12 +175,12 @@ fn outcome(control: &Control) -> &'static str {
     }
 }
 
-/// A status as a program may have meant it: -1, not 18446744073709551615.
+/// Formats a status as a program may have meant it: -1, not 18446744073709551615.
 fn signed(status: u64) -> String {
     (status as i64).to_string()
 }
 
-/// Why the kernel did not load a program, by its number of errno.
+/// Says why the kernel did not load a program, by its number of errno.
 fn refused(errno: u32) -> String {
     match errno {
         12 => "there is no memory for it".to_owned(),
@@ -214,7 +213,7 @@ fn remarks(ran: &Ran, programs: usize) -> Vec<String> {
     remarks
 }
 
-/// The rows and the faults as text.
+/// Formats the rows and the faults as text, at most `width` columns wide.
 pub fn ended(document: &Programs, width: usize) -> String {
     let mut table = Table::new(&["program", "status", document.unit.unwrap_or("ticks"), "calls", "switches"]);
     for program in &document.programs {

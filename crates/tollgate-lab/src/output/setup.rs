@@ -1,4 +1,4 @@
-//! What the lab's kernel sets up, write by write: its value decoded, the reason, and what goes wrong otherwise.
+//! The setup of the lab's kernel, write by write: the value decoded, the reason, and what goes wrong otherwise.
 
 mod item;
 mod reasons;
@@ -17,7 +17,7 @@ use crate::guest::{Experiment, Fault};
 use crate::setup::{Setup, Write};
 use crate::{EntryRow, Results, Status};
 
-/// The name that asks for it, beside those of experiments.
+/// The name that selects it on the command line, besides the names of experiments.
 pub const BOOT: &str = "boot";
 const ABOUT: &str = "What the lab's kernel sets up until its first program runs, each write in the order in which the \
                      interpreter meets it.";
@@ -81,7 +81,7 @@ struct Otherwise {
     as_expected: bool,
 }
 
-/// The experiments that show what goes wrong where something of this is not written, or written otherwise.
+/// Returns the experiments that show what goes wrong if a part of the setup is missing or different.
 pub fn shown_by(setup: &Setup) -> Vec<&'static Experiment> {
     let sums = Sums::of(setup);
     let mut names: Vec<&str> = setup
@@ -97,7 +97,7 @@ pub fn shown_by(setup: &Setup) -> Vec<&'static Experiment> {
 }
 
 impl Boot {
-    /// Of what was written, and of a run of [`shown_by`].
+    /// Makes the document of a setup, and of a run of [`shown_by`].
     pub fn new(setup: &Setup, results: &Results) -> Self {
         let outcomes: BTreeMap<&str, Otherwise> =
             results.rows.iter().map(|row| (row.experiment.name, Otherwise::of(row))).collect();
@@ -138,7 +138,7 @@ impl Otherwise {
                 (format!("{}, and not as the manual says", at(fault)), false)
             }
             Status::Done(rounds) => match rounds.last() {
-                // The value of this one is what PUSHF in ring 3 found.
+                // Its value is what PUSHF found in ring 3.
                 Some(round) if row.experiment.name == "iopl-halt" => {
                     (format!("it is done, with {:x}h in RFLAGS", round.value), true)
                 }
@@ -155,7 +155,7 @@ impl Otherwise {
     }
 }
 
-/// As text.
+/// Formats the document as text, at most `width` columns wide.
 pub fn boot(document: &Boot, width: usize) -> String {
     let mut page = heading(&format!("{}: {}", document.experiment, document.about), width);
     let mut mode = "";
@@ -185,7 +185,7 @@ pub fn boot(document: &Boot, width: usize) -> String {
     page
 }
 
-/// More writes than these that repeat others are one sentence.
+/// If more writes than these repeat earlier ones, one sentence replaces them.
 const MANY: usize = 4;
 
 fn repeated(writes: usize) -> String {
@@ -195,7 +195,7 @@ fn repeated(writes: usize) -> String {
     )
 }
 
-/// What the text has said already: a reason and an experiment are described once.
+/// What the text has said already: it describes each reason and each experiment once.
 #[derive(Default)]
 struct Said<'a> {
     number: usize,

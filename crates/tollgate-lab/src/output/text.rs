@@ -8,7 +8,7 @@ use tollgate_x86::walk::Exception;
 use crate::guest::{Ending, Fault, Group, Round};
 use crate::{Defect, EngineNote, EntryRow, Mistake, Note, Obstacle, Provenance, Results, Status};
 
-/// The table, and its remarks.
+/// Formats the table and its remarks as text, at most `width` columns wide.
 pub fn page(results: &Results, remarks: &[String], width: usize) -> String {
     let unit = unit(results.provenance.as_ref());
     let has_references = results.rows.iter().any(|row| row.references.is_some());
@@ -39,7 +39,7 @@ pub fn page(results: &Results, remarks: &[String], width: usize) -> String {
     text
 }
 
-/// The unit of the guest's clock, for one operation; None where its figures mean nothing.
+/// Returns the unit of the guest's clock, for one operation; `None` if its figures mean nothing.
 pub(crate) fn unit(provenance: Option<&Provenance>) -> Option<&'static str> {
     match provenance {
         Some(Provenance::Interpreter | Provenance::QemuTcg { icount: true }) => Some("instructions"),
@@ -49,12 +49,12 @@ pub(crate) fn unit(provenance: Option<&Provenance>) -> Option<&'static str> {
     }
 }
 
-/// The ticks of one operation: of all rounds the median. None where a disturbed round was the shorter one.
+/// Returns the ticks of one operation: the median of all rounds that were not disturbed.
 pub(crate) fn per_operation(rounds: &[Round]) -> Option<f64> {
     stats::median(&rounds.iter().filter_map(sample).collect::<Vec<_>>())
 }
 
-/// The ticks of one operation in a round; none where the round was disturbed.
+/// Returns the ticks of one operation in a round; `None` if the round was disturbed.
 pub fn sample(round: &Round) -> Option<f64> {
     Some(round.ticks()? as f64 / f64::from(round.iterations.max(1)))
 }
@@ -81,7 +81,7 @@ fn shown(status: &Status, has_figures: bool) -> (Look, String, String) {
     }
 }
 
-/// A known defect of an engine.
+/// Describes a known defect of an engine.
 pub fn defect(defect: Defect) -> &'static str {
     match defect {
         Defect::LockedMove => "QEMU's translator executes lock mov as a mov: #UD is due",
@@ -100,7 +100,7 @@ pub fn defect(defect: Defect) -> &'static str {
     }
 }
 
-/// Why an engine did not execute an experiment.
+/// Says why an engine did not execute an experiment.
 pub fn obstacle(obstacle: &Obstacle) -> String {
     match obstacle {
         Obstacle::NoTime => "the time for all of them was over".to_owned(),
@@ -110,7 +110,7 @@ pub fn obstacle(obstacle: &Obstacle) -> String {
     }
 }
 
-/// How an experiment failed to do its operation.
+/// Says how an experiment failed to do its operation.
 pub fn mistake(mistake: Mistake) -> String {
     match mistake {
         Mistake::NotRefused => "it was done, and the manual says that it is refused".to_owned(),
@@ -121,7 +121,7 @@ pub fn mistake(mistake: Mistake) -> String {
     }
 }
 
-/// A remark on a run.
+/// Formats a remark on a run.
 pub fn note(note: &Note) -> String {
     match note {
         Note::Engine(EngineNote::Emulated { why }) => {
@@ -144,24 +144,22 @@ pub fn note(note: &Note) -> String {
     }
 }
 
-/// A figure, without decimals where it is whole.
+/// Formats a figure, without decimals if it is whole.
 pub(super) fn amount(ticks: f64) -> String {
     if ticks.fract() == 0.0 { format!("{ticks:.0}") } else { figures::significant(ticks, 3) }
 }
 
-/// `#GP(412)`
+/// Names a fault with its error code: `#GP(412)`.
 pub fn name(fault: Fault) -> String {
     exception(fault.vector, (fault.error != 0).then_some(fault.error))
 }
 
-/// An exception by its vector, with the error code that it has.
 pub(crate) fn exception(vector: u8, code: Option<u32>) -> String {
     let mnemonic = Exception(vector).mnemonic();
     let name = mnemonic.map_or_else(|| format!("exception {vector}"), |name| format!("#{name}"));
     code.map_or(name.clone(), |code| format!("{name}({code:x})"))
 }
 
-/// The name of a group.
 pub(crate) fn group(group: Group) -> &'static str {
     match group {
         Group::Crossings => "crossings",
@@ -179,7 +177,7 @@ fn whereabouts(results: &Results) -> String {
     format!("{engine}{maker}. One operation, without the loop around it.")
 }
 
-/// The executor, and what its figures are.
+/// Names the executor, and says what its figures are.
 pub(super) fn executed(provenance: &Provenance) -> &'static str {
     match provenance {
         Provenance::Interpreter => "Executed by the interpreter: it counts instructions and has no times",

@@ -49,10 +49,10 @@ fn a_fault_ends_its_program_and_is_walked() {
 
 /// nop; int3. nop; int 3. int1
 const BREAKPOINTS: [&[u8]; 3] = [&[0x90, 0xcc], &[0x90, 0xcd, 3], &[0xf1]];
-/// pushfq; or dword [rsp], 100h; popfq; jmp to the last byte: TF is set, and the single step comes behind the jump
+/// pushfq; or dword [rsp], 100h; popfq; jmp to the last byte: TF is set, so the single step comes after the jump
 const STEPS: &[u8] = &[0x9c, 0x81, 0x0c, 0x24, 0, 1, 0, 0, 0x9d, 0xeb, 2, 0x90, 0x90, 0x90];
 
-/// What a trap saves is the address behind its instruction, or where that one jumped to.
+/// A trap saves the address after its instruction, or the target if that was a jump.
 #[test]
 fn a_trap_is_that_of_the_instruction_before() {
     let [one, two, icebp] = BREAKPOINTS;
@@ -81,7 +81,7 @@ fn one_without_an_end_is_stopped_and_the_others_output_stays() {
     assert_eq!(ran.programs[1].len(), 1);
 }
 
-/// A 32-bit program by the assembler at hand: write and exit by INT 80h, whose third argument would be in EBX.
+/// Assembles a 32-bit program: write and exit by INT 80h, whose third argument would be in EBX.
 #[test]
 fn a_32_bit_program_runs_in_compatibility_mode() {
     const TEXT: &str = ".code32\n.globl _start\n_start: mov $1, %eax\nmov $text, %edi\nmov $3, %esi\nint $0x80\n\

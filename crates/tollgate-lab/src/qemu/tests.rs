@@ -1,5 +1,3 @@
-//! Small guests on QEMU, where there is QEMU.
-
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
@@ -7,10 +5,10 @@ use crate::sample::{
     BASE, CHATTER, END, FAULT, HALT, HELLO, LONG, LOOP, SAID, bootable, is_alone, machine, run,
 };
 
-/// The time limit of an endless guest: QEMU itself takes some of it to begin.
+/// The time limit of an endless guest, including QEMU's own start.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// QEMU, or a printed reason why there is none to be tested.
+/// Finds QEMU, or prints why it cannot be tested.
 fn qemu() -> Option<Qemu> {
     Qemu::find().inspect_err(|error| eprintln!("skipped: {error}")).ok()
 }
@@ -57,8 +55,7 @@ fn the_processor_is_of_the_vendor_that_is_asked_for() {
     }
 }
 
-/// Reads the time-stamp counter twice around a thousand iterations of a loop, and writes the difference as four
-/// bytes.
+/// Reads the time-stamp counter before and after a thousand iterations of a loop, and writes the difference as four bytes.
 #[rustfmt::skip]
 const TICKS: &[u8] = &[
     0xb9, 0xe8, 0x03, 0x00, 0x00, // mov ecx, 1000
@@ -82,7 +79,7 @@ fn with_icount_a_tick_is_an_instruction() {
     let Some(qemu) = qemu() else { return };
     let first = run(&qemu, TICKS, LONG);
     let ticks = u32::from_le_bytes(first.serial.as_slice().try_into().unwrap());
-    // The loop, and the mov and the second rdtsc around it.
+    // The loop, the mov before it and the second rdtsc.
     assert!((2000..2010).contains(&ticks), "{ticks}");
     assert_eq!(run(&qemu, TICKS, LONG), first);
 }
@@ -97,7 +94,7 @@ fn who_does_not_end_is_stopped() {
         assert!((SHORT..LONG).contains(&before.elapsed()));
     }
     assert!(run(&qemu, HELLO, Duration::ZERO).cut_short.is_some());
-    // So much patience must not overflow anything.
+    // Such a long patience must not overflow anything.
     assert_eq!(run(&qemu, END, Duration::MAX).cut_short, None);
 }
 
@@ -114,7 +111,7 @@ fn a_triple_fault_has_a_clause() {
     let Some(qemu) = qemu() else { return };
     let why = run(&qemu, FAULT, LONG).cut_short;
     assert_eq!(why.as_deref(), Some("its processor was reset: a triple fault, as a rule"));
-    // Zeroes add AL to what EAX points to, which is nowhere, until the memory is behind them.
+    // Zeroes add AL to the byte that EAX points to, which does not exist, until execution leaves memory.
     let why = run(&qemu, &[0; 64], SHORT).cut_short;
     assert!(why.is_some());
 }
@@ -165,7 +162,7 @@ fn where_it_is_not_the_package_is_named() {
         assert!(why.contains("qemu-system-x86)"), "{why}");
         return;
     }
-    // One that is not QEMU, before the real one.
+    // A program that is not QEMU, found before the real one.
     let false_one = empty.path().join(PROGRAM);
     std::fs::write(&false_one, "#!/bin/sh\necho nothing\n").unwrap();
     std::fs::set_permissions(&false_one, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -173,7 +170,7 @@ fn where_it_is_not_the_package_is_named() {
     assert!(why.ends_with("does not print its version: \"nothing\""), "{why}");
 }
 
-/// No QEMU of this process is there when a run is over, and none of its files.
+/// After a run, neither a QEMU of this process nor any of its files is left.
 #[test]
 fn nothing_is_left() {
     if !is_alone("qemu::tests::nothing_is_left") {

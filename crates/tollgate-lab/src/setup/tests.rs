@@ -3,16 +3,16 @@ use tollgate_x86::{Msr, Tss64};
 use super::places::word;
 use super::*;
 
-/// The bits of a page table's entry that the processor sets: accessed, and dirty.
+/// The accessed and dirty bits of a page-table entry, which the processor sets.
 const USED: u64 = 0x60;
-/// The bit of a TSS's descriptor that LTR sets, of its first 8 bytes: busy.
+/// The busy bit in the first 8 bytes of a TSS's descriptor, which LTR sets.
 const BUSY: u64 = 1 << 41;
 
 fn place(write: &Write) -> usize {
     write.by.number as usize
 }
 
-/// The number of the first write that is meant.
+/// Returns the number of the first matching write.
 fn first(setup: &Setup, is_it: impl Fn(&Item) -> bool) -> usize {
     let write = setup.writes.iter().find(|write| is_it(&write.item));
     place(write.expect("it is written"))
@@ -61,7 +61,7 @@ fn the_second_time_all_is_the_same() {
     assert_eq!(times(false), times(true));
 }
 
-/// What a write says of memory: each address with the 8 bytes there.
+/// Returns each address that a write changes, with the 8 bytes there.
 fn words(item: &Item, places: (u64, u64, u64, u64)) -> Vec<(u64, u64)> {
     let (gdt, task, idt, kernel) = places;
     let of = |address: u64, bytes: &[u8]| -> Vec<(u64, u64)> {
@@ -121,7 +121,7 @@ fn what_was_written_is_what_memory_holds() {
         };
         assert_eq!(own, *value, "{address:x}");
     }
-    // And nothing that the processor reads there is left out.
+    // The writes include everything that the processor reads there.
     let entries = |base: u64, bytes: u64| {
         (base..base + bytes).step_by(8).filter(|at| word(&memory, *at) != 0).collect()
     };

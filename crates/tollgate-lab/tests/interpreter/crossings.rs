@@ -1,4 +1,4 @@
-//! Every way between the rings, on both makers' processors.
+//! Every way between the rings, on processors of both vendors.
 
 use std::arch::global_asm;
 
@@ -20,8 +20,8 @@ pub(super) fn image() -> &'static [u8] {
     program!(tgx_start, tgx_end)
 }
 
-/// Letters of the handlers, digits of the counts. They are those of QEMU 7.2 with `-icount shift=0`, but for `f0 89 c8`, which its
-/// translator runs as a MOV.
+/// Letters of the handlers, digits of the counts: those of QEMU 7.2 with `-icount shift=0`, except for `f0 89 c8`, which its
+/// translator executes as a MOV.
 const INTEL: &str = "0i5c57b5u9uauag7p6e9ie.";
 const AMD: &str = "0i5c57b5u9uauag7p6is.";
 
@@ -46,7 +46,6 @@ fn two_runs_are_identical() {
     assert_eq!(page_entries, 3 * page_walks);
 }
 
-/// A truncated program runs up to its end, and says so.
 #[test]
 fn a_limit_ends_the_run() {
     let all = run(image(), machine(Vendor::Intel)).serial;

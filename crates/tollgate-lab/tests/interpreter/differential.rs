@@ -1,5 +1,5 @@
-//! The same instructions on the real processor and on the interpreter, with the same operands: registers, memory and all
-//! flags that the manual defines must agree.
+//! Executes the same instructions on the real processor and in the interpreter, with the same operands: registers, memory and
+//! all flags that the manual defines must agree.
 
 use std::arch::{asm, global_asm};
 
@@ -8,9 +8,8 @@ use tollgate_x86::Vendor;
 
 use super::{BASE, machine, program, run};
 
-/// Where the cases are in the machine: `CASES` of `differential.s`.
+/// The address of the cases in the machine: `CASES` of `differential.s`.
 const CASES: u64 = 0x70_0000;
-/// Bytes from one piece of code to the next.
 const STRIDE: usize = 32;
 
 const CF: u64 = 1;
@@ -20,14 +19,14 @@ const ZF: u64 = 1 << 6;
 const SF: u64 = 1 << 7;
 const OF: u64 = 1 << 11;
 const ALL: u64 = CF | PF | AF | ZF | SF | OF;
-/// Of shifts by any count: OF is defined for a count of 1, AF never, CF where the count is less than the operand's bits.
+/// Undefined after shifts by any count: OF unless the count is 1, AF always, CF if the count is at least the operand's bits.
 const SHIFT: u64 = OF | AF;
 const SHIFT_SMALL: u64 = SHIFT | CF;
 const PRODUCT: u64 = SF | ZF | AF | PF;
 const BIT: u64 = OF | SF | AF | PF;
 const SCAN: u64 = ALL & !ZF;
 
-/// Pieces of code, laid out in a row, and the flags that each leaves undefined.
+/// Consecutive pieces of code, and the flags that each leaves undefined.
 macro_rules! pieces {
     ($($code:literal, $undefined:expr;)*) => {
         global_asm!(
@@ -190,7 +189,7 @@ pieces! {
 
 type Case = [u64; 8];
 
-/// Numbers without end, most of them with something at the edge of a width.
+/// An endless sequence of numbers, most of them at the edge of a width.
 struct Numbers(u64);
 
 impl Numbers {
@@ -234,11 +233,9 @@ fn cases() -> Vec<(usize, Case)> {
     cases
 }
 
-/// Runs a case on the processor that the test runs on.
 fn natively(mut case: Case) -> Case {
-    // SAFETY: `tgd_case` keeps what the calling convention keeps and declares the others as clobbered; the pieces of
-    // code write no registers but those that the case names, and no memory but the two words of the case and the
-    // stack below.
+    // SAFETY: `tgd_case` preserves the registers that the calling convention requires and declares the others as clobbered.
+    // The pieces of code write only registers that the case names, the two words of the case, and the stack below.
     unsafe {
         asm!(
             "call tgd_case",

@@ -1,7 +1,8 @@
-//! The interpreter, from outside: small programs of its own that set up long mode and cross the rings; the arithmetic of
-//! the real processor beside its own; and anything at all as a program.
+//! Tests the interpreter from outside: small programs that set up long mode and cross the rings, its arithmetic compared with
+//! the real processor's, and arbitrary bytes as programs.
 
-// The programs' symbols, and the instructions that run on the real processor; and helpers may stop at the first surprise.
+// The programs' symbols, and the instructions that run on the real processor, need unsafe code; helpers may stop at the first
+// surprise.
 #![allow(unsafe_code, clippy::panic, clippy::unwrap_used)]
 
 mod crossings;
@@ -17,9 +18,8 @@ use std::time::Duration;
 use tollgate_lab::{Engine, Interpreter, Machine, Output};
 use tollgate_x86::Vendor;
 
-/// Where programs are loaded.
 const BASE: u64 = 0x10_0000;
-/// How long a multiboot header is: what a program begins with.
+/// Bytes of the multiboot header that a program begins with.
 const HEADER: u64 = 32;
 
 const fn machine(vendor: Vendor) -> Machine {
@@ -35,14 +35,14 @@ fn run(image: &[u8], machine: Machine) -> Output {
     Interpreter.run(image, BASE, BASE + HEADER, machine).unwrap()
 }
 
-/// The bytes between two symbols, and a place to run them by.
+/// Returns the bytes between two symbols, a program.
 macro_rules! program {
     ($start:ident, $end:ident) => {{
         unsafe extern "C" {
             static $start: u8;
             static $end: u8;
         }
-        // SAFETY: the symbols are the first byte of the program and the one behind its last, in the same section of this file.
+        // SAFETY: the symbols are the program's first byte and the one after its last, in the same section of this file.
         unsafe {
             let (start, end) = (&raw const $start, &raw const $end);
             std::slice::from_raw_parts(start, end.offset_from_unsigned(start))

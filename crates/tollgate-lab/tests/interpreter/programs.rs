@@ -1,4 +1,4 @@
-//! Programs in ring 3 under the lab's kernel: how they come in, what they get, and how they end.
+//! Programs in ring 3 under the lab's kernel: how they are loaded, what they get, and how they end.
 
 mod archives;
 mod kit;
@@ -11,11 +11,11 @@ use tollgate_x86::Vendor;
 use super::machine;
 use kit::{Archive, Flat, flat, image, reports, run, serial};
 
-/// The result of a call that there is not, and of one that may not be made.
+/// The results of a system call that does not exist, and of one that is not permitted.
 const ENOSYS: u64 = -38_i64 as u64;
 const EPERM: u64 = -1_i64 as u64;
 
-/// What a whole run says of programs.
+/// Returns the reports of a complete run.
 fn whole(archive: &Archive) -> Vec<Report> {
     let output = run(archive, Vendor::Intel);
     assert_eq!(output.cut_short, None);
@@ -24,7 +24,7 @@ fn whole(archive: &Archive) -> Vec<Report> {
     reports(&records)
 }
 
-/// The status of each thread that ended by itself, by program.
+/// Returns the status of each thread that ended by itself, with its program.
 fn statuses(archive: &Archive) -> Vec<(u8, u64)> {
     let exit = |report: &Report| match *report {
         Report::Exit { thread, status, .. } => Some((thread.program, status)),
@@ -63,7 +63,7 @@ fn threads_take_turns_and_wait() {
     assert_eq!((stuck, reports.last()), (2, Some(&Report::Stop)));
 }
 
-/// Vector, error code and CR2 of each, and the status of the one that did nothing wrong.
+/// Checks vector, error code and CR2 of each fault, and the status of the program that did nothing wrong.
 #[test]
 fn a_fault_ends_one_program() {
     let faults = [
@@ -140,7 +140,7 @@ fn interrupts_are_turned_off_by_leave_only() {
     assert_eq!(statuses, [(0, EPERM), (1, 0x200 << 16), (2, 40000)]);
 }
 
-/// A program alone is never interrupted; of several each has its turn.
+/// A program that runs alone is never interrupted; several take turns.
 #[test]
 fn the_timer_ends_turns() {
     let switches = |archive: &Archive| -> Vec<u64> {
@@ -155,14 +155,15 @@ fn the_timer_ends_turns() {
     assert_eq!(switches(&alone), [1]);
     let mut three = Archive::new(&[flat!(count), flat!(count), flat!(count)]);
     three.set_period(10);
-    // 120,000 instructions each, and a turn of 8381.
+    // 120,000 instructions each, and 8381 per turn.
     let counts = switches(&three);
     assert!(counts.len() == 3 && counts.iter().all(|count| (13..=16).contains(count)), "{counts:?}");
     three.set_options(1);
     assert_eq!(switches(&three), [1, 1, 1], "without the timer");
 }
 
-/// Everything that programs do takes as many instructions under QEMU's translator, and with the timer they have the same turns.
+/// Everything that programs do takes the same number of instructions under QEMU's translator, and the timer gives them the
+/// same turns.
 #[test]
 fn qemu_counts_the_same() {
     let qemu = match Qemu::find() {

@@ -1,4 +1,4 @@
-//! Whatever a program is made of, a run of it ends, and twice the same way.
+//! Any program's run ends, and a second run is identical.
 
 use proptest::prelude::*;
 use tollgate_lab::{Engine, Interpreter, Machine, Output};
@@ -38,7 +38,7 @@ proptest! {
         }
         prop_assert_eq!(end_of(&image, vendor), end_of(&image, vendor));
     }
-    /// The same program with anything in the place of some of its code.
+    /// The same program with arbitrary bytes in place of some of its code.
     #[test]
     fn anything_can_be_run_in_any_ring(
         at in any::<prop::sample::Index>(),

@@ -1,11 +1,9 @@
-//! Instructions that end a run, and those that are #UD.
-
 use tollgate_lab::{Engine, Interpreter, LabError, Machine};
 use tollgate_x86::Vendor;
 
 use super::{BASE, crossings, machine};
 
-/// Runs bytes from the first one on, in 32-bit protected mode, and says why that ended.
+/// Runs bytes in 32-bit protected mode, and returns why that ended.
 fn end_of(code: &[u8]) -> String {
     let machine = Machine { instructions: 100_000, ..machine(Vendor::Intel) };
     Interpreter.run(code, BASE, BASE, machine).unwrap().cut_short.unwrap_or_default()
@@ -23,7 +21,7 @@ fn what_is_not_known_is_named_with_its_bytes() {
     assert!(end_of(&[0x0f, 0x23, 0xf8]).ends_with("ring 0: 0f 23 f8 (mov dr7,eax)"));
 }
 
-/// Without an IDT each of these ends in a triple fault that says what it began with.
+/// Without an IDT each of these ends in a triple fault, whose message begins with the first exception.
 #[test]
 fn what_every_processor_refuses_is_an_invalid_opcode() {
     let refused: [(&str, &[u8]); 7] = [
@@ -50,9 +48,9 @@ fn a_run_that_cannot_go_on_says_why() {
         (&[0xfa, 0xf4][..], "HLT with interrupts off, at 100001"),
         (&[0xfb, 0xf4], "HLT with interrupts on, and none that could come, at 100001"),
         (&[0xeb, 0xfe], "stopped after 100000 instructions, at 100000"),
-        // rep stosb with a count of nearly 2^32 from 0 on: the program writes over itself.
+        // rep stosb with a count of nearly 2^32 from address 0: the program overwrites itself.
         (&[0x49, 0xf3, 0xaa], "stopped after 100000 instructions"),
-        // A jump to where there is no memory.
+        // A jump to an address without memory.
         (&[0xb8, 0, 0, 0, 0xf0, 0xff, 0xe0], "code at f0000000, where there is no memory"),
         // Paging without long mode.
         (&[0x0f, 0x20, 0xc0, 0x0f, 0xba, 0xe8, 31, 0x0f, 0x22, 0xc0], "paging outside long mode"),
@@ -66,7 +64,7 @@ fn a_run_that_cannot_go_on_says_why() {
 fn patience_ends_a_loop() {
     let patience = std::time::Duration::from_millis(50);
     let machine = Machine { patience, instructions: u64::MAX, ..machine(Vendor::Intel) };
-    // mov %eax, %ecx; rep stosb; jmp back, and only jmp.
+    // mov %eax, %ecx; rep stosb; jmp back; and an endless jmp alone.
     for code in [&[0x89, 0xc1, 0xf3, 0xac, 0xeb, 0xfa][..], &[0xeb, 0xfe]] {
         let output = Interpreter.run(code, BASE, BASE, machine).unwrap();
         assert!(output.cut_short.unwrap().starts_with("stopped after 0.05 s"));
@@ -83,7 +81,7 @@ fn an_image_that_does_not_fit_is_refused() {
     }
 }
 
-/// mov $0xf4, the second byte of the instruction behind: it becomes HLT after it was executed as NOP.
+/// A mov writes $0xf4 over an instruction that was executed as NOP, and then executes as HLT.
 #[test]
 fn code_that_changes_itself_is_run_as_it_is_then() {
     let code = [

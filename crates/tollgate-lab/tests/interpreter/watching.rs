@@ -1,5 +1,3 @@
-//! A run watched step by step.
-
 use std::ops::ControlFlow;
 
 use tollgate_lab::{Interpreter, Moment, Output, Window};
@@ -46,7 +44,7 @@ fn a_crossing_has_its_steps() {
     let lock = moments.iter().find(|moment| moment.bytes == [0xf0, 0x89, 0xc8]).unwrap();
     assert_eq!(lock.exception.unwrap().exception, Exception::INVALID_OPCODE);
     assert_eq!(lock.after.cpl, 0);
-    // A move is no crossing.
+    // A move does not cross.
     let quiet = moments.iter().find(|moment| moment.text.starts_with("mov ecx")).unwrap();
     assert!(quiet.steps.is_empty() && quiet.exception.is_none());
 }
@@ -60,7 +58,7 @@ fn it_begins_and_stops_where_asked() {
     let (part, output) = watch(Window { from: Some(from), until: Some(until), ..ALL });
     assert_eq!(part, all[syscall..syscall + 4]);
     assert_eq!(output.cut_short.unwrap(), format!("stopped as asked, at {until:x}"));
-    // The handler of int 80h is passed twice.
+    // The handler of int 80h runs twice.
     let int = all.iter().position(|moment| moment.text == "int 80h").unwrap();
     let handler = all[int].after.rip;
     let (second, _) = watch(Window { from: Some(handler), after: 1, at_most: 2, ..ALL });

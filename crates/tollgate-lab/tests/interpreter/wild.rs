@@ -1,4 +1,4 @@
-//! Wild programs: random bytes in ring 3. None of them takes the kernel, or the program beside it, down.
+//! Random bytes as programs in ring 3. None of them may harm the kernel, or the well-behaved program that runs with them.
 
 #![allow(clippy::panic, reason = "a test may stop at the first surprise")]
 
@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use tollgate_lab::EngineChoice;
 use tollgate_lab::system::{Cause, Control, End, Options, Program, Ran, Timer, run};
 
-/// Programs of a machine, beside the one that behaves.
+/// Random programs of a machine.
 const TOGETHER: usize = 15;
-/// Instructions of a machine: enough for the program that behaves where others have no end,
+/// Limit of instructions of a machine: enough for the well-behaved program if others never end.
 const INSTRUCTIONS: u64 = 250_000;
-/// and where they write all that they may.
+/// The limit if they write as much as they may.
 const MORE: u64 = 20_000_000;
 
-/// Writes "well" and yields three times, and exits with 42.
+/// Writes "well" and yields three times, then exits with 42.
 const SENTINEL: &[u8] = &[
     0xbb, 3, 0, 0, 0, // mov $3, %ebx
     0xb8, 1, 0, 0, 0, // 1: mov $1, %eax
@@ -43,13 +43,14 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A program of random bytes. Some begin as programs do: with a system call, or with registers that mean something to one.
+    /// Makes a program of random bytes. Some begin like real programs: with a system call, or with registers that mean
+    /// something to one.
     fn program(&mut self) -> Program {
         let mut code = Vec::new();
         match self.next() % 4 {
             // mov $call, %eax; mov $address, %rdi; mov $bytes, %esi; mov $rights, %r8d; and one of the four entries
             0 => self.call(&mut code),
-            // Flags, which a program may change: push $flags; popf
+            // Flags that a program may change: push $flags; popf
             1 => {
                 code.push(0x68);
                 code.extend((self.next() as u32 & 0x7f_ffff).to_le_bytes());
@@ -91,7 +92,7 @@ fn sentinel() -> Program {
     Program::flat("sentinel", SENTINEL).unwrap()
 }
 
-/// Runs machine after machine; how many programs ended how.
+/// Runs machine after machine; returns how many programs ended in each way.
 fn wild(programs: usize, seed: u64) -> BTreeMap<String, usize> {
     let mut random = Random(seed);
     let mut ends = BTreeMap::new();
@@ -116,7 +117,7 @@ fn wild(programs: usize, seed: u64) -> BTreeMap<String, usize> {
     ends
 }
 
-/// The kernel came to its end or was stopped by the bound, and the sentinel did all that it does.
+/// Checks that the kernel ended or the instruction limit stopped it, and that the sentinel did all its work.
 fn check(ran: &Ran, place: usize, machine: usize) {
     assert_eq!(ran.broken, None, "machine {machine}");
     assert_eq!(ran.complaints, [], "machine {machine}");

@@ -22,7 +22,7 @@ fn it_begins_with_a_header_of_multiboot_that_says_where_it_belongs() {
     assert_eq!(u64::from(load), BASE);
     assert_eq!(load_end, 0);
     assert_eq!(u64::from(entry), image.entry());
-    // The image ends before the first address that it uses otherwise, and all that before the memory that there is.
+    // The image ends before the other addresses that it uses, and its bss before the end of memory.
     assert!(BASE as usize + image.bytes().len() <= 0x20_0000);
     assert!(bss_end <= 16 << 20);
     assert_eq!(image.bytes()[(image.entry() - BASE) as usize], 0xfa, "cli");
@@ -57,7 +57,7 @@ fn the_list_in_the_image_is_the_list_of_experiments() {
     assert_eq!(image.start(0x3f), None);
 }
 
-/// The instructions of the guest. Every engine must know these.
+/// The guest's instructions, which every engine must know.
 const KNOWN: &str = "Adc Add And Bt Call Cld Cli Cmova Cmovb Cmove Cmp Cpuid Dec Div Hlt Imul In Inc Int \
     Int3 Invlpg Iretq Ja Jae Jb Jbe Je Jmp Jne Jns Lea Lfence Lgdt Lidt Lldt Lodsb Ltr Mov Movsb Movsd Movzx Nop \
     Not Or Out Pause Pop Popfq Push Pushfq Rdmsr Rdtsc Ret Retf Sbb Setne Sgdt Shl Shr Sidt Sti Stosb Stosd \
@@ -79,7 +79,7 @@ fn its_code_is_made_of_instructions_that_every_engine_knows() {
             let instruction = decoder.decode();
             let at = (instruction.ip() - address) as usize;
             if instruction.code() == Instruction::INVALID {
-                // Two times two loops of the one that there is not.
+                // The one invalid instruction, in two loops of two experiments.
                 assert_eq!(bytes[at..at + 3], [0xf0, 0x89, 0xc8], "at {:x}", instruction.ip());
                 undefined += 1;
                 decoder.set_position(at + 3).unwrap();

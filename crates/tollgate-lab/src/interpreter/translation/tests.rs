@@ -8,11 +8,11 @@ use super::{ACCESSED, Access, DIRTY, LARGE, NO_EXECUTE, PRESENT, USER, WRITABLE}
 
 /// A linear address whose four indices differ: 1, 2, 3, 4.
 const LINEAR: u64 = 1 << 39 | 2 << 30 | 3 << 21 | 4 << 12 | 0x567;
-/// Where the entry of each level is, from the highest: one table a page, from 1000h on.
+/// The address of each level's entry, from the highest: one table per page, from 1000h on.
 const ENTRIES: [u64; 4] = [0x1000 + 8, 0x2000 + 16, 0x3000 + 24, 0x4000 + 32];
 const OPEN: u64 = PRESENT | WRITABLE | USER;
 
-/// A processor with paging, and a page of 4 KiB at 9000h whose entry has these bits.
+/// Makes a processor with paging, and a page of 4 KiB at 9000h whose entry has these bits.
 fn processor(bits: u64) -> Processor {
     let mut processor = Processor::new(Vendor::Intel, vec![0; 0x10000], 0);
     processor.cr0 = Cr0::PE.with(Cr0::PG).with(Cr0::WP);
@@ -25,7 +25,7 @@ fn processor(bits: u64) -> Processor {
     processor
 }
 
-/// The error code of the page fault, or none.
+/// Returns the error code of the page fault, if there is one.
 fn code(processor: &mut Processor, access: Access) -> Option<u32> {
     match processor.translate(LINEAR, access) {
         Ok(physical) => {
@@ -39,7 +39,7 @@ fn code(processor: &mut Processor, access: Access) -> Option<u32> {
     }
 }
 
-/// The result of each access: reads, writes and fetches of ring 3, of the kernel, and the kernel's with RFLAGS.AC.
+/// Returns the result of each access: by ring 3, by the kernel, and by the kernel with RFLAGS.AC.
 fn codes(mut processor: Processor) -> [Option<u32>; 8] {
     Access::ALL.map(|access| {
         let first = code(&mut processor, access);
@@ -94,14 +94,14 @@ fn control_registers_change_the_kernels_rights() {
 fn reserved_bits_fault() {
     let mut beyond = processor(OPEN | 1 << 45);
     assert_eq!(code(&mut beyond, UserRead), Some(0b01101));
-    // NX is reserved while EFER.NXE is clear, and a fetch is not distinguished then.
+    // NX is reserved while EFER.NXE is clear, and the error code then does not mark a fetch.
     let mut without = processor(OPEN | NO_EXECUTE);
     without.set_msr(Msr::Efer, Efer::LME.with(Efer::LMA).0);
     assert_eq!(code(&mut without, KernelFetch), Some(0b01001));
     let mut large = processor(OPEN);
     large.memory.write(ENTRIES[0], 8, 0x2000 | OPEN | LARGE);
     assert_eq!(code(&mut large, KernelRead), Some(0b01001));
-    // A page of 2 MiB that does not begin at one.
+    // A page of 2 MiB that is not aligned.
     large.memory.write(ENTRIES[0], 8, 0x2000 | OPEN);
     large.memory.write(ENTRIES[2], 8, 0x10_0000 | OPEN | LARGE);
     assert_eq!(code(&mut large, KernelRead), Some(0b01001));
@@ -127,7 +127,7 @@ fn use_is_noted_and_translations_are_kept() {
     assert_eq!(code(&mut processor, UserWrite), None);
     assert_eq!(noted(&processor), [ACCESSED, ACCESSED, ACCESSED, ACCESSED | DIRTY]);
     assert_eq!((processor.counts.page_walks, processor.counts.page_entries), (2, 8));
-    // A change is seen after a flush of the TLB.
+    // A change is visible after a flush of the TLB.
     processor.memory.write(ENTRIES[3], 8, 0);
     assert_eq!(code(&mut processor, UserRead), None);
     processor.translations.flush_page(LINEAR);

@@ -56,12 +56,12 @@ struct RegisterRecord {
     value: String,
 }
 
-/// The names of the general registers by their numbers.
+/// The names of the general registers by number.
 const NAMES: [&str; 16] = [
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
     "r15",
 ];
-/// And the order in which they are read.
+/// The order in which they are shown.
 const READ: [usize; 16] = [0, 3, 1, 2, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// Bits of a page fault's error code. SDM 3A, "Interrupt 14: page-fault exception".
@@ -73,7 +73,6 @@ const FETCH: u32 = 1 << 4;
 /// The page of every address space that has the test-and-set; it may be read and executed.
 const TEST_AND_SET: Range<u64> = 0x3fff_f000..0x4000_0000;
 
-/// The outcome of a program with this fault, in a word.
 pub(super) fn outcome(fault: &Fault) -> &'static str {
     match fault.cause {
         Cause::Exception { .. } => "fault",
@@ -91,7 +90,7 @@ impl FaultRecord {
             Cause::Unknown => (None, None, None),
         };
         let general = fault.general.iter().flatten().zip(NAMES);
-        // The bytes at the moment of the fault, which the program may have written itself.
+        // The bytes at the moment of the fault; the program may have written them itself.
         let (bytes, instruction) = moment
             .filter(|moment| !moment.bytes.is_empty())
             .map_or((&fault.bytes, &fault.text), |moment| (&moment.bytes, &moment.text));
@@ -119,17 +118,15 @@ impl FaultRecord {
         }
     }
 
-    /// `#PF(7)`; `unknown` of an instruction that the engine does not know.
+    /// Returns `#PF(7)`, or `unknown` for an instruction that the engine does not know.
     pub(super) fn name(&self) -> String {
         self.exception.clone().unwrap_or_else(|| "unknown".to_owned())
     }
 
-    /// In a clause, for a row.
     pub(super) fn about(&self) -> String {
         format!("at {}: {}", self.at, self.why)
     }
 
-    /// All of it.
     pub(super) fn page(&self, program: &str, width: usize) -> String {
         let mut page = heading(&format!("{program}: {} at {}", self.name(), self.at), width);
         if !self.bytes.is_empty() {
@@ -162,17 +159,16 @@ impl FaultRecord {
     }
 }
 
-/// Without what says that it is hexadecimal.
 fn bare(value: &str) -> &str {
     value.trim_start_matches("0x")
 }
 
-/// The error code, of an exception that has one. SDM 3A, table "Protected-mode exceptions and interrupts".
+/// Returns the error code of an exception that has one. SDM 3A, table "Protected-mode exceptions and interrupts".
 fn code(vector: u8, error: Option<u32>) -> Option<u32> {
     error.filter(|_| matches!(vector, 8 | 10..=14 | 17 | 21))
 }
 
-/// What went wrong, in a clause; of a LOCK prefix that makes the instruction invalid.
+/// Says in a clause what went wrong, including a LOCK prefix that makes the instruction invalid.
 fn why(cause: &Cause, rip: u64, is_refused_lock: bool) -> String {
     let (vector, error, cr2) = match *cause {
         Cause::Exception { vector, error, cr2 } => (vector, error, cr2),
@@ -248,7 +244,7 @@ mod tests {
         let locked = [0xf0, 0x89, 0xc8];
         assert_eq!(written(&locked, true, 0), (3, "lock mov eax,ecx".to_owned()));
         assert!(why(&locked).starts_with("invalid opcode: LOCK goes before ADD, "), "{}", why(&locked));
-        // INC is one of them, and its destination a register.
+        // LOCK may go before INC, but not with a register as its destination.
         assert_eq!(why(&[0xf0, 0xff, 0xc0]), why(&locked));
         for other in [&[0x0f, 0xb9, 0xc8][..], &[0xf0, 0xff, 0x07], &[]] {
             assert!(why(other).starts_with("invalid opcode: no instruction, "), "{other:?}");

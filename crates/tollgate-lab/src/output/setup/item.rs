@@ -1,4 +1,4 @@
-//! What was written, and where, in words.
+//! Describes in words what was written, and where.
 
 use tollgate_dump::output::{self as decode, Item as Decoded, Position};
 use tollgate_model::text::listed;
@@ -7,10 +7,9 @@ use tollgate_x86::{Descriptor, Rflags, WideGate, Width};
 
 use crate::setup::{ADDRESS, Item, LARGE, PRESENT, Place, USER};
 
-/// In an entry of page tables.
+/// A bit of page-table entries.
 const WRITABLE: u64 = 1 << 1;
 
-/// Where it was written.
 pub(super) fn place(item: &Item) -> String {
     match item {
         Item::Port { port, .. } => format!("port {port:x}"),
@@ -39,7 +38,7 @@ pub(super) fn place(item: &Item) -> String {
     }
 }
 
-/// The value, in hexadecimal, of what has one.
+/// Formats the value in hexadecimal, if there is one.
 pub(super) fn value(item: &Item) -> Option<String> {
     Some(match item {
         Item::Port { value, .. } => format!("{value:02x}"),
@@ -55,14 +54,14 @@ pub(super) fn value(item: &Item) -> Option<String> {
     })
 }
 
-/// Words of 8 bytes, the lowest first.
+/// Formats words of 8 bytes, in order of addresses.
 fn spelled(bytes: &[u8]) -> String {
     let words: Vec<String> =
         bytes.as_chunks().0.iter().map(|word| format!("{:016x}", u64::from_le_bytes(*word))).collect();
     words.join(" ")
 }
 
-/// The meaning of the value.
+/// Describes the meaning of the value.
 pub(super) fn decoded(item: &Item) -> String {
     match item {
         Item::Port { value: 0xff, .. } => "all of its inputs are masked".to_owned(),

@@ -1,6 +1,6 @@
-//! Why each thing is written, where the manuals say so, and the experiments that do without.
+//! Why each thing is written, as the manuals say, and the experiments that lack it.
 //!
-//! A reason is found by what was written, never by the place in the kernel's code.
+//! A reason depends on the written item, never on its place in the kernel's code.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,6 @@ use tollgate_x86::{
 
 use crate::setup::{Item, Place, Setup, USER};
 
-/// Why something is written.
 pub(super) struct Reason {
     pub(super) why: Cow<'static, str>,
     pub(super) manual: &'static str,
@@ -24,14 +23,15 @@ fn reason(why: &'static str, manual: &'static str, otherwise: &'static [&'static
     Some(Reason { why: why.into(), manual, otherwise })
 }
 
-/// What other writes say of a segment or a table: the selectors that instructions compute from MSRs, those of gates, and CR3.
+/// Facts about a segment or a table that other writes state: the selectors that instructions compute from MSRs, those of
+/// gates, and CR3.
 pub(super) struct Sums {
     vendor: Vendor,
     star: Option<Star>,
     sysenter: Option<SysenterCs>,
-    /// The segments that gates lead through.
+    /// The segments that gates lead to.
     gates: Vec<Selector>,
-    /// The page table that CR3 leads to.
+    /// The page table that CR3 points to.
     root: Option<u64>,
 }
 
@@ -60,7 +60,7 @@ impl Sums {
         }
     }
 
-    /// The loads that come to this entry of the GDT, whatever privilege level they ask for, by the sums of STAR and SYSENTER_CS.
+    /// Lists the loads of this entry of the GDT, at any privilege level, that STAR and SYSENTER_CS imply.
     fn loads(&self, selector: Selector) -> Vec<&'static str> {
         let star = self.star.map(|star| {
             [
@@ -96,7 +96,7 @@ const LONG_MODE: &str = "SDM 3A, \"Initializing IA-32e mode\"";
 const TASK: &str = "SDM 3A, \"Task management in 64-bit mode\"";
 const IDT: &str = "SDM 3A, \"64-bit mode IDT\"";
 
-/// The reason of a write; none of what this kernel does not write.
+/// Returns the reason of a write; `None` for a write that this kernel never does.
 pub(super) fn reason_of(item: &Item, sums: &Sums) -> Option<Reason> {
     match item {
         Item::Port { .. } => reason(

@@ -31,12 +31,12 @@ fn what_goes_wrong_otherwise_is_the_outcome_of_an_experiment() {
         assert!(shown.iter().all(|it| it.as_expected), "{vendor}");
         for it in &shown {
             let experiment = Experiment::by_name(it.experiment).expect(it.experiment);
-            // All but one are refused: what IOPL 3 is worth shows by being done.
+            // All but one are refused: the one with IOPL 3 shows its effect by being done.
             let is_refused = it.outcome.starts_with('#') && it.outcome.contains(" in ring ");
             assert_eq!(is_refused, experiment.group == Group::Wrong, "{}: {}", it.experiment, it.outcome);
         }
         let wrong = crate::guest::EXPERIMENTS.iter().filter(|it| it.group == Group::Wrong);
-        // Those of SYSENTER show nothing where it is #UD in any case.
+        // Those of SYSENTER show nothing if it always raises #UD.
         let is_shown = |name: &str| vendor == Vendor::Intel || !name.starts_with("wrong-sysenter-");
         for experiment in wrong.filter(|it| is_shown(it.name)) {
             assert!(shown.iter().any(|it| it.experiment == experiment.name), "{}", experiment.name);

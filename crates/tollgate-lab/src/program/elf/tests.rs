@@ -4,10 +4,10 @@ use super::*;
 
 const BASE: u64 = ADDRESSES.start;
 
-/// A segment as a header has it: type, flags, address, bytes, size in memory.
+/// A segment as in a header: type, flags, address, bytes, size in memory.
 type Part<'a> = (u32, u32, u64, &'a [u8], u64);
 
-/// A 64-bit program of these parts, with their bytes one after the other behind the headers.
+/// Makes a 64-bit program of these parts. Their bytes follow the headers, one after the other.
 fn elf(entry: u64, parts: &[Part]) -> Vec<u8> {
     let mut file = b"\x7fELF\x02\x01\x01".to_vec();
     file.resize(16, 0);
@@ -105,7 +105,6 @@ fn a_file_that_was_cut_says_where() {
 }
 
 proptest! {
-    /// Whatever a file says: what is taken can be loaded.
     #[test]
     fn what_is_taken_can_be_loaded(changes in prop::collection::vec((0_usize..200, any::<u8>()), 0..6)) {
         let mut file = plain();

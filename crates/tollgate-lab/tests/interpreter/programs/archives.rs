@@ -1,4 +1,4 @@
-//! Archives that are wrong, and the results of calls.
+//! Malformed archives, and the results of system calls.
 
 use proptest::prelude::*;
 use tollgate_lab::Machine;
@@ -9,11 +9,11 @@ use super::super::machine;
 use super::kit::{Archive, Flat, flat, reports, run_on, serial};
 use super::whole;
 
-/// The bytes of a program's head and of its only segment, of the first of two.
+/// The offsets of a program's entry and of its only segment's, for the first of two programs.
 const HEAD: usize = 64;
 const SEGMENT: usize = 64 + 2 * 64;
 
-/// Why a program was not loaded, by its number.
+/// Returns the programs that were not loaded, with the error numbers.
 fn unloaded(archive: &Archive) -> Vec<(u8, u32)> {
     let unloaded = |report: &Report| match *report {
         Report::Unloaded { program, why } => Some((program, why)),
@@ -38,15 +38,15 @@ fn a_wrong_archive_is_refused() {
         (12, 17, (0xff, ENOEXEC)),              // too many
         (HEAD + 40, u32::MAX, (0, ENOEXEC)),    // the first segment beyond the archive
         (HEAD + 44, 0x1_0000, (0, ENOEXEC)),    // too many segments
-        (HEAD + 32, 0x3fff_f000, (0, ENOMEM)),  // a stack of all there is
+        (HEAD + 32, 0x3fff_f000, (0, ENOMEM)),  // a stack of all memory
         (HEAD + 36, 1, (0, ENOMEM)),            // and of more
         (SEGMENT, 0x3fff_ffff, (0, EFAULT)),    // below the program's GiB
         (SEGMENT, 0x7fff_f000, (0, EFAULT)),    // beyond it
         (SEGMENT + 4, 1, (0, EFAULT)),          // far beyond
         (SEGMENT + 8, 3, (0, ENOEXEC)),         // less room than bytes
         (SEGMENT + 12, 1, (0, EFAULT)),         // more than all
-        (SEGMENT + 16, end, (0, ENOEXEC)),      // bytes behind the archive
-        (SEGMENT + 20, u32::MAX, (0, ENOEXEC)), // far behind it
+        (SEGMENT + 16, end, (0, ENOEXEC)),      // bytes beyond the archive
+        (SEGMENT + 20, u32::MAX, (0, ENOEXEC)), // far beyond it
         (SEGMENT + 28, 1, (0, ENOEXEC)),        // more bytes than there are
     ] {
         let mut archive = good.clone();
@@ -57,7 +57,7 @@ fn a_wrong_archive_is_refused() {
     assert_eq!(unloaded(&none), [(0xff, ENOEXEC)]);
 }
 
-/// A program that makes system calls and writes their results.
+/// Makes a program that performs system calls and writes their results.
 fn caller(calls: &[[u64; 4]]) -> Flat {
     let mut program = flat!(caller);
     for call in calls.iter().chain([&[u64::MAX; 4]]) {
@@ -66,7 +66,7 @@ fn caller(calls: &[[u64; 4]]) -> Flat {
     program
 }
 
-/// The results that the first program has written, of 8 bytes each.
+/// Returns the results that the first program has written, 8 bytes each.
 fn results(archive: &Archive) -> Vec<u64> {
     let result = |report: Report| match report {
         Report::Out { program: 0, text } if text.bytes().len() == 8 => {
@@ -85,41 +85,41 @@ fn calls_answer() {
         ([1, 0, 1, 0], -14),         // write: no memory,
         ([1, 0x10_0000, 8, 0], -14), // the kernel's,
         ([1, end - 1, 2, 0], -14),   // beyond the end,
-        ([1, u64::MAX, 2, 0], -14),  // and around it
+        ([1, u64::MAX, 2, 0], -14),  // and wrapping around
         ([1, begin, u64::MAX, 0], -14),
         ([1, begin, 0, 0], 0),
         ([3, 0, 0, 0], 0),                      // yield
         ([6, 0, 0, 0], 0),                      // self
-        ([4, 0x1000, 0, 0], -14),               // spawn where nothing can be
+        ([4, 0x1000, 0, 0], -14),               // spawn at an address that nothing can have
         ([5, 0, 0, 0], -35),                    // wait for itself,
-        ([5, 9, 0, 0], -3),                     // and for a thread that there is not
+        ([5, 9, 0, 0], -3),                     // and for a thread that does not exist
         ([7, page, 2, 6], 0),                   // map
-        ([7, page + 0x1000, 1, 6], -17),        // what is there,
-        ([7, page + 1, 1, 6], -22),             // what is no page,
-        ([7, page, 0, 6], -22),                 // none,
+        ([7, page + 0x1000, 1, 6], -17),        // a page that is mapped,
+        ([7, page + 1, 1, 6], -22),             // an unaligned address,
+        ([7, page, 0, 6], -22),                 // no pages,
         ([7, end - 0x1000, 2, 6], -22),         // too many,
         ([7, 0x1000, 1, 6], -22),               // elsewhere,
-        ([7, page + 0x4000, 0x1_0000, 6], -12), // more than there can be,
-        ([7, page + 0x4000, 0x8f0, 6], -12),    // and more than there is,
+        ([7, page + 0x4000, 0x1_0000, 6], -12), // more than the address space holds,
+        ([7, page + 0x4000, 0x8f0, 6], -12),    // and more than memory holds,
         ([7, page + 0x4000, 1, 6], 0),          // of which nothing was kept
         ([11, page, 0, 0], 0),                  // test and set
         ([11, page, 0, 0], 1),
-        ([11, page + 0x1fff, 0, 0], -14), // over the end of what is mapped
-        ([11, 0x3fff_f000, 0, 0], -14),   // what cannot be written
+        ([11, page + 0x1fff, 0, 0], -14), // over the end of the mapping
+        ([11, 0x3fff_f000, 0, 0], -14),   // in a page that is read-only
         ([9, page, 1, 0], 0),             // lock
-        ([8, page, 2, 0], -16),           // unmap what is locked,
-        ([8, page + 0x1000, 1, 0], 0),    // and what is not
+        ([8, page, 2, 0], -16),           // unmap a locked page,
+        ([8, page + 0x1000, 1, 0], 0),    // and one that is not
         ([1, page + 0x1000, 1, 0], -14),
-        ([9, page, 2, 0], -12),             // lock what is not there
+        ([9, page, 2, 0], -12),             // lock unmapped pages
         ([8, page + 0x1000, 1, 0], 0),      // unmap nothing,
         ([8, 0x6000_0000, 0x1_0000, 0], 0), // much of it,
-        ([7, page + 0x1000, 1, 4], 0),      // without leave to write
+        ([7, page + 0x1000, 1, 4], 0),      // without the right to write
         ([11, page + 0x1000, 0, 0], -14),
         ([12, 4, 0, 0], -22), // iopl
         ([12, 3, 0, 0], -1),
         ([12, 0, 0, 0], 0),
         ([10, 0, 0, 0], 0),   // null
-        ([14, 0, 0, 0], -38), // the first that there is not
+        ([14, 0, 0, 0], -38), // the first number without a call
         ([u64::MAX - 1, 0, 0, 0], -38),
     ];
     let found = results(&Archive::new(&[caller(&calls.map(|(call, _)| call))]));

@@ -1,4 +1,4 @@
-//! Archives of flat programs, and runs of them.
+//! Makes and runs archives of flat programs.
 
 use std::arch::global_asm;
 
@@ -22,7 +22,7 @@ pub(crate) struct Flat {
     pub(crate) flags: u32,
 }
 
-/// One of `programs.s`.
+/// Takes a program from `programs.s`.
 macro_rules! flat {
     ($name:ident) => {
         $crate::programs::kit::Flat {
@@ -33,7 +33,7 @@ macro_rules! flat {
                     #[link_name = concat!("tgr_", stringify!($name), "_end")]
                     static END: u8;
                 }
-                // SAFETY: the symbols are the first byte of the program and the one behind its last, in one section.
+                // SAFETY: the symbols are the program's first byte and the one after its last, in one section.
                 unsafe {
                     let (begin, end) = (&raw const BEGIN, &raw const END);
                     std::slice::from_raw_parts(begin, end.offset_from_unsigned(begin)).to_vec()

@@ -1,4 +1,4 @@
-//! Programs of random bytes, and of pieces that kernels have stumbled over: the kernel goes on.
+//! Programs of random bytes, and of pieces that have broken kernels: the kernel must survive them.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ const NUMBERS: [u64; 24] = [
     0x23,
     0x4000_0001,
 ];
-/// TF, NT, DF, AC, IF, IOPL, RF, ID, those of arithmetic, and none.
+/// TF, NT, DF, AC, IF, IOPL, RF, ID, the arithmetic flags, and none.
 const FLAGS: [u32; 10] = [0x100, 0x4000, 0x400, 0x4_0000, 0x200, 0x3000, 0x1_0000, 0x20_0000, 0x8d5, 0];
 
 /// xorshift64*
@@ -63,12 +63,12 @@ impl Random {
     }
 }
 
-/// One piece, to stand at an address.
+/// Makes one piece for an address.
 fn piece(random: &mut Random, at: u32) -> Vec<u8> {
     let mut code = Vec::new();
     match random.below(20) {
         0..=4 => {
-            // mov of a number to a register: to rax mostly that of a call.
+            // mov of a number to a register; to rax usually the number of a system call.
             let register = random.below(16) as u8;
             let number = if register == 0 { 1 + random.below(15) } else { random.choose(&NUMBERS) };
             code.extend([0x48 | register >> 3, 0xb8 | register & 7]);
@@ -83,7 +83,7 @@ fn piece(random: &mut Random, at: u32) -> Vec<u8> {
         7 | 8 => code.extend([0x0f, 0x05]),
         9 => code.extend([0xcd, 0x80]),
         10 | 11 => {
-            // lea behind(%rip), %rdx; mov %rsp, %rcx, most times; sysenter
+            // lea next(%rip), %rdx; mov %rsp, %rcx, most times; sysenter
             if random.below(4) != 0 {
                 code.extend([0x48, 0x8d, 0x15, 5, 0, 0, 0, 0x48, 0x89, 0xe1]);
             }
@@ -97,7 +97,7 @@ fn piece(random: &mut Random, at: u32) -> Vec<u8> {
             code.extend([0xb8, selector, 0, 0, 0, 0x8e, 0xc0 | (random.below(6) as u8) << 3]);
         }
         14 => {
-            // push of a code segment and of what is behind; lretq
+            // push of a code segment and of the next address; lretq
             code.extend([0x6a, random.code_segment(), 0x68]);
             code.extend((at + 9).to_le_bytes());
             code.extend([0x48, 0xcb]);
@@ -131,10 +131,11 @@ fn of_bytes(random: &mut Random) -> Vec<u8> {
     (0..100).map(|_| random.next() as u8).collect()
 }
 
-/// Fifteen of them under the timer, and one that does nothing wrong: the kernel has its last word, or the bound on instructions.
+/// Runs fifteen of them under the timer, and one that does nothing wrong: the kernel must write its last record, unless the
+/// instruction limit ends the run.
 fn survives(round: u64, make: fn(&mut Random) -> Vec<u8>) {
     let mut random = Random(0x1234_5678_9abc_def1 ^ round << 40);
-    // With IOPL 3 for those with an odd number, in 32-bit code for every other pair.
+    // Odd rounds have IOPL 3, and every other pair of rounds 32-bit code.
     let flags = (round % 4) as u32;
     let mut programs: Vec<Flat> = (0..15).map(|_| Flat { code: make(&mut random), flags }).collect();
     programs.push(flat!(hello));
@@ -155,7 +156,7 @@ fn survives(round: u64, make: fn(&mut Random) -> Vec<u8>) {
     let reports = reports(&records);
     let hello =
         |report: &Report| matches!(report, Report::Exit { thread, status: 42, .. } if thread.program == 15);
-    // Programs that may turn interrupts off may keep the processor, and the ports are theirs.
+    // Programs that may disable interrupts may keep the processor, and they may use the ports.
     assert!(flags & 1 == 1 || reports.iter().any(hello), "round {round}");
 }
 
