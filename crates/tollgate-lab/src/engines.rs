@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 const ALL_TOGETHER: Duration = Duration::from_secs(4);
 /// The same limit if instructions are counted: their number bounds a run, and the result must not depend on the load.
 const ALL_COUNTED: Duration = Duration::from_secs(60);
-/// Rounds on each machine, if the clock shows time: one cold round, and ten that count.
+/// Rounds per machine if the clock shows time: one cold round, and ten that count.
 const TIMED_ROUNDS: u32 = 11;
 
 /// The choice of the engine.
@@ -49,7 +49,6 @@ pub enum EngineNote {
 pub(crate) struct Chosen {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) notes: Vec<EngineNote>,
-    /// How emulation of ring 0 was detected.
     pub(crate) emulated: Option<String>,
     /// Rounds on each machine. If the clock shows time, the first is cold and does not count.
     pub(crate) rounds: u32,
@@ -61,10 +60,6 @@ pub fn machine(vendor: Option<Vendor>) -> Machine {
     Machine { memory: MEMORY, vendor, patience: PATIENCE, instructions: INSTRUCTIONS }
 }
 
-/// Opens an engine.
-///
-/// # Errors
-/// [`LabError::Unavailable`] if the chosen engine cannot be used.
 pub(crate) fn choose(choice: EngineChoice) -> Result<Chosen, LabError> {
     match choice {
         EngineChoice::Interpreter => Ok(interpreter(Vec::new())),

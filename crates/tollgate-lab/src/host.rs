@@ -1,13 +1,7 @@
-//! Parts that the engines share.
-
 use std::time::{Duration, Instant};
 
 use crate::{LabError, Machine};
 
-/// Checks that an image fits into the machine's memory.
-///
-/// # Errors
-/// [`LabError::TooLarge`] if it does not.
 pub(crate) fn fits(image: &[u8], base: u64, machine: Machine) -> Result<(), LabError> {
     let end = base.checked_add(image.len() as u64);
     if end.is_some_and(|end| end <= machine.memory as u64) {

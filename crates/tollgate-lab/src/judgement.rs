@@ -101,7 +101,6 @@ pub(crate) fn judge(
     }
 }
 
-/// Returns the known defect of QEMU's translator that explains an outcome.
 fn defect_of_qemu(experiment: &Experiment, vendor: Vendor, outcome: &Outcome) -> Option<Defect> {
     let is_done = matches!(outcome, Outcome::Done(_));
     let expected = experiment.expected(vendor);

@@ -35,28 +35,23 @@ impl Kernel {
     const HOOK_OF_TIMER: u32 = 1 << 11;
     const RESUME: u32 = 1 << 12;
     const REPEAT: u32 = 1 << 13;
-    /// The correct setting.
     const RIGHT: Self = Self(Self::HOOK | Self::HANDLER | Self::WORDS);
 }
 
-/// The work of the programs of locks.
 #[derive(Debug, Clone)]
 struct Work {
     /// The index of each program in `locks.s`.
     programs: Vec<usize>,
     kernel: Kernel,
-    /// How often each program takes its lock.
     rounds: u32,
     /// Whether only locks are measured, one after the other, without a critical section. Each program is then the
     /// first.
     alone: bool,
 }
 
-/// The largest number of rounds that fits into a program's argument.
 const MOST_ROUNDS: u32 = 0xff_ffff;
 
 impl Work {
-    /// Returns the programs, each with its number.
     fn list(&self) -> Result<Vec<Program>, LabError> {
         (1..).zip(&self.programs).map(|(number, place)| self.program(number, *place)).collect()
     }

@@ -40,7 +40,6 @@ pub const MAX_PROGRAMS: usize = 16;
 pub const MAX_ARCHIVE: usize = 4 << 20;
 /// The most bytes of memory that a program takes, without its stack.
 pub const MAX_MEMORY: u64 = 4 << 20;
-/// The most bytes of a name.
 const LONGEST_NAME: usize = 23;
 
 /// A program for ring 3.

@@ -6,7 +6,6 @@ use crate::{Counts, Engine, Interpreter, Machine};
 /// Operations in the shorter run; the longer one has twice as many. The guest's records have (nearly) the same number
 /// of digits in both.
 const OPERATIONS: u32 = 0x100;
-/// A run of n has n operations in its first batch and 2n in its second.
 const BATCHES: u32 = 3;
 
 /// Memory references of one operation.

@@ -168,7 +168,6 @@ impl Schedule<'_> {
 }
 
 impl Default for Results {
-    /// The results of one machine that has done nothing yet.
     fn default() -> Self {
         Self { provenance: None, maker: None, machines: 1, rows: Vec::new(), notes: Vec::new() }
     }
@@ -203,7 +202,6 @@ impl Results {
         }
     }
 
-    /// Takes the outcomes of these experiments; returns how many have one.
     fn take(&mut self, these: &[&'static Experiment], outcomes: &Outcomes, cut: Option<&str>) -> usize {
         let maker = outcomes.maker.map(|maker| maker.name());
         let vendor = match maker.as_deref() {

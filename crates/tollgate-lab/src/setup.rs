@@ -1,9 +1,9 @@
-//! What the lab's kernel sets up until its first program runs: each write to a table, a register or a port, in the
-//! order in which the interpreter meets it.
+//! The setup of the lab's kernel until its first program runs: each write to a table, a register or a port, in the order in
+//! which the interpreter meets it.
 //!
-//! Nothing here repeats the kernel's code or its addresses. A byte of memory belongs to a table because the processor
-//! was given that table's address: by CR3, LGDT, LIDT, LTR and KERNEL_GS_BASE. Other writes, to stacks and variables,
-//! are only counted.
+//! Nothing here repeats the kernel's code or its addresses. A byte of memory belongs to a table because the processor was
+//! given that table's address: by CR3, LGDT, LIDT, LTR and KERNEL_GS_BASE. Other writes, to stacks and variables, are only
+//! counted.
 
 mod entries;
 mod places;
@@ -102,7 +102,6 @@ pub fn setup(vendor: Option<Vendor>) -> Result<Setup, LabError> {
     Ok(gather(vendor)?.0)
 }
 
-/// Returns the setup, and the state of the machine then.
 fn gather(vendor: Option<Vendor>) -> Result<(Setup, Output), LabError> {
     // The experiment whose program needs only what every program needs.
     let chosen = Experiment::by_name("int").into_iter().collect();
@@ -172,12 +171,10 @@ impl Step {
     }
 }
 
-/// The index of RSP in the registers of a moment.
 const RSP: usize = 4;
 /// The masks of the two interrupt controllers, the 8259A's operation control word 1.
 const MASKS: [u16; 2] = [0x21, 0xa1];
 
-/// Turns steps into writes.
 struct Teller {
     places: Places,
     memory: Vec<u8>,
@@ -219,7 +216,6 @@ impl Teller {
         }
     }
 
-    /// Adds a write to an entry of a table.
     fn entry(&mut self, place: Place, address: u64, effect: &Effect, step: &Step) {
         let fits = self.group.as_ref().is_some_and(|group| group.takes(place, address, step));
         if !fits {
@@ -258,7 +254,6 @@ impl Teller {
         self.push(item, step.by.clone(), 1);
     }
 
-    /// Ends the group of entries that was written so far.
     fn close(&mut self) {
         let Some(group) = self.group.take() else { return };
         for (item, by, instructions) in group.items(&self.places, &self.memory) {

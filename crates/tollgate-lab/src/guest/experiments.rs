@@ -34,7 +34,7 @@ impl Group {
     }
 }
 
-/// Where an operation begins.
+/// The ring and mode in which an operation begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// Ring 0.
@@ -97,7 +97,7 @@ pub struct Experiment {
     pub name: &'static str,
     /// Subject.
     pub group: Group,
-    /// Where the operation begins.
+    /// Ring and mode in which the operation begins.
     pub from: Origin,
     /// Description, a sentence.
     pub about: &'static str,

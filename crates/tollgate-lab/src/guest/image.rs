@@ -132,7 +132,6 @@ impl Image {
         self.bytes.get(offset(from)..offset(to)).unwrap_or_default()
     }
 
-    /// The list of experiments: number, the loop, and the other words that `experiments.s` describes.
     fn lines(&self) -> impl Iterator<Item = [u32; LINE / 4]> + '_ {
         let (from, to) = (&raw const tollgate_guest_experiments, &raw const tollgate_guest_experiments_end);
         self.between(from, to).chunks_exact(LINE).map(|line| std::array::from_fn(|at| word(line, at)))
@@ -150,7 +149,6 @@ fn assembled() -> &'static [u8] {
     unsafe { std::slice::from_raw_parts(begin, offset(&raw const tollgate_guest_end)) }
 }
 
-/// Returns a symbol's offset from the beginning of the section.
 fn offset(symbol: *const u8) -> usize {
     symbol.addr() - (&raw const tollgate_guest_begin).addr()
 }

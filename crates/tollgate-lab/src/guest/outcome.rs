@@ -72,7 +72,6 @@ impl Outcomes {
         self.experiments.iter().find(|(at, _)| *at == number).map(|(_, outcome)| outcome)
     }
 
-    /// Adds a record that follows `read` others.
     fn add(&mut self, record: &Record, read: u32) {
         match *record {
             Record::Begin { maker, operations, rounds, .. } => {

@@ -135,7 +135,6 @@ pub enum Record {
     End { lines: u32 },
 }
 
-/// Writes the line as the guest does, without its newline.
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, fields) = self.parts();
@@ -153,7 +152,6 @@ impl fmt::Display for Record {
 }
 
 impl Record {
-    /// Returns the kind and the fields.
     fn parts(&self) -> (&'static str, Vec<u64>) {
         match *self {
             Self::Begin { maker, signature: s, features, operations: n, rounds } => {
@@ -184,7 +182,6 @@ impl Fault {
     }
 }
 
-/// FNV-1a of 32 bits.
 fn checksum(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |sum, &byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

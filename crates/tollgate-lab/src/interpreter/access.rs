@@ -13,7 +13,6 @@ use super::tlb::{Access, is_canonical};
 const ALIGNMENT: Exception = Exception(17);
 
 impl Processor {
-    /// Returns the offset of an operand's address in its segment.
     #[inline]
     pub(super) fn offset(&self, address: &Address) -> u64 {
         let mut sum = self

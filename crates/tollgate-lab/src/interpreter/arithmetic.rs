@@ -219,7 +219,7 @@ fn halves(product: u128, bytes: u8) -> (u64, u64) {
 /// A division of a number in two halves, high first, by a divisor of some bytes.
 pub(super) type Division = fn(u64, u64, u64, u8) -> Option<(u64, u64)>;
 
-/// Divides unsigned. Returns quotient and remainder; `None` if the quotient does not fit: #DE.
+/// Returns quotient and remainder; `None` if the quotient does not fit: #DE.
 pub(super) fn divide(high: u64, low: u64, by: u64, bytes: u8) -> Option<(u64, u64)> {
     let number = u128::from(high) << (8 * u32::from(bytes)) | u128::from(low);
     let by = u128::from(by);
@@ -227,7 +227,7 @@ pub(super) fn divide(high: u64, low: u64, by: u64, bytes: u8) -> Option<(u64, u6
     (quotient <= u128::from(mask(bytes))).then(|| (quotient as u64, (number % by) as u64))
 }
 
-/// Divides signed; the remainder has the sign of the dividend.
+/// The remainder has the sign of the dividend.
 pub(super) fn divide_signed(high: u64, low: u64, by: u64, bytes: u8) -> Option<(u64, u64)> {
     let bits = 8 * u32::from(bytes);
     let unused = 128 - 2 * bits;

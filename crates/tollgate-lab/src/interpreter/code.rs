@@ -20,7 +20,6 @@ struct Page {
     begins: [[u16; PAGE]; 2],
     /// Shared with the execution of an instruction, which may drop the page.
     instructions: Vec<Rc<Decoded>>,
-    /// One bit for each byte that is part of an instruction.
     covered: [u64; PAGE / 64],
 }
 

@@ -20,7 +20,6 @@ pub(super) const CR4: Cr4 = Cr4::TSD
     .with(Cr4::PCIDE)
     .with(Cr4::SMEP)
     .with(Cr4::SMAP);
-/// The bits that WRMSR can set in EFER.
 const EFER: Efer = Efer::SCE.with(Efer::LME).with(Efer::NXE);
 /// IBRS, STIBP and SSBD.
 const SPEC_CTRL_BITS: u64 = 0b111;

@@ -6,7 +6,6 @@ use super::control::CR4;
 use super::state::Processor;
 use super::tlb::PHYSICAL_BITS;
 
-/// The highest leaves.
 const BASIC: u32 = 7;
 const EXTENDED: u32 = 0x8000_0021;
 
@@ -32,7 +31,6 @@ const _: () =
     assert!(CR4.has(Cr4::SMEP.with(Cr4::SMAP).with(Cr4::UMIP).with(Cr4::FSGSBASE).with(Cr4::PCIDE)));
 
 impl Processor {
-    /// Returns EAX, EBX, ECX and EDX.
     pub(super) fn cpuid(&self, leaf: u32, subleaf: u32) -> [u32; 4] {
         let intel = self.vendor == Vendor::Intel;
         match leaf {

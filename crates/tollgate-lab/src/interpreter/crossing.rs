@@ -100,7 +100,6 @@ fn missed(fault: Fault) -> Miss {
 }
 
 impl Processor {
-    /// Makes a crossing that an instruction asks for.
     pub(super) fn cross(&mut self, crossing: Crossing) -> Done {
         match walk(self, crossing) {
             Outcome::Done => Ok(()),
@@ -128,7 +127,6 @@ impl Processor {
         self.deliver_event(fault.event())
     }
 
-    /// Delivers an external interrupt, between two instructions.
     pub(super) fn interrupt(&mut self, vector: u8) -> Result<(), End> {
         self.start = self.rip;
         self.deliver_event(Event::External { vector })

@@ -70,11 +70,8 @@ pub(super) enum What {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Address {
     pub(super) segment: SegmentRegister,
-    /// A general register, or [`NONE`].
     pub(super) base: u8,
-    /// A general register, or [`NONE`].
     pub(super) index: u8,
-    /// The shift of the index, in bits.
     pub(super) scale: u8,
     /// Width of the sum, in bytes.
     pub(super) bytes: u8,

@@ -3,7 +3,7 @@
 use tollgate_x86::walk::{Hidden, SegmentRegister, TableRegister};
 use tollgate_x86::{Msr, Selector};
 
-/// What an instruction, or its crossing, wrote besides general registers.
+/// A write of an instruction, or of its crossing, to anything but a general register.
 #[expect(missing_docs, reason = "the sentence of a variant speaks of its fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {

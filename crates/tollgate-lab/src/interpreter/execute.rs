@@ -138,7 +138,6 @@ impl Processor {
         }
     }
 
-    /// Combines both operands into the first.
     #[inline]
     fn binary(&mut self, i: &Decoded, operation: impl FnOnce(&mut Flags, u64, u64, u8) -> u64) -> Done {
         let [first, second, _] = &i.operands;
@@ -279,8 +278,7 @@ impl Processor {
         self.put(first, number.into())
     }
 
-    /// Traps an instruction that is decoded but not implemented: #UD if CPUID does not offer it, otherwise the end of the
-    /// run.
+    /// An instruction that is decoded but not implemented is #UD if CPUID does not offer it, and otherwise ends the run.
     pub(super) fn unknown(&self) -> Trap {
         self.stop("an instruction that the interpreter does not know")
     }

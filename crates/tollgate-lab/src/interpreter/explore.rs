@@ -19,7 +19,6 @@ use crate::engine::Counts;
 use crate::guest::{self, Image, system_state};
 use crate::{LabError, Machine};
 
-/// The number of a state that was met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct State(pub(crate) u32);
 
@@ -136,7 +135,6 @@ impl Explorer {
         }
     }
 
-    /// Returns one of the first words that programs share, 4 bytes each.
     pub(crate) fn shared(&self, state: State, word: usize) -> u32 {
         let both = self.words(state).get(SHARED + word / 2).copied().unwrap_or_default();
         (both >> (word % 2 * 32)) as u32
@@ -157,12 +155,10 @@ impl Explorer {
         self.words(state)[RIP]
     }
 
-    /// Returns a general register of the running thread.
     pub(crate) fn register(&self, state: State, number: usize) -> u64 {
         self.words(state)[number]
     }
 
-    /// Returns the next instruction in Intel's syntax.
     pub(crate) fn text(&mut self, state: State) -> String {
         self.restore(state);
         self.machine.start = self.machine.rip;
@@ -209,7 +205,6 @@ impl Explorer {
         &self.states[state.0 as usize]
     }
 
-    /// Records the machine's current state.
     fn take(&mut self, place: Place) -> Result<State, LabError> {
         if !self.machine.unknown.is_empty() {
             return Err(unfinished(
@@ -250,7 +245,6 @@ impl Explorer {
         Ok(State(number))
     }
 
-    /// Restores a state in which a program runs.
     fn restore(&mut self, state: State) {
         let words = Rc::clone(&self.states[state.0 as usize]);
         let machine = &mut self.machine;
@@ -271,7 +265,6 @@ impl Explorer {
         for part in &self.parts {
             for word in 0..part.words {
                 let address = part.address + 8 * word as u64;
-                // Most words are unchanged.
                 if machine.memory.read(address, 8) != words[at] {
                     machine.memory.write(address, 8, words[at]);
                 }

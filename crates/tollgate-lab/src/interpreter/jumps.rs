@@ -1,5 +1,3 @@
-//! The stack, jumps and crossings.
-
 use iced_x86::{Code, Mnemonic as M};
 use tollgate_x86::walk::{Crossing, Event, SegmentRegister, Size};
 use tollgate_x86::{Rflags, Selector, Vendor};
@@ -10,7 +8,6 @@ use super::state::{Done, Processor};
 use super::tlb::is_canonical;
 
 impl Processor {
-    /// Executes instructions that change the stack pointer, RIP or the privilege level.
     pub(super) fn execute_jump(&mut self, i: &Decoded) -> Done {
         let [first, _, _] = &i.operands;
         match i.mnemonic {

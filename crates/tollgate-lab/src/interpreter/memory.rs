@@ -14,7 +14,6 @@ impl Memory {
         Self { bytes, code }
     }
 
-    /// Reads 1, 2, 4 or 8 bytes.
     #[inline]
     pub(super) fn read(&self, address: u64, bytes: u8) -> u64 {
         let Some(rest) = usize::try_from(address).ok().and_then(|at| self.bytes.get(at..)) else {

@@ -139,7 +139,6 @@ impl Pics {
         first.base | input
     }
 
-    /// Reads port 20h, 21h, A0h or A1h.
     pub(super) fn read(&mut self, port: u16) -> u8 {
         let pic = &mut self.0[usize::from(port >= 0xa0)];
         if port & 1 == 0 { pic.read_first() } else { pic.mask }

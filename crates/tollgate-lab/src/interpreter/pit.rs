@@ -4,7 +4,6 @@
 //!
 //! Source: Intel, "8254 Programmable Interval Timer".
 
-/// Periods per second.
 const FREQUENCY: u64 = 1_193_182;
 const NANOSECONDS: u64 = 1_000_000_000;
 
@@ -90,7 +89,6 @@ impl Pit {
         }
     }
 
-    /// Reads port 40h: a byte of the remaining or the latched count.
     pub(super) fn read(&mut self, now: u64) -> u8 {
         let left = self.count.saturating_sub(self.periods(now) % self.count) as u16;
         let [low, high] = self.latched.unwrap_or(left).to_le_bytes();

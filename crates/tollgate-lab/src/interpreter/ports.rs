@@ -15,7 +15,6 @@ const EXIT: u16 = 0xf4;
 /// A byte to this port, where no PC has a device, sets the vector of the interrupt that reports an unknown instruction in
 /// ring 3.
 const UNKNOWN: u16 = 0xeb;
-/// The timer's input of the first interrupt controller.
 const TIMER: u8 = 0;
 const MOST: usize = 16 << 20;
 
@@ -113,7 +112,6 @@ impl Ports {
         self.pics.asks()
     }
 
-    /// Returns the vector of the interrupt that is now served.
     pub(super) fn acknowledge(&mut self) -> u8 {
         let vector = self.pics.acknowledge();
         self.set_attention();

@@ -20,7 +20,6 @@ use super::watch::written;
 use crate::engine::Counts;
 use crate::guest::preempted::{code, part};
 
-/// The list of `preempted.s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Thread,
@@ -30,7 +29,6 @@ enum Part {
     Strike,
 }
 
-/// The index of the first entry in that list.
 const ENTRIES: usize = 5;
 
 const PML4: u64 = 0x1000;
@@ -76,7 +74,6 @@ const LONGEST: usize = 4096;
 const FRAME_RIP: u64 = 15 * 8;
 const TASK: u16 = 0x30;
 
-/// Indexes of a state's parts in its words, after the general registers.
 const RIP: usize = 16;
 const FLAGS: usize = 17;
 const KERNEL_GS: usize = 18;
@@ -127,7 +124,7 @@ fn register_of(thread: usize, number: usize) -> u64 {
     }
 }
 
-/// What an entry, or an interruption of it, has lost.
+/// The loss that an entry, or an interruption of it, causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loss {
     /// The processor shuts down in ring 0, with ring 3's base of GS or for another reason.
@@ -159,7 +156,6 @@ pub(crate) struct Piece {
     pub(crate) is_writable: bool,
 }
 
-/// A kernel: its entry, and what the entry needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Kernel {
     pub(crate) entry: u64,
@@ -176,14 +172,12 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Returns the lab's kernel with the entry at an address.
     pub(crate) fn new(entry: u64, mask: Rflags) -> Self {
         let star = Star::new(Selector(0x1b), Selector(0x8), 0);
         let strikes = [(None, true); 2];
         Self { entry, mask, star, gdt: None, gs: DATA, stack_word: DATA, strikes, memory: Vec::new() }
     }
 
-    /// Returns the lab's kernel with an entry by its index in `preempted.s`.
     pub(crate) fn of_place(place: usize, mask: Rflags) -> Self {
         Self::new(part(ENTRIES + place).unwrap_or_default(), mask)
     }
@@ -195,13 +189,11 @@ pub(crate) struct Preempted {
     kernel: Kernel,
     /// Values that no state contains, so an entry must not change them.
     fixed: [u64; 9],
-    /// The data of a file's program.
     data: Vec<Range<u64>>,
     counts: Counts,
     segments: Vec<[(Selector, Hidden); 8]>,
     states: Vec<Rc<[u64]>>,
     numbers: HashMap<Words, u32>,
-    /// Why a state could not be followed, a clause.
     unmodelled: Option<String>,
 }
 
@@ -235,7 +227,6 @@ impl Preempted {
         self.unmodelled.as_deref()
     }
 
-    /// Returns what is lost in a state.
     pub(crate) fn loss(&self, state: State) -> Option<Loss> {
         let words = self.words(state);
         let segments = self.segments_of(state);
@@ -268,7 +259,6 @@ impl Preempted {
         losses.into_iter().flatten().next()
     }
 
-    /// Returns the running thread.
     pub(crate) fn thread(&self, state: State) -> usize {
         (self.word(state, CURRENT) / 8) as usize & 1
     }
@@ -312,7 +302,6 @@ impl Preempted {
         self.words(state)[RIP]
     }
 
-    /// Returns the next instruction in Intel's syntax.
     pub(crate) fn text(&mut self, state: State) -> String {
         self.restore(state);
         self.machine.start = self.machine.rip;
@@ -320,7 +309,6 @@ impl Preempted {
         written(&bytes, true, self.machine.rip).1
     }
 
-    /// Returns the exception that the next instruction raises.
     pub(crate) fn fault(&mut self, state: State) -> Option<String> {
         self.restore(state);
         self.machine.record = Some(WatchedInstruction::default());
@@ -453,7 +441,6 @@ impl Preempted {
         if at < WORDS { self.words(state)[SHARED + at] } else { 0 }
     }
 
-    /// Records the machine's current state, with marks.
     fn take(&mut self, marks: u64) -> State {
         if fixed(&self.machine) != self.fixed {
             let why = "it changes control registers, tables or MSRs, which stay as they are here";
@@ -481,7 +468,6 @@ impl Preempted {
         State(number)
     }
 
-    /// Returns the addresses of a state's words in memory.
     fn addresses(&self) -> impl Iterator<Item = u64> + use<> {
         let ranges = std::iter::once(DATA..DATA + 8 * WORDS as u64).chain(self.data.clone());
         ranges.flat_map(|range| range.step_by(8))
@@ -550,7 +536,6 @@ fn load(machine: &mut Processor, memory: &[Piece]) -> Vec<Range<u64>> {
     data.map(|it| place(it.address) & !7..place(it.address + it.size)).collect()
 }
 
-/// Sets up page tables, GDT, IDT, TSS, the MSRs of SYSCALL, and the threads.
 fn set_up(machine: &mut Processor, kernel: &Kernel) -> Option<()> {
     let entries = [
         (PML4, 0x2000 | OPEN),

@@ -1,5 +1,3 @@
-//! Executes one instruction after the other: fetches it, executes it, and delivers its exception.
-
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -18,10 +16,8 @@ use crate::host::hex;
 const LONGEST: usize = 15;
 /// Steps between two readings of the clock.
 const GLANCE: u64 = 1 << 14;
-/// Without BMI1 and LZCNT, the processor executes TZCNT and LZCNT as BSF and BSR with an ignored prefix. Compilers rely on
-/// it.
+/// Without BMI1 and LZCNT, TZCNT and LZCNT execute as BSF and BSR with an ignored prefix. Compilers rely on it.
 const OPTIONS: u32 = DecoderOptions::NO_MPFX_0FBC | DecoderOptions::NO_MPFX_0FBD;
-/// The exception of single steps.
 const DEBUG: Exception = Exception(1);
 
 impl Processor {
@@ -49,7 +45,6 @@ impl Processor {
         self.cut_short(&format!("stopped after {most} instructions"), self.rip)
     }
 
-    /// Executes one instruction, or delivers its exception, or an interrupt that comes before it.
     #[inline]
     pub(super) fn step(&mut self) -> Result<(), End> {
         self.start = self.rip;
@@ -77,7 +72,6 @@ impl Processor {
         }
     }
 
-    /// Returns whether an interrupt is requested and may come.
     #[cold]
     fn is_asked(&mut self) -> bool {
         let now = self.now();

@@ -102,8 +102,7 @@ impl Processor {
         Ok(())
     }
 
-    /// VERR and VERW: whether a segment could be read or written at this level. Nothing is loaded, and only a memory access
-    /// faults.
+    /// VERR and VERW: whether a segment could be read or written. Nothing is loaded, and only a memory access faults.
     pub(super) fn verify(&mut self, selector: Selector, write: bool) -> Done<bool> {
         if selector.is_null() {
             return Ok(false);
@@ -145,7 +144,6 @@ impl Processor {
         if self.is_64_bit() { 8 } else { 4 }
     }
 
-    /// Returns the linear addresses of limit and base.
     fn place_operand(&self, operand: &Operand, write: bool) -> Done<(u64, u64)> {
         let What::Memory(address) = operand.what else { return Err(self.invalid_opcode()) };
         let offset = self.offset(&address);

@@ -68,7 +68,6 @@ pub(super) struct Processor {
     pub(super) shadow: bool,
     /// The unknown instructions that the guest was told of.
     pub(super) unknown: Vec<Unknown>,
-    /// A record of the instruction, if it is watched.
     pub(super) record: Option<WatchedInstruction>,
 }
 
@@ -80,7 +79,6 @@ pub(super) struct WatchedInstruction {
     pub(super) effects: Vec<Effect>,
 }
 
-/// A descriptor table's base and limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) base: u64,
@@ -187,7 +185,6 @@ impl Processor {
         self.mode_changed();
     }
 
-    /// Records an effect of the instruction, if it is watched.
     #[inline]
     pub(super) fn note(&mut self, effect: impl FnOnce() -> Effect) {
         if let Some(record) = &mut self.record {

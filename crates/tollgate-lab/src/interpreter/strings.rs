@@ -18,7 +18,6 @@ impl Decoded {
         self.code.is_string_instruction() && !to_ports
     }
 
-    /// Returns whether REPE and REPNE check ZF.
     fn compares(&self) -> bool {
         matches!(
             self.mnemonic,

@@ -45,8 +45,7 @@ impl Access {
 
 const ENTRIES: usize = 256;
 
-/// Cached translations. They are flushed whenever a processor may do so; global pages and process-context identifiers keep
-/// none.
+/// Cached translations, flushed whenever a processor may. Global pages and process-context identifiers keep none.
 #[derive(Clone)]
 pub(super) struct Translations([Translation; ENTRIES]);
 
@@ -80,7 +79,6 @@ impl Translations {
         (known.page == page && known.allows & access as u8 != 0).then_some(known.frame | linear & 0xfff)
     }
 
-    /// Caches a translation; `allows` are bits of [`Access`].
     pub(super) fn keep(&mut self, linear: u64, frame: u64, allows: u8) {
         let page = linear >> 12;
         self.0[slot_of(page)] = Translation { page, frame, allows };

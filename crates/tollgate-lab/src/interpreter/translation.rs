@@ -42,7 +42,6 @@ impl Processor {
         }
     }
 
-    /// Returns how the running program accesses data.
     pub(super) fn data_access(&self, write: bool) -> Access {
         let user = self.cpl == 3;
         match (user, self.flags.has(Rflags::AC), write) {
@@ -106,7 +105,6 @@ impl Processor {
         }
     }
 
-    /// Sets the accessed or dirty bit of an entry.
     fn mark(&mut self, at: u64, entry: &mut u64, bits: u64) {
         if *entry & bits != bits {
             *entry |= bits;

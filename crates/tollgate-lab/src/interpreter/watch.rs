@@ -133,7 +133,6 @@ impl<'w> Watcher<'w> {
         Self { window, count: 0, observe }
     }
 
-    /// Executes one instruction, and passes it to the observer if it is in the window.
     pub(super) fn step(&mut self, processor: &mut Processor) -> Result<(), End> {
         if !self.has_begun(processor.rip) {
             return processor.step();

@@ -9,7 +9,7 @@ use tollgate_x86::Rflags;
 pub struct Entry {
     /// Name on the command line.
     pub name: &'static str,
-    /// What the entry does, or what is wrong with it.
+    /// Description, or the part that is wrong.
     pub about: &'static str,
     pub(super) is_wrong: bool,
     /// Index in `preempted.s`.

@@ -1,5 +1,3 @@
-//! The locks, and the mutants of the test-and-set.
-
 use super::Kernel;
 use super::entries::Entry;
 

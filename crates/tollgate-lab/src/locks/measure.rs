@@ -97,7 +97,6 @@ struct Runs<'a> {
     engine: &'a dyn Engine,
     machine: Machine,
     interrupted: &'a dyn Fn() -> Option<i32>,
-    /// The executor and the vendor string, once it has run.
     ran: Option<(Provenance, Option<String>)>,
 }
 
@@ -125,7 +124,6 @@ impl Runs<'_> {
         Ok(all)
     }
 
-    /// Measures the ticks of each whole program, on one machine.
     fn run(&mut self, rounds: u32) -> Result<Vec<Result<u64, String>>, LabError> {
         self.go_on()?;
         let work = work((NONE..=LOCKS.len()).collect(), rounds);

@@ -10,7 +10,6 @@ use crate::system::{ADDRESSES, FileError, Program, Segment};
 
 /// The flags that the lab's kernel clears: AC, NT, IOPL, DF, IF and TF are not the caller's to choose.
 const FMASK: u64 = 0x4_7700;
-/// The symbols, in the order in which they are read.
 const SYMBOLS: [&str; 11] = [
     "syscall_entry",
     "FMASK",
@@ -160,7 +159,6 @@ fn within(
     if holds { Ok(()) } else { Err(OwnError::Outside { name, at, right }) }
 }
 
-/// Says which parts are the file's, and which are the lab's.
 fn about(symbols: &[Option<u64>; SYMBOLS.len()], kernel: &Kernel) -> String {
     let whose = |at: usize| if symbols[at].is_some() { "its own" } else { "the lab's" };
     let stack =

@@ -88,7 +88,7 @@ pub struct Proof {
     pub violation: Option<Counterexample>,
     /// The verdict on what the violation loses, for an entry of SYSCALL.
     pub lost: Option<&'static str>,
-    /// What interruptions lose at each instruction, for a user's own entry.
+    /// Losses by interruptions at each instruction, for a user's own entry.
     pub points: Vec<Point>,
 }
 
@@ -196,7 +196,6 @@ struct Inner {
     explorer: Explorer,
     /// The cached successors of each state: by the next instruction, and by the interrupt.
     next: Vec<[Option<State>; 2]>,
-    /// Why the guest could not go on in some state.
     error: Option<LabError>,
 }
 
@@ -245,7 +244,6 @@ impl Inner {
         self.next(state, Move::Execute, Explorer::execute)
     }
 
-    /// Returns the state after an interrupt; `None` if none can come.
     fn preempted(&mut self, state: State) -> Option<State> {
         if !self.explorer.can_be_interrupted(state) {
             return None;

@@ -8,7 +8,6 @@ use tollgate_output::figures;
 use super::text::per_operation;
 use crate::{Results, Status};
 
-/// A crossing by itself, and the Linux benchmark that uses it.
 const PAIRS: [(&str, &str); 5] = [
     ("syscall", "entry/syscall"),
     ("int", "entry/int80"),

@@ -232,7 +232,6 @@ impl ProofRecord {
         self.group.starts_with("entries")
     }
 
-    /// The verdict as shown in a cell.
     fn told(&self) -> &'static str {
         match self.violation.as_ref().map(|violation| violation.harm) {
             None if self.verdict == "violated" => "an NMI or #MC loses",
@@ -246,7 +245,6 @@ impl ProofRecord {
         }
     }
 
-    /// Says what is wrong with a mutant, and how long its counterexample is.
     fn remarks(&self) -> Vec<String> {
         let about = self.mutant.then(|| self.about.to_owned());
         let steps = self
@@ -284,7 +282,6 @@ impl PointRecord {
         [("interrupt", &self.interrupt), ("NMI", &self.nmi), ("#MC", &self.machine_check)]
     }
 
-    /// Says what interruptions lose here, one line per loss.
     fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<(&String, Vec<&str>)> = Vec::new();
         for (name, losses) in self.outcomes() {

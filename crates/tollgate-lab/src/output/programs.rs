@@ -129,7 +129,6 @@ impl ProgramRecord {
         }
     }
 
-    /// Returns the status as shown in a cell, and the remarks on it.
     fn told(&self) -> (Look, String, Vec<String>) {
         match (&self.fault, self.status) {
             (Some(fault), _) => (Look::Flagged, fault.name(), vec![fault.about()]),
@@ -180,7 +179,6 @@ fn signed(status: u64) -> String {
     (status as i64).to_string()
 }
 
-/// Says why the kernel did not load a program, by its number of errno.
 fn refused(errno: u32) -> String {
     match errno {
         12 => "there is no memory for it".to_owned(),

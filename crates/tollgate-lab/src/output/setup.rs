@@ -195,7 +195,7 @@ fn repeated(writes: usize) -> String {
     )
 }
 
-/// What the text has said already: it describes each reason and each experiment once.
+/// The parts of the text so far: it describes each reason and each experiment once.
 #[derive(Default)]
 struct Said<'a> {
     number: usize,

@@ -1,5 +1,3 @@
-//! A run of the guest as text.
-
 use tollgate_model::stats;
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
@@ -144,7 +142,6 @@ pub fn note(note: &Note) -> String {
     }
 }
 
-/// Formats a figure, without decimals if it is whole.
 pub(super) fn amount(ticks: f64) -> String {
     if ticks.fract() == 0.0 { format!("{ticks:.0}") } else { figures::significant(ticks, 3) }
 }
@@ -177,7 +174,6 @@ fn whereabouts(results: &Results) -> String {
     format!("{engine}{maker}. One operation, without the loop around it.")
 }
 
-/// Names the executor, and says what its figures are.
 pub(super) fn executed(provenance: &Provenance) -> &'static str {
     match provenance {
         Provenance::Interpreter => "Executed by the interpreter: it counts instructions and has no times",

@@ -21,8 +21,7 @@ const HEADER: usize = 64;
 const PROGRAM: usize = 64;
 const SEGMENT: usize = 40;
 
-/// The options that make the kernel guard the test-and-set of its page: at a switch, and at a page fault
-/// (`guest/system/restart.s`).
+/// Options that make the kernel guard the test-and-set, at a switch and at a page fault (`guest/system/restart.s`).
 pub(crate) const TEST_AND_SET: [u32; 2] = [1 << 8, 1 << 9];
 
 /// The timer that switches between threads of control.
@@ -102,7 +101,6 @@ impl Archive {
     }
 }
 
-/// The segments of all programs, and the index of each program's first.
 struct Layout<'a> {
     segments: Vec<&'a Segment>,
     first: Vec<usize>,
@@ -124,7 +122,6 @@ impl<'a> Layout<'a> {
         layout
     }
 
-    /// Returns the offset of the segments' bytes.
     fn begin(&self) -> usize {
         (HEADER + self.programs * PROGRAM + self.segments.len() * SEGMENT).next_multiple_of(16)
     }

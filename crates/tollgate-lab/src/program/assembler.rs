@@ -1,5 +1,3 @@
-//! Makes a program of assembly text, with an installed assembler.
-
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,9 +12,7 @@ use tollgate_os::{paths, tool};
 pub(super) const MOST: u64 = 64 << 20;
 /// Links a program to the first address that it may have.
 const PLACE: &str = "-Ttext-segment=0x40000000";
-/// Lines of the assembler's messages that are kept.
 const MOST_LINES: usize = 100;
-/// Time limit of an assembler.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Limit of bytes of its address space: a text may include a file without an end.
 const MEMORY: u64 = 2 << 30;
@@ -55,7 +51,6 @@ impl AssemblerError {
 }
 
 impl Syntax {
-    /// Chooses the syntax by the file name's extension.
     pub(super) fn from_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "s" => Some(Self::Gnu { preprocessed: false }),
@@ -92,10 +87,6 @@ impl Syntax {
     }
 }
 
-/// Assembles and links a text. Temporary files are removed.
-///
-/// # Errors
-/// [`AssemblerError`] if there is no assembler, or it refuses the text; this includes the command line.
 pub(super) fn assemble(path: &Path, syntax: Syntax) -> Result<Vec<u8>, AssemblerError> {
     let io = |what| move |why| AssemblerError::Io { what, why };
     let own = PrivateDirectory::temporary().map_err(io("no directory"))?;
@@ -127,7 +118,6 @@ fn run(own: &PrivateDirectory, words: &[OsString]) -> Result<(), AssemblerError>
     }
 }
 
-/// Shows the command line, without the directories of programs.
 fn shown(words: &[OsString]) -> String {
     let program = words.first().map(PathBuf::from);
     let name = program.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy();

@@ -95,10 +95,6 @@ pub(super) fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF")
 }
 
-/// Reads a program.
-///
-/// # Errors
-/// [`ElfError`] if the lab's kernel could not load the file as it specifies.
 pub(super) fn read(name: &str, file: &[u8]) -> Result<Program, ElfError> {
     let file = File::parse(file)?;
     let mut segments = Vec::new();
@@ -164,7 +160,6 @@ struct File<'a> {
     is_64_bit: bool,
 }
 
-/// The fields of a program header that matter.
 struct Header {
     kind: u32,
     flags: u32,

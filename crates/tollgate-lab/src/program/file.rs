@@ -1,5 +1,3 @@
-//! Reads files that are programs: ELF, flat binaries, assembly text.
-
 use std::path::Path;
 
 use super::assembler::{self, AssemblerError, MOST, Syntax};
@@ -87,7 +85,6 @@ fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     tollgate_model::bounded::whole(file, MOST).map_err(unreadable)?.ok_or(FileError::TooLarge)
 }
 
-/// Returns whether these bytes are lines of text.
 fn is_text(bytes: &[u8]) -> bool {
     let is_readable = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t' | 0x80..);
     bytes.contains(&b'\n') && bytes.iter().all(is_readable) && std::str::from_utf8(bytes).is_ok()

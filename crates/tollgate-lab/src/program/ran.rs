@@ -115,7 +115,6 @@ pub struct Fault {
 }
 
 impl Ran {
-    /// Reads the guest's output.
     pub(crate) fn new(programs: &[Program], output: &Output, notes: Vec<EngineNote>) -> Self {
         let serial = Serial::read(whole_lines(&output.serial));
         let mut ran = Self {
@@ -190,7 +189,6 @@ impl Ran {
         }
     }
 
-    /// Adds an end, unless there is no such program.
     fn end(&mut self, thread: Thread, end: End) {
         if let Some(controls) = self.programs.get_mut(usize::from(thread.program)) {
             controls.push(Control { number: thread.number, end });

@@ -1,5 +1,3 @@
-//! Runs programs on a machine of their own.
-
 use std::time::Duration;
 
 use tollgate_x86::Vendor;

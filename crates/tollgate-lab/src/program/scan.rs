@@ -32,7 +32,6 @@ pub fn refused_locks(program: &Program) -> Vec<Foreign> {
     instructions(program, DecoderOptions::NO_INVALID_CHECK, |_, bytes| is_refused_lock(bytes, bits))
 }
 
-/// Returns whether the first instruction in these bytes is invalid because of its LOCK prefix.
 pub(crate) fn is_refused_lock(bytes: &[u8], bits: u32) -> bool {
     let decoded = |options| Decoder::new(bits, bytes, options).decode();
     let instruction = decoded(DecoderOptions::NO_INVALID_CHECK);

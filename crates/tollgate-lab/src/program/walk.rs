@@ -12,7 +12,6 @@ use crate::{Effect, Interpreter, LabError, Machine, Moment, Window};
 
 /// The limit of instructions that are examined, from the first one at the fault's address.
 const MOST: u64 = 1_000_000;
-/// The index of RSP in the general registers.
 const RSP: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(5);
 

@@ -7,10 +7,7 @@ const MAGIC: u32 = 0x1bad_b002;
 /// Bit 16 of the flags: the header gives the load addresses, so the image need not be an ELF file (the "a.out kludge").
 const HAS_ADDRESSES: u32 = 1 << 16;
 
-/// Finds the header, and checks that it loads the image at `base` and enters it at `entry`.
-///
-/// # Errors
-/// Why QEMU would not do so, in a clause.
+/// Checks that the header loads the image at `base` and enters it at `entry`; otherwise says in a clause why QEMU would not.
 pub(super) fn check(image: &[u8], base: u64, entry: u64) -> Result<(), String> {
     let searched = &image[..image.len().min(SEARCHED)];
     let header = (0..searched.len()).step_by(4).find(|&at| is_header(searched, at));
@@ -36,7 +33,6 @@ pub(super) fn check(image: &[u8], base: u64, entry: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns whether magic, flags and checksum sum to zero.
 fn is_header(bytes: &[u8], at: usize) -> bool {
     let [magic, flags, checksum] = [0, 4, 8].map(|field| word(bytes, at + field));
     let sum = || Some(magic?.wrapping_add(flags?).wrapping_add(checksum?));

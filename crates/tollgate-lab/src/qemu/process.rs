@@ -17,7 +17,6 @@ use tollgate_os::process::{self, Program};
 
 /// Bytes of its messages that are kept. A write of more fails.
 const MAX_COMPLAINT: usize = 4096;
-/// The interval between checks for its end, after it has closed its output.
 const LOOK: Duration = Duration::from_millis(1);
 /// The interval of waiting; its messages are checked after each.
 const INTERVAL: Duration = Duration::from_millis(100);

@@ -1,5 +1,3 @@
-//! Consecutive writes to the entries of one table.
-
 use tollgate_x86::{Descriptor, DescriptorKind, Selector, Tss64, WideGate};
 
 use super::places::{Place, Places, word};
@@ -32,7 +30,6 @@ impl How {
     }
 }
 
-/// An entry that was written, in parts or at once.
 struct Entry {
     address: u64,
     by: By,
@@ -75,7 +72,6 @@ impl Group {
         }
     }
 
-    /// Makes items of the entries, from the contents of memory.
     pub(super) fn items(self, places: &Places, memory: &[u8]) -> Vec<(Item, By, u64)> {
         let whole = match (self.place, self.kind) {
             (place, How::Clears) => self.whole(|address, bytes| Item::Cleared { place, address, bytes }),
@@ -107,7 +103,6 @@ impl Group {
         items
     }
 
-    /// Makes one item of all entries.
     fn whole(&self, item: impl Fn(u64, u64) -> Item) -> Option<(Item, By, u64)> {
         let first = self.entries.first()?;
         let end = self.entries.iter().map(|entry| entry.end).max()?;
@@ -115,8 +110,8 @@ impl Group {
     }
 }
 
-/// Returns the beginning of the table entry at an address. The fields of a TSS have several sizes, so the written
-/// address identifies them.
+/// Returns the beginning of the table entry at an address. TSS fields have several sizes: the written address identifies
+/// them.
 fn begin(place: Place, address: u64) -> u64 {
     match place {
         Place::Idt => address & !15,
@@ -125,7 +120,6 @@ fn begin(place: Place, address: u64) -> u64 {
     }
 }
 
-/// Returns the item at an address, and its size in bytes.
 fn item(place: Place, address: u64, places: &Places, memory: &[u8]) -> Option<(Item, u64)> {
     let bytes = |count: usize| memory.get(address as usize..)?.get(..count);
     Some(match place {

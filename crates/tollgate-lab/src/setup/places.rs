@@ -35,7 +35,6 @@ const PAGE: u64 = 4096;
 /// Words of 8 bytes that belong to a processor in the kernel: its stack and the caller's stack pointer.
 const KERNEL_WORDS: u64 = 2;
 
-/// The places of the tables when the first program runs.
 pub(super) struct Places {
     pub(super) gdt: Range<u64>,
     pub(super) idt: Range<u64>,
@@ -43,12 +42,10 @@ pub(super) struct Places {
     pub(super) kernel: Range<u64>,
     /// The level of each page table, by address; 4 for a root.
     pub(super) tables: BTreeMap<u64, u8>,
-    /// Pages of ring 3.
     programs: Vec<Range<u64>>,
 }
 
 impl Places {
-    /// Finds the places from all writes, and the memory before them.
     pub(super) fn new(steps: &[Step], before: &[u8]) -> Self {
         let mut places = Self {
             gdt: 0..0,

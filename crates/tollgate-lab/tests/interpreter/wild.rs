@@ -1,4 +1,4 @@
-//! Random bytes as programs in ring 3. None of them may harm the kernel, or the well-behaved program that runs with them.
+//! Random bytes as programs in ring 3. They must harm neither the kernel nor the well-behaved program that runs with them.
 
 #![allow(clippy::panic, reason = "a test may stop at the first surprise")]
 

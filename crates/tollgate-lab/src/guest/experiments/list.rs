@@ -1,5 +1,3 @@
-//! The list of experiments.
-
 use super::{Expected, Experiment, Feature, Group, Origin};
 
 const UNDEFINED: Expected = Expected::Fault { vector: 6, error: 0, ring: 3 };
@@ -37,7 +35,6 @@ const fn protection(error: u32) -> Expected {
     fault(13, error, 3)
 }
 
-/// Number, name, properties shared with others, description, and operation.
 macro_rules! experiments {
     ($($number:literal $name:literal: $common:expr; $about:literal, $operation:literal;)*) => {
         /// All experiments, by number.

@@ -15,11 +15,9 @@ unsafe extern "C" {
 pub(crate) struct State {
     /// Physical address of its first word.
     pub(crate) address: u64,
-    /// Number of words of 8 bytes.
     pub(crate) words: usize,
 }
 
-/// Returns all programs of locks, as one flat binary.
 pub(crate) fn lock_programs() -> &'static [u8] {
     between(&raw const tollgate_guest_locks, &raw const tollgate_guest_locks_end)
 }

@@ -158,7 +158,6 @@ fn report<'a, I: Iterator<Item = &'a [u8]>>(
     })
 }
 
-/// The words after the kind.
 struct Fields<I>(I);
 
 impl<'a, I: Iterator<Item = &'a [u8]>> Fields<I> {
@@ -179,7 +178,6 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Fields<I> {
         Ok(Place { rsp: self.next()?, rflags: self.next()?, ticks: self.next()? })
     }
 
-    /// Reads bytes, of two digits each.
     fn text(&mut self) -> Result<Text, Complaint> {
         let word = self.0.next().ok_or(Complaint::Fields)?;
         let (pairs, rest) = word.as_chunks::<2>();
@@ -189,7 +187,6 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Fields<I> {
     }
 }
 
-/// Reads a number of 1 to 16 digits, in lower case.
 fn number(word: &[u8]) -> Option<u64> {
     let is_number =
         matches!(word.len(), 1..=16) && word.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));

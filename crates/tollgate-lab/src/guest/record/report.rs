@@ -101,7 +101,6 @@ impl Report {
         }
     }
 
-    /// Returns the bytes that a program wrote, the last field.
     pub(super) fn text(&self) -> Option<String> {
         let Self::Out { text, .. } = self else { return None };
         Some(text.bytes().iter().map(|byte| format!("{byte:02x}")).collect())

@@ -18,7 +18,7 @@ const MOST_STATES: usize = 1 << 15;
 /// The limit of steps of two threads that are no longer interrupted.
 const MOST_STEPS: usize = 1 << 14;
 
-/// What an interruption finds before an instruction, and what it loses.
+/// An instruction of an entry, and the effect of interruptions before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Point {
     /// Address of the instruction.
@@ -202,7 +202,6 @@ fn points(
     all.into_values().collect()
 }
 
-/// Removes leading zeros from an instruction's target, an address of 16 digits.
 fn shortened(text: String) -> String {
     const DIGITS: usize = 16;
     match text.rsplit_once(' ') {
@@ -229,7 +228,6 @@ fn word(loss: Loss) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns a loss as a sentence.
 fn sentence(loss: Loss) -> String {
     const REGISTERS: [&str; 16] = [
         "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
@@ -270,7 +268,6 @@ impl System {
         last.unwrap_or(Loss::Endless)
     }
 
-    /// Tells a violation step by step.
     fn told(&self, harm: Harm, schedule: &Schedule<Self>) -> Counterexample {
         let machine = &mut self.machine.borrow_mut();
         let mut before = self.first;

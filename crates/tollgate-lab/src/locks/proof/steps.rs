@@ -10,7 +10,6 @@ use crate::system::ADDRESSES;
 /// The general registers that a test-and-set writes, with numbers and names.
 const REGISTERS: [(usize, &str); 2] = [(0, "eax"), (R15, "r15")];
 const R15: usize = 15;
-/// The digits of a linear address in a listing.
 const DIGITS: usize = 16;
 /// An address without a page (`.LSPOILED`).
 const SPOILED: u64 = 0x3fff_d000;
@@ -55,7 +54,6 @@ fn told(explorer: &mut Explorer, step: Move, before: State, after: State) -> Ste
     Step { process: u8::try_from(process).ok(), processor: 0, place: place_of(rip), what, changes }
 }
 
-/// Lists what an instruction changed: its program's registers and the shared words.
 fn changed(explorer: &Explorer, before: State, after: State) -> Vec<String> {
     let mut changes = Vec::new();
     if explorer.thread(before) == explorer.thread(after) && is_in_primitive(explorer.rip(before)) {
@@ -75,7 +73,6 @@ fn changed(explorer: &Explorer, before: State, after: State) -> Vec<String> {
     changes
 }
 
-/// Says which program runs now, and what the kernel did to r15.
 fn switched(explorer: &Explorer, after: State) -> String {
     let name = name(explorer.thread(after));
     let is_spoiled = explorer.register(after, R15) == SPOILED;
@@ -145,7 +142,6 @@ impl Trail {
         }
     }
 
-    /// Describes the outcome in a sentence.
     fn so(&self, harm: Harm, explorer: &Explorer, last: State) -> String {
         let lost = |program: usize| self.lost.get(program).cloned().flatten();
         match (harm, self.stored.and_then(|(store, program)| Some((store, program, lost(program)?)))) {

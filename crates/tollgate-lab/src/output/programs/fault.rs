@@ -56,12 +56,10 @@ struct RegisterRecord {
     value: String,
 }
 
-/// The names of the general registers by number.
 const NAMES: [&str; 16] = [
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
     "r15",
 ];
-/// The order in which they are shown.
 const READ: [usize; 16] = [0, 3, 1, 2, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// Bits of a page fault's error code. SDM 3A, "Interrupt 14: page-fault exception".

@@ -7,7 +7,6 @@ use tollgate_x86::{Descriptor, Rflags, WideGate, Width};
 
 use crate::setup::{ADDRESS, Item, LARGE, PRESENT, Place, USER};
 
-/// A bit of page-table entries.
 const WRITABLE: u64 = 1 << 1;
 
 pub(super) fn place(item: &Item) -> String {
@@ -38,7 +37,6 @@ pub(super) fn place(item: &Item) -> String {
     }
 }
 
-/// Formats the value in hexadecimal, if there is one.
 pub(super) fn value(item: &Item) -> Option<String> {
     Some(match item {
         Item::Port { value, .. } => format!("{value:02x}"),
@@ -61,7 +59,6 @@ fn spelled(bytes: &[u8]) -> String {
     words.join(" ")
 }
 
-/// Describes the meaning of the value.
 pub(super) fn decoded(item: &Item) -> String {
     match item {
         Item::Port { value: 0xff, .. } => "all of its inputs are masked".to_owned(),
