@@ -21,9 +21,10 @@ impl Engine for Kvm {
 }
 
 pub(crate) fn provenance(calibration: &Calibration) -> Provenance {
-    match calibration.is_emulated() {
-        true => Provenance::KvmEmulated { why: calibration.to_string() },
-        false => Provenance::Kvm,
+    if calibration.is_emulated() {
+        Provenance::KvmEmulated { why: calibration.to_string() }
+    } else {
+        Provenance::Kvm
     }
 }
 

@@ -67,9 +67,9 @@ fn a_state_goes_on_the_same_whatever_was_looked_at_before() {
     let work = Work { programs: vec![1; 3], kernel, rounds: 3, alone: false };
     let explorer = || Explorer::new(&work.image().expect("it fits"), machine(None), 3).expect("it begins");
     let ((mut straight, mut one), (mut astray, mut other)) = (explorer(), explorer());
-    let step = |explorer: &mut Explorer, state, preempts| match preempts {
-        true => explorer.preempt(state).expect("it goes on"),
-        false => explorer.execute(state).expect("it goes on"),
+    let step = |explorer: &mut Explorer, state, preempts| {
+        let next = if preempts { explorer.preempt(state) } else { explorer.execute(state) };
+        next.expect("it goes on")
     };
     let mut seen: Vec<State> = Vec::new();
     let mut random = 1_u32;

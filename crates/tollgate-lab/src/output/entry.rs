@@ -39,21 +39,22 @@ pub fn shares(results: &Results, entries: &Entries) -> Vec<String> {
         let own = per_operation(rounds)? / entries.hertz * 1e9;
         let whole = *entries.latencies.get(gate)?;
         let shown = |value| figures::estimate(value, Unit::Nanoseconds);
-        Some(match own <= whole {
-            true => format!(
+        Some(if own <= whole {
+            format!(
                 "{gate} takes {} here (run {}): the processor takes {} of it for {experiment}, {}, and the kernel {}.",
                 shown(whole),
                 entries.run,
                 shown(own),
                 figures::percent(own / whole),
                 shown(whole - own)
-            ),
-            false => format!(
+            )
+        } else {
+            format!(
                 "{experiment} takes {} in the guest, and {gate} took {} (run {}): the processor's speed differed.",
                 shown(own),
                 shown(whole),
                 entries.run
-            ),
+            )
         })
     });
     text.collect()

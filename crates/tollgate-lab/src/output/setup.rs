@@ -222,16 +222,18 @@ impl<'a> Said<'a> {
         if let Some((reason, manual)) = write.reason.as_deref().zip(write.manual) {
             let number = self.number;
             let first = *self.reasons.entry(reason).or_insert(number);
-            let reason = match first == number {
-                true => format!("{reason} ({manual})"),
-                false => format!("The reason is that of {first}."),
+            let reason = if first == number {
+                format!("{reason} ({manual})")
+            } else {
+                format!("The reason is that of {first}.")
             };
             page.push_str(&paragraph(&reason, width, "    "));
         }
         for Otherwise { experiment, about, outcome, .. } in &write.otherwise {
-            let about = match self.experiments.insert(experiment) {
-                true => format!("{}: ", about.trim_end_matches('.')),
-                false => String::new(),
+            let about = if self.experiments.insert(experiment) {
+                format!("{}: ", about.trim_end_matches('.'))
+            } else {
+                String::new()
             };
             page.push_str(&paragraph(&format!("{experiment}: {about}{outcome}."), width, "    ! "));
         }

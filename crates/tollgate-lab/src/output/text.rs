@@ -11,10 +11,8 @@ pub fn page(results: &Results, remarks: &[String], width: usize) -> String {
     let unit = unit(results.provenance.as_ref());
     let has_references = results.rows.iter().any(|row| row.references.is_some());
     let columns = ["experiment", unit.unwrap_or("result"), "reads", "writes"];
-    let mut table = match has_references {
-        true => Table::new(&columns).with_dispensable(2),
-        false => Table::new(&columns[..2]),
-    };
+    let mut table =
+        if has_references { Table::new(&columns).with_dispensable(2) } else { Table::new(&columns[..2]) };
     let mut headed: Option<Group> = None;
     for EntryRow { experiment, status, references } in &results.rows {
         if headed.replace(experiment.group) != Some(experiment.group) {
