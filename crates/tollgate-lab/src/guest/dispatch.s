@@ -1,4 +1,4 @@
-# The sequence of a run: the experiments that were chosen, one after the other, each in rounds of two batches.
+# The sequence of a run: the chosen experiments, one after the other, each in rounds of two batches.
 
     .subsection 1
     .balign 8
@@ -6,15 +6,15 @@
 .Lk_entry_now:  .quad 0         # the experiment's line in the list
 .Lk_round_now:  .quad 0
 .Lk_n:          .quad 0         # its iterations in a loop
-.Lk_resume:     .quad 0         # the dispatcher's stack pointer while a batch runs; 0 where none does
-.Lk_ticks:      .quad 0         # how the batch ended: the ticks it took,
-.Lk_count:      .quad 0         # what handlers counted,
-.Lk_value:      .quad 0         # what was in rax;
+.Lk_resume:     .quad 0         # the dispatcher's stack pointer while a batch runs, else 0
+.Lk_ticks:      .quad 0         # the result of the batch: its ticks,
+.Lk_count:      .quad 0         # the handlers' count,
+.Lk_value:      .quad 0         # rax at its end;
 .Lk_vector:     .quad 0         # or the fault that ended it
 .Lk_error:      .quad 0
 .Lk_rip:        .quad 0
 .Lk_cs:         .quad 0
-.Lk_ticks_one:  .quad 0         # kept of the first batch of a round
+.Lk_ticks_one:  .quad 0         # of the first batch of a round
 .Lk_count_one:  .quad 0
     .subsection 0
 
@@ -38,8 +38,8 @@
     mov %eax, .Lk_operations(%rip)
     call .Lk_say_begin
 
-# Firmware may have used the local APIC, which no mask of the 8259A reaches, and programs in ring 3 have interrupts on: with the highest
-# priority of the task it delivers none (SDM 3A, "Task priority in IA-32e mode").
+# Firmware may have used the local APIC, which no mask of the 8259A reaches, and programs in ring 3 have interrupts on. With
+# the highest task priority it delivers none (SDM 3A, "Task priority in IA-32e mode").
     cmpl $3, .Lk_command(%rip)
     jne 1f
     mov $15, %eax
@@ -78,7 +78,7 @@
     hlt
     jmp 1b
 
-# The experiment at rbp: all rounds, or until one has no result.
+# Runs the experiment at rbp: all rounds, or until one has no result.
     .balign 16, 0x90
 .Lk_experiment:
     call .Lk_say_try
@@ -92,7 +92,7 @@
     jnz 4f
     mov .Lk_entry_now(%rip), %rbp
     call .Lk_say_done
-    cmpl $0, .LENTRY_TWO(%rbp)      # one attempt is all
+    cmpl $0, .LENTRY_TWO(%rbp)      # a wrong setup is attempted once
     je 2f
     incq .Lk_round_now(%rip)
     mov .Lk_round_now(%rip), %rax
@@ -102,7 +102,7 @@
 3:  jmp .Lk_say_lacks
 4:  jmp .Lk_say_fault
 
-# One round: the loop with one operation in an iteration, and the one with two. eax is 0 where both came to their end.
+# Runs one round: the loop with one operation per iteration, then the one with two. eax is 0 if both ended.
     .balign 16, 0x90
 .Lk_round:
     mov .Lk_operations(%rip), %eax
@@ -128,8 +128,8 @@
     call .Lk_run
 2:  ret
 
-# One batch of the loop at ebx, on a machine that is set up anew. It comes back from whatever ring and mode, with eax 0, or 1 after
-# a fault; of the registers only rsp is what it was.
+# Runs one batch of the loop at ebx, on a machine that is set up anew. It returns from any ring and mode, with eax 0, or 1
+# after a fault. Of the registers only rsp is preserved.
     .balign 16, 0x90
 .Lk_run:
     mov %rsp, .Lk_resume(%rip)
@@ -155,7 +155,7 @@
     push %rdx
     push %rcx
     push %rax
-    iretq                           # it comes back by .Lk_exception
+    iretq                           # it returns through .Lk_exception
 2:  call .Lk_block
     movq $0, .Lk_resume(%rip)
     ret

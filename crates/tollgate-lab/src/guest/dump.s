@@ -1,4 +1,4 @@
-# The live tables as text, in the form of the Windows debugger, which `tollgate decode` reads: `r`, `db` and `rdmsr`.
+# Prints the live tables as text, in the form of the Windows debugger that `tollgate decode` reads: `r`, `db` and `rdmsr`.
 
     .subsection 1
 .Lk_text_gdtr:  .asciz "gdtr="
@@ -19,7 +19,7 @@
     .quad 0, 0
     .subsection 0
 
-# A word, and rax in so many digits.
+# Prints a word, and rax in a number of digits.
 .macro tg_dump_register text, digits
     push %rax
     lea \text(%rip), %rsi
@@ -71,7 +71,7 @@
     hlt
     jmp 3b
 
-# Memory from rbx to rbp, in rows of 16 bytes.
+# Prints memory from rbx to rbp, in rows of 16 bytes.
 .Lk_dump_memory:
     mov %rbx, %rax
     mov $60, %ecx
@@ -96,7 +96,7 @@
     jb .Lk_dump_memory
     ret
 
-# The MSRs whose numbers are from rbx to rbp.
+# Prints the MSRs whose numbers are from rbx to rbp.
 .Lk_dump_msrs:
     lea .Lk_text_msr(%rip), %rsi
     call .Lk_say_text
@@ -122,7 +122,7 @@
     jne .Lk_dump_msrs
     ret
 
-# Where the instructions are, for disassembly: from, to, bits.
+# The ranges of instructions, for disassembly: from, to, bits.
     .subsection 1
     .balign 4
     .globl tollgate_guest_code

@@ -1,16 +1,16 @@
-# The beginning of the image: what a loader looks for, what the host writes, and the way from flat 32-bit protected mode,
-# which is how multiboot enters, to 64-bit mode. AT&T syntax, as in the kernels' own entry code.
+# The beginning of the image: the header for a loader, the parameters that the host writes, and the way from flat 32-bit
+# protected mode, as multiboot enters it, to 64-bit mode. AT&T syntax, as in the kernels' own entry code.
 #
-# The image is never executed where it stands in the program's read-only data: it is copied to .LBASE of a machine's memory.
-# Code of 64 bits finds its data relative to RIP; where an absolute address is needed it is `label - .Lk_begin + .LBASE`.
-# Data stands beside the code that uses it, in subsection 1: the assembler gathers it behind all code.
-# Labels of the kernel begin with .Lk_, those of the program in ring 3 with .Lu_, constants with .L and capitals: assembled
-# together with the rest of tollgate, they must be unique.
+# The image is never executed in the program's read-only data: it is copied to .LBASE of a machine's memory. 64-bit code
+# addresses its data relative to RIP; an absolute address is `label - .Lk_begin + .LBASE`. Data stands next to the code that
+# uses it, in subsection 1, which the assembler puts after all code. Labels of the kernel begin with .Lk_, those of the
+# program in ring 3 with .Lu_, constants with .L and capitals. They are assembled together with the rest of tollgate, so they
+# must be unique.
 
 .pushsection .rodata.tollgate_guest, "a", @progbits
 .balign 4096
 
-# Where things are. The host gives 16 MiB of memory; memory behind the image is cleared by its users.
+# The memory map. The host gives 16 MiB; whoever uses memory after the image clears it first.
     .set .LBASE, 0x100000           # this image
     .set .LPML4, 0x200000           # page tables
     .set .LPML4_OTHER, 0x201000     # a second root, for the experiments that change CR3
@@ -19,15 +19,15 @@
     .set .LGDT, 0x204000
     .set .LTSS, 0x205000
     .set .LIDT, 0x206000
-    .set .LPER_CPU, 0x207000        # what gs points to in the kernel
+    .set .LPER_CPU, 0x207000        # gs points here in the kernel
     .set .LSTACK, 0x210000          # ends of stacks: of the dispatcher,
-    .set .LSTACK_RSP0, 0x214000     # of what comes from ring 3 through a gate,
+    .set .LSTACK_RSP0, 0x214000     # of entries from ring 3 through a gate,
     .set .LSTACK_IST, 0x218000      # of unexpected faults,
     .set .LSTACK_SYSCALL, 0x21c000  # of system calls,
     .set .LSTACK_SYSENTER, 0x220000 # and of SYSENTER
     .set .LUSER, 0x400000           # the program of ring 3, in a page of its own
     .set .LUSER_STACK, 0x500000
-    .set .LABSENT, 0x800000         # a page that is not there
+    .set .LABSENT, 0x800000         # a page that is absent
     .set .LMEMORY_END, 0x600000     # nothing is used from here on
 
     .globl tollgate_guest_begin
@@ -35,8 +35,8 @@
 tollgate_guest_begin:
 .Lk_begin:
 
-# Multiboot 1, "The layout of Multiboot header": within the first 8192 bytes, on a boundary of 4. Bit 16 of the flags says that
-# the five addresses are given here, so that the file needs no headers of ELF.
+# Multiboot 1, "The layout of Multiboot header": within the first 8192 bytes, aligned to 4. Bit 16 of the flags says that the
+# five addresses are given here, so the file needs no ELF headers.
     .set .LMAGIC, 0x1badb002
     .set .LFLAGS, 0x00010000
 .Lk_multiboot:
@@ -45,20 +45,20 @@ tollgate_guest_begin:
     .long -(.LMAGIC + .LFLAGS)
     .long .Lk_multiboot - .Lk_begin + .LBASE    # header_addr
     .long .LBASE                                # load_addr
-    .long 0                                     # load_end_addr: all of the file
+    .long 0                                     # load_end_addr: the whole file
     .long .LMEMORY_END                          # bss_end_addr: keep this much free
     .long .Lk_entry - .Lk_begin + .LBASE        # entry_addr
 
-# What the host may write before it loads the image: see Parameters in image.rs. As it stands here it is what an image does
-# that was booted as it is.
+# The host may write these before it loads the image: see Parameters in parameters.rs. An image that is booted unchanged uses
+# the values below.
     .balign 16
     .globl tollgate_guest_parameters
     .hidden tollgate_guest_parameters
 tollgate_guest_parameters:
 .Lk_operations: .long 1000      # n
 .Lk_rounds:     .long 1
-.Lk_command:    .long 0         # 0: experiments; 1: print the tables; 2: run the programs of the archive; 3: experiments, where firmware was before
-.Lk_archive:    .long 0         # where in the loaded file the archive begins; 0 where there is none
+.Lk_command:    .long 0         # 0: experiments; 1: print the tables; 2: run the programs of the archive; 3: experiments after firmware
+.Lk_archive:    .long 0         # offset of the archive in the loaded file; 0 if there is none
 .Lk_chosen:     .quad -1, 0     # a bit for each experiment, by its number
 
     .code32
@@ -71,12 +71,12 @@ tollgate_guest_entry:
     cld
     mov $.LSTACK, %esp
 
-# Nothing shall come but what is asked for: both interrupt controllers are masked.
+# Only expected interrupts may come: both interrupt controllers are masked.
     mov $0xff, %al
     out %al, $0x21
     out %al, $0xa1
 
-# An archive of programs lies where tables will be: it goes to a place of its own first.
+# An archive of programs lies where tables will be, so it moves to its own place first.
     mov .Lk_archive - .Lk_begin + .LBASE, %esi
     test %esi, %esi
     jz 2f
@@ -84,7 +84,7 @@ tollgate_guest_entry:
     jne 2f
     add $.LBASE, %esi
     mov .LARCHIVE_TOTAL(%esi), %ecx
-    cmp $.LARCHIVE_MOST, %ecx       # where it is larger it is refused later
+    cmp $.LARCHIVE_MOST, %ecx       # a larger one is refused later
     jbe 1f
     mov $.LARCHIVE_MOST, %ecx
 1:  add $3, %ecx
@@ -92,7 +92,7 @@ tollgate_guest_entry:
     mov $.LARCHIVE, %edi
     rep movsl
 2:
-# Without long mode there is nothing to do. CPUID 80000001h, EDX bit 29.
+# Long mode is required. CPUID 80000001h, EDX bit 29.
     mov $0x80000000, %eax
     cpuid
     cmp $0x80000001, %eax
@@ -102,8 +102,8 @@ tollgate_guest_entry:
     bt $29, %edx
     jnc .Lk_no_long_mode
 
-# The first GiB where it is, in pages of 2 MiB. They are the kernel's, but for the one of the program in ring 3. One is absent.
-# An entry: 80h a large page, 4 for ring 3 as well, 2 writable, 1 present (SDM 3A, "4-Level paging").
+# Maps the first GiB to itself, in pages of 2 MiB. Only the kernel may use them, except the one of the program in ring 3. One
+# is absent. An entry: 80h a large page, 4 for ring 3 as well, 2 writable, 1 present (SDM 3A, "4-Level paging").
     mov $.LPML4, %edi
     xor %eax, %eax
     mov $4096, %ecx                 # 4 pages, in words of 4 bytes
@@ -133,7 +133,7 @@ tollgate_guest_entry:
     mov $0x80010031, %eax           # CR0: PG, WP, NE, ET, PE
     mov %eax, %cr0
 
-# Now in compatibility mode, on whatever segments the loader had. A far jump to a segment with L set ends that.
+# This is compatibility mode, with the loader's segments. A far jump to a segment with L set ends it.
     lgdt .Lk_gdt_pointer - .Lk_begin + .LBASE
     ljmp $.LKERNEL_CODE, $.Lk_long - .Lk_begin + .LBASE
 

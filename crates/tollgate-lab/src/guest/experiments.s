@@ -1,18 +1,18 @@
-# The list of experiments, by number. What they mean, and who can do them, is said in experiments/list.rs, by the same numbers; a
-# test holds the two against each other.
+# The list of experiments, by number. experiments/list.rs describes them and what they need, by the same numbers; a test
+# compares the two.
 
-# What a processor may lack, from CPUID.
+# Features that a processor may lack, from CPUID.
     .set .LHAS_SYSCALL, 1
     .set .LHAS_SYSENTER, 2
     .set .LHAS_PCID, 4
     .set .LHAS_SPEC_CTRL, 8
 
     .set .LENTRY, 32
-    .set .LENTRY_ONE, 4         # the loop with one operation in an iteration
-    .set .LENTRY_TWO, 8         # with two; 0 where one attempt is all there is
-    .set .LENTRY_PREPARE, 12    # what is changed beforehand
+    .set .LENTRY_ONE, 4         # the loop with one operation per iteration
+    .set .LENTRY_TWO, 8         # the loop with two; 0 for a single attempt
+    .set .LENTRY_PREPARE, 12    # the code that changes the setup
     .set .LENTRY_NEEDS, 16
-    .set .LENTRY_CS, 20         # where it runs: 0 is ring 0
+    .set .LENTRY_CS, 20         # the ring and mode of the loop: 0 is ring 0
     .set .LENTRY_SS, 24
     .set .LENTRY_FLAGS, 28
 
@@ -32,7 +32,7 @@
     .long \prepare - .Lk_begin + .LBASE, \needs, 0, 0, 0
 .endm
 
-# A wrong set-up: one attempt.
+# A wrong setup: one attempt.
 .macro tg_wrong number, loop, prepare, needs=0, cs=.LUSER_CODE, ss=.LUSER_DATA
     .long \number, .Lu_wrong_\loop - .Lu_begin + .LUSER, 0
     .long .Lk_wrong_\prepare - .Lk_begin + .LBASE, \needs, \cs, \ss, 0x202
@@ -107,7 +107,7 @@ tollgate_guest_experiments:
 tollgate_guest_experiments_end:
     .subsection 0
 
-# What some of them change, after set_up.
+# Changes that some of them make after set_up.
     .balign 16, 0x90
 .Lk_want_nothing:
     ret

@@ -1,5 +1,5 @@
-# Where the crossings lead. A handler counts in r15, which no program here uses for anything else, so that afterwards there is
-# proof that each operation arrived; then it returns. More is done only where the experiment is about more.
+# The targets of the crossings. A handler counts in r15, which no program here uses for anything else, to prove that each
+# operation arrived; then it returns. It does more only if the experiment is about more.
 
     .balign 64, 0x90
 .Lk_interrupt:                      # int 80h, int3
@@ -36,12 +36,12 @@
     swapgs
     sysretq
 
-# The complete path of a small kernel. On arrival rcx holds the caller's rip, r11 its rflags, FMASK has cleared IF, and rsp is still
-# the caller's. The call's number is in rax, its result comes back there.
+# The complete path of a small kernel. On arrival rcx holds the caller's rip, r11 its rflags, FMASK has cleared IF, and rsp is
+# still the caller's. rax holds the number of the call, and later its result.
     .balign 64, 0x90
 .Lk_syscall_path:
     swapgs                          # gs: this processor's data
-    mov %rsp, %gs:8                 # the caller's stack pointer, while there is no other place for it
+    mov %rsp, %gs:8                 # the caller's stack pointer, until there is another place for it
     mov %gs:0, %rsp                 # the kernel's stack
     push $.LUSER_DATA               # the frame that an interrupt would have pushed: ss,
     push %gs:8                      # rsp,
@@ -61,14 +61,14 @@
     push %r12
     push %r13
     push %r14
-    sti                             # all is safe: from here on it may be interrupted
+    sti                             # everything is saved: interrupts may come
     cmp $.LCALLS, %rax
     jae 1f
     lea .Lk_calls(%rip), %rcx
     call *(%rcx,%rax,8)
     jmp 2f
 1:  mov $-38, %rax                  # no such call
-2:  cli                             # from here on it may not: gs and the stack will be the caller's
+2:  cli                             # interrupts may not come: gs and the stack will be the caller's
     pop %r14
     pop %r13
     pop %r12
@@ -86,7 +86,7 @@
     swapgs
     sysretq                         # rip from rcx, rflags from r11
 
-# The calls: one, which counts.
+# The table of calls. The only one counts.
     .set .LCALLS, 1
     .subsection 1
     .balign 8
@@ -99,8 +99,8 @@
     mov %r15, %rax
     ret
 
-# SYSENTER keeps nothing of the caller's: by agreement rdx is where it goes on and rcx its stack pointer, as SYSEXIT wants them. IF was
-# cleared, and SYSEXIT does not set it. What follows STI is executed before an interrupt can come.
+# SYSENTER saves nothing of the caller's: by convention rdx is the return address and rcx the stack pointer, as SYSEXIT
+# requires. IF was cleared, and SYSEXIT does not set it. The instruction after STI executes before an interrupt can come.
     .balign 64, 0x90
 .Lk_sysenter:
     inc %r15
@@ -113,8 +113,8 @@
     sti
     sysexitl
 
-# An instruction that there is not, made to mean something: eax to the power of ecx. On the stack is the frame of a fault without an
-# error code; its rip is that of the instruction, and to go on behind it is the handler's to do.
+# Emulates an invalid instruction: eax to the power of ecx. The stack has the frame of a fault without an error code. Its rip
+# is that of the instruction, so the handler must skip it.
     .balign 64, 0x90
 .Lk_emulate:
     push %rcx
@@ -138,12 +138,12 @@
     pop %rdx
     pop %rcx
     iretq
-4:  pop %rdx                        # any other is what it always was: the end of the experiment
+4:  pop %rdx                        # any other still ends the experiment
     pop %rcx
     jmp .Lk_exceptions + 6 * 16
 
-# A page that is not there: the load that wanted it gets the address, from CR2, and is skipped (8b 07, 2 bytes). Behind the error
-# code is the frame.
+# Handles an absent page: the load gets the address, from CR2, and is skipped (8b 07, 2 bytes). The frame comes after the
+# error code.
     .balign 64, 0x90
 .Lk_page_fault:
     mov %cr2, %rax
@@ -152,7 +152,7 @@
     add $8, %rsp
     iretq
 
-# A privileged instruction in ring 3, of 1 byte: it is skipped.
+# Skips a privileged instruction of 1 byte in ring 3.
     .balign 64, 0x90
 .Lk_general_protection:
     addq $1, 8(%rsp)
@@ -160,8 +160,8 @@
     add $8, %rsp
     iretq
 
-# Unexpected exceptions. One entry of 16 bytes for each vector: a zero where the processor pushes no error code, and the
-# vector. SDM 3A, "Error code": 8, 10 to 14, 17 and 21 push one; APM 2, "Vectors": 29 and 30 as well.
+# Unexpected exceptions. Each vector has an entry of 16 bytes, which pushes a zero unless the processor pushes an error code,
+# and the vector. SDM 3A, "Error code": 8, 10 to 14, 17 and 21 push one; APM 2, "Vectors": 29 and 30 as well.
     .balign 16, 0x90
 .Lk_exceptions:
     .set .Lvector, 0
@@ -175,13 +175,13 @@
     .set .Lvector, .Lvector + 1
     .endr
 
-# On stack 1 of the TSS, from whatever ring, mode and stack: vector, error code, rip, cs, rflags, rsp, ss. It is the end of the
-# batch: the way it was meant, where the program of ring 3 has come to its last instruction, which is UD2; or by a fault. Either way
-# the dispatcher goes on behind its call, with its own stack.
+# Ends the batch. It is on stack 1 of the TSS, from any ring, mode and stack: vector, error code, rip, cs, rflags, rsp, ss.
+# Either the program of ring 3 has reached its last instruction, UD2, or it has faulted. The dispatcher continues after its
+# call, with its own stack.
     .balign 16, 0x90
 .Lk_exception:
     cld
-    mov %rax, .Lk_ticks(%rip)       # what the program ends with: edx:eax, the ticks
+    mov %rax, .Lk_ticks(%rip)       # the program's result: its ticks in edx:eax
     mov %edx, .Lk_ticks + 4(%rip)
     mov %r15, .Lk_count(%rip)
     mov %rdi, .Lk_value(%rip)

@@ -1,4 +1,4 @@
-# Single pieces that a kernel's entry is made of, in ring 0, each by itself. r8 and r9 are two values that alternate.
+# Single pieces of a kernel's entry, in ring 0, each by itself. r8 and r9 are two values that alternate.
 
 # A batch, as in ring 3, but without a crossing.
     .balign 64, 0x90
@@ -32,7 +32,7 @@ tg_loops .Lk_verw, "verw .Lk_data_selector(%rip)"
     .short .LKERNEL_DATA
     .subsection 0
 
-# The other root, which maps the same.
+# Loads the other root, which has the same mappings.
 tg_loops .Lk_cr3, "xchg %r8, %r9; mov %r8, %cr3", "mov $.LPML4, %r8d; mov $.LPML4_OTHER, %r9d"
 
 .macro tg_two_identifiers
@@ -40,19 +40,19 @@ tg_loops .Lk_cr3, "xchg %r8, %r9; mov %r8, %cr3", "mov $.LPML4, %r8d; mov $.LPML
     movabs $(.LPML4_OTHER + 2) + (1 << 63), %r9
 .endm
 
-# With process-context identifiers 1 and 2; bit 63 says that what is cached for the new one stays (SDM 3A, "Process-context
-# identifiers").
+# Alternates process-context identifiers 1 and 2; bit 63 keeps the cached translations of the new one (SDM 3A,
+# "Process-context identifiers").
 tg_loops .Lk_cr3_pcid, "xchg %r8, %r9; mov %r8, %cr3", tg_two_identifiers
 
-# The value that is there, written again.
+# Writes the current value again.
 tg_loops .Lk_spec_ctrl, "wrmsr", "mov $0x48, %ecx; rdmsr"
 
-# Everything that is cached of page tables, global pages too: CR4.PGE off and on (SDM 3A, "Operations that invalidate TLBs and
+# Flushes all translations, those of global pages too: CR4.PGE off and on (SDM 3A, "Operations that invalidate TLBs and
 # paging-structure caches").
 tg_loops .Lk_tlb_flush, "mov %r8, %cr4; mov %r9, %cr4", "mov $0x20, %r8d; mov $0xa0, %r9d"
 tg_loops .Lk_invlpg, "invlpg (%r8)", "mov $.LUSER, %r8d"
 
-# Back from ring 0 to ring 0, with the five pushes that make the frame.
+# Returns from ring 0 to ring 0, including the five pushes that make the frame.
 .macro tg_iretq
     mov %rsp, %rcx
     lea .Lk_behind\@(%rip), %rdx
@@ -66,7 +66,7 @@ tg_loops .Lk_invlpg, "invlpg (%r8)", "mov $.LUSER, %r8d"
 .endm
 tg_loops .Lk_iretq, tg_iretq
 
-# Every register but the stack pointer onto the stack, and back.
+# Pushes every register but the stack pointer, and pops them.
 .macro tg_frame
     .irp register, rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
     push %\register

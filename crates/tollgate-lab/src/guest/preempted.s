@@ -1,17 +1,17 @@
-# Entries of SYSCALL in a kernel that may be preempted: two threads, each of which makes one call, and the timer, which gives the processor
-# from one to the other wherever interrupts are on, in ring 3 and in ring 0. It is copied to .LQ_CODE of a machine of its own, which
-# interpreter/preempted.rs sets up; it does not belong to the image that PCs boot.
+# Entries of SYSCALL in a preemptible kernel. Two threads make one call each, and the timer switches between them wherever
+# interrupts are on, in ring 3 and in ring 0. This is copied to .LQ_CODE of a separate machine, which interpreter/preempted.rs
+# sets up; it is not part of the image that PCs boot.
 #
-# gs:0 is the stack of the running thread in the kernel, gs:8 a place for the caller's, as in handlers.s.
+# gs:0 is the running thread's kernel stack, gs:8 a place for the caller's stack, as in handlers.s.
 
 .pushsection .rodata.tollgate_preempted, "a", @progbits
 .balign 16
 
     .set .LQ_CODE, 0x7000
-    .set .LQ_CURRENT, 0x8010        # which thread runs: 0 or 8
-    .set .LQ_SAVED, 0x8018          # where the registers of one that does not run are, by thread
-    .set .LQ_STACK, 0x8028          # the ends of their stacks in the kernel, by thread
-    .set .LQ_STACK_WORD, 0x8038     # where the entry finds the running thread's: gs:0, or a word of a reader's own
+    .set .LQ_CURRENT, 0x8010        # the running thread: 0 or 8
+    .set .LQ_SAVED, 0x8018          # the saved registers of a thread that does not run, by thread
+    .set .LQ_STACK, 0x8028          # the ends of the kernel stacks, by thread
+    .set .LQ_STACK_WORD, 0x8038     # the word in which the entry finds the running thread's stack: gs:0, or a word of the user's own entry
     .set .LQ_GS, 0x8040             # the base of the kernel's GS
     .set .LQ_RSP0, 0x8084           # in the TSS
     .set .LQ_USER_DATA, 0x23
@@ -22,14 +22,13 @@
 tollgate_preempted_begin:
 .Lq_begin:
 
-# A thread.
     .balign 16, 0x90
 .Lq_thread:
     syscall
 .Lq_done:
     jmp .Lq_done
 
-# An interrupt: from ring 3 it is on RSP0, from ring 0 on the stack that it finds. Whose stack that is the kernel has to see to.
+# Handles the timer: from ring 3 on RSP0, from ring 0 on the current stack. The kernel must make sure that this is its own.
     .balign 16, 0x90
 .Lq_timer:
     testb $3, 8(%rsp)
@@ -45,7 +44,7 @@ tollgate_preempted_begin:
     mov .LQ_SAVED(%rdi), %rsp
     mov .LQ_STACK(%rdi), %rax
     mov %rax, .LQ_RSP0
-    mov %gs:0, %rdx                 # a kernel that uses GS: a fault where it is ring 3's
+    mov %gs:0, %rdx                 # a use of GS by the kernel: it faults if GS is ring 3's
     mov .LQ_STACK_WORD, %rdx
     mov %rax, (%rdx)
     .irp register, rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
@@ -57,7 +56,8 @@ tollgate_preempted_begin:
 2:  iretq
 .Lq_timer_end:
 
-# NMI and #MC come wherever they like: the handler trusts neither CS nor RSP. It has a stack of its own, and gives GS the kernel's base.
+# NMI and #MC can come anywhere, so the handler trusts neither CS nor RSP. It has a stack of its own, and gives GS the
+# kernel's base.
     .balign 16, 0x90
 .Lq_strike:
     push %rax
@@ -79,7 +79,7 @@ tollgate_preempted_begin:
     pop %rax
     iretq
 
-# early: what stands before the caller's stack is in the frame; on and off: what lets interrupts come, and keeps them away again.
+# `early` runs before the caller's stack is in the frame; `on` and `off` allow interrupts and disable them again.
 .macro tq_entry name, reload, early="", on="sti", off="cli"
     .balign 16, 0x90
 .Lq_\name:
@@ -113,7 +113,7 @@ tq_entry no_cli, "(%rsp)", off=""
     .hidden tollgate_preempted_end
 tollgate_preempted_end:
 
-# Where each part begins, in the order of Part in interpreter/preempted.rs, and behind them the entries.
+# The address of each part, in the order of Part in interpreter/preempted.rs, then the entries.
     .balign 4
     .globl tollgate_preempted_parts
     .hidden tollgate_preempted_parts

@@ -1,7 +1,7 @@
-# The program of ring 3: loaded to a page of its own, as any program is. One operation is what one quoted line or one macro says.
+# The program of ring 3: loaded to a page of its own, as any program is. Each quoted line or macro is one operation.
 #
-# Each operation has two loops of n iterations: one does it once in an iteration, the other twice. The difference of their times is n operations,
-# and the loop itself is no part of it. esi counts the iterations. What rax holds at the end is the value of the record.
+# Each operation has two loops of n iterations: one executes it once per iteration, the other twice. The difference of their
+# times is n operations, without the loop. esi counts the iterations. rax at the end is the value of the record.
 .macro tg_loops label, operation, before=""
     .balign 64, 0x90
 \label\()_1:
@@ -20,7 +20,7 @@
     ret
 .endm
 
-# The time: nothing before it is still under way, nothing behind it has begun (SDM 2B, RDTSC).
+# Reads the time when everything before has completed and nothing after has begun (SDM 2B, RDTSC).
 .macro tg_stamp
     lfence
     rdtsc
@@ -30,8 +30,8 @@
     .balign 64, 0x90
 .Lu_begin:
 
-# A batch: rbx is the loop, esi its iterations. It ends with edx:eax the ticks and rdi the value, at an instruction that comes to the
-# kernel on every machine: UD2. (Where ring 0 is emulated, INT may not.)
+# A batch: rbx is the loop, esi its iterations. It ends with the ticks in edx:eax and the value in rdi, at an instruction that
+# enters the kernel on every machine: UD2. (If ring 0 is emulated, INT may not.)
 .Lu_block:
     tg_stamp
     shl $32, %rdx
@@ -54,10 +54,10 @@ tg_loops .Lu_int, "int $0x80"
 tg_loops .Lu_int_swapgs, "int $0x81"
 tg_loops .Lu_breakpoint, "int3"
 
-# The pointer stands at the end of the program.
+# The pointer is at the end of the program.
 tg_loops .Lu_call_gate, "lcall *.Lu_far_pointer(%rip)"
 
-# rax: the number of the call, which only the complete path looks at.
+# rax is the number of the call, which only the complete path uses.
 tg_loops .Lu_syscall, "syscall"
 tg_loops .Lu_syscall_path, "xor %eax, %eax; syscall"
 
@@ -69,18 +69,18 @@ tg_loops .Lu_syscall_path, "xor %eax, %eax; syscall"
 .endm
 tg_loops .Lu_sysenter, tg_sysenter
 
-# 3 to the power of 3, by instructions that there are not.
+# 3 to the power of 3, by invalid instructions.
 tg_loops .Lu_lock_mov, "mov $3, %eax; mov $3, %ecx; .byte 0xf0, 0x89, 0xc8"
 tg_loops .Lu_ud1, "mov $3, %eax; mov $3, %ecx; ud1l %eax, %ecx"
 
-# The same number by one that there is, to hold them against.
+# The same number by a valid instruction, for comparison.
 tg_loops .Lu_imul, "mov $3, %eax; mov $9, %ecx; imul %ecx, %eax"
 
 tg_loops .Lu_page_fault, "mov (%rdi), %eax", "mov $.LABSENT, %edi"
 tg_loops .Lu_general_protection, "hlt"
 
-# A test-and-set, atomic by disabled interrupts: on one processor nothing else comes between the load and the store. A program that
-# finds it free counts that.
+# A test-and-set, made atomic by disabled interrupts: on one processor nothing comes between the load and the store. A program
+# that finds the lock free counts it.
 .macro tg_test_and_set
     cli
     mov .Lu_lock(%rip), %eax
@@ -92,7 +92,7 @@ tg_loops .Lu_general_protection, "hlt"
 .endm
 tg_loops .Lu_test_and_set, tg_test_and_set
 
-# And what that right is worth: with interrupts off a program keeps the processor for as long as it likes. This one for 64 pauses.
+# Shows the effect of that right: with interrupts off a program keeps the processor as long as it likes, here for 64 pauses.
 # It reads RFLAGS meanwhile, and counts if IF was really clear.
 .macro tg_keep_the_processor
     cli
@@ -112,7 +112,7 @@ tg_loops .Lu_test_and_set, tg_test_and_set
 .endm
 tg_loops .Lu_keep_the_processor, tg_keep_the_processor
 
-# Wrong set-ups: one attempt each. Which gate, segment or MSR is wrong, wrong.s says.
+# Wrong setups: one attempt each. wrong.s says which gate, segment or MSR is wrong.
     .balign 16, 0x90
 .Lu_wrong_int:
     int $0x82
@@ -125,7 +125,7 @@ tg_loops .Lu_keep_the_processor, tg_keep_the_processor
     lea 1f(%rip), %rdx
     sysenter
 1:  ret
-# SYSRET has loaded what it says, not what the GDT says: the program runs on. Then an interrupt's IRETQ reads the GDT.
+# SYSRET loads fixed descriptors, not the GDT's, so the program runs on. Then an interrupt's IRETQ reads the GDT.
 .Lu_wrong_order:
     syscall
     int $0x80
@@ -139,7 +139,7 @@ tg_loops .Lu_keep_the_processor, tg_keep_the_processor
 .Lu_wrong_port:
     out %al, $0x80
     ret
-# The trap of a single step comes behind the next instruction, which is SYSCALL, if TF is still set then.
+# The trap of a single step comes after the next instruction, SYSCALL, if TF is still set then.
 .Lu_wrong_step:
     pushfq
     orl $0x100, (%rsp)
@@ -147,7 +147,7 @@ tg_loops .Lu_keep_the_processor, tg_keep_the_processor
     syscall
     ret
 
-# The same program of 32 bits: the loops above are of 64, but INT and SYSENTER are two bytes in either mode.
+# The same program in 32-bit code. The loops above are 64-bit, but INT and SYSENTER are two bytes in either mode.
     .code32
     .balign 64, 0x90
 .Lu_block32:
@@ -168,7 +168,7 @@ tg_loops .Lu_keep_the_processor, tg_keep_the_processor
 tg_loops .Lu_compat_int, "int $0x80"
 tg_loops .Lu_compat_syscall, "syscall"
 
-# There is no address relative to EIP: the way back is an absolute one.
+# 32-bit code has no address relative to EIP: the return address is absolute.
 .macro tg_compat_sysenter
     mov %esp, %ecx
     mov $.Lu_behind\@ - .Lu_begin + .LUSER, %edx
@@ -177,13 +177,13 @@ tg_loops .Lu_compat_syscall, "syscall"
 .endm
 tg_loops .Lu_compat_sysenter, tg_compat_sysenter
 
-# What it reads and writes, in a line of its own.
+# The data of the program, in a separate cache line.
     .code64
     .balign 64, 0x90
 .Lu_data:
 .Lu_lock:
     .long 0, 0
-.Lu_far_pointer:                    # to a call gate only the selector counts; the offset is read and not used
+.Lu_far_pointer:                    # for a call gate only the selector counts; the offset is read and ignored
     .long 0
     .short .LCALL_GATE + 3
     .balign 64

@@ -1,4 +1,5 @@
-# Records: one line each, `tg1 <kind> <fields> *<checksum>`, numbers in hexadecimal. record.rs says what the fields are, and reads them.
+# Records: one line each, `tg1 <kind> <fields> *<checksum>`, numbers in hexadecimal. record.rs describes the fields, and reads
+# them.
 
     .subsection 1
 .Lk_text_begin:   .asciz "tg1 begin"
@@ -11,11 +12,11 @@
 .Lk_text_refused: .asciz "tg1 refused *d358ea83\n"
     .balign 4
 .Lk_checksum:     .long 0       # of the line so far
-.Lk_lines:        .long 0       # how many there were
-.Lk_patience:     .long 0x10000 # how often the port is asked whether the last byte is gone
+.Lk_lines:        .long 0       # the number of lines so far
+.Lk_patience:     .long 0x10000 # how often the line status is read until the last byte is gone
     .subsection 0
 
-# A field.
+# Writes a field.
 .macro tg_say_field where
     mov \where, %rax
     call .Lk_say_number
@@ -26,7 +27,7 @@
     lea .Lk_text_begin(%rip), %rsi
     call .Lk_say_kind
     xor %eax, %eax
-    cpuid                           # the maker's name: ebx, edx, ecx
+    cpuid                           # the vendor's name: ebx, edx, ecx
     shl $32, %rdx
     mov %ebx, %eax
     or %rdx, %rax
@@ -51,7 +52,7 @@
     call .Lk_say_experiment
     jmp .Lk_say_checksum
 
-.Lk_say_lacks:                      # eax: what is lacking
+.Lk_say_lacks:                      # eax: the features that are missing
     push %rax
     lea .Lk_text_lacks(%rip), %rsi
     call .Lk_say_kind
@@ -118,7 +119,7 @@
     jmp .Lk_say_text
 1:  ret
 
-# A space, and rax in as few digits as it has.
+# Writes a space, and rax without leading zeros.
 .Lk_say_number:
     push %rax
     mov $' ', %al
@@ -133,7 +134,7 @@
     sub $4, %ecx
     jmp 1b
 
-# The digits of rax from the one at bit ecx down.
+# Writes the digits of rax from the one at bit ecx down.
 .Lk_say_digits:
     mov %rax, %rdx
     shr %cl, %rdx
@@ -149,7 +150,7 @@
     jns .Lk_say_digits
     ret
 
-# Ends a line with the checksum of all that stands before its space.
+# Ends a line with the checksum of everything before its space.
 .Lk_say_checksum:
     mov .Lk_checksum(%rip), %ebx
     incl .Lk_lines(%rip)
@@ -164,7 +165,7 @@
 .Lk_say_newline:
     mov $'\n', %al
 
-# The byte in al, into the checksum (FNV-1a of 32 bits) and to the serial port. Keeps all registers but rax.
+# Adds the byte in al to the checksum (FNV-1a of 32 bits), and writes it to the serial port. Keeps all registers but rax.
     .balign 16, 0x90
 .Lk_say_byte:
     push %rcx
@@ -182,7 +183,7 @@
     jnz 2f
     dec %ecx
     jnz 1b
-    movl $1, .Lk_patience(%rip)     # one that never says so is waited for once: a run has 20,000 bytes
+    movl $1, .Lk_patience(%rip)     # if it never is, the guest waits only once: a run has 20,000 bytes
 2:  pop %rax
     mov $0x3f8, %edx
     out %al, %dx
@@ -190,7 +191,7 @@
     pop %rcx
     ret
 
-# 8 data bits, no parity, no interrupts. The speed is what the loader left.
+# Sets 8 data bits, no parity, no interrupts. The speed is the loader's.
 .Lk_serial:
     mov $0x3fb, %edx
     mov $3, %al

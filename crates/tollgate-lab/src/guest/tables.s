@@ -1,24 +1,24 @@
-# Descriptor tables, TSS and MSRs. They are written anew before each batch of an experiment, so that whatever the last one changed, or
-# broke, is as it was.
+# Descriptor tables, TSS and MSRs. They are written anew before each batch of an experiment, so that no change of the last one
+# remains.
 
-# The order of the GDT is no matter of taste. Four instructions load selectors that they compute:
-#   SYSCALL  CS = STAR[47:32], SS = that + 8
-#   SYSRET   SS = STAR[63:48] + 8; CS = STAR[63:48] to a 32-bit program, that + 16 to a 64-bit one
-#   SYSENTER CS = SYSENTER_CS, SS = that + 8
-#   SYSEXIT  CS = SYSENTER_CS + 16, SS + 24 to a 32-bit program; CS + 32, SS + 40 to a 64-bit one
+# The order of the GDT is not arbitrary. Four instructions compute the selectors that they load:
+#     SYSCALL  CS = STAR[47:32], SS = that + 8
+#     SYSRET   SS = STAR[63:48] + 8; CS = STAR[63:48] to a 32-bit program, that + 16 to a 64-bit one
+#     SYSENTER CS = SYSENTER_CS, SS = that + 8
+#     SYSEXIT  CS = SYSENTER_CS + 16, SS + 24 to a 32-bit program; CS + 32, SS + 40 to a 64-bit one
 # (SDM 3A, "Fast system calls in 64-bit mode"; SDM 2B, the instructions; APM 2, "SYSCALL and SYSRET".)
-# With both first selectors 8 the six segments below serve all of them.
+# With both first selectors 8, the six segments below serve all of them.
     .set .LKERNEL_CODE, 0x08    # STAR[47:32] and SYSENTER_CS
     .set .LKERNEL_DATA, 0x10    # the stack of SYSCALL and SYSENTER: + 8
-    .set .LUSER_CODE32, 0x1b    # STAR[63:48], where SYSRET to 32 bits goes; SYSEXIT's + 16
+    .set .LUSER_CODE32, 0x1b    # STAR[63:48], of SYSRET to 32 bits; SYSEXIT's + 16
     .set .LUSER_DATA, 0x23      # the stack of both SYSRETs: + 8; of SYSEXIT to 32 bits: + 24
     .set .LUSER_CODE, 0x2b      # SYSRET to 64 bits: + 16; SYSEXIT's + 32
-    .set .LUSER_DATA_EXIT, 0x33 # the stack of SYSEXIT to 64 bits: + 40. The same as 20h, for the sum's sake.
-    .set .LSPARE, 0x38          # kernel code of 32 bits: nothing needs it, wrong set-ups write over it
+    .set .LUSER_DATA_EXIT, 0x33 # the stack of SYSEXIT to 64 bits: + 40. A copy of 20h, required by the sum.
+    .set .LSPARE, 0x38          # kernel code of 32 bits: unused, so wrong setups overwrite it
     .set .LTASK, 0x40           # the TSS: a system descriptor takes 16 bytes in long mode
     .set .LCALL_GATE, 0x50      # so does a gate
     .set .LGDT_SIZE, 0x60
-    .set .LSTAR, 0x001b0008     # the high half; SYSRET sets RPL 3 by itself, and so it is said
+    .set .LSTAR, 0x001b0008     # the high half; SYSRET itself sets RPL 3, which is stated here too
 
     .subsection 1
     .balign 16
@@ -32,11 +32,11 @@
     .quad 0x00cff3000000ffff    # 30 data, ring 3
     .quad 0x00cf9b000000ffff    # 38 code, 32 bits, ring 0
     .quad 0x67 + (.LTSS << 16) + (0x89 << 40), 0
-    .quad 0, 0                  # 50 the call gate: set_up knows its handler
+    .quad 0, 0                  # 50 the call gate: set_up fills in its handler
 .Lk_gdt_end:
 
     .short 0, 0, 0
-# What the way to long mode loads: the copy in the image. set_up loads the live one.
+# Loaded on the way to long mode: the copy in the image. set_up loads the live one.
 .Lk_gdt_pointer:
     .short .LGDT_SIZE - 1
     .quad .Lk_gdt - .Lk_begin + .LBASE
@@ -54,14 +54,14 @@
     .quad .LIDT
     .subsection 0
 
-# Kinds of gates, as the second word of 4 bytes has them: present, DPL, type, and the stack of the TSS where one is to be taken.
+# Kinds of gates, as in their second word of 4 bytes: present, DPL, type, and the TSS's stack to use, if any.
     .set .LINTERRUPT, 0x8e00        # an interrupt gate that programs may not call
-    .set .LFAULT, 0x8e01            # the same, on stack 1 of the TSS, whatever the stack was
+    .set .LFAULT, 0x8e01            # the same, always on stack 1 of the TSS
     .set .LPUBLIC, 0xee00           # one that ring 3 may
     .set .LCALL, 0xec00             # a call gate that ring 3 may
 
-# Writes a gate of 16 bytes: at rdi, to rax, of the kind in edx, through the kernel's code segment. SDM 3A, "64-Bit mode IDT".
-# Call gates have the same layout ("Call gates").
+# Writes a gate of 16 bytes at rdi, with the target rax and the kind edx, through the kernel's code segment. SDM 3A, "64-Bit
+# mode IDT". Call gates have the same layout ("Call gates").
     .balign 16, 0x90
 .Lk_set_gate:
     mov %ax, (%rdi)
@@ -73,7 +73,7 @@
     mov %rax, 8(%rdi)
     ret
 
-# The gate of one vector.
+# Writes the gate of one vector.
 .macro tg_gate vector, handler, kind
     mov $.LIDT + \vector * 16, %edi
     lea \handler(%rip), %rax
@@ -88,7 +88,7 @@
     wrmsr
 .endm
 
-# An MSR that holds an address of the image.
+# Writes an MSR that holds an address of the image.
 .macro tg_wrmsr_address number, label
     mov $\number, %ecx
     lea \label(%rip), %rax
@@ -115,7 +115,7 @@
     mov $0xa0, %eax                 # PAE, PGE, and no process-context identifiers
     mov %rax, %cr4
 
-# The GDT; with it the TSS's descriptor, which LTR marks as busy, is available again.
+# Copies the GDT; this also clears the busy bit that LTR sets in the TSS's descriptor.
     lea .Lk_gdt(%rip), %rsi
     mov $.LGDT, %edi
     mov $.LGDT_SIZE, %ecx
@@ -126,8 +126,8 @@
     call .Lk_set_gate
     lgdt .Lk_live_gdt(%rip)
 
-# The TSS (SDM 3A, "Task management in 64-bit mode"): the stack for ring 0, and one for faults. The map of ports would begin
-# where the segment ends: there is none.
+# Makes the TSS (SDM 3A, "Task management in 64-bit mode"): the stack for ring 0, and one for faults. The map of ports would
+# begin at the end of the segment, so there is none.
     mov $.LTSS, %edi
     xor %eax, %eax
     mov $0x68, %ecx
@@ -138,7 +138,7 @@
     mov $.LTASK, %eax
     ltr %ax
 
-# The IDT: every exception ends the experiment, but those that it wants for itself.
+# Makes the IDT: every exception ends the experiment, except those that it uses.
     mov $.LIDT, %edi
     xor %eax, %eax
     mov $.LVECTORS * 2, %ecx
@@ -156,7 +156,7 @@
     tg_gate 0x81, .Lk_interrupt_swapgs, .LPUBLIC
     lidt .Lk_live_idt(%rip)
 
-# In the kernel gs points to what belongs to this processor, in ring 3 it is 0. SWAPGS exchanges the two.
+# In the kernel gs points to this processor's data, in ring 3 it is 0. SWAPGS exchanges the two.
     movq $.LSTACK_SYSCALL, .LPER_CPU
     movq $0, .LPER_CPU + 8
     tg_wrmsr .LGS_BASE, 0

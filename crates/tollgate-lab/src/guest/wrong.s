@@ -1,11 +1,11 @@
-# Set-ups that processors refuse by the manuals. Each changes one thing that set_up has done right; experiments.rs has the
-# expected outcome.
+# Setups that processors must refuse according to the manuals. Each changes one thing that set_up has done right;
+# experiments.rs has the expected outcome.
 
-# The program's vector in all that are about gates.
+# The program's vector in all setups about gates.
     .set .LWRONG, .LIDT + 0x82 * 16
 
     .balign 16, 0x90
-# User code and user data have changed places, and STAR has not: SYSRET's sums hit the wrong ones.
+# User code and user data are swapped, but STAR is unchanged: SYSRET's sums select the wrong ones.
 .Lk_wrong_order:
     mov .LGDT + 0x20, %rax
     mov .LGDT + 0x28, %rdx
@@ -13,29 +13,29 @@
     mov %rax, .LGDT + 0x28
     ret
 
-# Ring 3 may not call it.
+# Ring 3 may not call the gate.
 .Lk_wrong_gate_dpl:
     tg_gate 0x82, .Lk_interrupt, .LINTERRUPT
     ret
 
-# It leads to a data segment,
+# The gate leads to a data segment.
 .Lk_wrong_gate_data:
     tg_gate 0x82, .Lk_interrupt, .LPUBLIC
     movw $.LKERNEL_DATA, .LWRONG + 2
     ret
 
-# to none,
+# The gate leads to the null selector.
 .Lk_wrong_gate_null:
     tg_gate 0x82, .Lk_interrupt, .LPUBLIC
     movw $0, .LWRONG + 2
     ret
 
-# is not present itself,
+# The gate is not present.
 .Lk_wrong_gate_absent:
     tg_gate 0x82, .Lk_interrupt, .LPUBLIC - 0x8000
     ret
 
-# or leads to a segment that is not.
+# The gate leads to a segment that is not present.
 .Lk_wrong_segment_absent:
     tg_gate 0x82, .Lk_interrupt, .LPUBLIC
     movw $.LSPARE, .LWRONG + 2
@@ -58,7 +58,7 @@
     tg_wrmsr .LSYSENTER_CS, 0
     ret
 
-# The gate wants stack 7 of a TSS that ends before it. The stack for faults, number 1, is still inside.
+# The gate uses stack 7 of a TSS that ends before it. The stack for faults, number 1, is still inside.
 .Lk_wrong_tss_limit:
     tg_gate 0x82, .Lk_interrupt, .LPUBLIC + 7
     movw $0x53, .LGDT + .LTASK
@@ -83,11 +83,11 @@
     mov %rax, (%rsp)
     iretq
 
-# Nothing is wrong but the program, which reads the kernel's memory, or writes to a port.
+# Only the program is wrong: it reads the kernel's memory, or writes to a port.
 .Lk_wrong_nothing:
     ret
 
-# A root of its own, in a page that nothing else uses: its entry keeps ring 3 out of all that lies below, the program's page too.
+# A root in a page that nothing else uses: its entry denies ring 3 everything below, including the program's page.
     .set .LWRONG_ROOT, 0x208000
 .Lk_wrong_user_page:
     movq $.LPDPT + 3, .LWRONG_ROOT
@@ -95,12 +95,12 @@
     mov %rax, %cr3
     ret
 
-# The GDT ends before the segments of 64-bit programs,
+# The GDT ends before the segments of 64-bit programs.
 .Lk_wrong_gdt_limit:
     lgdt .Lk_short_gdt(%rip)
     ret
 
-# and the IDT before the program's vector.
+# The IDT ends before the program's vector.
 .Lk_wrong_idt_limit:
     tg_gate 0x82, .Lk_interrupt, .LPUBLIC
     lidt .Lk_short_idt(%rip)
@@ -123,24 +123,24 @@
     ltr %ax
     ret
 
-# The stack for ring 0 is in a page that is not there.
+# The stack for ring 0 is in a page that is absent.
 .Lk_wrong_rsp0:
     tg_gate 0x82, .Lk_interrupt, .LPUBLIC
     movq $.LABSENT + 0x1000, .LTSS + 0x04
     ret
 
-# The gate takes a stack of the TSS that nothing was written to: the frame would end at 0.
+# The gate uses a stack of the TSS that was never set: the frame would end at 0.
 .Lk_wrong_ist:
     tg_gate 0x82, .Lk_interrupt, .LPUBLIC + 2
     ret
 
-# What gs points to in the kernel is not there.
+# gs in the kernel points to an absent page.
 .Lk_wrong_kernel_gs:
     tg_wrmsr_address .LLSTAR, .Lk_syscall_path
     tg_wrmsr .LKERNEL_GS_BASE, .LABSENT
     ret
 
-# SYSCALL is there, and is not enabled.
+# SYSCALL exists, but is not enabled.
 .Lk_wrong_sce:
     mov $.LEFER, %ecx
     rdmsr
@@ -148,22 +148,22 @@
     wrmsr
     ret
 
-# SYSCALL leads to a page that is not there.
+# SYSCALL leads to a page that is absent.
 .Lk_wrong_lstar:
     tg_wrmsr .LLSTAR, .LABSENT
     ret
 
-# SYSCALL clears no flag: the single step of the program goes on in the kernel.
+# SYSCALL clears no flag: the program's single step continues in the kernel.
 .Lk_wrong_fmask:
     tg_wrmsr .LFMASK, 0
     ret
 
-# SYSENTER leads to a page that is not there,
+# SYSENTER leads to a page that is absent.
 .Lk_wrong_sysenter_eip:
     tg_wrmsr .LSYSENTER_EIP, .LABSENT
     ret
 
-# or its stack is in one.
+# The stack of SYSENTER is in a page that is absent.
 .Lk_wrong_sysenter_esp:
     tg_wrmsr .LSYSENTER_ESP, .LABSENT + 0x1000
     tg_wrmsr_address .LSYSENTER_EIP, .Lk_push_first

@@ -1,5 +1,5 @@
-# Every way between the rings, once, each from ring 3 of 64-bit mode: a letter is written by each handler, and by the program
-# the number of instructions that the way took, there and back, as one hexadecimal digit.
+# Takes every way between the rings once, each from ring 3 in 64-bit mode. Each handler writes a letter, and the program
+# writes the number of instructions of the way there and back, as one hexadecimal digit.
 
 tgx_main:
     gate tgx, 0x80, 0xee, tgx_int
@@ -30,7 +30,7 @@ tgx_main:
     pushq $(tgx_user - tgx_start + BASE)
     iretq
 
-    # The time is in r15 before and is taken again after; what two readings alone take is subtracted.
+    # r15 holds the time from before; it is read again after, and the cost of the two readings is subtracted.
     .macro begin
     rdtsc
     mov %rax, %r15
@@ -72,7 +72,7 @@ tgx_user:
     begin
     mov 0xe00000, %ebx
     end
-    # AMD's processors have no SYSENTER in long mode.
+    # AMD processors have no SYSENTER in long mode.
     test %ebp, %ebp
     jnz 2f
     # SYSEXIT takes RIP from RDX and RSP from RCX.
@@ -81,7 +81,7 @@ tgx_user:
     begin
     sysenter
 1:  end
-    # To 32-bit code and back; on AMD's processors SYSCALL is there, on Intel's SYSENTER.
+    # To 32-bit code and back; there AMD processors have SYSCALL, Intel processors SYSENTER.
 2:  pushq $0x1b
     pushq $(tgx_user_32 - tgx_start + BASE)
     lretq
@@ -133,7 +133,7 @@ tgx_sysenter:
 tgx_breakpoint:
     say 'b'
     iretq
-# The two bytes of ud2, or the three of the others.
+# Skips the two bytes of ud2, or the three of the others.
 tgx_invalid:
     mov (%rsp), %rbx
     cmpb $0x0b, 1(%rbx)

@@ -1,5 +1,5 @@
-# One case: RDI points to eight words: the address of the instructions, RAX, RCX, RDX, RBX, flags, and two words of memory
-# that RSI points to. What comes of them takes their place.
+# Executes one case. RDI points to eight words: the address of the instructions, RAX, RCX, RDX, RBX, flags, and two words of
+# memory that RSI points to. The results replace them.
 tgd_case:
     push %rbx
     push %rdi
@@ -23,7 +23,7 @@ tgd_case:
 
 .set CASES, 0x700000
 
-# In the machine: as many cases as the word before the first says.
+# In the machine: the word before the first case is their number.
 tgd_main:
     mov CASES, %r12
     mov $CASES + 8, %edi

@@ -1,12 +1,12 @@
-# What the test programs begin with: from flat protected mode to long mode, with tables for every crossing. To be followed by
-# a label `\name\()_main`, in 64-bit ring 0, and by the end of the program.
+# The beginning of the test programs: from flat protected mode to long mode, with tables for every crossing. A label
+# `\name\()_main` in 64-bit ring 0, and the end of the program, must follow.
 #
-# GDT: 08 kernel code, 10 kernel data, 18 user code of 32 bits, 20 user data, 28 user code, 30 user data, 38 kernel code of
-# 32 bits, 40 TSS, 50 call gate.
+# GDT: 08 kernel code, 10 kernel data, 18 user code of 32 bits, 20 user data, 28 user code, 30 user data, 38 kernel code of 32
+# bits, 40 TSS, 50 call gate.
 # Memory: the program at 1 MiB, page tables at 2 MiB, IDT at 3 MiB, stacks below 4 MiB (kernel), 5 MiB (sysenter and syscall)
-# and 6 MiB (user). Every page is open to ring 3; those from 14 MiB on are not there.
+# and 6 MiB (user). Every page is open to ring 3; those from 14 MiB on are absent.
 
-# Where the programs of several files are assembled together, the first brings the kit.
+# If several files' programs are assembled together, the first defines the kit.
 .ifndef BASE
 .set BASE, 0x100000
 .set IDT, 0x300000
@@ -18,7 +18,7 @@
     .long \symbol - \name\()_start + BASE
 .endm
 
-# A gate: which entry, which type and level, and where it leads.
+# Writes a gate: entry, type and level, and handler.
 .macro gate name, vector, rights, handler
     mov $(\handler - \name\()_start + BASE), %eax
     mov %ax, IDT + \vector * 16
@@ -35,7 +35,7 @@
     wrmsr
 .endm
 
-# One byte to the serial port. AL and DX are lost.
+# Writes one byte to the serial port. AL and DX are lost.
 .macro say byte
     mov $\byte, %al
     mov $0x3f8, %dx
@@ -45,8 +45,8 @@
 .macro kit name
     .code32
 \name\()_start:
-    # Multiboot 1, for machines that load by it: magic, flags (the addresses are given), checksum; header, load, load end,
-    # bss end, entry.
+    # Multiboot 1, for machines that use it: magic, flags (the addresses are given), checksum; header, load, load end, bss
+    # end, entry.
     .long 0x1badb002, 0x10000, -(0x1badb002 + 0x10000)
     .long BASE, BASE, BASE + \name\()_end - \name\()_start, 0, BASE + \name\()_entry - \name\()_start
 \name\()_entry:

@@ -1,4 +1,4 @@
-# Programs for the system: flat ones, each between two labels. They are entered at their first byte with the argument in rdi.
+# Flat programs for the system, each between two labels. They are entered at their first byte with the argument in rdi.
 
 .macro program name
     .code64
@@ -26,8 +26,8 @@ program hello
 1:  .ascii "hello\n"
 end hello
 
-# The four ways in; the other registers, the stack and the flags must be kept. The sum of the results is the status: of a call that there
-# is not.
+# Uses the four ways in, which must keep the other registers, the stack and the flags. The status is the sum of the results of
+# a call that does not exist.
 program ways
     mov %rsp, %rbp
     mov $0x1234, %ebx
@@ -62,7 +62,7 @@ program ways
     .short 0x53
 end ways
 
-# 32-bit code: INT 80h, the gate and SYSENTER, whose results are the status again.
+# 32-bit code: INT 80h, the gate and SYSENTER. The status is the sum of their results.
 program narrow
     .code32
     mov $99, %eax
@@ -82,7 +82,7 @@ program narrow
     ud2
 end narrow
 
-# Makes the system calls that lie behind it, four words each, up to one with the number -1, and writes the results.
+# Performs the system calls that follow it, four words each, up to one with the number -1, and writes the results.
 program caller
     lea tgr_caller_end(%rip), %rbx
 1:  mov (%rbx), %rax
@@ -113,7 +113,7 @@ program count
     syscall
 end count
 
-# Two threads on one number, and who waits.
+# Passes a number to a second thread, and waits for its result.
 program threads
     lea 2f(%rip), %rdi
     mov $5, %esi
@@ -145,7 +145,7 @@ program stuck
 1:  ask 5, 0
 end stuck
 
-# How long three ticks are.
+# Measures three ticks.
 program sleeper
     ask 2
     mov %rax, %rbx
@@ -157,7 +157,7 @@ program sleeper
     syscall
 end sleeper
 
-# Instructions with REP: filling, copying, comparing to the first difference, and none at all.
+# Instructions with REP: filling, copying, comparing up to the first difference, and no repetition.
 program strings
     sub $256, %rsp
     mov %rsp, %rdi
@@ -180,7 +180,7 @@ program strings
 1:  .ascii "abcdefgh"
 end strings
 
-# Turns interrupts off, where it may, for a while; the status is IF before and behind.
+# Disables interrupts for a while, if it may; the status is IF before and after STI.
 program keeps
     ask 12, 3
     test %rax, %rax

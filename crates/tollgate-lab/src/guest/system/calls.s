@@ -1,5 +1,5 @@
-# System calls: the number in rax, arguments in rdi, rsi and r8 (of 32-bit code edi, esi and ebx), the result in rax, negative where it is
-# an error. The third is not in rdx because SYSENTER has rdx for something else.
+# System calls: number in rax; arguments in rdi, rsi and r8 (in 32-bit code edi, esi and ebx); result in rax, negative for an
+# error. The third argument is not in rdx because SYSENTER uses it.
 
     .balign 16, 0x90
 .Ls_call:
@@ -31,7 +31,7 @@
 .Ls_calls_end:
     .subsection 0
 
-# The result of a call that is done.
+# Returns an error from a call.
 .macro ts_error number
     mov $-\number, %rax
     jmp .Ls_return
@@ -46,12 +46,12 @@
     mov %rax, .LSAVED_RAX(%rbx)
     jmp .Ls_leave
 
-# exit(status): this thread ends.
+# exit(status): ends this thread.
 .Ls_call_exit:
     mov %rdi, .LTHREAD_STATUS(%rbx)
     call .Ls_say_exit
     ts_ready_no_more .LENDED
-    mov $.LTHREADS, %ecx            # who waits for it goes on
+    mov $.LTHREADS, %ecx            # the threads that wait for it continue
 1:  cmpl $.LWAITING, .LTHREAD_STATE(%rcx)
     jne 2f
     cmp %rbp, .LTHREAD_PROGRAM(%rcx)
@@ -69,7 +69,7 @@
     jb 1b
     jmp .Ls_schedule
 
-# wait(number) for another thread of the program, for its status. It is asked for once.
+# wait(number): waits for another thread of the program, and returns its status, which is available once.
 .Ls_call_wait:
     cmp %rdi, .LTHREAD_NUMBER(%rbx)
     jne 1f
@@ -94,7 +94,7 @@
     ts_ready_no_more .LWAITING
     jmp .Ls_schedule
 
-# yield(): the next one's turn.
+# yield(): ends the turn.
 .Ls_call_yield:
     movq $0, .LSAVED_RAX(%rbx)
     jmp .Ls_schedule
@@ -123,7 +123,7 @@
     mov .LTHREAD_NUMBER(%rbx), %rax
     jmp .Ls_return
 
-# spawn(entry, argument, end of the stack): a thread in the same address space.
+# spawn(entry, argument, end of the stack): makes a thread in the same address space.
 .Ls_call_spawn:
     cmp $.LUSER_BEGIN, %rdi
     jb 1f
@@ -139,7 +139,7 @@
 3:  mov .LTHREAD_NUMBER(%rax), %rax
     jmp .Ls_return
 
-# write(address, bytes): as many as there is room for.
+# write(address, bytes): writes as many as there is room for.
 .Ls_call_write:
     mov $5, %edx
     call .Ls_may
@@ -173,7 +173,7 @@
     movl $1, (%rdi)
     jmp .Ls_return
 
-# iopl(level), for programs that are allowed more than 0.
+# iopl(level): more than 0 only for programs that are allowed it.
 .Ls_call_iopl:
     cmp $3, %rdi
     jbe 1f
@@ -191,8 +191,8 @@
     xor %eax, %eax
     jmp .Ls_return
 
-# What map, unmap and lock are about: whole pages in the program's GiB. rdi is the first address, rsi becomes the one behind the last.
-# ZF is set where they are.
+# Checks the arguments of map, unmap and lock: whole pages in the program's GiB. rdi is the first address, and rsi becomes the
+# end of the last page. ZF is set if they are valid.
 .Ls_pages:
     test $0xfff, %edi
     jnz 9f
@@ -213,7 +213,7 @@
 8:  or $1, %eax
 9:  ret
 
-# map(address, pages, what may be done): pages of zeroes, all of them or none.
+# map(address, pages, rights): maps pages of zeroes, all of them or none.
 .Ls_call_map:
     cmp $.LMOST_FRAMES, %rsi
     ja .Ls_return_no_memory
@@ -223,7 +223,7 @@
     mov %rsi, %r11
     mov %edx, %r12d
     and $7, %r12d
-1:  call .Ls_entry                  # there must be none yet
+1:  call .Ls_entry                  # none may be mapped yet
     jz 2f
     cmpq $0, (%rax)
     je 2f
@@ -240,7 +240,7 @@
     jb 3b
     xor %eax, %eax
     jmp .Ls_return
-4:  cmp %r10, %rdi                  # no memory: what was mapped is given back
+4:  cmp %r10, %rdi                  # out of memory: gives back the pages that were mapped
     je 5f
     sub $4096, %rdi
     call .Ls_entry
@@ -253,7 +253,7 @@
 .Ls_return_invalid:
     ts_error .LEINVAL
 
-# unmap(address, pages), unless one of them is locked. Where there is none, nothing is done.
+# unmap(address, pages), unless one of them is locked. Unmapped pages are skipped.
 .Ls_call_unmap:
     call .Ls_pages
     jnz .Ls_return_invalid
@@ -282,13 +282,13 @@
 8:  call .Ls_next_table
     jmp 6b
 
-# Where there is no table there are no pages: on to the address that the next one is for.
+# A missing table has no pages: goes on to the address of the next table.
 .Ls_next_table:
     add $0x200000, %rdi
     and $-0x200000, %rdi
     ret
 
-# The page at rdi, whose entry is at rax, is no more.
+# Frees the page at rdi, whose entry is at rax.
 .Ls_give_back:
     mov (%rax), %rcx
     movq $0, (%rax)
@@ -301,7 +301,7 @@
     mov %rcx, .Ls_frames_back(%rip)
     ret
 
-# lock(address, pages): they stay where they are, for ever. A bit of the entry that processors leave to the kernel says so.
+# lock(address, pages): they stay mapped for ever. A bit of the entry that processors leave to the kernel marks them.
 .Ls_call_lock:
     call .Ls_pages
     jnz .Ls_return_invalid
@@ -323,8 +323,8 @@
     jmp .Ls_return
 5:  ts_error .LENOMEM
 
-# Whether the program may use rsi bytes at rdi as the bits in edx say (1 present, 2 writable, 4 user, as in a page's entry). ZF is set
-# where it may. The page of the test-and-set is not among them: nothing in it is data.
+# Checks that the program may use rsi bytes at rdi with the rights in edx (1 present, 2 writable, 4 user, as in a page's
+# entry). ZF is set if it may. The page of the test-and-set is excluded: nothing in it is data.
     .balign 16, 0x90
 .Ls_may:
     test %rsi, %rsi

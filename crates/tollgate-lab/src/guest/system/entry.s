@@ -1,10 +1,10 @@
-# The ways in and out. Whatever the way, the registers of the program are pushed to the end of its thread, in the form that an
-# interrupt has them, and .Ls_leave goes back from there.
+# The ways in and out. Every way in pushes the program's registers to the end of its thread, in the form of an interrupt
+# frame, and .Ls_leave returns from there.
 #
-# There is no SWAPGS: with one processor the kernel's data have fixed addresses. So no GS of a program, however wild, matters here.
+# There is no SWAPGS: with one processor the kernel's data have fixed addresses. So no value of a program's GS matters here.
 
-# An interrupt or exception: on RSP0, which is the thread's end, the processor has pushed ss, rsp, rflags, cs, rip and, of some
-# exceptions, an error code. A zero stands for it where there is none.
+# An interrupt or exception: on RSP0, which is the thread's end, the processor has pushed ss, rsp, rflags, cs, rip and, for
+# some exceptions, an error code. For the others a zero takes its place.
 .macro ts_way number
     push $0
     push $\number
@@ -28,13 +28,13 @@
 .Ls_int80:
     ts_way 0x80
 
-# The engine has met an instruction that it does not know, in ring 3.
+# The engine has met an unknown instruction in ring 3.
     .balign 16, 0x90
 .Ls_unknown:
     ts_way .LUNKNOWN
 
-# The timer. In ring 0 it can come in two places: while there is nothing to do, and at the first instructions of a call through the
-# gate, which does not turn interrupts off. There it is only counted.
+# The timer. In ring 0 it can come in two places: while nothing is ready, and at the first instructions of a call through the
+# gate, which does not disable interrupts. There it is only counted.
     .balign 16, 0x90
 .Ls_timer:
     testb $3, 8(%rsp)
@@ -47,8 +47,8 @@
     pop %rax
     iretq
 
-# A non-maskable interrupt, a double fault and a machine check can come where there is no stack yet, and have one of their own. Nothing here
-# makes them.
+# A non-maskable interrupt, a double fault and a machine check can come before there is a stack, so they have one of their
+# own. Nothing here causes them.
     .balign 16, 0x90
 .Ls_nmi:
     push $0
@@ -64,12 +64,12 @@
     push $18
     jmp .Ls_broken
 
-# What no device has asked for.
+# A spurious interrupt: no device has requested it.
     .balign 16, 0x90
 .Ls_spurious:
     iretq
 
-# SYSCALL: rcx is rip, r11 is rflags, and the stack still the caller's.
+# SYSCALL: rcx is rip, r11 is rflags, and the stack is still the caller's.
     .balign 16, 0x90
 .Ls_syscall:
     mov %rsp, .Ls_rsp(%rip)
@@ -83,7 +83,7 @@
     push $.LWAY_SYSCALL
     jmp .Ls_save
 
-# The same from 32-bit code.
+# SYSCALL from 32-bit code.
     .balign 16, 0x90
 .Ls_syscall_compat:
     mov %rsp, .Ls_rsp(%rip)
@@ -97,8 +97,8 @@
     push $.LWAY_SYSCALL
     jmp .Ls_save
 
-# SYSENTER: by agreement rdx is rip and rcx is rsp. Of the flags only IF was changed: the caller's DF, NT and AC are still set. With NT
-# set IRETQ would fault. (TF is set as well, where it was: .Ls_ring_0.)
+# SYSENTER: by convention rdx is rip and rcx is rsp. It clears only IF: the caller's DF, NT and AC are still set. With NT set
+# IRETQ would fault. (TF stays set as well: .Ls_ring_0.)
     .balign 16, 0x90
 .Ls_sysenter:
     mov .Ls_frame(%rip), %rsp
@@ -114,7 +114,8 @@
     popfq
     jmp .Ls_save
 
-# The call gate: on RSP0 are ss, rsp, cs and rip, and no flags, which are the caller's, IF too. The flags go in between.
+# The call gate: RSP0 has ss, rsp, cs and rip, but no flags; they are still the caller's, even IF. They are inserted into the
+# frame.
     .balign 16, 0x90
 .Ls_gate:
     pushfq
@@ -150,7 +151,7 @@
     je .Ls_end_unknown
     jmp .Ls_call
 
-# Back to the thread at rbx.
+# Returns to the thread at rbx.
     .balign 16, 0x90
 .Ls_leave:
     cmpq $0, .Ls_pending(%rip)
@@ -159,7 +160,7 @@
     cmp .Ls_thread(%rip), %rbx
     je 1f
     call .Ls_switch
-1:  mov .LSAVED_RIP(%rbx), %rax     # an address that no program can be at: IRETQ would fault, here
+1:  mov .LSAVED_RIP(%rbx), %rax     # an address that no program can be at: IRETQ would fault in the kernel
     mov $47, %ecx
     cmpq $.LUSER_CODE32, .LSAVED_CS(%rbx)
     jne 2f
@@ -174,17 +175,18 @@
     jne 3f
     cmpq $.LUSER_CODE, 32(%rsp)
     jne 3f
-    pop %rax                        # what SYSCALL has left in rcx and r11 is what SYSRET wants there
+    pop %rax                        # SYSRET needs in rcx and r11 what SYSCALL left there
     mov 16(%rsp), %rcx
     mov 32(%rsp), %r11
     mov 40(%rsp), %rsp
     sysretq
-3:  pop %rax                        # SYSEXIT could not bring the flags back, and the gate's caller need not be in 64-bit mode
+3:  pop %rax                        # SYSEXIT could not restore the flags, and the gate's caller need not be in 64-bit mode
     add $16, %rsp
     iretq
 
-# An exception of the kernel's: a defect, and the end; but for the single step of a program that sets TF and enters by SYSENTER or
-# the call gate, which do not clear it. Then the entry's first instruction is interrupted. It becomes what it is: the program's.
+# An exception in the kernel is a defect and ends the run, with one exception: the single step of a program that sets TF and
+# enters by SYSENTER or the call gate, which do not clear it. It interrupts the entry's first instruction, and is treated as
+# the program's.
     .balign 16, 0x90
 .Ls_ring_0:
     cmpq $1, (%rsp)
@@ -227,7 +229,7 @@
     popq .Lk_cs(%rip)
     jmp .Lk_broken
 
-# The gates and MSRs that lead here, over those that set_up has made.
+# Sets the gates and MSRs that lead here, over those of set_up.
     .balign 16, 0x90
 .Ls_set_up:
     mov $.LIDT, %edi
@@ -253,7 +255,7 @@
     tg_gate .LTIMER, .Ls_timer, .LINTERRUPT
     tg_gate .LUNKNOWN, .Ls_unknown, .LINTERRUPT
     tg_gate 0x80, .Ls_int80, .LPUBLIC
-    movq $0, .LIDT + 0x81 * 16      # of the experiments
+    movq $0, .LIDT + 0x81 * 16      # the gate of the experiments
     movq $0, .LIDT + 0x81 * 16 + 8
     mov $.LGDT + .LCALL_GATE, %edi
     lea .Ls_gate(%rip), %rax
@@ -267,15 +269,17 @@
     jz 4f
     tg_wrmsr_address .LSYSENTER_EIP, .Ls_sysenter
 
-# There is no local descriptor table. After a reset there is one, of 64 KiB at address 0: a program could load any of its bytes.
+# There is no local descriptor table. After a reset there is one, of 64 KiB at address 0, from which a program could load any
+# byte.
 4:  xor %eax, %eax
     lldt %ax
 
-# The interpreter is asked to tell of instructions that it does not know. Elsewhere nothing listens at this port.
+# Asks the interpreter to report unknown instructions. Other engines have no device at this port.
     mov $.LUNKNOWN, %al
     out %al, $0xeb
 
-# Without x87: there is one state for all programs, and it is not saved. CR0.EM makes each such instruction #NM, and MMX and SSE #UD.
+# Disables x87: its state is shared by all programs, and not saved. CR0.EM makes each x87 instruction #NM, and MMX and SSE
+# #UD.
     mov %cr0, %rax
     or $4, %eax
     mov %rax, %cr0

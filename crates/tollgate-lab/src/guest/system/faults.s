@@ -1,12 +1,12 @@
-# The end of a program: by a fault, by an instruction that the engine does not know, or by an address that no program can be at. All of
-# its threads end with it, and nothing else does.
+# The end of a program: by a fault, by an instruction that the engine does not know, or by an address that no program can be
+# at. All of its threads end with it, and nothing else does.
 
 # An exception of the thread at rbx.
     .balign 16, 0x90
 .Ls_fault:
     mov %cr2, %rax
     mov %rax, .Ls_cr2(%rip)
-    andq $-0x10001, .LSAVED_RFLAGS(%rbx)  # RF is of the fault, not of the program; QEMU does not set it
+    andq $-0x10001, .LSAVED_RFLAGS(%rbx)  # RF belongs to the fault, not to the program; QEMU does not set it
     cmpl $14, .LSAVED_WAY(%rbx)
     jne .Ls_dead
     testl $.LOPTION_PAGE_FAULT, .Ls_options(%rip)
@@ -15,14 +15,15 @@
     test %eax, %eax
     jz .Ls_leave
 .Ls_dead:
-    cmpl $14, .LSAVED_WAY(%rbx)     # CR2 says something of page faults only
+    cmpl $14, .LSAVED_WAY(%rbx)     # CR2 is valid only for page faults
     je 1f
     movq $0, .Ls_cr2(%rip)
 1:  call .Ls_say_dead
     call .Ls_say_registers
     jmp .Ls_end_program
 
-# A way back to an address that is not canonical, or of 32-bit code beyond 4 GiB, as SYSENTER may ask for: #GP(0), there, of the program.
+# A return to an address that is not canonical, or beyond 4 GiB for 32-bit code, which SYSENTER can request: the program gets
+# a #GP(0) there.
 .Ls_nowhere:
     mov .Ls_thread(%rip), %rbx
     mov .LTHREAD_PROGRAM(%rbx), %rbp
@@ -34,7 +35,7 @@
     call .Ls_say_unknown
     call .Ls_say_registers
 
-# The program at rbp ends.
+# Ends the program at rbp.
 .Ls_end_program:
     mov $.LTHREADS, %ebx
 1:  cmp %rbp, .LTHREAD_PROGRAM(%rbx)
@@ -51,7 +52,7 @@
     jb 1b
     jmp .Ls_schedule
 
-# Nothing is ready, and nothing will be. Who still waits waits for ever.
+# Nothing is ready, and nothing will be. Threads that still wait would wait for ever.
 .Ls_stop:
     mov $.LTHREADS, %ebx
 1:  cmp .Ls_limit(%rip), %rbx

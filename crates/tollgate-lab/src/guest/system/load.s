@@ -1,9 +1,9 @@
-# From an archive to programs in address spaces of their own. The host writes the archive; still nothing of it is believed that could
-# lead out of it, or out of a program's GiB.
+# Makes programs in their own address spaces from an archive. The host writes the archive, but every field is checked that
+# could lead out of it, or out of a program's GiB.
 
     .balign 16, 0x90
 .Ls_main:
-    movq $.LABSENT + 0x83, .LPD + .LABSENT / 0x200000 * 8  # the page that the experiments lack is the archive's
+    movq $.LABSENT + 0x83, .LPD + .LABSENT / 0x200000 * 8  # the archive uses the page that the experiments lack
     mov %cr3, %rax
     mov %rax, %cr3
     call .Ls_set_up
@@ -28,14 +28,14 @@
     call .Ls_say_unloaded
     jmp .Ls_stop
 
-# No thread has run yet: the first one in the table is next.
+# No thread has run yet: the first in the table is next.
 .Ls_schedule_first:
     cmpq $0, .Ls_ready(%rip)
     je .Ls_stop
     mov $.LTHREADS, %ebx
     jmp .Ls_leave
 
-# The archive's head: eax is 0 where it can be read.
+# Checks the archive's head: eax is 0 if it is valid.
 .Ls_archive:
     mov $.LENOEXEC, %eax
     cmpl $0, .Lk_archive(%rip)
@@ -74,7 +74,8 @@
     xor %eax, %eax
 3:  ret
 
-# What all address spaces share: the kernel's memory, which ring 3 cannot touch, and the page of the test-and-set.
+# Makes the part that all address spaces share: the kernel's memory, which ring 3 cannot use, and the page of the
+# test-and-set.
 .Ls_shared:
     mov $0x80000001, %eax
     cpuid
@@ -101,7 +102,7 @@
     movq $.LSHARED_PT + 7, .LSHARED_PD + 511 * 8
     movq $.LPRIMITIVE + 5, .LSHARED_PT + 511 * 8
     call .Ls_share_words
-    mov $.LPRIMITIVE, %edi          # INT3 where nothing is
+    mov $.LPRIMITIVE, %edi          # the rest of the page is INT3
     mov $0xcc, %al
     mov $4096, %ecx
     rep stosb
@@ -111,7 +112,7 @@
     rep movsb
     ret
 
-# All programs of the archive; one that cannot be loaded is left out.
+# Loads all programs of the archive; one that cannot be loaded is left out.
 .Ls_programs:
     xor %r15d, %r15d
 1:  mov %r15d, %ebp
@@ -123,7 +124,7 @@
     pop %rdx
     test %eax, %eax
     jz 2f
-    mov %rdx, .Ls_frames(%rip)      # what it took is free again
+    mov %rdx, .Ls_frames(%rip)      # frees what it took
     mov %r15d, %ecx
     call .Ls_say_unloaded
 2:  inc %r15d
@@ -131,12 +132,12 @@
     jb 1b
     ret
 
-# The program at rbp, of the head at r14, with the number r15: eax is 0, or why not.
+# Loads the program at rbp, with the head at r14 and the number r15: eax is 0, or the reason.
 .Ls_program:
     mov %r15d, .LPROGRAM_NUMBER(%rbp)
     mov .LHEAD_FLAGS(%r14), %eax
     mov %eax, .LPROGRAM_FLAGS(%rbp)
-    mov $.LROOM, %eax               # each has the same part of what may be written
+    mov $.LROOM, %eax               # each may write an equal share
     xor %edx, %edx
     divl .LARCHIVE + .LARCHIVE_COUNT
     mov %rax, .LPROGRAM_ROOM(%rbp)
@@ -193,7 +194,7 @@
     xor %eax, %eax
 9:  ret
 
-# The segment at r12: eax is 0, or why not.
+# Loads the segment at r12: eax is 0, or the reason.
 .Ls_segment:
     mov (%r12), %rdi
     mov .LSEGMENT_BYTES(%r12), %rsi
@@ -209,7 +210,7 @@
     cmp %r8, %rsi
     ja 9f
     mov $.LENOEXEC, %eax
-    cmp %rsi, %rcx                  # has no more bytes than it has room for,
+    cmp %rsi, %rcx                  # has no more bytes than its size,
     ja 9f
     mov .LARCHIVE + .LARCHIVE_TOTAL, %r8d
     cmp %r8, %rdx
@@ -217,9 +218,9 @@
     sub %rdx, %r8
     cmp %r8, %rcx                   # and they lie within the archive
     ja 9f
-    lea .LARCHIVE(%rdx), %r9        # what is copied next
-    lea (%rdi,%rsi), %r10           # the end of all,
-    lea (%rdi,%rcx), %r11           # and of what is copied
+    lea .LARCHIVE(%rdx), %r9        # the next byte to copy
+    lea (%rdi,%rsi), %r10           # the end of the segment,
+    lea (%rdi,%rcx), %r11           # and of the copied bytes
 1:  cmp %r10, %rdi
     jae 8f
     mov .LSEGMENT_FLAGS(%r12), %esi
@@ -228,14 +229,14 @@
     call .Ls_page
     pop %rdi
     jz .Ls_no_memory
-    mov (%rax), %rdx                # the frame, and where in it
+    mov (%rax), %rdx                # the address in the frame
     shl $1, %rdx                    # without bit 63
     shr $1, %rdx
     and $-4096, %rdx
     mov %edi, %eax
     and $0xfff, %eax
     add %rax, %rdx
-    mov $4096, %ecx                 # to the end of the page, but no more than there is
+    mov $4096, %ecx                 # to the end of the page, or of the bytes
     sub %eax, %ecx
     lea (%rdi,%rcx), %r8
     mov %r11, %rax
@@ -256,7 +257,8 @@
     mov $.LENOMEM, %eax
     ret
 
-# The tables of the program at rbp: a root, one for its first 512 GiB, one for its own GiB. ZF is set where there is no memory.
+# Makes the tables of the program at rbp: a root, one for its first 512 GiB, one for its own GiB. ZF is set if memory is
+# exhausted.
 .Ls_address_space:
     call .Ls_new_frame
     jz 9f
@@ -275,8 +277,8 @@
     mov %rdx, 8(%rcx)
 9:  ret
 
-# Maps a page of the program at rbp: rdi its address, esi what may be done (1 execute, 2 write, 4 read). rax is the place of its entry;
-# ZF is set where there is no memory. Where there is a page already, it may be used in both ways from now on. Keeps rdi, and r8 on.
+# Maps a page of the program at rbp: rdi is its address, esi the rights (1 execute, 2 write, 4 read). rax is the address of
+# its entry; ZF is set if memory is exhausted. A page that is already mapped gets both sets of rights. Keeps rdi, and r8 on.
     .balign 16, 0x90
 .Ls_page:
     push %r8
@@ -307,7 +309,8 @@
 9:  pop %r8
     ret
 
-# The place of the entry of the address in rdi, whose table is made where there is none. ZF is set where there is no memory.
+# Returns in rax the address of the entry for the address in rdi, and makes its table if there is none. ZF is set if memory is
+# exhausted.
 .Ls_entry_made:
     call .Ls_entry
     jnz 9f
@@ -325,7 +328,8 @@
 8:  pop %rcx
 9:  ret
 
-# rax: the place of the entry of the address in rdi, in the GiB of the program at rbp; ZF is set where there is no table for it.
+# Returns in rax the address of the entry for the address in rdi, in the GiB of the program at rbp; ZF is set if it has no
+# table.
     .balign 16, 0x90
 .Ls_entry:
     push %rcx
@@ -344,7 +348,7 @@
 9:  pop %rcx
     ret
 
-# rax: a frame of zeroes; ZF is set where there is none. Keeps all other registers.
+# Returns in rax a frame of zeroes; ZF is set if there is none. Keeps all other registers.
     .balign 16, 0x90
 .Ls_new_frame:
     push %rcx

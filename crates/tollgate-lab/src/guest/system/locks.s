@@ -1,12 +1,12 @@
-# Programs that take a lock and give it back, in an archive's form of a flat binary: one for each lock, all in one piece, which is loaded
-# to .LUSER_BEGIN. Nothing in it depends on where it is.
+# Programs that take and release a lock, as an archive's flat binary: one program for each lock, in one position-independent
+# piece, which is loaded to .LUSER_BEGIN.
 #
-# edi is the argument: bits 0 to 7 the number of the program, from 1; from bit 8 on how often it takes the lock.
+# edi is the argument: bits 0 to 7 are the number of the program, from 1; the bits from 8 on say how often it takes the lock.
 
 # The words that programs share, at rdi.
     .set .LWORD_LOCK, 0
     .set .LWORD_INSIDE, 4           # programs that are in the critical section
-    .set .LWORD_COUNT, 8            # how often it was passed, by an addition that only a lock makes whole
+    .set .LWORD_COUNT, 8            # number of passages, by an addition that only a lock makes atomic
     .set .LWORD_X, 12               # Lamport's
     .set .LWORD_Y, 16
     .set .LWORD_B, 20               # b[1] is at 24, b[3] the last
@@ -17,8 +17,9 @@
     syscall
 .endm
 
-# A program. ebx is its number, rdi the shared words; r12d counts down. r15 is the kernel's. It yields in the critical section, so that
-# others get the processor there without the timer too. At \name\()_alone it has none, and the lock alone is measured.
+# A program. ebx is its number, rdi the shared words; r12d counts down. The kernel owns r15. It yields in the critical
+# section, so that others run there without the timer too. At \name\()_alone there is no critical section, and only the lock
+# is measured.
 .macro tl_program name, acquire, release, before=""
     .balign 16, 0x90
 .Lp_\name:
@@ -53,7 +54,7 @@
     mov $.LWORDS_AT, %edi
 .endm
 
-# Takes the lock by a test-and-set that leaves what it was in eax. Who finds it taken yields and tries again.
+# Takes the lock by a test-and-set that returns the old value in eax. A program that finds it taken yields and tries again.
 .macro tl_acquire test_and_set
 .Lp_try\@:
     \test_and_set
@@ -68,7 +69,7 @@
     movl $0, .LWORD_LOCK(%rdi)
 .endm
 
-# The primitive at a place of the page; at an instruction behind its first one, with r15 as after the loss of the processor.
+# Calls the primitive at a place of the page, or at an instruction after its first one, with r15 as after a preemption.
 .macro tl_primitive place, behind=0
     .if \behind
     mov $.LSPOILED, %r15d
@@ -89,7 +90,8 @@
     xchg %eax, (%rdi)
 .endm
 
-# Lamport, "A Fast Mutual Exclusion Algorithm", ACM TOCS 5(1), 1987, algorithm 2. On one processor it needs no fence. Who waits yields.
+# Lamport, "A Fast Mutual Exclusion Algorithm", ACM TOCS 5(1), 1987, algorithm 2. On one processor it needs no fence. A
+# program that waits yields.
 .macro tl_lamport
 .Lp_start\@:
     movl $1, .LWORD_B(%rdi,%rbx,4)
@@ -133,7 +135,7 @@ tollgate_guest_locks:
 .Lp_begin:
 tl_program none, "", ""
 
-# A lock by a test-and-set of this name.
+# Makes a lock from a test-and-set of this name.
 .macro tl_lock name, test_and_set, before=""
 .macro tl_acquire_\name
     tl_acquire "\test_and_set"
@@ -148,7 +150,7 @@ tl_program lamport, tl_lamport, tl_lamport_release
 tl_lock xchg, tl_xchg
 tl_lock call, "tl_call 11"
 
-# The first two as if the processor had been lost behind the first instruction of the primitive: a restart is in each.
+# The first two as if preempted after the first instruction of the primitive: each contains a restart.
 tl_lock restarted, "tl_primitive 0, 3"
 tl_lock restarted_test, "tl_primitive 1, 3"
 
@@ -163,7 +165,7 @@ tl_lock around, "tl_primitive 3"
     .hidden tollgate_guest_locks_end
 tollgate_guest_locks_end:
 
-# Where each begins, and where without a critical section. The order is that of Lock in locks.rs.
+# The entry of each, with and without a critical section. The order gives the indexes in locks/list.rs.
     .subsection 1
     .balign 4
     .globl tollgate_guest_lock_entries

@@ -1,19 +1,20 @@
-# A test-and-set out of a page fault. It is that of Machida and Shinohara ("The Implementation of user level test-and-set on PS2 Linux",
-# Sony Research Forum 2000, figures 9 and 11), with r15 in the place of their k1:
+# A test-and-set that uses page faults, by Machida and Shinohara ("The Implementation of user level test-and-set on PS2
+# Linux", Sony Research Forum 2000, figures 9 and 11), with r15 in place of their k1:
 #
-#   the primitive   is a page at .LPRIMITIVE_AT in every program. It copies the address of the lock to r15, tests the lock, and stores
-#                   through r15. Nothing else in a program uses r15.
-#   the hook        writes .LSPOILED to r15 of a program that gets the processor back after another one had it. No page is there.
-#   the handler     of page faults knows the store by its three marks, and sends the program back to the primitive's beginning.
+#     the primitive   is a page at .LPRIMITIVE_AT in every program. It copies the address of the lock to r15, tests the lock, and stores
+#                     through r15. Nothing else in a program uses r15.
+#     the hook        writes .LSPOILED, which is never mapped, to r15 of a program that resumes after another one ran.
+#     the handler     of page faults knows the store by its three marks, and sends the program back to the primitive's beginning.
 #
-# So a store is executed only if its program has kept the processor since it wrote r15, and it wrote r15 before it tested. A program that
-# has lost the processor in between meets the fault instead, and tests again. What a restart repeats is harmless: until the store the
-# primitive changes only eax, r15 and the flags, and rdi is what it was.
+# So a store is executed only if its program has kept the processor since it wrote r15, and it wrote r15 before it tested. A
+# program that was preempted in between faults instead, and tests again. A restart repeats nothing harmful: before the store
+# the primitive changes only eax, r15 and the flags, and rdi is unchanged.
 #
-# It holds on one processor only: on two, the other one can store between test and store while this one is never interrupted.
-# `tollgate lab locks --prove` tries every point at which a program can lose the processor.
+# It holds on one processor only: with two, the other can store between test and store without any interruption here.
+# `tollgate lab locks --prove` tries every point at which a program can be preempted.
 
-# Bit 8 of the archive's options: another thread than before is about to be entered. rbx is the thread, rcx the one before it, or 0.
+# Called if bit 8 of the archive's options is set, before another thread than the last is entered. rbx is the thread, rcx the
+# last one, or 0.
 .Ls_at_switch:
     testl $.LOPTION_TIMER_ONLY, .Ls_options(%rip)
     jnz 1f
@@ -21,18 +22,19 @@
     movq $.LSPOILED, .LSAVED_R15(%rbx)
     ret
 
-# The wrong one: it takes the loss of the processor for the timer's doing alone. But who was interrupted by the timer gets the processor
-# back when another one yields or ends.
+# Wrong: it spoils r15 only if the timer ended the last turn. But a thread that the timer interrupted also resumes when
+# another yields or ends.
 1:  test %rcx, %rcx
     jz 2f
     cmpl $.LTIMER, .LSAVED_WAY(%rcx)
     je .Ls_spoil
 2:  ret
 
-# Bit 9: a page fault of the thread at rbx; .Ls_cr2 is its address. With eax 0 the thread goes on, else the fault ends the program.
+# Called if bit 9 is set, at a page fault of the thread at rbx; .Ls_cr2 is its address. With eax 0 the thread continues, else
+# the fault ends the program.
 #
-# A program may write .LSPOILED to r15 itself and jump into the page. It begins anew and has lost nothing but time. The error code keeps
-# one that calls the primitive with .LSPOILED for a lock from doing so for ever: its first fault is that of a load.
+# A program may write .LSPOILED to r15 itself and jump into the page. It starts again and loses only time. If it passes
+# .LSPOILED as the lock, the error code keeps it from repeating for ever: its first fault is that of a load.
 .Ls_at_page_fault:
     mov $1, %eax
     cmpq $.LSPOILED, .Ls_cr2(%rip)
@@ -51,14 +53,14 @@
     mov %rcx, .LSAVED_RIP(%rbx)
 1:  ret
 
-# The wrong ones: the program repeats its store, with the address of the lock in r15 or without.
+# Wrong: the program repeats its store, with or without the address of the lock in r15.
 2:  testl $.LOPTION_RESUME, .Ls_options(%rip)
     jz 3f
     mov .LSAVED_RDI(%rbx), %rcx
     mov %rcx, .LSAVED_R15(%rbx)
 3:  ret
 
-# The page. rdi is the address of the lock, four bytes; eax becomes what they were: 0 where the caller has the lock from now on. r15 and
+# The page. rdi is the address of the lock, four bytes; eax becomes their old value: 0 if the caller now has the lock. r15 and
 # the flags are lost, all other registers kept.
     .set .LPLACE, 64
 .macro ts_place
@@ -67,14 +69,14 @@
 
     .balign .LPLACE, 0xcc
 .Ls_primitive:
-    mov %rdi, %r15                  # from here on a loss of the processor is noticed,
+    mov %rdi, %r15                  # a preemption after this is noticed,
     mov (%rdi), %eax                # the test,
     test %eax, %eax
     jnz 1f
     movl $1, (%r15)                 # and the store, or a fault
 1:  ret
 
-# Figure 11: it looks at r15 before it stores, and so begins anew most times without the fault, which still guards the last step.
+# Figure 11: it checks r15 before it stores, so it usually starts again without the fault, which still guards the last step.
     ts_place
 2:  mov %rdi, %r15
     mov (%rdi), %eax
@@ -85,7 +87,7 @@
     movl $1, (%r15)
 1:  ret
 
-# Wrong: who loses the processor between the test and the copy is not noticed.
+# Wrong: a preemption between the test and the copy is not noticed.
     ts_place
     mov (%rdi), %eax
     mov %rdi, %r15
@@ -104,7 +106,7 @@
 1:  ret
 .Ls_primitive_end:
 
-# Bit 10: a page of zeroes that every program can read and write, for locks between programs.
+# Bit 10: maps a page of zeroes that every program can read and write, for locks between programs.
 .Ls_share_words:
     testl $.LOPTION_WORDS, .Ls_options(%rip)
     jz 1f
@@ -117,7 +119,7 @@
     mov %rax, .LSHARED_PT + 510 * 8
 1:  ret
 
-# Whether 4 bytes at rdi lie in that page. ZF is set where they do.
+# Checks that 4 bytes at rdi lie in that page. ZF is set if they do.
 .Ls_is_shared_word:
     testl $.LOPTION_WORDS, .Ls_options(%rip)
     jz 1f
@@ -129,8 +131,9 @@
 1:  or $1, %eax
     ret
 
-# What decides how programs go on, besides their registers, memory and page tables: from, and how many words of 8 bytes. Counters and
-# clocks are no part of it. First the words that programs share, then the kernel's own, then a line for each of the first threads.
+# The memory that decides how programs continue, besides their registers, memory and page tables: address, and number of words
+# of 8 bytes. Counters and clocks are excluded. First the words that programs share, then the kernel's own, then a line for
+# each of the first threads.
     .subsection 1
     .balign 4
     .globl tollgate_guest_system_state

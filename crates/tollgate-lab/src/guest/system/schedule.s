@@ -1,8 +1,8 @@
-# Whose turn it is. Threads have places in one table; who is ready after the one whose turn it was is next, all around. The timer ends
-# turns. It runs only while it has something to do: while two are ready, or one sleeps. So a program alone is never interrupted, and
-# its instructions are counted exactly.
+# The scheduler. Threads are in one table; the next ready thread after the current one runs, round robin. The timer ends
+# turns. It runs only if needed: while two threads are ready, or one sleeps. So a program that runs alone is never
+# interrupted, and its instructions are counted exactly.
 
-# The state of the thread at rbx, which was ready.
+# Changes the state of the thread at rbx, which was ready.
 .macro ts_ready_no_more state
     decq .Ls_ready(%rip)
     movl $\state, .LTHREAD_STATE(%rbx)
@@ -20,14 +20,14 @@
     add %rax, .Ls_ticks(%rip)
     call .Ls_wake
 
-# The next one's turn. Where none is ready the processor waits for the timer; where none will be, that is the end.
+# Chooses the next thread. If none is ready the processor waits for the timer; if none ever will be, the run ends.
     .balign 16, 0x90
 .Ls_schedule:
     mov .Ls_thread(%rip), %rbx
     mov .Ls_limit(%rip), %rdx
     mov %rdx, %rcx
     sub $.LTHREADS, %rcx
-    shr $10, %rcx                   # each is looked at once
+    shr $10, %rcx                   # each is checked once
 1:  add $.LTHREAD, %rbx
     cmp %rdx, %rbx
     jb 2f
@@ -46,7 +46,7 @@
     cli
     jmp 3b
 
-# Those whose tick has come.
+# Wakes the threads whose tick has come.
 .Ls_wake:
     cmpq $0, .Ls_sleeping(%rip)
     je 3f
@@ -64,7 +64,7 @@
     jb 1b
 3:  ret
 
-# Another thread than before is entered: the one at rbx. rcx is the one before it, or 0, until .Ls_at_switch.
+# Switches to the thread at rbx. rcx is the last thread, or 0, until .Ls_at_switch.
     .balign 16, 0x90
 .Ls_switch:
     mov .Ls_thread(%rip), %rcx
@@ -89,7 +89,7 @@
     mov .LTHREAD_ES(%rbx), %es
     mov .LTHREAD_FS(%rbx), %fs
     mov .LTHREAD_GS(%rbx), %gs
-    mov $.LKERNEL_DATA, %eax        # after an interrupt SS is null: SYSRET of some AMD processors would leave it so for 32-bit code
+    mov $.LKERNEL_DATA, %eax        # after an interrupt SS is null: SYSRET of some AMD processors would leave it null for 32-bit code
     mov %eax, %ss                   # (Linux, X86_BUG_SYSRET_SS_ATTRS)
     incq .LTHREAD_SWITCHES(%rbx)
     testl $.LOPTION_SWITCH, .Ls_options(%rip)
@@ -101,8 +101,7 @@
     mov %rax, .LTHREAD_BEGAN(%rbx)
 4:  ret
 
-# Starts or stops the timer. The interrupt controllers are initialised each time, which makes them forget an interrupt that came too
-# late.
+# Starts or stops the timer. The interrupt controllers are initialised each time, which discards a late interrupt.
     .balign 16, 0x90
 .Ls_timer_needed:
     xor %eax, %eax
@@ -138,17 +137,17 @@
     out %al, $0x21
     mov $2, %al
     out %al, $0xa1
-    mov $1, %al                     # ICW4: for this kind of processor, and the end of an interrupt is said
+    mov $1, %al                     # ICW4: 8086 mode, and explicit end of interrupt
     out %al, $0x21
     out %al, $0xa1
-    mov $0xfe, %al                  # nothing but the timer
+    mov $0xfe, %al                  # only the timer
     out %al, $0x21
     mov $0xff, %al
     out %al, $0xa1
     ret
 
-# rax: ticks of the TSC since the first program was loaded, without those that it took to write to the serial port. They depend on who
-# listens.
+# Returns in rax the ticks of the TSC since the first program was loaded, without those spent on the serial port, which depend
+# on its listener.
 .Ls_clock:
     rdtsc
     shl $32, %rdx
@@ -156,8 +155,8 @@
     sub .Ls_silence(%rip), %rax
     ret
 
-# A new thread of the program at rbp: rsi its entry, rdi its argument, rdx the end of its stack. rax is the thread, or 0 where there are
-# too many.
+# Makes a new thread of the program at rbp: rsi is its entry, rdi its argument, rdx the end of its stack. rax is the thread,
+# or 0 if there are too many.
     .balign 16, 0x90
 .Ls_new_thread:
     mov $.LTHREADS, %eax

@@ -1,4 +1,4 @@
-# Records of the system, in the form of records.s. The time that they take is no program's.
+# Records of the system, in the form of records.s. Their time is charged to no program.
 
     .subsection 1
 .Ls_text_out:       .asciz "tg1 out"
@@ -11,7 +11,7 @@
 .Ls_text_stop:      .asciz "tg1 stop"
     .subsection 0
 
-# Begins a record; its end is `jmp .Ls_spoken`, or a call of it.
+# Begins a record, which ends with `jmp .Ls_spoken`, or a call of it.
 .macro ts_speak kind
     call .Ls_quiet
     lea .Ls_text_\kind(%rip), %rsi
@@ -33,14 +33,14 @@
     add %rax, .Ls_silence(%rip)
     ret
 
-# The numbers of the program at rbp and the thread at rbx.
+# Writes the numbers of the program at rbp and the thread at rbx.
 .Ls_say_who:
     mov .LPROGRAM_NUMBER(%rbp), %eax
     call .Lk_say_number
     mov .LTHREAD_NUMBER(%rbx), %rax
     jmp .Lk_say_number
 
-# What the thread has taken until now.
+# Writes the thread's ticks until now.
 .Ls_say_ticks:
     mov .Ls_quiet_since(%rip), %rax
     sub .LTHREAD_BEGAN(%rbx), %rax
@@ -76,7 +76,7 @@
     tg_say_field .LSAVED_RIP(%rbx)
     jmp .Ls_say_rest
 
-# In the order of their numbers: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
+# Writes the registers by number: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
 .Ls_say_registers:
     testl $.LOPTION_BRIEF, .Ls_options(%rip)
     jnz 2f
@@ -99,7 +99,7 @@
     jmp .Ls_spoken
 2:  ret
 
-# rsi bytes at rdi, which may be read: in records of 64 at most.
+# Writes rsi bytes at rdi, which are readable, in records of at most 64.
 .Ls_say_out:
     mov %rdi, %r8
     lea (%rdi,%rsi), %r9
@@ -121,7 +121,7 @@
     jmp 1b
 3:  jmp .Ls_spoken
 
-# The program ecx was not loaded: eax says why.
+# Reports that the program ecx was not loaded; eax is the reason.
 .Ls_say_unloaded:
     push %rax
     push %rcx
