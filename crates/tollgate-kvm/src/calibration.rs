@@ -1,9 +1,8 @@
 //! Whether the processor itself executes a guest's ring 0.
 //!
-//! On some machines KVM runs without virtualization by hardware: ring 3 is executed, but ring 0 is emulated,
-//! instruction by instruction. Times there are the emulator's. So a loop runs first, in 64-bit mode in ring 0 as the
-//! experiments do: a processor needs one or two cycles for an iteration, an emulator a thousand. KVM's own counters
-//! confirm it, if they can be read.
+//! On some machines KVM runs without virtualization by hardware: ring 3 is executed, but ring 0 is emulated, instruction by
+//! instruction. Times there are the emulator's. So a loop runs first, in 64-bit mode in ring 0 as the experiments do: a processor
+//! needs one or two cycles for an iteration, an emulator a thousand. KVM's own counters confirm it, if they can be read.
 
 use std::fmt;
 use std::time::Duration;

@@ -107,8 +107,7 @@ impl Kvm {
         self.calibration.get_or_init(|| calibration::calibrate(self))
     }
 
-    /// Runs a guest on the host's processor, in a thread that inherits the caller's affinity: a pinned caller pins it
-    /// too.
+    /// Runs a guest on the host's processor, in a thread that inherits the caller's affinity: a pinned caller pins it too.
     ///
     /// # Errors
     /// [`KvmError`] if the guest could not be run at all. A guest that was stopped is not an error.

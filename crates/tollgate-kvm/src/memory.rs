@@ -49,15 +49,13 @@ impl Memory {
         Some(copy)
     }
 
-    /// Copies all of it. Untouched pages are zeroes and are not read, which would take longer than to start a virtual
-    /// machine.
+    /// Copies all of it. Untouched pages are zeroes and are not read, which would take longer than to start a virtual machine.
     pub fn copy(&self) -> Vec<u8> {
         let mut copy = vec![0; self.bytes];
         let touched = self.touched();
         for (page, to) in copy.chunks_exact_mut(PAGE).enumerate() {
             if touched.as_ref().is_none_or(|touched| touched.get(page) != Some(&false)) {
-                // SAFETY: `to` is one page of `copy`, at the same offset as the page in the mapping, and both are
-                // equally long.
+                // SAFETY: `to` is one page of `copy`, at the same offset as the page in the mapping, and both are equally long.
                 unsafe { ptr::copy_nonoverlapping(self.at.add(page * PAGE), to.as_mut_ptr(), PAGE) };
             }
         }

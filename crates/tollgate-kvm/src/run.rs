@@ -19,9 +19,8 @@ const EMPTY: u8 = 0x60;
 const END: u16 = 0xf4;
 const NOTHING: u8 = 0xff;
 
-/// Runs the guest until it ends itself; returns why it did not, in a clause. Its output is added to `serial`; a write
-/// of several bytes counts as several writes of one. A guest that ended itself may be run again, and goes on after that
-/// point.
+/// Runs the guest until it ends itself; returns why it did not, in a clause. Its output is added to `serial`; a write of several
+/// bytes counts as several writes of one. A guest that ended itself may be run again, and goes on after that point.
 pub(super) fn run(vm: &mut Vm, alarm: &Alarm, serial: &mut Vec<u8>) -> Option<String> {
     loop {
         let why = match vm.vcpu.run() {

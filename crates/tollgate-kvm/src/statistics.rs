@@ -41,8 +41,7 @@ pub(super) fn read(vcpu: &VcpuFd) -> Option<Statistics> {
     Some(Statistics { emulated: figure(&bytes, "insn_emulation")?, exits: figure(&bytes, "exits")? })
 }
 
-/// Finds a figure by name in `struct kvm_stats_header` and what it points to (Documentation/virt/kvm/api.rst,
-/// KVM_GET_STATS_FD).
+/// Finds a figure by name in `struct kvm_stats_header` and what it points to (Documentation/virt/kvm/api.rst, KVM_GET_STATS_FD).
 fn figure(bytes: &[u8], name: &str) -> Option<u64> {
     let name_size = word(bytes, 4)? as usize;
     let count = word(bytes, 8)? as usize;

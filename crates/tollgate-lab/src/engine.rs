@@ -1,5 +1,3 @@
-//! The interface of the engines that run a guest.
-
 use std::time::Duration;
 
 use tollgate_x86::Vendor;

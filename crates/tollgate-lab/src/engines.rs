@@ -12,8 +12,7 @@ const MEMORY: usize = 16 << 20;
 /// More than all experiments together execute.
 const INSTRUCTIONS: u64 = 50_000_000;
 const PATIENCE: Duration = Duration::from_secs(4);
-/// The time limit of all machines together: after it no new machine starts. KVM's emulator can end a machine in every
-/// experiment.
+/// The time limit of all machines together: after it no new machine starts. KVM's emulator can end a machine in every experiment.
 const ALL_TOGETHER: Duration = Duration::from_secs(4);
 /// The same limit if instructions are counted: their number bounds a run, and the result must not depend on the load.
 const ALL_COUNTED: Duration = Duration::from_secs(60);

@@ -1,15 +1,14 @@
-//! The interpreter: an x86 processor of AMD or Intel, with the instructions that a small kernel needs. It is always
-//! available, and two runs are identical to the byte.
+//! The interpreter: an x86 processor of AMD or Intel, with the instructions that a small kernel needs. It is always available,
+//! and two runs are identical to the byte.
 //!
 //! It has 32-bit protected mode without paging, compatibility mode, and 64-bit mode with four levels of page tables.
-//! [`tollgate_x86::walk`] walks crossings, exceptions included; iced decodes. The two interrupt controllers and channel 0 of
-//! the timer exist; nothing else comes from outside. Alignment is checked if CR0.AM and RFLAGS.AC ask for it.
+//! [`tollgate_x86::walk`] walks crossings, exceptions included; iced decodes. The two interrupt controllers and channel 0 of the
+//! timer exist; nothing else comes from outside. Alignment is checked if CR0.AM and RFLAGS.AC ask for it.
 //!
-//! Not modelled: real-address and virtual-8086 mode, 16-bit code, paging outside long mode, tasks, debug registers, x87 and
-//! SSE. An instruction outside the model ends the run (or the program in ring 3, if its kernel has asked to be told), and is
-//! named with its bytes. #UD is raised only for an instruction that every processor refuses, or that uses registers other
-//! than the general ones which CPUID does not offer. Arithmetic is compared with the host's processor, and all counts with
-//! QEMU's.
+//! Not modelled: real-address and virtual-8086 mode, 16-bit code, paging outside long mode, tasks, debug registers, x87 and SSE.
+//! An instruction outside the model ends the run (or the program in ring 3, if its kernel has asked to be told), and is named
+//! with its bytes. #UD is raised only for an instruction that every processor refuses, or that uses registers other than the
+//! general ones which CPUID does not offer. Arithmetic is compared with the host's processor, and all counts with QEMU's.
 
 mod access;
 mod arithmetic;

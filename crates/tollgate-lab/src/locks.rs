@@ -44,8 +44,7 @@ struct Work {
     programs: Vec<usize>,
     kernel: Kernel,
     rounds: u32,
-    /// Whether only locks are measured, one after the other, without a critical section. Each program is then the
-    /// first.
+    /// Whether only locks are measured, one after the other, without a critical section. Each program is then the first.
     alone: bool,
 }
 

@@ -133,10 +133,7 @@ impl Engine for Qemu {
     }
 }
 
-/// Interprets an exit status: `None` if the guest ended itself, a clause if its processor did.
-///
-/// # Errors
-/// QEMU's message, if QEMU itself failed.
+/// Returns `None` if the guest ended itself, a clause if its processor did, and QEMU's message if QEMU itself failed.
 fn outcome(status: ExitStatus, complaint: Option<String>) -> Result<Option<String>, String> {
     match (status.code(), complaint) {
         (Some(0), _) => Ok(Some("its processor was reset: a triple fault, as a rule".to_owned())),

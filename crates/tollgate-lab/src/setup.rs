@@ -1,9 +1,8 @@
-//! The setup of the lab's kernel until its first program runs: each write to a table, a register or a port, in the order in
-//! which the interpreter meets it.
+//! The setup of the lab's kernel until its first program runs: each write to a table, a register or a port, in the order in which
+//! the interpreter meets it.
 //!
-//! Nothing here repeats the kernel's code or its addresses. A byte of memory belongs to a table because the processor was
-//! given that table's address: by CR3, LGDT, LIDT, LTR and KERNEL_GS_BASE. Other writes, to stacks and variables, are only
-//! counted.
+//! Nothing here repeats the kernel's code or its addresses. A byte of memory belongs to a table because the processor was given
+//! that table's address: by CR3, LGDT, LIDT, LTR and KERNEL_GS_BASE. Other writes, to stacks and variables, are only counted.
 
 mod entries;
 mod places;
@@ -77,8 +76,7 @@ pub enum Item {
     Segments { registers: Vec<SegmentRegister>, selector: Selector, hidden: Hidden },
     /// Bytes of a table that were cleared.
     Cleared { place: Place, address: u64, bytes: u64 },
-    /// Entries of one page table from index `first` on, at a level (4 for the root). Each is `step` more than the one
-    /// before.
+    /// Entries of one page table from index `first` on, at a level (4 for the root). Each is `step` more than the one before.
     Pages { level: u8, table: u64, first: u16, count: u16, value: u64, step: u64 },
     /// An entry of the GDT: 8 bytes, or 16.
     Descriptor { selector: Selector, bytes: Vec<u8> },
@@ -179,7 +177,6 @@ struct Teller {
     places: Places,
     memory: Vec<u8>,
     setup: Setup,
-    /// Entries of one table that are being written.
     group: Option<Group>,
 }
 

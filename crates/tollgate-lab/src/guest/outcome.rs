@@ -1,5 +1,3 @@
-//! The outcomes in the records of a run: one for each experiment that was attempted.
-
 use super::record::{Fault, Maker, Record, Round};
 
 /// The outcome of one experiment.
@@ -22,8 +20,7 @@ pub enum Outcome {
 pub enum Ending {
     /// All chosen experiments were attempted, and no line is missing.
     Complete,
-    /// All chosen experiments were attempted, but lines are missing: the guest says that it wrote `written`, and `read`
-    /// arrived.
+    /// All chosen experiments were attempted, but lines are missing: the guest says that it wrote `written`, and `read` arrived.
     Lost { written: u32, read: u32 },
     /// A fault outside any experiment ended it.
     Broken(Fault),

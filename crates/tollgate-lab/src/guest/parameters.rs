@@ -1,5 +1,3 @@
-//! The parameters that the host passes to the guest.
-
 use super::experiments::Experiment;
 
 /// A command for the guest.

@@ -98,8 +98,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// Returns the ticks of n operations; `None` if the second batch was shorter, which can happen on a disturbed
-    /// processor.
+    /// Returns the ticks of n operations; `None` if the second batch was shorter, which can happen on a disturbed processor.
     pub const fn ticks(self) -> Option<u64> {
         self.ticks_two.checked_sub(self.ticks_one)
     }

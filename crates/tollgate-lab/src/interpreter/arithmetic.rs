@@ -206,7 +206,6 @@ pub(super) enum Shift {
     Arithmetic,
 }
 
-/// Masks a count to 5 bits, or 6 for operands of 64 bits.
 const fn masked(count: u64, bytes: u8) -> u32 {
     (count & if bytes == 8 { 63 } else { 31 }) as u32
 }

@@ -42,7 +42,6 @@ pub(super) enum Repeat {
     WhileDifferent,
 }
 
-/// An operand, and its size in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operand {
     pub(super) what: What,
@@ -73,7 +72,6 @@ pub(super) struct Address {
     pub(super) base: u8,
     pub(super) index: u8,
     pub(super) scale: u8,
-    /// Width of the sum, in bytes.
     pub(super) bytes: u8,
     /// Whether the displacement counts from the instruction's first byte.
     pub(super) relative: bool,

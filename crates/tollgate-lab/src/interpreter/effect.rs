@@ -1,5 +1,3 @@
-//! The effects of an instruction on system registers and on memory.
-
 use tollgate_x86::walk::{Hidden, SegmentRegister, TableRegister};
 use tollgate_x86::{Msr, Selector};
 

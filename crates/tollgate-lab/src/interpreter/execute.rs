@@ -190,7 +190,6 @@ impl Processor {
         Ok(())
     }
 
-    /// Sets AX and DX, or for bytes AL and AH.
     fn set_pair(&mut self, low: u64, high: u64, bytes: u8) {
         self.set_register(RAX, 0, bytes, low);
         match bytes {

@@ -64,9 +64,6 @@ pub(crate) struct Explorer {
 
 impl Explorer {
     /// Starts the guest and runs it until it enters the first of `programs` programs.
-    ///
-    /// # Errors
-    /// [`LabError`] if the guest does not get so far.
     pub(crate) fn new(image: &Image, machine: Machine, programs: usize) -> Result<(Self, State), LabError> {
         let mut memory = vec![0; machine.memory];
         let begin = guest::BASE as usize;

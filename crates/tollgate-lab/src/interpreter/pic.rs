@@ -14,7 +14,6 @@ struct Pic {
     requests: u8,
     mask: u8,
     served: u8,
-    /// The vector of input 0.
     base: u8,
     next: Next,
     wants_icw4: bool,

@@ -12,8 +12,7 @@ const LINE_STATUS: u16 = SERIAL + 5;
 const READY: u8 = 0x60;
 /// A byte to this port ends the run, as with QEMU's isa-debug-exit.
 const EXIT: u16 = 0xf4;
-/// A byte to this port, where no PC has a device, sets the vector of the interrupt that reports an unknown instruction in
-/// ring 3.
+/// A byte to this port, where no PC has a device, sets the vector of the interrupt that reports an unknown instruction in ring 3.
 const UNKNOWN: u16 = 0xeb;
 const TIMER: u8 = 0;
 const MOST: usize = 16 << 20;

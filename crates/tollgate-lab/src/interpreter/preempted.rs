@@ -50,7 +50,6 @@ const IST1: u64 = TSS + 0x24;
 /// The ends of the first thread's stacks in the kernel and in ring 3, and how far above them the second thread's are.
 const STACK_ENDS: [u64; 2] = [DATA + 0x400, DATA + 0x780];
 const APART: [u64; 2] = [0x300, 0x80];
-/// The words of a state that are in memory.
 const WORDS: usize = 0x100;
 /// The end of the stack of NMI and #MC. No state has it: it is empty between two instructions of a thread.
 const STRIKE_STACK: u64 = 0xa000;
@@ -66,6 +65,7 @@ pub(crate) const MOST_DATA: u64 = 4096;
 /// The base of GS in ring 3, which has no page.
 const NOWHERE: u64 = 1 << 40;
 const TIMER: u8 = 0x20;
+/// The vectors of NMI and #MC.
 pub(crate) const STRIKES: [u8; 2] = [2, 18];
 /// More than the timer's handler executes; and the limit for a file's handler of NMI or #MC.
 const HANDLER: usize = 64;
@@ -110,12 +110,10 @@ impl Stack {
     }
 }
 
-/// Returns the end of a thread's stack in the kernel (0) or in ring 3 (1).
 const fn end_of(kind: usize, thread: usize) -> u64 {
     STACK_ENDS[kind] + APART[kind] * thread as u64
 }
 
-/// Returns the value of a thread's general register at its call.
 fn register_of(thread: usize, number: usize) -> u64 {
     match number {
         0 => 0,
@@ -285,7 +283,6 @@ impl Preempted {
         self.words(state)[REST] & STOPPED == 0 && self.rip(state) == address(Part::Done)
     }
 
-    /// Returns whether both threads have made their calls.
     pub(crate) fn is_over(&self, state: State) -> bool {
         let saved = self.word(state, SAVED + 8 * (1 - self.thread(state)) as u64);
         self.is_done(state)
@@ -318,7 +315,6 @@ impl Preempted {
         fault.exception.mnemonic().map(|name| format!("#{name}"))
     }
 
-    /// Returns the state after the next instruction; `None` if the machine has stopped.
     pub(crate) fn execute(&mut self, state: State) -> Option<State> {
         if self.words(state)[REST] & STOPPED != 0 {
             return None;

@@ -14,7 +14,6 @@ use crate::host::hex;
 
 /// The longest instruction. SDM 2A, "Instruction format".
 const LONGEST: usize = 15;
-/// Steps between two readings of the clock.
 const GLANCE: u64 = 1 << 14;
 /// Without BMI1 and LZCNT, TZCNT and LZCNT execute as BSF and BSR with an ignored prefix. Compilers rely on it.
 const OPTIONS: u32 = DecoderOptions::NO_MPFX_0FBC | DecoderOptions::NO_MPFX_0FBD;

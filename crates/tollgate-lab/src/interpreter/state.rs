@@ -1,5 +1,3 @@
-//! The processor: its registers, and what it is connected to.
-
 use tollgate_x86::walk::{Exception, Fault, Hidden, Mode, Segment, SegmentRegister, Step};
 use tollgate_x86::{Cr0, Descriptor, Efer, Msr, Rflags, Selector, Vendor, Width};
 
@@ -86,8 +84,7 @@ pub(super) struct Place {
 }
 
 impl Processor {
-    /// Makes a processor in flat 32-bit protected mode, as multiboot leaves it. Multiboot specification 0.6.96, "Machine
-    /// state".
+    /// Makes a processor in flat 32-bit protected mode, as multiboot leaves it. Multiboot specification 0.6.96, "Machine state".
     pub(super) fn new(vendor: Vendor, memory: Vec<u8>, entry: u64) -> Self {
         let data = Segment::new(Selector(0x10), Descriptor::flat_data(0));
         let task = Descriptor { kind: 0xb, p: true, limit: 0xffff, ..Descriptor::default() };
@@ -147,7 +144,6 @@ impl Processor {
         self.mode == Mode::Long64
     }
 
-    /// Returns the mask of an address's bits.
     pub(super) fn address_mask(&self) -> u64 {
         if self.is_64_bit() { u64::MAX } else { 0xffff_ffff }
     }

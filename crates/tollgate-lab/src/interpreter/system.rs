@@ -1,5 +1,3 @@
-//! Executes system instructions: ports, interrupts, tables, control registers.
-
 use iced_x86::Mnemonic as M;
 use tollgate_x86::walk::{Exception, Segment, SegmentRegister, TableRegister};
 use tollgate_x86::{Cr0, Cr4, Msr, Rflags, Selector};

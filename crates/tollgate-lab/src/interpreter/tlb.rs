@@ -51,7 +51,6 @@ pub(super) struct Translations([Translation; ENTRIES]);
 
 #[derive(Clone, Copy)]
 struct Translation {
-    /// The number of the linear page; all ones if empty.
     page: u64,
     frame: u64,
     /// Bits of [`Access`].

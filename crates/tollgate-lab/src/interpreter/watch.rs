@@ -84,8 +84,7 @@ const BASES: [&str; 3] = ["fs_base", "gs_base", "kernel_gs_base"];
 const CONTROL: [&str; 4] = ["cr0", "cr2", "cr3", "cr4"];
 
 impl Registers {
-    /// Returns all registers with their names: RIP first, then general registers, flags, selectors, bases and control
-    /// registers.
+    /// Returns all registers with their names: RIP first, then general registers, flags, selectors, bases and control registers.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let selectors = self.selectors.map(|selector| u64::from(selector.0));
         std::iter::once(("rip", self.rip))

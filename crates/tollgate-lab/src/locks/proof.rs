@@ -24,8 +24,7 @@ use crate::interpreter::{Explorer, State, Stop};
 /// The search stops at this number of states: a state takes a kilobyte.
 const MOST_STATES: usize = FIRST_STATES << 10;
 const FIRST_STATES: usize = 1 << 11;
-/// Words of 4 bytes that programs share, in the order of `locks.s`: the lock, the number of programs inside, and of
-/// passages.
+/// Words of 4 bytes that programs share, in the order of `locks.s`: the lock, the number of programs inside, and of passages.
 const LOCK: usize = 0;
 const INSIDE: usize = 1;
 const COUNT: usize = 2;
@@ -189,6 +188,7 @@ struct At {
 struct System {
     inner: RefCell<Inner>,
     first: At,
+    /// Passages of the critical section that the programs make together.
     expected: u32,
 }
 

@@ -20,9 +20,8 @@ const MEMORY: u64 = 2 << 30;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Syntax {
     /// GNU as; the C preprocessor reads a `.S` file first.
-    Gnu {
-        preprocessed: bool,
-    },
+    Gnu { preprocessed: bool },
+    /// NASM.
     Nasm,
 }
 
@@ -60,7 +59,6 @@ impl Syntax {
         }
     }
 
-    /// Returns the command lines that make `out` from `text`, by way of `object`.
     fn commands(self, text: &Path, object: &Path, out: &Path) -> Result<Vec<Vec<OsString>>, AssemblerError> {
         let words = |words: &[&OsStr]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         let [text, object, out] = [text, object, out].map(Path::as_os_str);

@@ -28,8 +28,7 @@ pub enum FileError {
 }
 
 impl Program {
-    /// Reads a program: assembly text by its file name, an ELF file by its first bytes, and anything else as a flat
-    /// binary.
+    /// Reads a program: assembly text by its file name, an ELF file by its first bytes, and anything else as a flat binary.
     ///
     /// # Errors
     /// [`FileError`] if the file cannot be read, or is not a program that the lab's kernel could run.

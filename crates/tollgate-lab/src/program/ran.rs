@@ -25,8 +25,7 @@ pub struct Ran {
     /// The ends of each program's threads of control, by number. A thread without an end was running when the machine
     /// was stopped.
     pub programs: Vec<Vec<Control>>,
-    /// Programs that the kernel did not load, with its reason, a number of errno. A program of `None` stands for all of
-    /// them.
+    /// Programs that the kernel did not load, with its reason, a number of errno. A program of `None` stands for all of them.
     pub unloaded: Vec<(Option<usize>, u32)>,
     /// Why the machine was stopped before every program had ended, in a clause.
     pub cut_short: Option<String>,
@@ -232,14 +231,12 @@ impl Ran {
         })
     }
 
-    /// Returns the end of a program's first thread of control, number 0; `None` if it had not ended, even if later ones
-    /// had.
+    /// Returns the end of a program's first thread of control, number 0; `None` if it had not ended, even if later ones had.
     pub fn first(&self, program: usize) -> Option<&Control> {
         self.programs.get(program)?.first().filter(|control| control.number == 0)
     }
 
-    /// Returns the status of a program: that of its first thread of control. `None` if that thread did not end by
-    /// itself.
+    /// Returns the status of a program: that of its first thread of control. `None` if that thread did not end by itself.
     pub fn status(&self, program: usize) -> Option<u64> {
         match self.first(program)?.end {
             End::Exit { status, .. } => Some(status),

@@ -43,8 +43,7 @@ impl Options {
     }
 }
 
-/// Runs programs on one machine, all at the same time. A fault of one, or a limit that stops all, is part of the
-/// result.
+/// Runs programs on one machine, all at the same time. A fault of one, or a limit that stops all, is part of the result.
 ///
 /// # Errors
 /// [`LabError`] if the programs do not fit into one machine, or the engine cannot be used.

@@ -1,8 +1,7 @@
-//! Finds instructions that use registers which the lab's kernel neither offers nor keeps: x87, MMX and SSE. Also finds
-//! those that LOCK makes invalid.
+//! Finds instructions that use registers which the lab's kernel neither offers nor keeps: x87, MMX and SSE. Also finds those that
+//! LOCK makes invalid.
 //!
-//! The kernel keeps the general registers of a thread of control. Unless told so, a compiler uses SSE to copy a
-//! structure.
+//! The kernel keeps the general registers of a thread of control. Unless told so, a compiler uses SSE to copy a structure.
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction, IntelFormatter};
 

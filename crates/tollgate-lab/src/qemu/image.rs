@@ -1,5 +1,4 @@
-//! Checks that QEMU's loader can take an image, by its multiboot header (Multiboot Specification 0.6.96, "OS image
-//! format").
+//! Checks that QEMU's loader can take an image, by its multiboot header (Multiboot Specification 0.6.96, "OS image format").
 
 /// The header begins at a multiple of 4 bytes, and lies wholly within these first bytes.
 const SEARCHED: usize = 8192;

@@ -110,8 +110,7 @@ impl Group {
     }
 }
 
-/// Returns the beginning of the table entry at an address. TSS fields have several sizes: the written address identifies
-/// them.
+/// Returns the beginning of the table entry at an address. TSS fields have several sizes: the written address identifies them.
 fn begin(place: Place, address: u64) -> u64 {
     match place {
         Place::Idt => address & !15,

@@ -120,7 +120,6 @@ impl Places {
         }
     }
 
-    /// Returns the table that contains an address.
     pub(super) fn of_address(&self, address: u64) -> Option<Place> {
         let ranges = [
             (Place::Gdt, &self.gdt),
@@ -138,7 +137,6 @@ impl Places {
     }
 }
 
-/// Reads 8 bytes of memory; 0 if there are none.
 pub(super) fn word(memory: &[u8], address: u64) -> u64 {
     let bytes = usize::try_from(address).ok().and_then(|at| memory.get(at..)?.first_chunk::<8>());
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))

@@ -160,8 +160,7 @@ experiments! {
     0x45 "wrong-segment-absent": wrong(fault(11, 0x38, 3));
         "An interrupt gate to a code segment that is not present.",
         "int 82h";
-    // APM 3, SYSRET: the address is not checked, and the fetch from it faults. SDM 2B, SYSRET: #GP(0) before the ring
-    // changes.
+    // APM 3, SYSRET: the address is not checked, and the fetch from it faults. SDM 2B, SYSRET: #GP(0) before the ring changes.
     0x46 "wrong-return": Experiment { needs: Some(Feature::Syscall), amd: protection(0), ..wrong(fault(13, 0, 0)) };
         "SYSRETQ to an address that is not canonical: Intel processors fault in ring 0, on the program's \
          stack, AMD processors in ring 3.",

@@ -13,7 +13,6 @@ unsafe extern "C" {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct State {
-    /// Physical address of its first word.
     pub(crate) address: u64,
     pub(crate) words: usize,
 }
@@ -29,9 +28,8 @@ pub(crate) fn entry_of(lock: usize, alone: bool) -> Option<u64> {
     Some(u64::from(word(line, usize::from(alone))))
 }
 
-/// Returns the memory that the next steps of programs depend on, besides registers, their stacks and the page tables:
-/// the words that they share, the kernel's own words, and two parts for each of the first threads. The second part has
-/// the registers.
+/// Returns the memory that the next steps of programs depend on, besides registers, their stacks and the page tables: the words
+/// that they share, the kernel's own words, and two parts for each of the first threads. The second part has the registers.
 pub(crate) fn system_state() -> Vec<State> {
     let (from, to) = (&raw const tollgate_guest_system_state, &raw const tollgate_guest_system_state_end);
     let state = |line: &[u8]| State { address: u64::from(word(line, 0)), words: word(line, 1) as usize };

@@ -1,5 +1,3 @@
-//! The kernel's reports on programs.
-
 use super::Fault;
 
 /// A thread of control of a program.
