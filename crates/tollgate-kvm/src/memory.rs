@@ -1,5 +1,3 @@
-//! The guest's memory: anonymous pages of this process, which exist once they are written.
-
 #![allow(unsafe_code)] // A mapping, and copies into and out of it.
 
 use std::fs::File;

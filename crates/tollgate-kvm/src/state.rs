@@ -1,5 +1,3 @@
-//! The processor's registers when it is entered.
-
 use kvm_bindings::{kvm_dtable, kvm_regs, kvm_segment, kvm_sregs};
 use tollgate_x86::{Cr0, Cr4, Efer};
 

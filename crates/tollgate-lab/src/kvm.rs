@@ -1,5 +1,3 @@
-//! KVM as an engine: the guest runs on the host's processor.
-
 #[cfg(test)]
 mod tests;
 

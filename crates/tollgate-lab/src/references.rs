@@ -1,5 +1,3 @@
-//! Memory references of one operation, as the interpreter counts them.
-
 use crate::guest::{BASE, Experiment, Image, Parameters};
 use crate::{Counts, Engine, Interpreter, Machine};
 

@@ -1,5 +1,3 @@
-//! Decoded instructions: from iced, with operands prepared for execution.
-
 use iced_x86::{Code, CpuidFeature, Instruction, Mnemonic, OpKind, Register};
 use tollgate_x86::Selector;
 use tollgate_x86::walk::SegmentRegister;

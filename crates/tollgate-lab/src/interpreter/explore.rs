@@ -137,7 +137,6 @@ impl Explorer {
         (both >> (word % 2 * 32)) as u32
     }
 
-    /// Returns the running thread, from 0.
     pub(crate) fn thread(&self, state: State) -> usize {
         let address = self.words(state)[THREAD];
         self.saved.iter().position(|(thread, _)| *thread == address).unwrap_or_default()
@@ -170,7 +169,6 @@ impl Explorer {
         self.back_to_ring_3(step)
     }
 
-    /// Returns the state after a timer interrupt before that instruction.
     pub(crate) fn preempt(&mut self, state: State) -> Result<State, LabError> {
         self.restore(state);
         let step = self.machine.interrupt(TIMER);

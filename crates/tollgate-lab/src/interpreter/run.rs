@@ -20,7 +20,6 @@ const OPTIONS: u32 = DecoderOptions::NO_MPFX_0FBC | DecoderOptions::NO_MPFX_0FBD
 const DEBUG: Exception = Exception(1);
 
 impl Processor {
-    /// Runs until the guest ends the run, or a limit of instructions or time is reached.
     pub(super) fn run(&mut self, most: u64, patience: Duration, mut watcher: Option<Watcher>) -> End {
         let begin = Instant::now();
         self.budget = most;

@@ -64,7 +64,6 @@ pub(super) struct Processor {
     pub(super) budget: u64,
     /// Whether the last instruction holds interrupts back from this one.
     pub(super) shadow: bool,
-    /// The unknown instructions that the guest was told of.
     pub(super) unknown: Vec<Unknown>,
     pub(super) record: Option<WatchedInstruction>,
 }

@@ -1,5 +1,3 @@
-//! A TLB: cached translations of linear addresses.
-
 /// Bits of a physical address, as CPUID leaf 80000008h reports them.
 pub(super) const PHYSICAL_BITS: u32 = 40;
 

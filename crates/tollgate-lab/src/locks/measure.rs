@@ -1,5 +1,3 @@
-//! Measures one uncontended acquisition with its release, and what a restart adds to it.
-
 use tollgate_x86::Vendor;
 
 use super::list::NONE;

@@ -1,5 +1,3 @@
-//! One operation of an experiment, instruction by instruction.
-
 use serde::Serialize;
 use tollgate_output::table::{heading, paragraph};
 use tollgate_x86::Vendor;

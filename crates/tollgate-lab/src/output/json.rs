@@ -1,5 +1,3 @@
-//! A run of the guest as JSON.
-
 use serde::Serialize;
 
 use super::text;

@@ -1,5 +1,3 @@
-//! The measurements of locks, as text and as JSON.
-
 use serde::Serialize;
 use tollgate_model::stats;
 use tollgate_output::figures;

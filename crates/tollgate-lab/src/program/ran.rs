@@ -1,5 +1,3 @@
-//! The result of programs, from the kernel's records: their output, and how each thread of control ended.
-
 use crate::guest::{self, Complaint, Place, Record, Report, Serial, Text, Thread};
 use crate::interpreter::written;
 use crate::{EngineNote, Output, Provenance};

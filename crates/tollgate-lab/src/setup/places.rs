@@ -90,7 +90,6 @@ impl Places {
         places
     }
 
-    /// Adds a page table, and those that its entries lead to.
     fn descend(&mut self, memory: &[u8], table: u64, level: u8, linear: u64, user: bool) {
         if self.tables.insert(table, level).is_some() {
             return;

@@ -212,7 +212,6 @@ fn shortened(text: String) -> String {
     }
 }
 
-/// Returns a loss as a word, and as the verdict on an entry.
 fn word(loss: Loss) -> (&'static str, &'static str) {
     match loss {
         Loss::Stops { with_user_gs: true } => ("GS", "the processor stops"),

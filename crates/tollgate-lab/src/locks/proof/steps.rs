@@ -7,7 +7,6 @@ use super::{At, INSIDE, LOCK, Move, PLACE, PRIMITIVE, System, is_in_primitive, r
 use crate::interpreter::{Explorer, State, Stop};
 use crate::system::ADDRESSES;
 
-/// The general registers that a test-and-set writes, with numbers and names.
 const REGISTERS: [(usize, &str); 2] = [(0, "eax"), (R15, "r15")];
 const R15: usize = 15;
 const DIGITS: usize = 16;
@@ -99,7 +98,6 @@ fn place_of(rip: u64) -> String {
     }
 }
 
-/// Names an instruction's target as [`place_of`] does.
 fn shortened(text: &str) -> String {
     let target = text.rsplit_once(' ').and_then(|(front, target)| {
         let digits = target.strip_suffix('h').filter(|digits| digits.len() == DIGITS)?;

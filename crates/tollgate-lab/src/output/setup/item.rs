@@ -1,5 +1,3 @@
-//! Describes in words what was written, and where.
-
 use tollgate_dump::output::{self as decode, Item as Decoded, Position};
 use tollgate_model::text::listed;
 use tollgate_x86::walk::{SegmentRegister, TableRegister};

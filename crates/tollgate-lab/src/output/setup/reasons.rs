@@ -29,9 +29,7 @@ pub(super) struct Sums {
     vendor: Vendor,
     star: Option<Star>,
     sysenter: Option<SysenterCs>,
-    /// The segments that gates lead to.
     gates: Vec<Selector>,
-    /// The page table that CR3 points to.
     root: Option<u64>,
 }
 
