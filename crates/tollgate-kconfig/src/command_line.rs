@@ -2,8 +2,8 @@
 
 use crate::areas::AREAS;
 
-/// The parameters on a kernel command line; parameters after `--` are for the first process. Double quotes keep white
-/// space inside a value: `next_arg` in lib/cmdline.c.
+/// Parses a kernel command line into its parameters. Those after `--` belong to init and are left out. Double quotes
+/// protect white space inside a value: `next_arg` in lib/cmdline.c.
 pub fn parameters(command_line: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     let mut rest = command_line;
     let words = std::iter::from_fn(move || {
@@ -23,7 +23,7 @@ pub fn parameters(command_line: &str) -> impl Iterator<Item = (&str, Option<&str
     })
 }
 
-/// The last value given to a parameter; in names `-` and `_` are the same: `parameq` in kernel/params.c.
+/// Returns the last value given to a parameter. `-` and `_` are equivalent in names: `parameq` in kernel/params.c.
 pub fn parameter<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
     let same = |given: &str| given.replace('-', "_") == name;
     parameters(command_line).filter(|(given, _)| same(given)).last().map(|(_, value)| value.unwrap_or(""))
@@ -39,7 +39,7 @@ pub struct Overridden {
     pub parameter: String,
 }
 
-/// The options whose effect a command line changes.
+/// Returns the options that a command line overrides.
 pub fn overridden(command_line: &str) -> Vec<Overridden> {
     let given: Vec<(&str, Option<&str>)> = parameters(command_line).collect();
     let mut found = Vec::new();

@@ -22,7 +22,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The counts of one configuration.
+    /// Counts the options of a configuration.
     pub fn of(configuration: &Configuration) -> Self {
         let mut counts = Self::default();
         configuration.options.values().for_each(|value| counts.add(value));
@@ -38,7 +38,7 @@ impl Counts {
         } += 1;
     }
 
-    /// All of them.
+    /// Returns the number of options.
     pub fn all(self) -> usize {
         self.built_in + self.modules + self.off + self.valued
     }
@@ -47,13 +47,13 @@ impl Counts {
 /// The counts of one area.
 #[derive(Debug)]
 pub struct Counter {
-    /// The area.
+    /// The area that was counted.
     pub area: &'static Area,
-    /// Its counts.
+    /// The number of its options with each kind of value.
     pub counts: Counts,
 }
 
-/// The counts of every area, in the order of [`AREAS`].
+/// Counts the options of each area, in the order of [`AREAS`].
 pub fn counter(configuration: &Configuration) -> Vec<Counter> {
     let mut counters: Vec<Counter> =
         AREAS.iter().map(|area| Counter { area, counts: Counts::default() }).collect();
@@ -71,29 +71,30 @@ pub fn counter(configuration: &Configuration) -> Vec<Counter> {
 pub enum DifferenceKind {
     /// In what is built, or in a number or text.
     Set,
-    /// Only in that some do not offer it, and it is off where it is offered: nothing of it is built anywhere.
+    /// Some do not offer it and the others have it off, so no kernel has it.
     Offered,
 }
 
 /// An option in which configurations differ.
 #[derive(Debug)]
 pub struct Difference<'a> {
-    /// The option, as it is called now.
+    /// The current name, without `CONFIG_`.
     pub name: &'a str,
-    /// The area that it belongs to.
+    /// The area of the option.
     pub area: &'static Area,
-    /// Its entry.
+    /// The entry for exactly this option.
     pub entry: Option<&'static Entry>,
-    /// How they differ.
+    /// Whether a value differs, or only whether the option is offered.
     pub kind: DifferenceKind,
-    /// The value in each, in their order: none where it is not offered.
+    /// The value in each configuration, in their order; `None` if it does not offer the option.
     pub values: Vec<Option<&'a Value>>,
-    /// The names under which some have it, where that is one of before.
+    /// The former name under which each configuration has the option, if it uses one.
     pub formerly: Vec<Option<&'a str>>,
 }
 
 impl Difference<'_> {
-    /// What the first of these kernels that does not offer it does without it, where that is not that it lacks the feature.
+    /// Returns what the first kernel that does not offer the option does without it; `None` if all just lack the
+    /// feature.
     pub fn without(&self, configurations: &[&Configuration]) -> Option<&'static str> {
         let entry = self.entry?;
         let lacking = self.values.iter().zip(configurations).filter(|(value, _)| value.is_none());
@@ -101,8 +102,8 @@ impl Difference<'_> {
     }
 }
 
-/// The differences, by area in the order of [`AREAS`]; in an area what affects latencies first, in the order of the
-/// table, then the others by name.
+/// Returns the differences by area, in the order of [`AREAS`]. In an area, options that affect latencies come first, in
+/// the order of the table, then the others by name.
 pub fn compare<'a>(configurations: &[&'a Configuration]) -> Vec<Difference<'a>> {
     let number = configurations.len();
     let mut rows: BTreeMap<&'a str, Difference<'a>> = BTreeMap::new();
@@ -118,7 +119,7 @@ pub fn compare<'a>(configurations: &[&'a Configuration]) -> Vec<Difference<'a>> 
                 formerly: vec![None; number],
             });
             let renamed = name != who.name;
-            // Where a configuration has both names, the one of today counts.
+            // If a configuration has both names, the current one counts.
             if renamed && row.values[at].is_some() {
                 continue;
             }
@@ -131,7 +132,7 @@ pub fn compare<'a>(configurations: &[&'a Configuration]) -> Vec<Difference<'a>> 
     differences
 }
 
-/// With its kind; nothing where all are the same.
+/// Sets the kind of difference; returns `None` if all values are equal.
 fn differing(row: Difference<'_>) -> Option<Difference<'_>> {
     let same = |one: &Option<&Value>, two: &Option<&Value>| match (one, two) {
         (Some(one), Some(two)) => one.is_same(two),
@@ -145,7 +146,7 @@ fn differing(row: Difference<'_>) -> Option<Difference<'_>> {
     Some(Difference { kind: if nothing_on { DifferenceKind::Offered } else { DifferenceKind::Set }, ..row })
 }
 
-/// Its position: the number of its area, and of its entry where that affects latencies.
+/// The sort key: the index of the area, then of the entry if it affects latencies.
 fn position(difference: &Difference) -> (usize, usize) {
     let area = AREAS.iter().position(|area| std::ptr::eq(area, difference.area));
     let affecting = difference.entry.filter(|entry| entry.affects.is_some());
@@ -165,7 +166,6 @@ mod tests {
         parse(text.as_bytes()).expect("a configuration")
     }
 
-    /// The option, its values, and how they differ.
     fn shown<'a>(differences: &'a [Difference]) -> Vec<(&'a str, String, DifferenceKind)> {
         let show = |value: &Option<&Value>| value.map_or("-".to_owned(), ToString::to_string);
         let all = |it: &Difference| it.values.iter().map(show).collect::<Vec<_>>().join(" ");

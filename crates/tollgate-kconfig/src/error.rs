@@ -1,59 +1,58 @@
-//! Why there is no configuration in a file.
+//! Reasons why a file yields no configuration.
 
 use std::io;
 
 use crate::not_text::NotText;
 
-/// Why no configuration was read: a clause after the file's name.
+/// A reason why no configuration was read, as a clause that follows the file's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// Nothing is there.
+    /// ENOENT.
     #[error("does not exist")]
     Absent,
-    /// The kernel does not let this user read it, with its words.
+    /// This user may not read it; the kernel's message.
     #[error("cannot be read: {0}")]
     Refused(String),
-    /// Reading failed, with the kernel's words.
+    /// Reading failed; the kernel's message.
     #[error("cannot be read: {0}")]
     Unreadable(String),
-    /// It is no file.
+    /// Not a file but, for example, a directory or a socket.
     #[error("is a {0}; a configuration is a file, a directory with a captured machine, or a pipe")]
     NoFile(&'static str),
-    /// It has no bytes.
+    /// The file has no bytes.
     #[error("is empty; a configuration has lines such as CONFIG_SMP=y")]
     Empty,
-    /// Only comments and empty lines.
+    /// The file has only comments and empty lines.
     #[error("has no option; a configuration has lines such as CONFIG_SMP=y")]
     NoOptions,
-    /// Most of its lines are none of a configuration.
+    /// Most lines do not belong to a configuration.
     #[error(
         "is no kernel configuration: line {line} is {excerpt:?}; options in it: {options}, lines that are neither options nor comments: {others}"
     )]
     NoConfiguration {
-        /// Lines that are options.
+        /// Number of lines that are options.
         options: usize,
-        /// Lines that are neither options nor comments.
+        /// Number of lines that are neither options nor comments.
         others: usize,
-        /// The first of those.
+        /// The number of the first of those, from 1.
         line: usize,
-        /// Its beginning.
+        /// The beginning of that line.
         excerpt: String,
     },
-    /// Text in UTF-16.
+    /// The text is UTF-16.
     #[error("is text in UTF-16; a configuration is in ASCII or UTF-8 (iconv -f UTF-16 -t UTF-8)")]
     Utf16,
-    /// Longer than any configuration.
+    /// The text is longer than this limit, in bytes.
     #[error("is longer than {} MiB unpacked; no kernel configuration is", .0 >> 20)]
     TooLong(u64),
-    /// No text, but something that has one in it.
+    /// Not text, but a configuration can be extracted from it.
     #[error("is {}, and no text: `{}` of it writes a configuration that can be read", .0.what, .0.command)]
     NotText(NotText),
-    /// The compressed data end before they should, or say what cannot be.
+    /// The gzip data end early or are invalid.
     #[error("is damaged or cut short: its gzip data cannot be unpacked ({0})")]
     Damaged(String),
 }
 
-/// The error of a read that the kernel refused.
 pub(crate) fn io_error(error: io::Error) -> ConfigError {
     let plain = tollgate_model::text::plainly(&error);
     match error.kind() {

@@ -1,10 +1,10 @@
 //! Reads Linux kernel configurations, counts their options by area, and compares them.
 //!
-//! [`read()`] and [`open`] read a configuration from its text, also as gzip(1) packs it in /proc/config.gz. An option is known by its name. Its [`Area`], its former names and the latencies
-//! that it affects stand in one table, [`AREAS`]. [`compare()`] aligns several configurations under the current names
-//! of their options.
+//! [`read()`] and [`open`] read a configuration from text, also from gzip-compressed text as in /proc/config.gz. One
+//! table, [`AREAS`], has the [`Area`] of each option, its former names, and the latencies that it affects.
+//! [`compare()`] aligns several configurations by the current names of their options.
 //!
-//! A configuration says what was built. Parameters of the kernel's command line and settings made later change much of
+//! A configuration only says what was built. Parameters of the kernel command line and later settings change much of
 //! it: [`parameters`] reads a command line, and [`overridden`] lists the options that it changes.
 //!
 //! Every input is untrusted: reads and unpacking are bounded, and no input makes this crate panic.
@@ -32,7 +32,7 @@ pub use read::{Reading, open, read};
 pub use text::{Configuration, Foreign, Repeated, parse};
 pub use value::Value;
 
-// The examples of the README are tests.
+// Runs the examples of the README as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

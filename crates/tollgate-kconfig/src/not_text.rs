@@ -1,18 +1,18 @@
-//! Files that are no text, by their first bytes, and the command that makes a configuration of each.
+//! Files that are not text, recognized by their first bytes, and the command that extracts a configuration from each.
 
-/// What a file is that is no configuration, and the way from it to one.
+/// The kind of a file that is not a configuration, and how to get one from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotText {
-    /// What it is.
+    /// A phrase such as "compressed by xz".
     pub what: &'static str,
-    /// The command that makes a configuration of it.
+    /// The command that extracts the configuration.
     pub command: &'static str,
 }
 
-/// The bytes of a file that show its kind.
+/// The number of bytes from which the kind of a file is determined.
 pub(crate) const HEAD: u64 = 0x260;
 
-/// The first bytes of compressions, as `scripts/extract-vmlinux` of the kernel's sources knows them.
+/// Magic numbers of compressions, as in the kernel's `scripts/extract-vmlinux`.
 const COMPRESSIONS: [(&[u8], NotText); 7] = [
     (b"\xfd7zXZ\0", NotText { what: "compressed by xz", command: "xz -dc" }),
     (b"\x5d\0\0", NotText { what: "compressed by xz", command: "xz -dc" }),
@@ -23,14 +23,15 @@ const COMPRESSIONS: [(&[u8], NotText); 7] = [
     (b"\x89LZO\0", NotText { what: "compressed by lzop", command: "lzop -dc" }),
 ];
 
-/// `scripts/extract-ikconfig` of the kernel's sources: it finds what `CONFIG_IKCONFIG` puts into a kernel or into its module `configs`.
+/// The kernel's `scripts/extract-ikconfig` finds what `CONFIG_IKCONFIG` puts into a kernel or into its module
+/// `configs`.
 const IMAGE: NotText =
     NotText { what: "a kernel image or another program", command: "scripts/extract-ikconfig" };
-/// The signature of a boot sector (Documentation/arch/x86/boot.rst, "The Real-Mode Kernel Header").
+/// The offset of a boot sector's signature (Documentation/arch/x86/boot.rst, "The Real-Mode Kernel Header").
 const BOOT_FLAG: usize = 0x1fe;
 
 impl NotText {
-    /// By the first [`HEAD`] bytes. None of text.
+    /// Classifies a file by its first [`HEAD`] bytes; `None` if it is text.
     pub(crate) fn from_head(head: &[u8]) -> Option<Self> {
         let is_image = head.starts_with(b"\x7fELF")
             || head.get(BOOT_FLAG..BOOT_FLAG + 2) == Some(b"\x55\xaa")

@@ -1,4 +1,4 @@
-//! Kernel configurations: one, or the differences of several.
+//! Shows one configuration, or the differences of several.
 
 mod affecting;
 mod asked;
@@ -12,7 +12,7 @@ pub use asked::{Asked, NoSuchArea};
 pub use chosen::Chosen;
 pub use json::ConfigDocument;
 
-/// One configuration, or the differences of several, as text.
+/// Renders one configuration, or the differences of several, as text.
 pub fn show(chosen: &[Chosen], asked: &Asked, width: usize) -> String {
     match chosen {
         [one] => one::show(one, asked, width),

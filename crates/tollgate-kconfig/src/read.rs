@@ -1,4 +1,4 @@
-//! From a file's bytes to a configuration: its first bytes say whether it is text, packed text, or none.
+//! Reads a configuration from a file's bytes. The first bytes tell text, compressed text, and other files apart.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Cursor, Read};
@@ -12,28 +12,28 @@ use crate::error::{ConfigError, io_error};
 use crate::not_text::{HEAD, NotText};
 use crate::text::{Configuration, parse};
 
-/// The longest text that is taken for a configuration; that of a kernel with everything is below 400 KiB.
+/// Longer texts are refused, in bytes. The configuration of a kernel with everything is below 400 KiB.
 const MAX_TEXT: u64 = 8 << 20;
 
-/// A configuration and what it was read from.
+/// A configuration, and how it was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
     /// The configuration.
     pub configuration: Configuration,
-    /// Whether it was packed by gzip(1), as /proc/config.gz is.
+    /// Whether it was compressed by gzip(1), as /proc/config.gz is.
     pub is_compressed: bool,
 }
 
-/// Reads the configuration in a file: text, or text that gzip(1) packed.
+/// Reads the configuration in a file: text, or text compressed by gzip(1).
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is none.
 pub fn open(path: &Path) -> Result<Reading, ConfigError> {
     let file = regular(path)?;
     read(file)
 }
 
-/// The file, if it is one, or a pipe with a writer. Opening does not wait: a named pipe may have no writer.
+/// Opens a regular file, or a pipe with a writer. The open does not block, since a named pipe may have no writer.
 fn regular(path: &Path) -> Result<File, ConfigError> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);
@@ -58,7 +58,7 @@ fn regular(path: &Path) -> Result<File, ConfigError> {
 /// Reads the configuration in these bytes, as [`open`] does.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is none.
 pub fn read(mut source: impl Read) -> Result<Reading, ConfigError> {
     let head = head(&mut source)?;
     let whole = Cursor::new(&head).chain(source);
@@ -76,7 +76,7 @@ fn head(source: &mut impl Read) -> Result<Vec<u8>, ConfigError> {
     Ok(head)
 }
 
-/// The error of a reader that unpacks.
+/// Maps an error of the gzip decoder.
 fn damaged(error: io::Error) -> ConfigError {
     ConfigError::Damaged(match error.kind() {
         io::ErrorKind::UnexpectedEof => "it ends early".to_owned(),

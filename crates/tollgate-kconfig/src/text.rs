@@ -1,5 +1,5 @@
-//! The text of a configuration, as `scripts/kconfig/confdata.c` reads it: `CONFIG_X=value`,
-//! `# CONFIG_X is not set`, comments. Where an option is set twice, the last one counts.
+//! The text of a configuration, as `scripts/kconfig/confdata.c` reads it: `CONFIG_X=value`, `# CONFIG_X is not set`,
+//! comments. If an option is set twice, the last line counts.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -7,9 +7,10 @@ use std::collections::btree_map::Entry;
 use crate::error::ConfigError;
 use crate::value::Value;
 
-/// How many lines from the top may hold the kernel's version.
+/// The number of lines at the top in which the kernel's version may stand.
 const HEADER_LINES: usize = 64;
-/// The options that kernels of an architecture set, and its folder. One as a program of Linux sets those of its host as well.
+/// Options that kernels of an architecture set, and the folder of the architecture. User-mode Linux sets the options of
+/// its host as well.
 const ARCHITECTURES: [(&str, &str); 28] = [
     ("UML", "um"),
     ("X86", "x86"),
@@ -40,7 +41,7 @@ const ARCHITECTURES: [(&str, &str); 28] = [
     ("SUPERH", "sh"),
     ("XTENSA", "xtensa"),
 ];
-/// How much of a line is shown.
+/// The number of bytes of a line that an excerpt shows.
 const EXCERPT: usize = 48;
 
 /// A kernel configuration.
@@ -50,13 +51,13 @@ pub struct Configuration {
     pub version: Option<String>,
     /// The architecture as that line names it, such as `x86`; see [`Configuration::architecture`].
     pub named: Option<String>,
-    /// The options, without `CONFIG_`.
+    /// The options, by name without `CONFIG_`.
     pub options: BTreeMap<String, Value>,
-    /// The options that are set more than once.
+    /// Options that are set more than once.
     pub repeated: Option<Repeated>,
-    /// The lines that are neither options nor comments.
+    /// Lines that are neither options nor comments.
     pub foreign: Option<Foreign>,
-    /// Whether the last line has no end, as in a file that was cut short.
+    /// Whether the last line has no newline, as in a file that was cut short.
     pub unended: bool,
 }
 
@@ -88,17 +89,16 @@ pub struct Foreign {
     pub excerpt: String,
 }
 
-/// The kind of a line.
 enum Line<'a> {
     Option(&'a str, Value),
     Comment(&'a str),
     Foreign,
 }
 
-/// Reads a configuration's text.
+/// Parses the text of a configuration.
 ///
 /// # Errors
-/// Where no line is an option, or fewer are than not: then it is some other text.
+/// If no line is an option, or fewer lines are options than are not: then it is some other text.
 pub fn parse(bytes: &[u8]) -> Result<Configuration, ConfigError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.is_empty() {
@@ -153,13 +153,14 @@ fn is_name(text: &str) -> bool {
 }
 
 impl Configuration {
-    /// The value of the option with this name, without `CONFIG_`; none where the kernel does not offer it.
+    /// Returns the value of an option, by name without `CONFIG_`; `None` if the kernel does not offer it.
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.options.get(name)
     }
 
-    /// The architecture, by the name of its folder in the kernel's source: by its option, which every kernel sets, or else by the line
-    /// above the options. That line is not there before 3.0, and names the machine up to 3.9: `i386`, `x86_64`.
+    /// Returns the architecture, by the name of its folder in the kernel's source: from the option that every kernel of
+    /// it sets, or else from the line above the options. Before 3.0 that line is missing, and up to 3.9 it names the
+    /// machine: `i386`, `x86_64`.
     pub fn architecture(&self) -> Option<&str> {
         let is_built_in = |name: &&(&str, &str)| self.value(name.0) == Some(&Value::BuiltIn);
         let by_option = ARCHITECTURES.iter().find(is_built_in).map(|(_, folder)| *folder);
@@ -169,13 +170,13 @@ impl Configuration {
         })
     }
 
-    /// The numbers of the kernel's version.
+    /// Returns the numbers of the kernel's version.
     pub fn release(&self) -> Option<(u32, u32, u32)> {
         let mut numbers = self.version.as_deref()?.split(['.', '-']).map(str::parse);
         Some((numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next().and_then(Result::ok).unwrap_or(0)))
     }
 
-    /// The compiler as it called itself; kernels before 5.8 have at most the number of gcc's version.
+    /// Returns the compiler's own description; kernels before 5.8 have at most the version number of gcc.
     pub fn compiler(&self) -> Option<String> {
         match (self.value("CC_VERSION_TEXT"), self.value("GCC_VERSION")) {
             (Some(Value::Text(text)), _) if !text.is_empty() => Some(text.clone()),
@@ -205,7 +206,7 @@ impl Configuration {
         self.foreign.get_or_insert_with(first).lines += 1;
     }
 
-    /// From `Linux/x86 6.18.5 Kernel Configuration`, or `Linux kernel version: 2.6.32` before 3.0.
+    /// Reads the version from `Linux/x86 6.18.5 Kernel Configuration`, or `Linux kernel version: 2.6.32` before 3.0.
     fn learn(&mut self, comment: &str) {
         if self.version.is_some() {
             return;
@@ -220,7 +221,7 @@ impl Configuration {
     }
 }
 
-/// The beginning of a line, fit for one line of text.
+/// Returns the beginning of a line, safe to print on one line.
 fn excerpt(line: &[u8]) -> String {
     let bytes = line.get(..EXCERPT).unwrap_or(line);
     let mut text = String::from_utf8_lossy(bytes).trim_end().to_owned();

@@ -1,5 +1,3 @@
-//! The value of an option.
-
 use std::fmt;
 
 /// The value of one option, as `scripts/kconfig/confdata.c` writes it.
@@ -9,16 +7,16 @@ pub enum Value {
     BuiltIn,
     /// `=m`: built as a module.
     Module,
-    /// `# CONFIG_… is not set`, or `=n` as fragments have it.
+    /// `# CONFIG_… is not set`, or `=n` in fragments.
     Off,
     /// A number as it is written, decimal or hexadecimal.
     Number(String),
-    /// A text, without its quotes and escapes.
+    /// A string, without its quotes and escapes.
     Text(String),
 }
 
 impl Value {
-    /// From what stands after the `=`; nothing where that is no value.
+    /// Parses the text after the `=`; `None` if it is not a value.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         match text {
             "y" => Some(Self::BuiltIn),
@@ -30,12 +28,12 @@ impl Value {
         }
     }
 
-    /// Whether it puts something into the kernel, or beside it as a module.
+    /// Returns whether the option is built, or has a number or text.
     pub fn is_on(&self) -> bool {
         !matches!(self, Self::Off)
     }
 
-    /// Whether both say the same: `0x10` and `16` do.
+    /// Returns whether two values are equal: `0x10` and `16` are.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Number(one), Self::Number(two)) if one != two => {
@@ -46,7 +44,7 @@ impl Value {
     }
 }
 
-/// As it stands in a configuration after the `=`; `n` where it is off.
+/// Formats the value as it follows `=` in a configuration; `n` if it is off.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -68,7 +66,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// A quoted text whose closing quote is its last character; a backslash takes the next character as it is.
+/// Unquotes a text whose last character is the closing quote. A backslash escapes any character.
 fn unquoted(text: &str) -> Option<String> {
     let mut rest = text.strip_prefix('"')?.chars();
     let mut plain = String::new();
@@ -125,7 +123,7 @@ mod tests {
         assert!(value("0x1000").is_same(&value("4096")));
         assert!(!value("0x1000").is_same(&value("1000")));
         assert!(!value("1").is_same(&value("\"1\"")));
-        // Larger than any number of the kernel: the same only where it is written the same.
+        // Larger than any number of the kernel: equal only if they are written alike.
         let long = "9".repeat(60);
         assert!(value(&long).is_same(&value(&long)) && !value(&long).is_same(&value("9")));
     }

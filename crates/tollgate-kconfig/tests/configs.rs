@@ -1,4 +1,4 @@
-//! Configurations as they come: as text, packed, damaged, and not at all.
+//! Configurations as text, compressed, damaged, and missing.
 
 #![allow(clippy::unwrap_used)] // A fixture that cannot be built is a failed test.
 
@@ -22,7 +22,7 @@ fn small() -> Reading {
     read(SMALL).unwrap()
 }
 
-/// The rule of the published counts: lines that end in `=y` and in `=m`.
+/// The published counts follow this rule: lines that end in `=y` and in `=m`.
 #[test]
 fn options_are_counted_as_grep_counts_lines() {
     let text = std::str::from_utf8(SMALL).unwrap();
@@ -65,7 +65,7 @@ fn what_is_no_text_is_named_with_the_way_on() {
         let sentence = "is a kernel image or another program, and no text: `scripts/extract-ikconfig` of it writes a \
                         configuration that can be read";
         assert_eq!(read(image.as_slice()).unwrap_err().to_string(), sentence);
-        // As the module `configs` is in some packages.
+        // Some packages compress the module `configs`.
         assert_eq!(read(gzip(&image).as_slice()).unwrap_err().to_string(), sentence);
     }
 }

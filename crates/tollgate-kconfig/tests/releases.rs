@@ -1,11 +1,11 @@
-//! Configurations of kernels from 2.6 to 6.18 on several machines, a few lines of each: which kernel it is, and what the absence of an
-//! option means there. Written by hand after what kernels of those versions write.
+//! Configurations of kernels from 2.6 to 6.18 on several machines, a few lines of each: the kernel that they identify,
+//! and what the absence of an option means there. They were written by hand, modelled on what those kernels write.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use tollgate_kconfig::{Configuration, identity, parse};
 
-/// The line of the version, the options of the machine, the architecture, and the version's numbers.
+/// The version line, the options of the machine, the architecture, and the version's numbers.
 type Kernel = (&'static str, &'static str, &'static str, (u32, u32, u32));
 
 const KERNELS: [Kernel; 16] = [
@@ -78,7 +78,7 @@ fn an_absent_option_is_judged_by_the_kernel_that_lacks_it() {
         let header = format!("# Linux/{architecture} {version} Kernel Configuration");
         identity(name).entry.unwrap().without_in(&configuration(&header, options))
     };
-    // Kernels that lack the feature or offer the option, and those that have the feature without it.
+    // Kernels that lack the feature or offer the option, and kernels that have the feature without the option.
     for (name, not_offered, with) in [
         (
             "X86_BUS_LOCK_DETECT",

@@ -1,4 +1,4 @@
-//! Limits of groups of processes.
+//! Limits on groups of processes.
 
 use tollgate_model::Boundary::{
     BlockRead, BlockWrite, ContextSwitch, KernelAllocation, PageFault, ProcessCreation, Socket, Timer, WakeUp,

@@ -1,4 +1,4 @@
-//! Checks that the kernel makes of its own work. Most of them make everything slower, some many times over.
+//! The kernel's checks of itself. Most of them slow everything down, some many times over.
 
 use tollgate_model::Boundary::{
     AddressSpaceCopy, BlockRead, BlockWrite, ContextSwitch, IdleExit, InterProcessorInterrupt,

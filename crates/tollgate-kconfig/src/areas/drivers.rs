@@ -1,4 +1,4 @@
-//! Devices, by the beginnings of their names: only to be counted.
+//! Devices, by the beginnings of their names. They are only counted.
 
 entries! {
     _ => ACPI PNP PCI PCIE PCIEAER PCIEASPM PCIEPORTBUS PCMCIA CXL EISA ISA EFI USB TYPEC SND SOUND DRM FB

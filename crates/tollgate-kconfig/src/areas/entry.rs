@@ -1,4 +1,4 @@
-//! The ways into the kernel and out of it, and what every crossing does there.
+//! The ways into and out of the kernel, and the work that every crossing does.
 
 use tollgate_model::Boundary::{
     Call, CompatEntry, ContextSwitch, Exception, IoUring, KernelCode, KernelEntry, KernelImage, PageFault,
@@ -8,7 +8,7 @@ use tollgate_model::Boundary::{
 
 use super::{Machine, Without};
 
-/// That of programs of 64 bits came in 2.6.23, that of programs of 32 bits in 3.15.
+/// The vDSO of 64-bit programs came in 2.6.23, that of 32-bit programs in 3.15.
 const OWN_VDSO: &[Without] = &[
     Without::between((2, 6, 23), (5, 3, 0), "x86 before 5.3 has a vDSO of its own").on(Machine::X86_64),
     Without::between((3, 15, 0), (5, 3, 0), "x86 before 5.3 has a vDSO of its own").on(Machine::X86),

@@ -1,5 +1,5 @@
-//! Mitigations of processor vulnerabilities. The processor and the command line decide which of them run:
-//! /sys/devices/system/cpu/vulnerabilities shows it. The options were renamed to `MITIGATION_*` in Linux 6.9.
+//! Mitigations of processor vulnerabilities. The processor and the command line decide which of them run;
+//! /sys/devices/system/cpu/vulnerabilities shows the result. Linux 6.9 renamed the options to `MITIGATION_*`.
 
 use tollgate_model::Boundary::{
     ContextSwitch, GuestEntry, KernelCode, KernelEntry, PageFault, Random, SpecialInstruction,
@@ -11,7 +11,7 @@ use super::{Machine, Without};
 const SPECTRE: &str = "Documentation/admin-guide/hw-vuln/spectre.rst";
 const KCONFIG: &str = "arch/x86/Kconfig";
 
-/// They became options in Linux 6.12.
+/// These became options in Linux 6.12.
 const ALWAYS: &[Without] =
     &[Without::between((0, 0, 0), (6, 12, 0), "older kernels have it, if at all, without an option")
         .on(Machine::X86)];

@@ -1,12 +1,12 @@
-//! The table of options: the area of each, its former names, a description, and the boundaries that it affects. One
-//! file per area; there is no other list.
+//! The table of options: each option's area, former names, description, and the boundaries that it affects. One file
+//! per area; there is no other list.
 //!
-//! An entry covers the option with its name and all whose names go on after an underscore: `KVM` covers `KVM_INTEL`.
-//! Where several cover an option the longest counts, so that `KVM_GUEST` can lie elsewhere. The text of an entry is
-//! about the option with exactly its name.
+//! An entry covers the option with its name and every option whose name continues after an underscore: `KVM` covers
+//! `KVM_INTEL`. If several entries match, the longest name wins, so `KVM_GUEST` can belong to another area. The text of
+//! an entry describes only the option with exactly its name.
 
-/// Makes the table of an area, an entry to each `;`: the name, the boundaries that it affects (`*` for everything) and
-/// how, the source in parentheses; or the name and a description. Behind `_ =>` stand names without a text.
+/// Builds the table of an area from entries that end in `;`. An entry is a name, the boundaries that it affects (`*`
+/// for all) and how, with the source in parentheses; or a name and a description. Names without a text follow `_ =>`.
 macro_rules! entries {
     ($($name:ident $([$($boundary:ident),+] $how:literal ($source:expr))? $(* $general:literal ($of:expr))?
         $($about:literal)? $(.$part:ident($text:expr))*;)* $(_ => $($other:tt)+)?) => {
@@ -46,45 +46,45 @@ use tollgate_model::Effect;
 
 use crate::text::Configuration;
 
-/// The purpose of a group of options.
+/// A group of options with one purpose.
 #[derive(Debug)]
 pub struct Area {
-    /// Short and stable, such as `file-systems`.
+    /// A short, stable name, such as `file-systems`.
     pub name: &'static str,
     /// A description in a few words.
     pub about: &'static str,
-    /// Its options.
+    /// The entries of the table in this area.
     pub entries: &'static [Entry],
 }
 
-/// An entry for an option, or for all whose names begin with its name.
+/// An entry for an option, or for all options whose names begin with its name.
 #[derive(Debug)]
 pub struct Entry {
-    /// The option as it is called now, without `CONFIG_`.
+    /// The current name, without `CONFIG_`.
     pub name: &'static str,
-    /// Its former names.
+    /// Former names, without `CONFIG_`.
     pub formerly: &'static [&'static str],
-    /// A description, where the name does not explain it and it matters.
+    /// A description, if the name does not explain the option and it matters.
     pub about: Option<&'static str>,
-    /// The boundaries that it affects.
+    /// The boundaries that the option affects, if any.
     pub affects: Option<Affects>,
-    /// Kernels whose configuration does not have it, and that do not lack the feature for that.
+    /// Kernels that have the feature although their configuration lacks the option.
     pub without: &'static [Without],
-    /// The parameters of the kernel's command line that override it, with `_` for `-`.
+    /// Parameters of the kernel command line that override the option, with `_` for `-`.
     pub parameters: &'static [&'static str],
 }
 
-/// The boundaries that an option affects, and the source.
+/// The boundaries that an option affects, and the source of that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Affects {
-    /// The boundaries, and its effect on them when it is on.
+    /// The boundaries, and how the option affects them when it is on.
     pub effect: Effect,
-    /// The source: a file of the kernel's source, or the help of the option in one.
+    /// A file of the kernel's source, or of the Kconfig help.
     pub source: &'static str,
 }
 
 impl Entry {
-    /// An entry that only says that the options belong here.
+    /// An entry that only assigns options to the area.
     const fn named(name: &'static str) -> Self {
         Self { name, formerly: &[], about: None, affects: None, without: &[], parameters: &[] }
     }
@@ -109,14 +109,14 @@ impl Entry {
         Self { parameters, ..self }
     }
 
-    /// The meaning of its absence from this configuration, where that is not that the kernel lacks the feature.
+    /// Returns what a kernel does whose configuration lacks the option; `None` if it just lacks the feature.
     pub fn without_in(&self, configuration: &Configuration) -> Option<&'static str> {
         self.without.iter().find(|without| without.is_of(configuration)).map(|without| without.text)
     }
 }
 
-/// All areas, in the order in which they are shown: those that affect most boundaries first. An option that is not
-/// found belongs to the last one.
+/// All areas in the order of display: those that affect the most boundaries first. Options without an entry belong to
+/// the last one.
 pub static AREAS: &[Area] = &[
     area("entry", "kernel entry and exit", entry::ENTRIES),
     area("mitigations", "mitigations of processor vulnerabilities", mitigations::ENTRIES),
@@ -140,20 +140,20 @@ const fn area(name: &'static str, about: &'static str, entries: &'static [Entry]
     Area { name, about, entries }
 }
 
-/// The identity of an option under any of its names.
+/// An option under its current name, whichever of its names was looked up.
 #[derive(Debug, Clone, Copy)]
 pub struct Identity<'a> {
-    /// The name that it has now.
+    /// The current name, without `CONFIG_`.
     pub name: &'a str,
-    /// The area that it belongs to.
+    /// The area of the option.
     pub area: &'static Area,
-    /// The entry of exactly this option.
+    /// The entry for exactly this option.
     pub entry: Option<&'static Entry>,
 }
 
 type Index = HashMap<&'static str, (&'static Area, &'static Entry)>;
 
-/// Every name, those of before as well.
+/// Maps every current and former name to its entry.
 fn index() -> &'static Index {
     static INDEX: OnceLock<Index> = OnceLock::new();
     INDEX.get_or_init(|| {
@@ -166,7 +166,7 @@ fn index() -> &'static Index {
     })
 }
 
-/// The identity of the option with this name, without `CONFIG_`.
+/// Looks up an option by any of its names, without `CONFIG_`.
 pub fn identity(name: &str) -> Identity<'_> {
     let index = index();
     if let Some(&(area, entry)) = index.get(name) {

@@ -1,4 +1,4 @@
-//! Kinds and numbers of processors, their frequency, and how they idle.
+//! Types and number of processors, their frequency, and how they idle.
 
 use tollgate_model::Boundary::{
     CacheLine, ContextSwitch, IdleExit, InterProcessorInterrupt, KernelCode, LockContention, SplitLock,

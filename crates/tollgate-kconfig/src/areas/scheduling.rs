@@ -1,4 +1,4 @@
-//! Preemption, timers, accounting of time, and RCU.
+//! Preemption, timers, time accounting, and RCU.
 
 use tollgate_model::Boundary::{
     BlockRead, BlockWrite, ClockSource, ContextSwitch, Exec, IdleExit, InterProcessorInterrupt,

@@ -1,4 +1,4 @@
-//! Security modules, which are asked at system calls; keys and ciphers; hardening that is named nowhere else.
+//! Security modules, which system calls consult; keys and ciphers; hardening that no other area lists.
 
 use tollgate_model::Boundary::{Exec, FileSystem, PageCache, PathLookup, SignalSend, Socket};
 

@@ -1,42 +1,41 @@
-//! Kernels that have a feature without its option: those before the option came, or since it went.
+//! Kernels that have a feature without its option, because the option came later or was removed.
 
 use crate::text::Configuration;
 use crate::value::Value;
 
-/// The numbers of a kernel's version: 6.18.0, 2.6.32.
+/// A kernel version: 6.18.0, 2.6.32.
 type Version = (u32, u32, u32);
 
-/// Kernels that have a feature without its option.
+/// A range of kernels that have a feature without its option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Without {
-    /// What they do: a clause.
+    /// A clause that says how these kernels behave.
     pub text: &'static str,
-    /// The first of them.
+    /// The first of these kernels.
     pub since: Version,
-    /// The first after them.
+    /// The first kernel after them.
     pub before: Version,
-    /// On which machines.
+    /// The machines to which this applies.
     pub machine: Machine,
 }
 
-/// The machines that a kernel is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Machine {
-    /// All.
+    /// Every machine.
     Any,
-    /// x86, of 32 and 64 bits.
+    /// x86, 32-bit or 64-bit.
     X86,
-    /// x86-64.
+    /// x86-64 only.
     X86_64,
 }
 
 impl Without {
-    /// Kernels in which the feature is older than the option.
+    /// Kernels whose feature is older than the option.
     pub(super) const fn between(since: Version, before: Version, text: &'static str) -> Self {
         Self { text, since, before, machine: Machine::Any }
     }
 
-    /// Kernels in which the option is gone.
+    /// Kernels from which the option was removed.
     pub(super) const fn since(since: Version, text: &'static str) -> Self {
         Self::between(since, (u32::MAX, 0, 0), text)
     }
@@ -45,7 +44,7 @@ impl Without {
         Self { machine, ..self }
     }
 
-    /// Whether the configuration is of such a kernel; one that does not say its version is not judged.
+    /// Returns whether the configuration belongs to such a kernel; `false` if it does not name its version.
     pub fn is_of(&self, configuration: &Configuration) -> bool {
         let is_built_in = |name: &str| configuration.value(name) == Some(&Value::BuiltIn);
         let is_machine = match self.machine {

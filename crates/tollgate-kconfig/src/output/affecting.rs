@@ -1,4 +1,4 @@
-//! The options of one configuration that affect latencies: in short area by area, or with the reasons.
+//! The options of one configuration that affect latencies: in short by area, or with the reasons.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,26 @@ use super::asked::Asked;
 use super::text;
 use crate::{Area, Configuration, Entry, Overridden, Value};
 
-/// The value of an option that a configuration does not have.
 const NOT_OFFERED: &str = "not offered";
-/// So many of them are named; where there are more, as in a fragment, they are only counted.
+/// At most this many missing options are named. If there are more, as in a fragment, they are only counted.
 const MOST_LACKING: usize = 60;
-/// Where more options of one area are off they are counted, for the debugging checks are off almost everywhere.
+/// Above this number, options of one area that are off are only counted: the debugging checks are off almost
+/// everywhere.
 const MOST_OF_AREA: usize = 15;
 
-/// The options of a configuration, by the names of today.
+/// The options of a configuration, by current name.
 pub(crate) type Options<'a> = BTreeMap<&'a str, &'a Value>;
 
-/// Names by area.
 type ByArea = Vec<(&'static Area, Vec<&'static str>)>;
 
-/// The entries of an area that affect a latency, divided into those that are on and the others.
+/// The entries of an area that affect a latency: those that are on, and the others.
 struct InArea {
     area: &'static Area,
     on: Vec<&'static Entry>,
     others: Vec<&'static Entry>,
 }
 
-/// The options that affect latencies: those that are on, then those that are off or not offered, by name.
+/// Lists the options that affect latencies: those that are on, then those that are off or not offered.
 pub(crate) fn affecting(
     configuration: &Configuration,
     options: &Options,
@@ -60,7 +59,7 @@ fn in_area(area: &'static Area, options: &Options) -> InArea {
     InArea { area, on, others }
 }
 
-/// The options that are on, with the value where that is not `y`, and with the parameter that overrides it.
+/// Lists the options that are on, with any value other than `y` and the parameter that overrides it.
 fn names(areas: &[InArea], options: &Options, given: &[Overridden], width: usize) -> String {
     let mut table = Table::new(&["area"]);
     let mut long = Vec::new();
@@ -79,7 +78,7 @@ fn names(areas: &[InArea], options: &Options, given: &[Overridden], width: usize
                 name.push_str(&format!(" ({})", parameters.join(" ")));
             }
             names.push(name);
-            // With spaces after the commas of a list, where lines can break.
+            // Lines can break at the spaces after the commas of a list.
             long.extend(
                 text::long_value(value).map(|text| format!("{} is {}", entry.name, text.replace(',', ", "))),
             );
@@ -94,7 +93,7 @@ fn names(areas: &[InArea], options: &Options, given: &[Overridden], width: usize
     text
 }
 
-/// The options that are on, each with the boundaries and the reason.
+/// Lists the options that are on, each with the boundaries and the reason.
 fn reasons(areas: &[InArea], options: &Options, given: &[Overridden], width: usize) -> String {
     let mut table = table();
     for InArea { area, on, .. } in areas.iter().filter(|it| !it.on.is_empty()) {
@@ -106,7 +105,7 @@ fn reasons(areas: &[InArea], options: &Options, given: &[Overridden], width: usi
     table.render(width)
 }
 
-/// The options that are off or not offered, a paragraph for each reason.
+/// Lists the options that are off or not offered, one paragraph per reason.
 fn others(
     areas: &[InArea],
     configuration: &Configuration,
@@ -147,7 +146,7 @@ fn others(
     text
 }
 
-/// Names, and where there are too many of one area how many.
+/// Lists names; an area with too many is only counted.
 fn listed(areas: &ByArea, all: bool) -> String {
     let (named, counted): (Vec<_>, Vec<_>) =
         areas.iter().partition(|(_, names)| all || names.len() <= MOST_OF_AREA);
@@ -156,12 +155,10 @@ fn listed(areas: &ByArea, all: bool) -> String {
     names.chain(numbers).collect::<Vec<String>>().join(", ")
 }
 
-/// A table of options one by one.
 pub(crate) fn table() -> Table {
     Table::new(&["option", "is"]).with_words(&["is"])
 }
 
-/// An option with its effect.
 pub(crate) fn row(
     table: &mut Table,
     name: &str,

@@ -1,26 +1,26 @@
-//! The extent of the output: options that affect latencies, certain areas, or everything.
+//! How much to show: options that affect latencies, certain areas, or everything.
 
 use crate::{AREAS, Area};
 
-/// The extent.
+/// The selected areas and the level of detail.
 pub struct Asked {
     pub(crate) areas: Vec<&'static Area>,
-    /// Each option, not only those that affect latencies.
+    /// Show every option, not only those that affect latencies.
     pub(crate) every_option: bool,
-    /// With the reasons.
+    /// Show the reasons.
     pub(crate) explained: bool,
 }
 
-/// No area has this name.
+/// The error for an unknown name of an area.
 #[derive(Debug, thiserror::Error)]
 #[error("no area is called {0:?}; they are {names}", names = AREAS.iter().map(|area| area.name).collect::<Vec<_>>().join(", "))]
 pub struct NoSuchArea(String);
 
 impl Asked {
-    /// The areas with these names, or all of them.
+    /// Selects the areas with these names, or all if there are none.
     ///
     /// # Errors
-    /// An unknown area.
+    /// If a name is not that of an area.
     pub fn new(areas: &[String], all: bool, explain: bool) -> Result<Self, NoSuchArea> {
         if let Some(unknown) = areas.iter().find(|name| AREAS.iter().all(|area| area.name != **name)) {
             return Err(NoSuchArea(unknown.clone()));
@@ -31,12 +31,10 @@ impl Asked {
         Ok(Self { areas: AREAS.iter().filter(meant).collect(), every_option, explained })
     }
 
-    /// Whether this area is meant.
     pub(crate) fn has(&self, area: &Area) -> bool {
         self.areas.iter().any(|meant| meant.name == area.name)
     }
 
-    /// Whether all areas are meant.
     pub(crate) fn is_whole(&self) -> bool {
         self.areas.len() == AREAS.len()
     }

@@ -1,15 +1,13 @@
-//! A configuration that was read.
-
 use crate::Reading;
 
-/// A configuration that was read.
+/// A configuration to show, and where it comes from.
 pub struct Chosen {
-    /// The file it was read from, as it was named.
+    /// The path of the file, as the user gave it.
     pub path: String,
-    /// The reading.
+    /// The configuration that was read.
     pub reading: Reading,
-    /// The parameters that its kernel was started with, where it is that of a machine and they can be read.
+    /// The kernel command line; `None` unless the configuration is that of a machine and its command line can be read.
     pub command_line: Option<String>,
-    /// Whether it is that of a machine's running kernel.
+    /// Whether it is the configuration of a machine's running kernel.
     pub running: bool,
 }

@@ -126,7 +126,7 @@ struct Differs<'a> {
 }
 
 impl<'a> ConfigDocument<'a> {
-    /// The chosen ones of these.
+    /// Builds the document from these configurations.
     pub fn new(chosen: &'a [Chosen], asked: &Asked) -> Self {
         let configurations: Vec<&Configuration> = chosen.iter().map(|it| &it.reading.configuration).collect();
         let differences = compare(&configurations);
@@ -177,7 +177,7 @@ impl<'a> ConfigurationRecord<'a> {
     }
 }
 
-/// Every option that is known to affect a latency, with its value here.
+/// Every option that is known to affect a latency, with its value in this configuration.
 fn affecting<'a>(configuration: &'a Configuration, asked: &Asked) -> Vec<Affecting<'a>> {
     let mut affecting = Vec::new();
     for area in &asked.areas {

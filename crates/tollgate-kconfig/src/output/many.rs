@@ -1,5 +1,4 @@
-//! Several configurations compared: counts by area, then the options that differ, first those that affect
-//! latencies.
+//! Compares several configurations: counts by area, then the options that differ, those that affect latencies first.
 
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, heading, paragraph};
@@ -9,14 +8,12 @@ use super::chosen::Chosen;
 use super::text;
 use crate::{Configuration, Counts, Difference, DifferenceKind, compare, counter, overridden};
 
-/// The name of each in the tables.
 const LETTERS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];
-/// The most options of an area that are shown although they affect no latency.
+/// The most options of an area to show if they affect no latency.
 const FEW: usize = 10;
-/// So few that affect latencies fit on a page with their reasons.
+/// Up to this number, options that affect latencies fit on a page with their reasons.
 const FEW_REASONS: usize = 20;
 
-/// All differences.
 pub(crate) fn show(chosen: &[Chosen], asked: &Asked, width: usize) -> String {
     let configurations: Vec<&Configuration> = chosen.iter().map(|it| &it.reading.configuration).collect();
     let mut differences = compare(&configurations);
@@ -43,7 +40,6 @@ pub(crate) fn show(chosen: &[Chosen], asked: &Asked, width: usize) -> String {
     text
 }
 
-/// The configuration of each letter.
 fn letters(chosen: &[Chosen], width: usize) -> String {
     let mut text = String::new();
     for (it, letter) in chosen.iter().zip(LETTERS) {
@@ -54,7 +50,7 @@ fn letters(chosen: &[Chosen], width: usize) -> String {
     text
 }
 
-/// Built in and modules of each, by area, and how many differ.
+/// Counts built-in options and modules of each configuration by area, and how many differ.
 fn counts(
     configurations: &[&Configuration],
     differences: &[Difference],
@@ -99,7 +95,6 @@ fn counts(
     text
 }
 
-/// The options that affect latencies.
 fn of_affecting(chosen: &[Chosen], affecting: &[&Difference], asked: &Asked, width: usize) -> String {
     let (shown, offered): (Vec<&Difference>, Vec<&Difference>) =
         affecting.iter().partition(|it| asked.every_option || it.kind == DifferenceKind::Set);
@@ -125,7 +120,7 @@ fn of_affecting(chosen: &[Chosen], affecting: &[&Difference], asked: &Asked, wid
     text
 }
 
-/// The options that affect no latency, area by area; only their number where they are too many.
+/// Lists the options that affect no latency by area; only counts them if there are too many.
 fn of_others(chosen: &[Chosen], others: &[&Difference], asked: &Asked, width: usize) -> String {
     let mut shown: Vec<&Difference> = Vec::new();
     let mut hidden = Vec::new();
@@ -181,7 +176,7 @@ fn table(chosen: &[Chosen], rows: &[&Difference], explained: bool) -> Table {
     table
 }
 
-/// Where options are compared though they have different names; an older name that all have says nothing.
+/// Lists options that are compared under different names. A former name that all configurations use is left out.
 fn renames(chosen: &[Chosen], width: usize) -> String {
     let everywhere = |name: &str| chosen.iter().all(|it| it.reading.configuration.value(name).is_some());
     let mut text = String::new();
@@ -197,7 +192,6 @@ fn renames(chosen: &[Chosen], width: usize) -> String {
     text
 }
 
-/// The options that the command lines of running kernels change.
 fn parameters(chosen: &[Chosen], width: usize) -> String {
     let mut text = String::new();
     for (it, letter) in chosen.iter().zip(LETTERS) {

@@ -1,4 +1,4 @@
-//! One configuration: the options that affect latencies, and its counts by area.
+//! Shows one configuration: the options that affect latencies, and its counts by area.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,6 @@ use super::chosen::Chosen;
 use super::text;
 use crate::{Area, Counts, Entry, Overridden, Value, counter, identity, overridden};
 
-/// Everything about one configuration.
 pub(crate) fn show(chosen: &Chosen, asked: &Asked, width: usize) -> String {
     let configuration = &chosen.reading.configuration;
     let mut text = heading(&text::kernel(chosen), width);
@@ -33,7 +32,6 @@ pub(crate) fn show(chosen: &Chosen, asked: &Asked, width: usize) -> String {
     text
 }
 
-/// The counts of each area.
 fn areas(chosen: &Chosen, asked: &Asked, width: usize) -> String {
     let mut table = Table::new(&["area", "built in", "modules", "off", "values"]).with_dispensable(1);
     for counter in counter(&chosen.reading.configuration).iter().filter(|counter| asked.has(counter.area)) {
@@ -51,7 +49,7 @@ fn options(chosen: &Chosen) -> Options<'_> {
     let mut options = Options::new();
     for (name, value) in &chosen.reading.configuration.options {
         let now = identity(name).name;
-        // Where the text has both names, the one of today counts.
+        // If the text has both names, the current one counts.
         if now == name || !options.contains_key(now) {
             options.insert(now, value);
         }
@@ -59,7 +57,7 @@ fn options(chosen: &Chosen) -> Options<'_> {
     options
 }
 
-/// Every option of the areas that were asked for.
+/// Lists every option of the areas that were asked for.
 fn every(options: &Options, given: &[Overridden], asked: &Asked, width: usize) -> String {
     let mut by_area: BTreeMap<&str, Vec<(&str, &Value)>> = BTreeMap::new();
     for (&name, &value) in options {
@@ -82,7 +80,6 @@ fn entry_of(area: &Area, name: &str) -> Option<&'static Entry> {
     identity(name).entry.filter(|_| identity(name).area.name == area.name)
 }
 
-/// The options that the command line of a running kernel changes.
 fn parameters(chosen: &Chosen, given: &[Overridden], width: usize) -> String {
     let sentence = match (&chosen.command_line, text::parameters(given).as_slice()) {
         (None, _) => "The command line of this kernel cannot be read.".to_owned(),

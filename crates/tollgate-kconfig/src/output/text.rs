@@ -1,4 +1,4 @@
-//! Texts that both views share.
+//! Phrases that both views share.
 
 use tollgate_output::figures;
 use tollgate_output::table::paragraph;
@@ -6,14 +6,13 @@ use tollgate_output::table::paragraph;
 use super::chosen::Chosen;
 use crate::{Configuration, Counts, Entry, Overridden, Value, identity};
 
-/// The columns of a value in a table; a longer one is in a remark.
+/// The width of a value in a table; a longer one goes to a remark.
 const LONGEST_VALUE: usize = 12;
 
-/// That a configuration is not the state of a kernel.
 pub(crate) const NOT_STATE: &str = "A configuration shows how a kernel was built, not its state: the command line and \
      settings change much of it. `tollgate inspect` shows the state.";
 
-/// Which kernel it is of: `Linux 6.18.5, x86, 64 bits, built by gcc 15.3.0`.
+/// Describes the kernel: `Linux 6.18.5, x86, 64 bits, built by gcc 15.3.0`.
 pub(crate) fn kernel(chosen: &Chosen) -> String {
     let configuration = &chosen.reading.configuration;
     let mut words = vec![match &configuration.version {
@@ -22,7 +21,7 @@ pub(crate) fn kernel(chosen: &Chosen) -> String {
     }];
     words.extend(configuration.architecture().map(str::to_owned));
     let is_built_in = |name: &str| configuration.value(name) == Some(&Value::BuiltIn);
-    // Before 2.6.24 there was no 64BIT on x86.
+    // Before 2.6.24, x86 had no 64BIT.
     match (configuration.value("64BIT"), is_built_in("X86_64"), is_built_in("X86_32")) {
         (Some(Value::BuiltIn), ..) | (None, true, _) => words.push("64 bits".to_owned()),
         (Some(_), ..) | (None, _, true) => words.push("32 bits".to_owned()),
@@ -32,20 +31,19 @@ pub(crate) fn kernel(chosen: &Chosen) -> String {
     words.join(", ")
 }
 
-/// Where it was read: `/proc/config.gz, unpacked from gzip`.
+/// Names the source: `/proc/config.gz, unpacked from gzip`.
 pub(crate) fn source(chosen: &Chosen) -> String {
     let unpacked = if chosen.reading.is_compressed { ", unpacked from gzip" } else { "" };
     format!("{}{unpacked}", chosen.path)
 }
 
-/// The counts in a sentence.
 pub(crate) fn counts(counts: Counts) -> String {
     let modules = figures::count(counts.modules, "module", "modules");
     let (built_in, off, valued) = (counts.built_in, counts.off, counts.valued);
     format!("{built_in} built in, {modules}, {off} off; {valued} numbers and texts")
 }
 
-/// Oddities of the text, a line each.
+/// Describes oddities of the text, one per line.
 pub(crate) fn oddities(configuration: &Configuration, width: usize) -> String {
     let mut shown = Vec::new();
     if let Some(foreign) = &configuration.foreign {
@@ -65,7 +63,7 @@ pub(crate) fn oddities(configuration: &Configuration, width: usize) -> String {
     shown.iter().map(|sentence| paragraph(sentence, width, "! ")).collect()
 }
 
-/// A value, short enough for a table; `-` where the option is not offered.
+/// Shortens a value for a table; `-` if the option is not offered.
 pub(crate) fn value(value: Option<&Value>) -> String {
     match value.map(ToString::to_string) {
         None => "-".to_owned(),
@@ -74,12 +72,12 @@ pub(crate) fn value(value: Option<&Value>) -> String {
     }
 }
 
-/// The whole value, where it does not fit into a table.
+/// Returns the whole value if it does not fit into a table.
 pub(crate) fn long_value(value: Option<&Value>) -> Option<String> {
     value.map(ToString::to_string).filter(|text| text.chars().count() > LONGEST_VALUE)
 }
 
-/// The options that this kernel has under an old name, with the name of today.
+/// Returns the former and current names of options that this kernel has under a former name.
 pub(crate) fn renamed(configuration: &Configuration) -> impl Iterator<Item = (&str, &str)> {
     configuration
         .options
@@ -88,7 +86,7 @@ pub(crate) fn renamed(configuration: &Configuration) -> impl Iterator<Item = (&s
         .filter(|(was, is)| was != is)
 }
 
-/// The parameters that override options, each once, in the order of the table.
+/// Returns each parameter that overrides options once, in the order of the table.
 pub(crate) fn parameters(given: &[Overridden]) -> Vec<&str> {
     let mut once: Vec<&str> = Vec::new();
     for it in given {
@@ -99,7 +97,6 @@ pub(crate) fn parameters(given: &[Overridden]) -> Vec<&str> {
     once
 }
 
-/// The effect or description of an option.
 pub(crate) fn about(entry: &Entry) -> Option<String> {
     match (entry.affects, entry.about) {
         (Some(affects), _) => Some(affects.effect.to_string()),

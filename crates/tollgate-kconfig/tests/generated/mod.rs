@@ -1,6 +1,6 @@
-//! Generated inputs: seeds with a few of their bytes changed, for each reader of untrusted input.
+//! Generated inputs for each reader of untrusted input: seeds with a few bytes changed.
 
-/// A sequence of numbers that look random (Marsaglia, "Xorshift RNGs", 2003).
+/// A pseudorandom sequence (Marsaglia, "Xorshift RNGs", 2003).
 struct Numbers(u64);
 
 impl Numbers {
@@ -16,7 +16,7 @@ impl Numbers {
     }
 }
 
-/// One of the seeds with a few of its bytes made wrong, cut off, left out or said twice.
+/// Copies one of the seeds with a few bytes changed, cut off, removed or repeated.
 fn spoiled(numbers: &mut Numbers, seeds: &[Vec<u8>], input: &mut Vec<u8>) {
     input.clone_from(&seeds[numbers.below(seeds.len())]);
     for _ in 0..numbers.below(8) {
@@ -39,7 +39,7 @@ fn spoiled(numbers: &mut Numbers, seeds: &[Vec<u8>], input: &mut Vec<u8>) {
     }
 }
 
-/// Gives the reader generated inputs: most of them are refused, some are taken, and each ends.
+/// Passes generated inputs to the reader, which refuses most of them, accepts some, and returns for each.
 pub fn each(name: &str, share: u64, seeds: &[Vec<u8>], read: impl Fn(&[u8]) -> bool) {
     let known = std::env::var("TOLLGATE_FUZZ_INPUTS").ok().map(|count| count.parse::<u64>().unwrap());
     let count = known.unwrap_or(20_000) / share;
