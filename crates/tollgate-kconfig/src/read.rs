@@ -63,10 +63,8 @@ pub fn read(mut source: impl Read) -> Result<Reading, ConfigError> {
     let head = head(&mut source)?;
     let whole = Cursor::new(&head).chain(source);
     let is_compressed = head.starts_with(b"\x1f\x8b\x08");
-    let configuration = match is_compressed {
-        true => text(&mut GzDecoder::new(whole), &damaged),
-        false => text(whole, &io_error),
-    };
+    let configuration =
+        if is_compressed { text(&mut GzDecoder::new(whole), &damaged) } else { text(whole, &io_error) };
     Ok(Reading { configuration: configuration?, is_compressed })
 }
 

@@ -116,9 +116,10 @@ fn others(
     let mut by_reason: Vec<(&str, ByArea)> = vec![("off", vec![]), (NOT_OFFERED, vec![])];
     for InArea { area, others, .. } in areas {
         for entry in others {
-            let why = match options.contains_key(entry.name) {
-                true => "off",
-                false => entry.without_in(configuration).unwrap_or(NOT_OFFERED),
+            let why = if options.contains_key(entry.name) {
+                "off"
+            } else {
+                entry.without_in(configuration).unwrap_or(NOT_OFFERED)
             };
             let at = by_reason.iter().position(|(known, _)| *known == why).unwrap_or_else(|| {
                 by_reason.push((why, vec![]));
@@ -134,9 +135,10 @@ fn others(
     let mut text = String::new();
     for (why, areas) in by_reason.iter().filter(|(_, areas)| !areas.is_empty()) {
         let number: usize = areas.iter().map(|(_, names)| names.len()).sum();
-        let list = match why == &NOT_OFFERED && number > MOST_LACKING {
-            true => format!("{number} that are known to affect latencies"),
-            false => listed(areas, explained),
+        let list = if why == &NOT_OFFERED && number > MOST_LACKING {
+            format!("{number} that are known to affect latencies")
+        } else {
+            listed(areas, explained)
         };
         if ["off", NOT_OFFERED].contains(why) {
             text.push('\n');

@@ -22,9 +22,10 @@ pub(crate) fn show(chosen: &Chosen, asked: &Asked, width: usize) -> String {
     }
     text.push('\n');
     let (areas, options) = (areas(chosen, asked, width), options(chosen));
-    let parts = match asked.every_option {
-        true => [areas, every(&options, &given, asked, width)],
-        false => [affecting(configuration, &options, &given, asked, width), areas],
+    let parts = if asked.every_option {
+        [areas, every(&options, &given, asked, width)]
+    } else {
+        [affecting(configuration, &options, &given, asked, width), areas]
     };
     text.push_str(&parts.join("\n"));
     text.push('\n');
