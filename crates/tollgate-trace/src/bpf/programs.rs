@@ -1,24 +1,28 @@
-//! The programs, in the kernel's instructions. Each is attached to one tracepoint and sees every task of the machine, so each
-//! begins by asking whether the task has a [`Thread`] in its storage: those of the tree have, all others leave at once.
+//! The BPF programs. Each is attached to one tracepoint and sees every task of the machine, so it first checks whether the
+//! task has a [`Thread`] in its storage. Tasks of the traced tree have one; for all others the program returns at once.
 //!
-//! Registers that mean the same everywhere: R6 is the tracepoint's context, R7 the task, R8 its [`Thread`] or the processor's lane, R9 the time.
+//! Registers with a fixed use: R6 is the tracepoint's context, R7 the task, R8 its [`Thread`] or the processor's lane, R9
+//! the time.
 //!
-//! The programs add up inside the kernel, at each entry, return and switch: no events can be lost on the
-//! way, and calls without a slot are counted. One word counts the threads that run, are queued and block; an
-//! atomic addition tells its former value, and so the time in which no thread of the tree runs.
+//! The programs add up inside the kernel, at each entry, return and switch, so no events are lost on the way; calls without
+//! a slot are counted. One word counts the threads that run, are queued, and block. An atomic addition returns its former
+//! value, and so shows the time in which no thread of the tree runs.
 //!
-//! Programs at functions of the kernel (fentry, fexit) would spare processes that are not traced the slow path of the two tracepoints of
-//! calls. They are the worse place, for `--only` too; docs/trace.md has the figures, and tests/vm/points.c counts them anew:
-//! - A preemptible kernel preempts them. It leaves out a program that is at work on the processor, so that all calls of other threads there
-//!   are missed until it goes on. Programs at tracepoints are not preempted.
-//! - To attach and to detach one the kernel waits for grace periods of RCU tasks, some tenths of a second.
-//! - The trampoline of a function is never freed where a thread does not leave the function: with each trace one of `x64_sys_call`, through
-//!   which all calls go, exit(2) too. Since 6.15 nothing can be attached to it (arch/x86/entry/Makefile).
-//! - A traced call takes longer by them. One that goes on when the trace begins, or that a filter stops, is not seen to return.
+//! Programs at kernel functions (fentry, fexit) would spare untraced processes the slow path of the two system call
+//! tracepoints. They are a worse choice all the same, even for `--only`. docs/trace.md has the figures, and
+//! tests/vm/points.c counts them again:
+//! - A preemptible kernel preempts them, and does not run a program that is already active on the processor. Calls of other
+//!   threads there are missed until it continues. Programs at tracepoints are not preempted.
+//! - To attach or detach one, the kernel waits for grace periods of RCU tasks, some tenths of a second.
+//! - The trampoline of a function is never freed if a thread does not leave the function. Each trace would leak one of
+//!   `x64_sys_call`, through which all calls go, including exit(2). Since 6.15 nothing can be attached to it
+//!   (arch/x86/entry/Makefile).
+//! - They slow traced calls more. They do not see the return of a call that is in progress when the trace begins, or that a
+//!   filter stops.
 //!
-//! A thread carries its state in task storage: PID namespaces, an exec by a thread that is not the leader
-//! and reused numbers need no care. To look that up takes as long as all the rest of an entry or a return, so what these need ([`Live`])
-//! lies in the processor's lane while the thread runs there: a switch of threads saves it and loads it as it does registers.
+//! A thread's state is in task storage, so PID namespaces, an exec by a thread other than the leader, and reused PIDs need
+//! no special care. A lookup there takes as long as the rest of an entry or a return. The state that these need ([`Live`])
+//! is therefore in the processor's lane while the thread runs; a context switch saves and loads it like registers.
 
 pub(super) mod blocked;
 mod bucket;
@@ -41,28 +45,27 @@ const CONTEXT: Register = R6;
 const TASK: Register = R7;
 const THREAD: Register = R8;
 const NOW: Register = R9;
-/// The processor's lane, where a program needs no [`Thread`].
+/// The processor's lane, if a program needs no [`Thread`].
 const HERE: Register = R8;
-/// Where the processor's lane is kept on the stack, below all keys and records of these programs.
+/// Stack slot of the pointer to the lane, below all keys and records of these programs.
 const LANE: i16 = 96;
 
-/// The maps that programs use, by their descriptors. Those that were not asked for are not there.
+/// File descriptors of the maps that programs use. Maps that were not requested are absent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Maps {
-    /// [`Thread`]s, in the storage of their tasks.
+    /// [`Thread`]s, in task storage.
     pub threads: i32,
-    /// The one [`Totals`].
+    /// The only [`Totals`].
     pub totals: i32,
-    /// A [`super::layout::Lane`] and its slots for each processor.
+    /// For each processor, a [`super::layout::Lane`] and its slots.
     pub lanes: i32,
     pub slots: u32,
     pub tree: Option<Tree>,
-    /// Single calls, and how many there is room for.
+    /// Single calls, and the capacity of that map.
     pub events: Option<(i32, u32)>,
     pub files: Option<files::Files>,
 }
 
-/// The maps by process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tree {
     /// [`super::layout::ProcessRecord`]s by serial number.
@@ -71,20 +74,19 @@ pub(super) struct Tree {
     pub pairs: i32,
 }
 
-/// The target of the programs.
+/// The kernel and the request that the programs are built for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
     pub kernel: Kernel,
     pub maps: Maps,
-    /// Not all calls are traced.
     pub only_some: bool,
-    /// Threads that run already are traced, and not a command.
+    /// Set if running threads are traced, not a command.
     pub running: Option<running::Running>,
-    /// What sleeping threads are woken by is added up.
+    /// Set if what wakes sleeping threads is added up.
     pub blocked: Option<blocked::Blocked>,
 }
 
-/// A program that was written.
+/// A program as generated.
 #[derive(Debug)]
 pub(super) struct Program {
     pub name: &'static str,
@@ -93,7 +95,7 @@ pub(super) struct Program {
     pub assembler: Assembler,
 }
 
-/// All programs that a target needs to be attached.
+/// Returns all programs that must be attached.
 pub(super) fn attached(target: &Target) -> Vec<Program> {
     let points = target.kernel.tracepoints;
     let mut programs = vec![
@@ -123,19 +125,19 @@ pub(super) fn attached(target: &Target) -> Vec<Program> {
     programs
 }
 
-/// The program that adds up the threads that are still there, at the end: an iterator over all tasks.
+/// Returns the iterator over all tasks that adds up the threads that still exist at the end.
 pub(super) fn remaining(target: &Target) -> Option<Program> {
     let id = target.kernel.tracepoints.iter_task?;
     Some(program("tollgate_remain", id, |a| life::remaining(a, target)))
 }
 
-/// The program that takes threads into the tree that run already: an iterator over all tasks.
+/// Returns the iterator over all tasks that adds running threads to the tree.
 pub(super) fn taking(target: &Target) -> Option<Program> {
     let (id, running) = (target.kernel.tracepoints.iter_task?, target.running.as_ref()?);
     Some(program("tollgate_take", id, |a| running::take(a, target, running)))
 }
 
-/// The program that adds up the time outside of calls of the threads that are there: an iterator over all tasks.
+/// Returns the iterator over all tasks that adds up the time outside of calls of existing threads.
 pub(super) fn glance(target: &Target) -> Option<Program> {
     let id = target.kernel.tracepoints.iter_task?;
     Some(program("tollgate_glance", id, |a| running::glance(a, target)))
@@ -147,24 +149,24 @@ fn program(name: &'static str, attach_id: u32, write: impl FnOnce(&mut Assembler
     Program { name, attach_id, assembler }
 }
 
-/// The `number`th argument of a tracepoint, from 0.
+/// The argument of a tracepoint at this index, from 0.
 fn argument(number: i16) -> Field {
     Field::double(8 * number)
 }
 
-/// A word on the stack, `depth` bytes below its end.
+/// The word on the stack at `depth` bytes below its end.
 fn stack(depth: i16) -> Field {
     Field::double(-depth)
 }
 
-/// R0 = the value of a map under the key so far from the end of the stack, or 0. R1 to R5 are lost.
+/// Sets R0 to the map's value under the key at this stack depth, or 0. Clobbers R1 to R5.
 fn lookup(a: &mut Assembler, map: i32, key: i16) {
     a.map(R1, map);
     a.on_stack(R2, key);
     a.call(Helper::MapLookup);
 }
 
-/// Copies a [`super::layout::FileId`] to a register's field from another one's. R1 is lost.
+/// Copies a [`super::layout::FileId`] between two fields. Clobbers R1.
 fn copy_id(a: &mut Assembler, to: (Register, Field), from: (Register, Field)) {
     for half in [0, 8] {
         a.load(R1, from.0, from.1.at(half));
@@ -172,18 +174,18 @@ fn copy_id(a: &mut Assembler, to: (Register, Field), from: (Register, Field)) {
     }
 }
 
-/// Clears so many bytes from a field on.
+/// Zeroes `bytes` bytes from a field on.
 fn clear(a: &mut Assembler, base: Register, field: Field, bytes: usize) {
     for at in (0..bytes as i16).step_by(8) {
         a.store(base, Field::double(field.offset + at), 0);
     }
 }
 
-/// `to` = the word at an address of the kernel, or 0 where the address is invalid; it comes by the stack, so far from its end. R0 to R5 are
-/// lost.
+/// Sets `to` to the word at a kernel address, or 0 if the address is invalid. The word passes through the stack at depth
+/// `by`. Clobbers R0 to R5.
 ///
-/// To load a pointer itself is no work for the program, and much for the verifier: for each it goes through all types of the kernel by their
-/// names, three times (`type_is_trusted` of kernel/bpf/verifier.c), in 2 ms.
+/// A direct pointer load is free for the program but expensive in the verifier: for each load it searches all types of the
+/// kernel by name, three times (`type_is_trusted` of kernel/bpf/verifier.c), which takes 2 ms.
 fn probe(a: &mut Assembler, to: Register, base: Register, field: Field, by: i16) {
     a.mov(R3, base);
     a.add(R3, i32::from(field.offset));
@@ -193,7 +195,7 @@ fn probe(a: &mut Assembler, to: Register, base: Register, field: Field, by: i16)
     a.load(to, FRAME, Field { offset: -by, width: field.width });
 }
 
-/// R0 = the thread of a task, or 0.
+/// Sets R0 to the [`Thread`] of a task, or 0.
 fn thread_of(a: &mut Assembler, target: &Target, task: Register) {
     storage(a, target, task, 0);
 }
@@ -206,15 +208,15 @@ fn storage(a: &mut Assembler, target: &Target, task: Register, flags: i32) {
     a.call(Helper::TaskStorageGet);
 }
 
-/// R7 = the current task, R8 = its thread with a [`Live`] as it is now; goes to `leave` where it has none. The processor's lane is on the
-/// stack then.
+/// Sets R7 to the current task and R8 to its [`Thread`] with an up-to-date [`Live`]; jumps to `leave` if it has none. Then
+/// the pointer to the processor's lane is on the stack.
 fn current_thread(a: &mut Assembler, target: &Target, leave: Label) {
     lane(a, target);
     a.jump_if(Condition::Equal, R0, 0, leave);
     thread_on_lane(a, target, leave);
 }
 
-/// The same, R0 being the processor's lane.
+/// Does the same, given the processor's lane in R0.
 fn thread_on_lane(a: &mut Assembler, target: &Target, leave: Label) {
     a.mov(THREAD, R0);
     a.store(FRAME, stack(LANE), THREAD);
@@ -230,19 +232,19 @@ fn thread_on_lane(a: &mut Assembler, target: &Target, leave: Label) {
     save_unless_ended(a, THREAD, R2);
 }
 
-/// Makes the lane in R8 that of the task in R7, which is on the processor. Nearly always it is already. R0 to R5 are lost.
+/// Makes the lane in R8 that of the task in R7, which runs on the processor. Nearly always it already is. Clobbers R0 to R5.
 fn claim(a: &mut Assembler, target: &Target) {
     let (other, empty, look, known) = (a.label(), a.label(), a.label(), a.label());
     a.load(R1, R8, field!(Lane, task));
     a.jump_if(Condition::NotEqual, R1, TASK, other);
-    // A thread that was on this processor when it was taken into the tree.
+    // A thread was on this processor when it was added to the tree.
     a.load(R1, R8, field!(Lane, live.flags));
     a.jump_if(Condition::NotEqual, R1, 0, known);
     a.load(R1, R8, field!(Lane, unsure));
     a.jump_if(Condition::Equal, R1, 0, known);
     a.jump(look);
 
-    // A switch was not seen: another thread is still in the lane.
+    // A switch was missed: the lane still has another thread.
     a.bind(other);
     a.load(R2, R8, field!(Lane, live.flags));
     a.jump_if(Condition::Equal, R2, 0, empty);
@@ -261,7 +263,8 @@ fn claim(a: &mut Assembler, target: &Target) {
     a.bind(known);
 }
 
-/// Gets the [`Live`] of a thread that left a processor without a switch that was seen from the lane there. R0 to R5 but `thread` are lost.
+/// Fetches the [`Live`] of a thread from the lane of a processor that it left in a switch that was missed. Clobbers R0 to R5
+/// except `thread`.
 fn fetch(a: &mut Assembler, target: &Target, thread: Register, task: Register) {
     let (here, still_there, kept) = (a.label(), a.label(), a.label());
     a.load(R1, thread, field!(Thread, lane));
@@ -289,11 +292,11 @@ fn fetch(a: &mut Assembler, target: &Target, thread: Register, task: Register) {
     a.bind(here);
 }
 
-/// Where a thread and its task are kept while its lane is looked for.
+/// Stack slots of a thread and its task while its lane is looked up.
 const FETCHED: i16 = 88;
 const FETCHED_TASK: i16 = 80;
 
-/// A thread begins to run on the processor with this lane. R1 is lost.
+/// Loads the lane of a processor on which a thread begins to run. Clobbers R1.
 fn load_live(a: &mut Assembler, lane: Register, thread: Register) {
     copy_live(a, (lane, field!(Lane, live)), (thread, field!(Thread, live)));
     be_sure(a, lane);
@@ -303,19 +306,20 @@ fn load_live(a: &mut Assembler, lane: Register, thread: Register) {
     a.store(lane, field!(Lane, process), R1);
 }
 
-/// The lane has what the thread on its processor has. R1 is lost.
+/// Marks the lane as up to date for the thread on its processor. Clobbers R1.
 fn be_sure(a: &mut Assembler, lane: Register) {
     a.load(R1, lane, field!(Lane, unsure));
     a.and(R1, Lane::TAKING as i32);
     a.store(lane, field!(Lane, unsure), R1);
 }
 
-/// What calls changed of the thread that runs on the processor with this lane. R1 is lost.
+/// Saves what calls changed in the thread that runs on the processor with this lane. Clobbers R1.
 fn save_live(a: &mut Assembler, thread: Register, lane: Register) {
     copy_live(a, (thread, field!(Thread, live)), (lane, field!(Lane, live)));
 }
 
-/// The same, unless the thread was added up meanwhile ([`remaining`]), from which on it is not traced: the lane does not know that.
+/// Does the same unless [`remaining`] has added up the thread meanwhile. It is not traced after that, but the lane does not
+/// know.
 fn save_unless_ended(a: &mut Assembler, thread: Register, lane: Register) {
     let ended = a.label();
     if_flagged(a, thread, Thread::ENDED, ended);
@@ -330,13 +334,13 @@ fn copy_live(a: &mut Assembler, to: (Register, Field), from: (Register, Field)) 
     }
 }
 
-/// R9 = now, by CLOCK_MONOTONIC.
+/// Sets R9 to the time by CLOCK_MONOTONIC.
 fn now(a: &mut Assembler) {
     a.call(Helper::KtimeGetNs);
     a.mov(NOW, R0);
 }
 
-/// Goes to `to` where one of the thread's flags is set. R1 is lost.
+/// Jumps to `to` if any of these flags is set in the thread. Clobbers R1.
 fn if_flagged(a: &mut Assembler, thread: Register, flags: i32, to: Label) {
     a.load(R1, thread, field!(Thread, live.flags));
     a.jump_if(Condition::AnyBit, R1, flags, to);
@@ -348,7 +352,7 @@ fn set_flags(a: &mut Assembler, thread: Register, flags: i32) {
     a.store(thread, field!(Thread, live.flags), R1);
 }
 
-/// Adds the time since the thread's state began to the total of that state. R1 to R3 are lost.
+/// Adds the time since the thread's state began to the total of that state. Clobbers R1 to R3.
 fn charge(a: &mut Assembler, thread: Register) {
     a.mov(R1, NOW);
     a.load(R2, thread, field!(Thread, since));
@@ -363,13 +367,13 @@ fn charge(a: &mut Assembler, thread: Register) {
     set_flags(a, thread, Thread::WAITED);
 }
 
-/// The thread's state is now R5. R0 = the change in the census. R1 is lost.
+/// Sets the thread's state to R5, and R0 to the change of the census. Clobbers R1.
 fn change_doing(a: &mut Assembler, thread: Register) {
     let unit = |a: &mut Assembler, to: Register, doing: Register| {
         a.mul(doing, 20);
         a.mov(to, 1);
         a.shl(to, doing);
-        // Sleeping threads are not counted: a bit above the three counts falls out here.
+        // Sleeping threads are not counted: a bit above the three counts is shifted out here.
         a.shl(to, 4);
         a.shr(to, 4);
     };
@@ -381,8 +385,7 @@ fn change_doing(a: &mut Assembler, thread: Register) {
     a.sub(R0, R5);
 }
 
-/// Adds R0 to the census. Where that changes the kind of real time, the stretch until now ends and another begins.
-/// R0 to R5 are lost.
+/// Adds R0 to the census. If that changes the kind of real time, one stretch ends now and another begins. Clobbers R0 to R5.
 fn take_census(a: &mut Assembler, target: &Target) {
     let same = a.label();
     a.jump_if(Condition::Equal, R0, 0, same);
@@ -407,8 +410,8 @@ fn take_census(a: &mut Assembler, target: &Target) {
     a.bind(same);
 }
 
-/// `to` = the kind of real time with this census: 0 where a thread runs, else the first [`Doing`] of any thread, 4
-/// where it is unknown. R0 is lost.
+/// Sets `to` to the kind of real time with this census: 0 if a thread runs, else the first [`Doing`] of any thread, 4 if it
+/// is unknown. Clobbers R0.
 fn stretch_of(a: &mut Assembler, to: Register, census: Register) {
     const COUNT: i32 = (1 << 20) - 1;
     let known = a.label();
@@ -427,15 +430,15 @@ fn stretch_of(a: &mut Assembler, to: Register, census: Register) {
     a.bind(known);
 }
 
-/// R0 = this processor's lane, or 0 where there are more processors than the program was made for.
+/// Sets R0 to this processor's lane, or 0 if the machine has more processors than the program was built for.
 fn lane(a: &mut Assembler, target: &Target) {
     a.call(Helper::GetSmpProcessorId);
     a.store(FRAME, Field::word(-4), R0);
     lookup(a, target.maps.lanes, -4);
 }
 
-/// Adds the three parts that `from` spent off the processor, an array of four words, to those of `to`, in one step each where
-/// others may add as well. R1 is lost.
+/// Adds three of the four words of `from`, the times off the processor, to those of `to`; atomically if others may add at
+/// the same time. Clobbers R1.
 fn add_spent(a: &mut Assembler, to: Register, to_array: Field, from_array: Field, shared: bool) {
     for doing in [Doing::Queued, Doing::Disk, Doing::Sleeping] {
         a.load(R1, THREAD, by_doing(from_array, doing));
@@ -444,7 +447,7 @@ fn add_spent(a: &mut Assembler, to: Register, to_array: Field, from_array: Field
     }
 }
 
-/// Clears the thread's times, which have been added up. R1 is lost.
+/// Zeroes the thread's times after they were added up. Clobbers R1.
 fn forget_spent(a: &mut Assembler) {
     for doing in [Doing::Running, Doing::Queued, Doing::Disk, Doing::Sleeping] {
         a.store(THREAD, by_doing(field!(Thread, spent), doing), 0);
@@ -452,22 +455,22 @@ fn forget_spent(a: &mut Assembler) {
     clear_flags(a, Thread::WAITED);
 }
 
-/// Clears flags of the thread in R8. R1 is lost.
+/// Clears flags of the thread in R8. Clobbers R1.
 fn clear_flags(a: &mut Assembler, flags: i32) {
     a.load(R1, THREAD, field!(Thread, live.flags));
     a.and(R1, !flags);
     a.store(THREAD, field!(Thread, live.flags), R1);
 }
 
-/// The flags that the thread on this processor has got count from here on. R1 and R2 are lost.
+/// Copies the flags of the thread to its lane, so that they take effect. Clobbers R1 and R2.
 fn take_flags(a: &mut Assembler) {
     a.load(R1, THREAD, field!(Thread, live.flags));
     a.load(R2, FRAME, stack(LANE));
     a.store(R2, field!(Lane, live.flags), R1);
 }
 
-/// R0 = the [`PairRecord`] of the thread's process and the call in R7, made where there is none; goes to `lost` where there
-/// is no room. R1 to R5 are lost, and the stack's 88 bytes at the end.
+/// Sets R0 to the [`PairRecord`] of the thread's process and the call in R7, creating it if needed; jumps to `lost` if the
+/// map is full. Clobbers R1 to R5 and the last 88 bytes of the stack.
 fn pair(a: &mut Assembler, target: &Target, tree: Tree, lost: Label) {
     let (full, found) = (a.label(), a.label());
     a.store(FRAME, Field::word(-PAIR), R7);
@@ -481,10 +484,10 @@ fn pair(a: &mut Assembler, target: &Target, tree: Tree, lost: Label) {
     a.bind(found);
 }
 
-/// The key of a [`PairRecord`] on the stack.
+/// Stack slot of the key of a [`PairRecord`].
 const PAIR: i16 = 8;
 
-/// The same by the key on the stack. Nothing is counted where there is no room.
+/// Does the same by the key on the stack, without counting a loss if the map is full.
 fn pair_of_key(a: &mut Assembler, tree: Tree, full: Label) {
     let found = a.label();
     lookup(a, tree.pairs, -PAIR);
@@ -501,7 +504,7 @@ fn pair_of_key(a: &mut Assembler, tree: Tree, full: Label) {
     a.bind(found);
 }
 
-/// `to` = the lane's place for a call, among places of so many bytes that begin at `first`.
+/// Sets `to` to the lane's place for a call. Places have `bytes` bytes each and begin at `first`.
 fn place(a: &mut Assembler, to: Register, lane: Register, index: Register, first: Field, bytes: usize) {
     a.mov(to, index);
     a.and(to, RECENT as i32 - 1);
@@ -510,5 +513,5 @@ fn place(a: &mut Assembler, to: Register, lane: Register, index: Register, first
     a.add(to, i32::from(first.offset));
 }
 
-/// Flags of bpf_map_update_elem: make a new entry only. A second thread finds it.
+/// Flag of bpf_map_update_elem: fail if the entry exists, so that a second thread finds the first one's.
 const NO_EXIST: i32 = 1;

@@ -1,8 +1,9 @@
-//! What ends the sleep of a thread.
+//! Finds what ends the sleep of a thread.
 //!
-//! sched_switch notes the stack of a thread that goes to sleep. sched_waking runs where it is woken: in the thread that does so, or in an
-//! interrupt in the middle of any thread. The stack there tells them apart. (`preempt_count` does too, but its address is known only to
-//! kernels with CONFIG_KALLSYMS_ALL.) sched_wakeup would not do: it may run on the processor that the woken thread goes to.
+//! sched_switch records the stack of a thread that goes to sleep. sched_waking runs in the context of the waker: a thread,
+//! or an interrupt in the middle of any thread. The stack there distinguishes the two. (So does `preempt_count`, but only
+//! kernels with CONFIG_KALLSYMS_ALL reveal its address.) sched_wakeup would not do: it may run on the processor that the
+//! woken thread goes to.
 
 use super::life::CREATE;
 use super::sched::sleeper;
@@ -10,32 +11,33 @@ use super::*;
 use crate::bpf::kernel::WakingOffsets;
 use crate::bpf::layout::{Asleep, BlockKey, BlockRecord};
 
-/// What these programs need.
+/// The maps and offsets that these programs need.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::bpf) struct Blocked {
     pub offsets: WakingOffsets,
     /// [`Asleep`] of each thread.
     pub asleep: i32,
-    /// Stacks of threads that fall asleep by number, and of what wakes them.
+    /// Stacks by id: of threads that go to sleep, and of their wakers.
     pub stacks: i32,
     pub wakings: i32,
     /// [`BlockRecord`]s by [`BlockKey`].
     pub blocks: i32,
-    /// Sleeps are told apart by the stack of user code, the process and the name of the thread.
+    /// Distinguish sleeps by user stack, process and thread name.
     pub with_users: bool,
 }
 
-/// Flags of bpf_get_stackid: equal hashes are equal stacks; the stack of user code.
+/// Flags of bpf_get_stackid: compare stacks by hash only; take the user stack.
 const FAST_COMPARE: i32 = 1 << 9;
 const USER: i32 = 1 << 8;
 
-// The stack. That of sched_switch has its own data elsewhere.
+// Stack slots. sched_switch keeps its own data elsewhere.
 const DOING: i16 = 32;
 const PLACE: i16 = 40;
 const KEY: i16 = 16 + size_of::<BlockKey>() as i16;
 const RECORD: i16 = KEY + size_of::<BlockRecord>() as i16;
 
-/// In sched_switch: the previous thread leaves the processor and does what is in R5, which stays. It notes its stack where it sleeps.
+/// In sched_switch: the previous thread leaves the processor in the state in R5, which is preserved. Records its stack if it
+/// sleeps.
 pub(super) fn falls_asleep(a: &mut Assembler, blocked: &Blocked) {
     let awake = a.label();
     let restore = a.label();
@@ -62,7 +64,7 @@ pub(super) fn falls_asleep(a: &mut Assembler, blocked: &Blocked) {
     a.bind(awake);
 }
 
-/// R0 = the number of the stack here, negative where there is no room for it.
+/// Sets R0 to the id of the current stack, negative if there is no room for it.
 fn stack_id(a: &mut Assembler, stacks: i32, flags: i32) {
     a.mov(R1, CONTEXT);
     a.map(R2, stacks);
@@ -74,7 +76,7 @@ fn key(field: Field) -> Field {
     field.at(-KEY)
 }
 
-/// sched_waking(task): a thread is about to be woken, by what runs here.
+/// sched_waking(task): the current context is about to wake a thread.
 pub(super) fn waking(a: &mut Assembler, target: &Target, blocked: &Blocked) {
     let leave = a.label();
     sleeper(a, target, Thread::ARMED | Thread::ENDED, leave);
@@ -85,7 +87,7 @@ pub(super) fn waking(a: &mut Assembler, target: &Target, blocked: &Blocked) {
     a.call(Helper::TaskStorageGet);
     clear(a, FRAME, stack(KEY), size_of::<BlockKey>());
     let stacks = field!(BlockKey, stacks).offset;
-    // One that slept already when the trace began has no stacks.
+    // A thread that already slept when the trace began has no stacks.
     a.store(FRAME, key(Field::word(stacks)), -1);
     a.store(FRAME, key(Field::word(stacks + 4)), -1);
     a.unless(Condition::Equal, R0, 0, |a| {
@@ -114,7 +116,7 @@ pub(super) fn waking(a: &mut Assembler, target: &Target, blocked: &Blocked) {
     a.exit();
 }
 
-/// Puts what runs here into the key.
+/// Puts the current context into the key.
 fn waker(a: &mut Assembler, target: &Target, blocked: &Blocked) {
     stack_id(a, blocked.wakings, FAST_COMPARE);
     a.store(FRAME, key(field!(BlockKey, waking)), R0);

@@ -1,12 +1,12 @@
-//! The bucket that a time falls into, as [`tollgate_model::traced::bucket`] has it.
+//! The histogram bucket of a time, as in [`tollgate_model::traced::bucket`].
 
 use super::super::asm::{Assembler, Condition, R1, R2, R3, Register};
 use tollgate_model::traced::{BUCKETS, BUCKETS_PER_OCTAVE};
 
-/// R1 = the bucket of the time in `ns`, which stays. R2 and R3 are lost.
+/// Sets R1 to the bucket of the time in `ns`, which is preserved. Clobbers R2 and R3.
 ///
-/// There is no instruction that finds the highest bit. It is found by halves: R2 is the rest of the time above the bits that
-/// are already counted in R1.
+/// No instruction finds the highest bit, so a binary search does: R2 is the time shifted down by the bits that R1 has
+/// counted.
 pub(super) fn bucket(a: &mut Assembler, ns: Register) {
     let done = a.label();
     a.mov(R1, ns);
@@ -21,7 +21,7 @@ pub(super) fn bucket(a: &mut Assembler, ns: Register) {
             a.mov(R2, R3);
         });
     }
-    // The three bits below the highest: ns >> (octave - 3) & 7. The octave is 3 at least here.
+    // The three bits below the highest: ns >> (octave - 3) & 7. Here the octave is at least 3.
     a.mov(R3, R1);
     a.sub(R3, 3);
     a.and(R3, 63);
@@ -32,7 +32,7 @@ pub(super) fn bucket(a: &mut Assembler, ns: Register) {
     a.mul(R1, BUCKETS_PER_OCTAVE as i32);
     a.add(R1, R2);
     a.bind(done);
-    // The last bucket has no upper bound; and the verifier wants to see one here.
+    // The last bucket has no upper bound, and the verifier needs to see a bound here.
     a.unless(Condition::Below, R1, BUCKETS as i32, |a| a.mov(R1, BUCKETS as i32 - 1));
 }
 
@@ -43,7 +43,7 @@ mod tests {
     use proptest::prelude::*;
     use tollgate_model::traced;
 
-    /// Executes instructions that know nothing but registers.
+    /// Interprets instructions that use only registers.
     fn run(a: &Assembler, registers: &mut [u64; 11]) {
         let words = a.finish().unwrap();
         let mut at = 0;

@@ -1,24 +1,24 @@
-//! The entry and the return of system calls. These two run at every call of every process of the machine: their time is the overhead of
-//! tracing.
+//! Entry and return of system calls. These two programs run at every call of every process of the machine, so their time is
+//! the overhead of tracing.
 
 use super::bucket::bucket;
 use super::*;
 use crate::bpf::layout::{CALLS, EventRecord, Lane, MOST_SLOTS, NO_CALL, Slot, TABLE};
 
-/// A call of this number is the command's beginning: execve(2) and execveat(2) of the 64-bit table.
+/// The command begins with a call of one of these numbers, in the 64-bit table.
 const EXECVE: i32 = libc::SYS_execve as i32;
 const EXECVEAT: i32 = libc::SYS_execveat as i32;
 
-/// `TS_COMPAT` of thread_info.status: the call came through a gate of the 32-bit table.
+/// `TS_COMPAT` of thread_info.status: the call came through an entry of the 32-bit table.
 const TS_COMPAT: i32 = 2;
-/// `__X32_SYSCALL_BIT` of a call's number.
+/// `__X32_SYSCALL_BIT` in a system call number.
 const X32_BIT: i32 = 0x4000_0000;
-/// SIGKILL among pending signals.
+/// SIGKILL in the set of pending signals.
 pub(super) const SIGKILL_PENDING: i32 = 1 << (libc::SIGKILL - 1);
 
-/// sys_enter(regs, number): notes which call begins and when.
+/// sys_enter(regs, number): records which call begins, and when.
 ///
-/// The time is read last, so that this program's own time counts as outside of the call.
+/// The time is read last, so the program's own time counts as outside of the call.
 pub(super) fn enter(a: &mut Assembler, target: &Target) {
     let (leave, ours, unknown, stranger) = (a.label(), a.label(), a.label(), a.label());
     let (number, lane_here) = (R9, R8);
@@ -34,7 +34,7 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
     a.jump_if(Condition::Equal, R1, 0, stranger);
     a.bind(ours);
 
-    // The call's index: its number, in the table that it came through.
+    // The call's index: its number in the table that it came through.
     a.load(number, CONTEXT, argument(1));
     let tables = OtherTables::unless_first(a, target, number);
     let unwanted = a.label();
@@ -68,7 +68,7 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
 
     tables.write(a, number);
 
-    // It was off the processor outside of calls, this is its first call, or it is to become the command.
+    // The thread was off the processor outside of calls, this is its first call, or it is about to become the command.
     a.bind(slow);
     let armed = a.label();
     a.jump_if(Condition::AnyBit, R1, Thread::ENDED, leave);
@@ -93,7 +93,7 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
     release(a, target);
     a.jump(resume);
 
-    // The command begins with a call that was not asked for: nothing of it is kept, and all that comes after may be.
+    // The command begins with a call that was not requested. Nothing of that call is kept, but later calls may be.
     a.bind(unwanted);
     if target.only_some {
         a.load(R1, lane_here, field!(Lane, live.flags));
@@ -107,7 +107,8 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
     }
 }
 
-/// The instructions for numbers that are not below [`TABLE`] in the table of 64-bit calls. They lie apart: nearly every call goes past them.
+/// Instructions for numbers that are not below [`TABLE`] in the 64-bit table. They are out of line, since nearly no call
+/// needs them.
 pub(super) struct OtherTables {
     odd: Label,
     compat: Label,
@@ -115,7 +116,7 @@ pub(super) struct OtherTables {
 }
 
 impl OtherTables {
-    /// Makes an index of a call's number, in the table that the task in R7 came through. R1 is lost.
+    /// Converts a call's number to an index in the table that the task in R7 came through. Clobbers R1.
     pub fn unless_first(a: &mut Assembler, target: &Target, number: Register) -> Self {
         let others = Self { odd: a.label(), compat: a.label(), known: a.label() };
         a.load(R1, TASK, Field::word(target.kernel.task.status));
@@ -125,7 +126,8 @@ impl OtherTables {
         others
     }
 
-    /// The rest of the two tables, and the other two: none of it is worth a hurry. The instructions before do not come by here.
+    /// Handles the rest of the two tables, and the other two, where speed does not matter. The code before must not fall
+    /// through to here.
     pub fn write(self, a: &mut Assembler, number: Register) {
         a.bind(self.odd);
         a.and(number, !X32_BIT);
@@ -142,7 +144,7 @@ impl OtherTables {
     }
 }
 
-/// Ends the program unless this call executes a program.
+/// Exits unless this call executes a program.
 fn leave_unless_command(a: &mut Assembler, number: Register) {
     let command = a.label();
     a.jump_if(Condition::Equal, number, EXECVE, command);
@@ -151,7 +153,7 @@ fn leave_unless_command(a: &mut Assembler, number: Register) {
     a.bind(command);
 }
 
-/// Here the command begins: its only thread runs.
+/// Starts the command, whose only thread runs.
 fn release(a: &mut Assembler, target: &Target) {
     a.mov(R7, R9);
     now(a);
@@ -161,13 +163,13 @@ fn release(a: &mut Assembler, target: &Target) {
     a.store(THREAD, field!(Thread, doing), Doing::Running as i32);
     a.value(R1, target.maps.totals, field!(Totals, began).offset as u32);
     a.store(R1, Field::double(0), NOW);
-    // Bit 63 leaves the census, and one that runs comes.
+    // Removes bit 63 from the census and adds one running thread.
     a.constant(R0, Totals::UNKNOWN + 1);
     take_census(a, target);
     a.mov(R9, R7);
 }
 
-/// R1 = where the slot of a call is noted, R2 = the slot. `index` is below [`CALLS`].
+/// Sets R1 to the address of the entry for a call's slot, and R2 to the slot. `index` is below [`CALLS`].
 pub(super) fn slot_of_call(a: &mut Assembler, target: &Target, index: Register) {
     a.value(R1, target.maps.totals, field!(Totals, slot_of).offset as u32);
     a.mov(R2, index);
@@ -177,7 +179,7 @@ pub(super) fn slot_of_call(a: &mut Assembler, target: &Target, index: Register) 
     a.load(R2, R1, Field { offset: 0, width: Width::Half });
 }
 
-/// sys_exit(regs, result): adds up the call that ends.
+/// sys_exit(regs, result): adds up the call that returns.
 pub(super) fn exit(a: &mut Assembler, target: &Target) {
     let (leave, stopped) = (a.label(), a.label());
     let (index, duration, lane_here) = (R7, R9, R8);
@@ -202,7 +204,7 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
     a.mov(duration, R0);
     a.load(R1, lane_here, field!(Lane, live.entered));
     a.sub(duration, R1);
-    // A killed thread does not return: its call is counted as unfinished when the thread ends. strace(1) has it the same.
+    // A killed thread does not return: its call counts as unfinished when the thread ends, as in strace(1).
     a.load(R2, TASK, Field::double(target.kernel.task.pending));
     a.jump_if(Condition::AnyBit, R2, SIGKILL_PENDING, leave);
     a.load(index, lane_here, field!(Lane, live.call));
@@ -225,7 +227,7 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
     a.add(R2, R1);
     a.increase(R2, field!(Slot, histogram), 1, R1);
 
-    // A call that did not wait needs no more of its thread than the lane has.
+    // For a call that did not wait, the lane has all that is needed.
     let to_files = a.label();
     if target.maps.events.is_none() {
         a.load(R1, lane_here, field!(Lane, live.flags));
@@ -279,11 +281,12 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
     stopped::at_exit(a, target, leave);
 }
 
-/// Where the slot of a call, and its index, are kept while the thread is looked for.
+/// Stack slots of the call's slot and index while the thread is looked up.
 const SLOT: i16 = 24;
 const INDEX: i16 = 32;
 
-/// R8 = the current thread, as [`current_thread`], of a call's return in whose way it was not needed so far. `index` stays.
+/// Sets R8 to the current thread, as [`current_thread`], in the return of a call that did not need it so far. Preserves
+/// `index`.
 pub(super) fn whole_thread(a: &mut Assembler, target: &Target, index: Register, leave: Label) {
     a.store(FRAME, stack(INDEX), index);
     current_thread(a, target, leave);
@@ -293,8 +296,7 @@ pub(super) fn whole_thread(a: &mut Assembler, target: &Target, index: Register, 
 /// Results from here on, as unsigned numbers, are errors: -4095 to -1.
 pub(super) const FIRST_ERROR: i32 = -4095;
 
-/// R0 = the slot of the call in `index` on this processor, whose lane was in R0; goes to `lost` where there is none left. R1 to R5
-/// are lost.
+/// Sets R0 to the slot of the call in `index` in the lane in R0; jumps to `lost` if there is none left. Clobbers R1 to R5.
 pub(super) fn slot(a: &mut Assembler, target: &Target, index: Register, lost: Label) {
     let (new, known) = (a.label(), a.label());
     slot_of_call(a, target, index);
@@ -309,7 +311,7 @@ pub(super) fn slot(a: &mut Assembler, target: &Target, index: Register, lost: La
     let end = a.label();
     a.jump(end);
 
-    // The first call of this kind: the next slot is its own.
+    // The first call of this kind takes the next slot.
     a.bind(new);
     a.value(R4, target.maps.totals, field!(Totals, slots).offset as u32);
     a.mov(R3, 1);
@@ -327,7 +329,7 @@ pub(super) fn slot(a: &mut Assembler, target: &Target, index: Register, lost: La
     a.bind(end);
 }
 
-/// Adds the call in R7, which took R9, to its process. Threads of a process may do so at once.
+/// Adds the call in R7, which took R9, to its process. Threads of a process may do so at the same time.
 fn add_to_process(a: &mut Assembler, target: &Target, tree: Tree) {
     let lost = a.label();
     pair(a, target, tree, lost);
@@ -348,7 +350,7 @@ pub(super) fn if_unflagged(a: &mut Assembler, flag: i32, to: Label) {
     a.jump_if(Condition::Equal, R1, 0, to);
 }
 
-/// Keeps the call in R7, which took R9, by itself, while there is room.
+/// Keeps the call in R7, which took R9, as a single event, while there is room.
 fn keep_event(a: &mut Assembler, target: &Target, events: i32, room: u32) {
     let full = a.label();
     a.value(R1, target.maps.totals, field!(Totals, events).offset as u32);

@@ -1,12 +1,12 @@
-//! By file: the file of a call, and its name.
+//! Times by file: finds the file of a call, and its name.
 //!
-//! A descriptor leads to its file's entry in a directory (dentry), and that is identified by its inode's device, number and
-//! generation and by the hash of its name ([`FileId`]): so neither a number that a file system uses again nor a renamed file
-//! is taken for another one. The first time that an entry is met, its name and its directory are noted ([`NameRecord`]), and so on up
-//! to the root: names are put together when all is over.
+//! A descriptor leads to the file's directory entry (dentry). It is identified by the device, number and generation of its
+//! inode and by the hash of its name ([`FileId`]), so a reused inode number or a renamed file is not confused with another
+//! file. When an entry is first met, its name and directory are recorded ([`NameRecord`]), and so on up to the root. Full
+//! names are assembled after the trace.
 //!
-//! A call that names a path and opens nothing is known by that path and the directory that it begins at ([`PathKey`]). The path is
-//! read when the call returns: by then its page is in memory.
+//! A call that takes a path and opens nothing is identified by that path and the directory where it starts ([`PathKey`]).
+//! The path is read when the call returns, since its page is in memory by then.
 
 mod faults;
 mod names;
@@ -24,27 +24,26 @@ pub(super) use faults::{fault, settle_fault};
 use names::{file_of_descriptor, identify, note_names, path, path_of_descriptor, scratch, unite_nameless};
 use paths::path_key;
 
-/// The file argument of a call, by index in [`Files::aims`].
+/// The file argument of a call: flags in [`Files::aims`].
 pub(in crate::bpf) mod aim {
-    /// Its first argument is a descriptor.
+    /// The first argument is a descriptor.
     pub const DESCRIPTOR: u8 = 1;
-    /// Its first argument is a path.
+    /// The first argument is a path.
     pub const PATH: u8 = 2;
-    /// Its first argument is a directory's descriptor, the second a path.
+    /// The first argument is the descriptor of a directory, the second a path.
     pub const PATH_AT: u8 = 4;
-    /// Its result is a descriptor.
+    /// The result is a descriptor.
     pub const OPENS: u8 = 8;
-    /// Its result is a number of bytes.
+    /// The result is a number of bytes.
     pub const MOVES: u8 = 16;
-    /// Its second argument is a vector of buffers.
+    /// The second argument is a vector of buffers.
     pub const VECTOR: u8 = 32;
 }
 
-/// The maps of files.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::bpf) struct Files {
     pub offsets: FileOffsets,
-    /// The file argument of each call: one byte for each index.
+    /// The file argument of each call, as one byte per call index.
     pub aims: i32,
     /// [`FileRecord`]s by [`FileKey`].
     pub files: i32,
@@ -52,13 +51,13 @@ pub(in crate::bpf) struct Files {
     pub paths: i32,
     /// [`NameRecord`]s by [`FileId`].
     pub names: i32,
-    /// A [`Scratch`] for each processor.
+    /// One [`Scratch`] per processor.
     pub scratch: i32,
     /// [`RefusedRecord`](crate::bpf::layout::RefusedRecord)s by [`FileKey`].
     pub refused: i32,
 }
 
-// The stack, by the distance from its end. Data of other parts of the programs lies above.
+// Stack slots, by depth below the end. Other parts of the programs keep their data above.
 const TEMPORARY: i16 = 104;
 const INODE: i16 = 112;
 const ID: i16 = 128;
@@ -72,15 +71,15 @@ const DESCRIPTOR: i16 = 208;
 const CROSSED: i16 = 216;
 const RECORD: i16 = 216 + size_of::<FileRecord>() as i16;
 const ZERO: i16 = RECORD + 8;
-/// The [`Thread`] whose call returns, where it waited in it; else 0.
+/// The [`Thread`] whose call returns if it waited in the call, else 0.
 pub(super) const WHOLE: i16 = ZERO + 8;
-/// The state of a loop over [`Numbers`](crate::bpf::kernel::Numbers).
+/// State of a loop over [`Numbers`](crate::bpf::kernel::Numbers).
 const NUMBERS: i16 = WHOLE + 8;
 
-/// Directories and mounts on the way to the root: of a longer way the first part is not noted.
+/// The most directories and mounts recorded on the way to the root; the first part of a longer path is omitted.
 const DEEPEST: i32 = 32;
 
-// `struct pt_regs` of x86: arguments of 64-bit calls, and of 32-bit ones.
+// `struct pt_regs` of x86: the arguments of 64-bit calls, then of 32-bit calls.
 const DI: i16 = 112;
 const SI: i16 = 104;
 const DX: i16 = 96;
@@ -88,17 +87,17 @@ const R10: i16 = 56;
 const BX: i16 = 40;
 const CX: i16 = 88;
 
-// Magic numbers of file systems without names: include/uapi/linux/magic.h.
+// Magic numbers of file systems whose files have no names: include/uapi/linux/magic.h.
 const PIPEFS: i32 = 0x5049_5045;
 const SOCKFS: i32 = 0x534f_434b;
 const ANON_INODE_FS: i32 = 0x0904_1934;
 
-/// Device numbers of a [`FileId`] for files without a name.
+/// Device numbers in the [`FileId`] of files without names.
 pub(in crate::bpf) const PIPE: i32 = 0x7fff_ff01;
 pub(in crate::bpf) const SOCKET: i32 = 0x7fff_ff02;
 pub(in crate::bpf) const ANON_INODE: i32 = 0x7fff_ff03;
 
-/// R2 = the kind of file argument of the call in `index`. R1 is lost.
+/// Sets R2 to the kind of file argument of the call in `index`. Clobbers R1.
 fn aim_of(a: &mut Assembler, files: &Files, index: Register) {
     a.value(R1, files.aims, 0);
     a.mov(R2, index);
@@ -107,7 +106,7 @@ fn aim_of(a: &mut Assembler, files: &Files, index: Register) {
     a.load(R2, R1, Field { offset: 0, width: Width::Byte });
 }
 
-/// `to` = the first argument of the call in `index`, at its beginning or its end: the kernel keeps it in the registers that it saved. R3 is lost.
+/// Sets `to` to the first argument of the call in `index`, from the saved registers, at its entry or return. Clobbers R3.
 pub(super) fn first_argument(a: &mut Assembler, to: Register, index: Register) {
     let (compat, loaded) = (a.label(), a.label());
     a.load(to, CONTEXT, argument(0));
@@ -121,7 +120,8 @@ pub(super) fn first_argument(a: &mut Assembler, to: Register, index: Register) {
     a.bind(loaded);
 }
 
-/// A call begins, its index is in R9, and the lane in R8: notes its arguments, and its file where a descriptor says it. R7 is lost.
+/// At the entry of the call with its index in R9 and the lane in R8: records the arguments, and the file if a descriptor
+/// names it. Clobbers R7.
 pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files) {
     let (none, restore, known) = (a.label(), a.label(), a.label());
     aim_of(a, files, R9);
@@ -161,7 +161,7 @@ pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files) {
     a.bind(none);
 }
 
-/// The call in R7 has returned after R9, and R8 is the lane: adds it to its file.
+/// At the return of the call in R7 after R9 ns, with the lane in R8: adds it to its file.
 pub(super) fn at_exit(a: &mut Assembler, target: &Target, files: &Files) {
     let (none, restore, by_path, by_file) = (a.label(), a.label(), a.label(), a.label());
     aim_of(a, files, R7);
@@ -194,7 +194,7 @@ pub(super) fn at_exit(a: &mut Assembler, target: &Target, files: &Files) {
     a.jump_if(Condition::Equal, R2, 0, by_path);
     let file = field!(Lane, live.file).offset;
     copy_id(a, (FRAME, stack(ID)), (HERE, Field::double(file)));
-    // The device is never 0 where there was a file.
+    // The device is never 0 if there was a file.
     a.load(R1, FRAME, on_stack(ID, field!(FileId, device)));
     a.jump_if(Condition::Equal, R1, 0, restore);
 
@@ -230,7 +230,7 @@ fn on_stack(depth: i16, field: Field) -> Field {
     field.at(-depth)
 }
 
-/// `to` = the word at an address of the kernel, or 0 where the address is invalid. R0 to R5 are lost.
+/// Sets `to` to the word at a kernel address, or 0 if the address is invalid. Clobbers R0 to R5.
 fn read(a: &mut Assembler, files: &Files, to: Register, base: Register, field: Field) {
     if let Some(cast) = files.offsets.cast {
         a.mov(R1, base);
@@ -243,7 +243,7 @@ fn read(a: &mut Assembler, files: &Files, to: Register, base: Register, field: F
     probe(a, to, base, field, TEMPORARY);
 }
 
-/// Adds the call to the [`FileRecord`] under the key in R7. R0 to R5 and R9 are lost.
+/// Adds the call to the [`FileRecord`] under the key in R7. Clobbers R0 to R5 and R9.
 fn add_to_record(a: &mut Assembler, target: &Target, map: i32) {
     let (found, lost, end) = (a.label(), a.label(), a.label());
     record(a, map, lost, found);
@@ -278,7 +278,7 @@ fn add_to_record(a: &mut Assembler, target: &Target, map: i32) {
     a.bind(end);
 }
 
-/// R0 = the [`FileRecord`] under the key in R7, made where there is none: then goes to `found`, else to `lost`.
+/// Sets R0 to the [`FileRecord`] under the key in R7, creating it if needed, and jumps to `found`; else jumps to `lost`.
 fn record(a: &mut Assembler, map: i32, lost: Label, found: Label) {
     let lookup = |a: &mut Assembler| {
         a.map(R1, map);

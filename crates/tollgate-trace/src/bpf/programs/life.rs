@@ -1,4 +1,4 @@
-//! The start of threads, the programs that they execute, and their end.
+//! Creation of threads, exec, and exit.
 
 use super::calls::slot;
 use super::*;
@@ -8,12 +8,12 @@ use crate::bpf::layout::{NO_CALL, ProcessRecord, Slot};
 const CLONE_THREAD: i32 = libc::CLONE_THREAD;
 /// `BPF_LOCAL_STORAGE_GET_F_CREATE`.
 pub(super) const CREATE: i32 = 1;
-/// A [`ProcessRecord`] on the stack.
+/// Stack slot of a [`ProcessRecord`].
 const RECORD: i16 = 24 + size_of::<ProcessRecord>() as i16;
 
-/// task_newtask(task, flags): a thread of the tree has made another one, which has not run yet.
+/// task_newtask(task, flags): a thread of the tree has created a thread, which has not run yet.
 ///
-/// Workers of io_uring come by here as well. They have CLONE_THREAD, and are threads of their process as in /proc.
+/// io_uring workers arrive here as well. They have CLONE_THREAD and count as threads of their process, as in /proc.
 pub(super) fn new(a: &mut Assembler, target: &Target) {
     let (leave, stranger) = (a.label(), a.label());
     let parent = R7;
@@ -30,7 +30,7 @@ pub(super) fn new(a: &mut Assembler, target: &Target) {
     a.mov(THREAD, R0);
     now(a);
     a.store(THREAD, field!(Thread, live.call), NO_CALL as i32);
-    // Its first return is that of the call that made it.
+    // Its first return is from the call that created it.
     a.store(THREAD, field!(Thread, live.flags), Thread::TRACED | Thread::FRESH);
     a.store(THREAD, field!(Thread, began), NOW);
     a.store(THREAD, field!(Thread, since), NOW);
@@ -57,14 +57,14 @@ pub(super) fn new(a: &mut Assembler, target: &Target) {
     for total in [field!(Totals, threads), field!(Totals, alive)] {
         a.count(target.maps.totals, total);
     }
-    // Its storage was all zero, and that is "runs": the census has not heard of it.
+    // Its storage was all zero, which means "runs", but the census has not counted it.
     a.store(THREAD, field!(Thread, doing), Doing::Queued as i32);
     a.constant(R0, 1 << 20);
     take_census(a, target);
     a.bind(leave);
     a.exit();
 
-    // A thread that is not of the tree may make one in a control group that is (CLONE_INTO_CGROUP of clone3(2)).
+    // A thread outside of the tree may create one in a traced control group (CLONE_INTO_CGROUP of clone3(2)).
     a.bind(stranger);
     if let Some(running) = &target.running
         && let Some(cgroup) = &running.cgroup
@@ -74,17 +74,18 @@ pub(super) fn new(a: &mut Assembler, target: &Target) {
     a.exit();
 }
 
-/// Makes the record of the process of R8, whose parent's thread is R7.
+/// Creates the record of the process of R8, whose parent's thread is R7.
 fn add_process(a: &mut Assembler, target: &Target, tree: Tree, parent: Register) {
     a.load(R1, CONTEXT, argument(0));
     a.load(R2, parent, field!(Thread, process));
     a.load(R3, THREAD, field!(Thread, process));
-    // Until it executes something it has its parent's name.
+    // A process has its parent's name until it calls exec.
     enter_process(a, target, tree, RECORD, |a| a.call(Helper::GetCurrentComm));
 }
 
-/// Enters the process of the task in R1 into the tree, with its parent's number in R2 and its own in R3. It begins now and has no thread yet.
-/// `name` puts R2 bytes of its name at R1. The record is made on the stack, so far from its end. R0 to R5 are lost.
+/// Adds the process of the task in R1 to the tree, with its parent's number in R2 and its own in R3. It begins now and has
+/// no thread yet. `name` puts R2 bytes of its name at R1. The record is built on the stack at depth `record`. Clobbers R0 to
+/// R5.
 pub(super) fn enter_process(
     a: &mut Assembler,
     target: &Target,
@@ -110,20 +111,19 @@ pub(super) fn enter_process(
     a.unless(Condition::Equal, R0, 0, |a| a.count(target.maps.totals, field!(Totals, lost_processes)));
 }
 
-/// Puts the number of the process of R8 on the stack.
 fn process_key(a: &mut Assembler) {
     a.load(R1, THREAD, field!(Thread, process));
     a.store(FRAME, Field::word(-8), R1);
 }
 
-/// Does something with R0 = the record of the process of R8, where there is one. R1 to R5 are lost.
+/// Calls `with` with R0 set to the record of the process of R8, if there is one. Clobbers R1 to R5.
 fn with_record(a: &mut Assembler, tree: Tree, with: impl FnOnce(&mut Assembler)) {
     process_key(a);
     lookup(a, tree.processes, -8);
     a.unless(Condition::Equal, R0, 0, with);
 }
 
-/// sched_process_exec(task, old_pid, program): the process has another name.
+/// sched_process_exec(task, old_pid, program): renames the process.
 pub(super) fn exec(a: &mut Assembler, target: &Target) {
     let leave = a.label();
     current_thread(a, target, leave);
@@ -144,7 +144,8 @@ pub(super) fn exec(a: &mut Assembler, target: &Target) {
     a.exit();
 }
 
-/// sched_process_exit(task): a thread ends. After the last one of the command's process the causes of real time are unknown.
+/// sched_process_exit(task): a thread ends. After the last thread of the command's process, the causes of real time are
+/// unknown.
 pub(super) fn end(a: &mut Assembler, target: &Target) {
     let (leave, gone) = (a.label(), a.label());
     current_thread(a, target, leave);
@@ -176,10 +177,10 @@ pub(super) fn end(a: &mut Assembler, target: &Target) {
     a.exit();
 }
 
-/// By where on the stack fields are read.
+/// Stack slot through which fields are read.
 const PROBED: i16 = 16;
 
-/// An iterator's program, for each task of the machine: adds up the threads that are still there.
+/// Iterator program, called for each task of the machine: adds up the threads that still exist.
 pub(super) fn remaining(a: &mut Assembler, target: &Target) {
     let leave = a.label();
     a.load(TASK, R1, argument(1));
@@ -187,26 +188,26 @@ pub(super) fn remaining(a: &mut Assembler, target: &Target) {
     thread_of(a, target, TASK);
     a.jump_if(Condition::Equal, R0, 0, leave);
     a.mov(THREAD, R0);
-    // It was on a processor when the programs were detached.
+    // The thread was on a processor when the programs were detached.
     fetch(a, target, THREAD, TASK);
     if_flagged(a, THREAD, Thread::ENDED | Thread::ARMED, leave);
     now(a);
     charge(a, THREAD);
     add_up(a, target);
     set_flags(a, THREAD, Thread::ENDED);
-    // It may return from its call before the programs are detached, and the call was counted.
+    // The call was counted, but may still return before the programs are detached.
     a.store(THREAD, field!(Thread, live.call), NO_CALL as i32);
     a.bind(leave);
     a.exit();
 }
 
-/// Adds the thread's time outside of calls, and the call that does not return. R7 is kept in R6.
+/// Adds the thread's time outside of calls, and a call that does not return. Saves R7 in R6.
 fn add_up(a: &mut Assembler, target: &Target) {
     let (outside, in_call, lost, done) = (a.label(), a.label(), a.label(), a.label());
     a.mov(R6, R7);
     a.load(R7, THREAD, field!(Thread, live.call));
     a.jump_if(Condition::NotEqual, R7, NO_CALL as i32, in_call);
-    // It was outside to the end: that time belongs to it.
+    // The thread was outside of calls to the end.
     a.store(THREAD, field!(Thread, live.entered), NOW);
     add_spent(a, THREAD, field!(Thread, outside), field!(Thread, spent), false);
     a.jump(outside);
@@ -228,7 +229,7 @@ fn add_up(a: &mut Assembler, target: &Target) {
     a.count(target.maps.totals, field!(Totals, lost_calls));
 
     a.bind(outside);
-    // Time outside is all time not in calls, from its first moment to the last.
+    // Time outside is all time from the first moment to the last, less the time in calls.
     a.load(R7, THREAD, field!(Thread, live.entered));
     a.load(R1, THREAD, field!(Thread, began));
     a.sub(R7, R1);

@@ -1,14 +1,16 @@
-//! Calls by process that are about to come again: they are added up in the processor's lane, and reach the map when another one needs
-//! their place. Only calls that did not wait come here: of the others the parts of their time are added as well.
+//! Calls by process that are likely to be repeated. They are added up in the processor's lane, and move to the map when
+//! another call needs their place. Only calls that did not wait come here, since the others have parts of time to add as
+//! well.
 
 use super::calls::FIRST_ERROR;
 use super::*;
 use crate::bpf::layout::RecentPair;
 
-/// Where the place is kept while the map is searched.
+/// Stack slot of the place while the map is searched.
 const PLACE: i16 = 104;
 
-/// Adds the call in R7, which took R9, to its process. R8 is the lane. R0 to R5 are lost, and the stack's 104 bytes at the end.
+/// Adds the call in R7, which took R9, to its process. R8 is the lane. Clobbers R0 to R5 and the last 104 bytes of the
+/// stack.
 pub(super) fn add_to_process(a: &mut Assembler, target: &Target, tree: Tree) {
     let (index, duration, at) = (R7, R9, R4);
     let (other, empty, same) = (a.label(), a.label(), a.label());
@@ -46,7 +48,7 @@ const SUMS: [(Field, Field); 3] = [
     (field!(RecentPair, total), field!(PairRecord, total)),
 ];
 
-/// Adds the calls of a place to the map. R0 to R3 and R5 are lost.
+/// Adds the calls of a place to the map. Clobbers R0 to R3 and R5.
 fn make_room(a: &mut Assembler, target: &Target, tree: Tree, at: Register) {
     let (full, done) = (a.label(), a.label());
     a.store(FRAME, stack(PLACE), at);
@@ -70,11 +72,11 @@ fn make_room(a: &mut Assembler, target: &Target, tree: Tree, at: Register) {
     a.bind(done);
 }
 
-/// The maximum of a [`PairRecord`] is `time` at least, also where others raise it meanwhile. R0 and R5 are lost.
+/// Raises the maximum of a [`PairRecord`] to `time` at least, also if others raise it at the same time. Clobbers R0 and R5.
 pub(super) fn greatest(a: &mut Assembler, record: Register, time: Register) {
     let done = a.label();
     a.load(R0, record, field!(PairRecord, max));
-    // A thread that is overtaken tries again, as often as threads can be expected to meet here.
+    // A thread that loses the race tries again, as often as threads can be expected to collide here.
     for _ in 0..4 {
         a.jump_if(Condition::AtLeast, R0, time, done);
         a.mov(R5, R0);

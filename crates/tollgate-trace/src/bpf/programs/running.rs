@@ -1,7 +1,8 @@
-//! Threads that ran before they were traced.
+//! Threads that already ran when tracing began.
 //!
-//! A mark in the storage of a process's first thread says that the process is wanted. An iterator over all tasks takes its threads: at any
-//! moment, in whatever state each is. From there on the other programs see its switches, wake-ups and calls as those of any thread.
+//! A mark in the storage of a process's first thread says that the process is traced. An iterator over all tasks adds its
+//! threads to the tree at an arbitrary moment, whatever each is doing. From then on the other programs see its switches,
+//! wake-ups and calls like those of any thread.
 
 use super::calls::OtherTables;
 use super::life::{CREATE, enter_process};
@@ -11,17 +12,17 @@ use crate::bpf::kernel::{CgroupOffsets, TaskOffsets};
 use crate::bpf::layout::{Mark, NO_CALL, ProcessRecord};
 use crate::request::Group;
 
-/// What only these programs need.
+/// The maps and offsets that only these programs need.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::bpf) struct Running {
-    /// The serial number of each wanted process, in the storage of its first thread.
+    /// The serial number of each traced process, in the storage of its first thread.
     pub marks: i32,
     pub task: TaskOffsets,
-    /// Processes that come into this control group are taken as well.
+    /// Processes that enter this control group are traced as well.
     pub cgroup: Option<Cgroup>,
 }
 
-/// A control group, and how to find whether another one lies within.
+/// A control group, and the offsets that tell whether another one lies within it.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::bpf) struct Cgroup {
     pub group: Group,
@@ -30,26 +31,26 @@ pub(in crate::bpf) struct Cgroup {
 
 // task_struct.flags: include/linux/sched.h.
 const PF_EXITING: i32 = 0x4;
-/// Workers of io_uring and others are threads that never return from a call.
+/// Workers, of io_uring and others, never return from a call.
 const PF_WORKER: i32 = 0x10 | 0x4000;
-/// It is being woken, bit of `__state`.
+/// The bit of `__state` for a task that is being woken.
 const WAKING: i32 = 0x200;
-/// `struct pt_regs` of x86: the call's number, negative where the kernel was entered by an interrupt or a fault.
+/// `struct pt_regs` of x86: the call's number, negative if an interrupt or fault entered the kernel.
 const ORIG_AX: i16 = 120;
 
-/// A [`Thread`] on the stack, and above it the number of its process.
+/// Stack slots of a [`Thread`], and above it of its process's number.
 const MADE: i16 = 16 + size_of::<Thread>() as i16;
 const SERIAL: i16 = 16;
 
-/// An iterator's program, for each task of the machine: takes it into the tree where its process is marked.
+/// Iterator program, called for each task of the machine: adds the task to the tree if its process is marked.
 ///
-/// What the thread does now is read just before it is taken. Where it gets or loses its processor in between (some 100 ns), its state is wrong
-/// until its next switch; the counts of threads by state stay whole.
+/// The thread's state is read just before it is added. If the thread gets or loses its processor in between (some 100 ns),
+/// its state is wrong until its next switch, but the counts of threads by state stay consistent.
 pub(super) fn take(a: &mut Assembler, target: &Target, running: &Running) {
     let leave = a.label();
     a.load(TASK, R1, argument(1));
     a.jump_if(Condition::Equal, TASK, 0, leave);
-    // Whether it passed its end already is not known.
+    // It is not known whether the thread has already passed sched_process_exit.
     a.load(R1, TASK, Field::word(running.task.flags));
     a.jump_if(Condition::AnyBit, R1, PF_EXITING, leave);
     a.load(R2, TASK, Field::double(running.task.group_leader));
@@ -78,8 +79,8 @@ fn made(field: Field) -> Field {
     field.at(-MADE)
 }
 
-/// R8 = the index of the call that the task in R7 is in, or [`NO_CALL`]. Of a thread on a processor it is not known: the registers that it
-/// entered the kernel with may be of another time.
+/// Sets R8 to the index of the call that the task in R7 is in, or [`NO_CALL`]. For a thread on a processor it is unknown,
+/// since the saved registers may be from an earlier entry.
 fn call_now(a: &mut Assembler, target: &Target, running: &Running) {
     let (none, done) = (a.label(), a.label());
     a.load(R1, TASK, Field::word(running.task.flags));
@@ -87,7 +88,7 @@ fn call_now(a: &mut Assembler, target: &Target, running: &Running) {
     let in_kernel = a.label();
     a.load(R1, TASK, Field::word(running.task.on_cpu));
     a.jump_if(Condition::Equal, R1, 0, in_kernel);
-    // One that is about to sleep is in the kernel as well.
+    // A thread that is about to sleep is in the kernel as well.
     a.load(R1, TASK, Field::word(running.task.state));
     a.jump_if(Condition::Equal, R1, 0, none);
     a.bind(in_kernel);
@@ -109,7 +110,7 @@ fn call_now(a: &mut Assembler, target: &Target, running: &Running) {
     a.bind(done);
 }
 
-/// R5 = what the task in R7 does, as [`Doing`]; the index of its call is in R8. R1 is lost.
+/// Sets R5 to the [`Doing`] of the task in R7; the index of its call is in R8. Clobbers R1.
 fn doing_now(a: &mut Assembler, running: &Running) {
     let (asleep, known) = (a.label(), a.label());
     a.load(R1, TASK, Field::word(running.task.state));
@@ -124,12 +125,12 @@ fn doing_now(a: &mut Assembler, running: &Running) {
     a.bind(known);
 }
 
-/// Makes the thread of the task in R7, which does what is in R5, in the call in R8.
+/// Creates the thread of the task in R7, in the state in R5, in the call in R8.
 fn make(a: &mut Assembler, target: &Target) {
     let (made_it, leave, not_counted) = (a.label(), a.label(), a.label());
     clear(a, FRAME, stack(MADE), size_of::<Thread>());
     a.store(FRAME, made(field!(Thread, live.call)), R8);
-    // A call that is going on began, for the trace, when that did.
+    // A call in progress counts from the start of the trace.
     for moment in [field!(Thread, live.entered), field!(Thread, began), field!(Thread, since)] {
         a.store(FRAME, made(moment), NOW);
     }
@@ -140,7 +141,7 @@ fn make(a: &mut Assembler, target: &Target) {
     a.store(FRAME, made(field!(Thread, doing)), R5);
     a.load(R1, FRAME, Field::word(-SERIAL));
     a.store(FRAME, made(field!(Thread, process)), R1);
-    // The census comes first: an event that comes between the two then finds the thread counted.
+    // The census comes first, so an event between the two finds the thread counted.
     join_census(a, target, R5, false);
     a.map(R1, target.maps.threads);
     a.mov(R2, TASK);
@@ -169,7 +170,7 @@ fn make(a: &mut Assembler, target: &Target) {
     a.bind(leave);
 }
 
-/// Counts a thread that does what is in `doing`, or no longer counts it. R0 to R5 are lost.
+/// Adds a thread in the state `doing` to the census, or removes it. Clobbers R0 to R5.
 fn join_census(a: &mut Assembler, target: &Target, doing: Register, leaves: bool) {
     let known = a.label();
     let one = |number: u64| if leaves { number.wrapping_neg() } else { number };
@@ -182,13 +183,13 @@ fn join_census(a: &mut Assembler, target: &Target, doing: Register, leaves: bool
     take_census(a, target);
 }
 
-/// Control groups within each other are gone through so far.
+/// The most levels of nested control groups that are searched.
 const DEEPEST: usize = 24;
-// The stack of the programs for control groups, above [`MADE`].
+// Stack slots of the programs for control groups, above [`MADE`].
 const READ: i16 = MADE + 8;
 const RECORD: i16 = READ + size_of::<ProcessRecord>() as i16;
 
-/// cgroup_attach_task(group, path, task, all of its threads): a process comes into a control group.
+/// cgroup_attach_task(group, path, task, all of its threads): a process enters a control group.
 pub(super) fn arrive(a: &mut Assembler, target: &Target, running: &Running, cgroup: &Cgroup) {
     let leave = a.label();
     a.mov(CONTEXT, R1);
@@ -208,7 +209,7 @@ pub(super) fn arrive(a: &mut Assembler, target: &Target, running: &Running, cgro
     a.exit();
 }
 
-/// task_newtask(task, flags) of a thread that is not of the tree: the new one may be made in the control group. R6 is the context.
+/// task_newtask(task, flags) by a thread outside of the tree: the new thread may be in the control group. R6 is the context.
 pub(super) fn born(a: &mut Assembler, target: &Target, running: &Running, cgroup: &Cgroup) {
     let leave = a.label();
     leave_unless_it_takes_in(a, target, leave);
@@ -226,14 +227,14 @@ pub(super) fn born(a: &mut Assembler, target: &Target, running: &Running, cgroup
     a.bind(leave);
 }
 
-/// Goes to `leave` before the trace begins and when it has ended, see [`Totals::takes_in`]. R1 is lost.
+/// Jumps to `leave` before the trace begins and after it has ended, see [`Totals::takes_in`]. Clobbers R1.
 fn leave_unless_it_takes_in(a: &mut Assembler, target: &Target, leave: Label) {
     a.value(R1, target.maps.totals, field!(Totals, takes_in).offset as u32);
     a.load(R1, R1, Field::double(0));
     a.jump_if(Condition::Equal, R1, 0, leave);
 }
 
-/// Goes to `leave` unless the control group in R8 is the one that is traced, or below it. R8 and R0 to R5 are lost.
+/// Jumps to `leave` unless the control group in R8 is the traced one, or below it. Clobbers R8 and R0 to R5.
 fn leave_unless_within(a: &mut Assembler, cgroup: &Cgroup, leave: Label) {
     let within = a.label();
     let offsets = &cgroup.offsets;
@@ -257,7 +258,8 @@ fn read(a: &mut Assembler, to: Register, base: Register, field: Field) {
     probe(a, to, base, field, READ);
 }
 
-/// Puts the number of the process of the task in R7 on the stack, and marks the process where it is new. R0 to R5, R8 and R9 are lost.
+/// Puts the number of the process of the task in R7 on the stack, and marks the process if it is new. Clobbers R0 to R5, R8
+/// and R9.
 fn serial_of_task(a: &mut Assembler, target: &Target, running: &Running, cgroup: &Cgroup, leave: Label) {
     let known = a.label();
     a.load(R2, TASK, Field::double(running.task.group_leader));
@@ -277,14 +279,15 @@ fn serial_of_task(a: &mut Assembler, target: &Target, running: &Running, cgroup:
     if let Some(tree) = target.maps.tree {
         record(a, target, tree, cgroup);
     }
-    // Who sees the mark from here on finds the record, and counts the thread there.
+    // A program that sees the mark from here on finds the record, and counts the thread in it.
     a.store(R8, field!(Mark, known), 1);
     a.bind(known);
     a.load(R1, R8, field!(Mark, serial));
     a.store(FRAME, Field::word(-SERIAL), R1);
 }
 
-/// Makes the record of the process of the task in R7, whose mark is in R8: it is its own parent, as one that the trace began with.
+/// Creates the record of the process of the task in R7, whose mark is in R8. It is its own parent, like a process with which
+/// the trace began.
 fn record(a: &mut Assembler, target: &Target, tree: Tree, cgroup: &Cgroup) {
     now(a);
     a.mov(R1, TASK);
@@ -297,8 +300,8 @@ fn record(a: &mut Assembler, target: &Target, tree: Tree, cgroup: &Cgroup) {
     });
 }
 
-/// The thread in R7 may be on a processor: on this one its next call looks for it, and the tracer is told to look at the others, and at the
-/// other threads of its process.
+/// The thread in R7 may be on a processor. On this processor, its next call looks for it. For the others, and for the other
+/// threads of its process, the tracer is told to look.
 fn announce(a: &mut Assembler, target: &Target) {
     let elsewhere = a.label();
     a.count(target.maps.totals, field!(Totals, arrived));
@@ -312,8 +315,9 @@ fn announce(a: &mut Assembler, target: &Target) {
     a.bind(elsewhere);
 }
 
-/// An iterator's program, for each task of the machine: adds the time outside of calls of a thread that is there, and changes nothing of it.
-/// The last switch of a thread on another processor may be half noted: that is some microseconds, once.
+/// Iterator program, called for each task of the machine: adds the time outside of calls of an existing thread without
+/// changing the thread. The last switch of a thread on another processor may be half recorded: an error of some
+/// microseconds, once.
 pub(super) fn glance(a: &mut Assembler, target: &Target) {
     let (leave, in_call, add) = (a.label(), a.label(), a.label());
     a.load(TASK, R1, argument(1));
@@ -331,13 +335,13 @@ pub(super) fn glance(a: &mut Assembler, target: &Target) {
     now(a);
     a.load(R1, THREAD, field!(Thread, live.call));
     a.jump_if(Condition::NotEqual, R1, NO_CALL as i32, in_call);
-    // It is outside of calls until now.
+    // The thread has been outside of calls until now.
     charge(a, THREAD);
     a.store(THREAD, field!(Thread, live.entered), NOW);
     add_spent(a, THREAD, field!(Thread, outside), field!(Thread, spent), false);
     a.jump(add);
     a.bind(in_call);
-    // What passed between its last call and this one is among the time outside already.
+    // The time between its last call and this one already counts as outside.
     a.bind(add);
     a.load(R7, THREAD, field!(Thread, live.entered));
     a.load(R1, THREAD, field!(Thread, began));
@@ -352,5 +356,5 @@ pub(super) fn glance(a: &mut Assembler, target: &Target) {
     a.exit();
 }
 
-/// A copy of a [`Thread`], below what [`fetch`] uses.
+/// Stack slot of a copy of a [`Thread`], below those of [`fetch`].
 const GLANCED: i16 = 96 + size_of::<Thread>() as i16;

@@ -1,7 +1,7 @@
 //! The scheduler: which task leaves a processor and why, which is woken, which gets a processor.
 //!
-//! The kernel calls these with the queue of the task's processor locked, so that the events of one task come in order. A task is
-//! woken on another processor only after it was switched out.
+//! The kernel calls these programs with the runqueue of the task's processor locked, so the events of one task arrive in
+//! order. A task is woken on another processor only after it was switched out.
 
 use super::*;
 
@@ -12,14 +12,14 @@ const WAKE_KILL: i32 = 0x100;
 const NO_LOAD: i32 = 0x400;
 const RT_LOCK: i32 = 0x1000;
 
-/// Where the change of the census is kept while the two tasks are looked at, and the thread that gets the processor.
+/// Stack slots of the change of the census, and of the thread that gets the processor, while the two tasks are examined.
 const CHANGE: i16 = 16;
 const NEXT: i16 = 24;
 
 /// sched_switch(preempted, previous, next, state): one thread leaves this processor, another one gets it.
 ///
-/// Both may be of the tree. The census is changed once, so that a switch between two of them is none. The lane says whether the one
-/// that leaves is of the tree.
+/// Both may be in the tree. The census is changed once, so a switch between two threads of the tree leaves it unchanged. The
+/// lane tells whether the previous thread is in the tree.
 pub(super) fn switch(a: &mut Assembler, target: &Target) {
     let leave = a.label();
     let (previous, next) = (R7, THREAD);
@@ -86,14 +86,14 @@ pub(super) fn switch(a: &mut Assembler, target: &Target) {
     a.exit();
 }
 
-/// The thread leaves the lane on the stack. R1 and R2 are lost.
+/// Makes the thread leave the lane on the stack. Clobbers R1 and R2.
 fn save_and_leave(a: &mut Assembler, thread: Register) {
     a.load(R2, FRAME, stack(LANE));
     save_unless_ended(a, thread, R2);
     a.store(thread, field!(Thread, lane), 0);
 }
 
-/// R5 = the state of a thread that leaves the processor, as [`Doing`]. R1 is lost.
+/// Sets R5 to the [`Doing`] of a thread that leaves the processor. Clobbers R1.
 fn why_switched(a: &mut Assembler, target: &Target, previous: Register) {
     let known = a.label();
     a.mov(R5, Doing::Queued as i32);
@@ -111,13 +111,15 @@ fn why_switched(a: &mut Assembler, target: &Target, previous: Register) {
     a.bind(known);
 }
 
-/// R5 = the kind of sleep of a thread with the `__state` in R1; `call` puts the index of its call into R1. R1 is lost.
+/// Sets R5 to the kind of sleep of a thread with the `__state` in R1; `call` puts the index of its call into R1. Clobbers
+/// R1.
 pub(super) fn kind_of_sleep(a: &mut Assembler, call: impl FnOnce(&mut Assembler)) {
     let (known, sleeps) = (a.label(), a.label());
-    // TASK_IDLE is uninterruptible and yet no load: state I, which is not D.
+    // TASK_IDLE is uninterruptible but does not count as load: state I, not D.
     a.jump_if(Condition::AnyBit, R1, DEAD | NO_LOAD, sleeps);
     a.unless(Condition::AnyBit, R1, UNINTERRUPTIBLE | RT_LOCK, |a| a.jump(sleeps));
-    // vfork(2) and posix_spawn(3) wait for their child in state D, so that only SIGKILL ends it. That is no disk.
+    // vfork(2) and posix_spawn(3) wait for their child in state D, so that only SIGKILL ends the wait. That is not a disk
+    // wait.
     let is_disk = a.label();
     a.unless(Condition::AnyBit, R1, WAKE_KILL, |a| a.jump(is_disk));
     call(a);
@@ -145,7 +147,8 @@ pub(super) fn wakeup(a: &mut Assembler, target: &Target) {
     a.exit();
 }
 
-/// R7 = the task that is woken, the first argument; R8 = its thread, where that sleeps and has none of these flags. Goes to `leave` otherwise.
+/// Sets R7 to the woken task, the first argument, and R8 to its thread if that sleeps and has none of the flags `without`.
+/// Jumps to `leave` otherwise.
 pub(super) fn sleeper(a: &mut Assembler, target: &Target, without: i32, leave: Label) {
     a.mov(CONTEXT, R1);
     a.load(TASK, CONTEXT, argument(0));
@@ -153,7 +156,7 @@ pub(super) fn sleeper(a: &mut Assembler, target: &Target, without: i32, leave: L
     a.jump_if(Condition::Equal, R0, 0, leave);
     a.mov(THREAD, R0);
     if_flagged(a, THREAD, without, leave);
-    // A task that still runs, or is queued, was woken before it slept.
+    // A task that still runs or is queued was woken before it slept.
     a.load(R1, THREAD, field!(Thread, doing));
     a.jump_if(Condition::Below, R1, Doing::Disk as i32, leave);
 }

@@ -1,20 +1,20 @@
-//! Calls that were stopped before they began: a filter of seccomp(2) answered them (SECCOMP_RET_ERRNO), raised SIGSYS (SECCOMP_RET_TRAP,
-//! SECCOMP_RET_KILL_PROCESS), or had another process answer them (SECCOMP_RET_USER_NOTIF).
+//! Calls that a seccomp(2) filter stopped before they began: the filter returned an error (SECCOMP_RET_ERRNO), raised SIGSYS
+//! (SECCOMP_RET_TRAP, SECCOMP_RET_KILL_PROCESS), or had another process answer (SECCOMP_RET_USER_NOTIF).
 //!
-//! `syscall_trace_enter` of kernel/entry/common.c asks the filter before it reports the entry: of these calls the return alone is seen.
-//! strace(1) counts them, and so do we. When they began is not known, so they are in no sum of times.
+//! `syscall_trace_enter` of kernel/entry/common.c runs the filter before it reports the entry, so only the return of these
+//! calls is seen. strace(1) counts them, and so do we. Their start is unknown, so they are in no sum of times.
 
 use super::calls::{FIRST_ERROR, OtherTables, SIGKILL_PENDING, slot, slot_of_call, whole_thread};
 use super::*;
 use crate::bpf::layout::Slot;
 
-/// `struct pt_regs` of x86: the call's number. In its upper half is whatever the register had.
+/// `struct pt_regs` of x86: the call's number. The upper half has leftover bits of the register.
 const ORIG_AX: Field = Field::word(120);
 
-/// In sys_exit: the thread with the lane in R8 and the task in R7 returns, and no call of its was seen to begin.
+/// In sys_exit: the thread with the lane in R8 and the task in R7 returns without a recorded entry.
 ///
-/// A thread that comes from a fork, or that was taken while it ran, returns from a call that another one made, or that began before the
-/// trace. One that waits to be let go is not the command yet. A killed thread does not return.
+/// A thread that was forked, or that was added while it ran, returns from a call that another thread made or that began
+/// before the trace. A thread that waits to be released is not the command yet. A killed thread does not return.
 pub(super) fn at_exit(a: &mut Assembler, target: &Target, leave: Label) {
     let (fresh, lost, end) = (a.label(), a.label(), a.label());
     let number = R9;
@@ -30,7 +30,7 @@ pub(super) fn at_exit(a: &mut Assembler, target: &Target, leave: Label) {
     a.load(number, R1, ORIG_AX);
     let tables = OtherTables::unless_first(a, target, number);
     if target.only_some {
-        // A call that was not asked for comes here each time.
+        // A call that was not requested comes here each time.
         slot_of_call(a, target, number);
         a.jump_if(Condition::Equal, R2, i32::from(Totals::UNWANTED), leave);
     }
@@ -60,7 +60,7 @@ pub(super) fn at_exit(a: &mut Assembler, target: &Target, leave: Label) {
     tables.write(a, number);
 }
 
-/// Does something where the call returned an error. R1 is lost.
+/// Emits `then`, executed if the call returned an error. Clobbers R1.
 fn if_error(a: &mut Assembler, then: impl FnOnce(&mut Assembler)) {
     a.load(R1, CONTEXT, argument(1));
     a.unless(Condition::Below, R1, FIRST_ERROR, then);

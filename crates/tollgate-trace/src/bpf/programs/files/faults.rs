@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// mm_filemap_fault(mapping, page): a page of a mapped file is not there. What the thread waits for from here on, until it calls
-/// or faults again, is that. The time on the processor that a fault takes is not known.
+/// mm_filemap_fault(mapping, page): a page of a mapped file is missing. Waits of the thread from here until its next call or
+/// fault belong to this fault. The processor time of a fault is not known.
 pub(in crate::bpf::programs) fn fault(a: &mut Assembler, target: &Target, files: &Files) {
     let o = &files.offsets;
     let (leave, in_call, no_wait) = (a.label(), a.label(), a.label());
@@ -46,7 +46,7 @@ pub(in crate::bpf::programs) fn fault(a: &mut Assembler, target: &Target, files:
     a.exit();
 }
 
-/// R7 = the [`FileKey`] of the page faults of a file, whose halves `half` loads to R1.
+/// Sets R7 to the [`FileKey`] for page faults of a file, whose halves `half` loads to R1.
 fn fault_key(a: &mut Assembler, half: impl Fn(&mut Assembler, i16)) {
     for at in [0, 8] {
         half(a, at);
@@ -57,8 +57,8 @@ fn fault_key(a: &mut Assembler, half: impl Fn(&mut Assembler, i16)) {
     a.on_stack(R7, -KEY);
 }
 
-/// The thread is about to clear its time outside of calls: that is the last fault's, where there was one. R0 to R5 and R7
-/// are lost.
+/// Adds the thread's time outside of calls, which is about to be cleared, to the last fault if there was one. Clobbers R0 to
+/// R5 and R7.
 pub(in crate::bpf::programs) fn settle_fault(a: &mut Assembler, target: &Target, files: &Files) {
     let (none, lost, found) = (a.label(), a.label(), a.label());
     let last = field!(Thread, fault).offset;

@@ -1,15 +1,15 @@
-//! From a descriptor to a file, and from a file to its names.
+//! Finds the file of a descriptor, and the names of a file.
 
 use super::*;
 
-/// R7 = the dentry and R9 = the mount of the descriptor on the stack; goes to `none` where there is no such descriptor.
+/// Sets R7 to the dentry and R9 to the mount of the descriptor on the stack; jumps to `none` if it is not open.
 pub(super) fn path_of_descriptor(a: &mut Assembler, files: &Files, none: Label) {
     file_of_descriptor(a, files, none);
     a.add(R7, i32::from(files.offsets.file_path));
     path(a, files);
 }
 
-/// R7 = the `struct file` of the descriptor on the stack; goes to `none` where there is no such descriptor. R9 is lost.
+/// Sets R7 to the `struct file` of the descriptor on the stack; jumps to `none` if it is not open. Clobbers R9.
 pub(super) fn file_of_descriptor(a: &mut Assembler, files: &Files, none: Label) {
     let o = &files.offsets;
     a.call(Helper::GetCurrentTaskBtf);
@@ -28,7 +28,7 @@ pub(super) fn file_of_descriptor(a: &mut Assembler, files: &Files, none: Label) 
     a.jump_if(Condition::Equal, R7, 0, none);
 }
 
-/// R7 = the dentry and R9 = the mount of the `struct path` at R7.
+/// Sets R7 to the dentry and R9 to the mount of the `struct path` at R7.
 pub(super) fn path(a: &mut Assembler, files: &Files) {
     let o = &files.offsets;
     read(a, files, R9, R7, Field::double(o.path_mnt));
@@ -36,7 +36,7 @@ pub(super) fn path(a: &mut Assembler, files: &Files) {
     read(a, files, R7, R7, Field::double(o.path_dentry));
 }
 
-/// Puts the [`FileId`] of the dentry in R7 on the stack; goes to `none` where it has no inode. R0 to R5 are lost.
+/// Puts the [`FileId`] of the dentry in R7 on the stack; jumps to `none` if it has no inode. Clobbers R0 to R5.
 pub(super) fn identify(a: &mut Assembler, files: &Files, to: i16, none: Label) {
     let o = &files.offsets;
     read(a, files, R1, R7, Field::double(o.dentry_inode));
@@ -58,7 +58,7 @@ pub(super) fn identify(a: &mut Assembler, files: &Files, to: i16, none: Label) {
     a.store(FRAME, on_stack(to, field!(FileId, device)), R1);
 }
 
-/// Files without a name share one entry. R0 to R5 are lost.
+/// Maps files without names to one id per kind. Clobbers R0 to R5.
 pub(super) fn unite_nameless(a: &mut Assembler, files: &Files) {
     let o = &files.offsets;
     a.load(R1, FRAME, stack(INODE));
@@ -76,8 +76,8 @@ pub(super) fn unite_nameless(a: &mut Assembler, files: &Files) {
     a.bind(named);
 }
 
-/// Notes the name of the dentry in R7, in the mount in R9, whose id is on the stack, and those of the directories above it, as far
-/// as they are not known. R0 to R7 and R9 are lost.
+/// Records the name of the dentry in R7, in the mount in R9, with its id on the stack, and those of the directories above it
+/// until one is already known. Clobbers R0 to R7 and R9.
 pub(super) fn note_names(a: &mut Assembler, target: &Target, files: &Files) {
     let o = &files.offsets;
     let (again, within, end, done) = (a.label(), a.label(), a.label(), a.label());
@@ -107,7 +107,7 @@ pub(super) fn note_names(a: &mut Assembler, target: &Target, files: &Files) {
     }
     lookup(a, files.names, -ID);
     a.jump_if(Condition::NotEqual, R0, 0, end);
-    // The root of a mount has the name of the directory that it is mounted on. Mounts may lie on top of each other.
+    // The root of a mount has the name of the directory that it is mounted on. Mounts may be stacked.
     read(a, files, R1, R9, Field::double(o.mount_root));
     a.jump_if(Condition::NotEqual, R1, R7, within);
     read(a, files, R1, R9, Field::double(o.mount_parent));
@@ -117,13 +117,12 @@ pub(super) fn note_names(a: &mut Assembler, target: &Target, files: &Files) {
     a.load(R9, FRAME, stack(CROSSED));
     a.jump(again);
     a.bind(within);
-    // Without a mount the root of a file system has no name.
+    // Without a mount, the root of a file system has no name.
     a.unless(Condition::NotEqual, R9, 0, |a| {
         read(a, files, R1, R7, Field::double(o.dentry_parent));
         a.jump_if(Condition::Equal, R1, R7, end);
     });
     name(a, target, files, end);
-    // Up, if there is an up.
     read(a, files, R1, R7, Field::double(o.dentry_parent));
     a.jump_if(Condition::Equal, R1, R7, end);
     a.mov(R7, R1);
@@ -138,8 +137,8 @@ pub(super) fn note_names(a: &mut Assembler, target: &Target, files: &Files) {
     copy_id(a, (FRAME, stack(ID)), (FRAME, keep_id));
 }
 
-/// Notes the name and the directory of the dentry in R7, for the id on the stack; the directory's own id is on the
-/// stack then. A root is its own directory. R0 to R5 are lost.
+/// Records the name and directory of the dentry in R7 under the id on the stack, and puts the id of the directory on the
+/// stack. A root is its own directory. Clobbers R0 to R5.
 fn name(a: &mut Assembler, target: &Target, files: &Files, none: Label) {
     let o = &files.offsets;
     a.store(FRAME, stack(CROSSED), R7);
@@ -165,7 +164,7 @@ fn name(a: &mut Assembler, target: &Target, files: &Files, none: Label) {
     a.load(R9, FRAME, stack(CROSSED));
 }
 
-/// R0 = this processor's [`Scratch`].
+/// Sets R0 to this processor's [`Scratch`].
 pub(super) fn scratch(a: &mut Assembler, files: &Files, none: Label) {
     a.store(FRAME, Field::word(-ZERO), 0);
     lookup(a, files.scratch, -ZERO);

@@ -1,9 +1,9 @@
-//! Paths that are given to calls which open nothing.
+//! Paths in calls that open nothing.
 
 use super::*;
 
-/// R7 = a [`PathKey`] of the call on the stack, from its arguments; goes to `none` where there is no path to be read, and to
-/// `of_descriptor` where the path is empty and a descriptor precedes it (`AT_EMPTY_PATH`).
+/// Sets R7 to the [`PathKey`] of the call on the stack, from its arguments. Jumps to `none` if no path can be read, and to
+/// `of_descriptor` if the path is empty and follows a descriptor (`AT_EMPTY_PATH`).
 pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: Label, of_descriptor: Label) {
     let o = &files.offsets;
     let arguments = field!(Lane, live.arguments).offset;
@@ -11,7 +11,7 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     a.mov(R7, R0);
     let key = field!(Scratch, path).offset;
     clear(a, R7, Field::double(key), size_of::<PathKey>());
-    // R6 = the directory's descriptor, R3 = the path.
+    // R6 is the directory's descriptor, R3 the path.
     let both = a.label();
     a.load(R1, FRAME, stack(AIM));
     a.mov(R6, libc::AT_FDCWD);
@@ -20,7 +20,7 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     a.mov(R6, R3);
     a.load(R3, HERE, Field::double(arguments + 8));
     a.bind(both);
-    // Descriptors are ints: the upper half of their register says nothing.
+    // Descriptors are ints: the upper half of the register has no meaning.
     a.shl(R6, 32);
     a.shr(R6, 32);
     a.mov(R1, R7);
@@ -30,7 +30,8 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     a.jump_if(Condition::Negative, R0, 0, none);
     let absolute = a.label();
     a.store(FRAME, Field::word(-DESCRIPTOR), R6);
-    // It counts the NUL at the end, but of an empty string not before Linux 6.16 (mm/maccess.c, strncpy_from_user_nofault()).
+    // The result counts the terminating NUL, but for an empty string only since Linux 6.16 (mm/maccess.c,
+    // strncpy_from_user_nofault()).
     a.unless(Condition::AtLeast, R0, 2, |a| {
         a.load(R1, FRAME, stack(AIM));
         a.and(R1, i32::from(aim::PATH_AT));
@@ -43,7 +44,7 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     a.load(R1, R7, Field { offset: key + field!(PathKey, path).offset, width: Width::Byte });
     a.jump_if(Condition::Equal, R1, i32::from(b'/'), absolute);
 
-    // A relative path begins at the current directory, or at the one that was given.
+    // A relative path starts at the current directory, or at the given one.
     let (given, found) = (a.label(), a.label());
     a.constant(R1, u64::from(libc::AT_FDCWD as u32));
     a.jump_if(Condition::NotEqual, R6, R1, given);

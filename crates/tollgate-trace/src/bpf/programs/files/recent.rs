@@ -1,10 +1,10 @@
-//! Calls on files that are about to come again, in the lane's places: see [`RecentFile`].
+//! Calls on files that are likely to be repeated, in the lane's places: see [`RecentFile`].
 
 use super::*;
 use crate::bpf::layout::RecentFile;
 
-/// Goes to `known` where the file on the stack is that of the call's place: its names were noted then. `index` is where the call's index is
-/// on the stack. R1 to R4 are lost.
+/// Jumps to `known` if the call's place holds the file on the stack, since its names were recorded then. `index` is the
+/// stack slot of the call's index. Clobbers R1 to R4.
 pub(super) fn if_known(a: &mut Assembler, index: i16, known: Label) {
     let (at, unknown) = (R4, a.label());
     place_of(a, at, index, ID);
@@ -19,7 +19,7 @@ pub(super) fn if_known(a: &mut Assembler, index: i16, known: Label) {
     a.bind(unknown);
 }
 
-/// `at` = the place for a call and a file, of which several may be in turn. R1 and R2 are lost.
+/// Sets `at` to the place for a call and a file; several may share it in turn. Clobbers R1 and R2.
 fn place_of(a: &mut Assembler, at: Register, index: i16, id: i16) {
     a.load(R1, FRAME, stack(index));
     a.load(R2, FRAME, on_stack(id, field!(FileId, inode)));
@@ -27,7 +27,7 @@ fn place_of(a: &mut Assembler, at: Register, index: i16, id: i16) {
     place(a, at, HERE, R1, field!(Lane, files), size_of::<RecentFile>());
 }
 
-/// Adds the call to its place, by the [`FileKey`] on the stack. R0 to R7 and R9 are lost.
+/// Adds the call to its place, by the [`FileKey`] on the stack. Clobbers R0 to R7 and R9.
 pub(super) fn add_to_place(a: &mut Assembler, target: &Target, files: &Files) {
     let (other, empty, same, no_bytes) = (a.label(), a.label(), a.label(), a.label());
     let at = R7;
@@ -76,7 +76,7 @@ const SUMS: [(Field, Field); 4] = [
     (field!(RecentFile, bytes), field!(FileRecord, bytes)),
 ];
 
-/// Adds the calls of the place in R7, which begins with their key, to the map. R0 to R5 are lost.
+/// Adds the calls of the place in R7, which begins with their key, to the map. Clobbers R0 to R5.
 fn make_room(a: &mut Assembler, target: &Target, files: &Files, at: Register) {
     let (found, full, done) = (a.label(), a.label(), a.label());
     record(a, files.files, full, found);

@@ -1,14 +1,14 @@
-//! Direct I/O that failed with EINVAL: the call's buffers, as its arguments have them.
+//! Direct I/O that failed with EINVAL: records the buffers from the call's arguments.
 
 use super::*;
 use crate::bpf::layout::RefusedRecord;
 use crate::direct::MOST_BUFFERS;
 
-/// The record, below all that [`super::at_exit`] has on the stack.
+/// Stack slot of the record, below everything that [`super::at_exit`] has on the stack.
 const REFUSED: i16 = NUMBERS + size_of::<RefusedRecord>() as i16;
 
-/// A call has returned whose [`FileKey`] is on the stack: notes it where it moves data, failed with EINVAL and its file was opened with
-/// O_DIRECT; goes to `none` where not. R0 to R7 and R9 are lost.
+/// Records the call whose [`FileKey`] is on the stack if it moves data, failed with EINVAL, and its file was opened with
+/// O_DIRECT; else jumps to `none`. Clobbers R0 to R7 and R9.
 pub(super) fn note(a: &mut Assembler, files: &Files, none: Label) {
     let o = &files.offsets;
     a.load(R6, FRAME, stack(KEEP_R6));
@@ -23,7 +23,7 @@ pub(super) fn note(a: &mut Assembler, files: &Files, none: Label) {
     a.load(R1, FRAME, stack(KEEP_R7));
     a.jump_if(Condition::AtLeast, R1, TABLE as i32, none);
 
-    // The same file may be open without O_DIRECT as well.
+    // The same file may also be open without O_DIRECT.
     a.load(R1, HERE, Field::double(field!(Lane, live.arguments).offset));
     a.store(FRAME, Field::word(-DESCRIPTOR), R1);
     file_of_descriptor(a, files, none);
@@ -63,7 +63,7 @@ pub(super) fn note(a: &mut Assembler, files: &Files, none: Label) {
     a.on_stack(R3, -REFUSED);
     a.mov(R4, NO_EXIST);
     a.call(Helper::MapUpdate);
-    // Where there is no room the call is among the failed ones of its file, and not here.
+    // If the map is full, the call only counts among the failed calls of its file.
     lookup(a, files.refused, -KEY);
     a.jump_if(Condition::Equal, R0, 0, none);
     a.bind(found);
