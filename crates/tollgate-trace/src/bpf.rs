@@ -1,12 +1,13 @@
-//! Programs of ours at the kernel's tracepoints, which add up inside the kernel.
+//! BPF programs at the kernel's tracepoints, which add up inside the kernel.
 //!
-//! Each thread of the tree carries a few words in its task's own storage: which call it is in and since when, and its state. The
-//! entry and the return of calls, the scheduler's switches and wake-ups, and the birth and death of threads keep them; each call
-//! that returns is added to a slot of the processor that it returns on. What is read at the end is those slots.
+//! Each thread of the tree has a few words in task storage: which call it is in and since when, and its state. The entry and
+//! return of calls, switches and wake-ups of the scheduler, and the creation and end of threads update them. Each call that
+//! returns is added to a slot of the processor that it returns on. At the end only those slots are read.
 //!
 //! From the ground up: [`asm`] writes instructions, [`btf`] reads the kernel's description of its types, [`sys`] is bpf(2).
-//! [`layout`] is the data, [`kernel`] the addresses and types of the kernel, [`programs`] the programs, [`cost`] their overhead, and
-//! [`collect`] reads their totals. [`running`] takes threads that were there before. Maps, programs and links are descriptors of this process: nothing outlives it.
+//! [`layout`] is the data, [`kernel`] the addresses and types of the kernel, [`programs`] the programs, [`cost`] their
+//! overhead, and [`collect`] reads their totals. [`running`] adds threads that already run. Maps, programs and links are
+//! descriptors of this process, so nothing outlives it.
 
 mod asm;
 mod blocked;
@@ -42,17 +43,17 @@ use tollgate_model::text::plainly;
 use tollgate_model::traced::Idle;
 use tollgate_os::privileges;
 
-/// The programs, loaded and attached, and the maps that they add up in. Dropping it removes all of them.
+/// The programs, loaded and attached, and their maps. Dropping it removes all of them.
 pub(crate) struct Bpf {
     target: Target,
     maps: Maps,
-    /// Each program with its link: closing the link detaches it.
+    /// Each program with its link: closing the link detaches the program.
     attached: Vec<Attached>,
     costs: Costs,
     running: Option<Marks>,
     blocks: Option<Blocks>,
     images: Images,
-    /// Keeps what processes map, or why that cannot be; for user code of stacks.
+    /// Records what processes map, to name user code in stacks; or the reason why that is not possible.
     watch: Option<Result<Watch, String>>,
 }
 
@@ -78,7 +79,7 @@ impl Bpf {
         };
         let mut chosen = target(kernel);
         let attached = match attach_all(&chosen) {
-            // A kernel may have the function and refuse what it is used for.
+            // A kernel may have the function and reject this use of it.
             Err(_) if kernel.forget_functions() => {
                 chosen = target(kernel);
                 attach_all(&chosen)?
@@ -103,27 +104,27 @@ impl Bpf {
         Ok(Self { target, maps, attached, costs, running, blocks, images: Images::default(), watch })
     }
 
-    /// The overhead of a call, measured when the programs were loaded, in a process of its own.
+    /// Returns the overhead of a call, measured when the programs were loaded.
     pub fn costs(&self) -> Costs {
         self.costs
     }
 
-    /// Begins to trace a process that waits to be let go. The next program that it executes is the command.
+    /// Begins to trace a process that waits to be released. The next program that it executes is the command.
     pub fn adopt(&self, process: BorrowedFd) -> std::io::Result<()> {
         self.maps.adopt(process, true)
     }
 
-    /// Time counts from now on; returns when that is, by CLOCK_MONOTONIC.
+    /// Starts the clock; returns the time by CLOCK_MONOTONIC.
     pub fn begin(&self) -> u64 {
         let now = crate::clock::now();
         self.maps.begin(now);
         now
     }
 
-    /// Takes all threads of processes that run already into the tree. Each has a number, a name and a descriptor.
+    /// Adds all threads of running processes to the tree. Each process has a number, a name and a descriptor.
     ///
     /// # Errors
-    /// A sentence.
+    /// The reason, as a sentence.
     pub fn take<'a>(
         &self,
         processes: impl Iterator<Item = (u32, &'a str, BorrowedFd<'a>)>,
@@ -132,38 +133,38 @@ impl Bpf {
         running.take(&self.maps, processes)
     }
 
-    /// Looks at the files that a process has mapped, by which its stacks are named.
+    /// Reads the files that a process has mapped, to name the functions in its stacks.
     pub fn look_at(&mut self, pid: u32) {
         if self.blocks.is_some() {
             self.images.look(pid);
         }
     }
 
-    /// Processes that came into the control group so far.
+    /// Returns the number of processes that have entered the control group so far.
     pub fn arrived(&self) -> u64 {
         self.maps.arrived()
     }
 
-    /// Whether processes are seen that come into the control group.
+    /// Returns whether processes that enter the control group are seen.
     pub fn sees_arrivals(&self) -> bool {
         self.target.running.is_some_and(|running| running.cgroup.is_some())
     }
 
-    /// The totals until now, without trees, files and single calls.
+    /// Returns the totals so far, without trees, files and single calls.
     pub fn so_far(&self) -> Collected {
         if let Some(running) = &self.running {
-            // Without it the time outside of calls is that of threads that have ended.
+            // Without it, the time outside of calls covers only threads that have ended.
             let _ = running.glance(&self.maps);
         }
         collect::so_far(&self.maps, crate::clock::now())
     }
 
-    /// Whether the first thread of a process is of the tree.
+    /// Returns whether the first thread of a process is in the tree.
     pub fn has_taken(&self, process: BorrowedFd) -> bool {
         self.maps.has_taken(process)
     }
 
-    /// Threads of the tree that have not ended.
+    /// Returns the number of threads in the tree that have not ended.
     pub fn alive(&self) -> u64 {
         self.maps.alive()
     }
@@ -212,7 +213,7 @@ impl Bpf {
     }
 }
 
-/// Adds what was recorded; a note where not all was.
+/// Merges what was recorded; returns a note if some of it is missing.
 fn know(images: &mut Images, watch: Result<Watch, String>) -> Option<String> {
     match watch.map(Watch::end) {
         Ok(recorded) => images.merge(recorded),
@@ -238,22 +239,22 @@ fn load_remaining(target: &Target) -> Result<OwnedFd, String> {
     load_as(&program, sys::TRACE_ITERATOR)
 }
 
-/// Threads that go on are added up while the programs are still attached, and are seen by them no longer: to detach programs takes some
-/// 20 ms, in which some of them would be there and others not. Returns the moment, and the real time until then.
+/// Adds up the remaining threads while the programs are still attached, and ends their tracing. Detaching takes some 20 ms,
+/// in which some programs would be present and others not. Returns the time, and the real time until then.
 fn stop_counting(target: &Target, maps: &Maps) -> Result<(u64, (u64, Idle)), String> {
     let program = load_remaining(target)?;
-    // A process that is made by a thread which is seen no longer is not new.
+    // A process that a no longer traced thread creates is not new.
     maps.end();
     sys::iterate(&program).map_err(|error| error.to_string())?;
-    // Later than the last thread was added up: no thread has more time than the trace took.
+    // Read after the last thread was added up, so no thread has more time than the trace took.
     let now = crate::clock::now();
     let real = collect::real_time_of(maps, now);
     maps.empty_lanes();
     Ok((now, real))
 }
 
-/// The maps, the process that overhead is measured in, and the kernel's properties. To go through its types takes as long as the other two
-/// together, so another thread does it.
+/// Creates the maps and the process that overhead is measured in, and reads the kernel's properties. Going through the
+/// kernel's types takes as long as the other two together, so another thread does it.
 fn prepare(request: &Request) -> (Result<Maps, String>, Option<cost::Subject>, Result<Kernel, String>) {
     thread::scope(|scope| {
         let kernel = beside(scope, || Kernel::here(request.files));
@@ -263,8 +264,8 @@ fn prepare(request: &Request) -> (Result<Maps, String>, Option<cost::Subject>, R
     })
 }
 
-/// Loads all programs and attaches them. The kernel verifies several at once, one for each thread that loads them: no more threads than may run,
-/// each of which takes the next program.
+/// Loads and attaches all programs. The kernel verifies several at once, one per loading thread. There are at most as many
+/// threads as may run; each takes the next program.
 fn attach_all(target: &Target) -> Result<Vec<Attached>, String> {
     let programs = programs::attached(target);
     let next = AtomicUsize::new(0);
@@ -294,7 +295,8 @@ fn attach(program: &Program) -> Result<Attached, String> {
     Ok(Attached { program: loaded, _link: link })
 }
 
-/// Begins something in another thread; the result waits for its end. Where there may be no other thread, this one does it then.
+/// Starts `work` in another thread; the returned function waits for its result. If no thread can be created, that function
+/// does the work itself.
 fn beside<'scope, T: Send + 'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     work: impl Fn() -> T + Copy + Send + 'scope,

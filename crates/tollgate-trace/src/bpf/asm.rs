@@ -1,9 +1,10 @@
 //! An assembler for the kernel's virtual machine, see Documentation/bpf/standardization/instruction-set.rst of the kernel.
 //!
-//! [`Assembler`] has a method for each instruction, which writes it as bpf(2) takes it: opcode, two registers, an offset and an
-//! immediate in 8 bytes; constants of 64 bits take two. Conditions and widths have the numbers of their codes there.
+//! [`Assembler`] has a method for each instruction, which encodes it for bpf(2): opcode, two registers, an offset and an
+//! immediate in 8 bytes; 64-bit constants take two. Conditions and widths have their encodings as numbers.
 
-/// A register. R0 is what a call returns, R1 to R5 are its arguments and lost by it, R6 to R9 stay, R10 is the end of the stack.
+/// A register. R0 is the result of a call, R1 to R5 are its arguments and clobbered by it, R6 to R9 are preserved, R10 is
+/// the end of the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Register(pub u8);
 
@@ -17,14 +18,13 @@ pub(crate) const R6: Register = Register(6);
 pub(crate) const R7: Register = Register(7);
 pub(crate) const R8: Register = Register(8);
 pub(crate) const R9: Register = Register(9);
-/// The end of the stack of 512 bytes, which is reached by negative offsets.
+/// The end of the stack of 512 bytes, which is addressed by negative offsets.
 pub(crate) const FRAME: Register = Register(10);
 
-/// The second operand of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operand {
     Register(Register),
-    /// Extended with its sign to 64 bits.
+    /// Sign-extended to 64 bits.
     Immediate(i32),
 }
 
@@ -40,7 +40,7 @@ impl From<i32> for Operand {
     }
 }
 
-/// How much a load or a store moves.
+/// The size of a load or a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Width {
     Word = 0x00,
@@ -50,7 +50,7 @@ pub(crate) enum Width {
 }
 
 impl Width {
-    /// The one of so many bytes; of other numbers the widest.
+    /// Returns the width of `bytes` bytes; the widest for any other number.
     pub const fn from_bytes(bytes: usize) -> Self {
         match bytes {
             1 => Self::Byte,
@@ -61,7 +61,7 @@ impl Width {
     }
 }
 
-/// Where something lies in a structure.
+/// The location of a field in a structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Field {
     pub offset: i16,
@@ -69,23 +69,21 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// A word of 8 bytes.
     pub const fn double(offset: i16) -> Self {
         Self { offset, width: Width::Double }
     }
 
-    /// A word of 4 bytes.
     pub const fn word(offset: i16) -> Self {
         Self { offset, width: Width::Word }
     }
 
-    /// The same field of a structure that lies so many bytes further.
+    /// Returns the same field of a structure that begins `base` bytes later.
     pub const fn at(self, base: i16) -> Self {
         Self { offset: self.offset + base, width: self.width }
     }
 }
 
-/// When a jump is taken. Comparisons are unsigned but for [`Condition::Negative`].
+/// The condition of a jump. Comparisons are unsigned except [`Condition::Negative`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Condition {
     Equal = 0x10,
@@ -98,16 +96,16 @@ pub(crate) enum Condition {
     Negative = 0xc0,
 }
 
-/// An atomic operation on memory. Its register gets the old value, but of [`Atomic::Add`].
+/// An atomic operation on memory. Its register receives the old value, except with [`Atomic::Add`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Atomic {
     Add = 0x00,
     FetchAdd = 0x01,
-    /// Stores the register where memory equals R0, which gets the old value.
+    /// Stores the register if memory equals R0. R0 receives the old value.
     CompareExchange = 0xf1,
 }
 
-/// Functions of the kernel that programs call: `BPF_FUNC_*` in include/uapi/linux/bpf.h.
+/// Helpers that programs call: `BPF_FUNC_*` in include/uapi/linux/bpf.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Helper {
     MapLookup = 1,
@@ -140,32 +138,31 @@ const ATOMIC: u8 = 0xc0;
 const LOAD_IMMEDIATE_64: u8 = 0x18;
 const CALL: u8 = 0x80;
 const EXIT: u8 = 0x90;
-// The kinds of a 64-bit constant, in its source register.
+// Kinds of 64-bit constants, in the source register field.
 const PSEUDO_MAP_FD: u8 = 1;
 const PSEUDO_MAP_VALUE: u8 = 2;
-/// The kind of a call, in its source register.
+/// The kind of a call, in the source register field.
 const PSEUDO_KFUNC: u8 = 2;
 
-/// A program that is being written.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
     words: Vec<u64>,
-    /// The number of the instruction that each label stands before, once it is bound.
+    /// The index of the instruction after each label, once the label is bound.
     labels: Vec<Option<usize>>,
-    /// Jumps, whose offsets are written at the end.
+    /// Jumps, whose offsets are filled in at the end.
     jumps: Vec<(usize, Label)>,
 }
 
 impl Assembler {
-    /// The instructions in the form that bpf(2) takes.
+    /// Returns the instructions as bpf(2) takes them.
     ///
     /// # Errors
-    /// A label that was never bound, or a jump over more than 32,767 instructions.
+    /// If a label was never bound, or a jump spans more than 32,767 instructions.
     pub fn finish(&self) -> Result<Vec<u64>, String> {
         let mut words = self.words.clone();
         for &(at, label) in &self.jumps {
             let place = self.labels[label.0].ok_or("a jump has no target")?;
-            // Jumps count from the instruction after them.
+            // Jump offsets count from the next instruction.
             let offset = i16::try_from(place as i64 - at as i64 - 1).map_err(|_| "a jump is too far")?;
             words[at] |= u64::from(offset as u16) << 16;
         }
@@ -193,28 +190,27 @@ impl Assembler {
         self.push(0, R0, 0, 0, high as i32);
     }
 
-    /// A label that is not bound yet.
+    /// Creates a label that is not bound yet.
     pub fn label(&mut self) -> Label {
         self.labels.push(None);
         Label(self.labels.len() - 1)
     }
 
-    /// Binds the label to this position.
     pub fn bind(&mut self, label: Label) {
         self.labels[label.0] = Some(self.words.len());
     }
 
-    /// A constant that an immediate cannot hold.
+    /// Loads a constant that does not fit into an immediate.
     pub fn constant(&mut self, to: Register, number: u64) {
         self.push_constant(to, 0, number as u32, (number >> 32) as u32);
     }
 
-    /// A map by its file descriptor, as helpers take it.
+    /// Loads a map by its file descriptor, as helpers take it.
     pub fn map(&mut self, to: Register, fd: i32) {
         self.push_constant(to, PSEUDO_MAP_FD, fd as u32, 0);
     }
 
-    /// The address of the only value of an array map, `offset` bytes into it.
+    /// Loads the address `offset` bytes into the only value of an array map.
     pub fn value(&mut self, to: Register, fd: i32, offset: u32) {
         self.push_constant(to, PSEUDO_MAP_VALUE, fd as u32, offset);
     }
@@ -235,14 +231,14 @@ impl Assembler {
         self.push(STX | ATOMIC | field.width as u8, base, with.0, field.offset, atomic as i32);
     }
 
-    /// Adds to a field that has no other writer meanwhile. `scratch` is lost.
+    /// Adds to a field that nothing else writes at the same time. Clobbers `scratch`.
     pub fn increase(&mut self, base: Register, field: Field, by: impl Into<Operand>, scratch: Register) {
         self.load(scratch, base, field);
         self.add(scratch, by);
         self.store(base, field, scratch);
     }
 
-    /// Adds to a field that others add to as well. Where `by` is a number, R1 is lost.
+    /// Adds atomically to a shared field. Clobbers R1 if `by` is a number.
     pub fn increase_shared(&mut self, base: Register, field: Field, by: impl Into<Operand>) {
         let by = match by.into() {
             Operand::Register(by) => by,
@@ -254,7 +250,7 @@ impl Assembler {
         self.atomic(Atomic::Add, base, field, by);
     }
 
-    /// Adds one to a counter that others count in as well. R1 and R2 are lost.
+    /// Increments a shared counter atomically. Clobbers R1 and R2.
     pub fn count(&mut self, fd: i32, field: Field) {
         self.value(R1, fd, field.offset as u32);
         self.mov(R2, 1);
@@ -271,7 +267,7 @@ impl Assembler {
         self.push_with(JMP | condition as u8, a, b.into());
     }
 
-    /// Passes over what `then` writes where the condition holds.
+    /// Skips what `then` writes if the condition holds.
     pub fn unless(
         &mut self,
         condition: Condition,
@@ -289,25 +285,25 @@ impl Assembler {
         self.push(JMP | CALL, R0, 0, 0, helper as i32);
     }
 
-    /// Calls a function of the kernel that is no helper (kfunc), by the number of its type.
+    /// Calls a kernel function that is not a helper (kfunc), by its type id.
     pub fn call_kernel(&mut self, function: u32) {
         self.push(JMP | CALL, R0, PSEUDO_KFUNC, 0, function as i32);
     }
 
-    /// An address so far from the end of the stack.
+    /// Loads the address at this offset from the end of the stack.
     pub fn on_stack(&mut self, to: Register, offset: i16) {
         self.mov(to, FRAME);
         self.add(to, i32::from(offset));
     }
 
-    /// Ends the program with 0, which tracepoints expect.
+    /// Returns 0 from the program, as tracepoints expect.
     pub fn exit(&mut self) {
         self.mov(R0, 0);
         self.push(JMP | EXIT, R0, 0, 0, 0);
     }
 }
 
-/// Operations of two operands, of 64 bits, with their codes.
+/// 64-bit operations with two operands, and their opcodes.
 macro_rules! operations {
     ($($name:ident $code:literal),+) => {
         impl Assembler {
@@ -325,7 +321,7 @@ operations!(add 0x00, sub 0x10, mul 0x20, or 0x40, and 0x50, shl 0x60, shr 0x70,
 mod tests {
     use super::*;
 
-    /// Each instruction's bytes, by hand from the instruction set's document.
+    /// The bytes were encoded by hand from the instruction set document.
     #[test]
     fn instructions_are_the_words_of_the_manual() {
         let mut a = Assembler::default();

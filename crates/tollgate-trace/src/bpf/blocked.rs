@@ -1,4 +1,4 @@
-//! What ended the sleeps of threads: the maps, and what is read from them.
+//! What ended the sleeps of threads: the maps, and how they are read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -14,18 +14,17 @@ use super::sys::{Map, MapKind};
 use crate::request::Request;
 use crate::symbols::{Images, Kernel};
 
-/// The most frames of a stack (`kernel.perf_event_max_stack`), stacks, and sleeps that are told apart.
+/// Limits: frames of a stack (`kernel.perf_event_max_stack`), stacks, and distinct sleeps.
 const FRAMES: usize = 127;
 const MOST_STACKS: u32 = 16_384;
-/// Of what wakes a thread the innermost frames say what it is. There are many such stacks: an interrupt comes in the middle of anything.
+/// The innermost frames tell what wakes a thread. There are many such stacks, since an interrupt can occur anywhere.
 const WAKING_FRAMES: usize = 24;
 const MOST_WAKING: u32 = 65_536;
 const MOST_BLOCKS: u32 = 65_536;
 
-/// Stacks and how long threads slept with each, see [`Trace::stacks`](crate::Trace::stacks).
+/// Stacks, and how long threads slept with each, see [`Trace::stacks`](crate::Trace::stacks).
 type Folded = Vec<(String, u64)>;
 
-/// The maps.
 pub(super) struct Blocks {
     asleep: Map,
     stacks: Map,
@@ -36,7 +35,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Those that a request needs.
+    /// Creates the maps that a request needs.
     pub fn new(request: &Request) -> Result<Option<Self>, String> {
         if !request.blocked && !request.stacks {
             return Ok(None);
@@ -71,7 +70,7 @@ impl Blocks {
         self.blocks.clear()
     }
 
-    /// What ended sleeps, and with which stacks threads fell asleep, each the longest first.
+    /// Reads what ended sleeps, and the stacks with which threads went to sleep, each list longest first.
     pub fn read(&self, images: &mut Images) -> io::Result<(Vec<Blocked>, Folded)> {
         let mut records = Vec::new();
         self.blocks.entries(MOST_BLOCKS as usize, |key, record| {
@@ -97,7 +96,7 @@ impl Blocks {
     }
 }
 
-/// Sleeps that a reader takes for the same.
+/// The key by which sleeps are merged for display.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Cause {
     call: Option<String>,
@@ -114,16 +113,16 @@ impl Cause {
     }
 }
 
-/// Reads stacks, each once.
+/// Reads each stack only once.
 struct Reader<'a> {
     blocks: &'a Blocks,
     kernel: Kernel,
-    /// Functions by number, of stacks of either map.
+    /// Function names by stack id; the flag says which of the two maps.
     known: HashMap<(bool, i32), Vec<String>>,
 }
 
 impl Reader<'_> {
-    /// The names of the kernel's functions of a stack, the innermost first, without those of tracing and the scheduler.
+    /// Returns the names of a stack's kernel functions, innermost first, without those of tracing and the scheduler.
     fn functions(&mut self, is_waking: bool, id: i32) -> &[String] {
         let Self { blocks, kernel, known } = self;
         known.entry((is_waking, id)).or_insert_with(|| {
@@ -154,7 +153,8 @@ impl Reader<'_> {
     }
 }
 
-/// The addresses of a stack, the innermost first. Of user code that keeps no frame pointers some are none, and what follows means nothing.
+/// Returns the addresses of a stack, innermost first. For user code without frame pointers, some are not addresses, and
+/// those after them are meaningless.
 fn stack(map: &Map, frames: usize, id: i32) -> Vec<u64> {
     let mut bytes = vec![0u8; 8 * frames];
     if id < 0 || map.lookup(&id.to_ne_bytes(), &mut bytes).is_err() {
@@ -164,13 +164,14 @@ fn stack(map: &Map, frames: usize, id: i32) -> Vec<u64> {
     words.take_while(|address| *address != 0 && is_canonical(*address)).collect()
 }
 
-/// Whether an address may be one, with four or five levels of page tables.
+/// Returns whether an address can be valid with four or five levels of page tables.
 fn is_canonical(address: u64) -> bool {
     matches!(address >> 56, 0 | 0xff)
 }
 
-/// The interrupt that these functions serve, the innermost first: a timer, or by the handler. None where a thread does it; also where what
-/// interrupts had put off (softirq) is done by a thread that has just allowed it again, as one that sends over loopback: it made it.
+/// Finds the interrupt that these functions, innermost first, serve: a timer, or a device by its handler. `None` if a thread
+/// acts. That includes a thread that runs deferred softirqs when it enables them again, such as one that sends over
+/// loopback: it raised them itself.
 fn interrupt(functions: &[String]) -> Option<(WokenBy, String)> {
     let is_entry = |name: &&String| {
         let entries = ["common_interrupt", "run_ksoftirqd", "exc_nmi", "irq_thread", "__irq_exit_rcu"];
@@ -205,7 +206,7 @@ fn text(name: [u64; 2]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A frame's name without what divides frames and lines.
+/// Replaces the characters that separate frames and lines in the name of a frame.
 fn clean(name: &str) -> String {
     name.chars()
         .map(|c| if c == ';' || c.is_whitespace() || commands_a_reader(c) { '_' } else { c })

@@ -1,10 +1,10 @@
-//! The kernel's own description of its types, see Documentation/bpf/btf.rst of the kernel: where the members of structures lie, and
-//! which types have a name.
+//! The kernel's description of its own types, see Documentation/bpf/btf.rst of the kernel: offsets of structure members, and
+//! types by name.
 //!
-//! A kernel has more than 100,000 types in 5 MB. One pass notes the offset of each; names are compared only
-//! where something is looked for.
+//! A kernel has more than 100,000 types in 5 MB. One pass records the offset of each; names are compared only when something
+//! is looked up.
 
-/// Kinds of types that are looked for by name: `BTF_KIND_*` in include/uapi/linux/btf.h.
+/// Kinds of types that are looked up by name: `BTF_KIND_*` in include/uapi/linux/btf.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum TypeKind {
@@ -13,7 +13,7 @@ pub(crate) enum TypeKind {
     Function = 12,
 }
 
-// The others that are met on the way.
+// Other kinds that are met on the way.
 const INT: u8 = 1;
 const POINTER: u8 = 2;
 const ARRAY: u8 = 3;
@@ -33,14 +33,14 @@ const DECLARATION_TAG: u8 = 17;
 const TYPE_TAG: u8 = 18;
 const ENUM_64: u8 = 19;
 
-/// Modifiers, anonymous structures and pointers are followed so far and no further.
+/// The longest chain of modifiers, anonymous structures and pointers that is followed.
 const DEEPEST: usize = 16;
-/// Members that are looked at on one path. A task_struct has about 300.
+/// The most members that are examined on one path. A task_struct has about 300.
 const MOST_MEMBERS: u32 = 20_000;
 const MAGIC: u16 = 0xeb9f;
 const TYPE_BYTES: usize = 12;
 
-/// Why bytes are not such a description.
+/// The reason why bytes are not valid BTF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
     #[error("its header is not one of BTF")]
@@ -49,19 +49,18 @@ pub(crate) enum Malformed {
     Types,
 }
 
-/// A description that was gone through.
 pub(crate) struct Btf<'a> {
-    /// The section of types, and where each begins in it. The first has number 1; 0 is void.
+    /// The type section, and the offset of each type in it. The first type has id 1; 0 is void.
     types: &'a [u8],
     begins: Vec<u32>,
     strings: &'a [u8],
 }
 
-/// A type's first three words but for its name.
+/// The first three words of a type, without its name.
 #[derive(Clone, Copy)]
 struct Type {
     info: u32,
-    /// The size of a structure, the number of the type that others refer to.
+    /// The size of a structure, or the id of the type that others refer to.
     size_or_type: u32,
     at: usize,
 }
@@ -71,17 +70,18 @@ impl Type {
         (self.info >> 24) as u8 & 0x1f
     }
 
-    /// Members, parameters or values that follow.
+    /// The number of members, parameters or values that follow.
     fn entries(self) -> usize {
         self.info as usize & 0xffff
     }
 
-    /// Members say how many bits they have.
+    /// Whether members encode their size in bits.
     fn has_bit_fields(self) -> bool {
         self.info >> 31 == 1
     }
 
-    /// Bytes that follow the first three words; None for an unknown kind: no type after it can be found.
+    /// Returns the number of bytes after the first three words; `None` for an unknown kind, after which no type can be
+    /// found.
     fn rest(self) -> Option<usize> {
         Some(match self.kind() {
             INT | VARIABLE | DECLARATION_TAG => 4,
@@ -105,7 +105,7 @@ fn section(bytes: &[u8], start: usize, offset: u32, length: u32) -> Option<&[u8]
 }
 
 impl<'a> Btf<'a> {
-    /// Goes through the types once.
+    /// Indexes the types in one pass.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let header = |at| word(bytes, at).ok_or(Malformed::Header);
         if header(0)? & 0xffff != u32::from(MAGIC) {
@@ -127,7 +127,7 @@ impl<'a> Btf<'a> {
         Ok(Self { types, begins, strings })
     }
 
-    /// The numbers of the types of these kinds and names, in their order: one pass over all.
+    /// Returns the ids of the types with these kinds and names, in their order, in one pass.
     pub fn find<const N: usize>(&self, wanted: [(TypeKind, &str); N]) -> [Option<u32>; N] {
         let mut found = [None; N];
         // Most names differ in their first bytes, which are compared at once.
@@ -158,8 +158,8 @@ impl<'a> Btf<'a> {
         found
     }
 
-    /// Where a member lies in a structure, in bytes, by the names on the way to it. Anonymous structures and unions on the way
-    /// have no name and are looked into. None where there is no such member, or where it is a bit field.
+    /// Returns the offset of a member in a structure, in bytes, by the names that lead to it. Anonymous structures and
+    /// unions in between are searched. `None` if there is no such member, or if it is a bit field.
     pub fn offset(&self, structure: u32, path: &[&str]) -> Option<u32> {
         let mut offset = 0u32;
         let mut within = structure;
@@ -172,7 +172,7 @@ impl<'a> Btf<'a> {
         offset.is_multiple_of(8).then_some(offset / 8)
     }
 
-    /// The number of parameters of the function that a `btf_trace_*` typedef points to.
+    /// Returns the number of parameters of the function that a `btf_trace_*` typedef points to.
     pub fn parameters(&self, typedef: u32) -> Option<usize> {
         let mut id = typedef;
         for _ in 0..DEEPEST {
@@ -185,7 +185,7 @@ impl<'a> Btf<'a> {
         None
     }
 
-    /// A member's offset in bits, and its type.
+    /// Returns the offset of a member in bits, and its type.
     fn member(&self, structure: u32, name: &str, depth: usize, left: &mut u32) -> Option<(u32, u32)> {
         let structure = self.structure(structure)?;
         for entry in 0..structure.entries() {
@@ -209,7 +209,7 @@ impl<'a> Btf<'a> {
         None
     }
 
-    /// A structure or union behind names and modifiers.
+    /// Resolves typedefs and modifiers to a structure or union.
     fn structure(&self, mut id: u32) -> Option<Type> {
         for _ in 0..DEEPEST {
             let one = self.get(id)?;
@@ -233,7 +233,7 @@ impl<'a> Btf<'a> {
     }
 }
 
-/// The first 8 bytes, with zeroes after the last.
+/// Returns the first 8 bytes, padded with zeroes.
 fn first_bytes(bytes: &[u8]) -> u64 {
     if let Some(eight) = bytes.first_chunk() {
         return u64::from_le_bytes(*eight);
@@ -253,7 +253,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A description with these strings and words of types.
     fn description(strings: &[u8], types: &[u32]) -> Vec<u8> {
         let length = 4 * types.len() as u32;
         let header = [0x0001_eb9f, 24, 0, length, length, strings.len() as u32];
@@ -264,7 +263,8 @@ mod tests {
 
     const STRINGS: &[u8] = b"\0int\0outer\0inner\0a\0b\0point\0";
 
-    /// `struct outer { int a; struct { struct inner { int b; } inner; }; int bits:3; }` and a typedef of a function of two.
+    /// `struct outer { int a; struct { struct inner { int b; } inner; }; int bits:3; }`, and a typedef of a function with
+    /// two parameters.
     fn sample() -> Vec<u8> {
         const ST: u32 = 4 << 24;
         let types = [

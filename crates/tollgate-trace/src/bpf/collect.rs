@@ -16,14 +16,13 @@ use crate::outcome::{Collected, Event, earliest_first, slowest_first};
 pub(super) struct End {
     /// When tracing stopped, by CLOCK_MONOTONIC.
     pub now: u64,
-    /// The busy and the idle real time until then, where they were read then.
+    /// The busy and idle real time until then, if they were read at that time.
     pub real: Option<(u64, Idle)>,
-    /// Runs of programs that the kernel left out.
+    /// Program runs that the kernel skipped.
     pub misses: u64,
     pub notes: Vec<String>,
 }
 
-/// Reads all of it.
 pub(super) fn collect(maps: &Maps, end: End) -> Collected {
     let Some(totals) = maps.totals() else { return Collected::default() };
     let (calls, outside) = calls(maps, &totals);
@@ -73,24 +72,24 @@ pub(super) fn so_far(maps: &Maps, now: u64) -> Collected {
     }
 }
 
-/// See [`real_time`], of the totals as they are.
+/// Applies [`real_time`] to the current totals.
 pub(super) fn real_time_of(maps: &Maps, now: u64) -> (u64, Idle) {
     maps.totals().map(|totals| real_time(&totals, now)).unwrap_or_default()
 }
 
-/// Real time in which a thread ran, and idle by cause: the stretches that have ended, and the one that lasts until now.
+/// Returns the real time in which a thread ran, and idle time by cause: finished stretches, and the current one until `now`.
 fn real_time(totals: &Totals, now: u64) -> (u64, Idle) {
     let mut stretches = totals.stretches;
     let lasts = stretch_of(totals.census);
     stretches[lasts] = stretches[lasts].wrapping_add(now);
-    // Processors read the clock one after the other: a stretch that was none may seem to be a little less than that.
+    // Processors read the clock one after the other, so an empty stretch may come out slightly negative.
     let of = |doing: Doing| (stretches[doing as usize] as i64).max(0) as u64;
     let idle =
         Idle { runqueue_ns: of(Doing::Queued), disk_ns: of(Doing::Disk), sleep_ns: of(Doing::Sleeping) };
     (of(Doing::Running), idle)
 }
 
-/// As `programs::stretch_of`.
+/// Mirrors `programs::stretch_of`.
 fn stretch_of(census: u64) -> usize {
     const COUNT: u64 = (1 << 20) - 1;
     match census {
@@ -102,7 +101,7 @@ fn stretch_of(census: u64) -> usize {
     }
 }
 
-/// The calls over all processors, slowest first, and the time outside of them.
+/// Returns the calls over all processors, slowest first, and the time outside of them.
 fn calls(maps: &Maps, totals: &Totals) -> (Vec<Call>, Parts) {
     let used = (totals.slots as usize).min(totals.call_of.len());
     let mut by_call: BTreeMap<u16, Slot> = BTreeMap::new();
@@ -144,7 +143,7 @@ impl Slot {
     }
 }
 
-/// Uncounted events. Each is a limit that was reached.
+/// Lists uncounted events. Each is a limit that was reached.
 fn missed(totals: &Totals, maps: &Maps, misses: u64) -> Vec<Missed> {
     let events = maps.events.as_ref().map_or(0, |events| totals.events.saturating_sub(events.room as u64));
     let lost = [
@@ -162,7 +161,7 @@ fn missed(totals: &Totals, maps: &Maps, misses: u64) -> Vec<Missed> {
     lost.map(|(number, what)| Missed { what: what.to_owned(), number }).collect()
 }
 
-/// The tree: every process for which there was room, a parent before its children.
+/// Returns every process of the tree that the map had room for, parents before children.
 fn processes(tree: &Tree, lanes: &[Lane], totals: &Totals, missed: &mut Vec<Missed>) -> Vec<Process> {
     let mut records: BTreeMap<u32, ProcessRecord> = BTreeMap::new();
     let mut pairs: HashMap<(u32, u32), PairRecord> = HashMap::new();
@@ -195,8 +194,9 @@ fn processes(tree: &Tree, lanes: &[Lane], totals: &Totals, missed: &mut Vec<Miss
     numbered(records, calls, totals)
 }
 
-/// Serial numbers have gaps where there was no room; those of the document have none. A process without a parent there belongs to
-/// the next one above that is left, and that is the command. A process that is its own parent has none: the command, and those that ran before.
+/// Renumbers processes without gaps; serial numbers have gaps if the map was full. A process whose parent is missing moves
+/// up to the next ancestor that is left, which is the command. A process that is its own parent has none: the command, and
+/// processes that ran before.
 fn numbered(
     records: BTreeMap<u32, ProcessRecord>,
     mut calls: HashMap<u32, Vec<Call>>,
@@ -254,7 +254,7 @@ impl PairRecord {
     }
 }
 
-/// Single calls, in the order of their beginnings.
+/// Returns single calls, ordered by when they began.
 fn events(maps: &Maps, totals: &Totals) -> Vec<Event> {
     let Some(events) = &maps.events else { return Vec::new() };
     let mut names: HashMap<u32, String> = HashMap::new();

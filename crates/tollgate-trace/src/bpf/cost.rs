@@ -1,7 +1,7 @@
-//! The overhead of tracing, measured in a process of its own: getppid(2) before the programs are attached, with them attached, and
-//! traced by them.
+//! The overhead of tracing, measured in a process of its own: getppid(2) before the programs are attached, with them
+//! attached, and traced.
 
-#![allow(unsafe_code)] // getppid(2) as a call: a library may cache it.
+#![allow(unsafe_code)] // Calls getppid(2) directly, since a library may cache the result.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::{io, sync::atomic::Ordering};
@@ -11,41 +11,41 @@ use tollgate_os::shared::Shared;
 
 use crate::clock;
 
-/// The call of which the overhead is measured, by its index.
+/// The index of the call whose overhead is measured.
 pub(super) const CALL: usize = libc::SYS_getppid as usize;
-/// Stretches of one measurement, of which the median counts, and calls in each.
+/// A measurement is the median over these stretches, of this many calls each.
 const STRETCHES: usize = 9;
 const CALLS: u64 = 100;
 
-/// Nanoseconds that are added to a call, where they could be measured.
+/// Nanoseconds added to a call, if they could be measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Costs {
-    /// Of a process that is traced, where the call was asked for.
+    /// For a traced process, if the call was requested.
     pub traced: Option<f64>,
-    /// Of one that is not.
+    /// For an untraced process.
     pub others: Option<f64>,
 }
 
-/// The process: it makes its calls for each byte that it reads from `orders`, and is killed in the end.
+/// The measured process. It makes its calls for each byte that it reads from `orders`, and is killed at the end.
 pub(super) struct Subject {
-    // In this order they are dropped: the process is killed.
+    // Fields drop in this order: the process is killed first.
     _child: Child,
     process: OwnedFd,
     go: OwnedFd,
     done: OwnedFd,
     /// The time of each stretch.
     times: Shared<STRETCHES>,
-    /// A call by itself.
+    /// Nanoseconds per call without programs.
     untraced: f64,
 }
 
 impl Subject {
-    /// Starts it, and measures a call before programs are attached.
+    /// Starts the process, and measures a call before programs are attached.
     pub fn new() -> io::Result<Self> {
         let times = Shared::new()?;
         let (orders, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let (done, tells) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        // The child holds its own copy of the end of its orders, so it does not end with the pipe but with this process.
+        // The child has its own copy of the write end of its orders, so it ends with this process, not with the pipe.
         let child = process::fork_bound(|| serve(&orders, &tells, &times))?;
         let process = child.pidfd()?;
         let mut subject = Self { _child: child, process, go, done, times, untraced: 0.0 };
@@ -53,7 +53,7 @@ impl Subject {
         Ok(subject)
     }
 
-    /// Measures with the programs attached, first untraced, then traced once `adopt` has made that so. The process has ended then.
+    /// Measures with the programs attached: first untraced, then traced by `adopt`. Then ends the process.
     pub fn measure(self, adopt: impl FnOnce(BorrowedFd) -> io::Result<()>) -> Costs {
         let Ok(beside) = self.run() else { return Costs::default() };
         let others = Some((beside - self.untraced).max(0.0));
@@ -64,7 +64,7 @@ impl Subject {
         Costs { traced, others }
     }
 
-    /// One measurement: nanoseconds for a call.
+    /// Runs one measurement; returns nanoseconds per call.
     fn run(&self) -> io::Result<f64> {
         rustix::io::write(&self.go, &[1])?;
         let mut answer = [0u8; 1];
@@ -83,7 +83,7 @@ fn serve(orders: &OwnedFd, tells: &OwnedFd, times: &Shared<STRETCHES>) -> i32 {
         for time in times.iter() {
             let began = clock::now();
             for _ in 0..CALLS {
-                // SAFETY: getppid(2) does nothing but return a number.
+                // SAFETY: getppid(2) only returns a number.
                 unsafe { libc::syscall(libc::SYS_getppid) };
             }
             time.store(clock::now() - began, Ordering::Release);

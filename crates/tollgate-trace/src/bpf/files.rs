@@ -1,4 +1,4 @@
-//! Time by file, from the records of the programs: paths are assembled here, and files with the same path are added up.
+//! Time by file, from the programs' records. Assembles paths, and adds up files with the same path.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -16,13 +16,12 @@ use super::{names, operations};
 use crate::direct::{self, Buffer, MOST_BUFFERS, Need, Refused};
 use crate::outcome::{Operations, slowest_files};
 
-/// Directories above a file that are looked for.
+/// The most directories above a file that are looked up.
 const DEEPEST: usize = 64;
 
-/// Operations by path.
 type Sums = HashMap<String, Operations>;
 
-/// All files, those that took longest first, and direct I/O that was refused.
+/// Returns all files, slowest first, and refused direct I/O.
 pub(super) fn times(
     files: &Files,
     lanes: &[Lane],
@@ -71,7 +70,8 @@ pub(super) fn times(
     (all, misaligned)
 }
 
-/// What a file needs is asked for now, when the command has ended: by its path, where that is still the same file.
+/// The requirements of the file are queried now, after the command has ended: by its path, if that still names the same
+/// file.
 fn refused(path: String, key: FileKey, record: &RefusedRecord) -> Option<Misaligned> {
     let call = names::base(key.call as usize)?;
     let (takes_offset, is_vector) = direct::shape(call)?;
@@ -112,7 +112,7 @@ impl RecentFile {
     }
 }
 
-/// Entries of directories.
+/// Directory entries.
 #[derive(Default)]
 struct Names(HashMap<FileId, NameRecord>);
 
@@ -123,7 +123,7 @@ impl Names {
         }
     }
 
-    /// The path from the root. Three dots stand for a directory whose name is unknown.
+    /// Returns the path from the root. Three dots stand for a directory whose name is unknown.
     fn path(&self, id: FileId) -> String {
         match id.device as i32 {
             PIPE => return "pipe".to_owned(),
@@ -155,7 +155,7 @@ impl Names {
         }
     }
 
-    /// A path that was given to a call, from the root.
+    /// Returns the absolute path for a path that was passed to a call.
     fn named(&self, key: &PathKey) -> String {
         let mut given = text(&key.path);
         if key.length as usize >= PATH {
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(names.path(id(9)), "memfd:x");
         assert_eq!(names.path(id(7)), ".../lost");
         assert_eq!(names.path(FileId { inode: 0, device: PIPE as u32, tells_apart: 0 }), "pipe");
-        // A circle ends.
+        // A cycle ends.
         assert!(names.path(id(5)).len() < 3 * DEEPEST);
     }
 

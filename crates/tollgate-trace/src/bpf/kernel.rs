@@ -1,16 +1,15 @@
-//! The running kernel's properties that programs need: the offsets of fields, and the names of tracepoints.
+//! The properties of the running kernel that programs need: offsets of fields, and ids of tracepoints.
 
 use std::io;
 
 use super::btf::{Btf, TypeKind};
 use super::sys;
 
-/// Where the kernel describes its types.
 const PATH: &str = "/sys/kernel/btf/vmlinux";
-/// The largest description that is read. Kernels have about 6 MB.
+/// The largest description that is read. Those of kernels have about 6 MB.
 const MOST_BYTES: usize = 64 << 20;
 
-/// The tracepoints that programs are attached to, by the numbers of their `btf_trace_*` types.
+/// The ids of the `btf_trace_*` types of the tracepoints that programs are attached to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tracepoints {
     pub sys_enter: u32,
@@ -22,23 +21,23 @@ pub(super) struct Tracepoints {
     pub sched_process_exit: u32,
     /// Since 6.14.
     pub mm_filemap_fault: Option<u32>,
-    /// The iterator over all tasks: the function that its programs implement. Since 5.8.
+    /// The function that programs of the iterator over all tasks implement. Since 5.8.
     pub iter_task: Option<u32>,
 }
 
-/// Fields of `struct task_struct` and of structures that it points to, in bytes from its beginning.
+/// Byte offsets of fields in `struct task_struct` and in structures that it points to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offsets {
-    /// `thread_info.status`, which says whether a call is one of the 32-bit table.
+    /// `thread_info.status`, which tells whether a call is of the 32-bit table.
     pub status: i16,
-    /// `pending.signal.sig`, the signals that wait for this thread alone.
+    /// `pending.signal.sig`, the signals pending for this thread alone.
     pub pending: i16,
     pub pid: i16,
     pub tgid: i16,
-    /// `signal`, and in it the number of threads that live.
+    /// `signal`, and in it the number of live threads.
     pub signal: i16,
     pub live: i16,
-    /// `__state`, where sched_switch does not bring it along (before 5.18).
+    /// `__state`, if sched_switch does not pass it (before 5.18).
     pub state: Option<i16>,
 }
 
@@ -46,18 +45,18 @@ pub(super) struct Offsets {
 pub(super) struct Kernel {
     pub tracepoints: Tracepoints,
     pub task: Offsets,
-    /// Where files lie and have their names; None where something of it was not found.
+    /// Offsets that lead to files and their names; `None` if any of them was not found.
     pub files: Option<FileOffsets>,
 }
 
 /// How a program loads from any address. Since 6.2; without it a helper copies.
 ///
-/// What lies there is taken for numbers: the verifier goes through every combination of types that pointers have in a loop, and of numbers
-/// only once.
+/// The loaded words count as numbers. In a loop the verifier goes through every combination of types that pointers have, but
+/// through numbers only once.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cast {
     pub function: u32,
-    /// A structure that begins with a number of 8 bytes.
+    /// A structure that begins with an 8-byte number.
     pub structure: u32,
 }
 
@@ -66,8 +65,8 @@ impl Cast {
     const NUMBERS: &str = "timespec64";
 }
 
-/// The functions of a loop over numbers (`bpf_iter_num`), whose rounds the verifier does not go through one by one. Since 6.4; without
-/// them a register counts.
+/// The functions of a loop over numbers (`bpf_iter_num`), whose iterations the verifier does not go through one by one.
+/// Since 6.4; without them a register counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Numbers {
     pub new: u32,
@@ -75,7 +74,7 @@ pub(super) struct Numbers {
     pub destroy: u32,
 }
 
-/// Fields of the kernel's structures, by the structure and the path of each in it.
+/// Declares fields of kernel structures, by structure and path.
 macro_rules! file_offsets {
     ($($(#[$doc:meta])* $field:ident: $structure:literal $path:tt,)+) => {
         /// The fields that lead from a task to its files and their names.
@@ -114,12 +113,10 @@ macro_rules! file_offsets {
 file_offsets! {
     task_files: "task_struct" ["files"],
     task_fs: "task_struct" ["fs"],
-    /// `fs_struct.pwd`.
     fs_pwd: "fs_struct" ["pwd"],
     files_fdt: "files_struct" ["fdt"],
     fdt_max: "fdtable" ["max_fds"],
     fdt_fd: "fdtable" ["fd"],
-    /// `file.f_path`.
     file_path: "file" ["f_path"],
     file_flags: "file" ["f_flags"],
     file_pos: "file" ["f_pos"],
@@ -132,21 +129,20 @@ file_offsets! {
     sb_magic: "super_block" ["s_magic"],
     dentry_parent: "dentry" ["d_parent"],
     dentry_inode: "dentry" ["d_inode"],
-    /// `dentry.d_name`.
     dentry_name: "dentry" ["d_name", "name"],
     dentry_hash: "dentry" ["d_name", "hash"],
     mount_parent: "mount" ["mnt_parent"],
     mount_mountpoint: "mount" ["mnt_mountpoint"],
     mount_mnt: "mount" ["mnt"],
     mount_root: "mount" ["mnt", "mnt_root"],
-    /// `address_space.host`, `inode.i_dentry.first`, and where that points to in a dentry.
+    /// `address_space.host`, `inode.i_dentry.first`, and the member of a dentry that the latter points to.
     mapping_host: "address_space" ["host"],
     inode_dentry: "inode" ["i_dentry", "first"],
     dentry_alias: "dentry" ["d_u", "d_alias"],
 }
 
 impl Kernel {
-    /// Reads this kernel's description of itself, with what is needed of files where they are asked for.
+    /// Reads this kernel's description of itself, including the offsets for files if `files` is set.
     pub fn here(files: bool) -> Result<Self, String> {
         let description = description()?;
         let btf =
@@ -154,7 +150,7 @@ impl Kernel {
         Self::from_btf(&btf, files)
     }
 
-    /// Programs do without the functions that helpers and registers can stand in for. Whether that is a change.
+    /// Makes programs use helpers and registers instead of optional functions. Returns whether that changes anything.
     pub fn forget_functions(&mut self) -> bool {
         let Some(files) = &mut self.files else { return false };
         let (cast, numbers) = (files.cast.take(), files.numbers.take());
@@ -214,7 +210,7 @@ impl Kernel {
     }
 }
 
-/// Fields of `struct task_struct` that are needed of threads that run already.
+/// Fields of `struct task_struct` that are needed for running threads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TaskOffsets {
     pub flags: i16,
@@ -223,16 +219,14 @@ pub(super) struct TaskOffsets {
     pub group_leader: i16,
 }
 
-/// What is needed to tell what ends a sleep.
+/// What is needed to find what ends a sleep.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WakingOffsets {
-    /// The tracepoint of a thread that is woken, in the context of what wakes it.
+    /// The tracepoint of a wake-up, in the context of the waker.
     pub sched_waking: u32,
-    /// `task_struct.comm`.
     pub comm: i16,
 }
 
-/// Reads them from the kernel's description.
 pub(super) fn waking_offsets() -> Result<WakingOffsets, String> {
     let description = description()?;
     let btf = Btf::parse(description.bytes()).map_err(|error| format!("{PATH} cannot be read: {error}"))?;
@@ -244,7 +238,7 @@ pub(super) fn waking_offsets() -> Result<WakingOffsets, String> {
     })
 }
 
-/// What leads from a task to its control group, and from there up.
+/// Offsets that lead from a task to its control group, and from there up.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CgroupOffsets {
     /// The tracepoint of a process that is moved.
@@ -253,7 +247,7 @@ pub(super) struct CgroupOffsets {
     pub hierarchy: i16,
     pub node: i16,
     pub id: i16,
-    /// `cgroup.self.parent`, which is the address of the parent as well: `self` is its first member.
+    /// `cgroup.self.parent`, which is also the address of the parent: `self` is its first member.
     pub parent: i16,
     /// `css_set.dfl_cgrp`, and a task's `css_set`.
     pub default: i16,
@@ -261,7 +255,7 @@ pub(super) struct CgroupOffsets {
     pub comm: i16,
 }
 
-/// Reads them from the kernel's description; those of control groups where it has all of them.
+/// Reads the offsets from the kernel's description; those of control groups are `None` if any is missing.
 pub(super) fn running_offsets() -> Result<(TaskOffsets, Option<CgroupOffsets>), String> {
     let description = description()?;
     let btf = Btf::parse(description.bytes()).map_err(|error| format!("{PATH} cannot be read: {error}"))?;
@@ -310,8 +304,8 @@ fn offset(btf: &Btf, structure: u32, path: &[&str]) -> Option<i16> {
     i16::try_from(btf.offset(structure, path)?).ok()
 }
 
-/// The description's bytes: as the kernel has them in memory where sysfs maps them (6.16 and later), else by bpf(2) in one piece
-/// where we may, else from sysfs, which gives a page at a time.
+/// Returns the description's bytes: mapped from sysfs if the kernel allows it (6.16 and later), else by bpf(2) in one piece
+/// if permitted, else read from sysfs, a page at a time.
 fn description() -> Result<Description, String> {
     if let Ok(mapped) = std::fs::File::open(PATH).and_then(|file| sys::Mapped::new(&file, MOST_BYTES)) {
         return Ok(Description::Mapped(mapped));

@@ -24,22 +24,23 @@ pub(super) use field;
 /// A structure that maps hold.
 ///
 /// # Safety
-/// It consists of integers without room between or after them, so that every pattern of bytes is one.
+/// It must consist of integers without padding, so that every bit pattern is valid.
 pub(super) unsafe trait Plain: Copy {
-    /// Copies one from the beginning of bytes; None where there are too few.
+    /// Copies a structure from the beginning of `bytes`; `None` if there are too few.
     fn read(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..size_of::<Self>())?;
-        // SAFETY: there are so many bytes, and every pattern of them is such a structure.
+        // SAFETY: the slice has the size of the structure, and every bit pattern is valid.
         Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: it has so many, all of them written.
+        // SAFETY: the structure has that size, and all its bytes are initialized.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
     }
 }
 
-/// The state of a thread. The numbers are the order in which causes of idle time are tested, and the position of each in [`Totals::census`].
+/// The state of a thread. The numbers are the order in which causes of idle time are tested, and the positions in
+/// [`Totals::census`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doing {
     Running = 0,
@@ -48,54 +49,54 @@ pub(super) enum Doing {
     Sleeping = 3,
 }
 
-/// Calls have an index: numbers of the 64-bit table as they are, those of the 32-bit table so many further, and those of the
-/// x32 ABI twice as many. The last index of a table covers all numbers from there on.
+/// The size of a table of calls. The index of a call is its number in the 64-bit table, its number plus this in the 32-bit
+/// table, and plus twice this for the x32 ABI. The last index of a table covers all higher numbers.
 pub(super) const TABLE: usize = 1024;
-/// Indices of calls: a power of two, to which programs can mask them.
+/// The number of call indices: a power of two, so that programs can mask with it.
 pub(super) const CALLS: usize = 4 * TABLE;
 /// The most slots: Linux has fewer than 400 calls in the one table and 450 in the other.
 pub(super) const MOST_SLOTS: usize = 512;
-/// Instead of a call: the thread is in none that is traced.
+/// In place of a call index: the thread is in no traced call.
 pub(super) const NO_CALL: u32 = 0xffff;
 
-/// What calls change of a thread. As long as the thread is on a processor it lies in the [`Lane`] there, like its registers, and the
-/// scheduler's switches save it and load that of the next thread: entry and return of a call need not search for it.
+/// The part of a thread that calls change. While the thread is on a processor this part is in the [`Lane`] there, like its
+/// registers, and switches save and load it. The entry and return of a call need not search for it.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct Live {
-    /// When its call began.
+    /// When its current call began.
     pub entered: u64,
     /// Time in calls that returned.
     pub in_calls: u64,
-    /// The index of the call that it is in, or [`NO_CALL`].
+    /// The index of the current call, or [`NO_CALL`].
     pub call: u32,
-    /// `TRACED` and others of [`Thread`]; 0 for a thread that is not of the tree.
+    /// `TRACED` and other flags of [`Thread`]; 0 for a thread outside of the tree.
     pub flags: u32,
-    /// The file of its call, where files are asked for, see `programs::files`.
+    /// The file of its call, if files were requested, see `programs::files`.
     pub file: [u64; 2],
     pub arguments: [u64; 2],
 }
 
-/// A thread of the tree, in its storage.
+/// A thread of the tree, in task storage.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct Thread {
-    /// While it is on no processor, or was there when the programs were detached.
+    /// Valid while it is on no processor, or if it was on one when the programs were detached.
     pub live: Live,
     /// When it was first seen.
     pub began: u64,
-    /// Its state, as [`Doing`], and since when.
+    /// When its current state began, and the state as [`Doing`].
     pub since: u64,
     pub doing: u32,
     /// The serial number of its process.
     pub process: u32,
     /// The number of its lane from 1, while `live` is there; 0 while it is here.
     pub lane: u64,
-    /// How often it was taken into the tree while it ran: programs may do so at once, and the first one counts it.
+    /// How often it was added to the tree while it ran: programs may do so at the same time, and the first one counts it.
     pub taken: u64,
     /// Time off the processor since it last entered or left a call, by [`Doing`].
     pub spent: [u64; 4],
-    /// The same, of all stretches outside of calls.
+    /// Time off the processor over all stretches outside of calls, by [`Doing`].
     pub outside: [u64; 4],
     /// The file of its last page fault outside of calls.
     pub fault: [u64; 2],
@@ -108,19 +109,19 @@ impl Thread {
     pub const WAITED: i32 = 2;
     /// It has ended, and was added up.
     pub const ENDED: i32 = 4;
-    /// It is of the tree, which every thread is that has a storage.
+    /// It is in the tree, as every thread with storage is.
     pub const TRACED: i32 = 8;
-    /// It may be in a call that was not seen to begin: it was made by one, or was on a processor when it was taken. Until the next entry or
-    /// return of a call.
+    /// Until its next entry or return of a call, it may be in a call whose entry was not seen: a call created it, or it was
+    /// on a processor when it was added.
     pub const FRESH: i32 = 16;
 }
 
-/// The mark of a process that is to be traced and runs already: its serial number.
+/// Marks a running process that is to be traced with its serial number.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct Mark {
     pub serial: u32,
-    /// Not 0 once the number is there.
+    /// Nonzero once the number is valid.
     pub known: u32,
 }
 
@@ -128,38 +129,39 @@ pub(super) struct Mark {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct Slot {
-    /// Without the count of calls that were not stopped, which is that of the histogram.
+    /// Without the count of calls that ran, which the histogram has.
     pub sums: PairRecord,
     pub histogram: [u64; BUCKETS as usize],
 }
 
-/// The totals of a processor. So many [`Slot`]s follow as there is room for, see [`Totals::slots`].
+/// The totals of a processor. [`Slot`]s follow, as many as there is room for, see [`Totals::slots`].
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct Lane {
-    /// The address of the task on this processor, and its `live` where it is of the tree.
+    /// The address of the task on this processor, and its `live` if it is in the tree.
     pub task: u64,
     pub live: Live,
-    /// The same of a thread that left without a switch that was seen. The kernel reports nearly all of them, not all.
+    /// The same for a thread whose switch was missed. The kernel reports nearly all of them, not all.
     pub left_task: u64,
     pub left: Live,
-    /// Not 0 where a thread was taken into the tree since the last switch here: the one on this processor may be it, and `live` may not
-    /// be loaded. See [`Lane::TAKING`].
+    /// Nonzero if a thread was added to the tree since the last switch here. It may be the one on this processor, and `live`
+    /// may not be loaded. See [`Lane::TAKING`].
     pub unsure: u64,
     /// Its number, from 1.
     pub number: u64,
-    /// Time outside of calls of threads that ended: all, and by [`Doing`] off the processor.
+    /// Time outside of calls of ended threads: total, and off the processor by [`Doing`].
     pub outside: u64,
     pub outside_spent: [u64; 4],
-    /// The serial number of the process whose thread is on this processor.
+    /// The serial number of the process that runs on this processor.
     pub process: u64,
-    /// Where `--tree` and `--by file` ask for them: calls that did not wait, before they are added to the maps.
+    /// For `--tree` and `--by file`: calls that did not wait, before they are added to the maps.
     pub pairs: [RecentPair; RECENT],
     pub files: [RecentFile; RECENT],
 }
 
-/// The places of a processor for calls that are about to come again, each for those whose index (by file, its sum with the inode's number) has the same
-/// lowest bits: a power of two. Calls come in runs, of a few kinds on a few files, and so a search in a map is saved for most of them.
+/// Places per processor for calls that are likely to be repeated: a power of two. A place serves the calls whose index (by
+/// file, plus the inode's number) has the same low bits. Calls come in runs of a few kinds on a few files, so most of them
+/// need no map lookup.
 pub(super) const RECENT: usize = 8;
 
 /// Calls of one kind of one process.
@@ -169,7 +171,7 @@ pub(super) struct RecentPair {
     /// The key of the map by process and call.
     pub call: u32,
     pub process: u32,
-    /// 0 where nothing is here.
+    /// 0 if the place is empty.
     pub count: u64,
     pub errors: u64,
     pub total: u64,
@@ -181,7 +183,7 @@ pub(super) struct RecentPair {
 #[repr(C)]
 pub(super) struct RecentFile {
     pub key: FileKey,
-    /// 0 where nothing is here.
+    /// 0 if the place is empty.
     pub count: u64,
     pub errors: u64,
     pub total: u64,
@@ -189,19 +191,18 @@ pub(super) struct RecentFile {
 }
 
 impl Lane {
-    /// A bit of [`Lane::unsure`] that programs do not clear: running threads are being taken into the tree.
+    /// A bit of [`Lane::unsure`] that programs do not clear: running threads are being added to the tree.
     pub const TAKING: u64 = 2;
 }
 
-/// The totals of all processors.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct Totals {
-    /// How many threads run, are queued and wait for a disk, in 20 bits each, and in bit 63 whether real time is not
-    /// known by cause: before the command began and after it ended.
+    /// The numbers of threads that run, are queued and wait for a disk, in 20 bits each. Bit 63 is set while the cause of
+    /// real time is unknown: before the command began and after it ended.
     pub census: u64,
-    /// Real time by [`Totals::census`]: some ran, or idle by cause, or unknown. The moment at which
-    /// such a stretch ended is added and the one at which it began subtracted, so that the order among processors does not matter.
+    /// Real time by [`Totals::census`]: some thread ran, or idle by cause, or unknown. The end of a stretch is added and its
+    /// beginning subtracted, so the order among processors does not matter.
     pub stretches: [u64; 5],
     /// When the command was executed, and when its process ended; 0 before.
     pub began: u64,
@@ -209,9 +210,9 @@ pub(super) struct Totals {
     pub alive: u64,
     pub threads: u64,
     pub processes: u64,
-    /// Slots that were given to calls.
+    /// Slots that are assigned to calls.
     pub slots: u64,
-    /// Slots for single calls that were handed out.
+    /// Slots for single calls that are assigned.
     pub events: u64,
     /// Uncounted events, see `collect::MISSED`.
     pub lost_threads: u64,
@@ -221,30 +222,30 @@ pub(super) struct Totals {
     pub lost_files: u64,
     pub lost_names: u64,
     pub lost_blocks: u64,
-    /// Processes that came into the control group since the trace began.
+    /// Processes that entered the control group since the trace began.
     pub arrived: u64,
-    /// Not 0 while processes that come into the control group, or are made there, are taken: from the beginning of the trace to its end, and
-    /// not as long as the programs are attached.
+    /// Nonzero while processes that enter the control group, or are created there, are added: from the beginning of the
+    /// trace to its end, not for as long as the programs are attached.
     pub takes_in: u64,
-    /// Not 0 when the trace has ended: programs are detached one by one, and of a call the return may be seen alone.
+    /// Nonzero after the trace has ended: programs are detached one by one, so a return may be seen without its entry.
     pub over: u64,
-    /// Time outside of calls of the threads that are there, as of [`Lane::outside`]: made anew each time that it is asked for.
+    /// Time outside of calls of the threads that exist, like [`Lane::outside`]; computed on each request.
     pub glance: u64,
     pub glance_spent: [u64; 4],
-    /// The slot of each call from 1, 0 for none yet, or [`Totals::UNWANTED`].
+    /// The slot of each call from 1, 0 if it has none yet, or [`Totals::UNWANTED`].
     pub slot_of: [u16; CALLS],
-    /// The call of each slot. Two slots have the same where two processors gave them at once.
+    /// The call of each slot. Two slots have the same call if two processors assigned them at once.
     pub call_of: [u16; MOST_SLOTS],
 }
 
 impl Totals {
-    /// In [`Totals::slot_of`]: this call is not to be traced.
+    /// In [`Totals::slot_of`]: this call is not traced.
     pub const UNWANTED: u16 = u16::MAX;
-    /// The bit of [`Totals::census`] that says that the cause is unknown.
+    /// The bit of [`Totals::census`] for an unknown cause.
     pub const UNKNOWN: u64 = 1 << 63;
 }
 
-/// A thread that sleeps: its stacks, as numbers in the map of stacks, negative where there is none.
+/// The stacks of a sleeping thread, as ids in the stack map; negative if there is none.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct Asleep {
@@ -252,7 +253,7 @@ pub(super) struct Asleep {
     pub user: i32,
 }
 
-/// Sleeps that are added up together.
+/// The key by which sleeps are added up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(super) struct BlockKey {
@@ -260,15 +261,14 @@ pub(super) struct BlockKey {
     /// The stack of what ended them.
     pub waking: i32,
     pub call: u32,
-    /// The number of the sleeping process, and the name of the thread, where stacks are asked for.
+    /// The number of the sleeping process, and the name of the thread, if stacks were requested.
     pub process: u32,
-    /// The number of the thread that ended them, or in the middle of which an interrupt did.
+    /// The number of the thread that ended them, or that was interrupted by what did.
     pub waker: u32,
     pub name: [u64; 2],
     pub waker_name: [u64; 2],
 }
 
-/// How many there were, and how long they took.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct BlockRecord {
@@ -291,7 +291,7 @@ pub(super) struct ProcessRecord {
     pub name: [u64; 2],
 }
 
-/// The sums of a call: of a process, or of one processor.
+/// The sums of a call: in a process, or on one processor.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct PairRecord {
@@ -312,31 +312,30 @@ pub(super) struct EventRecord {
     pub began: u64,
     pub total: u64,
     pub result: u64,
-    /// The first argument.
     pub argument: u64,
     pub spent: [u64; 4],
     pub process: u32,
     pub thread: u32,
     pub call: u32,
-    /// Not 0 once all is written.
+    /// Nonzero once the record is complete.
     pub written: u32,
 }
 
-/// An entry of a directory, as long as it has its name.
+/// A directory entry under its current name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(super) struct FileId {
     pub inode: u64,
-    /// As the kernel has it: 12 bits and 20.
+    /// As in the kernel: 12 bits and 20.
     pub device: u32,
-    /// The inode's generation and the hash of the name, which depends on the directory: one or the other.
+    /// The inode's generation combined with the hash of the name, which depends on the directory.
     pub tells_apart: u32,
 }
 
-/// Instead of a call: a page fault of a mapped file.
+/// In place of a call index: a page fault of a mapped file.
 pub(super) const FAULT: usize = CALLS - 1;
 
-/// A file and a call that worked on it, or [`FAULT`].
+/// A file and a call on it, or [`FAULT`].
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct FileKey {
@@ -345,23 +344,23 @@ pub(super) struct FileKey {
     pub padding: u32,
 }
 
-/// The longest path that is read in one piece, and the longest name, each with the 0 at its end.
+/// The longest path that is read in one piece, and the longest name, including the terminating NUL.
 pub(super) const PATH: usize = 232;
 pub(super) const NAME: usize = 256;
 
-/// A path, as it was given to a call.
+/// A path as it was passed to a call.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct PathKey {
-    /// The directory that it begins at; nothing where it begins with a slash.
+    /// The directory where it starts; zero for an absolute path.
     pub directory: FileId,
     pub call: u32,
-    /// With the 0 at its end. [`PATH`] of one that may have been longer.
+    /// Including the terminating NUL. [`PATH`] if the path may be longer.
     pub length: u32,
     pub path: [u8; PATH],
 }
 
-/// The name of an entry, and its directory: itself, where there is no other above it.
+/// The name of an entry, and its directory, which is itself at the root.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct NameRecord {
@@ -388,25 +387,25 @@ pub(super) struct FileRecord {
     pub spent: [u64; 4],
 }
 
-/// A call of direct I/O that was refused: the first of its file and call, and how many there were.
+/// Refused direct I/O: the first call of its file and kind, and how many there were.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct RefusedRecord {
     pub count: u64,
     /// The file's position.
     pub position: u64,
-    /// The second, third and fourth argument: the buffer or vector, its length, the offset where the call takes one.
+    /// The second, third and fourth argument: the buffer or vector, its length, and the offset if the call takes one.
     pub arguments: [u64; 3],
-    /// Of a vector the first buffers: address and length of each.
+    /// Address and length of the first buffers of a vector.
     pub vector: [u64; 2 * MOST_BUFFERS],
 }
 
-/// One of four words of 8 bytes that are kept by [`Doing`].
+/// Returns the 8-byte word for a state in an array that is indexed by [`Doing`].
 pub(super) const fn by_doing(array: Field, doing: Doing) -> Field {
     Field { offset: array.offset + 8 * doing as i16, width: Width::Double }
 }
 
-/// Time that was passed with so much off the processor: the rest was on it.
+/// Splits a total into parts; time not spent off the processor was on it.
 pub(super) fn parts(total: u64, spent: [u64; 4]) -> Parts {
     let [_, runqueue_ns, disk_ns, sleep_ns] = spent;
     let off = runqueue_ns.saturating_add(disk_ns).saturating_add(sleep_ns);
@@ -416,7 +415,7 @@ pub(super) fn parts(total: u64, spent: [u64; 4]) -> Parts {
 macro_rules! plain {
     ($($structure:ty),+) => {
         $(
-            // SAFETY: repr(C), integers only, and the fields of 4 and 2 bytes come in groups of 8.
+            // SAFETY: repr(C), integers only, and fields of 4 and 2 bytes come in groups of 8.
             unsafe impl Plain for $structure {}
         )+
     };

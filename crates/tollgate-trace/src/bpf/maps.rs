@@ -1,4 +1,4 @@
-//! The maps of a trace: their sizes for a request, and their contents before the command begins.
+//! The maps of a trace: their sizes for a request, and their initial contents.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -16,21 +16,20 @@ use super::programs;
 use super::sys::{MOST_PROCESSORS, Map, MapKind, Shared};
 use crate::request::Request;
 
-/// The most processes that are counted by themselves, and calls of each of them.
+/// The most processes that are counted separately, and calls of each of them.
 pub(super) const MOST_PROCESSES: u32 = 65_536;
 pub(super) const MOST_PAIRS: u32 = 262_144;
 /// The most files and calls on each of them, paths and calls that named them, and names that are kept.
 pub(super) const MOST_FILES: u32 = 65_536;
-/// The most files and calls of direct I/O that was refused.
+/// The most pairs of file and call with refused direct I/O.
 pub(super) const MOST_REFUSED: u32 = 4096;
-/// The upper bound of single calls that are kept: 72 MB.
+/// The most single calls that are kept: 72 MB.
 const MOST_EVENTS: usize = 1_000_000;
-/// The memory that all processors' slots may take together, as far as that leaves each enough of them.
+/// The memory for the slots of all processors, if that leaves each enough of them.
 const SLOT_BYTES: usize = 64 << 20;
-/// Slots that each processor has at least. A build needs about 80.
+/// The fewest slots of a processor. A build needs about 80.
 const FEWEST_SLOTS: usize = 96;
 
-/// All maps of a trace.
 pub(super) struct Maps {
     threads: Map,
     totals: Map,
@@ -40,9 +39,9 @@ pub(super) struct Maps {
     pub tree: Option<Tree>,
     pub events: Option<Events>,
     pub files: Option<Files>,
-    /// Calls that are not to be traced.
+    /// Calls that are not traced.
     unwanted: Vec<usize>,
-    /// Serial numbers of processes that were given to none.
+    /// The number of serial numbers that no process has.
     unused: AtomicU64,
     shared_totals: Shared,
     shared_lanes: Shared,
@@ -69,7 +68,7 @@ pub(super) struct Events {
 }
 
 impl Maps {
-    /// Makes the maps that a request needs.
+    /// Creates the maps that a request needs.
     pub fn new(request: &Request) -> Result<Self, String> {
         let processors = processors();
         let slots = (SLOT_BYTES / (processors * size_of::<Slot>())).clamp(FEWEST_SLOTS, MOST_SLOTS);
@@ -80,7 +79,7 @@ impl Maps {
                 if is_refusal(&error) {
                     return needs_privileges();
                 }
-                // Too many open files say nothing about the kernel.
+                // Too many open files says nothing about the kernel.
                 if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
                     return no_map(error);
                 }
@@ -112,12 +111,12 @@ impl Maps {
         Ok(maps)
     }
 
-    /// The processors that there are, those with lower numbers than others that are offline counted.
+    /// Returns the number of processors, including offline ones below the last one online.
     pub fn processors(&self) -> usize {
         self.processors
     }
 
-    /// The same, as programs name them.
+    /// Returns the descriptors for the programs.
     pub fn for_programs(&self, kernel: &Kernel) -> programs::Maps {
         programs::Maps {
             threads: self.threads.raw(),
@@ -144,7 +143,7 @@ impl Maps {
     /// Clears the totals of the calibration, before the command begins.
     ///
     /// # Errors
-    /// When a thread that was traced is still about to leave its processor, or a map cannot be cleared.
+    /// If a traced thread is still about to leave its processor, or a map cannot be cleared.
     pub fn reset(&self) -> Result<(), String> {
         let census = self.total(field!(Totals, census).offset);
         for _ in 0..100_000 {
@@ -156,7 +155,7 @@ impl Maps {
         if !matches!(census.load(Ordering::Acquire), 0 | Totals::UNKNOWN) {
             return Err("the calibration process did not end".to_owned());
         }
-        // Only what was handed out was written.
+        // Only what was assigned was written.
         let used = |handed_out: i16, room: usize, bytes: usize| {
             (self.total(handed_out).load(Ordering::Acquire) as usize).min(room) * bytes / 8
         };
@@ -179,7 +178,7 @@ impl Maps {
         Ok(())
     }
 
-    /// What programs find in maps that are empty otherwise.
+    /// Writes what programs expect in maps that are otherwise empty.
     fn prepare(&self) {
         for (number, lane) in (1..).zip(self.of_lanes(field!(Lane, number).offset)) {
             lane.store(number, Ordering::Relaxed);
@@ -198,7 +197,7 @@ impl Maps {
         }
     }
 
-    /// Traces a call until [`Self::reset`], also where it was not asked for.
+    /// Traces a call until [`Self::reset`], even if it was not requested.
     pub fn want(&self, index: usize) {
         let byte = field!(Totals, slot_of).offset as usize + 2 * (index % CALLS);
         if let Some(word) = self.shared_totals.words().get(byte / 8) {
@@ -206,7 +205,7 @@ impl Maps {
         }
     }
 
-    /// Enters a process into the tree: as the command that it is about to execute, or as it is.
+    /// Adds a process to the tree: as the command that it is about to execute, or as it is.
     pub fn adopt(&self, process: BorrowedFd, armed: bool) -> io::Result<()> {
         let flags = Thread::TRACED | if armed { Thread::ARMED } else { Thread::FRESH };
         let now = crate::clock::now();
@@ -227,23 +226,23 @@ impl Maps {
         Ok(())
     }
 
-    /// From now on time counts, of which no thread is there yet.
+    /// Starts the clock; there is no thread yet.
     pub fn begin(&self, now: u64) {
         self.total(field!(Totals, began).offset).store(now, Ordering::Release);
-        // As if all threads slept: the stretch begins, see [`Totals::stretches`].
+        // The first stretch begins as if all threads slept, see [`Totals::stretches`].
         let asleep = field!(Totals, stretches).offset + 8 * Doing::Sleeping as i16;
         self.total(asleep).fetch_sub(now, Ordering::AcqRel);
         self.total(field!(Totals, census).offset).store(0, Ordering::Release);
         self.total(field!(Totals, takes_in).offset).store(1, Ordering::Release);
     }
 
-    /// The trace has ended, and the programs are about to be detached.
+    /// Ends the trace, before the programs are detached.
     pub fn end(&self) {
         self.total(field!(Totals, takes_in).offset).store(0, Ordering::Release);
         self.total(field!(Totals, over).offset).store(1, Ordering::Release);
     }
 
-    /// Enters a process that runs already, whose threads are then taken one by one. Returns its serial number.
+    /// Adds a running process, whose threads are added one by one afterwards. Returns its serial number.
     pub fn enter(&self, pid: u32, name: &str) -> io::Result<u32> {
         let serial = self.total(field!(Totals, processes).offset).fetch_add(1, Ordering::AcqRel) as u32;
         if let Some(tree) = &self.tree {
@@ -251,14 +250,14 @@ impl Maps {
             let mut bytes = [0u8; 16];
             bytes.iter_mut().zip(name.bytes().take(15)).for_each(|(to, from)| *to = from);
             let name = [0, 8].map(|at| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at + byte])));
-            // It is its own parent: the tree begins here.
+            // It is its own parent, since the tree begins here.
             let record = ProcessRecord { parent: serial, pid, began, name, ..ProcessRecord::default() };
             tree.processes.update(&serial.to_ne_bytes(), record.bytes())?;
         }
         Ok(serial)
     }
 
-    /// Takes a process out again that was entered and has no thread. Its number is given again, unless another one was given since.
+    /// Removes a process that was added and has no thread. Its number is reused unless another one was assigned since.
     pub fn take_back(&self, serial: u32) -> io::Result<()> {
         if let Some(tree) = &self.tree {
             tree.processes.remove(&serial.to_ne_bytes())?;
@@ -271,13 +270,13 @@ impl Maps {
         Ok(())
     }
 
-    /// Whether the first thread of a process is of the tree.
+    /// Returns whether the first thread of a process is in the tree.
     pub fn has_taken(&self, process: BorrowedFd) -> bool {
         let mut thread = [0; size_of::<Thread>()];
         self.threads.lookup(&process.as_raw_fd().to_ne_bytes(), &mut thread).is_ok()
     }
 
-    /// While running threads are taken, each processor looks at each of its threads for one that was.
+    /// While running threads are added, each processor checks its threads for newly added ones.
     pub fn taking(&self, is_going_on: bool) {
         self.look_again();
         for unsure in self.of_lanes(field!(Lane, unsure).offset) {
@@ -285,30 +284,30 @@ impl Maps {
                 unsure.store(Lane::TAKING, Ordering::SeqCst);
             }
         }
-        // A program that was at work on the word may have put it back.
+        // A program that was updating the word may have restored it.
         while !is_going_on && self.of_lanes(field!(Lane, unsure).offset).any(is_taking) {
             self.look_again();
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
-    /// A thread was taken into the tree that may be on a processor: at its next call it is looked for there.
+    /// A thread that was added to the tree may be on a processor: the next call there looks for it.
     fn look_again(&self) {
         for unsure in self.of_lanes(field!(Lane, unsure).offset) {
             unsure.store(1, Ordering::SeqCst);
         }
     }
 
-    /// The thread on each processor is of the tree no longer.
+    /// Removes the thread on each processor from the tree.
     pub fn empty_lanes(&self) {
         let flags = field!(Lane, live.flags).offset;
         for word in self.of_lanes(flags) {
-            // The word holds `call` as well.
+            // The word includes `call`.
             word.store(0, Ordering::SeqCst);
         }
     }
 
-    /// A word of each processor's lane.
+    /// Returns a word of each processor's lane.
     fn of_lanes(&self, offset: i16) -> impl Iterator<Item = &AtomicU64> {
         let lanes = self.shared_lanes.words().chunks_exact(self.lane_words()).take(self.processors);
         lanes.filter_map(move |lane| lane.get(offset as usize / 8))
@@ -318,17 +317,17 @@ impl Maps {
         (size_of::<Lane>() + self.slots * size_of::<Slot>()) / 8
     }
 
-    /// Whether every call is traced, so that all other time is outside of calls.
+    /// Returns whether every call is traced, so that all other time is outside of calls.
     pub fn traces_all(&self) -> bool {
         self.unwanted.is_empty()
     }
 
-    /// Processes that came into the control group so far.
+    /// Returns the number of processes that have entered the control group so far.
     pub fn arrived(&self) -> u64 {
         self.total(field!(Totals, arrived).offset).load(Ordering::Acquire)
     }
 
-    /// Before the time of the threads that are there is added up anew.
+    /// Clears the time of the existing threads before it is added up again.
     pub fn forget_glance(&self) {
         let spent = (0..4).map(|at| field!(Totals, glance_spent).offset + 8 * at);
         for offset in spent.chain([field!(Totals, glance).offset]) {
@@ -336,12 +335,12 @@ impl Maps {
         }
     }
 
-    /// Threads that were traced so far.
+    /// Returns the number of threads that were traced so far.
     pub fn seen(&self) -> u64 {
         self.total(field!(Totals, threads).offset).load(Ordering::Acquire)
     }
 
-    /// Threads of the tree that have not ended.
+    /// Returns the number of threads in the tree that have not ended.
     pub fn alive(&self) -> u64 {
         self.total(field!(Totals, alive).offset).load(Ordering::Acquire)
     }
@@ -350,14 +349,13 @@ impl Maps {
         &self.shared_totals.words()[offset as usize / 8]
     }
 
-    /// The totals of all processors.
     pub fn totals(&self) -> Option<Totals> {
         let mut totals = Totals::read(&bytes(self.shared_totals.words()))?;
         totals.processes = totals.processes.saturating_sub(self.unused.load(Ordering::Acquire));
         Some(totals)
     }
 
-    /// The totals of each processor: its lane, and those of its slots that were given to calls.
+    /// Returns the totals of each processor: its lane, and its slots that are assigned to calls.
     pub fn lanes(&self, used: usize) -> impl Iterator<Item = (Lane, Vec<Slot>)> {
         let used = used.min(self.slots);
         self.shared_lanes.words().chunks_exact(self.lane_words()).take(self.processors).filter_map(
@@ -434,7 +432,7 @@ impl Events {
         Ok(Some(Self { map, room, shared }))
     }
 
-    /// Those that were kept, in the order in which they returned.
+    /// Returns the kept calls, in the order of their returns.
     pub fn records(&self, used: usize) -> impl Iterator<Item = EventRecord> {
         let words = self.shared.words().chunks_exact(size_of::<EventRecord>() / 8).take(used.min(self.room));
         words.filter_map(|words| EventRecord::read(&bytes(words)))
@@ -449,15 +447,15 @@ fn bytes(words: &[AtomicU64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect()
 }
 
-/// Processors that are online, up to the last: programs know each by its number. Should another one come, what is done there is
-/// counted as lost.
+/// Returns the number of the last online processor plus one, since programs index by processor number. If a processor comes
+/// online later, its events count as lost.
 fn processors() -> usize {
     let list = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let last = list.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
     last.map_or_else(possible, |last| last.saturating_add(1)).clamp(1, MOST_PROCESSORS)
 }
 
-/// Without /sys, the processors that there may be: the kernel gives so many values when it is asked for one of a map by processor.
+/// Returns the number of possible processors, if there is no /sys: a lookup in a per-CPU map returns that many values.
 fn possible() -> usize {
     const UNWRITTEN: u8 = 0xa5;
     let mut values = vec![UNWRITTEN; 8 * MOST_PROCESSORS];
@@ -468,12 +466,12 @@ fn possible() -> usize {
     }
 }
 
-/// Whether a call was refused for want of privileges.
+/// Returns whether a call failed for lack of privileges.
 pub(super) fn is_refusal(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES))
 }
 
-/// The reason, and a remedy.
+/// Returns the reason, and a remedy.
 pub(super) fn needs_privileges() -> String {
     let lockdown = std::fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
     if lockdown.contains("[confidentiality]") {
@@ -484,7 +482,7 @@ pub(super) fn needs_privileges() -> String {
         .to_owned()
 }
 
-/// Why the first call of bpf(2) failed.
+/// Explains the failure of the first call of bpf(2).
 fn first(error: io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOSYS) => "this kernel has no bpf(2)".to_owned(),

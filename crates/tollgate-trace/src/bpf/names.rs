@@ -1,23 +1,23 @@
-//! The names of calls: where indices of programs meet the kernel's tables.
+//! The names of calls: translates between the programs' indices and the kernel's tables.
 
 use std::collections::BTreeSet;
 
 use super::layout::{CALLS, TABLE};
 use crate::calls;
 
-/// Indices of a call in the three tables.
+/// Returns the indices of a call in the three tables.
 pub(super) fn indices(numbers: calls::Numbers) -> impl Iterator<Item = usize> {
     let x32 = numbers.x32.map(|number| number & !calls::X32);
     let tables = [(numbers.x86_64, 0), (numbers.i386, TABLE), (x32, 2 * TABLE)];
     tables.into_iter().filter_map(|(number, base)| number.map(|number| base + number as usize))
 }
 
-/// The name in the kernel's table, which says nothing of the ABI.
+/// Returns the name in the kernel's table, without the ABI.
 pub(super) fn base(index: usize) -> Option<&'static str> {
     calls::base_name((index % TABLE) as u32, index / TABLE == 1)
 }
 
-/// The name of the call with this index, as it is shown.
+/// Returns the name of the call with this index for display.
 pub(super) fn shown(index: usize) -> String {
     let (table, number) = (index / TABLE, (index % TABLE) as u32);
     let name = match table {
@@ -25,11 +25,11 @@ pub(super) fn shown(index: usize) -> String {
         1 => calls::name(number.into(), true),
         _ => calls::name((number | calls::X32).into(), false),
     };
-    // The last of a table covers all larger numbers.
+    // The last index of a table covers all larger numbers.
     if number as usize == TABLE - 1 { format!("{name} and above") } else { name }
 }
 
-/// Indices of all calls but those with these names.
+/// Returns the indices of all calls except those with these names.
 pub(super) fn all_but(names: &BTreeSet<String>) -> Vec<usize> {
     let numbers = names.iter().filter_map(|name| calls::number(name));
     let wanted: BTreeSet<usize> = numbers.flat_map(indices).collect();

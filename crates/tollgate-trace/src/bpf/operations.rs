@@ -5,15 +5,16 @@ use crate::calls;
 use crate::direct;
 use crate::operations::{Names, Operation};
 
-/// Paths are read when calls return: after calls that change the path, or the directory that it begins at, it would be wrong.
+/// Paths are read when calls return. These calls change the path, or the directory where it starts, so it would be wrong.
 const CHANGED_BY_THEN: [&str; 4] = ["chdir", "execve", "execveat", "fchdir"];
 
-/// The operation on a file by the call of this name. None where it is about no file, or its path is unknown.
+/// Returns the operation on a file by the call with this name; `None` if the call is not about a file or its path is
+/// unknown.
 pub(super) fn operation_of(call: &'static str) -> Option<&'static str> {
     Operation::by_call(call).filter(|_| !CHANGED_BY_THEN.contains(&call)).map(|operation| operation.name)
 }
 
-/// Each call that is about a file, by its numbers, and how programs find that file, see [`aim`].
+/// Returns each call that is about a file, by its numbers, and how programs find that file, see [`aim`].
 pub(super) fn aims() -> impl Iterator<Item = (calls::Numbers, u8)> {
     Operation::all().filter(|(call, _)| !CHANGED_BY_THEN.contains(call)).filter_map(|(call, operation)| {
         let names = match operation.names {

@@ -1,4 +1,4 @@
-//! Taking threads that ran before: the part of this process.
+//! Adds threads that already run: the part in user space.
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
@@ -12,21 +12,21 @@ use super::programs::{self, Target};
 use super::sys::{self, Map, MapKind};
 use crate::request::Group;
 
-/// So often all tasks are gone through at most: threads that were not taken yet may make others meanwhile.
+/// The most passes over all tasks: threads that were not added yet may create others in the meantime.
 const MOST_PASSES: usize = 20;
 
-/// The marks of processes that are wanted, and the program that takes their threads.
+/// The marks of traced processes, and the program that adds their threads.
 pub(super) struct Marks {
     map: Map,
     task: TaskOffsets,
     cgroup: Option<Cgroup>,
     program: Option<OwnedFd>,
-    /// The program that adds up the time of threads that are there, see `Totals::glance`.
+    /// The program that adds up the time of existing threads, see `Totals::glance`.
     glance: Option<OwnedFd>,
 }
 
 impl Marks {
-    /// For processes by number, and those that come into a control group.
+    /// Creates the map of marks, for processes by number and those that enter a control group.
     pub fn new(group: Option<Group>) -> Result<Self, String> {
         let map = Map::new(MapKind::TaskStorage, "tollgate_marks", 4, size_of::<Mark>(), 0)
             .map_err(|error| format!("the kernel refused a BPF map: {}", plainly(&error)))?;
@@ -39,7 +39,7 @@ impl Marks {
         ForPrograms { marks: self.map.raw(), task: self.task, cgroup: self.cgroup }
     }
 
-    /// With its program, which names the maps of the others.
+    /// Loads the programs, which refer to the maps of the others.
     pub fn with_program(self, target: &Target) -> Result<Self, String> {
         let program = programs::taking(target)
             .ok_or("this kernel cannot iterate over tasks (Linux 5.8 and later can)")?;
@@ -48,7 +48,7 @@ impl Marks {
         Ok(Self { program: Some(program), glance: glance.transpose()?, ..self })
     }
 
-    /// Takes all threads of these processes, but for those that have ended or are of the tree already.
+    /// Adds all threads of these processes, except those that have ended or are in the tree already.
     pub fn take<'a>(
         &self,
         maps: &Maps,
@@ -56,7 +56,7 @@ impl Marks {
     ) -> Result<(), String> {
         let refused = |error| format!("a process was not taken: {}", plainly(&error));
         for (pid, name, descriptor) in processes {
-            // A child of one that was taken before.
+            // A child of a process that was added before.
             if maps.has_taken(descriptor) {
                 continue;
             }
@@ -73,12 +73,12 @@ impl Marks {
         taken.map_err(refused)
     }
 
-    /// Marks a process. Whether it was there, and had no mark: one that came into the control group has its own.
+    /// Marks a process. Returns whether it exists and had no mark: a process that entered the control group has its own.
     fn mark(&self, process: BorrowedFd, serial: u32) -> std::io::Result<bool> {
         let mark = Mark { serial, known: 1 };
         match self.map.insert(&process.as_raw_fd().to_ne_bytes(), mark.bytes()) {
             Ok(()) => Ok(true),
-            // bpf(2) says ENOENT of a descriptor whose process is gone, and ESRCH of one whose process goes.
+            // bpf(2) fails with ENOENT for a pidfd whose process is gone, and with ESRCH if the process is exiting.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EEXIST | libc::ESRCH | libc::ENOENT)) => {
                 Ok(false)
             }
@@ -86,7 +86,7 @@ impl Marks {
         }
     }
 
-    /// Adds up the time outside of calls of all threads that are there.
+    /// Adds up the time outside of calls of all existing threads.
     pub fn glance(&self, maps: &Maps) -> std::io::Result<()> {
         maps.forget_glance();
         self.glance.as_ref().map_or(Ok(()), sys::iterate)

@@ -1,4 +1,4 @@
-//! bpf(2): programs, links, and the kernel's description of them; and maps, see [`memory`]. Each lives as long as its descriptor.
+//! bpf(2): programs, links, and the kernel's types; for maps see [`memory`]. Each lives as long as its descriptor.
 
 #![allow(unsafe_code)] // bpf(2) takes addresses in a union, and the memory of maps is shared with the kernel.
 
@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 pub(super) use memory::{MOST_PROCESSORS, Map, MapKind, Mapped, Shared};
 
-// Commands and the type of our programs: include/uapi/linux/bpf.h. So in `memory`.
+// Commands, and the type of our programs: include/uapi/linux/bpf.h.
 const PROG_LOAD: u32 = 5;
 const OBJ_INFO: u32 = 15;
 const RAW_TRACEPOINT_OPEN: u32 = 17;
@@ -17,7 +17,7 @@ const BTF_BY_ID: u32 = 19;
 const LINK_CREATE: u32 = 28;
 const ITER_CREATE: u32 = 33;
 const PROG_TYPE_TRACING: u32 = 26;
-/// The vmlinux's own types: the first that the kernel registers.
+/// The id of vmlinux's own types: the first that the kernel registers.
 const VMLINUX_BTF: u32 = 1;
 
 /// `union bpf_attr`, as words. The largest command takes 152 bytes.
@@ -53,43 +53,41 @@ impl Attributes {
     /// # Safety
     /// Addresses among the attributes must be valid for the command.
     unsafe fn call(&mut self, command: u32, size: usize) -> io::Result<i32> {
-        // SAFETY: the attributes are `size` bytes at least, and by the caller's word their addresses are valid.
+        // SAFETY: the attributes have at least `size` bytes, and the caller guarantees that their addresses are valid.
         let result = unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), size) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
     }
 
     /// # Safety
-    /// As [`Self::call`], and the command must return a new descriptor.
+    /// As for [`Self::call`], and the command must return a new descriptor.
     unsafe fn open(&mut self, command: u32, size: usize) -> io::Result<OwnedFd> {
-        // SAFETY: by the caller's word.
+        // SAFETY: guaranteed by the caller.
         let fd = unsafe { self.call(command, size) }?;
         // SAFETY: the kernel has just given us this descriptor.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 }
 
-/// A program to be loaded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ToLoad<'a> {
     pub name: &'a str,
     pub words: &'a [u64],
-    /// `BPF_TRACE_*`.
     pub attach_type: u32,
-    /// The type of the program's context in the kernel's description.
+    /// The BTF id of the type of the program's context.
     pub attach_id: u32,
 }
 
 pub(super) const TRACE_RAW_TRACEPOINT: u32 = 23;
 pub(super) const TRACE_ITERATOR: u32 = 28;
 
-/// A refused program: the error, and the verifier's last words.
+/// The error for a refused program, and the end of the verifier's log.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub error: io::Error,
     pub log: String,
 }
 
-/// Loads a program; where the verifier refuses it, loads it again with a log.
+/// Loads a program; if the verifier refuses it, loads it again with a log.
 pub(super) fn load(program: ToLoad) -> Result<OwnedFd, Refused> {
     let error = match load_with_log(program, &mut []) {
         Ok(fd) => return Ok(fd),
@@ -98,7 +96,7 @@ pub(super) fn load(program: ToLoad) -> Result<OwnedFd, Refused> {
     let mut log = vec![0u8; 1 << 20];
     let error = match load_with_log(program, &mut log) {
         Ok(fd) => return Ok(fd),
-        // A log that is too short is no reason.
+        // A log that is too short is not the reason.
         Err(again) if again.raw_os_error() == Some(libc::ENOSPC) => error,
         Err(again) => again,
     };
@@ -123,14 +121,13 @@ fn load_with_log(program: ToLoad, log: &mut [u8]) -> io::Result<OwnedFd> {
     unsafe { attributes.open(PROG_LOAD, 144) }
 }
 
-/// Attaches a program to the tracepoint that it was loaded for.
 pub(super) fn attach(program: &OwnedFd) -> io::Result<OwnedFd> {
     let mut attributes = Attributes::new().fd(8, program.as_fd());
     // SAFETY: there are no addresses, and a link is a descriptor.
     unsafe { attributes.open(RAW_TRACEPOINT_OPEN, 16) }
 }
 
-/// Runs an iterator's program over all that it iterates over.
+/// Runs an iterator program over everything that it iterates over.
 pub(super) fn iterate(program: &OwnedFd) -> io::Result<()> {
     let mut attributes = Attributes::new().fd(0, program.as_fd()).word(8, TRACE_ITERATOR);
     // SAFETY: there are no addresses, and a link is a descriptor.
@@ -143,20 +140,20 @@ pub(super) fn iterate(program: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// The runs of a program that were left out because it was at work on the same processor.
+/// Returns how many runs of a program were skipped because it was active on the same processor.
 pub(super) fn misses(program: &OwnedFd) -> io::Result<u64> {
     let mut info = [0u8; 232];
     let mut attributes = Attributes::new()
         .fd(0, program.as_fd())
         .word(4, info.len() as u32)
         .double(8, info.as_mut_ptr() as u64);
-    // SAFETY: the kernel writes no more than the length that is given.
+    // SAFETY: the kernel writes no more than the given length.
     unsafe { attributes.call(OBJ_INFO, 16) }?;
     // recursion_misses of struct bpf_prog_info.
     Ok(double_at(&info, 208))
 }
 
-/// The description of the kernel's types from bpf(2), for a system without /sys; needs CAP_SYS_ADMIN.
+/// Reads the kernel's types by bpf(2), for a system without /sys; needs CAP_SYS_ADMIN.
 pub(super) fn vmlinux_types() -> io::Result<Vec<u8>> {
     let mut attributes = Attributes::new().word(0, VMLINUX_BTF);
     // SAFETY: there are no addresses, and the result is a descriptor.
@@ -167,14 +164,14 @@ pub(super) fn vmlinux_types() -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// `struct bpf_btf_info`, with the description itself in `bytes`.
+/// Returns `struct bpf_btf_info`, and the types themselves in `bytes`.
 fn types_info(fd: &OwnedFd, bytes: &mut [u8]) -> io::Result<[u8; 32]> {
     let mut info = [0u8; 32];
     info[..8].copy_from_slice(&(bytes.as_mut_ptr() as u64).to_ne_bytes());
     info[8..12].copy_from_slice(&(bytes.len() as u32).to_ne_bytes());
     let mut attributes =
         Attributes::new().fd(0, fd.as_fd()).word(4, info.len() as u32).double(8, info.as_mut_ptr() as u64);
-    // SAFETY: the kernel writes no more than the lengths that are given, here and within.
+    // SAFETY: the kernel writes no more than the given lengths, here and within.
     unsafe { attributes.call(OBJ_INFO, 16) }?;
     Ok(info)
 }

@@ -1,6 +1,7 @@
-//! Commands of known behaviour, traced by the real programs. They need root; without it each says so and is skipped.
+//! Traces commands of known behaviour with the real programs. The tests need root; without it each prints that and is
+//! skipped.
 
-#![allow(unsafe_code)] // fork(2), to have a process that waits to be let go.
+#![allow(unsafe_code)] // fork(2), for a process that waits to be released.
 
 mod counts;
 mod disk;

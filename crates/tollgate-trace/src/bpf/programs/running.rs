@@ -1,7 +1,7 @@
 //! Threads that already ran when tracing began.
 //!
 //! A mark in the storage of a process's first thread says that the process is traced. An iterator over all tasks adds its
-//! threads to the tree at an arbitrary moment, whatever each is doing. From then on the other programs see its switches,
+//! threads to the tree at an arbitrary moment, in any state. From then on the other programs see its switches,
 //! wake-ups and calls like those of any thread.
 
 use super::calls::OtherTables;

@@ -23,20 +23,19 @@ pub(in crate::bpf) enum MapKind {
     TaskStorage = 29,
 }
 
-/// `BPF_NOEXIST`: make a new entry only.
+/// `BPF_NOEXIST`: only create a new entry.
 const NO_EXIST: u64 = 1;
-/// Entries are allocated when they are made.
+/// `BPF_F_NO_PREALLOC`: entries are allocated when they are created.
 const NO_PREALLOC: u32 = 1;
-/// Its memory can be mapped.
+/// `BPF_F_MMAPABLE`: the memory can be mapped.
 const MMAPABLE: u32 = 1 << 10;
 
-/// A map of ours.
 #[derive(Debug)]
 pub(in crate::bpf) struct Map {
     fd: OwnedFd,
     key: usize,
     value: usize,
-    /// The most values that the kernel writes for one key: one for each processor that there may be.
+    /// The most values that the kernel writes for one key: one per possible processor.
     copies: usize,
 }
 
@@ -44,7 +43,7 @@ pub(in crate::bpf) struct Map {
 pub(in crate::bpf) const MOST_PROCESSORS: usize = 8192;
 
 impl Map {
-    /// Makes a map. Memory of hashes is taken entry by entry; that of arrays can be mapped, see [`Shared`].
+    /// Creates a map. Hashes allocate memory per entry; arrays can be mapped, see [`Shared`].
     pub fn new(kind: MapKind, name: &str, key: usize, value: usize, entries: u32) -> io::Result<Self> {
         let flags = match kind {
             MapKind::Hash | MapKind::TaskStorage => NO_PREALLOC,
@@ -73,12 +72,11 @@ impl Map {
         self.fd.as_raw_fd()
     }
 
-    /// Puts a value under a key.
     pub fn update(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
         self.put(key, value, 0)
     }
 
-    /// Puts a value under a key that has none; fails with EEXIST where it has one.
+    /// Sets the value under a new key; fails with EEXIST if the key exists.
     pub fn insert(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
         self.put(key, value, NO_EXIST)
     }
@@ -90,9 +88,9 @@ impl Map {
         unsafe { attributes.call(MAP_UPDATE, 32) }.map(drop)
     }
 
-    /// The value under a key; of a map by processor, those of all processors, for which there must be room.
+    /// Reads the value under a key; for a per-CPU map those of all processors, for which there must be room.
     pub fn lookup(&self, key: &[u8], value: &mut [u8]) -> io::Result<()> {
-        // The kernel rounds values up to 8 bytes where it gives several.
+        // The kernel rounds values up to 8 bytes if it returns several.
         let room = if self.copies > 1 { self.value.next_multiple_of(8) * self.copies } else { self.value };
         self.fits(key.len() == self.key && value.len() >= room)?;
         let mut attributes = self.entry(key).double(16, value.as_mut_ptr() as u64);
@@ -100,8 +98,8 @@ impl Map {
         unsafe { attributes.call(MAP_LOOKUP, 32) }.map(drop)
     }
 
-    /// Every entry, in no order: key and value one after the other. The kernel gives them many at once, or one by one where
-    /// it is too old for that. At most `most` entries.
+    /// Calls `each` with key and value of at most `most` entries, in no particular order. Reads in batches, or one by one on
+    /// kernels that are too old for that.
     pub fn entries(&self, most: usize, mut each: impl FnMut(&[u8], &[u8])) -> io::Result<()> {
         const AT_ONCE: usize = 4096;
         self.fits(self.copies == 1)?;
@@ -116,7 +114,7 @@ impl Map {
                 .double(24, values.as_mut_ptr() as u64)
                 .word(32, AT_ONCE as u32)
                 .fd(36, self.fd.as_fd());
-            // SAFETY: the buffers hold so many keys and values, and a place in a hash is 4 bytes.
+            // SAFETY: the buffers hold that many keys and values, and a position in a hash takes 4 bytes.
             let result = unsafe { attributes.call(MAP_LOOKUP_BATCH, 56) };
             let end = match result {
                 Ok(_) => false,
@@ -160,14 +158,12 @@ impl Map {
         Ok(())
     }
 
-    /// Takes out every entry.
     pub fn clear(&self) -> io::Result<()> {
         let mut keys = Vec::new();
         self.entries(usize::MAX, |key, _| keys.extend_from_slice(key))?;
         keys.chunks_exact(self.key).try_for_each(|key| self.remove(key))
     }
 
-    /// Takes out what is under a key.
     pub fn remove(&self, key: &[u8]) -> io::Result<()> {
         self.fits(key.len() == self.key)?;
         // SAFETY: the key is as long as the map's, and is only read.
@@ -183,21 +179,20 @@ impl Map {
     }
 }
 
-/// Memory that the kernel maps.
 #[derive(Debug)]
 struct Mapping {
     address: *mut libc::c_void,
     bytes: usize,
 }
 
-// SAFETY: the memory is reached by atomic words only, or never changes.
+// SAFETY: the memory is accessed only by atomic words, or never changes.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
     fn new(file: impl AsFd, bytes: usize, access: ProtFlags, kind: MapFlags) -> io::Result<Self> {
-        // SAFETY: a new mapping at an address of the kernel's choice.
+        // SAFETY: this is a new mapping at an address of the kernel's choice.
         let address = unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, access, kind, file, 0) }?;
         Ok(Self { address, bytes })
     }
@@ -210,21 +205,19 @@ impl Drop for Mapping {
     }
 }
 
-/// Memory of an array map, which programs write meanwhile. Every word is read and written in one piece.
+/// Memory of an array map, which programs write at the same time. Each word is read and written atomically.
 #[derive(Debug)]
 pub(in crate::bpf) struct Shared(Mapping);
 
 impl Shared {
-    /// Maps an array map with so many entries.
     pub fn new(map: &Map, entries: usize) -> io::Result<Self> {
         // The kernel rounds each value up to 8 bytes, and the whole to pages.
         let bytes = map.value.next_multiple_of(8) * entries;
         Mapping::new(&map.fd, bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED).map(Self)
     }
 
-    /// Its words of 8 bytes.
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is so long, aligned to pages, lives as long as self, and is reached by atomic words only.
+        // SAFETY: the mapping has this length, is page-aligned, lives as long as self, and is accessed only by atomic words.
         unsafe { std::slice::from_raw_parts(self.0.address.cast(), self.0.bytes / 8) }
     }
 }
@@ -233,7 +226,7 @@ impl Shared {
 pub(in crate::bpf) struct Mapped(Mapping);
 
 impl Mapped {
-    /// Maps a file of at most so many bytes.
+    /// Maps a file of at most `most` bytes.
     pub fn new(file: &File, most: usize) -> io::Result<Self> {
         let bytes = file.metadata()?.len() as usize;
         if bytes == 0 || bytes > most {
@@ -243,12 +236,13 @@ impl Mapped {
     }
 
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the mapping is so long and lives as long as self, and the kernel's description of its types never changes.
+        // SAFETY: the mapping has this length and lives as long as self, and the kernel's description of its types never
+        // changes.
         unsafe { std::slice::from_raw_parts(self.0.address.cast(), self.0.bytes) }
     }
 }
 
-/// A description of two types, an int and a structure of so many bytes: those of a task's storage.
+/// Describes two types for task storage: an int, and a structure of `bytes` bytes.
 fn storage_types(bytes: usize) -> io::Result<OwnedFd> {
     const BTF_LOAD: u32 = 18;
     const MAGIC_AND_VERSION: u32 = 0x0001_eb9f;
@@ -262,6 +256,6 @@ fn storage_types(bytes: usize) -> io::Result<OwnedFd> {
     let mut all: Vec<u8> = header.iter().chain(&types).flat_map(|word| word.to_ne_bytes()).collect();
     all.extend_from_slice(&STRINGS);
     let mut attributes = Attributes::new().double(0, all.as_ptr() as u64).word(16, all.len() as u32);
-    // SAFETY: the description is as long as is said and only read, and the result is a descriptor.
+    // SAFETY: the description has the given length and is only read, and the result is a descriptor.
     unsafe { attributes.open(BTF_LOAD, 32) }
 }
