@@ -1,6 +1,7 @@
-//! A log of strace(1), or its table (`-c`), read as a trace of its command. Text is untrusted: every count and length has a bound.
+//! Reads a log of strace(1), or its table (`-c`), as a trace of its command. The text is untrusted: every count and length
+//! is bounded.
 //!
-//! `line` takes a line apart, `clock` its time stamps, `text` its strings; `threads` adds up, `table` reads the table.
+//! `line` parses a line, `clock` its time stamps, `text` its strings; `threads` adds up, `table` reads the table.
 
 mod clock;
 mod line;
@@ -21,11 +22,12 @@ use line::{Body, Line, Open, Returned, Stamp};
 use table::Table;
 use threads::Threads;
 
-/// Of a longer line the rest is left out. `-s 65536` writes some 260 KiB of escaped bytes.
+/// The rest of a longer line is discarded. `-s 65536` writes some 260 KiB of escaped bytes.
 const LONGEST_LINE: usize = 1 << 20;
-/// So much in a row that no line of strace's is in is no log. What a command prints may stand between two of its calls.
+/// A text is not a log if this many consecutive bytes have no line of strace's. A command's output may stand between two of
+/// its calls.
 const MOST_FOREIGN: u64 = 64 << 20;
-/// Signals that are named.
+/// The most distinct signals that are counted.
 const MOST_SIGNALS: usize = 64;
 
 /// A log as a trace.
@@ -33,20 +35,20 @@ const MOST_SIGNALS: usize = 64;
 pub struct Log {
     /// The part that runs keep.
     pub traced: Traced,
-    /// Single calls, where they were asked for and the log has time stamps.
+    /// Single calls, if they were requested and the log has time stamps.
     pub events: Vec<Event>,
 }
 
-/// Why a text is no log: a clause that follows its name.
+/// The reason why a text is not a log, as a clause that follows its name.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// It cannot be read.
+    /// Reading failed.
     #[error("{}", tollgate_model::text::plainly(.0))]
     Unreadable(#[from] io::Error),
-    /// No line is one.
+    /// No line is one of strace's.
     #[error("no line is of a log of strace(1); `strace -f -T -tt -o FILE COMMAND` writes one")]
     NotALog,
-    /// Too much of it is something else.
+    /// The text is mostly something else.
     #[error(
         "{} MiB in a row have no line of a log of strace(1); `strace -f -T -tt -o FILE COMMAND` writes one without other output",
         MOST_FOREIGN >> 20
@@ -54,11 +56,11 @@ pub enum LogError {
     Foreign,
 }
 
-/// Reads a log to its end, however long it is, in memory that does not grow with it. At most `most_events` single calls are kept. `only` are
-/// the names of the calls that are counted; none for all.
+/// Reads a log to its end in constant memory. At most `most_events` single calls are kept. Only calls named in `only` are
+/// counted; if it is empty, all are.
 ///
 /// # Errors
-/// A text that is no such log.
+/// If the text is not such a log, or cannot be read.
 pub fn read(input: impl BufRead, only: &[&str], most_events: usize) -> Result<Log, LogError> {
     let mut reader = Reader { only, ..Reader::default() };
     reader.threads.most_events = most_events;
@@ -79,17 +81,17 @@ struct Reader<'a> {
     table: Table,
     /// The end of the last call, in nanoseconds since the first line.
     last_ns: u64,
-    /// The thread whose call the last line left open: what the command printed may stand in between.
+    /// The thread whose call the last line left open: the command's output may stand in between.
     broken: Option<usize>,
     signals: BTreeMap<String, u64>,
-    /// Lines that are none of strace's.
+    /// The number of lines that are not strace's.
     others: u64,
-    /// Calls in the log.
+    /// The number of calls in the log.
     calls: u64,
 }
 
 impl Reader<'_> {
-    /// Takes a line, and says whether it is of strace.
+    /// Takes a line; returns whether it is one of strace's.
     fn take(&mut self, text: &str) -> bool {
         let text = text.trim_end_matches(['\n', '\r']);
         if text.is_empty() {
@@ -99,7 +101,7 @@ impl Reader<'_> {
             return true;
         }
         let line = Line::parse(text);
-        // What the command prints may begin with a number or a time of its own.
+        // The command's output may begin with a number or a time of its own.
         let is_of_strace = !matches!(line.body, Body::Other | Body::Continued { .. });
         let now_ns = self.clock.at(if is_of_strace { line.stamp } else { Stamp::default() });
         self.last_ns = self.last_ns.max(now_ns);
@@ -162,11 +164,11 @@ impl Reader<'_> {
         true
     }
 
-    /// A call began at this time and returned.
+    /// Takes a call that began at this time and returned.
     fn passes(&mut self, thread: Option<u32>, began_ns: u64, returned: Returned) {
         let end_ns = began_ns.saturating_add(returned.took_ns.unwrap_or(0));
         self.last_ns = self.last_ns.max(end_ns);
-        // Lines that name no thread are of one.
+        // Lines that name no thread belong to one thread.
         if thread.is_none() {
             self.clock.not_before(end_ns);
         }
@@ -188,7 +190,7 @@ impl Reader<'_> {
         let is_untimed = calls.iter().all(|call| call.total_ns == 0) && (untimed > 0 || self.calls == 0);
         let mut notes = self.notes(&command, is_untimed);
         if is_untimed && has_table {
-            // The table adds up what the log has no times of. Nothing does so by process.
+            // The table adds up what the log has no times for, but not by process.
             (calls, tree) = (std::mem::take(&mut self.table.calls), Vec::new());
             slowest_first(&mut calls);
             if self.table.total.is_some_and(|total| total != sum(&calls)) {
@@ -208,7 +210,7 @@ impl Reader<'_> {
             ("calls that are in no process of the tree, which is too long", unkept),
         ];
         let missed = missed.into_iter().filter(|(_, number)| *number > 0);
-        // Less than a second of whole seconds is not known.
+        // With whole seconds, less than a second is unknown.
         let least = u64::from(!self.clock.is_coarse);
         let traced = Traced {
             command,
@@ -294,7 +296,7 @@ fn is_wanted(only: &[&str], name: &str) -> bool {
     only.is_empty() || only.contains(&name.split(' ').next().unwrap_or(name))
 }
 
-/// Lines of bounded length.
+/// Reads lines of bounded length.
 struct Lines<R> {
     input: R,
     line: Vec<u8>,
@@ -303,7 +305,7 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The next line with its end, or None behind the last.
+    /// Returns the next line with its end; `None` after the last.
     fn next(&mut self) -> Result<Option<String>, LogError> {
         self.line.clear();
         let mut is_any = false;

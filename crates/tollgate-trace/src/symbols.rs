@@ -1,4 +1,4 @@
-//! Names of addresses: functions of the kernel by /proc/kallsyms, user code by the files that processes map ([`images`]).
+//! Names of addresses: kernel functions from /proc/kallsyms, user code from the files that processes map ([`images`]).
 
 mod functions;
 mod image;
@@ -15,7 +15,7 @@ pub(crate) use user::code_of;
 pub use user::{UserCode, UserFunction};
 pub(crate) use watch::Watch;
 
-/// The largest table of symbols that is read.
+/// The largest symbol table that is read.
 const MOST_BYTES: u64 = 128 << 20;
 
 /// The kernel's functions.
@@ -27,7 +27,8 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Those of this kernel; none where /proc/kallsyms may not be read or has no addresses (kernel.kptr_restrict).
+    /// Reads the functions of this kernel; there are none if /proc/kallsyms is not readable or has no addresses
+    /// (kernel.kptr_restrict).
     pub fn here() -> Self {
         match File::open("/proc/kallsyms") {
             Ok(file) => Self::read(BufReader::with_capacity(1 << 18, file.take(MOST_BYTES))),
@@ -56,7 +57,7 @@ impl Kernel {
         Self { functions, scheduler }
     }
 
-    /// The names of functions that are neither the scheduler's nor a part of tracing, of addresses in this order.
+    /// Returns the names of the functions at these addresses, without those of the scheduler and of tracing.
     pub fn functions(&self, addresses: &[u64]) -> Vec<String> {
         let others = addresses.iter().filter(|address| !self.scheduler.contains(*address));
         others.map(|address| self.name(*address)).filter(|name| !is_of_tracing(name)).collect()

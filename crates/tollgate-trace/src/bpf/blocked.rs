@@ -1,4 +1,4 @@
-//! What ended the sleeps of threads: the maps, and how they are read.
+//! Finds what ended the sleeps of threads: the maps, and how they are read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;

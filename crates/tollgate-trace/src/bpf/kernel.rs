@@ -219,7 +219,7 @@ pub(super) struct TaskOffsets {
     pub group_leader: i16,
 }
 
-/// What is needed to find what ends a sleep.
+/// The tracepoint and field that are needed to find what ends a sleep.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WakingOffsets {
     /// The tracepoint of a wake-up, in the context of the waker.

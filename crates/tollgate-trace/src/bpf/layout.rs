@@ -141,7 +141,7 @@ pub(super) struct Lane {
     /// The address of the task on this processor, and its `live` if it is in the tree.
     pub task: u64,
     pub live: Live,
-    /// The same for a thread whose switch was missed. The kernel reports nearly all of them, not all.
+    /// A thread whose switch was missed, and its `live`. The kernel reports nearly all switches, not all.
     pub left_task: u64,
     pub left: Live,
     /// Nonzero if a thread was added to the tree since the last switch here. It may be the one on this processor, and `live`
@@ -214,7 +214,7 @@ pub(super) struct Totals {
     pub slots: u64,
     /// Slots for single calls that are assigned.
     pub events: u64,
-    /// Uncounted events, see `collect::MISSED`.
+    /// Uncounted events, see `collect::missed`.
     pub lost_threads: u64,
     pub lost_calls: u64,
     pub lost_processes: u64,
@@ -328,7 +328,7 @@ pub(super) struct FileId {
     pub inode: u64,
     /// As in the kernel: 12 bits and 20.
     pub device: u32,
-    /// The inode's generation combined with the hash of the name, which depends on the directory.
+    /// The inode's generation XOR the hash of the name, which depends on the directory.
     pub tells_apart: u32,
 }
 

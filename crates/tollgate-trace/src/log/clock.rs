@@ -1,33 +1,34 @@
-//! From the time stamps of lines to the time since the first of them. Pure.
+//! Converts the time stamps of lines to the time since the first line. Pure.
 
 use super::line::{Absolute, Stamp};
 
 const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
 
-/// By so much two stamps and the time of a call between them can differ: strace cuts each to microseconds, or to milliseconds.
+/// Two stamps and the time of a call between them may differ by this, since strace truncates each to microseconds or
+/// milliseconds.
 const ROUNDED_NS: u64 = 2_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The time of a log.
+/// The clock of a log.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     first: Option<Absolute>,
-    /// The last time of day, with the days before it.
+    /// The last time of day, and the number of days before it.
     last_of_day: u64,
     days: u64,
     now_ns: u64,
-    /// The end of the last call, where the next line is of the same thread and cannot be before it.
+    /// The end of the last call, if the next line is of the same thread and so cannot be earlier.
     end_ns: u64,
     /// Whether any line had a stamp.
     pub is_known: bool,
     /// Whether the stamps are whole seconds.
     pub is_coarse: bool,
-    /// Whether the distances between lines do not sum to the time that passed.
+    /// Whether the intervals between lines do not sum to the elapsed time.
     pub is_short: bool,
 }
 
 impl Clock {
-    /// The time of a line since the first, in nanoseconds; that of the line before where it has no stamp.
+    /// Returns the time of a line since the first, in nanoseconds; that of the previous line if it has no stamp.
     pub fn at(&mut self, stamp: Stamp) -> u64 {
         let since_first = stamp.absolute.map(|time| (self.since_first(time), time.is_coarse));
         match (since_first, stamp.relative_ns) {
@@ -37,7 +38,8 @@ impl Clock {
             }
             (Some((ns, false)), Some(_)) => self.now_ns = ns,
             (coarse, Some(ns)) => {
-                // The first distance is to the start of strace. In the files of `-ff` each is to the last line of any process.
+                // The first interval is since the start of strace. In the files of `-ff` each is since the last line of any
+                // process.
                 let summed = if self.is_known { self.now_ns.saturating_add(ns) } else { 0 };
                 let least = coarse.map_or(0, |(ns, _)| ns.saturating_sub(SECOND_NS)).max(self.end_ns);
                 self.is_short |= summed.saturating_add(ROUNDED_NS) < least;
@@ -49,7 +51,7 @@ impl Clock {
         self.now_ns
     }
 
-    /// The next line is not before this time.
+    /// Tells that the next line is not before this time.
     pub fn not_before(&mut self, ns: u64) {
         self.end_ns = ns;
     }
@@ -57,7 +59,7 @@ impl Clock {
     fn since_first(&mut self, time: Absolute) -> u64 {
         let first = *self.first.get_or_insert(time);
         if time.is_of_day {
-            // `-tt` does not say the day.
+            // `-tt` does not print the day.
             if time.ns.saturating_add(DAY_NS / 2) < self.last_of_day {
                 self.days += 1;
             }

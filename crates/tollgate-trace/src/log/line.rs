@@ -1,24 +1,24 @@
-//! One line of a log of strace(1), without what the lines before it said. Pure.
+//! Parses one line of a log of strace(1), independently of the lines before. Pure.
 //!
-//! The forms are those of strace 4 to 6 (its manual, and `printleader`, `tprints` and `syscall_exiting_trace` of its source): before a call
-//! stand its thread (`-f`, with `-Y` and its name), a time stamp (`-r`, `-t`, `-tt`, `-ttt`), its number (`-n`) and the instruction (`-i`).
+//! The forms are those of strace 4 to 6 (its manual, and `printleader`, `tprints` and `syscall_exiting_trace` of its
+//! source). A call is preceded by its thread (`-f`; with `-Y` and its name), a time stamp (`-r`, `-t`, `-tt`, `-ttt`), its
+//! number (`-n`) and the instruction pointer (`-i`).
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use crate::calls;
 
-/// A thread's number is at most `PID_MAX_LIMIT` of include/linux/threads.h; a larger number before a call is a time in seconds.
+/// A thread id is at most `PID_MAX_LIMIT` of include/linux/threads.h; a larger number before a call is a time in seconds.
 const MOST_THREADS: u64 = 1 << 22;
-/// A larger number than `MAX_ERRNO` of include/linux/err.h is no error.
+/// A number above `MAX_ERRNO` of include/linux/err.h is not an error.
 const MOST_ERROR: i64 = 4095;
 /// Linux's names of calls are shorter.
 const LONGEST_NAME: usize = 64;
 
-/// A line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Line<'a> {
-    /// The thread, where it is named.
+    /// The thread, if it is named.
     pub thread: Option<u32>,
     /// The thread's name, with `-Y`.
     pub comm: Option<&'a str>,
@@ -26,15 +26,13 @@ pub(super) struct Line<'a> {
     pub body: Body<'a>,
 }
 
-/// The time stamps of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Stamp {
     pub absolute: Option<Absolute>,
-    /// Since the line before, in nanoseconds.
+    /// Nanoseconds since the previous line.
     pub relative_ns: Option<u64>,
 }
 
-/// A time of a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Absolute {
     pub ns: u64,
@@ -44,16 +42,15 @@ pub(super) struct Absolute {
     pub is_coarse: bool,
 }
 
-/// What a line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Body<'a> {
     /// A call that returned on the same line.
     Call { name: &'a str, arguments: &'a str, returned: Returned },
     /// A call that has begun.
     Begun { name: &'a str, arguments: &'a str, end: Open },
-    /// `<... read resumed>`, with its end where it has one.
+    /// `<... read resumed>`, with the result if it has one.
     Resumed { name: &'a str, arguments: &'a str, returned: Option<Returned> },
-    /// The rest of a call whose line other output broke.
+    /// The rest of a call whose line was interrupted by other output.
     Continued { arguments: &'a str, returned: Option<Returned> },
     /// `--- SIGCHLD {…} ---`.
     Signal(&'a str),
@@ -67,29 +64,29 @@ pub(super) enum Body<'a> {
     Attached(u32),
     /// `[ Process PID=12 runs in 32 bit mode. ]`.
     Mode { thread: u32, is_32_bit: bool },
-    /// A line of strace that says nothing of time, such as one of `-k`.
+    /// A line of strace without times, such as one of `-k`.
     Ignored,
     #[default]
     Other,
 }
 
-/// What ends the line of a call that has begun.
+/// How the line of a call that has begun ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Open {
-    /// `<unfinished ...>`: a line of its own has the rest.
+    /// `<unfinished ...>`: another line has the rest.
     Unfinished,
-    /// The message of strace on a thread.
+    /// With strace's message about a new thread.
     Attached(u32),
-    /// Other output.
+    /// With other output.
     Broken,
 }
 
 /// How a call returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Returned {
-    /// Whether it did: `= ?` is of a call that its thread did not survive.
+    /// Whether it did: `= ?` stands for a call that its thread did not survive.
     pub is_back: bool,
-    /// Its result; of an error its negative number.
+    /// The result; for an error the negative errno.
     pub result: i64,
     pub is_error: bool,
     /// `<0.000123>`, in nanoseconds.
@@ -97,7 +94,7 @@ pub(super) struct Returned {
 }
 
 impl<'a> Line<'a> {
-    /// Reads a line without its end, also one that stands behind output of the command that did not end its line.
+    /// Parses a line without its newline. It may follow output of the command that did not end with a newline.
     pub fn parse(text: &'a str) -> Self {
         let line = Self::at_beginning(text);
         let is_known = match line.body {
@@ -118,16 +115,16 @@ impl<'a> Line<'a> {
         }
         let (before, _) = text.split_once('(')?;
         let from = before.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(0, |at| at + 1);
-        // The longest name that a call has: not the `stat` of `lstat`, and none of `arm_fadvise64_64`.
+        // The longest name of a call: not the `stat` of `lstat`, and not a part of `arm_fadvise64_64`.
         let is_begun = |&at: &usize| before.as_bytes().get(at.wrapping_sub(1)) != Some(&b'_');
         let from = (from..before.len()).filter(is_begun).find(|&at| before.get(at..).is_some_and(is_call))?;
         let line = Self::at_beginning(text.get(from..)?);
-        // What a command says of a call has no time.
+        // A call that the command itself prints has no time.
         let is_call = matches!(line.body, Body::Call { returned, .. } if returned.took_ns.is_some() || !returned.is_back);
         is_call.then_some(line)
     }
 
-    /// Whether a thread or a time stands before it, as before no line of the command's own output.
+    /// Returns whether a thread or a time precedes it, as before no line of the command's own output.
     fn is_marked(&self) -> bool {
         self.thread.is_some() || self.stamp != Stamp::default()
     }
@@ -145,13 +142,13 @@ impl<'a> Line<'a> {
     }
 }
 
-/// `[pid 12] `, `12 ` or either with the thread's name, and what follows.
+/// Parses `[pid 12] `, `12 `, or either with the thread's name; returns the rest as well.
 fn thread(text: &str) -> Option<(u32, Option<&str>, &str)> {
     let (inner, is_bracketed) = match text.strip_prefix("[pid") {
         Some(rest) => (rest.trim_start(), true),
         None => (text, false),
     };
-    // A log that was quoted is indented. Seconds (`--relative-timestamps=s`) are in a field of six.
+    // A quoted log is indented. Seconds (`--relative-timestamps=s`) are in a field of six.
     let unindented = inner.trim_start_matches(' ');
     let digits = unindented.bytes().take_while(u8::is_ascii_digit).count();
     let inner = if inner.len() - unindented.len() + digits == 6 { inner } else { unindented };
@@ -177,7 +174,7 @@ fn stamp(text: &str) -> (Stamp, &str) {
         stamp.absolute = Some(time);
     } else {
         match seconds(word) {
-            // `-r` alone: a clock's time is that of a day long after 1970.
+            // `-r` alone: a wall clock time would be a day long after 1970.
             Some(ns) if ns < MOST_THREADS * 1_000_000_000 => stamp.relative_ns = Some(ns),
             Some(ns) => {
                 stamp.absolute = Some(Absolute { ns, is_of_day: false, is_coarse: !word.contains('.') });
@@ -196,7 +193,6 @@ fn stamp(text: &str) -> (Stamp, &str) {
     }
 }
 
-/// `03:58:05.256088`.
 fn of_day(word: &str) -> Option<Absolute> {
     let (hours, rest) = word.split_once(':')?;
     let (minutes, rest) = rest.split_once(':')?;
@@ -208,7 +204,7 @@ fn of_day(word: &str) -> Option<Absolute> {
     Some(Absolute { ns, is_of_day: true, is_coarse: !rest.contains('.') })
 }
 
-/// Where the first time of day begins that has output before it.
+/// Finds the first time of day after other output.
 fn time_of_day(text: &str) -> Option<usize> {
     let colon = text.match_indices(':').map(|(at, _)| at.checked_sub(2)).find(|&at| {
         let word = at.and_then(|at| text.get(at..)).and_then(|rest| rest.split(' ').next());
@@ -217,7 +213,7 @@ fn time_of_day(text: &str) -> Option<usize> {
     colon.flatten()
 }
 
-/// `12.000123`, with up to nine digits behind the point, in nanoseconds.
+/// Parses `12.000123`, with up to nine decimals, as nanoseconds.
 pub(super) fn seconds(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -229,7 +225,7 @@ pub(super) fn seconds(text: &str) -> Option<u64> {
     whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction)
 }
 
-/// Without `[ 257] ` and `[00007f487408fad7] `.
+/// Skips `[ 257] ` and `[00007f487408fad7] `.
 fn without_brackets(text: &str) -> &str {
     let mut rest = text;
     while let Some((inner, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
@@ -241,7 +237,6 @@ fn without_brackets(text: &str) -> &str {
     rest
 }
 
-/// `is_marked`: see [`Line::is_marked`].
 fn body(text: &str, is_marked: bool) -> Body<'_> {
     let message = text.strip_prefix("strace: ").unwrap_or(text);
     if let Some(thread) = message.strip_prefix("Process ").and_then(|rest| rest.strip_suffix(" attached")) {
@@ -282,7 +277,7 @@ fn body(text: &str, is_marked: bool) -> Body<'_> {
     }
 }
 
-/// Whether the parenthesis behind these arguments closes one of theirs: then they are not the rest of a call.
+/// Returns whether the parenthesis after these arguments closes one within: then they are not the rest of a call.
 fn opens(arguments: &str) -> bool {
     let (mut depth, mut in_string, mut bytes) = (0_u32, false, arguments.bytes());
     while let Some(byte) = bytes.next() {
@@ -307,7 +302,7 @@ fn call<'a>(name: &'a str, rest: &'a str, is_marked: bool) -> Body<'a> {
     if let Some((arguments, returned)) = returned(rest) {
         return Body::Call { name, arguments, returned };
     }
-    // The message of a thread that strace took meanwhile, or the command's own output, is in between.
+    // A message about a newly attached thread, or the command's own output, is in between.
     let message = trimmed.strip_suffix(" attached").and_then(|rest| rest.rsplit_once("Process "));
     match message.and_then(|(arguments, thread)| Some((arguments, thread.parse().ok()?))) {
         Some((arguments, thread)) => {
@@ -319,7 +314,7 @@ fn call<'a>(name: &'a str, rest: &'a str, is_marked: bool) -> Body<'a> {
     }
 }
 
-/// Whether a table of the kernel has a call of this name.
+/// Returns whether a table of the kernel has a call with this name.
 fn is_call(name: &str) -> bool {
     static NAMES: LazyLock<BTreeSet<&str>> = LazyLock::new(|| calls::names().collect());
     NAMES.contains(name)
@@ -334,7 +329,7 @@ fn is_name(name: &str) -> bool {
         && !name.as_bytes()[0].is_ascii_digit()
 }
 
-/// The arguments and the end in `…) = -1 ENOENT (No such file or directory) <0.000009>`.
+/// Splits `…) = -1 ENOENT (No such file or directory) <0.000009>` into the arguments and the result.
 fn returned(text: &str) -> Option<(&str, Returned)> {
     let mut text = text.trim_end();
     let mut took_ns = None;
@@ -343,7 +338,7 @@ fn returned(text: &str) -> Option<(&str, Returned)> {
     {
         (text, took_ns) = (before.trim_end(), Some(ns));
     }
-    // Paths and strings may have the sign in them: the last one behind a parenthesis counts.
+    // Paths and strings may contain an equals sign: the last one after a parenthesis counts.
     let mut end = text.len();
     loop {
         let at =
@@ -360,11 +355,11 @@ fn returned(text: &str) -> Option<(&str, Returned)> {
 fn result(text: &str) -> Option<Returned> {
     let (value, rest) = text.split_once(' ').unwrap_or((text, ""));
     if value == "?" {
-        // A call that a signal interrupted came back with an error of the kernel's own.
+        // A call that a signal interrupted returned with a kernel-internal error.
         let is_error = rest.starts_with("ERESTART");
         return Some(Returned { is_back: is_error, result: 0, is_error, took_ns: None });
     }
-    // With `-y` a descriptor has its path behind it.
+    // With `-y` a descriptor is followed by its path.
     let value = value.split('<').next().unwrap_or(value);
     let result = match value.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok()?.cast_signed(),
@@ -379,8 +374,8 @@ fn result(text: &str) -> Option<Returned> {
     })
 }
 
-/// The number of an error; 1 where it is not known which. One without a name is `(errno 524)`, before strace 4.26 `524 (Unknown error 524)`,
-/// `ERRNO_524 (Unknown error 524)` or `E??? (errno 524)`.
+/// Returns the errno; 1 if it is unknown. An error without a name is `(errno 524)`; before strace 4.26 it is `524 (Unknown
+/// error 524)`, `ERRNO_524 (Unknown error 524)` or `E??? (errno 524)`.
 fn error(text: &str) -> Option<i64> {
     let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
     let number = |digits: &str| digits.parse().ok().filter(|number| (1..=MOST_ERROR).contains(number));
@@ -397,7 +392,7 @@ fn error(text: &str) -> Option<i64> {
     }
 }
 
-/// What stands between `--- ` and ` ---`.
+/// Parses the text between `--- ` and ` ---`.
 fn signal(text: &str) -> Body<'_> {
     let name = text.split(' ').next().unwrap_or(text);
     match name.starts_with("SIG") {
@@ -407,7 +402,7 @@ fn signal(text: &str) -> Body<'_> {
     }
 }
 
-/// What stands between `+++ ` and ` +++`.
+/// Parses the text between `+++ ` and ` +++`.
 fn end(text: &str) -> Body<'_> {
     let known = if let Some(status) = text.strip_prefix("exited with ") {
         status.parse().ok().map(Body::Exited)
@@ -425,7 +420,7 @@ fn mode(text: &str) -> Option<Body<'_>> {
     Some(Body::Mode { thread: thread.parse().ok()?, is_32_bit: rest.starts_with("32 bit mode") })
 }
 
-/// The errors of x86-64 from 1 (asm-generic/errno-base.h and errno.h), by the names that strace gives them.
+/// The errors of x86-64 from 1 (asm-generic/errno-base.h and errno.h), by strace's names.
 const ERRORS: &str = "EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG ENOEXEC EBADF ECHILD EAGAIN ENOMEM EACCES EFAULT ENOTBLK EBUSY EEXIST \
     EXDEV ENODEV ENOTDIR EISDIR EINVAL ENFILE EMFILE ENOTTY ETXTBSY EFBIG ENOSPC ESPIPE EROFS EMLINK EPIPE EDOM ERANGE EDEADLK \
     ENAMETOOLONG ENOLCK ENOSYS ENOTEMPTY ELOOP - ENOMSG EIDRM ECHRNG EL2NSYNC EL3HLT EL3RST ELNRNG EUNATCH ENOCSI EL2HLT EBADE EBADR \

@@ -1,10 +1,10 @@
-//! The table of `strace -c`, in the columns that it was asked for (`-U`). Pure.
+//! The table of `strace -c`, with the requested columns (`-U`). Pure.
 
 use tollgate_model::traced::{Call, Parts};
 
 use super::line::seconds;
 
-/// A column, by the words of its head in strace's `print_call_cost` (count.c).
+/// A column, by its heading in strace's `print_call_cost` (count.c).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Share,
@@ -31,19 +31,17 @@ const COLUMNS: [(&str, Column); 8] = [
 /// More calls than any kernel has.
 const MOST_CALLS: usize = 4096;
 
-/// A table that is read line by line.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// The line before this one, which may be the head.
+    /// The previous line, which may be the heading.
     before: String,
-    /// Each column with the place where it ends.
+    /// Each column, and the offset of its end.
     columns: Vec<(Column, usize)>,
     state: State,
-    /// Of the calls of 32-bit programs, which have a table of their own.
+    /// Whether these are the calls of 32-bit programs, which have a table of their own.
     is_32_bit: bool,
-    /// Its rows.
     pub calls: Vec<Call>,
-    /// The calls in its last row.
+    /// The number of calls in the last row.
     pub total: Option<u64>,
 }
 
@@ -56,7 +54,7 @@ enum State {
 }
 
 impl Table {
-    /// Takes a line, and says whether it is of a table.
+    /// Takes a line; returns whether it belongs to a table.
     pub fn take(&mut self, line: &str) -> bool {
         let is_rule = line.starts_with("---") && line.bytes().all(|byte| byte == b'-' || byte == b' ');
         let taken = match self.state {
@@ -93,7 +91,7 @@ impl Table {
         taken
     }
 
-    /// Whether a line is the head of a table, which only the next line shows.
+    /// Returns whether a line may be the heading of a table; only the next line confirms it.
     pub fn is_head(line: &str) -> bool {
         line.contains("syscall") && line.contains("calls") && !line.contains('(')
     }
@@ -136,13 +134,14 @@ impl Table {
         if self.is_32_bit {
             call.name.push_str(" (32-bit)");
         }
-        // Whether it passed on a processor the table does not say.
+        // The table does not say which part of the time was on a processor.
         call.parts.unknown_ns = call.total_ns;
         Some(call)
     }
 }
 
-/// The columns of a head, each with the end of its rule. None where it is no head, or lacks a column that is needed.
+/// Parses the columns of a heading, each with the end of its rule. `None` if it is not a heading, or a required column is
+/// missing.
 fn columns(head: &str, rule: &str) -> Option<Vec<(Column, usize)>> {
     let mut found = Vec::new();
     let mut begin = 0;
@@ -151,7 +150,7 @@ fn columns(head: &str, rule: &str) -> Option<Vec<(Column, usize)>> {
         .filter(|&(at, c)| c == '-' && !rule[at + 1..].starts_with('-'))
         .map(|(at, _)| at + 1);
     for end in ends {
-        // Heads of words begin where their rule does, those of figures end there.
+        // Headings of text start with their rule, those of numbers end with it.
         let cell = head.get(begin.min(head.len())..end.min(head.len()))?.trim();
         found.push((COLUMNS.iter().find(|(name, _)| *name == cell)?.1, end));
         begin = end;

@@ -76,7 +76,7 @@ fn a_log_is_the_trace_of_its_command() {
     assert_eq!(traced.validate(), Ok(()));
 }
 
-/// As strace prints on standard error, where only several threads have a number, and messages break lines.
+/// The output of strace on standard error, where threads have ids only while there are several, and messages break lines.
 const MIXED: &str = r#"execve("/usr/bin/sh", ["sh"], 0x1 /* 3 vars */) = 0 <0.000300>
 write(2, "hello\n", 6hello
 )                  = 6 <0.000008>
@@ -172,13 +172,13 @@ fn distances_of_a_file_of_many_are_no_clock() {
         let traced = log(&lines.concat()).unwrap().traced;
         (traced.wall_ns, traced.notes.iter().any(|note| note.contains("at least the one above")))
     };
-    // The stamps of -tt are right beside those of -r.
+    // The stamps of -tt stand next to those of -r.
     assert_eq!(wall(&|at| format!("{} (+     {})", of_day[at], relative[at])), (302_200_000, false));
-    // Without them the calls are a lower bound, and whole seconds are another.
+    // Without them the calls are one lower bound, and whole seconds another.
     assert_eq!(wall(&|at| format!("     {}", relative[at])), (301_100_000, true));
     let coarse = ["11:43:16", "11:43:16", "11:43:18", "11:43:18"];
     assert_eq!(wall(&|at| format!("{} (+     {})", coarse[at], relative[at])), (1_000_100_000, true));
-    // In one file of one process they are a clock, to the microsecond.
+    // In one file for one process they are a clock, to the microsecond.
     let exact = ["0.000000", "0.001010", "0.299999", "0.000100"];
     assert_eq!(wall(&|at| format!("     {}", exact[at])), (301_110_000, false));
     let whole = ["0", "1", "2", "0"];
@@ -213,7 +213,7 @@ fn a_log_without_times_has_the_counts_or_its_own_table() {
     assert_eq!(traced.command, ["x"]);
 }
 
-/// As strace prints on a terminal with `-q`, which leaves out the messages of new threads.
+/// The output of strace on a terminal with `-q`, which leaves out messages about new threads.
 #[test]
 fn a_child_whose_beginning_is_not_told_is_not_taken_for_its_parent() {
     let traced = log("execve(\"/usr/bin/sh\", [\"sh\"], 0x1 /* 3 vars */) = 0 <0.0003>\n\
@@ -312,7 +312,7 @@ proptest! {
     }
 }
 
-/// The same bytes again and again, and how many were taken.
+/// An endless repetition of bytes, and how many were read.
 struct Endless<'a> {
     bytes: &'a [u8],
     taken: &'a Cell<u64>,

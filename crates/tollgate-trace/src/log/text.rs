@@ -1,9 +1,9 @@
-//! Strings as strace(1) prints them, and the arguments of execve(2). Pure.
+//! Parses strings as strace(1) prints them, and the arguments of execve(2). Pure.
 
-/// Of a command longer than this the rest is left out.
+/// Further arguments of a command are left out.
 const MOST_ARGUMENTS: usize = 1024;
 
-/// The program and the arguments in `"/usr/bin/sh", ["sh", "t.sh"], 0x7ffca402cd90 /* 39 vars */`; the path alone where the
+/// Parses program and arguments from `"/usr/bin/sh", ["sh", "t.sh"], 0x7ffca402cd90 /* 39 vars */`; only the path if the
 /// arguments are not printed.
 pub(super) fn execve(arguments: &str) -> Option<(String, Vec<String>)> {
     let (path, rest) = string(arguments.trim_start())?;
@@ -27,7 +27,7 @@ pub(super) fn execve(arguments: &str) -> Option<(String, Vec<String>)> {
     Some((path, all))
 }
 
-/// A string in quotes, with what follows. One that was cut (`"abc"...`) ends with an ellipsis.
+/// Parses a quoted string; returns the rest as well. A truncated string (`"abc"...`) ends with an ellipsis.
 fn string(text: &str) -> Option<(String, &str)> {
     let inner = text.strip_prefix('"')?;
     let mut bytes = Vec::new();
@@ -52,7 +52,7 @@ fn string(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Takes what follows a backslash, and says how many bytes that was.
+/// Decodes what follows a backslash; returns the number of bytes read.
 fn escaped(text: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
     let digits = |radix: u32, most: usize, from: &[u8]| -> (usize, u32) {
         let taken = from.iter().take(most).map_while(|&byte| char::from(byte).to_digit(radix));

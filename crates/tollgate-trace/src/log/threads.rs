@@ -1,4 +1,4 @@
-//! The threads of a log: what each is in the middle of, who started it, and its calls added up. Pure.
+//! The threads of a log: the call that each is in, its parent, and the sums of its calls. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use super::line::Returned;
 use super::text;
 use crate::outcome::{Event, earliest_first, slowest_first};
 
-/// Names of calls in one log; no kernel has more.
+/// The most distinct names of calls in a log; no kernel has more.
 const MOST_NAMES: usize = 4096;
 
-/// Sums of a call of one thread, of all threads together: sixteen calls of each. Real threads have some twenty, and most logs are of fewer.
+/// The most sums, each of a call and a thread, over all threads: sixteen per thread. Real threads have some twenty calls,
+/// but most logs have fewer threads.
 const MOST_SUMS: usize = 1 << 20;
 
-/// Threads that started each other one after the other are followed so far.
+/// The longest chain of parents that is followed.
 const LONGEST_CHAIN: usize = 1024;
 
-/// The sums of a call.
 #[derive(Debug, Default)]
 struct Sum {
     count: u64,
@@ -28,7 +28,6 @@ struct Sum {
     histogram: BTreeMap<u32, u64>,
 }
 
-/// Sums by call.
 #[derive(Debug, Default)]
 pub(super) struct Sums(BTreeMap<String, Sum>);
 
@@ -37,17 +36,16 @@ pub(super) struct Sums(BTreeMap<String, Sum>);
 struct Open {
     name: String,
     began_ns: u64,
-    /// Of those that start a thread: whether it is one of the same process.
+    /// For calls that create a thread: whether it is in the same process.
     shares: bool,
-    /// Of execve(2): the name that the thread gets by it, and the arguments, where they are those of the command.
+    /// For execve(2): the new name of the thread, and the arguments if they are those of the command.
     command: Option<(String, Vec<String>)>,
 }
 
-/// A thread.
 #[derive(Debug)]
 struct Thread {
     id: u32,
-    /// The thread that started it, and whether both are of one process.
+    /// The thread that created it, and whether both are in one process.
     parent: Option<(usize, bool)>,
     comm: Option<String>,
     execs: u32,
@@ -59,28 +57,27 @@ struct Thread {
     sums: Sums,
 }
 
-/// All threads of a log.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     all: Vec<Thread>,
-    /// By number those that have not ended; a number is used again.
+    /// Threads that have not ended, by id, since ids are reused.
     live: BTreeMap<u32, usize>,
-    /// The thread of lines that name none, before any line names one.
+    /// The thread of lines without an id, until a line has one.
     unnamed: Option<usize>,
     /// The arguments of the command.
     pub command: Vec<String>,
-    /// Whether a call other than execve(2) came first: strace was attached.
+    /// Whether the first call was not execve(2), so strace was attached.
     pub was_attached: bool,
     pub sums: Sums,
     pub events: Vec<Event>,
     pub most_events: usize,
-    /// Calls that returned without a time of their own.
+    /// Calls that returned without a time.
     pub untimed: u64,
-    /// Threads beyond the most that are kept, whose calls are added up all the same.
+    /// Threads above the limit, whose calls are still added up.
     pub beyond: u64,
-    /// Sums of threads that are kept.
+    /// Sums that are kept per thread.
     kept: usize,
-    /// Calls of a thread that are not added up for it, but for the whole only.
+    /// Calls that are only counted in total, not for their thread.
     pub unkept: u64,
 }
 
@@ -112,7 +109,7 @@ impl Sums {
         }
     }
 
-    /// Adds those of another thread.
+    /// Adds the sums of another thread.
     fn absorb(&mut self, other: Self) {
         for (name, other) in other.0 {
             if let Some(sum) = self.by_name(&name) {
@@ -125,7 +122,7 @@ impl Sums {
         }
     }
 
-    /// As a trace has them, the slowest first.
+    /// Converts to the calls of a trace, slowest first.
     pub fn calls(self) -> Vec<Call> {
         let call = |(name, sum): (String, Sum)| Call {
             name,
@@ -145,10 +142,10 @@ impl Sums {
 }
 
 impl Threads {
-    /// The thread of a line. `resumes` is whether the line is the end of a call that was left unfinished.
+    /// Returns the thread of a line. `resumes` says whether the line is the end of an unfinished call.
     pub fn index_of(&mut self, id: Option<u32>, comm: Option<&str>, resumes: bool, now_ns: u64) -> usize {
         let at = match id {
-            // Where one thread is left, strace no longer names it.
+            // When only one thread is left, strace no longer prints its id.
             None => match (self.unnamed, self.live.len(), self.live.values().next()) {
                 (Some(at), ..) if self.all[at].id == 0 => at,
                 (_, 1, Some(&only)) => only,
@@ -171,8 +168,8 @@ impl Threads {
         if let Some(&at) = self.live.get(&id) {
             return at;
         }
-        // The first thread has a number in its lines from the moment that there is a second one. In the middle of a call it goes on
-        // with the end of that; another line is the second one's.
+        // Lines of the first thread have an id only once there is a second thread. If it is in a call, its next line is the
+        // end of that call; any other line is the second thread's.
         let is_first = |&at: &usize| self.all[at].id == 0 && (resumes || self.all[at].open.is_none());
         if let Some(at) = self.unnamed.filter(is_first) {
             self.all[at].id = id;
@@ -208,7 +205,7 @@ impl Threads {
         at
     }
 
-    /// A new thread, of which a message or the call that started it tells.
+    /// Adds a new thread, known from a message or from the call that created it.
     pub fn attached(&mut self, id: u32, now_ns: u64) -> usize {
         match self.live.get(&id) {
             Some(&at) => at,
@@ -218,23 +215,23 @@ impl Threads {
 
     pub fn begun(&mut self, at: usize, name: &str, arguments: &str, now_ns: u64) {
         self.note_first(name);
-        // One that another call follows did not return.
+        // A call that is followed by another one did not return.
         self.abandon(at);
         let mut open = Open::new(name, arguments, now_ns);
         if at > 0 || !self.command.is_empty() {
-            // As many threads as there are may be in the middle of an execve(2) of 1 MiB.
+            // Every thread may be in an execve(2) with 1 MiB of arguments.
             open.command.iter_mut().for_each(|(_, arguments)| *arguments = Vec::new());
         }
         self.all[at].open = Some(open);
     }
 
-    /// A call whose beginning and end stand on one line.
+    /// Takes a call whose entry and return are on one line.
     pub fn called(&mut self, at: usize, name: &str, arguments: &str, returned: Returned, now_ns: u64) {
         self.begun(at, name, arguments, now_ns);
         self.ended(at, name, arguments, returned);
     }
 
-    /// The end of a call. `name` is that of a call whose beginning the log does not have.
+    /// Takes the end of a call. `name` is set if the log lacks its beginning.
     pub fn ended(&mut self, at: usize, name: &str, arguments: &str, returned: Returned) {
         let open = self.all[at].open.take().filter(|open| name.is_empty() || open.name == name);
         let began_ns = open.as_ref().map(|open| open.began_ns);
@@ -258,7 +255,7 @@ impl Threads {
         }
     }
 
-    /// Programs that were executed, and threads that were started.
+    /// Handles a program that was executed, or a thread that was created.
     fn succeeded(&mut self, at: usize, open: Open, result: i64) {
         let child = u32::try_from(result).ok().filter(|&id| id > 0);
         match (open.name.as_str(), open.command, child) {
@@ -295,7 +292,7 @@ impl Threads {
         self.add(at, &open, Returned::default());
     }
 
-    /// Adds a call to the sums of its thread and of all, and says under which name.
+    /// Adds a call to the sums of its thread and of all threads; returns the name that it is counted under.
     fn add(&mut self, at: usize, open: &Open, returned: Returned) -> String {
         let thread = &mut self.all[at];
         let shown = thread.shown(open);
@@ -315,7 +312,6 @@ impl Threads {
         self.all[at].is_32_bit = is_32_bit;
     }
 
-    /// The end of a thread.
     pub fn gone(&mut self, at: usize, ended: Option<Ended>, now_ns: u64) {
         self.abandon(at);
         let thread = &mut self.all[at];
@@ -323,7 +319,7 @@ impl Threads {
         self.live.remove(&thread.id);
     }
 
-    /// The first thread of a process has given way to another that executed a program: that one has its number now.
+    /// Replaces the first thread of a process by another thread that called exec and now has its id.
     pub fn superseded(&mut self, at: usize, by: u32, now_ns: u64) {
         let Some(other) = self.live.remove(&by) else { return };
         let open = self.all[other].open.take();
@@ -332,12 +328,12 @@ impl Threads {
         self.all[at].open = open;
     }
 
-    /// How the first of them ended, and when.
+    /// Returns how and when the first thread ended.
     pub fn end(&self) -> (Option<Ended>, Option<u64>) {
         self.all.first().map_or((None, None), |first| (first.ended, first.ended_ns))
     }
 
-    /// What is in progress at the end does not return any more.
+    /// Calls in progress at the end do not return.
     pub fn close(&mut self) {
         for at in 0..self.all.len() {
             self.abandon(at);
@@ -348,11 +344,11 @@ impl Threads {
         self.all.len() as u64
     }
 
-    /// The threads as processes, parents before their children; and the events with their numbers.
+    /// Groups the threads into processes, parents before children, and renumbers the events accordingly.
     pub fn processes(self) -> (Vec<Process>, Sums, Vec<Event>) {
         let Self { all, sums, mut events, .. } = self;
         let owner = owners(&all);
-        // A thread's first line is behind the beginning of the call that started it.
+        // A thread's first line follows the entry of the call that created it.
         let order: Vec<usize> = (0..all.len()).filter(|&at| owner[at] == at).collect();
         let mut number = vec![0_u32; all.len()];
         for (id, &at) in order.iter().enumerate() {
@@ -401,20 +397,20 @@ impl Open {
     }
 }
 
-/// Whether a call starts a thread of the same process.
+/// Returns whether a call creates a thread in the same process.
 fn shares(name: &str, arguments: &str) -> bool {
     matches!(name, "clone" | "clone3") && arguments.contains("CLONE_THREAD")
 }
 
-/// The name and the arguments of an execve(2).
+/// Parses the name and the arguments of an execve(2).
 fn executed(arguments: &str) -> Option<(String, Vec<String>)> {
     let (path, arguments) = text::execve(arguments)?;
     let name = path.rsplit('/').next().unwrap_or(&path);
-    // `TASK_COMM_LEN` is 16, with the end of the string.
+    // `TASK_COMM_LEN` is 16, including the terminating NUL.
     Some((name.chars().take(15).collect(), arguments))
 }
 
-/// Of each thread the first one of its process.
+/// Maps each thread to the first thread of its process.
 fn owners(all: &[Thread]) -> Vec<usize> {
     let owner = |mut at: usize| {
         // A log may contradict itself.
@@ -427,7 +423,7 @@ fn owners(all: &[Thread]) -> Vec<usize> {
         at
     };
     let found: Vec<usize> = (0..all.len()).map(owner).collect();
-    // In a circle every thread is on its own.
+    // In a cycle every thread is on its own.
     (0..all.len()).map(|at| if found[found[at]] == found[at] { found[at] } else { at }).collect()
 }
 

@@ -1,4 +1,4 @@
-//! The functions of an ELF file by their place in the file: elf(5). Bounded reads of a file that may say anything.
+//! The functions of an ELF file by file offset: elf(5). Reads are bounded, since the file is untrusted.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,11 +20,11 @@ const MOST_BYTES: u64 = 64 << 20;
 /// The functions that a file has names for.
 pub(super) struct Functions {
     loads: Vec<Load>,
-    /// By their address, those at one address in the order of preference.
+    /// By address; functions at one address in order of preference.
     functions: Vec<Function>,
 }
 
-/// A part of the file that is loaded: from where, and to which address.
+/// A loaded segment: its file offset, size and address.
 struct Load {
     offset: u64,
     bytes: u64,
@@ -38,7 +38,7 @@ struct Function {
 }
 
 impl Functions {
-    /// Reads the file of an image, where it is still that file: the path is that of the process, which may have another root.
+    /// Reads the file of an image if it is still that file: the path is the process's, which may have another root.
     pub fn of(image: &Image) -> Option<Self> {
         let file = opened(&image.path)?;
         let stat = rustix::fs::fstat(&file).ok()?;
@@ -47,12 +47,11 @@ impl Functions {
         if is_mapped(image, device, stat.st_ino, magic) { Self::read(&file) } else { None }
     }
 
-    /// Reads the file of this path.
     pub fn of_path(path: &[u8]) -> Option<Self> {
         Self::read(&opened(path)?)
     }
 
-    /// None of a file that is no ELF file of 64 bits, or has no table of symbols.
+    /// Returns `None` if the file is not a 64-bit ELF file or has no symbol table.
     fn read(file: &impl Bytes) -> Option<Self> {
         let start = file.at(0, size_of::<FileHeader64<LE>>() as u64)?;
         let (header, _) = pod::from_bytes::<FileHeader64<LE>>(&start).ok()?;
@@ -85,7 +84,7 @@ impl Functions {
         )?;
         let sections = entries::<SectionHeader64<LE>>(&table);
         let of = |kind| sections.iter().find(|section| section.sh_type.get(LE) == kind);
-        // The table for debuggers has all functions; what is left of a stripped file are those that it exports.
+        // The full symbol table has all functions; a stripped file has only those that it exports.
         let symbols = of(elf::SHT_SYMTAB).or_else(|| of(elf::SHT_DYNSYM))?;
         let names = sections.get(symbols.sh_link.get(LE) as usize)?;
         let contents =
@@ -99,13 +98,13 @@ impl Functions {
         Some(Self { loads, functions })
     }
 
-    /// The function at this place of the file, as its source has it.
+    /// Returns the source name of the function at this file offset.
     pub fn name(&self, offset: u64) -> Option<String> {
         let symbol = self.at(offset)?;
         Some(source_name::of(symbol).unwrap_or_else(|| symbol.to_owned()))
     }
 
-    /// The symbol of that function.
+    /// Returns the symbol of that function.
     pub fn at(&self, offset: u64) -> Option<&str> {
         let load = self
             .loads
@@ -120,25 +119,26 @@ impl Functions {
     }
 }
 
-/// File systems a mapping of which may have another device than fstat(2) says.
+/// File systems on which a mapping may have another device than fstat(2) reports.
 const OTHER_DEVICE: [libc::c_long; 2] = [libc::OVERLAYFS_SUPER_MAGIC, libc::BTRFS_SUPER_MAGIC];
 
-/// Whether a file is the one of an image: what stat(2) says of its device and inode, and the magic number of its file system (statfs(2)).
+/// Returns whether a file is that of an image, given its device and inode from stat(2) and its file system's magic number
+/// from statfs(2).
 ///
-/// Two have another device for a mapping, and the same inode: an overlay that of the layer which holds the file (in proc_pid_maps(5) before
-/// Linux 6.8, longer in records of perf_event_open(2): file_user_inode() in include/linux/fs.h), and btrfs that of the whole file system,
-/// not of the subvolume (Linux fs/btrfs/inode.c, btrfs_getattr()).
+/// On two file systems the mapping has the same inode but another device. An overlay has that of the layer with the file (in
+/// proc_pid_maps(5) before Linux 6.8, longer in records of perf_event_open(2): file_user_inode() in include/linux/fs.h).
+/// btrfs has that of the whole file system, not of the subvolume (Linux fs/btrfs/inode.c, btrfs_getattr()).
 fn is_mapped(image: &Image, device: (u32, u32), inode: u64, magic: libc::c_long) -> bool {
     (device == image.device || OTHER_DEVICE.contains(&magic)) && inode == image.inode
 }
 
-/// A regular file, by its whole path.
+/// Opens a regular file by its absolute path.
 fn opened(path: &[u8]) -> Option<File> {
     let path = path.starts_with(b"/").then(|| Path::new(OsStr::from_bytes(path)))?;
     paths::open_regular(path).ok()
 }
 
-/// Of several names for one function that of the interface: `read`, and not `__libc_read`.
+/// Among several names of a function, the public one is preferred: `read`, not `__libc_read`.
 fn preference(name: &str) -> (usize, usize) {
     (name.len() - name.trim_start_matches('_').len(), name.len())
 }
@@ -156,7 +156,7 @@ fn function(symbol: &Sym64<LE>, names: &[u8]) -> Option<Function> {
     (!name.is_empty()).then(|| Function { begin, end: begin.saturating_add(size), name: name.into() })
 }
 
-/// A table of headers; None where the file says that they have another size.
+/// Reads a table of headers; `None` if the file declares another size for them.
 fn table<T>(file: &impl Bytes, offset: u64, count: u16, size: u16) -> Option<Vec<u8>> {
     if usize::from(size) != size_of::<T>() {
         return None;
@@ -164,20 +164,20 @@ fn table<T>(file: &impl Bytes, offset: u64, count: u16, size: u16) -> Option<Vec
     file.at(offset, u64::from(count) * u64::from(size))
 }
 
-/// As many whole entries as there are.
+/// Returns all complete entries.
 fn entries<T: object::Pod>(bytes: &[u8]) -> &[T] {
     pod::slice_from_bytes(bytes, bytes.len() / size_of::<T>()).map_or(&[], |(entries, _)| entries)
 }
 
-/// What can be read at an offset.
+/// A source of bytes by offset.
 trait Bytes {
-    /// So many bytes; None where there are fewer, or more than a table may have.
+    /// Reads `length` bytes; `None` if there are fewer, or the length is above the limit for a table.
     fn at(&self, offset: u64, length: u64) -> Option<Vec<u8>>;
 }
 
 impl Bytes for File {
     fn at(&self, offset: u64, length: u64) -> Option<Vec<u8>> {
-        // A header that lies takes no memory.
+        // A false header must not cause a large allocation.
         let end = offset.checked_add(length)?;
         if length > MOST_BYTES || end > self.metadata().ok()?.len() {
             return None;
@@ -207,7 +207,8 @@ mod tests {
     const NAMES: &[u8] = b"\0__read\0read\0tail\0";
     const CODE: u64 = 0x400;
 
-    /// A library whose code lies at 0x400 of the file and is loaded at 0x1400: `read` and `__read` of 16 bytes, and a `tail` of 8 behind a gap.
+    /// A library with code at file offset 0x400, loaded at 0x1400: `read` and `__read` of 16 bytes, and after a gap a `tail`
+    /// of 8.
     fn library() -> Vec<u8> {
         let symbol = |name: u64, value: u64, size: u64| words(&[name | 0x12 << 32 | 1 << 48, value, size]);
         let symbols =

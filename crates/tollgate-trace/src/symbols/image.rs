@@ -1,6 +1,4 @@
-//! A file that is executed, by what names it.
-
-/// A file that is executed, or memory with a name of the kernel's.
+/// An executable file, or memory that the kernel names.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Image {
     pub path: Box<[u8]>,
@@ -9,7 +7,7 @@ pub(super) struct Image {
 }
 
 impl Image {
-    /// The last part of the path.
+    /// Returns the last component of the path.
     pub fn name(&self) -> String {
         let name = self.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         match name {

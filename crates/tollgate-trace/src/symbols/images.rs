@@ -1,5 +1,5 @@
-//! The files that processes have mapped to be executed: by proc_pid_maps(5) of those that run, and by the kernel's records of those that
-//! come.
+//! The files that processes have mapped executable: from proc_pid_maps(5) for running processes, and from the kernel's
+//! records for new ones.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -15,12 +15,12 @@ use super::image::Image;
 const MOST_MAPS: u64 = 16 << 20;
 /// The most mappings and processes that are kept.
 const MOST_KEPT: usize = 1 << 18;
-/// A process is a copy of another one, that one of a third: so many are looked at for a mapping.
+/// A process is a copy of its parent, and so on: at most this many are searched for a mapping.
 const MOST_PARENTS: usize = 64;
-/// A frame in code that belongs to no mapping that is known. Its address would say nothing: each execution has other ones.
+/// A frame in code outside of any known mapping. Its address would say nothing, since it differs in each execution.
 const UNKNOWN: &str = "[unknown]";
 
-/// The mappings of processes, as far as they are known.
+/// The known mappings of processes.
 #[derive(Default)]
 pub(crate) struct Images {
     processes: HashMap<u32, Process>,
@@ -32,27 +32,27 @@ pub(crate) struct Images {
 
 #[derive(Default)]
 struct Process {
-    /// By their first address.
+    /// By start address.
     mappings: BTreeMap<u64, Mapped>,
-    /// The process that this one was made as a copy of.
+    /// The process that this one was forked from.
     parent: Option<u32>,
 }
 
 #[derive(Clone)]
 struct Mapped {
     end: u64,
-    /// Where in the file it begins.
+    /// The file offset of the mapping.
     offset: u64,
     image: Arc<Image>,
 }
 
 impl Images {
-    /// Looks at a process; mappings that it had when it was looked at before stay where there are no others now.
+    /// Reads the mappings of a process. Earlier mappings are kept unless others replace them.
     pub fn look(&mut self, pid: u32) {
         mappings(pid).for_each(|mapping| self.map(mapping));
     }
 
-    /// Takes a record of the kernel.
+    /// Adds a record of the kernel.
     pub fn record(&mut self, record: Record) {
         match record {
             Record::Mapping(mapping) => self.map(mapping),
@@ -64,7 +64,7 @@ impl Images {
         }
     }
 
-    /// Whether a process was made or has mapped something.
+    /// Returns whether a process was forked and has mapped something.
     #[cfg(test)]
     pub fn knows(&self, pid: u32) -> bool {
         self.processes
@@ -72,12 +72,11 @@ impl Images {
             .is_some_and(|process| process.parent.is_some() && !process.mappings.is_empty())
     }
 
-    /// Mappings that were not recorded, or found no room here.
+    /// Returns the number of mappings that were not recorded, or that found no room here.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Adds what others know.
     pub fn merge(&mut self, others: Self) {
         for (pid, process) in others.processes {
             let known = self.processes.entry(pid).or_default();
@@ -87,12 +86,12 @@ impl Images {
         self.lost = self.lost.saturating_add(others.lost);
     }
 
-    /// The frames of a stack of user code, the innermost first: functions, or `file+0xoffset` where the file has no name for the address. A
-    /// stack of code without frame pointers ends where an address lies in no code.
+    /// Returns the frames of a user stack, innermost first: functions, or `file+0xoffset` if the file has no name for the
+    /// address. A stack of code without frame pointers ends at the first address outside of code.
     pub fn frames(&mut self, pid: u32, addresses: &[u64]) -> Vec<String> {
         let mut frames = Vec::new();
         for (depth, &address) in addresses.iter().enumerate() {
-            // A return address may be that of the next function, behind a call that does not return.
+            // The return address of a call that does not return may be in the next function.
             let within = address.saturating_sub(u64::from(depth > 0));
             let Some((image, offset)) = self.place(pid, within) else { break };
             frames.push(self.name(image, offset));
@@ -122,13 +121,13 @@ impl Images {
         self.processes.entry(process).or_default().mappings.insert(begin, mapped);
     }
 
-    /// Counts what is kept.
+    /// Counts one more entry; returns whether it may be kept.
     fn has_room(&mut self) -> bool {
         self.kept = self.kept.saturating_add(1);
         self.kept <= MOST_KEPT
     }
 
-    /// What is mapped at an address of a process, or was when it was made.
+    /// Finds the mapping at an address of a process, or of the process that it was forked from.
     fn place(&self, pid: u32, address: u64) -> Option<(Arc<Image>, u64)> {
         let mut pid = pid;
         for _ in 0..MOST_PARENTS {
@@ -151,14 +150,14 @@ impl Images {
     }
 }
 
-/// The code that a process has mapped; none of one that has ended, or may not be looked at.
+/// Reads the executable mappings of a process; none if it has ended, or may not be inspected.
 pub(super) fn mappings(pid: u32) -> impl Iterator<Item = Mapping> {
     let file = File::open(format!("/proc/{pid}/maps")).into_iter();
     let lines = file.flat_map(|file| BufReader::new(file.take(MOST_MAPS)).split(b'\n').map_while(Result::ok));
     lines.filter_map(move |line| line_of_maps(pid, &line))
 }
 
-/// A line of proc_pid_maps(5) with code in it: `BEGIN-END rwxp OFFSET MAJOR:MINOR INODE  PATH`.
+/// Parses an executable mapping of proc_pid_maps(5): `BEGIN-END rwxp OFFSET MAJOR:MINOR INODE  PATH`.
 fn line_of_maps(process: u32, line: &[u8]) -> Option<Mapping> {
     let mut words = line.splitn(6, |byte| *byte == b' ');
     let mut word = || words.next().and_then(|word| std::str::from_utf8(word).ok());

@@ -1,11 +1,11 @@
-//! Names of functions as the source has them, of the symbols that compilers of Rust make (RFC 2603, and its older form).
+//! Demangles symbols of Rust compilers (RFC 2603, and the older form).
 
 use std::fmt::{self, Write};
 
-/// The longest symbol that is read, and the longest name. A few bytes of a symbol may stand for a name of any length.
+/// The longest symbol that is read, and the longest name. A short symbol may stand for a name of any length.
 const MOST: usize = 4096;
 
-/// The name of a function without its hash. None of what is no such symbol, or is too long.
+/// Returns the name of a function without its hash; `None` if it is not such a symbol, or is too long.
 pub(super) fn of(symbol: &str) -> Option<String> {
     if symbol.len() > MOST {
         return None;

@@ -1,4 +1,4 @@
-//! The functions of a program whose mappings are known, by address.
+//! Finds the functions of a program with known mappings by address.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use tollgate_model::traced::{Code, CodeMap};
 use super::functions::Functions;
 use super::images::mappings;
 
-/// The code that a process has mapped now.
+/// Returns the code that a process has mapped now.
 pub(crate) fn code_of(pid: u32) -> impl Iterator<Item = Code> {
     mappings(pid).map(|mapping| Code {
         begin: mapping.begin,
@@ -17,31 +17,32 @@ pub(crate) fn code_of(pid: u32) -> impl Iterator<Item = Code> {
     })
 }
 
-/// The code of one program with its libraries.
+/// The code of one program and its libraries.
 pub struct UserCode {
-    /// By their first address, each with its file's functions.
+    /// By start address, each with the index of its file's functions.
     mapped: BTreeMap<u64, (Code, usize)>,
     functions: Vec<Option<Functions>>,
     program: Option<String>,
 }
 
-/// What the file of the command itself is called: two builds of it have two names.
+/// The name for the file of the command itself, since two builds of it have two names.
 const PROGRAM: &str = "program";
 
 /// A function of a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UserFunction {
-    /// The last part of its file's path, and `program` for that of the command itself; None of code that was in no file at its end.
+    /// The last component of its file's path, or `program` for the command itself; `None` for code that was in no file at
+    /// the end.
     pub file: Option<String>,
-    /// Its name in the source; None where the file has no symbol for it.
+    /// Its name in the source; `None` if the file has no symbol for it.
     pub name: Option<String>,
 }
 
 impl UserCode {
-    /// Reads the symbols of the files that were mapped.
+    /// Reads the symbols of the mapped files.
     ///
     /// # Errors
-    /// A clause: an address would have two meanings, or none.
+    /// A clause, if an address would be ambiguous or has no mapping.
     pub fn of(CodeMap { programs, program, has_conflict, code }: &CodeMap) -> Result<Self, String> {
         match programs {
             0 => return Err("what it had mapped is not known".to_owned()),
@@ -65,7 +66,7 @@ impl UserCode {
         Ok(Self { mapped, functions, program: program.clone() })
     }
 
-    /// The function at an address.
+    /// Returns the function at an address.
     pub fn at(&self, address: u64) -> UserFunction {
         let nearest = self.mapped.range(..=address).next_back();
         let Some((code, functions)) = nearest.map(|(_, of)| of).filter(|(code, _)| address < code.end) else {

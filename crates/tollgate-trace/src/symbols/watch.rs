@@ -1,4 +1,4 @@
-//! Keeps what processes map, in a thread beside the trace.
+//! Records what processes map, in a separate thread during the trace.
 
 use std::io;
 use std::sync::Arc;
@@ -11,31 +11,31 @@ use tollgate_os::signals;
 
 use super::images::Images;
 
-/// How often the kernel's rings are emptied. Each has room for what some hundred programs map.
+/// How often the kernel's ring buffers are emptied. Each has room for what some hundred programs map.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// The thread. It ends with this.
+/// The recording thread, which is joined on drop.
 pub(crate) struct Watch {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<Images>>,
 }
 
 impl Watch {
-    /// Begins to keep what processes on these processors map from now on.
+    /// Begins to record what processes on these processors map.
     ///
     /// # Errors
-    /// See [`Records::begin`]; and where no thread can be made.
+    /// See [`Records::begin`]; also if no thread can be created.
     pub fn begin(processors: impl Iterator<Item = usize>) -> io::Result<Self> {
         let records = Records::begin(processors)?;
         let is_over = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&is_over);
-        // Signals are for the thread that traces.
+        // Signals are for the tracing thread.
         let _mask = signals::Set::all().block_only_for_now();
         let thread = thread::Builder::new().spawn(move || keep(records, &told))?;
         Ok(Self { is_over, thread: Some(thread) })
     }
 
-    /// All that was recorded until now.
+    /// Stops, and returns everything that was recorded.
     pub fn end(mut self) -> Images {
         self.join().unwrap_or_default()
     }
@@ -57,7 +57,7 @@ impl Drop for Watch {
 fn keep(mut records: Records, is_over: &AtomicBool) -> Images {
     let mut images = Images::default();
     loop {
-        // What was recorded before the end was told is read once more.
+        // A last read takes what was recorded before the stop.
         let is_last = is_over.load(Ordering::Acquire);
         records.read(&mut |record| images.record(record));
         if is_last {

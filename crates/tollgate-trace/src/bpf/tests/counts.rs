@@ -1,4 +1,4 @@
-//! Counts against those of strace(1), which stops a thread twice at each call and so misses none.
+//! Compares counts with those of strace(1), which stops a thread twice at each call and so misses none.
 
 use std::{collections::BTreeMap, ffi::OsString, path::Path, process::Command};
 
@@ -52,8 +52,8 @@ fn same(command: &[&str]) {
     same_but(command, &[]);
 }
 
-/// Several times: random calls of a command differ from one time to the other. `by_chance` are calls whose number the
-/// moment of a signal decides.
+/// Compares several times, since a command's random calls differ between runs. The counts of the calls in `by_chance` depend
+/// on when a signal arrives.
 pub fn same_but(command: &[&str], by_chance: &[&str]) {
     let command: Vec<OsString> = command.iter().map(Into::into).collect();
     let mut seen = Vec::new();
@@ -90,11 +90,11 @@ fn counts_of_one_process_are_those_of_strace() {
 fn counts_of_shells_with_pipes_are_those_of_strace() {
     let script =
         "echo a | cat | cat; (cat /etc/passwd; exit 3); for i in 1 2 3 4 5; do /bin/true; done; exit 0";
-    // The shell's handler of SIGCHLD runs where two children end apart, and once where they end together.
+    // The shell's handler of SIGCHLD runs twice if two children end apart, and once if they end together.
     same_but(&["/bin/sh", "-c", script], &["rt_sigreturn", "wait4"]);
 }
 
-/// Threads that sit in futex(2) and read(2) while another one ends the process; and one that executes another program.
+/// Threads that wait in futex(2) and read(2) while another one ends the process, and a thread that calls exec.
 const THREADS: &str = r#"
 #include <pthread.h>
 #include <unistd.h>
@@ -124,7 +124,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Compiles a C program. None where there is no compiler, which is said.
+/// Compiles a C program; prints a note and returns `None` if there is no compiler.
 pub fn compiled(directory: &Path, source: &str) -> Option<String> {
     let (from, to) = (directory.join("program.c"), directory.join("program"));
     std::fs::write(&from, source).unwrap();

@@ -1,10 +1,10 @@
-//! Files: waits for the disk, and the file that was waited for.
+//! Waits for the disk, and the file that was waited for.
 
 use super::harness::{run_traced, run_traced_c};
 use super::truths::{command, sums_hold};
 use crate::request::Request;
 
-/// A directory that may be on a disk: that of the sources, where this user may write there.
+/// A directory that may be on a disk: that of the sources, if this user may write there.
 #[expect(clippy::disallowed_methods, reason = "a test's own files")]
 fn disk() -> std::path::PathBuf {
     let sources = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"));
@@ -132,7 +132,7 @@ fn pages_of_a_cold_mapped_file_are_waited_for() {
     assert!(fault.parts.disk_ns <= outcome.collected.outside.unwrap().disk_ns);
 }
 
-/// Calls that come again are added up beside the maps, in places that others take from them.
+/// Repeated calls are added up outside of the maps, in places that other calls displace them from.
 #[test]
 fn calls_on_many_files_in_turn_are_counted_by_file_and_by_process() {
     let directory = tempfile::tempdir().unwrap();

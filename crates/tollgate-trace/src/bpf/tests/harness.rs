@@ -1,4 +1,4 @@
-//! A command as a process that waits to be let go, as `launch` makes it, in a few lines.
+//! Runs a command as a process that waits to be released, as `launch` does, in a few lines.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd};
@@ -12,7 +12,6 @@ use super::super::Bpf;
 use super::counts::compiled;
 use crate::{outcome::Collected, request::Request};
 
-/// The outcome of a command.
 pub struct Outcome {
     pub collected: Collected,
     pub wall: Duration,
@@ -32,25 +31,25 @@ impl Outcome {
         self.collected.calls.iter().find(|call| call.name == name).map_or(0, |call| call.count)
     }
 
-    /// All that threads did, in calls and outside.
+    /// Sums the time of all threads, in calls and outside.
     pub fn everything(&self) -> Parts {
         let calls = self.collected.calls.iter().map(|call| call.parts);
         calls.chain(self.collected.outside).fold(Parts::default(), Parts::plus)
     }
 }
 
-/// Traces are made one after the other: their programs would slow each other down.
+/// Serializes traces, since their programs would slow each other down.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Traces a command with its input and output at /dev/null. None where programs cannot be loaded here, which is said.
+/// Traces a command with its input and output at /dev/null; prints a note and returns `None` if programs cannot be loaded.
 pub fn run_traced(request: Request) -> Option<Outcome> {
     let _alone = alone();
     let bpf = match Bpf::load(&request) {
         Ok(bpf) => bpf,
-        // A refusal by the verifier is a mistake of ours, and no want of privileges.
+        // A refusal by the verifier is our bug, not a lack of privileges.
         Err(why) if why.contains("refused the program") => panic!("{why}"),
         Err(why) => {
             println!("skipped: {why}");
@@ -66,7 +65,7 @@ pub fn run_traced(request: Request) -> Option<Outcome> {
     let null = std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
     let (orders, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
     let mut child = process::fork(|| {
-        // SAFETY: the descriptor is the copy's own.
+        // SAFETY: the descriptor belongs to the child.
         unsafe { libc::close(go.as_raw_fd()) };
         let mut order = [0u8];
         for standard in [0, 1] {
@@ -94,7 +93,7 @@ pub fn run_traced(request: Request) -> Option<Outcome> {
     Some(Outcome { collected, wall, ended, cost, others })
 }
 
-/// Compiles a C program and traces it with these arguments and as `ask` sets.
+/// Compiles a C program and traces it with these arguments and the request that `ask` sets up.
 pub fn run_traced_c(source: &str, arguments: &[&str], ask: impl FnOnce(&mut Request)) -> Option<Outcome> {
     let directory = tempfile::tempdir().unwrap();
     let program = compiled(directory.path(), source)?;

@@ -1,4 +1,4 @@
-//! Calls that a filter of seccomp(2) stops: their entry is not seen.
+//! Calls that a seccomp(2) filter stops: their entry is not seen.
 
 use tollgate_model::traced::{Call, Ended};
 
@@ -7,8 +7,8 @@ use super::harness::{Outcome, run_traced_c};
 use super::truths::sums_hold;
 use crate::request::Request;
 
-/// Has getppid(2) answered by a filter, in a way that the first argument says: three times, twice in a child and once in a thread. The 64-bit
-/// call, with `compat` the one of the 32-bit table, with `x32` the one of the x32 ABI.
+/// A filter answers getppid(2) three times, twice in a child and once in a thread. The first argument says how. The second
+/// one chooses the call: 64-bit by default, of the 32-bit table with `compat`, of the x32 ABI with `x32`.
 const STOPPED: &str = r#"
 #define _GNU_SOURCE
 #include <linux/filter.h>
@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Traces it. None where that cannot be, or where this kernel has no such filter; both are said.
+/// Traces it; prints a note and returns `None` if that is not possible or this kernel has no such filter.
 fn traced(arguments: &[&str], ask: impl FnOnce(&mut Request)) -> Option<Outcome> {
     let outcome = run_traced_c(STOPPED, arguments, ask)?;
     if outcome.ended == Ended::Exit(42) {
@@ -103,7 +103,7 @@ fn counts_of_stopped_calls_are_those_of_strace() {
     let directory = tempfile::tempdir().unwrap();
     let Some(program) = compiled(directory.path(), STOPPED) else { return };
     for kind in ["errno", "zero", "trap", "notified"] {
-        // Whether the one thread waits for the other is chance.
+        // Whether one thread waits for the other is random.
         same_but(&[&program, kind], &["futex"]);
     }
 }
@@ -149,7 +149,7 @@ fn calls_that_another_process_answers_are_stopped_and_those_that_it_lets_pass_ar
 fn a_call_for_which_a_filter_kills_is_counted_as_strace_does() {
     let Some(outcome) = traced(&["killed"], |_| {}) else { return };
     assert_eq!(outcome.ended, Ended::Signal(libc::SIGSYS));
-    // It returns on the way to its end; before Linux 5.16 its process ended in it.
+    // The call returns while its process is being killed; before Linux 5.16 the process ended in the call.
     assert!(matches!(
         outcome.collected.calls.iter().find(|call| call.name == "getppid").map(figures),
         None | Some((1, 0, 1))
@@ -181,7 +181,7 @@ fn of_calls_that_were_not_asked_for_none_counts_as_stopped() {
     assert_eq!(outcome.collected.calls.len(), 1, "{:?}", outcome.collected.calls);
 }
 
-/// Programs are detached one after the other, that of the entries first.
+/// Programs are detached one by one, the one at the entry first.
 #[test]
 fn calls_of_what_goes_on_when_the_trace_ends_are_not_stopped() {
     let source = r#"

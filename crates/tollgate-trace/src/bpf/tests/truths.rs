@@ -1,4 +1,4 @@
-//! Commands whose calls and times are known beforehand.
+//! Commands whose calls and times are known in advance.
 
 use tollgate_model::traced::{Ended, Parts};
 
@@ -11,7 +11,7 @@ pub fn command(words: &[&str]) -> Request {
     Request::new(words.iter().map(Into::into).collect())
 }
 
-/// Invariants of every trace: parts are sums, and idle time is part of the real time.
+/// Checks invariants of every trace: parts sum to totals, and idle time is part of the real time.
 pub fn sums_hold(outcome: &Outcome) {
     let collected = &outcome.collected;
     for call in &collected.calls {
@@ -39,11 +39,11 @@ fn a_sleep_sleeps() {
     assert_eq!((outcome.collected.processes, outcome.collected.threads), (1, 1));
     assert_eq!(outcome.call("execve").count, 1);
     assert_eq!(outcome.call("exit_group").unfinished, 1);
-    // The call that waits to be let go is not the command's: those that are were made by the loader.
+    // The read that waits for the release is not the command's; the loader made those that are.
     assert!(outcome.count("read") <= 3);
 }
 
-/// Two threads of which each has work for 200 ms, and one processor.
+/// Two threads with work for 200 ms each, on one processor.
 const BUSY: &str = r#"
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -69,7 +69,7 @@ fn two_busy_threads_on_one_processor_wait_for_it() {
     let Some(outcome) = run_traced_c(BUSY, &[], |_| {}) else { return };
     sums_hold(&outcome);
     assert_eq!((outcome.collected.processes, outcome.collected.threads), (1, 3));
-    // clock_gettime(2) of a thread's own time is a call: the work is in it and outside of it.
+    // clock_gettime(2) for a thread's own time is a system call: the work is in it and outside of it.
     let all = outcome.everything();
     assert!(all.on_cpu_ns >= 400 * MS, "{all:?}");
     assert!(all.runqueue_ns >= 100 * MS, "{all:?}");
@@ -84,7 +84,7 @@ fn a_reader_sleeps_as_long_as_its_writer_computes() {
     let (read, outside) = (outcome.call("read"), outcome.collected.outside.unwrap());
     assert!(read.parts.sleep_ns > read.total_ns / 2, "{read:?}");
     assert!(outside.total_ns() > read.parts.sleep_ns / 2, "{read:?} {outside:?}");
-    // A thread always runs or is ready to.
+    // At any time some thread runs or is runnable.
     assert!(outcome.collected.idle.unwrap().sleep_ns < read.parts.sleep_ns / 2);
 }
 
@@ -194,7 +194,7 @@ fn single_calls_are_kept_up_to_a_limit_and_the_rest_is_counted() {
 #[test]
 fn only_what_is_wanted_is_counted() {
     let mut request = command(&["/bin/cat", "/etc/passwd"]);
-    // With the call that the command begins with, and without it.
+    // With and without the call that the command begins with.
     for wanted in [&["execve", "openat"][..], &["openat"][..]] {
         request.only = Some(wanted.iter().map(|name| (*name).to_owned()).collect());
         let Some(outcome) = run_traced(request.clone()) else { return };
@@ -258,7 +258,7 @@ fn the_overhead_of_tracing_is_measured_and_not_counted() {
     assert_eq!(outcome.count("getppid"), 0);
 }
 
-/// Of a call that is left out the programs note nothing, and it takes hardly longer than one of another process.
+/// The programs record nothing for a call that is not traced. It takes hardly longer than a call of another process.
 #[test]
 fn the_overhead_is_that_of_a_call_that_was_asked_for() {
     let mut request = command(&["/bin/true"]);
@@ -276,7 +276,7 @@ fn the_overhead_is_that_of_a_call_that_was_asked_for() {
     panic!("five times the overhead of a call that is left out: {seen:?}");
 }
 
-/// All that can be asked for at once; and the same as on a kernel that has neither the cast nor the loop.
+/// Loads everything that can be requested, also as on a kernel that lacks both the cast and the loop.
 #[test]
 fn programs_are_accepted_with_and_without_the_functions_of_newer_kernels() {
     use super::super::{Kernel, Maps, Target, attach_all, programs};

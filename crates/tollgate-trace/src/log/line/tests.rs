@@ -26,7 +26,7 @@ fn the_beginnings_of_lines() {
         ("[pid 32197] 1795406285.356941 ", Some(32197), Some(epoch), None),
         ("1795406285.356941 ", None, Some(epoch), None),
         ("     0.000123 ", None, None, Some(123_000)),
-        // `--relative-timestamps=s`, and a log that was quoted.
+        // `--relative-timestamps=s`, and a quoted log.
         ("     3 ", None, None, Some(3_000_000_000)),
         ("32197      3 ", Some(32197), None, Some(3_000_000_000)),
         ("    8103  ", Some(8103), None, None),
@@ -69,9 +69,9 @@ fn the_ends_of_calls() {
         returned("poll([{fd=3, events=POLLIN}], 1, 0) = 1 ([{fd=3, revents=POLLIN}]) <0.1>").took_ns,
         Some(100_000_000)
     );
-    // -1 that is no error, as of fcntl(F_GETOWN).
+    // A -1 that is not an error, as from fcntl(F_GETOWN).
     assert!(!returned("fcntl(3, F_GETOWN) = -1").is_error);
-    // Errors that strace has no name of: of 4.5 and 4.8, of 4.20, since 4.26, and of `-e raw=all`.
+    // Errors without a name in strace 4.5 and 4.8, 4.20, since 4.26, and with `-e raw=all`.
     for (text, error) in [
         ("ERRNO_524 (Unknown error 524)", -524),
         ("E??? (errno -7)", -1),
@@ -88,11 +88,11 @@ fn the_ends_of_calls() {
             "{text}"
         );
     }
-    // Another result, with what strace says of it.
+    // Other results, with strace's remarks.
     for text in ["3 (INJECTED)", "-1", "-1 (INJECTED)", "0x1 (flags FD_CLOEXEC)"] {
         assert!(!returned(&format!("fcntl(3, F_GETFD) = {text}")).is_error, "{text}");
     }
-    // What a string has in it is no end.
+    // The end of a call in a string does not count.
     let written = r#"write(1, ") = 7 <9.000000>", 16) = 16 <0.000007>"#;
     assert_eq!(
         (call(&Line::parse(written)).1, returned(written).result),
@@ -129,7 +129,7 @@ fn lines_that_are_no_whole_call() {
     let rest = |arguments| Body::Continued { arguments, returned };
     assert_eq!(body(", child_tidptr=0x7f) = 12 <0.000522>"), rest(", child_tidptr=0x7f"));
     assert_eq!(body(" <unfinished ...>"), Body::Continued { arguments: " <unfinished ...>", returned: None });
-    // The forms of arguments that strace prints when a call has returned.
+    // Forms of arguments that strace prints after a call has returned.
     for arguments in [
         "[{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL",
         "{st_mode=S_IFREG|0644, st_size=(1), ...}",
@@ -159,7 +159,7 @@ fn lines_that_are_no_whole_call() {
     for other in ["", "hello", "main(argc, argv)", "f(x) = y", "12 bottles", "Read(1) = 2", "1read(1) = 2"] {
         assert_eq!(body(other), Body::Other, "{other}");
     }
-    // A difference of two files, which the command printed.
+    // A diff that the command printed.
     for other in
         ["--- a/file.c\t2026-01-01", "+++ b/file.c", "--- SIGCHLD", "--- a title ---", "+++ exited with 3"]
     {
