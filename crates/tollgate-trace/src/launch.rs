@@ -1,8 +1,8 @@
-//! The command as a process that waits to be let go, and ends as it would have ended alone.
+//! The command as a process that waits to be released, and ends as it would have ended without a tracer.
 //!
-//! - [`path`]: which file it is. [`child`]: its process, which waits before its execve(2).
-//! - [`streams`]: which of its standard streams were closed.
-//! - [`signals`]: which of the signals that this process gets are the command's. [`ending`]: ending as it did.
+//! - [`path`]: finds its file. [`child`]: its process, which waits before execve(2).
+//! - [`streams`]: the standard streams that were closed.
+//! - [`signals`]: the signals of this process that belong to the command. [`ending`]: ends like the command.
 
 pub(crate) mod child;
 pub(crate) mod ending;

@@ -1,4 +1,4 @@
-//! A traced command as text, as JSON and as a timeline.
+//! Shows a traced command as text, as JSON and as a timeline.
 
 mod blocked;
 pub mod calibration;
@@ -30,10 +30,10 @@ pub use screen::{interval, screen};
 pub use text::grouped;
 pub use view::{By, Stage, View};
 
-/// The one case of a run that `tollgate trace` made.
+/// The only case of a run that `tollgate trace` made.
 pub const CASE: &str = "trace/command";
 
-/// The command of such a run.
+/// Returns the traced command of such a run.
 pub fn command_of(run: &Run) -> Option<&Traced> {
     run.measurement(&Case::plain(CASE))?.outcome.measured()?.traced.first()
 }

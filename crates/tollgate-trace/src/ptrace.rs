@@ -1,16 +1,16 @@
 //! Tracing by ptrace(2): each call stops its thread twice.
 //!
-//! A thread that stops costs one wait4(2), one request for its registers, one reading of its clocks and one call to resume it; nothing
-//! else is done on the way. Where only some calls are asked for, a filter ([`filter`]) lets the others pass without a stop.
+//! A stop costs one wait4(2), one request for the registers, one reading of the clocks and one call to resume; nothing else
+//! is done on the way. If only some calls are requested, a filter ([`filter`]) lets the others pass without a stop.
 //!
-//! If this process is killed, the kernel lets go of every thread that it traced, and the command goes on as if alone; only
-//! a command with a filter is killed with it, because its calls would fail without a tracer.
+//! If this process is killed, the kernel releases every thread that it traced, and the command goes on untraced. Only a
+//! command with a filter is killed with it, because its calls would fail without a tracer.
 //!
-//! - [`sys`]: the system calls. [`thread`], [`tree`]: what is traced. [`clocks`]: how time passed between two stops, [`cause`]: what
-//!   was waited for. [`sums`], [`files`]: adding up. [`code`]: what was mapped.
+//! - [`sys`]: the system calls. [`thread`], [`tree`]: what is traced. [`clocks`]: how time passed between two stops,
+//!   [`cause`]: what was waited for. [`sums`], [`files`]: adding up. [`code`]: what was mapped.
 //!
-//! Two stops around a call take forty times as long as the call. The time between them counts in full only
-//! if the thread was switched out; otherwise its processor time counts, without the wait for the tracer.
+//! The two stops around a call take forty times as long as the call. The time between them counts in full only if the thread
+//! was switched out. Otherwise its processor time counts, without the wait for the tracer.
 
 pub(crate) mod cause;
 pub(crate) mod clocks;
@@ -38,36 +38,36 @@ use crate::{
     request::Request,
 };
 
-/// The events of every traced thread: forks, threads and programs.
+/// Options for every traced thread: forks, new threads and exec.
 const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACEVFORK
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEEXEC;
-/// After the command, so long is waited for threads to stop that are to be left alone.
+/// After the command ends, how long to wait for threads to stop before they are released.
 const LEAVING: Duration = Duration::from_secs(1);
 
-/// Why a command's own ptrace(2) fails.
+/// Explains why a command's own ptrace(2) fails.
 const NO_SECOND: &str = "ptrace(2) failed in the command: a process that is traced by ptrace(2) cannot be traced twice; BPF has no such limit";
-/// Which calls are missing where only some are asked for.
+/// Explains which calls are missing if only some are requested.
 const NOT_SEEN: &str = "the command made a filter of its own (seccomp): calls that it stopped are not counted, because ptrace(2) asks for \
     some calls by a filter as well, and the kernel obeys the one that stops them; BPF sees them";
-/// Why set-user-ID programs gain no privileges, see execve(2).
+/// Explains why set-user-ID programs gain no privileges, see execve(2).
 const NO_RIGHTS: &str =
     "the kernel gives none to a program that is traced by ptrace(2) without CAP_SYS_PTRACE";
 
 pub(crate) struct Tracer {
     command: libc::pid_t,
     threads: HashMap<libc::pid_t, Thread>,
-    /// New threads that are stopped, and whose parent's event has not come yet.
+    /// New threads that are stopped, and whose parent's event has not arrived yet.
     early: HashMap<libc::pid_t, Wait>,
     /// The command is to have a filter.
     with_filter: bool,
-    /// It has, and calls stop only where that says so.
+    /// It has the filter, so calls stop only if the filter says so.
     filtered: bool,
     /// The command has a filter of its own.
     has_own_filter: bool,
-    /// The numbers that are asked for; None for all.
+    /// The requested calls; `None` for all.
     only: Option<BTreeSet<(u32, bool)>>,
     sums: sums::Table,
     tree: tree::Tree,
@@ -86,7 +86,7 @@ pub(crate) struct Tracer {
 }
 
 impl Tracer {
-    /// Begins to trace a process that waits to be let go.
+    /// Begins to trace a process that waits to be released.
     pub fn seize(child: &Child, request: &Request, filter: bool) -> io::Result<Self> {
         let pid = child.pid();
         let with_it = if filter { libc::PTRACE_O_TRACESECCOMP | libc::PTRACE_O_EXITKILL } else { 0 };
@@ -129,17 +129,17 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// Counts the process from now on, and not only when it has executed the command.
+    /// Counts from now on, not only after the process has executed the command.
     pub fn count_at_once(&mut self) {
         for thread in self.threads.values_mut() {
             thread.doing = Doing::Outside;
         }
     }
 
-    /// Traces the command, which has just been let go, until it and what it started have ended, or the time is up.
+    /// Traces the command, which was just released, until it and its descendants have ended, or the time is up.
     ///
     /// # Errors
-    /// Where no process is left to wait for, and the command's end was not reported.
+    /// If no process is left to wait for, but the command's end was not reported.
     pub fn run(
         &mut self,
         child: &Child,
@@ -170,12 +170,12 @@ impl Tracer {
         Ok(Finished { ended, wall_ns: at.saturating_sub(self.began_ns), notes: Vec::new() })
     }
 
-    /// Threads that may have an event.
+    /// Returns the threads that may have an event.
     fn known(&self) -> Vec<libc::pid_t> {
         self.threads.keys().copied().collect()
     }
 
-    /// Lets go of all that have not ended, so that they go on by themselves.
+    /// Releases everything that has not ended, so that it goes on untraced.
     fn leave(&mut self, descendants: &Descendants) {
         if self.threads.is_empty() && self.early.is_empty() {
             return;
@@ -191,7 +191,7 @@ impl Tracer {
         }
         let mut left: HashSet<_> = self.threads.keys().copied().collect();
         for pid in &left {
-            // A thread that is traced keeps its number until its end is reported.
+            // A traced thread keeps its number until its end is reported.
             let _ = if self.filtered { process::kill(*pid, libc::SIGKILL) } else { sys::interrupt(*pid) };
         }
         let until = clock::now() + LEAVING.as_nanos() as u64;
@@ -269,13 +269,13 @@ impl Tracer {
         }
     }
 
-    /// Whether a call is asked for.
+    /// Returns whether a call was requested.
     fn is_asked_for(&self, key: Key) -> bool {
         self.only.as_ref().is_none_or(|only| only.contains(&(key.number as u32, key.is_32_bit)))
     }
 }
 
-/// Events with the names of their calls, in the order of their beginnings.
+/// Adds the names of calls to events, and sorts them by when they began.
 fn named(events: Vec<(Key, Event)>) -> Vec<Event> {
     let mut names = HashMap::new();
     let mut name =
@@ -286,7 +286,7 @@ fn named(events: Vec<(Key, Event)>) -> Vec<Event> {
     named
 }
 
-/// The note on processes that a command left.
+/// Formats the note about processes that a command left running.
 pub(crate) fn still_running(processes: Option<usize>) -> String {
     let who = match processes {
         None => "processes that the command left were".to_owned(),

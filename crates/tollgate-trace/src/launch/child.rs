@@ -1,9 +1,9 @@
-//! The command's process: a copy of this one that waits in read(2) until it is released, and then is executed.
+//! The command's process: a fork of this one that waits in read(2) until it is released, and then calls execve(2).
 //!
-//! The child makes one traced call before its command's: it blocks in read(2) until a tracer is attached,
-//! and then calls execve(2), with which the counts begin.
+//! The child makes one traced call that is not the command's: it blocks in read(2) until a tracer is attached. The counts
+//! begin with the execve(2) that follows.
 
-#![allow(unsafe_code)] // The child's calls until execve(2).
+#![allow(unsafe_code)] // System calls of the child until execve(2).
 
 use std::ffi::{CString, c_char};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -20,16 +20,16 @@ unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
-/// A process that waits to be let go. One that was not is killed when this is dropped.
+/// A process that waits to be released. If it was not, dropping this kills it.
 pub(crate) struct Child {
     pid: libc::pid_t,
     pidfd: Option<OwnedFd>,
-    /// While it waits.
+    /// `Some` while it waits.
     waiting: Option<(process::Child, OwnedFd)>,
     note: Note,
 }
 
-/// The orders of a copy, all of them made before the copy.
+/// The instructions for the child, all prepared before the fork.
 struct Orders<'a> {
     gate: (OwnedFd, OwnedFd),
     inherited: &'a Inherited,
@@ -40,20 +40,20 @@ enum What<'a> {
     Execute {
         path: &'a CString,
         arguments: Vec<*const c_char>,
-        /// None for that of this process.
+        /// `None` for that of this process.
         environment: Option<Vec<*const c_char>>,
         filter: Option<libc::sock_fprog>,
-        /// A tracer that has capabilities by its file would follow it to another user.
+        /// Whether to gain no privileges: a tracer with file capabilities would otherwise follow it to another user.
         stays_the_user: bool,
-        /// Its streams, and the terminal of its own session.
+        /// The controlling terminal of its own session, and its standard streams.
         terminal: Option<RawFd>,
     },
-    /// The copy stores the function's result, and ends.
+    /// The child stores the function's result, and exits.
     Call(fn() -> u64),
 }
 
 impl Child {
-    /// Starts a process that will be a program.
+    /// Starts a process that will execute a program.
     pub fn start(
         program: &Program,
         request: &Request,
@@ -83,7 +83,7 @@ impl Child {
         )
     }
 
-    /// Starts a process that will only run a function, which may neither allocate nor take a lock.
+    /// Starts a process that only runs a function, which may neither allocate nor take a lock.
     pub fn start_function(function: fn() -> u64, inherited: &Inherited) -> io::Result<Self> {
         Self::fork(inherited, What::Call(function))
     }
@@ -92,7 +92,7 @@ impl Child {
         let note = Note(Shared::new()?);
         let orders =
             Orders { gate: rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?, inherited, what };
-        // SAFETY: the copy calls only what is safe after fork (signal-safety(7)), on memory made before.
+        // SAFETY: the child makes only calls that are safe after fork (signal-safety(7)), on memory prepared before.
         let child = process::fork(|| unsafe { orders.carry_out(&note) })?;
         let (pid, pidfd) = (child.pid(), child.pidfd().ok());
         Ok(Self { pid, pidfd, waiting: Some((child, orders.gate.1)), note })
@@ -102,41 +102,41 @@ impl Child {
         self.pid
     }
 
-    /// A descriptor of the process; None where the kernel has none.
+    /// Returns the pidfd of the process; `None` if the kernel has none.
     pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
-    /// Lets it go.
+    /// Releases the process.
     pub fn release(&mut self) -> io::Result<()> {
         let Some((child, gate)) = self.waiting.take() else { return Ok(()) };
-        // From here on its end is waited for with those of its descendants.
+        // From here on its end is reaped with those of its descendants.
         child.leave();
         Ok(rustix::io::write(&gate, &[1]).map(drop)?)
     }
 
-    /// Why it could not be executed. None where it was, or has not been yet.
+    /// Returns why exec failed; `None` if it succeeded, or has not happened yet.
     pub fn failed(&self) -> Option<io::Error> {
         self.note.error(EXECUTION)
     }
 
-    /// What the copy used before it became the command: the most memory that it had, in KiB, and its page faults. The kernel counts both
-    /// as the command's (`exec_mmap` of fs/exec.c keeps the peak). Zeroes where it did not get so far.
+    /// Returns what the child used before exec: its peak memory in KiB, and its page faults. The kernel counts both as the
+    /// command's (`exec_mmap` of fs/exec.c keeps the peak). Zeroes if it did not get that far.
     pub fn used_before(&self) -> (u64, u64) {
         (self.note.0[PEAK].load(Relaxed), self.note.0[FAULTS].load(Relaxed))
     }
 
-    /// The result of its function, when it has ended.
+    /// Returns the result of its function, once it has ended.
     pub fn result(&self) -> u64 {
         self.note.0[RESULT].load(Relaxed)
     }
 
-    /// Whether it had to give up the privileges of setuid programs, in order to have the filter (`no_new_privs`).
+    /// Returns whether it had to set `no_new_privs` to install the filter, so that setuid programs gain no privileges.
     pub fn gave_up_privileges(&self) -> bool {
         self.note.0[GAVE_UP_PRIVILEGES].load(Relaxed) != 0
     }
 
-    /// Whether it has the filter, once it is about to be executed: or why not.
+    /// Returns the error of installing the filter, if any; valid once it is about to exec.
     pub fn filtered(&self) -> io::Result<()> {
         self.note.error(FILTER).map_or(Ok(()), Err)
     }
@@ -144,14 +144,14 @@ impl Child {
 
 impl Orders<'_> {
     /// # Safety
-    /// In a fresh copy of a process only.
+    /// Only in a freshly forked child.
     unsafe fn carry_out(&self, note: &Note) -> i32 {
         /// The exit status of a shell whose command cannot be started.
         const NOT_STARTED: i32 = 127;
         self.inherited.restore();
         // SAFETY: all of these are system calls on valid arguments.
         unsafe {
-            // Where this process ends before it lets the copy go, the copy reads the end of the pipe.
+            // If this process ends before it releases the child, the child reads the end of the pipe.
             libc::close(self.gate.1.as_raw_fd());
             let mut byte = 0u8;
             if libc::read(self.gate.0.as_raw_fd(), (&raw mut byte).cast(), 1) != 1 {
@@ -189,12 +189,12 @@ impl Orders<'_> {
     }
 }
 
-/// Installs a filter, giving up the privileges of setuid programs only where that is necessary.
+/// Installs a filter. Sets `no_new_privs` only if that is necessary.
 ///
 /// # Safety
-/// In a fresh copy of a process only.
+/// Only in a freshly forked child.
 unsafe fn install(filter: &libc::sock_fprog, note: &Note) {
-    // SAFETY: the filter lives as long as the copy.
+    // SAFETY: the filter lives as long as the child.
     unsafe {
         let set = || libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const *filter);
         if set() == 0 {
@@ -215,17 +215,17 @@ const GAVE_UP_PRIVILEGES: usize = 3;
 const PEAK: usize = 4;
 const FAULTS: usize = 5;
 
-/// The errors of the copy, and its result, in memory that both processes share.
+/// The errors of the child, and its result, in memory that both processes share.
 struct Note(Shared<6>);
 
 impl Note {
-    /// Notes the error of the call before.
+    /// Stores the errno of the previous call.
     fn write(&self, at: usize) {
-        // SAFETY: errno is this thread's own.
+        // SAFETY: errno belongs to this thread.
         self.0[at].store(unsafe { *libc::__errno_location() }.cast_unsigned().into(), Relaxed);
     }
 
-    /// Notes what this process has used so far.
+    /// Stores what this process has used so far.
     fn used(&self) {
         let used = Usage::of_process();
         self.0[PEAK].store(used.maxrss_kib, Relaxed);

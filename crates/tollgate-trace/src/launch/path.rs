@@ -1,4 +1,4 @@
-//! Which file a command is, as execvp(3) and shells find it.
+//! Finds the file of a command, as execvp(3) and shells do.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,27 +9,28 @@ use rustix::fs::{Access, AtFlags, CWD};
 
 use crate::outcome::TraceError;
 
-/// Where execvp(3) looks when there is no PATH: `_CS_PATH` of confstr(3).
+/// The search path of execvp(3) without PATH: `_CS_PATH` of confstr(3).
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
-/// The interpreter of a script without a first line that names one, as POSIX has it of execvp(3).
+/// The interpreter of a script without an interpreter line, as POSIX specifies for execvp(3).
 const SHELL: &str = "/bin/sh";
 
-/// A file that can be executed, and its arguments.
+/// An executable file, and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Program {
     pub path: CString,
     pub arguments: Vec<CString>,
-    /// Its environment; None for that of this process.
+    /// Its environment; `None` for that of this process.
     pub environment: Option<Vec<CString>>,
-    /// As it was asked for, for messages.
+    /// The name as the user gave it, for messages.
     shown: String,
 }
 
 impl Program {
-    /// Finds a command's file. What has a slash in it is a path; everything else is looked for in PATH.
+    /// Finds a command's file. A name with a slash is a path; any other is searched for in PATH.
     ///
     /// # Errors
-    /// [`TraceError::NotFound`], [`TraceError::NotExecutable`], and [`TraceError::Request`] for a command that cannot be started.
+    /// [`TraceError::NotFound`], [`TraceError::NotExecutable`], and [`TraceError::Request`] for a command that cannot be
+    /// started.
     pub fn resolve(command: &[OsString], search: Option<&OsStr>) -> Result<Self, TraceError> {
         let Some(name) = command.first() else {
             return Err(TraceError::Request("no command is given, where one was to be traced".to_owned()));
@@ -54,10 +55,10 @@ impl Program {
         })
     }
 
-    /// The same, with these variables beside those of this process.
+    /// Adds these variables to the environment of this process.
     ///
     /// # Errors
-    /// [`TraceError::Request`] for a variable with a byte of zero.
+    /// [`TraceError::Request`] for a variable that contains a NUL.
     pub fn with_variables(mut self, variables: &[(OsString, OsString)]) -> Result<Self, TraceError> {
         if variables.is_empty() {
             return Ok(self);
@@ -70,7 +71,7 @@ impl Program {
         Ok(self)
     }
 
-    /// The same as a script for the shell: as execvp(3) does with a file of a format that the kernel does not know.
+    /// Converts to a script for the shell, as execvp(3) does with a file whose format the kernel does not know.
     pub fn as_script(&self) -> Result<Self, TraceError> {
         let mut arguments = vec![c_string(SHELL.as_bytes())?, self.path.clone()];
         arguments.extend(self.arguments.iter().skip(1).cloned());
@@ -78,7 +79,7 @@ impl Program {
         Ok(Self { path: c_string(SHELL.as_bytes())?, arguments, environment, shown: self.shown.clone() })
     }
 
-    /// Why execve(2) of it failed.
+    /// Explains why execve(2) failed.
     pub fn refused(&self, error: &io::Error) -> TraceError {
         let there = Path::new(OsStr::from_bytes(self.path.as_bytes())).exists();
         match error.raw_os_error() {
@@ -95,7 +96,7 @@ impl Program {
     }
 }
 
-/// Looks along a search path. As execvp(3) does, it goes on behind a file that may not be executed, and remembers it; a directory that
+/// Searches a path. Like execvp(3), it continues after a file that may not be executed, and remembers it; a directory that
 /// may not be searched has no such file.
 fn find(name: &OsStr, search: &OsStr) -> io::Result<PathBuf> {
     let mut denied = None;
@@ -103,7 +104,7 @@ fn find(name: &OsStr, search: &OsStr) -> io::Result<PathBuf> {
         return Err(io::ErrorKind::NotFound.into());
     }
     for directory in search.as_bytes().split(|byte| *byte == b':') {
-        // An empty entry is the current directory, which must not be searched for again.
+        // An empty entry is the current directory. With `.` the result has a slash, so it is not searched for again.
         let directory = if directory.is_empty() { b"." } else { directory };
         let candidate = Path::new(OsStr::from_bytes(directory)).join(name);
         match executable(&candidate) {
@@ -117,7 +118,7 @@ fn find(name: &OsStr, search: &OsStr) -> io::Result<PathBuf> {
     Err(denied.unwrap_or_else(|| io::ErrorKind::NotFound.into()))
 }
 
-/// Whether a path is a regular file that may be executed with the rights in effect.
+/// Checks that a path is a regular file that may be executed with the effective rights.
 fn executable(path: &Path) -> io::Result<()> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::from_raw_os_error(libc::EACCES));

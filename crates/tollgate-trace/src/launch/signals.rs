@@ -1,11 +1,12 @@
 //! The signals of this process that are forwarded to the command, and those that it inherits.
 //!
-//! As system(3) has it, SIGINT and SIGQUIT are left to the command while it runs: the terminal sends them to the process group, and
-//! so to the command itself. SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 that another process sends here are forwarded, but those that the
-//! command itself sends. A command gets such a signal twice where its sender means the group, as timeout(1) does: kill(2) does not say
-//! whom it meant. A signal that was ignored when this process began, as by nohup(1), stays ignored for both.
+//! As in system(3), SIGINT and SIGQUIT are left to the command while it runs: the terminal sends them to the process group,
+//! and so to the command itself. SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 from another process are forwarded, except those that
+//! the command itself sends. A command gets such a signal twice if the sender means the group, as timeout(1) does, since the
+//! receiver of a kill(2) cannot tell whom it was meant for. A signal that was ignored when this process began, as by
+//! nohup(1), stays ignored for both.
 
-#![allow(unsafe_code)] // Handlers.
+#![allow(unsafe_code)] // Signal handlers.
 
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::ptr;
@@ -15,31 +16,31 @@ use std::time::Duration;
 use tollgate_os::signals::{self, Changed, Disposition, Mask, Set};
 use tollgate_os::{process, timer::Timer};
 
-/// The signals that are the command's while it runs.
+/// The signals that belong to the command while it runs.
 const PASSED: [libc::c_int; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGTERM];
 
-/// Signals that this program changes for itself and restores for the command: Rust ignores SIGPIPE before `main`, and this program
-/// SIGXFSZ.
+/// Signals that this program changes for itself and restores for the command: Rust ignores SIGPIPE before `main`, and this
+/// program ignores SIGXFSZ.
 const CHANGED: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
-/// The process that signals go to: its descriptor where there is one, else its number; 0 for none.
+/// The process that signals go to: its pidfd if there is one (else -1), and its number (0 for none).
 static DESCRIPTOR: AtomicI32 = AtomicI32::new(-1);
 static COMMAND: AtomicI32 = AtomicI32::new(0);
 /// The command has ended, and its descendants are waited for.
 static OVER: AtomicBool = AtomicBool::new(false);
-/// A signal that came when the command had ended, and asks this process to end; 0 for none.
+/// A signal to end this process that arrived after the command had ended; 0 for none.
 static LATE: AtomicI32 = AtomicI32::new(0);
 /// A signal asked to end the wait, or the time is up.
 static ENOUGH: AtomicBool = AtomicBool::new(false);
 
-/// The last signal that this process got since it began to watch; 0 for none.
+/// The last signal that this process received since it began to watch; 0 for none.
 static CAME: AtomicI32 = AtomicI32::new(0);
 
-/// Which signals of [`CHANGED`] were ignored when this process began, before Rust's own start changed it.
+/// Whether each signal of [`CHANGED`] was ignored when this process began, before Rust's runtime changed that.
 static IGNORED_AT_START: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 
-/// Called by the C library before `main`, and before Rust's runtime.
+/// The C library calls this before `main`, and before Rust's runtime.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static REMEMBER: extern "C" fn() = remember;
@@ -50,14 +51,14 @@ extern "C" fn remember() {
     }
 }
 
-/// The dispositions and the mask that the command is to have.
+/// The dispositions and the mask for the command.
 pub(crate) struct Inherited {
     dispositions: Vec<(libc::c_int, Disposition)>,
     mask: Set,
 }
 
 impl Inherited {
-    /// Sets them, in a copy of this process.
+    /// Applies them in a forked child.
     pub fn restore(&self) {
         for (signal, disposition) in &self.dispositions {
             let _ = disposition.set(*signal);
@@ -66,20 +67,20 @@ impl Inherited {
     }
 }
 
-/// The last signal that came to this process and was the command's, since the last [`Watch`] began.
+/// Returns the last signal for the command that this process received since the last [`Watch`] began.
 pub(crate) fn came() -> Option<libc::c_int> {
     Some(CAME.load(Relaxed)).filter(|signal| *signal != 0)
 }
 
-/// As long as it lives, signals are passed on. One at a time in a process.
+/// Forwards signals while it lives. There may be one at a time in a process.
 pub(crate) struct Watch {
     before: Vec<(libc::c_int, Disposition)>,
 }
 
 impl Watch {
-    /// Begins to watch. Until there is a command, a signal ends this process as it would without.
+    /// Begins to watch. Until there is a command, a signal ends this process as usual.
     pub fn begin() -> Self {
-        // From here on, and when the command has ended, a file that may not grow is an error like others: this process
+        // From here on, and after the command has ended, exceeding the file size limit is an ordinary error: this process
         // ends as the command did.
         signals::ignore(libc::SIGXFSZ);
         DESCRIPTOR.store(-1, Relaxed);
@@ -96,14 +97,14 @@ impl Watch {
                 let _ = passing(libc::SA_RESTART).set(signal);
             }
         }
-        // Without SA_NOCLDSTOP each stop of the command sends a signal. With SIG_IGN the kernel would reap the
-        // command itself, and wait4(2) would not return it.
+        // Without SA_NOCLDSTOP each stop of the command sends a signal. With SIG_IGN the kernel would reap the command
+        // itself, and wait4(2) would not return it.
         let only_ends = Disposition::default_with(libc::SA_NOCLDSTOP).set(libc::SIGCHLD);
         before.extend(only_ends.ok().map(|was| (libc::SIGCHLD, was)));
         Self { before }
     }
 
-    /// The signal actions that the command inherits.
+    /// Returns the signal actions that the command inherits.
     pub fn inherited(&self) -> Inherited {
         let changed = CHANGED.into_iter().zip(&IGNORED_AT_START).map(|(signal, was_ignored)| {
             let ignored = was_ignored.load(Relaxed);
@@ -113,19 +114,19 @@ impl Watch {
         Inherited { dispositions: before.chain(changed).collect(), mask: Set::blocked() }
     }
 
-    /// From now on signals go to this process.
+    /// Forwards signals to this process from now on.
     pub fn pass_to(&self, pid: libc::pid_t, pidfd: Option<BorrowedFd<'_>>) {
         DESCRIPTOR.store(pidfd.map_or(-1, |pidfd| pidfd.as_raw_fd()), Relaxed);
         COMMAND.store(pid, Relaxed);
     }
 
-    /// A signal that was sent to this process and came too late for the command. This process ends by it.
+    /// Returns a signal to this process that arrived too late for the command. This process then ends by it.
     pub fn late(&self) -> Option<libc::c_int> {
         Some(LATE.load(Relaxed)).filter(|signal| *signal != 0)
     }
 
-    /// The command has ended: signals are not forwarded any more, and one that asks to end ends the wait for its descendants. So does
-    /// the time. The wait4(2) that is going on then is interrupted.
+    /// Stops forwarding after the command has ended. A signal to end, or the timeout, now ends the wait for its descendants
+    /// and interrupts a wait4(2) in progress.
     pub fn command_is_over(&self, linger: Duration) -> Alarm {
         OVER.store(true, Relaxed);
         DESCRIPTOR.store(-1, Relaxed);
@@ -137,7 +138,7 @@ impl Watch {
         Alarm::set(linger)
     }
 
-    /// Whether the wait for the command's descendants is over.
+    /// Returns whether the wait for the command's descendants is over.
     pub fn enough(&self) -> bool {
         ENOUGH.load(Relaxed)
     }
@@ -152,11 +153,11 @@ impl Drop for Watch {
 }
 
 fn passing(flags: libc::c_int) -> Disposition {
-    // SAFETY: the function keeps errno, and calls only what signal-safety(7) allows.
+    // SAFETY: the function preserves errno, and makes only calls that signal-safety(7) allows.
     unsafe { Disposition::handler(pass, flags) }
 }
 
-/// Passes a signal on. Only what signal-safety(7) allows.
+/// Forwards a signal. Makes only calls that signal-safety(7) allows.
 extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     CAME.store(signal, Relaxed);
     if OVER.load(Relaxed) {
@@ -164,7 +165,7 @@ extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
         return ENOUGH.store(true, Relaxed);
     }
     let command = COMMAND.load(Relaxed);
-    // SAFETY: system calls on valid arguments; the kernel filled `info`; errno is put back.
+    // SAFETY: system calls on valid arguments; the kernel filled `info`; errno is restored.
     unsafe {
         let errno = *libc::__errno_location();
         if command == 0 {
@@ -181,7 +182,8 @@ extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
     }
 }
 
-/// Sends a signal to a process: through its descriptor where there is one, else by its number. Only what signal-safety(7) allows.
+/// Sends a signal to a process: by its pidfd if there is one, else by its number. Makes only calls that signal-safety(7)
+/// allows.
 fn send(pid: libc::pid_t, pidfd: RawFd, signal: libc::c_int) {
     if pidfd >= 0 {
         let none = ptr::null::<libc::siginfo_t>();
@@ -192,9 +194,9 @@ fn send(pid: libc::pid_t, pidfd: RawFd, signal: libc::c_int) {
     }
 }
 
-/// Interrupts waiting after a time, again and again until it is dropped, so that it cannot come just before the wait.
+/// Interrupts waiting after a time, repeatedly until it is dropped, since a single signal could arrive just before the wait.
 pub(crate) struct Alarm {
-    // In this order they are dropped.
+    // Fields drop in this order.
     _timer: Option<Timer>,
     _open: Mask,
     _changed: Option<Changed>,
@@ -208,7 +210,7 @@ impl Alarm {
         let open = Set::of(&[libc::SIGALRM]).unblock_for_now();
         let timer = Timer::new(libc::SIGALRM).and_then(|timer| timer.set(after, AGAIN).map(|()| timer)).ok();
         if timer.is_none() {
-            // Without a timer nothing would end the waiting.
+            // Without a timer nothing would end the wait.
             ENOUGH.store(true, Relaxed);
         }
         Self { _timer: timer, _open: open, _changed: changed }

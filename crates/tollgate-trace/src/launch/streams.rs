@@ -1,29 +1,30 @@
-//! Which of the standard streams were closed when this process began.
+//! Remembers which standard streams were closed when this process began.
 //!
-//! Rust's own start opens /dev/null for a stream that is closed, before `main`. The command is to find it closed.
+//! Rust's runtime opens /dev/null for a closed stream before `main`. The command must find it closed.
 
-#![allow(unsafe_code)] // fcntl(2) before `main`, and close(2) in a copy of this process.
+#![allow(unsafe_code)] // fcntl(2) before `main`, and close(2) in a forked child.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
-/// Called by the C library before `main`, and before Rust's runtime.
+/// The C library calls this before `main`, and before Rust's runtime.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
     for (stream, closed) in (0..).zip(&CLOSED) {
-        // SAFETY: a question to the kernel. The only error of F_GETFD is EBADF.
+        // SAFETY: the call only queries the kernel. The only error of F_GETFD is EBADF.
         closed.store(unsafe { libc::fcntl(stream, libc::F_GETFD) } < 0, Relaxed);
     }
 }
 
-/// Makes this process the leader of a session whose terminal this is, and the terminal its streams. Whether that could be done.
+/// Makes this process the leader of a session with this controlling terminal, and the terminal its standard streams. Returns
+/// whether that succeeded.
 ///
 /// # Safety
-/// In a fresh copy of a process only.
+/// Only in a freshly forked child.
 pub(super) unsafe fn become_terminal(terminal: libc::c_int) -> bool {
     // SAFETY: system calls on numbers.
     unsafe {
@@ -33,14 +34,14 @@ pub(super) unsafe fn become_terminal(terminal: libc::c_int) -> bool {
     }
 }
 
-/// Closes them again.
+/// Closes the streams again.
 ///
 /// # Safety
-/// In a fresh copy of a process only.
+/// Only in a freshly forked child.
 pub(super) unsafe fn close_again() {
     for (stream, closed) in (0..).zip(&CLOSED) {
         if closed.load(Relaxed) {
-            // SAFETY: nothing of the copy uses the stream.
+            // SAFETY: nothing in the child uses the stream.
             unsafe { libc::close(stream) };
         }
     }

@@ -1,4 +1,5 @@
-//! What sleeping threads were woken by. Wakers of the same name are one line, such as `sleep ×15`: a shell's loop makes a new one each time.
+//! Shows what woke sleeping threads. Wakers with the same name share a line, such as `sleep ×15`, since a shell's loop
+//! creates a new one each time.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use super::text;
 
 const LONGEST: usize = 28;
 
-/// The table with so many rows.
+/// Renders the table with at most `top` rows.
 pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     let header = ["call", "wait channel", "woken by", "times", "total"];
     let mut table = Table::new(&header).with_words(&["wait channel", "woken by"]);
@@ -42,7 +43,7 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     format!("{}{}", table.render(width), paragraph(legend, width, ""))
 }
 
-/// Sleeps in the same call and function that threads of one name ended.
+/// Sleeps in the same call and function that were ended by threads with one name.
 struct Group<'a> {
     first: &'a Blocked,
     wakers: u64,
@@ -50,7 +51,7 @@ struct Group<'a> {
     total_ns: u64,
 }
 
-/// The groups, that with the most time first.
+/// Groups sleeps, longest total first.
 fn groups(blocked: &[Blocked]) -> Vec<Group<'_>> {
     let mut groups = BTreeMap::new();
     for one in blocked {

@@ -1,4 +1,4 @@
-//! The overhead of tracing here, by backend.
+//! The overhead of tracing on this machine, by backend.
 
 use crate::Calibration;
 use serde::Serialize;
@@ -30,7 +30,7 @@ struct Added<'a> {
 }
 
 impl<'a> CalibrationRecord<'a> {
-    /// The record of a calibration.
+    /// Builds the record of a calibration.
     pub fn of(calibration: &'a Calibration) -> Self {
         let added = |overhead: &'a Result<f64, String>| Added {
             added_ns: overhead.as_ref().ok().copied().filter(|ns| ns.is_finite()),
@@ -45,7 +45,7 @@ impl<'a> CalibrationRecord<'a> {
     }
 }
 
-/// The table.
+/// Renders the calibration as a table.
 pub fn text(calibration: &Calibration, width: usize) -> String {
     let ns = |ns: f64| figures::estimate(ns, Unit::Nanoseconds);
     let mut table = Table::new(&["one call, getppid(2)", "takes", "times"]);

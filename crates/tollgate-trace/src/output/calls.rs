@@ -8,12 +8,12 @@ use tollgate_output::table::{Look, Table};
 use super::columns::{self, Known, Line, is_blocking};
 use super::text;
 
-/// A terminal of so many columns has room for the parts as times; a narrower one for their shares of the total.
+/// A terminal with this many columns has room for the parts as times; on a narrower one they are shares of the total.
 const WIDE: usize = 112;
-/// How the times of single calls lie, behind their sums.
+/// Columns of the distribution of single calls, which follow the sums.
 const DISTRIBUTION: [&str; 4] = ["p50_s", "p99_s", "max_s", "mean_s"];
 
-/// The calls of an execution, the slowest first: working calls, and blocking calls.
+/// Returns the calls of an execution, slowest first: working calls, and blocking calls.
 pub fn ranked(traced: &Traced) -> [Vec<&Call>; 2] {
     let mut calls: Vec<&Call> = traced.calls.iter().collect();
     calls.sort_by_key(|call| std::cmp::Reverse(call.total_ns));
@@ -21,12 +21,12 @@ pub fn ranked(traced: &Traced) -> [Vec<&Call>; 2] {
     [working, waiting]
 }
 
-/// The calls that a table of so many rows shows.
+/// Returns the calls that a table with this many rows shows.
 pub(crate) fn shown(traced: &Traced, top: usize) -> Vec<&Call> {
     ranked(traced).iter().flat_map(|calls| calls.iter().take(top)).copied().collect()
 }
 
-/// The table, with so many rows of each kind.
+/// Renders the table with at most `top` working and `blocking` blocking calls.
 pub(crate) fn table(traced: &Traced, top: usize, blocking: usize, width: usize) -> Table {
     let mut rows = Rows::of(traced, width);
     let [working, waiting] = ranked(traced);
@@ -58,7 +58,7 @@ pub(crate) fn table(traced: &Traced, top: usize, blocking: usize, width: usize) 
     rows.table
 }
 
-/// The meaning of the columns of parts, where they are shown.
+/// Explains the columns of parts, if they are shown.
 pub(crate) fn legend(traced: &Traced, width: usize) -> Option<String> {
     let keys = keys(traced);
     let said = [
@@ -80,7 +80,7 @@ pub(crate) fn legend(traced: &Traced, width: usize) -> Option<String> {
     Some(format!("{of}{}.", said.join("; ")))
 }
 
-/// Says which calls no sum has.
+/// Names the calls that are in no sum.
 pub(crate) fn left_out(traced: &Traced) -> Option<String> {
     let Known { totals: true, children: true, .. } = Known::of(traced) else { return None };
     let waits = traced.calls.iter().filter(|call| call.waits_for_child() && call.total_ns > 0);
@@ -93,7 +93,7 @@ pub(crate) fn left_out(traced: &Traced) -> Option<String> {
     })
 }
 
-/// The columns that there is something in.
+/// Returns the keys of the columns that are not empty.
 fn keys(traced: &Traced) -> Vec<&'static str> {
     let Known { cpu, kinds, totals, .. } = Known::of(traced);
     let any = |of: fn(&Call) -> bool| traced.calls.iter().any(of);
@@ -116,7 +116,6 @@ fn keys(traced: &Traced) -> Vec<&'static str> {
     columns.into_iter().filter(|(_, is_shown)| *is_shown).map(|(key, _)| key).collect()
 }
 
-/// A table that is filled.
 struct Rows<'a> {
     columns: Columns<Line<'a>>,
     table: Table,

@@ -1,4 +1,4 @@
-//! The fields of traced system calls, each declared once: JSON and CSV have all of them, the table those that it chooses by their keys.
+//! The fields of traced system calls, each declared once. JSON and CSV have all of them; the table picks some by key.
 
 use std::borrow::Cow;
 
@@ -11,17 +11,17 @@ use tollgate_output::value::Value;
 
 use super::text;
 
-/// A call, or several together, or the time outside of them.
+/// One call, several together, or the time outside of calls.
 pub(crate) struct Line<'a> {
     name: Cow<'a, str>,
-    /// None outside of calls.
+    /// `None` outside of calls.
     counts: Option<Counts>,
     parts: Parts,
     total_ns: u64,
-    /// The one call, of which more is known than a sum.
+    /// The call if there is only one: more is known about it than about a sum.
     call: Option<&'a Call>,
     known: Known,
-    /// People read the parts as shares of the total, where there is no room for times.
+    /// Whether text shows the parts as shares of the total, because times do not fit.
     in_shares: bool,
 }
 
@@ -39,11 +39,11 @@ struct Counts {
 pub(crate) struct Known {
     /// The time on processors.
     pub cpu: bool,
-    /// The kinds of waiting. ptrace(2) sees that a thread was off its processor, and not why.
+    /// The kinds of waiting. ptrace(2) sees that a thread was off its processor, but not why.
     pub kinds: bool,
     /// How long calls took.
     pub totals: bool,
-    /// What the command's own children did.
+    /// The calls of the command's own children.
     pub children: bool,
 }
 
@@ -59,13 +59,14 @@ impl Known {
     }
 }
 
-/// Whether a call waits by nature: by its name, or because it mostly slept, as a read from an empty pipe does. A wait for a disk is no
-/// sleep but state D of proc(5).
+/// Returns whether a call is a blocking one: by its name, or because it mostly slept, such as a read from an empty pipe. A
+/// wait for a disk is state D of proc(5), not sleep.
 pub(crate) fn is_blocking(call: &Call) -> bool {
     crate::calls::is_blocking(&call.name) || call.parts.sleep_ns > call.total_ns / 2
 }
 
-/// A header and a line for each call of a traced command; what is unknown is empty. What commands a terminal is written out.
+/// Writes a header, and a line for each call of a traced command; unknown values are empty. Terminal control characters are
+/// escaped.
 pub fn csv(traced: &Traced) -> String {
     let known = Known::of(traced);
     spreadsheet::from_rows(
@@ -77,7 +78,7 @@ pub fn csv(traced: &Traced) -> String {
 
 type Field<'a> = Column<Line<'a>>;
 
-/// All of them, in the order of documents.
+/// Returns all columns, in the order of documents.
 pub(crate) fn columns<'a>() -> Columns<Line<'a>> {
     Columns::new([
         Field::new(
@@ -163,12 +164,11 @@ pub(crate) fn columns<'a>() -> Columns<Line<'a>> {
 /// The columns of how threads passed their time.
 const PARTS: [&str; 5] = ["on_cpu_s", "sleep_s", "disk_s", "runqueue_s", "unknown_s"];
 
-/// How threads passed their time. Kinds that the backend does not know are null, and in `unknown_s`.
+/// Returns how threads passed their time. Kinds that the backend does not know are null, and count in `unknown_s`.
 pub(crate) fn parts(parts: Parts, known: Known) -> Record {
     Record::from_row(&columns().pick(&PARTS), &Line::outside("", parts, known))
 }
 
-/// A number of calls.
 fn whole<'a>(
     key: &'static str,
     head: &'static str,
@@ -183,14 +183,14 @@ impl<'a> Line<'a> {
         Self { call: Some(call), ..Self::sum(&call.name, &[call], known) }
     }
 
-    /// All calls of an execution, or all of a kind. A parent's wait for a child that is traced is the child's time, and in no sum.
+    /// Sums all calls of an execution, or of a kind. A parent's wait for a traced child is the child's time, and in no sum.
     pub(crate) fn together(name: &'static str, calls: &[&Call], known: Known) -> Self {
         let own: Vec<&Call> =
             calls.iter().filter(|call| !known.children || !call.waits_for_child()).copied().collect();
         Self { counts: Self::sum(name, calls, known).counts, ..Self::sum(name, &own, known) }
     }
 
-    /// Several calls as one.
+    /// Sums several calls.
     pub(crate) fn sum(name: impl Into<Cow<'a, str>>, calls: &[&Call], known: Known) -> Self {
         let add = |of: fn(&Call) -> u64| calls.iter().map(|call| of(call)).fold(0, u64::saturating_add);
         let counts = Counts {
@@ -210,24 +210,22 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The time outside of calls.
     pub(crate) fn outside(name: &'a str, parts: Parts, known: Known) -> Self {
         let name = Cow::Borrowed(name);
         Self { name, counts: None, parts, total_ns: parts.total_ns(), call: None, known, in_shares: false }
     }
 
-    /// The same with this time more.
+    /// Adds time outside of calls.
     pub(crate) fn plus(self, parts: Parts) -> Self {
         let total_ns = self.total_ns.saturating_add(parts.total_ns());
         Self { parts: self.parts.plus(parts), total_ns, ..self }
     }
 
-    /// The parts are read as shares, or as times.
     pub(crate) fn in_shares(self, in_shares: bool) -> Self {
         Self { in_shares, ..self }
     }
 
-    /// What the columns of a table do not say.
+    /// Returns what the columns of a table do not say.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let counts = self.counts.unwrap_or_default();
         let said = [(counts.unfinished, "did not return"), (counts.stopped, "stopped by a filter")];
@@ -248,18 +246,18 @@ impl<'a> Line<'a> {
         self.in_words(ns, |ns| if self.in_shares { text::share(ns, self.total_ns) } else { text::time(ns) })
     }
 
-    /// For programs it is in seconds.
+    /// Machine-readable values are in seconds.
     fn in_words(&self, ns: u64, words: impl FnOnce(u64) -> String) -> Value {
         Value::new([text::seconds(ns).into()], "").in_words(self.is_timed().then(|| words(ns)))
     }
 
-    /// False where all of its calls were stopped: no time is known.
+    /// Returns `false` if all of its calls were stopped, so no time is known.
     fn is_timed(&self) -> bool {
         self.known.totals && self.counts.is_none_or(|of| of.stopped == 0 || of.count > of.stopped)
     }
 }
 
-/// What documents say of a call in their schemas.
+/// The schemas of these columns in documents.
 #[cfg(feature = "schema")]
 pub(crate) mod schema {
     tollgate_output::described!(

@@ -1,7 +1,7 @@
-//! Whether the kernel's division of processor time into user and sys can be believed.
+//! Decides whether the kernel's division of processor time into user and sys is credible.
 //!
-//! Most kernels measure the sum of both and divide it by samples of their clock tick (`cputime_adjust`, kernel/sched/cputime.c). A command of few
-//! ticks has an arbitrary one.
+//! Most kernels measure the sum of both and divide it by samples of the clock tick (`cputime_adjust`,
+//! kernel/sched/cputime.c). The division is arbitrary for a command of few ticks.
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{Backend, TimesFrom};
@@ -11,7 +11,7 @@ use super::text;
 /// Ten ticks of the slowest clock, CONFIG_HZ=100.
 const TICKS_ENOUGH_NS: u64 = 100_000_000;
 
-/// A sentence, where user or sys contradicts the other figures.
+/// Returns a clause if user or sys contradicts the other figures.
 pub fn doubt(traced: &Traced) -> Option<String> {
     is_chance(traced).then(|| {
         let known = match in_calls(traced) {
@@ -24,7 +24,7 @@ pub fn doubt(traced: &Traced) -> Option<String> {
     })
 }
 
-/// A command needs some user time to run and some sys time to make calls.
+/// Returns whether the division is arbitrary. A command needs some user time to run and some sys time to make calls.
 pub fn is_chance(traced: &Traced) -> bool {
     if traced.times_from == TimesFrom::Trace {
         return false;
@@ -36,7 +36,7 @@ pub fn is_chance(traced: &Traced) -> bool {
     both > 0 && both < TICKS_ENOUGH_NS && contradicts
 }
 
-/// Time on a processor in calls, all of which is sys; 0 where it was not measured.
+/// Returns the time on a processor in calls, all of which is sys; 0 if it was not measured.
 fn in_calls(traced: &Traced) -> u64 {
     match traced.backend {
         Backend::Bpf => traced.calls.iter().map(|call| call.parts.on_cpu_ns).fold(0, u64::saturating_add),
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn a_division_that_cannot_be_is_doubted() {
         let divided = |user_ns, sys_ns| Traced { user_ns, sys_ns, ..examples::checkout() };
-        // Its calls were on a processor for 185 ms: a time above the bound is believed.
+        // Its calls were on a processor for 185 ms: a time above the bound is credible.
         assert_eq!(doubt(&divided(3_590_000_000, 1_550_000_000)), None);
         assert_eq!(doubt(&divided(200_000_000, 0)), None);
         let short = |user_ns, sys_ns| {
@@ -60,7 +60,7 @@ mod tests {
             traced.calls.truncate(1);
             doubt(&traced)
         };
-        // They were for 3 ms.
+        // Its calls were on a processor for 3 ms.
         assert_eq!(short(5_000_000, 4_000_000), None);
         for (user_ns, sys_ns) in [(5_000_000, 2_000_000), (5_000_000, 0), (0, 5_000_000)] {
             let shown = short(user_ns, sys_ns).expect("a doubt");

@@ -1,4 +1,4 @@
-//! Executions made up, for tests.
+//! Invented executions, for tests.
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{
@@ -115,7 +115,7 @@ pub(crate) fn build() -> Traced {
     }
 }
 
-/// The same as [`checkout`], by ptrace(2).
+/// [`checkout`] as traced by ptrace(2).
 pub(crate) fn by_ptrace() -> Traced {
     let mut traced =
         Traced { backend: Backend::Ptrace, idle: None, outside: None, cost_to_others_ns: None, ..checkout() };

@@ -7,10 +7,9 @@ use tollgate_output::table::{Look, Table};
 
 use super::{misaligned, text};
 
-/// The most operations of a file that are shown.
+/// The most operations shown per file.
 const MOST_OPERATIONS: usize = 6;
 
-/// The table.
 pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     let mut files: Vec<(&FileTime, Parts)> = traced.files.iter().map(|file| (file, parts(file))).collect();
     files.sort_by_key(|(_, parts)| std::cmp::Reverse(parts.total_ns()));

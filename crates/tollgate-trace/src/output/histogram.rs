@@ -1,4 +1,4 @@
-//! How long single calls took: one line of bars a call, an octave a bar, all on one scale.
+//! How long single calls took: a line of bars per call, a bar per octave, all on one scale.
 
 use tollgate_model::Traced;
 use tollgate_model::text::clean;
@@ -10,7 +10,7 @@ use super::{calls, text};
 const BARS: [char; 5] = ['▁', '▂', '▃', '▅', '▇'];
 const NAME: usize = 18;
 
-/// The lines of the calls that are shown, with a heading and the scale. Empty where no distribution was kept.
+/// Renders the shown calls, with a heading and the scale. Empty if no distribution was kept.
 pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     let shown: Vec<&Call> =
         calls::shown(traced, top).into_iter().filter(|call| !call.histogram.is_empty()).collect();
@@ -19,7 +19,7 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     let name = shown.iter().map(|call| call.name.chars().take(NAME).count()).max().unwrap_or(0);
     let free = width.saturating_sub(name + 2).max(1);
     let columns = (last - first + 1) as usize;
-    // Where the octaves are more than the columns, a bar stands for several.
+    // If there are more octaves than columns, a bar stands for several.
     let together = columns.div_ceil(free);
     let mut text = heading("how long single calls took", width);
     text.push_str(&axis(name, first, last, columns.div_ceil(together)));
@@ -40,12 +40,12 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     text
 }
 
-/// The octave of a bucket, from 0 for those below 8 ns.
+/// The octave of a bucket; 0 for those below 8 ns.
 fn octave(bucket: u32) -> u32 {
     bucket / BUCKETS_PER_OCTAVE
 }
 
-/// The shortest time and the end of the longest octave, above the ends of the bars.
+/// Renders the shortest time, and the end of the longest octave, above the ends of the bars.
 fn axis(name: usize, first: u32, last: u32, columns: usize) -> String {
     let low = text::time(bucket_low(first * BUCKETS_PER_OCTAVE));
     let high = text::time(bucket_low((last + 1) * BUCKETS_PER_OCTAVE));
@@ -54,7 +54,7 @@ fn axis(name: usize, first: u32, last: u32, columns: usize) -> String {
     format!("{:name$}  {low}{between}{high}\n", "")
 }
 
-/// A bar for each number; the tallest for the largest, and the lowest for the smallest above 0.
+/// Renders a bar per number: the tallest for the largest, the lowest for the smallest above 0.
 fn bars(heights: &[u64]) -> String {
     let most = heights.iter().copied().max().unwrap_or(0).max(1);
     let block = |&height: &u64| match height {

@@ -220,7 +220,7 @@ fn of_calls(calls: &[Call], known: Known) -> Vec<Record> {
 }
 
 impl<'a> TracedCommand<'a> {
-    /// The record of an execution.
+    /// Builds the record of an execution.
     pub fn of(traced: &'a Traced) -> Self {
         let kinds = Known::of(traced);
         let real = |ns: u64| (traced.wall_ns > 0).then(|| seconds(ns));

@@ -7,7 +7,7 @@ use tollgate_model::{Unit, stats};
 use tollgate_output::figures;
 use tollgate_output::table::{Look, Table, paragraph};
 
-/// Keys that are shown by themselves: the slowest, and those without an answer.
+/// How many keys are listed: of the slowest, and of those without an answer.
 const SHOWN: usize = 3;
 
 /// The output of `--keys` with `--format json`.
@@ -76,7 +76,7 @@ impl Delays {
 }
 
 impl KeysRecord {
-    /// The record of a session.
+    /// Builds the record of a session.
     pub fn of(session: &Session) -> Self {
         let traced = &session.trace.traced;
         Self {
@@ -91,7 +91,7 @@ impl KeysRecord {
         }
     }
 
-    /// The same as text.
+    /// Renders the record as text.
     pub fn text(&self, width: usize) -> String {
         let by = match self.backend {
             Backend::Bpf => "traced with BPF",
@@ -144,7 +144,7 @@ impl KeysRecord {
         (1..).zip(&self.keys)
     }
 
-    /// The slowest keys, by what the screen shows.
+    /// Lists the keys with the longest screen delay.
     fn slowest(&self) -> Vec<String> {
         let mut all: Vec<(u64, String)> = self
             .numbered()

@@ -1,4 +1,4 @@
-//! Direct I/O that was refused: each call in a sentence, with what its file needs.
+//! Refused direct I/O: a sentence per call, with the requirements of its file.
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{Misaligned, Misfit};
@@ -6,10 +6,10 @@ use tollgate_output::table::paragraph;
 
 use super::text;
 
-/// The most of them that are shown.
+/// The most sentences that are shown.
 const MOST: usize = 5;
 
-/// The paragraphs beneath the table of files; empty where no such call failed.
+/// Renders the paragraphs below the table of files; empty if no such call failed.
 pub(super) fn paragraphs(traced: &Traced, width: usize) -> String {
     let all = &traced.misaligned;
     let mut shown: String = all.iter().take(MOST).map(|one| paragraph(&sentence(one), width, "  ")).collect();

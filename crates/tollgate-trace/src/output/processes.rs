@@ -7,17 +7,18 @@ use tollgate_output::table::{Look, Table};
 use super::columns::{Known, is_blocking};
 use super::text;
 
-/// How all threads of a process passed their time.
+/// Sums how all threads of a process passed their time.
 pub(crate) fn parts(process: &Process) -> Parts {
     process.calls.iter().fold(process.outside, |sum, call| sum.plus(call.parts))
 }
 
-/// All of it that was not on a processor.
+/// Returns the time that was not on a processor.
 pub(crate) fn waiting(parts: Parts) -> u64 {
     parts.total_ns().saturating_sub(parts.on_cpu_ns)
 }
 
-/// The columns of how threads passed their time: where the time on processors is not known, all of it in calls, if that is.
+/// Returns the headings of time columns. If the time on processors is unknown, they have the time in calls, if that is
+/// known.
 pub(crate) fn time_columns(traced: &Traced) -> &'static [&'static str] {
     match Known::of(traced) {
         Known { cpu: true, .. } => &["cpu", "waiting"],
@@ -26,7 +27,7 @@ pub(crate) fn time_columns(traced: &Traced) -> &'static [&'static str] {
     }
 }
 
-/// Their cells.
+/// Returns the cells of these columns.
 pub(crate) fn time_cells(traced: &Traced, parts: Parts) -> Vec<String> {
     match Known::of(traced) {
         Known { cpu: true, .. } => vec![text::time(parts.on_cpu_ns), text::time(waiting(parts))],
@@ -35,18 +36,17 @@ pub(crate) fn time_cells(traced: &Traced, parts: Parts) -> Vec<String> {
     }
 }
 
-/// The call that took longest; a blocking call only where there is no other, and none where the time of none is known.
+/// Returns the call that took longest; a blocking call only if there is no other. `None` if no call has a known time.
 pub(crate) fn top_call(calls: &[Call]) -> Option<&Call> {
     let timed = calls.iter().filter(|call| call.timed() > 0);
     timed.max_by_key(|call| (!is_blocking(call), call.total_ns))
 }
 
-/// How long it was there, where it ended.
+/// Returns how long the process existed, if it ended.
 pub(crate) fn real(process: &Process) -> Option<u64> {
     process.ended_ns.map(|ended| ended.saturating_sub(process.began_ns))
 }
 
-/// The table.
 pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     let mut processes: Vec<(&Process, Parts)> =
         traced.tree.iter().map(|process| (process, parts(process))).collect();
@@ -58,7 +58,7 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
         let calls = process.calls.iter().map(|call| call.count).fold(0, u64::saturating_add);
         let mut cells = vec![
             text::cut(&process.name, 24),
-            // A log of one thread may not name it.
+            // A log of one thread may not contain its id.
             Some(process.pid).filter(|&pid| pid > 0).map(|pid| pid.to_string()).unwrap_or_default(),
             real(process).map_or_else(|| "not ended".to_owned(), text::time),
         ];
@@ -79,7 +79,7 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     table.render(width)
 }
 
-/// `openat 12.3 ms`; where no call has a time, none is the top.
+/// `openat 12.3 ms`; empty if no call has a time.
 pub(crate) fn in_words(traced: &Traced, call: &Call) -> String {
     if traced.is_untimed {
         String::new()

@@ -1,4 +1,4 @@
-//! The published wait rule, and the measured waiting.
+//! Compares the published wait rule with the measured waiting.
 
 use tollgate_model::Traced;
 use tollgate_model::traced::TimesFrom;
@@ -9,7 +9,7 @@ use super::text;
 const BLIND: &str = "The rule does not see a thread that waits while another works, as for a processor, and with several cores it \
     charges cores that a serial part leaves idle.";
 
-/// The rule by one core and by all, the measured waiting, and why the two differ.
+/// Describes the rule for one core and for all, the measured waiting, and why they differ.
 pub(crate) fn in_words(traced: &Traced) -> String {
     let of = |cores: u32| text::signed(traced.wait_by_rule_ns(cores));
     let by_rule = match traced.processors {

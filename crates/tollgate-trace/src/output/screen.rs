@@ -1,4 +1,4 @@
-//! Where the time of one execution went, as text: the answer on the first line, then the evidence.
+//! Shows where the time of one execution went, as text: the answer on the first line, then the evidence.
 
 use anstyle::Style;
 use tollgate_model::traced::blame::Account;
@@ -11,10 +11,10 @@ use super::view::{By, Stage, View};
 use super::{blocked, calls, division, files, histogram, processes, rule, text, tree};
 
 const BOLD: Style = Style::new().bold();
-/// More sentences are counted and not shown.
+/// Further notes are only counted.
 const MOST_NOTES: usize = 8;
 
-/// Everything that is shown of an execution, each line ended.
+/// Renders everything about an execution; each line ends with a newline.
 pub fn screen(traced: &Traced, view: &View, width: usize) -> String {
     let mut text = head(traced, width);
     text.push_str(&paragraph(&subject(traced), width, ""));
@@ -45,7 +45,7 @@ pub fn screen(traced: &Traced, view: &View, width: usize) -> String {
     text
 }
 
-/// A part of a trace that goes on: its bounds in time, and what was added.
+/// Renders one interval of an ongoing trace, given its start and end in nanoseconds.
 pub fn interval(traced: &Traced, bounds: (u64, u64), view: &View, width: usize) -> String {
     let (from, to) = bounds;
     let title = format!("from {} to {}", text::time(from), text::time(to));
@@ -53,7 +53,7 @@ pub fn interval(traced: &Traced, bounds: (u64, u64), view: &View, width: usize) 
     format!("{}{}{}", heading(&title, width), head(traced, width), body(traced, &view, width))
 }
 
-/// A heading, a text, and an empty line.
+/// Renders a heading, a text, and an empty line.
 fn section(title: &str, text: &str, width: usize) -> String {
     format!("{}{text}\n", heading(title, width))
 }
@@ -91,7 +91,7 @@ fn head(traced: &Traced, width: usize) -> String {
             let kinds = kinds.map(|(name, ns)| time(name, ns)).join(", ");
             format!("waiting {} ({kinds})", text::time(idle.total_ns()))
         }
-        // The busy time is at most user and sys; but ptrace(2) stops threads, which is neither.
+        // The busy time is at most user plus sys, but the stops of ptrace(2) are neither busy nor waiting.
         None => match (Account::from_traced(traced).unaccounted, traced.backend) {
             (0, _) | (_, Backend::Ptrace | Backend::Strace) => "waiting unknown".to_owned(),
             (least, _) => format!("waiting unknown, at least {}", text::time(least)),
@@ -131,7 +131,7 @@ fn head(traced: &Traced, width: usize) -> String {
     lines + &unaccounted(traced, width)
 }
 
-/// What the unaccounted time of a command is, where it is much of the real time.
+/// Explains the unaccounted time of a command, if it is a large part of the real time.
 fn unaccounted(traced: &Traced, width: usize) -> String {
     const MUCH: f64 = 0.2;
     let time = Account::from_traced(traced).unaccounted;
@@ -144,7 +144,7 @@ fn unaccounted(traced: &Traced, width: usize) -> String {
     paragraph(what, width, "")
 }
 
-/// The command, how it ended, and its processes and threads.
+/// Describes the command, how it ended, and its processes and threads.
 fn subject(traced: &Traced) -> String {
     let mut words = vec![match (&traced.attached, traced.ended) {
         (Some(attached), _) => attached.until.map_or("goes on", text::until).to_owned(),
@@ -169,7 +169,7 @@ fn subject(traced: &Traced) -> String {
     format!("{command}: {}", words.join(", "))
 }
 
-/// What tracing added, as it was measured for this execution.
+/// Describes the overhead of tracing, as measured for this execution.
 fn cost(traced: &Traced, width: usize) -> String {
     let by = match traced.backend {
         Backend::Rusage => {
@@ -198,13 +198,13 @@ fn cost(traced: &Traced, width: usize) -> String {
     format!("{}{lines}", paragraph(&format!("Tracing with {by} added, measured in this run:"), width, ""))
 }
 
-/// The part of the real time that tracing took.
+/// Describes the share of the real time that tracing took.
 fn cost_to_command(traced: &Traced) -> Option<String> {
     let share = cost_share(traced)?;
     if share >= 1.0 {
         return Some("to the command: more than its real time, by these figures".to_owned());
     }
-    // Calls of several threads are slowed side by side.
+    // Calls of several threads are slowed in parallel.
     let whose = if traced.attached.is_some() { "to them" } else { "to the command" };
     let real = if traced.attached.is_some() { "the" } else { "its" };
     let about = match (share < 1e-4, traced.threads) {
@@ -216,7 +216,7 @@ fn cost_to_command(traced: &Traced) -> Option<String> {
     Some(format!("{about}{ns} {whose}, {} of {real} real time", figures::percent(share)))
 }
 
-/// The overhead of a call of a process that is not traced, in nanoseconds.
+/// Returns the overhead for a call of an untraced process, in nanoseconds.
 pub(crate) fn cost_to_others(traced: &Traced) -> Option<f64> {
     match traced.backend {
         Backend::Bpf => traced.cost_to_others_ns.map(|ns| ns.max(0.0)),
@@ -225,7 +225,7 @@ pub(crate) fn cost_to_others(traced: &Traced) -> Option<f64> {
     }
 }
 
-/// The share of the real time that tracing took, had all calls been made one after the other. None where their number is not known.
+/// Returns the share of the real time that tracing took if all calls were sequential. `None` if their number is unknown.
 pub(crate) fn cost_share(traced: &Traced) -> Option<f64> {
     if traced.leaves_calls_out() {
         return None;
@@ -234,7 +234,7 @@ pub(crate) fn cost_share(traced: &Traced) -> Option<f64> {
     (traced.wall_ns > 0).then(|| cost / traced.wall_ns as f64).filter(|share| share.is_finite())
 }
 
-/// Missed events and other notes.
+/// Lists missed events and other notes.
 fn doubts(traced: &Traced, width: usize) -> String {
     let mut text = String::new();
     for missed in traced.missed.iter().take(MOST_NOTES) {
@@ -257,7 +257,7 @@ fn doubts(traced: &Traced, width: usize) -> String {
     text
 }
 
-/// Calls that were stopped before they began.
+/// Describes calls that were stopped before they began.
 fn stopped(traced: &Traced) -> Option<String> {
     let were = match traced.stopped() {
         0 => return None,
@@ -307,7 +307,6 @@ mod tests {
         anstream::adapter::strip_str(&screen(traced, view, width)).to_string()
     }
 
-    /// Without line ends.
     fn text_of(traced: &Traced, view: &View) -> String {
         plain(traced, view, 120).split_whitespace().collect::<Vec<_>>().join(" ")
     }
@@ -377,7 +376,7 @@ Tracing with BPF added, measured in this run:
         let without = totals(&traced).1;
         let time = |line: &str| line.split(' ').skip(3).map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(time(&all), time(&without));
-        // One process waits for a child that nobody traced.
+        // A process waits for a child that was not traced.
         (traced.processes, traced.calls) = (1, vec![traced.tree[0].calls[1].clone()]);
         let (_, all, note) = totals(&traced);
         assert!(all.contains("3.58 s") && note.is_empty(), "{all} {note}");

@@ -1,14 +1,14 @@
-//! How times, counts, commands and their ends are written.
+//! Formats times, counts, commands and how they ended.
 
 use tollgate_model::Unit;
 use tollgate_model::text::signal_name;
 use tollgate_model::traced::{Attached, Backend, Ended, Parts, Until};
 use tollgate_output::figures;
 
-/// A text from elsewhere is cut here before anything else is done with it.
+/// Untrusted text is truncated to this many characters first.
 const LONGEST: usize = 400;
 
-/// A time: `344 ms`; nothing is `0`.
+/// Formats a time in nanoseconds: `344 ms`; zero is `0`.
 pub fn time(ns: u64) -> String {
     match ns {
         0 => "0".to_owned(),
@@ -16,18 +16,18 @@ pub fn time(ns: u64) -> String {
     }
 }
 
-/// Nanoseconds in seconds.
+/// Converts nanoseconds to seconds.
 pub fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// A time that may be negative: `-10.0 ms`.
+/// Formats a time in nanoseconds that may be negative: `-10.0 ms`.
 pub fn signed(ns: f64) -> String {
     let sign = if ns < 0.0 { "-" } else { "" };
     format!("{sign}{}", figures::estimate(ns.abs(), Unit::Nanoseconds))
 }
 
-/// A difference with its sign: `+248 s`; none is `0`.
+/// Formats a difference in nanoseconds with its sign: `+248 s`; zero is `0`.
 pub fn difference(ns: i64) -> String {
     match ns {
         0 => "0".to_owned(),
@@ -35,7 +35,7 @@ pub fn difference(ns: i64) -> String {
     }
 }
 
-/// `61,204`.
+/// Formats a number with thousands separators: `61,204`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -48,12 +48,12 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// `1 process`, `61,204 calls`.
+/// Formats a count with its noun: `1 process`, `61,204 calls`.
 pub fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }
 
-/// A share of a whole in percent, without the sign: `98`; a share above 0 that rounds to 0 is `<1`.
+/// Formats a share in percent, without the sign: `98`; a share above 0 that rounds to 0 is `<1`.
 pub fn share(part: u64, whole: u64) -> String {
     match (part, whole) {
         (0, _) | (_, 0) => "0".to_owned(),
@@ -64,7 +64,7 @@ pub fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// How a thread passed its time: the longest part first, without zeros.
+/// Formats how a thread passed its time: longest part first, without zeros.
 pub fn parts(parts: Parts) -> String {
     let Parts { on_cpu_ns, sleep_ns, disk_ns, runqueue_ns, unknown_ns } = parts;
     let mut named = [
@@ -79,7 +79,7 @@ pub fn parts(parts: Parts) -> String {
     shown.map(|(ns, name)| format!("{name} {}", time(*ns))).collect::<Vec<String>>().join(", ")
 }
 
-/// The beginning of a text that may be of any length.
+/// Truncates a text to `longest` characters.
 pub fn cut(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -87,7 +87,7 @@ pub fn cut(text: &str, longest: usize) -> String {
     }
 }
 
-/// The end of a path that is too long: paths differ there.
+/// Truncates a path at the front, since paths differ at the end.
 pub fn cut_front(text: &str, longest: usize) -> String {
     let length = text.chars().take(16 * LONGEST).count();
     if length <= longest {
@@ -97,12 +97,12 @@ pub fn cut_front(text: &str, longest: usize) -> String {
     std::iter::once('…').chain(end.into_iter().rev()).collect()
 }
 
-/// A sentence from a document, of bounded length.
+/// Truncates a sentence from a document.
 pub fn sentence(text: &str) -> String {
     cut(text, LONGEST)
 }
 
-/// A command as one would type it.
+/// Formats a command as it is typed in a shell.
 pub fn command(arguments: &[String]) -> String {
     let mut line = String::new();
     for argument in arguments {
@@ -123,7 +123,7 @@ pub fn command(arguments: &[String]) -> String {
     cut(&line, LONGEST / 2)
 }
 
-/// How a command ended.
+/// Describes how a command ended.
 pub fn ended(ended: Ended) -> String {
     match ended {
         Ended::Exit(status) => format!("exit status {status}"),
@@ -134,7 +134,7 @@ pub fn ended(ended: Ended) -> String {
     }
 }
 
-/// Processes that ran before they were traced.
+/// Describes processes that ran before they were traced.
 pub fn attached(attached: &Attached, command: &[String]) -> String {
     const MOST: usize = 8;
     let numbers: Vec<String> = attached.processes.iter().take(MOST).map(u32::to_string).collect();
@@ -148,7 +148,7 @@ pub fn attached(attached: &Attached, command: &[String]) -> String {
     }
 }
 
-/// What ended the trace of processes that ran before.
+/// Describes how the trace of running processes ended.
 pub fn until(until: Until) -> &'static str {
     match until {
         Until::Exited => "traced until the end",
@@ -157,7 +157,7 @@ pub fn until(until: Until) -> &'static str {
     }
 }
 
-/// The backend.
+/// Names the backend.
 pub fn backend(backend: Backend) -> &'static str {
     match backend {
         Backend::Bpf => "BPF",

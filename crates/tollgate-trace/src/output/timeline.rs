@@ -1,5 +1,5 @@
-//! A timeline for existing viewers: the JSON of the Trace Event Format (Google, "Trace Event Format", section JSON Object Format),
-//! which Chrome's tracing page, Perfetto and speedscope read.
+//! A timeline for existing viewers: the JSON of the Trace Event Format (Google, "Trace Event Format", section JSON Object
+//! Format), which Chrome's tracing page, Perfetto and speedscope read.
 
 use std::io::{self, BufWriter, Write};
 
@@ -7,10 +7,10 @@ use crate::Event;
 use serde::Serialize;
 use tollgate_model::traced::Process;
 
-/// More single calls are not kept: a viewer could not show them.
+/// The most single calls that are kept; a viewer could not show more.
 pub const MOST_EVENTS: usize = 1_000_000;
 
-/// One complete event (ph X) or the name of a process (ph M).
+/// A complete event (ph X), or the name of a process (ph M).
 #[derive(Serialize)]
 struct Entry<'a, A> {
     name: &'a str,
@@ -40,10 +40,10 @@ struct Called {
     unknown_us: f64,
 }
 
-/// Writes the events of an execution, one a line.
+/// Writes the events of an execution, one per line.
 ///
 /// # Errors
-/// When the stream cannot be written.
+/// If writing to the stream fails.
 pub fn write(stream: impl Write, processes: &[Process], events: &[Event]) -> io::Result<()> {
     let mut stream = BufWriter::with_capacity(1 << 18, stream);
     stream.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
@@ -68,7 +68,7 @@ pub fn write(stream: impl Write, processes: &[Process], events: &[Event]) -> io:
     for event in events {
         stream.write_all(between)?;
         between = b",\n";
-        // An event without a process in the tree belongs to its thread.
+        // An event whose process is not in the tree is shown under its thread.
         let pid = processes.get(event.process as usize).map_or(event.thread, |process| process.pid);
         let entry = Entry {
             name: &event.call,

@@ -1,4 +1,4 @@
-//! The processes as a tree: siblings that executed the same program are one line, such as `cc1 ×62`.
+//! The processes as a tree. Siblings that executed the same program share a line, such as `cc1 ×62`.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use tollgate_output::table::{Look, Table, paragraph};
 use super::columns::Known;
 use super::{processes, text};
 
-/// Processes deeper than this are counted and not shown.
+/// Processes below this depth are only counted.
 const DEEPEST: usize = 12;
 const LONGEST_NAME: usize = 20;
 
-/// The tree with so many lines beneath each, and none where no process is known.
+/// Renders the tree with at most `top` lines below each process; empty if no process is known.
 pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     let forest = Forest::of(traced);
     let header = [&["process", "real"], processes::time_columns(traced), &["top call"]].concat();
@@ -36,7 +36,7 @@ struct Forest<'a> {
     traced: &'a Traced,
     processes: &'a [Process],
     children: Vec<Vec<usize>>,
-    /// Time on processors of each with its descendants, the order of the lines.
+    /// Time on processors of each process with its descendants, by which lines are sorted.
     weights: Vec<u64>,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Forest<'a> {
             .map(processes::parts)
             .map(|parts| if knows_cpu { parts.on_cpu_ns } else { parts.total_ns() })
             .collect();
-        // A parent comes before its children: backwards, each is complete when it is added to its parent.
+        // Parents precede their children, so in reverse order each sum is complete when it is added to its parent.
         for (at, process) in processes.iter().enumerate().rev() {
             let Some(parent) = process.parent.map(|parent| parent as usize).filter(|&parent| parent < at)
             else {
@@ -68,7 +68,7 @@ impl<'a> Forest<'a> {
         Self { traced, processes, children, weights }
     }
 
-    /// The members of one level as lines, each with its descendants.
+    /// Adds the processes of one level as lines, each with its descendants.
     fn put(&self, table: &mut Table, members: &[usize], level: &Level) {
         let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for &at in members {
@@ -131,7 +131,7 @@ impl<'a> Forest<'a> {
         group.iter().fold(Parts::default(), |sum, &at| sum.plus(processes::parts(&self.processes[at])))
     }
 
-    /// The call that took longest in several processes together.
+    /// Returns the call that took longest over several processes.
     fn top_call(&self, group: &[usize]) -> Option<Call> {
         let mut calls: BTreeMap<&str, Call> = BTreeMap::new();
         for call in group.iter().flat_map(|&at| &self.processes[at].calls) {
@@ -145,7 +145,7 @@ impl<'a> Forest<'a> {
 }
 
 impl Level {
-    /// The prefix of a line, and of those beneath it.
+    /// Returns the prefix of a line, and that of the lines below it.
     fn branches(&self, is_last: bool) -> (String, String) {
         let before = &self.before;
         match (self.depth, is_last) {

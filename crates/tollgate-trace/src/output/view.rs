@@ -1,6 +1,6 @@
-//! The view of a traced command.
+//! The choice of what to show of a traced command.
 
-/// The key of the sums.
+/// How times are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// By system call.
@@ -11,38 +11,38 @@ pub enum By {
     File,
 }
 
-/// The parts of an execution that are shown.
+/// The parts of an execution to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
-    /// So many rows of each kind, but blocking calls.
+    /// The most rows of each kind, except blocking calls.
     pub top: usize,
-    /// So many blocking calls.
+    /// The most rows of blocking calls.
     pub blocking: usize,
-    /// The key of the sums.
+    /// How times are grouped.
     pub by: By,
-    /// The processes as a tree as well.
+    /// Whether to show the process tree as well.
     pub tree: bool,
-    /// The distributions as well.
+    /// Whether to show distributions as well.
     pub histogram: bool,
-    /// The published rule of 2017 as well.
+    /// Whether to show the published rule of 2017 as well.
     pub rule: bool,
-    /// The execution that is shown.
+    /// The stage of the execution.
     pub stage: Stage,
 }
 
-/// When an execution is shown, which says why sums are absent.
+/// When an execution is shown, which explains missing sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// It was kept: the sums may not have been asked for.
+    /// It is a kept run: the sums may not have been requested.
     Kept,
     /// It has just been traced, with the sums that are shown.
     Traced,
-    /// It goes on, and a part of it is shown.
+    /// It is ongoing, and an interval of it is shown.
     GoesOn,
 }
 
 impl Stage {
-    /// Why there is no process.
+    /// Explains why there is no process.
     pub(super) fn without_processes(self) -> &'static str {
         match self {
             Self::Kept => {
@@ -53,7 +53,7 @@ impl Stage {
         }
     }
 
-    /// Why there is no file.
+    /// Explains why there is no file.
     pub(super) fn without_files(self) -> &'static str {
         match self {
             Self::Kept => {
@@ -66,7 +66,7 @@ impl Stage {
 }
 
 impl View {
-    /// The same with every row.
+    /// Returns this view with every row.
     #[must_use]
     pub fn with_all_rows(self) -> Self {
         Self { top: usize::MAX, blocking: usize::MAX, ..self }

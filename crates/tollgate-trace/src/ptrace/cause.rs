@@ -1,10 +1,10 @@
-//! The cause of a thread's wait inside a call.
+//! Finds the cause of a thread's wait inside a call.
 //!
-//! The kernel does not report the state in which a thread slept to a tracer; the call indicates it. A blocking call
-//! sleeps, and so does one on a pipe, a socket or a terminal. Reads after which more was read from a disk waited for it, and so did
-//! reads and writes of regular files, fsync(2) and its like. What else a call waits for are locks and disks, and for these the
-//! kernel waits in state D. Where it is not certain that the thread gave the processor away at all, the rest is unknown: of
-//! a process of several threads it may have been the wait to be let go on.
+//! The kernel does not tell a tracer the state in which a thread slept, but the call indicates it. A blocking call sleeps,
+//! and so does a call on a pipe, a socket or a terminal. A call waited for the disk if something was read from a disk during
+//! it; so did reads and writes of regular files, fsync(2) and similar calls. Other calls wait for locks and disks, for which
+//! the kernel waits in state D. If it is not certain that the thread gave up the processor at all, the rest is unknown: in a
+//! process with several threads it may have been the wait for the tracer.
 
 use std::{fs, os::unix::fs::FileTypeExt};
 
@@ -14,15 +14,15 @@ use super::clocks::Stretch;
 use super::sums::Key;
 use crate::calls;
 
-/// Sleeps in state D until the disk has answered (filemap_fdatawait(), jbd2_log_wait_commit()).
+/// These sleep in state D until the disk has answered (filemap_fdatawait(), jbd2_log_wait_commit()).
 const DISK: &str = "fdatasync fsync msync sync sync_file_range syncfs";
-/// Sleep in state S: they wait for another process.
+/// These sleep in state S: they wait for another process.
 const SLEEP: &str = "clone clone3 connect flock mq_timedsend msgsnd ptrace recv recvfrom recvmmsg recvmsg rt_sigreturn send sendmmsg sendmsg \
     sendto socketcall";
 /// Calls whose first argument is the file.
 const DESCRIPTOR: &str = "ftruncate getdents getdents64 ioctl pread64 preadv preadv2 pwrite64 pwritev pwritev2 read readv write writev";
 
-/// The parts of a call, with the kind of its waiting.
+/// Returns the parts of a call, with the kind of its waiting.
 pub fn parts_of(stretch: Stretch, key: Key, first_argument: u64, process: libc::pid_t) -> Parts {
     let mut parts = stretch.parts;
     if parts.unknown_ns == 0 {
@@ -53,7 +53,7 @@ pub fn parts_of(stretch: Stretch, key: Key, first_argument: u64, process: libc::
     parts
 }
 
-/// Whether a descriptor is a file or a disk, or has another process at its other end.
+/// Returns whether a descriptor is a file or a disk, rather than having another process at its other end.
 fn waits_for_a_disk(process: libc::pid_t, descriptor: u64) -> Option<bool> {
     let kind = fs::metadata(format!("/proc/{process}/fd/{}", descriptor as i32)).ok()?.file_type();
     Some(kind.is_file() || kind.is_dir() || kind.is_block_device())

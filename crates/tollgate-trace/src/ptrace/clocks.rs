@@ -1,35 +1,35 @@
-//! How a thread passed the time between two stops.
+//! Finds how a thread passed the time between two stops.
 //!
-//! With each stop wait4(2) tells the use of the thread's process: processor time to the microsecond, and how often the processor
-//! was given away or taken. A thread that left it only in order to stop took what it was on the processor for; the rest of
-//! the time between the two stops is the overhead of stopping. One whose processor was taken waited for one meanwhile. One that gave it
-//! away was away for the rest, and of that `/proc/PID/task/TID/schedstat` has the wait for a processor, to the nanosecond. That
-//! file takes a quarter of the time of a stop: it is read for calls that are likely to wait, and always where a process has several
-//! threads, of which wait4(2) tells the sum only.
+//! At each stop wait4(2) returns the usage of the thread's process: processor time in microseconds, and the numbers of
+//! voluntary and involuntary switches. If a thread left the processor only to stop, its processor time counts, and the rest
+//! of the time between the stops is the overhead of stopping. If it was preempted, the rest is a wait for a processor. If it
+//! gave up the processor, it was away for the rest; of that, `/proc/PID/task/TID/schedstat` has the wait for a processor, in
+//! nanoseconds. That file takes a quarter of the time of a stop. It is read for calls that are likely to wait, and always in
+//! a process with several threads, since wait4(2) returns only their sum.
 
 use std::{fs::File, os::unix::fs::FileExt};
 
 use tollgate_model::traced::Parts;
 use tollgate_os::rusage::Usage;
 
-/// So many threads keep their file open. Further ones open it anew each time.
+/// The most threads that keep their file open. Others open it each time.
 const MOST_OPEN: usize = 256;
 
-/// The clocks of a thread that is stopped.
+/// The clocks of a stopped thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Reading {
-    /// Time on a processor, time ready to run, time slices. None where it was not asked for, or cannot be.
+    /// Nanoseconds on a processor and runnable, and the number of time slices. `None` if not requested or not available.
     pub exact: Option<[u64; 3]>,
     pub usage: Usage,
 }
 
-/// Where a thread's exact readings come from.
+/// The source of a thread's exact readings.
 #[derive(Debug, Default)]
 pub struct Source {
     file: Option<File>,
 }
 
-/// How many files are open, and whether there are any.
+/// The number of open files, and whether the kernel lacks them.
 #[derive(Debug)]
 pub struct Files {
     open: usize,
@@ -37,7 +37,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// None open. A kernel without CONFIG_SCHED_INFO has none, or shows zeroes.
+    /// A kernel without CONFIG_SCHED_INFO has no such files, or they contain zeroes.
     pub fn new() -> Self {
         let own = File::open("/proc/thread-self/schedstat").ok().and_then(|file| numbers(&file));
         Self { open: 0, absent: own.is_none_or(|numbers| numbers == [0; 3]) }
@@ -45,7 +45,7 @@ impl Files {
 }
 
 impl Source {
-    /// The three numbers of a thread that is stopped.
+    /// Reads the three numbers of a stopped thread.
     pub fn read(&mut self, process: libc::pid_t, thread: libc::pid_t, files: &mut Files) -> Option<[u64; 3]> {
         if files.absent {
             return None;
@@ -62,7 +62,7 @@ impl Source {
         read
     }
 
-    /// The thread has ended, or has another number now.
+    /// Closes the file after the thread has ended, or has got another id.
     pub fn forget(&mut self, files: &mut Files) {
         if self.file.take().is_some() {
             files.open -= 1;
@@ -83,33 +83,33 @@ fn parse(text: &[u8]) -> Option<[u64; 3]> {
     Some([numbers.next()?, numbers.next()?, numbers.next()?])
 }
 
-/// Time between two stops.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stretch {
-    /// On a processor, ready to run, and away for an unknown reason (`unknown_ns`).
+    /// On a processor, runnable, and away for an unknown reason (`unknown_ns`).
     pub parts: Parts,
-    /// A page fault or a read went to a disk meanwhile.
+    /// A page fault or a read accessed a disk in between.
     pub disk: bool,
-    /// It is known that the thread left the processor.
+    /// The thread is known to have left the processor.
     pub left: bool,
-    /// It is known that it gave it away.
+    /// The thread is known to have given it up.
     pub gave_away: bool,
 }
 
 impl Stretch {
-    /// Between two readings and `wall_ns` of time. `alone`: the process has this one thread.
+    /// Computes the stretch of `wall_ns` between two readings. `alone`: the process has only this thread.
     pub fn between(before: &Reading, after: &Reading, wall_ns: u64, alone: bool) -> Self {
         let usage = |field: fn(&Usage) -> u64| field(&after.usage).saturating_sub(field(&before.usage));
         let exact = before
             .exact
             .zip(after.exact)
             .map(|(before, after)| [0, 1, 2].map(|at| after[at].saturating_sub(before[at])));
-        // The stop at the end is one of the times that it gave the processor away, and begins one of its time slices. It may be heard of before
-        // the kernel counts that, so that the counts of two stops differ by one more or less: slices are counted when they begin, and are exact.
+        // The stop at the end is itself a voluntary switch, and begins a time slice. It may be reported before the kernel
+        // counts the switch, so the switch counts of two stops may differ by one more or less. Slices are counted when they
+        // begin, and are exact.
         let taken = usage(|usage| usage.nivcsw);
         let counted = usage(|usage| usage.nvcsw) > 1 || after.usage.nvcsw == 0;
         let (left, gave_away) = match exact {
-            // These are the thread's own; usage grows as well by that of children that were waited for, and of other threads.
+            // These belong to the thread; usage also includes children that were waited for, and other threads.
             Some([_, _, slices]) => (slices > 1, slices > 1 && (!alone || counted || slices - 1 > taken)),
             None => (counted || taken > 0, counted),
         };
@@ -121,7 +121,7 @@ impl Stretch {
                 let run = usage(Usage::run_ns);
                 match (left, gave_away) {
                     (false, _) => on_cpu(run.min(wall_ns)),
-                    // A preempted thread is ready to run.
+                    // A preempted thread is runnable.
                     (true, false) => split(wall_ns, run, wall_ns, false),
                     (true, true) => split(wall_ns, run, 0, true),
                 }
@@ -146,7 +146,8 @@ fn on_cpu(on_cpu_ns: u64) -> Parts {
     Parts { on_cpu_ns, ..Parts::default() }
 }
 
-/// A thread that only lost the processor took what it ran for and waited for it; one that gave it away, all of the time.
+/// Splits the time. A thread that was only preempted takes its run time and its wait for a processor; one that gave up the
+/// processor takes all of the time.
 fn split(wall_ns: u64, run: u64, ready: u64, gave_away: bool) -> Parts {
     let on_cpu_ns = run.min(wall_ns);
     let runqueue_ns = ready.min(wall_ns - on_cpu_ns);
@@ -184,13 +185,14 @@ mod tests {
         let after = |slices, voluntary| reading(Some([1700, 3050, slices]), 1000, voluntary, 2);
         assert_eq!(of(after(9, 9), true), parts(700, 3000, 16_300));
         assert_eq!(of(after(8, 8), true), parts(700, 0, 0));
-        // Of several threads, only these are one's own.
+        // If there are several threads, only these numbers belong to this one.
         assert_eq!(of(after(8, 99), false), parts(700, 0, 0));
         assert_eq!(of(after(9, 99), false), parts(700, 3000, 16_300));
         assert_eq!(of(reading(None, 9000, 99, 9), false), parts(0, 0, 20_000));
     }
 
-    /// A read of 200 ms took 20 µs: the stop before was heard of when it was counted, and the one behind before it was.
+    /// A read of 200 ms came out as 20 µs: the stop before it was reported after it was counted, the stop after it before
+    /// that.
     #[test]
     fn a_wait_is_seen_whether_stops_are_counted_or_not() {
         const WALL: u64 = 200_000_000;

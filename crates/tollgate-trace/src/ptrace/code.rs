@@ -1,24 +1,25 @@
-//! The code that processes have mapped at their end: proc_pid_maps(5), read at `PTRACE_EVENT_EXIT`, before the kernel lets go of their memory.
+//! The code that processes have mapped at their end: proc_pid_maps(5), read at `PTRACE_EVENT_EXIT`, before the kernel frees
+//! their memory.
 
 use tollgate_model::traced::{Code, CodeMap};
 
 use crate::symbols::code_of;
 
-/// Mappings that are kept.
+/// The most mappings that are kept.
 const MOST: usize = 1 << 12;
 
 #[derive(Debug, Default)]
 pub struct Mapped(CodeMap);
 
 impl Mapped {
-    /// A process has become another program.
+    /// Notes that a process has executed a program.
     pub fn executed(&mut self, pid: libc::pid_t) {
         self.0.programs = self.0.programs.saturating_add(1);
         let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
         self.0.program = program.map(|path| path.to_string_lossy().into_owned());
     }
 
-    /// Looks at a process, which is stopped.
+    /// Reads the mappings of a stopped process.
     pub fn look(&mut self, pid: libc::pid_t) {
         code_of(pid.unsigned_abs()).for_each(|mapping| self.add(mapping));
     }
@@ -26,7 +27,7 @@ impl Mapped {
     fn add(&mut self, new: Code) {
         let overlaps = |known: &&Code| known.begin < new.end && new.begin < known.end;
         match self.0.code.iter().find(overlaps) {
-            // A copy of a process, which has the same.
+            // A forked process has the same mapping.
             Some(known) if *known == new => {}
             Some(_) => self.0.has_conflict = true,
             None if self.0.code.len() >= MOST => self.0.has_conflict = true,

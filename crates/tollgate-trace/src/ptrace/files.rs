@@ -1,4 +1,4 @@
-//! Adding up by file, with paths as they are when a file is opened or named.
+//! Adds up by file, by the path that it had when it was opened or named.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -15,16 +15,16 @@ use crate::direct::{self, Buffer, MOST_BUFFERS, Need, Refused};
 use crate::operations::{Names, Operation};
 use crate::outcome::{Operations, slowest_files};
 
-/// The longest path that is read, with its NUL (`PATH_MAX` of linux/limits.h).
+/// The longest path that is read, including its NUL (`PATH_MAX` of linux/limits.h).
 const PATH_MAX: usize = 4096;
-/// Descriptors of a process whose files are remembered, of further ones they are asked for each time; and numbers of calls.
+/// The most descriptors of a process whose files are cached, and the most calls. Others are looked up each time.
 const MOST_DESCRIPTORS: usize = 4096;
 /// The operation of a path by which a file was opened.
 const NAMED: &str = "named";
 /// `AT_FDCWD`: relative to the current directory.
 const CURRENT: i32 = libc::AT_FDCWD;
 
-/// Which of a process's descriptors a call makes others of.
+/// The descriptors of a process that a call closes or replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replaces {
     First,
@@ -34,7 +34,6 @@ pub enum Replaces {
 }
 
 impl Replaces {
-    /// Those of a call.
     pub fn of(key: Key) -> Self {
         match key.base_name() {
             Some("close") => Self::First,
@@ -47,18 +46,18 @@ impl Replaces {
 
 #[derive(Debug, Default)]
 pub struct Files {
-    /// Whether the paths by which files are opened are kept, too.
+    /// Whether to keep also the paths by which files are opened.
     keeps_paths: bool,
     numbers: HashMap<PathBuf, u32>,
     entries: Vec<Operations>,
     descriptors: HashMap<libc::pid_t, HashMap<i32, u32>>,
-    /// The operations of calls, looked up once.
+    /// A cache of the operations of calls.
     known: HashMap<Key, (Option<Operation>, Replaces)>,
-    /// Direct I/O that was refused, by file and call: the first of each, and how many there were.
+    /// Refused direct I/O by file and call: the first of each, and how many there were.
     misaligned: HashMap<(u32, &'static str), Misaligned>,
-    /// Operations on files beyond the limit.
+    /// Operations on files above the limit.
     pub missed: u64,
-    /// Operations that succeeded on files whose path could not be read, as without /proc.
+    /// Successful operations on files whose path could not be read, as without /proc.
     pub unresolved: u64,
 }
 
@@ -77,7 +76,7 @@ impl Files {
             .or_insert_with(|| (key.base_name().and_then(Operation::by_call), Replaces::of(key)))
     }
 
-    /// The file of a call that begins. None where it has none.
+    /// Returns the file of a call that begins; `None` if it has none.
     pub fn names(&mut self, thread: &Thread, key: Key, arguments: &[u64; 6]) -> Option<Named> {
         let operation = self.meaning(key).0?;
         let file = match operation.names {
@@ -94,7 +93,7 @@ impl Files {
         Some(Named { operation, file })
     }
 
-    /// Notes the path of a call that opens a file.
+    /// Records the path of a call that opens a file.
     fn note_path(&mut self, process: libc::pid_t, at: bool, arguments: &[u64; 6]) {
         let (directory, path) =
             if at { (arguments[0] as i32, arguments[1]) } else { (CURRENT, arguments[0]) };
@@ -104,7 +103,7 @@ impl Files {
         }
     }
 
-    /// The call has returned.
+    /// Adds a call that has returned.
     pub fn returned(
         &mut self,
         process: libc::pid_t,
@@ -122,7 +121,7 @@ impl Files {
             (None, Names::Opened { at: false }) => self.of_path(process, CURRENT, arguments[0]),
             (file, _) => file,
         };
-        // A file beyond the limit is counted already, and a call that failed may have no file.
+        // A file above the limit is counted already, and a call that failed may have no file.
         if file.is_none() && !is_error && self.entries.len() < MOST_ENTRIES {
             self.unresolved += 1;
         }
@@ -143,13 +142,13 @@ impl Files {
         }
     }
 
-    /// A call failed with EINVAL: where its descriptor was opened with O_DIRECT, notes its buffers, and what the file needs. The thread
-    /// stands still meanwhile.
+    /// After a call failed with EINVAL: records its buffers, and the requirements of the file, if its descriptor was opened
+    /// with O_DIRECT. The thread is stopped meanwhile.
     fn note_refused(&mut self, process: libc::pid_t, file: u32, call: &'static str, arguments: &[u64; 6]) {
         let Some((takes_offset, is_vector)) = direct::shape(call) else { return };
         let [descriptor, buffer, length, offset, ..] = *arguments;
         let Some((flags, position)) = described(process, descriptor as i32) else { return };
-        // The same file may be open without O_DIRECT as well.
+        // The same file may also be open without O_DIRECT.
         if flags & libc::O_DIRECT == 0 {
             return;
         }
@@ -179,14 +178,14 @@ impl Files {
         self.misaligned.insert((file, call), refused.with(Need::new(&open, device)));
     }
 
-    /// Direct I/O that was refused, the most frequent first.
+    /// Returns refused direct I/O, most frequent first.
     pub fn take_misaligned(&mut self) -> Vec<Misaligned> {
         let mut all: Vec<Misaligned> = std::mem::take(&mut self.misaligned).into_values().collect();
         all.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.path, &a.call).cmp(&(&b.path, &b.call))));
         all
     }
 
-    /// Descriptors that are other files now, or none.
+    /// Forgets descriptors that are now closed or refer to other files.
     fn forget_replaced(&mut self, process: libc::pid_t, key: Key, arguments: &[u64; 6]) {
         let replaces = self.meaning(key).1;
         let Some(descriptors) = self.descriptors.get_mut(&process) else { return };
@@ -201,7 +200,7 @@ impl Files {
         };
     }
 
-    /// A process is another program, so that its close-on-exec descriptors are closed; or it has ended.
+    /// Forgets the descriptors of a process that has ended, or called exec and so lost those with close-on-exec.
     pub fn forget(&mut self, process: libc::pid_t) {
         self.descriptors.remove(&process);
     }
@@ -222,7 +221,7 @@ impl Files {
         Some(file)
     }
 
-    /// A path in a process's memory; an empty one is the directory's descriptor itself (`AT_EMPTY_PATH`).
+    /// Reads a path in a process's memory; an empty one means the directory's descriptor itself (`AT_EMPTY_PATH`).
     fn of_path(&mut self, process: libc::pid_t, directory: i32, address: u64) -> Option<u32> {
         let path = if address == 0 { PathBuf::new() } else { read_path(process, address)? };
         if path.as_os_str().is_empty() && directory != CURRENT {
@@ -237,7 +236,7 @@ impl Files {
             };
             fs::read_link(link).ok()?.join(path)
         };
-        // `./a` and `a//b` are the same file as without; `..` may be behind a link, and stays.
+        // `./a` and `a//b` are normalized; `..` may follow a symbolic link, and stays.
         self.number(path.components().collect())
     }
 
@@ -255,7 +254,7 @@ impl Files {
         Some(number)
     }
 
-    /// The totals by file, the slowest first.
+    /// Returns the totals by file, slowest first.
     pub fn into_times(self) -> Vec<FileTime> {
         let mut entries = self.entries;
         slowest_files(self.numbers.into_iter().map(|(path, number)| {
@@ -265,8 +264,8 @@ impl Files {
     }
 }
 
-/// Without the text that the kernel adds to the path of a file that has no name any more (proc_pid_fd(5)); a file's name may end
-/// like that as well.
+/// Removes the suffix that the kernel adds to the path of a file without a name (proc_pid_fd(5)). A file's name may also end
+/// like that.
 fn unmarked(link: PathBuf, is_removed: impl Fn() -> bool) -> PathBuf {
     match link.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
         Some(path) if is_removed() => match path.strip_prefix(b"/memfd:") {
@@ -277,7 +276,7 @@ fn unmarked(link: PathBuf, is_removed: impl Fn() -> bool) -> PathBuf {
     }
 }
 
-/// `pipe:[17]` is a pipe, whichever.
+/// Maps all pipes, such as `pipe:[17]`, to one name, and likewise for other kinds.
 fn named(link: PathBuf) -> PathBuf {
     let text = link.as_os_str().as_bytes();
     if text.starts_with(b"/") || text.starts_with(b"memfd:") {
@@ -289,7 +288,7 @@ fn named(link: PathBuf) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(kind).into_owned())
 }
 
-/// The flags and the position of a descriptor (proc_pid_fdinfo(5)).
+/// Returns the flags and the position of a descriptor (proc_pid_fdinfo(5)).
 fn described(process: libc::pid_t, descriptor: i32) -> Option<(libc::c_int, u64)> {
     let text = fs::read_to_string(format!("/proc/{process}/fdinfo/{descriptor}")).ok()?;
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
@@ -297,7 +296,7 @@ fn described(process: libc::pid_t, descriptor: i32) -> Option<(libc::c_int, u64)
     Some((flags, field("pos:")?.parse().ok()?))
 }
 
-/// The first buffers of a vector in the memory of a process.
+/// Reads the first buffers of a vector in the memory of a process.
 fn read_vector(process: libc::pid_t, address: u64, number: u64) -> Vec<Buffer> {
     let mut bytes = [0u8; 16 * MOST_BUFFERS];
     let wanted = number.min(MOST_BUFFERS as u64) as usize * 16;
@@ -316,7 +315,7 @@ fn read_vector(process: libc::pid_t, address: u64, number: u64) -> Vec<Buffer> {
         .collect()
 }
 
-/// A path in the memory of a process. None where it is not there or does not end.
+/// Reads a path in the memory of a process; `None` if it is not readable or does not end.
 fn read_path(process: libc::pid_t, address: u64) -> Option<PathBuf> {
     let mut text = [0u8; PATH_MAX];
     let mut length = 0;

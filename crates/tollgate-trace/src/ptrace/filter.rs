@@ -1,4 +1,4 @@
-//! A filter by which only calls that were asked for stop.
+//! A filter that stops only the requested calls.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use super::sums::Key;
 use crate::calls;
 
 /// The data of our filter's `SECCOMP_RET_TRACE` (`SECCOMP_RET_DATA`, 16 bits), which distinguishes its stops from those of a
-/// filter of the command's own: of two filters that say the same the kernel takes the newer one's data (seccomp(2)).
+/// filter of the command's own. If two filters return the same action, the kernel takes the newer one's data (seccomp(2)).
 pub const OURS: u32 = 0x7467;
 
-/// Numbers that have the names, with whether they are of the 32-bit table.
+/// Returns the numbers of the calls with these names, and whether each is of the 32-bit table.
 pub fn numbers(names: &BTreeSet<String>) -> BTreeSet<(u32, bool)> {
     let known = names.iter().filter_map(|name| calls::number(name));
     known
@@ -22,16 +22,16 @@ pub fn numbers(names: &BTreeSet<String>) -> BTreeSet<(u32, bool)> {
         .collect()
 }
 
-/// The calls that make a filter.
+/// The calls that install a filter.
 const MAKERS: [&str; 2] = ["seccomp", "prctl"];
 
-/// Numbers of calls that stop where some are asked for: these, and those that make a filter.
+/// Returns the numbers of calls that must stop if only some are requested: these, and those that install a filter.
 pub fn stopping(names: &BTreeSet<String>) -> BTreeSet<(u32, bool)> {
     numbers(&names.iter().cloned().chain(MAKERS.map(str::to_owned)).collect())
 }
 
-/// Whether a call makes a filter, should it succeed. Of two filters the one that stops a call is obeyed (seccomp(2)), and ours has no stop
-/// then.
+/// Returns whether a call would install a filter. If one of two filters denies a call, that one prevails (seccomp(2)), and
+/// ours does not stop it.
 pub fn is_made_by(key: Key, arguments: &[u64; 6]) -> bool {
     match key.base_name() {
         Some("seccomp") => arguments[0] == u64::from(libc::SECCOMP_SET_MODE_FILTER),
@@ -40,7 +40,7 @@ pub fn is_made_by(key: Key, arguments: &[u64; 6]) -> bool {
     }
 }
 
-/// The filter for some calls. None where there are more than a filter has room for.
+/// Builds the filter for some calls; `None` if there are too many for one filter.
 pub fn for_calls(numbers: &BTreeSet<(u32, bool)>) -> Option<Filter> {
     let answers = |is_32_bit: bool| {
         let of_it = numbers.iter().filter(move |(_, of)| *of == is_32_bit);

@@ -1,18 +1,18 @@
-//! Set-user-ID programs, which gain no privileges where the tracer has none (execve(2)).
+//! Set-user-ID programs, which gain no privileges if the tracer has none (execve(2)).
 
 use std::{fs, os::unix::fs::MetadataExt};
 
 use rustix::fs::{StatVfsMountFlags, statvfs};
 
-/// The path of the program that a process has just been made, where it is set-user-ID and the process did not become its owner. None
-/// where it did, or where that is unknown.
+/// Returns the path of a program that a process has just executed if it is set-user-ID and the process did not become its
+/// owner. `None` if it did, or if that is unknown.
 pub(super) fn withheld(process: libc::pid_t) -> Option<String> {
     let link = format!("/proc/{process}/exe");
     let file = fs::metadata(&link).ok()?;
     if file.mode() & libc::S_ISUID == 0 {
         return None;
     }
-    // There it would gain nothing in any case.
+    // On this file system it would gain nothing in any case.
     if statvfs(&link).ok()?.f_flag.contains(StatVfsMountFlags::NOSUID) {
         return None;
     }
@@ -23,7 +23,7 @@ pub(super) fn withheld(process: libc::pid_t) -> Option<String> {
     Some(fs::read_link(&link).ok()?.to_string_lossy().into_owned())
 }
 
-/// The second number of `Uid:` (proc_pid_status(5)).
+/// Returns the second number of `Uid:` (proc_pid_status(5)).
 fn effective_user(status: &str) -> Option<u32> {
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     ids.split_ascii_whitespace().nth(1)?.parse().ok()

@@ -10,11 +10,11 @@ use super::thread::{Doing, Inside, Thread};
 use super::{Tracer, cause, filter, privileges, tree};
 use crate::{clock, launch::Child, outcome::Event};
 
-/// The cost of a filter where the process may not install one otherwise.
+/// Explains the cost of a filter if the process may not install one otherwise.
 const NO_NEW_PRIVILEGES: &str = "so that other calls pass without a stop, the command was run with no_new_privs: setuid programs gain no privileges";
 
 impl Tracer {
-    /// A thread has stopped or ended.
+    /// Handles a thread that has stopped or ended.
     pub(super) fn heard(&mut self, wait: Wait, now: u64, child: &Child) {
         let pid = wait.pid;
         let (signal, event) = match wait.status {
@@ -24,7 +24,7 @@ impl Tracer {
         if event == libc::PTRACE_EVENT_EXEC {
             self.renumber(pid, now);
         } else if !self.threads.contains_key(&pid) {
-            // New, and its parent's event has not come yet: it stays stopped until then.
+            // A new thread stays stopped until its parent's event arrives.
             self.early.insert(pid, wait);
             return;
         }
@@ -40,7 +40,7 @@ impl Tracer {
             libc::PTRACE_EVENT_EXIT => self.is_about_to_end(pid),
             libc::PTRACE_EVENT_SECCOMP => {
                 self.at_call(pid, now, child);
-                // A filter of the command's own asks for a tracer, and alone it would find none.
+                // The command's own filter asks for a tracer, but without us there would be none.
                 if sys::event_message(pid).is_ok_and(|data| data.cast_unsigned() != filter::OURS) {
                     let _ = sys::refuse_call(pid);
                 }
@@ -54,7 +54,7 @@ impl Tracer {
         self.go_on(pid, sends);
     }
 
-    /// Adds up the time since a thread stopped last.
+    /// Adds up the time since a thread last stopped.
     fn pass_time(&mut self, wait: &Wait, now: u64) {
         let Some(thread) = self.threads.get_mut(&wait.pid) else { return };
         let alone = self.tree.is_alone(thread.process);
@@ -75,10 +75,10 @@ impl Tracer {
         sys::resume(pid, if self.filtered && !inside { On::Free } else { On::ToCall }, signal);
     }
 
-    /// A thread is stopped at one end of a call.
+    /// Handles a thread that is stopped at the entry or exit of a call.
     fn at_call(&mut self, pid: libc::pid_t, now: u64, child: &Child) {
         let Some(thread) = self.threads.get(&pid) else { return };
-        // Killed meanwhile: its end will be reported.
+        // It was killed in the meantime; its end will be reported.
         let Ok(info) = sys::info(pid, thread.is_inside()) else { return };
         match info {
             Info::Entry { number, is_32_bit, arguments } if !thread.is_inside() => {
@@ -120,7 +120,7 @@ impl Tracer {
         thread.doing = Doing::Inside(Box::new(Inside { key, began_ns, arguments, named }));
     }
 
-    /// A thread did its program's own work. If it was away meanwhile, it waited for a page, or for a signal to let it go on.
+    /// Adds time outside of calls. A thread that was off the processor waited for a page, or was stopped by a signal.
     fn was_outside(&mut self, pid: libc::pid_t, stretch: Stretch) {
         let Some(thread) = self.threads.get(&pid) else { return };
         let Stretch { mut parts, disk, .. } = stretch;
@@ -131,7 +131,7 @@ impl Tracer {
         self.tree.add_outside(thread.process, parts);
     }
 
-    /// From here on calls count, and from here on a filter is at work.
+    /// From here on calls count and the filter is active.
     fn is_about_to_be_executed(&mut self, child: &Child) {
         if !self.with_filter {
             return;
@@ -178,12 +178,12 @@ impl Tracer {
             self.events_missed += 1;
             return;
         }
-        // The name is looked up in the end, and once.
+        // The name is looked up only once, at the end.
         let event = Event { thread: thread as u32, argument: inside.arguments[0], ..event };
         self.events.push((inside.key, event));
     }
 
-    /// A thread has made another one, or a process.
+    /// Handles a thread that has created a thread or a process.
     fn forked(&mut self, pid: libc::pid_t, now: u64) {
         let Ok(new) = sys::event_message(pid) else { return };
         if self.threads.contains_key(&new) {
@@ -204,14 +204,14 @@ impl Tracer {
         }
     }
 
-    /// A new thread that stood already is let go.
+    /// Resumes a new thread that was already stopped.
     fn begins(&mut self, wait: &Wait) {
         self.pass_time(wait, clock::now());
         self.go_on(wait.pid, 0);
     }
 
-    /// Of the threads of a process that is another program now, the one that called execve(2) is left, and has the process's
-    /// number. The first one's end is not reported.
+    /// Handles exec by a thread other than the leader: only the caller of execve(2) is left, and it takes over the process's
+    /// number. The end of the former leader is not reported.
     fn renumber(&mut self, pid: libc::pid_t, now: u64) {
         let Ok(former) = sys::event_message(pid) else { return };
         if former == pid {
@@ -239,7 +239,7 @@ impl Tracer {
         }
     }
 
-    /// A thread is about to end. The last one of a process has its memory still.
+    /// Handles a thread that is about to exit. When it is the last of a process, its memory still exists.
     fn is_about_to_end(&mut self, pid: libc::pid_t) {
         let is_last = self.threads.get(&pid).is_some_and(|thread| self.tree.is_alone(thread.process));
         if let Some(code) = self.code.as_mut().filter(|_| is_last) {
@@ -247,7 +247,6 @@ impl Tracer {
         }
     }
 
-    /// A thread has ended.
     fn ended(&mut self, pid: libc::pid_t, ended: Ended, now: u64) {
         self.early.remove(&pid);
         if pid == self.command && self.ended.is_none() {
@@ -271,7 +270,8 @@ impl Tracer {
         }
     }
 
-    /// A thread that was killed while it made another one does not report it any more. Threads that are stopped are asked themselves.
+    /// A thread that was killed while it created another does not report it. Asks the kernel about the stopped threads
+    /// instead.
     fn adopt_forgotten(&mut self, now: u64) {
         for (new, wait) in std::mem::take(&mut self.early) {
             let Some((process, parent)) = tree::relations(new) else {
@@ -294,6 +294,6 @@ impl Tracer {
 }
 
 fn is_execve(key: Key) -> bool {
-    // The copy of this process is a 64-bit one.
+    // The fork of this process is 64-bit.
     key == Key { number: libc::SYS_execve, is_32_bit: false }
 }

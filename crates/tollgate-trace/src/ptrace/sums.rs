@@ -1,11 +1,12 @@
-//! Adding up by call.
+//! Adds up by call.
 
 use hashbrown::HashMap;
 use tollgate_model::traced::{BUCKETS, Call, Parts, bucket};
 
 use crate::{calls, outcome::slowest_first};
 
-/// The most different calls that are counted by themselves. The kernel's tables have some 900; a program may call any number.
+/// The most distinct calls that are counted separately. The kernel's tables have some 900, but a program may call any
+/// number.
 const MOST: usize = 4096;
 
 /// A system call's number and table.
@@ -16,7 +17,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// Its name in the kernel's table. None of a number that no table has.
+    /// Returns its name in the kernel's table; `None` if no table has the number.
     pub fn base_name(self) -> Option<&'static str> {
         calls::base_name(u32::try_from(self.number).ok()?, self.is_32_bit)
     }
@@ -30,23 +31,23 @@ struct Sums {
     max_ns: u64,
     parts: Parts,
     histogram: Vec<u32>,
-    /// So many more times its thread's clocks are read when it begins.
+    /// How many more times the clocks are read when the call begins.
     watched: u8,
 }
 
-/// A call is watched for so many times after its thread left the processor in it.
+/// How many times a call is watched after a thread left the processor in it.
 const WATCHED: u8 = 16;
 
 #[derive(Debug, Default)]
 pub struct Table {
     by_call: HashMap<Key, Sums>,
     with_histograms: bool,
-    /// Calls beyond the limit.
+    /// Calls above the limit.
     pub missed: u64,
 }
 
 impl Table {
-    /// One that keeps how long single calls took.
+    /// Creates a table that keeps how long single calls took.
     pub fn with_histograms() -> Self {
         Self { with_histograms: true, ..Self::default() }
     }
@@ -59,12 +60,12 @@ impl Table {
         Some(self.by_call.entry(key).or_insert_with(|| Sums::of(key)))
     }
 
-    /// Whether a thread may well leave the processor in a call: it waits by its nature, or it was so lately.
+    /// Returns whether a thread is likely to leave the processor in a call: it is a blocking call, or that happened lately.
     pub fn is_watched(&mut self, key: Key) -> bool {
         self.sums(key).is_some_and(|sums| sums.watched > 0)
     }
 
-    /// A call that returned.
+    /// Adds a call that returned.
     pub fn add(&mut self, key: Key, parts: Parts, is_error: bool) {
         let with_histogram = self.with_histograms;
         let Some(sums) = self.sums(key) else { return };
@@ -85,19 +86,19 @@ impl Table {
         }
     }
 
-    /// A call that did not return.
+    /// Adds a call that did not return.
     pub fn add_unfinished(&mut self, key: Key) {
         if let Some(sums) = self.sums(key) {
             sums.unfinished += 1;
         }
     }
 
-    /// Whether a call of this name returned an error.
+    /// Returns whether a call with this name returned an error.
     pub fn has_failed(&self, name: &str) -> bool {
         self.by_call.iter().any(|(key, sums)| sums.errors > 0 && key.base_name() == Some(name))
     }
 
-    /// The totals by call, the slowest first.
+    /// Returns the totals by call, slowest first.
     pub fn into_calls(self) -> Vec<Call> {
         let mut calls: Vec<Call> = self.by_call.into_iter().map(|(key, sums)| sums.into_call(key)).collect();
         slowest_first(&mut calls);

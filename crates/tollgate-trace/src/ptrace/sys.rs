@@ -1,12 +1,12 @@
-//! ptrace(2), as it is used here.
+//! The ptrace(2) requests that are used here.
 
-#![allow(unsafe_code)] // System calls that no crate has in a safe form.
+#![allow(unsafe_code)] // System calls without a safe wrapper in any crate.
 
 use std::{io, mem, ptr};
 
-/// Stops of system calls differ from SIGTRAP by this bit (`PTRACE_O_TRACESYSGOOD`).
+/// The signal of a system call stop (`PTRACE_O_TRACESYSGOOD`).
 pub const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
-/// A stop of its own for all that are not signals (`PTRACE_EVENT_STOP`): the first one, and group stops.
+/// The event of stops without a signal (`PTRACE_EVENT_STOP`): the first one, and group stops.
 pub const EVENT_STOP: i32 = 128;
 
 /// The result of `PTRACE_GET_SYSCALL_INFO` (linux/ptrace.h).
@@ -25,27 +25,24 @@ const ARCH_I386: u32 = 0x4000_0003;
 /// The code segment of 32-bit programs (`__USER32_CS`).
 const USER32_CS: u64 = 0x23;
 
-/// The end of a system call at which a thread stopped.
+/// The point in a system call at which a thread is stopped.
 #[derive(Debug, Clone, Copy)]
 pub enum Info {
-    /// It is about to make one.
     Entry { number: i64, is_32_bit: bool, arguments: [u64; 6] },
-    /// It has made one.
     Exit { result: i64, is_error: bool },
-    /// Neither.
     None,
 }
 
-/// Lets the call that a thread is about to make fail with ENOSYS, as a filter's `SECCOMP_RET_TRACE` does where nothing traces
+/// Makes the call that a thread is about to make fail with ENOSYS, like a filter's `SECCOMP_RET_TRACE` without a tracer
 /// (seccomp(2)).
 ///
 /// # Errors
-/// ESRCH for a thread that was killed meanwhile.
+/// ESRCH for a thread that was killed in the meantime.
 pub fn refuse_call(pid: libc::pid_t) -> io::Result<()> {
-    // SAFETY: registers are numbers: zeroes are valid ones.
+    // SAFETY: registers are numbers, so zeroes are valid.
     let mut r: libc::user_regs_struct = unsafe { mem::zeroed() };
     request(libc::PTRACE_GETREGS, pid, 0, &raw mut r as usize)?;
-    // No call has the number -1: the kernel leaves the result as it is.
+    // No call has the number -1, so the kernel leaves the result as it is.
     r.orig_rax = u64::MAX;
     r.rax = i64::from(-libc::ENOSYS).cast_unsigned();
     request(libc::PTRACE_SETREGS, pid, 0, &raw const r as usize).map(|_| ())
@@ -68,20 +65,20 @@ pub fn interrupt(pid: libc::pid_t) -> io::Result<()> {
     request(libc::PTRACE_INTERRUPT, pid, 0, 0).map(|_| ())
 }
 
-/// How a stopped thread goes on.
+/// How a stopped thread continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
-    /// Until its next call begins or ends.
+    /// To the entry or exit of its next call.
     ToCall,
-    /// Until anything else happens.
+    /// To any other event.
     Free,
-    /// It stays stopped, as its whole process is, and a SIGCONT is reported.
+    /// It stays stopped with its whole process, and a SIGCONT is reported.
     Listening,
-    /// It is not traced any more.
+    /// Untraced.
     Alone,
 }
 
-/// Resumes a stopped thread, with a signal or 0. The next wait reports one that has been killed meanwhile.
+/// Resumes a stopped thread, with a signal or 0. If it was killed in the meantime, the next wait reports that.
 pub fn resume(pid: libc::pid_t, on: On, signal: libc::c_int) {
     let what = match on {
         On::ToCall => libc::PTRACE_SYSCALL,
@@ -92,20 +89,21 @@ pub fn resume(pid: libc::pid_t, on: On, signal: libc::c_int) {
     let _ = request(what, pid, 0, signal as usize);
 }
 
-/// The message of the event at which a thread is stopped: the number of a new thread, or the one that it had before execve(2).
+/// Returns the message of a thread's current event: the id of a new thread, or its own id before execve(2).
 pub fn event_message(pid: libc::pid_t) -> io::Result<libc::pid_t> {
     let mut message: libc::c_ulong = 0;
     request(libc::PTRACE_GETEVENTMSG, pid, 0, &raw mut message as usize)?;
     libc::pid_t::try_from(message).map_err(io::Error::other)
 }
 
-/// Whether a number is that of a thread other than the first one of its process.
+/// Returns whether this is the id of a thread other than the leader of its process.
 pub fn is_further_thread(tid: libc::pid_t) -> bool {
-    // SAFETY: a question: signal 0 is none.
+    // SAFETY: signal 0 only checks for existence.
     unsafe { libc::syscall(libc::SYS_tgkill, tid, tid, 0) != 0 }
 }
 
-/// Asks at which end of a call a thread is stopped. `inside` answers for kernels before 5.3, which do not.
+/// Returns whether a thread is stopped at the entry or exit of a call. `inside` is used on kernels before 5.3, which do not
+/// tell.
 pub fn info(pid: libc::pid_t, inside: bool) -> io::Result<Info> {
     // SAFETY: zeroes are a valid answer.
     let mut raw: RawInfo = unsafe { mem::zeroed() };
@@ -123,7 +121,7 @@ pub fn info(pid: libc::pid_t, inside: bool) -> io::Result<Info> {
 }
 
 fn registers(pid: libc::pid_t, inside: bool) -> io::Result<Info> {
-    // SAFETY: registers are numbers: zeroes are valid ones.
+    // SAFETY: registers are numbers, so zeroes are valid.
     let mut r: libc::user_regs_struct = unsafe { mem::zeroed() };
     request(libc::PTRACE_GETREGS, pid, 0, &raw mut r as usize)?;
     let is_32_bit = r.cs == USER32_CS;

@@ -1,4 +1,4 @@
-//! One thread that is traced.
+//! A traced thread.
 
 use super::clocks::{Reading, Source, Stretch};
 use super::sums::Key;
@@ -8,7 +8,7 @@ use crate::operations::Operation;
 #[derive(Debug, Clone, Copy)]
 pub struct Named {
     pub operation: Operation,
-    /// None of a call that opens: its file is known when it returns. Else none where it is unknown.
+    /// `None` for a call that opens, whose file is known when it returns, or if the file is unknown.
     pub file: Option<u32>,
 }
 
@@ -18,18 +18,18 @@ pub struct Inside {
     pub key: Key,
     pub began_ns: u64,
     pub arguments: [u64; 6],
-    /// The file that it is about, where that is asked for.
+    /// The file that it is about, if that is requested.
     pub named: Option<Named>,
 }
 
 #[derive(Debug)]
 pub enum Doing {
-    /// It is on the way to being the command: nothing counts.
+    /// It is about to become the command: nothing counts.
     Before,
-    /// Its program's own work.
+    /// In user code.
     Outside,
     Inside(Box<Inside>),
-    /// A system call that was not asked for.
+    /// A system call that was not requested.
     Uncounted,
 }
 
@@ -37,14 +37,13 @@ pub enum Doing {
 pub struct Thread {
     /// Its process's number in the tree.
     pub process: u32,
-    /// Its process's number in the kernel.
     pub pid: libc::pid_t,
     pub doing: Doing,
-    /// When it was heard of last; 0 for not yet.
+    /// When it last stopped; 0 if it has not yet.
     pub stood_ns: u64,
     pub reading: Reading,
     pub source: Source,
-    /// The time at which the call, or the time between two, began.
+    /// Time since the current call, or the time between two calls, began.
     pub stretch: Stretch,
 }
 
@@ -61,7 +60,7 @@ impl Thread {
         }
     }
 
-    /// Whether it is in a call, as far as is known.
+    /// Returns whether it is in a call, as far as is known.
     pub fn is_inside(&self) -> bool {
         matches!(self.doing, Doing::Inside(_) | Doing::Uncounted)
     }

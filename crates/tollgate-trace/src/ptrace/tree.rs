@@ -1,10 +1,10 @@
-//! The processes that were traced.
+//! The traced processes.
 
 use tollgate_model::traced::{MOST_ENTRIES, Parts, Process};
 
 use super::sums::{Key, Table};
 
-/// Of a process beyond the limit.
+/// The number of every process above the limit.
 pub const UNCOUNTED: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -21,15 +21,15 @@ struct Member {
     calls: Table,
 }
 
-/// All of them, in the order in which they were first seen.
+/// All processes, in the order in which they were first seen.
 #[derive(Debug, Default)]
 pub struct Tree {
     members: Vec<Member>,
-    /// Names and calls of each are kept.
+    /// Keep names and calls per process.
     detailed: bool,
     pub processes: u64,
     pub threads: u64,
-    /// Processes beyond the limit.
+    /// Processes above the limit.
     pub missed: u64,
 }
 
@@ -38,7 +38,7 @@ impl Tree {
         Self { detailed, ..Self::default() }
     }
 
-    /// A new process with its first thread. Its number.
+    /// Adds a new process with its first thread; returns its number.
     pub fn add(&mut self, parent: Option<u32>, pid: libc::pid_t, at_ns: u64) -> u32 {
         self.processes += 1;
         self.threads += 1;
@@ -47,7 +47,7 @@ impl Tree {
             return UNCOUNTED;
         }
         let parent = parent.filter(|parent| *parent != UNCOUNTED);
-        // Until it executes another program it has its parent's name.
+        // A process has its parent's name until it calls exec.
         let name =
             parent.and_then(|parent| self.members.get(parent as usize)).map(|parent| parent.name.clone());
         self.members.push(Member {
@@ -69,12 +69,11 @@ impl Tree {
         self.members.get_mut(id as usize)
     }
 
-    /// One whose names and calls are kept.
+    /// Returns a process whose names and calls are kept.
     fn detailed(&mut self, id: u32) -> Option<&mut Member> {
         self.members.get_mut(id as usize).filter(|_| self.detailed)
     }
 
-    /// A further thread of a process.
     pub fn add_thread(&mut self, id: u32) {
         self.threads += 1;
         if let Some(member) = self.member(id) {
@@ -83,7 +82,7 @@ impl Tree {
         }
     }
 
-    /// One of its threads has ended. Whether it was the last.
+    /// Records the end of a thread; returns whether it was the last of its process.
     pub fn end_thread(&mut self, id: u32, at_ns: u64) -> bool {
         let Some(member) = self.member(id) else { return false };
         member.alive = member.alive.saturating_sub(1);
@@ -93,7 +92,7 @@ impl Tree {
         member.alive == 0
     }
 
-    /// Whether it has one thread.
+    /// Returns whether the process has one thread.
     pub fn is_alone(&self, id: u32) -> bool {
         self.members.get(id as usize).is_some_and(|member| member.alive == 1)
     }
@@ -107,28 +106,25 @@ impl Tree {
         }
     }
 
-    /// One of its calls returned.
     pub fn add_call(&mut self, id: u32, key: Key, parts: Parts, is_error: bool) {
         if let Some(member) = self.detailed(id) {
             member.calls.add(key, parts, is_error);
         }
     }
 
-    /// One of its calls never did.
     pub fn add_unfinished(&mut self, id: u32, key: Key) {
         if let Some(member) = self.detailed(id) {
             member.calls.add_unfinished(key);
         }
     }
 
-    /// Time outside of calls.
     pub fn add_outside(&mut self, id: u32, parts: Parts) {
         if let Some(member) = self.detailed(id) {
             member.outside = member.outside.plus(parts);
         }
     }
 
-    /// The processes; none unless they were asked for.
+    /// Returns the processes; none unless they were requested.
     pub fn into_processes(self) -> Vec<Process> {
         if !self.detailed {
             return Vec::new();
@@ -149,7 +145,7 @@ impl Tree {
     }
 }
 
-/// The process that a thread belongs to and that one's parent, from the kernel.
+/// Asks the kernel for the process of a thread and for that process's parent.
 pub fn relations(thread: libc::pid_t) -> Option<(libc::pid_t, libc::pid_t)> {
     let status = std::fs::read(format!("/proc/{thread}/status")).ok()?;
     let status = String::from_utf8_lossy(&status).into_owned();
