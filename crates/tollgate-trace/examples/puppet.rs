@@ -1,13 +1,15 @@
-//! Programs of known behaviour, which tests trace.
+//! Programs of known behaviour for tests to trace.
 //!
-//! `puppet calls N`: N calls of getppid(2). `errors N`: N of close(2) that fail. `threads N`: N threads, each one call of getppid(2).
-//! `forks N`: N processes one after the other. `exec`: a second thread executes `true`. `busy MS`: no calls. `pipe MS`: reads what a
-//! busy writer writes after MS. `daemon SECONDS`: ends at once and leaves a process. `killed`: has a child killed in a call, then itself.
-//! `calls32 N`: N calls of getppid(2) by `int $0x80`. `read FILE`: drops a file from memory and reads it. `copy FILE`: copies it by copy_file_range(2)
-//! to a file next to it. `removed FILE`: makes a file, removes it and writes to it, then a child does. `ignored`: prints which signals are ignored and blocked.
-//! `count FILE`: counts signals until none has come for a while, and writes the numbers to FILE; FILE.ready is there when it begins. `own-filter`: prints
-//! the result of getppid(2) under a filter of its own that answers `SECCOMP_RET_TRACE`. `on-order N`: for each byte of its input it sleeps 2 ms, makes N calls of
-//! getppid(2) in each of two threads and in a child, and writes a byte. `sleepers N`: N threads that sleep 150 µs again and again. `forking N`: N
+//! `puppet calls N`: calls getppid(2) N times. `errors N`: N calls of close(2) fail. `threads N`: N threads call getppid(2)
+//! once. `forks N`: forks N processes one after the other. `exec`: a second thread executes `true`. `busy MS`: makes no
+//! calls. `pipe MS`: reads what a busy writer writes after MS. `daemon SECONDS`: ends at once and leaves a process behind.
+//! `killed`: kills a child in a call, then itself. `calls32 N`: calls getppid(2) N times by `int $0x80`. `read FILE`: drops
+//! a file from the page cache and reads it. `copy FILE`: copies it by copy_file_range(2) to a file next to it. `removed
+//! FILE`: creates a file, removes it and writes to it, then a child does. `ignored`: prints which signals are ignored and
+//! blocked. `count FILE`: counts signals until none has arrived for a while, and writes the numbers to FILE; it creates
+//! FILE.ready when it begins. `own-filter`: prints the result of getppid(2) under a filter of its own that answers
+//! `SECCOMP_RET_TRACE`. `on-order N`: for each byte of its input it sleeps 2 ms, calls getppid(2) N times in each of two
+//! threads and in a child, and writes a byte. `sleepers N`: N threads sleep 150 µs again and again. `forking N`: forks N
 //! processes one after the other that end at once.
 
 use std::fs;
@@ -69,13 +71,13 @@ fn getppid() {
 }
 
 fn getppid_32() {
-    // SAFETY: number 64 of the 32-bit table, which has no arguments and writes rax alone.
+    // SAFETY: call 64 of the 32-bit table has no arguments and writes only rax.
     unsafe {
         std::arch::asm!("int 0x80", inlateout("rax") 64u64 => _, out("r8") _, out("r9") _, out("r10") _, out("r11") _)
     };
 }
 
-/// A copy of this process, which has one thread, does something and ends.
+/// Forks this process, which has one thread; the child calls `work` and exits.
 fn fork(work: impl FnOnce()) -> Child {
     let life = || {
         work();
@@ -115,7 +117,7 @@ fn on_order(calls: u64) {
     }
 }
 
-/// Threads that sleep 150 µs again and again, until the process is killed.
+/// Sleeps 150 µs again and again in each thread, until the process is killed.
 fn sleepers(number: u64) {
     let sleep = || {
         loop {
@@ -134,7 +136,7 @@ fn exec_from_a_thread() {
         std::thread::sleep(Duration::from_millis(20));
         let program = c"/bin/true";
         let argv = [program.as_ptr(), std::ptr::null()];
-        // SAFETY: both end as they must.
+        // SAFETY: the string and the array are terminated as required.
         unsafe { libc::execv(program.as_ptr(), argv.as_ptr()) };
     });
     std::thread::sleep(Duration::from_secs(100));
@@ -166,7 +168,7 @@ fn read(path: &str) {
     let read = || -> io::Result<usize> {
         let file = fs::File::open(path)?;
         file.sync_all()?;
-        // SAFETY: a hint on a descriptor that is open.
+        // SAFETY: a hint about an open descriptor.
         unsafe {
             libc::posix_fadvise(std::os::fd::AsRawFd::as_raw_fd(&file), 0, 0, libc::POSIX_FADV_DONTNEED)
         };
@@ -182,7 +184,7 @@ fn copy(path: &str) {
         let (from, to) = (fs::File::open(path)?, fs::File::create(format!("{path}.copy"))?);
         let [from, to] = [&from, &to].map(std::os::fd::AsRawFd::as_raw_fd);
         let nowhere = std::ptr::null_mut::<libc::loff_t>();
-        // SAFETY: two descriptors that are open, and no offsets.
+        // SAFETY: two open descriptors, and no offsets.
         unsafe { libc::syscall(libc::SYS_copy_file_range, from, nowhere, to, nowhere, 1 << 20, 0) };
         Ok(())
     };
@@ -225,7 +227,7 @@ extern "C" fn counts(signal: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc:
 fn count(path: &str) {
     /// Longer than a second copy of a signal may take.
     const QUIET: Duration = Duration::from_millis(1500);
-    // SAFETY: the handler adds to a number.
+    // SAFETY: the handler only increments a number.
     let counting = unsafe { Disposition::handler(counts, libc::SA_RESTART) };
     COUNTED.iter().for_each(|(signal, _)| drop(counting.set(*signal)));
     if let Err(error) = fs::write(format!("{path}.ready"), std::process::id().to_string()) {
@@ -256,7 +258,7 @@ fn own_filter() {
         one(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
     ];
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: the filter is there until the kernel has copied it; getppid(2) has no preconditions.
+    // SAFETY: the filter lives until the kernel has copied it; getppid(2) has no preconditions.
     let (installed, said) = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         let installed =

@@ -1,7 +1,7 @@
-//! Processes that run already: traced from now on, until they end, or for a time, or until a signal asks this process to end. They are
-//! neither stopped nor changed, and go on when the trace ends.
+//! Traces running processes until they end, for a time, or until a signal asks this process to end. They are neither stopped
+//! nor changed, and go on when the trace ends.
 //!
-//! [`given`] and [`group`] say which processes they are, [`wait`] waits for the end, [`interval`] is a part of a trace.
+//! [`given`] and [`group`] determine the processes, [`wait`] waits for the end, and [`interval`] is a part of a trace.
 
 mod given;
 mod group;
@@ -27,11 +27,11 @@ use group::Directory;
 pub use interval::Interval;
 use wait::{Next, Signals};
 
-/// Traces processes that run already, with their threads and the children that they make from now on. Each interval of `running.every` is
-/// shown when it is over, and the last one at the end.
+/// Traces running processes with their threads and the children that they create from now on. Each interval of
+/// `running.every` is shown when it is over, and the last one at the end.
 ///
 /// # Errors
-/// See [`TraceError`]: a process that is not there or cannot be traced, or a backend that cannot work here.
+/// See [`TraceError`]: a process does not exist or cannot be traced, or the backend cannot work here.
 pub fn attach(request: &Request, running: &Running, show: impl FnMut(Interval)) -> Result<Trace, TraceError> {
     check_names(request)?;
     if privileges::are_of_file() {
@@ -65,28 +65,28 @@ pub fn attach(request: &Request, running: &Running, show: impl FnMut(Interval)) 
     Ok(session.end(until, running.every.is_some()))
 }
 
-/// Allows this process as many descriptors as it may allow itself: each process that is traced has one. No command is started that would
-/// inherit it.
+/// Raises the limit on descriptors to the hard limit, since each traced process takes one. No command is started that would
+/// inherit the limit.
 fn allow_descriptors() {
     let limit = getrlimit(Resource::Nofile);
-    // Refused, the usual limit stays, and running out of it is reported.
+    // If this fails, the usual limit stays, and running out of descriptors is reported.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// What is traced.
+/// The processes that are traced.
 struct Subject {
     found: GroupProcesses,
     group: Option<Directory>,
-    /// Of the first process's affinity mask.
+    /// The number of processors in the first process's affinity mask.
     processors: u32,
 }
 
-/// A trace that is going on.
+/// A trace in progress.
 struct Session<F> {
     bpf: Bpf,
     subject: Subject,
     began_ns: u64,
-    /// The totals at the end of the last interval, and how many there were.
+    /// The totals at the end of the last interval, and the number of intervals.
     last: Collected,
     intervals: u64,
     show: F,
@@ -107,14 +107,14 @@ impl<F: FnMut(Interval)> Session<F> {
         Ok(session)
     }
 
-    /// Takes processes of the control group that were made, or came in, while the others were taken.
+    /// Adds processes of the control group that were created, or entered it, while the others were added.
     fn take_newcomers(&mut self) -> Result<(), String> {
         const MOST_PASSES: usize = 10;
         let Some(group) = &self.subject.group else { return Ok(()) };
         for _ in 0..MOST_PASSES {
             let known: BTreeSet<u32> = self.subject.found.given.iter().map(|one| one.pid).collect();
             let Ok(new) = GroupProcesses::in_group(group, &known) else { break };
-            // Those that are left out are found each time.
+            // Processes that are left out are found each time.
             self.subject.found.left_out = new.left_out;
             if new.given.is_empty() {
                 break;
@@ -125,7 +125,7 @@ impl<F: FnMut(Interval)> Session<F> {
         Ok(())
     }
 
-    /// A process that was named, runs and is not of the tree would be a trace without a call.
+    /// A named process that runs but is not in the tree would give a trace without calls.
     fn check_that_each_is_taken(&self) -> Result<(), String> {
         if self.subject.group.is_some() {
             return Ok(());
@@ -139,7 +139,7 @@ impl<F: FnMut(Interval)> Session<F> {
         }
     }
 
-    /// Looks at what the processes have mapped: at first and at the end.
+    /// Reads what the processes have mapped, at the start and at the end.
     fn look(&mut self) {
         for one in &self.subject.found.given {
             self.bpf.look_at(one.pid);
@@ -147,7 +147,7 @@ impl<F: FnMut(Interval)> Session<F> {
     }
 
     fn wait(&mut self, limits: &wait::Limits, signals: &Signals) -> io::Result<Until> {
-        // Of a control group the threads say whether something is left; those that come are not known by number.
+        // For a control group the number of live threads tells when it is over; new processes have no known number.
         let is_group = self.subject.group.is_some();
         let awaited = if is_group { &[][..] } else { &self.subject.found.given[..] };
         let awaited = awaited.iter().map(|one| one.descriptor.try_clone()).collect::<io::Result<_>>()?;
@@ -164,7 +164,7 @@ impl<F: FnMut(Interval)> Session<F> {
                     let now = self.bpf.arrived();
                     if now != arrived {
                         arrived = now;
-                        // Refused, it is tried again when the next one comes.
+                        // After a failure, this is tried again when the next process arrives.
                         let _ = self.bpf.take(std::iter::empty());
                     }
                 }
@@ -224,9 +224,9 @@ fn take(bpf: &Bpf, given: &[Given]) -> Result<(), String> {
 }
 
 impl Subject {
-    /// The result of a trace that took so long; `until` is None while it goes on.
+    /// Builds the result of a trace of `wall_ns`; `until` is `None` while it goes on.
     fn traced(&self, until: Option<Until>, costs: Costs, wall_ns: u64, collected: Collected) -> Traced {
-        // What they had used before is in none of these.
+        // What the processes used before is in none of these.
         let (user_ns, sys_ns, times_from) = match collected.processor_time(Backend::Bpf) {
             Some((user_ns, sys_ns)) => (user_ns, sys_ns, TimesFrom::Trace),
             None => (0, 0, TimesFrom::Unknown),

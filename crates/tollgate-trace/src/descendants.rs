@@ -1,4 +1,4 @@
-//! Processes that lose their parents while a command is traced are this process's children.
+//! Makes processes that lose their parents while a command is traced children of this process.
 //!
 //! This process is the subreaper of the command's tree, so the end of the last process is known and its time counts.
 
@@ -10,23 +10,23 @@ use std::time::{Duration, Instant};
 use tollgate_os::children::{Inherited, Subreaper};
 use tollgate_os::process::{self, Status, Wait};
 
-/// Where a child that is not ours has ended, so long is waited between two looks at those that are.
+/// After a child that is not ours has ended, the pause between two checks of those that are.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Signals and orphans belong to the whole process: one command at a time.
+/// Signals and orphans belong to the whole process, so only one command can run at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Until the result is dropped, this is the only command.
+/// Makes this the only command until the result is dropped.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As long as it lives, orphans come to this process.
+/// While it lives, orphans become children of this process.
 pub(crate) struct Descendants {
     _subreaper: Subreaper,
-    /// Children that were there before: they are neither waited for nor ended.
+    /// Children that existed before: they are neither waited for nor ended.
     others: Inherited,
-    /// The most memory of those that have ended, in KiB.
+    /// The largest peak memory of those that have ended, in KiB.
     peak_kib: Cell<u64>,
 }
 
@@ -35,12 +35,12 @@ impl Descendants {
         Self { others: Inherited::now(), _subreaper: Subreaper::begin(), peak_kib: Cell::new(0) }
     }
 
-    /// Waits for the next stop or end of a child of ours, or of a thread that is traced. `known`: processes and threads that
-    /// may be waited for, as far as the caller knows them; they are asked for one by one where a child that is not ours has
-    /// ended, since the kernel returns that one again and again.
+    /// Waits for the next stop or end of a child of ours, or of a traced thread. `known` returns the processes and threads
+    /// that may be waited for, as far as the caller knows. They are waited for one by one if a child that is not ours has
+    /// ended, since the kernel would return that one again and again.
     ///
     /// # Errors
-    /// EINTR, and ECHILD where there is none to wait for.
+    /// EINTR, and ECHILD if there is nothing to wait for.
     pub fn wait(&self, flags: libc::c_int, known: impl Fn() -> Vec<libc::pid_t>) -> io::Result<Option<Wait>> {
         let waited = self.wait_for_one(flags, known);
         if let Ok(Some(Wait { status: Status::Ended(_), usage, .. })) = &waited {
@@ -49,7 +49,7 @@ impl Descendants {
         waited
     }
 
-    /// The most memory that one of those had that have ended, in KiB.
+    /// Returns the largest peak memory of a process that has ended, in KiB.
     pub fn peak_kib(&self) -> u64 {
         self.peak_kib.get()
     }
@@ -76,7 +76,7 @@ impl Descendants {
     fn wait_for_each(&self, flags: libc::c_int, known: Vec<libc::pid_t>) -> io::Result<Option<Wait>> {
         let began = Instant::now();
         let known = known.into_iter().filter(|pid| !self.others.contains(*pid));
-        // Known processes come first: to list children may take long where there is no /proc.
+        // Known processes come first, since listing children may take long without /proc.
         let later = std::iter::once_with(|| self.others.later()).flatten();
         let mut any = false;
         for pid in known.chain(later) {
@@ -93,16 +93,16 @@ impl Descendants {
             return Ok(None);
         }
         std::thread::sleep(LOOK.max(began.elapsed() * 4));
-        // The caller looks at its own affairs, as after a signal.
+        // The caller checks its own state, as after a signal.
         Err(io::ErrorKind::Interrupted.into())
     }
 
-    /// Waits for children that have ended, so that none of them is left.
+    /// Reaps all children that have ended.
     pub fn wait_for_the_dead(&self) {
         while let Ok(Some(_)) = self.wait(libc::WNOHANG, Vec::new) {}
     }
 
-    /// Whether this process has no children but those that were there before.
+    /// Returns whether this process has no children except those that existed before.
     pub fn is_empty(&self) -> bool {
         if self.others.is_empty() {
             let none = process::wait4(-1, libc::WNOHANG);

@@ -1,4 +1,4 @@
-//! Direct I/O that was refused: which call, and what its file needs. One account for both backends.
+//! Refused direct I/O: the call, and the requirements of its file. Both backends use this.
 
 use std::fs;
 use std::path::Path;
@@ -7,17 +7,16 @@ use tollgate_model::text::plainly;
 use tollgate_model::traced::{Misaligned, Needs};
 use tollgate_os::direct::Declared;
 
-/// Buffers of a vector that are looked at.
+/// The most buffers of a vector that are examined.
 pub(crate) const MOST_BUFFERS: usize = 8;
 
-/// A buffer of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Buffer {
     pub address: u64,
     pub length: u64,
 }
 
-/// A call that was refused, as a backend saw it.
+/// A refused call, as a backend saw it.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub path: String,
@@ -29,7 +28,7 @@ pub(crate) struct Refused {
     pub is_vector: bool,
 }
 
-/// What direct I/O of a file needs, and what says so; or why that is unknown.
+/// The requirements of a file for direct I/O and their source, or why they are unknown.
 #[derive(Debug, Clone)]
 pub(crate) struct Need {
     pub needs: Option<Needs>,
@@ -37,7 +36,8 @@ pub(crate) struct Need {
 }
 
 impl Need {
-    /// Of the file at a path, on the device with these numbers. A file that has been removed by now has that of the device.
+    /// Reads the requirements of the file at a path, on the device with these numbers. For a file that was removed they are
+    /// those of the device.
     pub fn new(path: &Path, device: Option<(u32, u32)>) -> Self {
         let why = match Declared::at(path) {
             Ok(Declared::Bytes { memory, offset }) => {
@@ -59,7 +59,8 @@ impl Need {
     }
 }
 
-/// The logical block size of a device, or of the disk that it is a part of (sysfs-block, `queue/logical_block_size`).
+/// Returns the logical block size of a device, or of the disk that it is a partition of (sysfs-block,
+/// `queue/logical_block_size`).
 fn logical_block(major: u32, minor: u32) -> Option<u32> {
     let device = Path::new("/sys/dev/block").join(format!("{major}:{minor}"));
     let read = |queue: &str| fs::read_to_string(device.join(queue).join("logical_block_size")).ok();
@@ -72,7 +73,7 @@ fn logical_block(major: u32, minor: u32) -> Option<u32> {
 }
 
 impl Refused {
-    /// With what the file needs: of several buffers the first that does not fit.
+    /// Combines the call with the file's requirements. Among several buffers it picks the first that violates them.
     pub fn with(self, need: Need) -> Misaligned {
         let misfit = |buffer: &Buffer| {
             need.needs.is_some_and(|needs| !needs.misfits(0, buffer.address, buffer.length).is_empty())
@@ -93,8 +94,8 @@ impl Refused {
     }
 }
 
-/// Whether a call takes its offset as an argument, and whether its buffers are a vector. None where it moves no data between a file and
-/// memory. The 32-bit table's calls have other arguments, and are not looked at.
+/// Returns whether a call takes its offset as an argument, and whether its buffers are a vector. `None` if it moves no data
+/// between a file and memory. Calls of the 32-bit table have other arguments, and are not examined.
 pub(crate) fn shape(call: &str) -> Option<(bool, bool)> {
     match call {
         "read" | "write" => Some((false, false)),
@@ -105,7 +106,7 @@ pub(crate) fn shape(call: &str) -> Option<(bool, bool)> {
     }
 }
 
-/// The offset of a call that takes one: of preadv2(2) and pwritev2(2) -1 is the file's own position.
+/// Returns the offset of a call. In preadv2(2) and pwritev2(2) -1 means the file's own position.
 pub(crate) fn offset(takes_offset: bool, argument: u64, position: u64) -> u64 {
     if takes_offset && argument != u64::MAX { argument } else { position }
 }

@@ -1,7 +1,8 @@
-//! A command on a terminal of its own, to which recorded keys are typed, and its delay for each key.
+//! Runs a command on a terminal of its own, types recorded keys, and measures its delay for each key.
 //!
-//! A thread of this process is the person at the keyboard: it types at the master's end and notes when bytes for the screen arrive
-//! there. The trace has the command's own calls: read(2) of the key, and write(2) to the terminal. Both use CLOCK_MONOTONIC.
+//! A thread of this process is the person at the keyboard: it types at the terminal's master, and records when bytes for the
+//! screen arrive there. The trace has the command's own calls: read(2) of the key, and write(2) to the terminal. Both use
+//! CLOCK_MONOTONIC.
 //!
 //! - [`recording`]: keys in a file. `typist`: the thread.
 
@@ -28,11 +29,11 @@ use typist::{Typed, Typist};
 
 /// Rows and columns of the terminal.
 pub const SIZE: (u16, u16) = (24, 80);
-/// So long is waited for the screen's answer to a key. The next one is typed then.
+/// How long to wait for the screen's answer to a key before the next one is typed.
 pub const PATIENCE: Duration = Duration::from_secs(1);
-/// The command has so long to end behind the last key.
+/// How long the command may take to end after the last key.
 pub const ENDING: Duration = Duration::from_secs(5);
-/// Calls that are kept: a full screen takes a few for each key.
+/// The most calls that are kept: a full screen takes a few for each key.
 const MOST_EVENTS: usize = 1 << 17;
 
 /// A key, and how long its answer took.
@@ -40,32 +41,32 @@ const MOST_EVENTS: usize = 1 << 17;
 pub struct Key {
     /// The bytes that the terminal sends for it.
     pub bytes: Vec<u8>,
-    /// From the end of the command's read(2) of it to the end of the first write(2) to the terminal behind, in nanoseconds. None where
-    /// the command wrote nothing before the next key, or was not traced.
+    /// Nanoseconds from the end of the command's read(2) of the key to the end of the next write(2) to the terminal. `None`
+    /// if the command wrote nothing before the next key, or was not traced.
     pub command_ns: Option<u64>,
-    /// From the write to the terminal's master to the first byte for the screen there, in nanoseconds. None where none came.
+    /// Nanoseconds from the write to the terminal's master to the first byte for the screen there. `None` if there was none.
     pub screen_ns: Option<u64>,
 }
 
-/// A session of keys that is over.
+/// A finished session of keys.
 #[derive(Debug)]
 pub struct Session {
     /// The keys that were typed.
     pub keys: Vec<Key>,
-    /// Those that were not, because the command had ended.
+    /// The number of keys that were not, because the command had ended.
     pub left: usize,
-    /// The command was ended, because [`ENDING`] was over.
+    /// Whether the command was killed after [`ENDING`].
     pub is_ended_here: bool,
-    /// A signal asked this process to end.
+    /// A signal that asked this process to end.
     pub asked: Option<libc::c_int>,
     /// The command's calls that read and write.
     pub trace: Trace,
 }
 
-/// Runs a command on a terminal and types keys, one each `pace` at most.
+/// Runs a command on a terminal and types keys, at most one per `pace`.
 ///
 /// # Errors
-/// Those of [`trace`], and a terminal that cannot be made.
+/// Those of [`trace`], and failure to create a terminal.
 pub fn type_keys(request: Request, keys: &[Vec<u8>], pace: Duration) -> Result<Session, TraceError> {
     let failed = |error: io::Error| TraceError::System("posix_openpt(3)", error);
     let (master, terminal, name) = terminal().map_err(failed)?;
@@ -92,7 +93,7 @@ pub fn type_keys(request: Request, keys: &[Vec<u8>], pace: Duration) -> Result<S
     })
 }
 
-/// The master of a new terminal, its other end, and the name of that.
+/// Opens a terminal; returns the master, the other end, and its name.
 fn terminal() -> io::Result<(OwnedFd, OwnedFd, String)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = rustix::pty::openpt(flags)?;
@@ -109,7 +110,7 @@ fn terminal() -> io::Result<(OwnedFd, OwnedFd, String)> {
 fn session(keys: &[Vec<u8>], typed: Typed, trace: Trace, asked: Option<libc::c_int>) -> Session {
     let events = trace.events.iter().filter(|event| typed.descriptors.contains(&event.argument));
     let events: Vec<&Event> = events.filter(|event| event.result > 0).collect();
-    // Without tracing no call is known, and no clock to compare with.
+    // Without tracing no calls are known.
     let is_traced = trace.traced.backend != Backend::Rusage;
     let since_start = |at: u64| at.saturating_sub(trace.began_ns);
     let key = |(number, (bytes, pressed)): (usize, (&Vec<u8>, &typist::Pressed))| {
@@ -126,8 +127,8 @@ fn session(keys: &[Vec<u8>], typed: Typed, trace: Trace, asked: Option<libc::c_i
     }
 }
 
-/// From the first read that ends between two keys to the end of the first write that begins behind it. Events are those of the
-/// terminal, in the order of their beginnings; a read that waited for the key began before it.
+/// Returns the time from the first read that ends between two keys to the end of the next write. Events are those of the
+/// terminal, ordered by when they began; a read that waited for the key began before it.
 fn delay(events: &[&Event], from: u64, until: u64) -> Option<u64> {
     let reads = |event: &&&Event| event.call.starts_with("read");
     let between = |event: &&&Event| (from..until).contains(&event.ended_ns());
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_delay_is_that_from_a_key_s_read_to_the_write_behind_it() {
-        // The first read waits for its key from 0 on. The second key has no answer, and the third one two.
+        // The first read waits for its key from 0 on. The second key has no answer, and the third has two.
         let events = [
             event("read", 0, 110),
             event("write", 150, 10),

@@ -3,10 +3,10 @@
 #[cfg(test)]
 use crate::calls;
 
-/// Where a call says which file it is about.
+/// How a call names its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Names {
-    /// The descriptor that it returns; a call that fails, a path behind (`at`) or in place of a directory's descriptor.
+    /// By the descriptor that it returns; if it fails, by a path, which follows a directory's descriptor with `at`.
     Opened { at: bool },
     /// The first argument is a descriptor.
     Descriptor,
@@ -21,11 +21,11 @@ pub(crate) enum Names {
 pub(crate) struct Operation {
     pub name: &'static str,
     pub names: Names,
-    /// Its result is a number of bytes.
+    /// The result is a number of bytes.
     pub moves: bool,
 }
 
-/// By operation, the calls. Those whose operation is None are called by their own name.
+/// The calls of each operation. If the operation is `None`, it has the call's name.
 const OPERATIONS: &[(Option<&str>, Names, &str)] = &[
     (Some("open"), Names::Opened { at: true }, "openat openat2"),
     (Some("open"), Names::Opened { at: false }, "creat open"),
@@ -58,12 +58,12 @@ const OPERATIONS: &[(Option<&str>, Names, &str)] = &[
 ];
 
 impl Operation {
-    /// The operation of the call of this name. None where it has no file.
+    /// Returns the operation of the call with this name; `None` if it has no file.
     pub fn by_call(call: &'static str) -> Option<Self> {
         Self::all().find(|(name, _)| *name == call).map(|(_, operation)| operation)
     }
 
-    /// Each call on a file, with its operation.
+    /// Returns each call on a file, with its operation.
     pub fn all() -> impl Iterator<Item = (&'static str, Self)> {
         OPERATIONS.iter().flat_map(|(operation, names, calls)| {
             calls.split(' ').map(|call| (call, Self::made(*operation, *names, call)))

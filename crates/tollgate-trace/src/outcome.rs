@@ -5,34 +5,34 @@ use tollgate_model::traced::{
     Backend, Blocked, Call, CodeMap, Ended, FileOperation, FileTime, Idle, Misaligned, Missed, Parts, Process,
 };
 
-/// An execution of a command that was traced.
+/// A traced execution of a command.
 #[derive(Debug)]
 pub struct Trace {
     /// The part that runs keep.
     pub traced: Traced,
-    /// What its processes used beside time.
+    /// Resources other than time that its processes used.
     pub used: Used,
-    /// Single calls, in the order of their beginnings, where they were asked for.
+    /// Single calls, ordered by when they began, if requested.
     pub events: Vec<Event>,
-    /// When the command was let go, by CLOCK_MONOTONIC, in nanoseconds: where events have their zero. 0 where nothing was traced.
+    /// When the command was released, by CLOCK_MONOTONIC in nanoseconds: the zero of events. 0 if nothing was traced.
     pub began_ns: u64,
-    /// Where threads slept, where that was asked for: the thread's name, its user frames and those of the kernel, from the root, with `;` between
-    /// them; and for how many nanoseconds in all.
+    /// Stacks in which threads slept, if requested: the thread's name, its user frames and its kernel frames, from the root,
+    /// separated by `;`; and the nanoseconds in total.
     pub stacks: Vec<(String, u64)>,
-    /// The code that its processes had mapped, where it was asked for.
+    /// The code that its processes had mapped, if requested.
     pub code: CodeMap,
-    /// How this process is to end: as the command did, whose core was dumped where it could be; or by a signal that was sent to this
-    /// process when the command had just ended.
+    /// How this process is to end: like the command, whose core was dumped if possible; or by a signal to this process that
+    /// arrived just after the command had ended.
     pub ended: Ended,
 }
 
 /// What the processes of a command used, by wait4(2), as far as they have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Used {
-    /// The most memory that one of them had at a time, in bytes. None where that is hardly more than the copy of this process had that
-    /// became the command.
+    /// The largest peak memory of one process, in bytes. `None` if it is hardly more than that of the fork of this process
+    /// that became the command.
     pub memory: Option<u64>,
-    /// Page faults without and with input or output, less those of that copy.
+    /// Page faults, minor and major, less those of that fork.
     pub faults: u64,
 }
 
@@ -41,49 +41,50 @@ pub struct Used {
 pub struct Event {
     /// The process's number in the tree, see [`Process::id`].
     pub process: u32,
-    /// The thread's number in the kernel.
+    /// The thread id.
     pub thread: u32,
     /// The call's name.
     pub call: String,
-    /// Since the command was let go, in nanoseconds.
+    /// Nanoseconds since the command was released.
     pub began_ns: u64,
     /// How its time passed.
     pub parts: Parts,
-    /// Its result: a negative error number from -4095, or the result.
+    /// Its result; negative errors, from -4095.
     pub result: i64,
-    /// Its first argument: of read(2) and write(2) the descriptor. 0 where it is not known, as in a log.
+    /// Its first argument: for read(2) and write(2) the descriptor. 0 if unknown, as in a log.
     pub argument: u64,
 }
 
 impl Event {
-    /// When it returned, as [`Self::began_ns`].
+    /// Returns when the call returned, in nanoseconds like [`Self::began_ns`].
     pub fn ended_ns(&self) -> u64 {
         self.began_ns.saturating_add(self.parts.total_ns())
     }
 }
 
-/// Why a command was not traced, or not started. Each is a sentence that names it.
+/// The reason why a command was not traced, or not started, as a sentence that names it.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// There is no such program: a shell ends with 127.
+    /// There is no such program: a shell exits with 127.
     #[error("{0}")]
     NotFound(String),
-    /// It is there and cannot be executed: a shell ends with 126.
+    /// It exists but cannot be executed: a shell exits with 126.
     #[error("{0}")]
     NotExecutable(String),
-    /// The backend that was asked for cannot work here.
+    /// The requested backend cannot work here.
     #[error("{0}")]
     Unavailable(String),
-    /// Something else of the request is wrong, such as a call that no table has.
+    /// The request is wrong in another way, such as a call that no table has.
     #[error("{0}")]
     Request(String),
-    /// A call of ours, such as `fork(2)`, failed.
+    /// A system call of ours, such as `fork(2)`, failed.
     #[error("{}: {}", .0, tollgate_model::text::said_by(.0, .1))]
     System(&'static str, std::io::Error),
 }
 
 impl TraceError {
-    /// What is not traced by capabilities of this program's file, since it is or shows what other users do.
+    /// The error for what file capabilities of this program do not permit, since it belongs to other users or shows what
+    /// they do.
     pub(crate) fn of_other_users(what: &str) -> Self {
         Self::Unavailable(format!(
             "{what} for root only: the capabilities of this program's file are those of each user who executes it, and trace only the command that it starts"
@@ -91,20 +92,20 @@ impl TraceError {
     }
 }
 
-/// The overhead of tracing here.
+/// The overhead of tracing on this machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
-    /// Added to each call, in nanoseconds, or why it is unknown.
+    /// Nanoseconds that BPF adds to each traced call, or why it is unknown.
     pub bpf: Result<f64, String>,
-    /// Added to each call by ptrace(2).
+    /// Nanoseconds that ptrace(2) adds to each traced call, or why it is unknown.
     pub ptrace: Result<f64, String>,
-    /// Added by BPF to each call of a process that is not traced, while another one is.
+    /// Nanoseconds that BPF adds to each call of an untraced process while another is traced, or why it is unknown.
     pub bpf_others: Result<f64, String>,
-    /// A call by itself (getppid(2)), in nanoseconds.
+    /// Nanoseconds of an untraced call (getppid(2)).
     pub untraced: f64,
 }
 
-/// The totals of a backend. The rest of [`Traced`] is the same for all of them.
+/// The totals of a backend. The rest of [`Traced`] does not depend on it.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub idle: Option<Idle>,
@@ -131,8 +132,8 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    /// User and system time as `TimesFrom::Trace` has them; None where the trace misses a part of it. `backend` tells time on
-    /// a processor exactly, or by wait4(2).
+    /// Returns user and system time as in `TimesFrom::Trace`; `None` if the trace misses a part of it. Only BPF measures
+    /// time on a processor exactly.
     pub fn processor_time(&self, backend: Backend) -> Option<(u64, u64)> {
         let is_whole = backend == Backend::Bpf && self.missed.is_empty();
         let outside = self.outside.filter(|_| is_whole)?;
@@ -142,8 +143,8 @@ impl Collected {
 }
 
 impl Collected {
-    /// The result with these totals, of a trace by a backend that took so long. What was traced, how it ended, its times and its
-    /// cost are for the caller to say.
+    /// Converts to the result of a trace with this backend and real time. The caller fills in what was traced, how it ended,
+    /// its times and its cost.
     pub fn into_traced(self, backend: Backend, wall_ns: u64) -> Traced {
         Traced {
             busy_ns: self.busy_ns,
@@ -163,23 +164,23 @@ impl Collected {
     }
 }
 
-/// Sorts calls by their time, and by their number where that is the same or not known.
+/// Sorts calls by time, then by count if times are equal or unknown.
 pub(crate) fn slowest_first(calls: &mut [Call]) {
     let key = |call: &Call| (call.total_ns, call.count);
     calls.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.name.cmp(&b.name)));
 }
 
-/// Sorts calls of threads by their beginnings.
+/// Sorts the calls of threads by when they began.
 pub(crate) fn earliest_first(events: &mut [Event]) {
     events.sort_by_key(|event| event.began_ns);
 }
 
-/// The operations on a file, added up.
+/// The sums of operations on a file.
 #[derive(Debug, Default)]
 pub(crate) struct Operations(Vec<FileOperation>);
 
 impl Operations {
-    /// The sums of one, which are zero at first.
+    /// Returns the sums of an operation, which start at zero.
     pub fn by_name(&mut self, name: &str) -> &mut FileOperation {
         let at = self.0.iter().position(|known| known.operation == name).unwrap_or(self.0.len());
         if at == self.0.len() {
@@ -190,7 +191,7 @@ impl Operations {
     }
 }
 
-/// The files that there were operations on, and of each the operations, by their time.
+/// Returns the files with operations, and the operations of each, slowest first.
 pub(crate) fn slowest_files(sums: impl IntoIterator<Item = (String, Operations)>) -> Vec<FileTime> {
     let file = |(path, Operations(mut operations)): (String, Operations)| {
         operations.sort_by_key(|operation| std::cmp::Reverse(operation.parts.total_ns()));
@@ -209,6 +210,5 @@ pub(crate) fn slowest_files(sums: impl IntoIterator<Item = (String, Operations)>
 pub(crate) struct Finished {
     pub ended: Ended,
     pub wall_ns: u64,
-    /// Remarks for people.
     pub notes: Vec<String>,
 }

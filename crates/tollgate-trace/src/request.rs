@@ -7,77 +7,77 @@ use std::{collections::BTreeSet, ffi::OsString, path::PathBuf, time::Duration};
 /// A command and how to trace it.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The command and its arguments; the first is looked for in PATH, as a shell does.
+    /// The command and its arguments; the first is searched for in PATH, as in a shell.
     pub command: Vec<OsString>,
-    /// Variables that it gets beside those of this process.
+    /// Variables to add to the environment of this process.
     pub variables: Vec<(OsString, OsString)>,
-    /// The terminal that it has in place of this process's streams, as the leader of a session of its own.
+    /// The terminal to use instead of this process's streams; the command leads a session of its own.
     pub terminal: Option<Arc<OwnedFd>>,
     /// The backend.
     pub by: Choice,
-    /// Only these system calls, by their names; None for all.
+    /// Trace only the system calls with these names; `None` for all.
     pub only: Option<BTreeSet<String>>,
     /// Add up by process as well.
     pub tree: bool,
     /// Add up by file as well.
     pub files: bool,
-    /// With `files`, also the paths by which files were opened, as the operation `named`: a path may lead over links to the file. By ptrace(2)
-    /// only.
+    /// With `files`, keep also the paths by which files were opened, as the operation `named`: a path may lead to the file
+    /// over symbolic links. Only with ptrace(2).
     pub paths: bool,
-    /// Keep what code each process has mapped when it ends. By ptrace(2) only.
+    /// Keep the code that each process has mapped when it ends. Only with ptrace(2).
     pub code: bool,
-    /// Keep at most so many single calls with their times, for a timeline; 0 for none.
+    /// The most single calls to keep with their times, for a timeline; 0 for none.
     pub events: usize,
-    /// Add up what sleeping threads were woken by.
+    /// Add up what wakes sleeping threads.
     pub blocked: bool,
-    /// Add up the stacks with which they went to sleep.
+    /// Add up the stacks with which threads go to sleep.
     pub stacks: bool,
-    /// Processes that run already are traced, by [`attach`](crate::attach()), and not a command.
+    /// Trace running processes, by [`attach`](crate::attach()), not a command.
     pub running: bool,
-    /// With `running`, processes that come into this control group are traced as well.
+    /// With `running`, trace processes that enter this control group as well.
     pub cgroup: Option<Group>,
-    /// When the command itself has ended, so long is waited for the processes that it left.
+    /// How long to wait for the processes that the command left after it has ended.
     pub linger: Duration,
 }
 
-/// A control group, as the kernel knows it.
+/// A control group, as the kernel identifies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
     /// The number of its hierarchy, see cgroups(7); 0 is that of version 2.
     pub hierarchy: u32,
-    /// Its number there, which is also the inode of its directory.
+    /// Its id in the hierarchy, which is also the inode of its directory.
     pub id: u64,
 }
 
-/// Processes that run already, and how long they are traced.
+/// Running processes, and how long to trace them.
 #[derive(Debug, Clone, Default)]
 pub struct Running {
-    /// The numbers of processes.
+    /// The process ids.
     pub processes: Vec<u32>,
-    /// The directory of a control group, with all that is below it.
+    /// The directory of a control group, which includes the groups below it.
     pub cgroup: Option<PathBuf>,
-    /// So long at most; None until they end or a signal comes.
+    /// The longest time; `None` until they end or a signal arrives.
     pub time: Option<Duration>,
-    /// A summary is given each time that so much is over.
+    /// The interval between summaries.
     pub every: Option<Duration>,
 }
 
 /// The choice of a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Choice {
-    /// The best that there is here: BPF, else ptrace, else rusage only, each with the reason.
+    /// The best backend that works here: BPF, else ptrace, else rusage only, each with the reason.
     #[default]
     Best,
-    /// BPF or nothing.
+    /// BPF or an error.
     Bpf,
-    /// ptrace(2) or nothing.
+    /// ptrace(2) or an error.
     Ptrace,
     /// No tracing: rusage only.
     Rusage,
 }
 
 impl Request {
-    /// A request for a command, traced by the best that there is.
+    /// Creates a request for a command, traced by the best backend.
     pub fn new(command: Vec<OsString>) -> Self {
         Self {
             command,
@@ -98,7 +98,6 @@ impl Request {
         }
     }
 
-    /// Processes that a command leaves are waited for so long, by default: enough for processes that are about to end,
-    /// and a daemon never does.
+    /// The default of [`Request::linger`]: enough for processes that are about to end, which a daemon never does.
     pub const LINGER: Duration = Duration::from_secs(2);
 }

@@ -1,4 +1,4 @@
-//! From the command's start to its end.
+//! Runs a command from its start to its end.
 
 mod calibration;
 mod untraced;
@@ -19,12 +19,12 @@ use crate::{bpf::Bpf, bpf::Costs, calls, launch::signals::Watch};
 
 pub use calibration::calibrate;
 
-/// Runs a command and traces it and all that it starts. Its input and output are those of this process; signals that ask this
-/// process to end go to it. Every child of this process that begins and ends meanwhile is waited for here, and its use counts:
-/// this process should start no other ones. Children that it had before are left alone.
+/// Runs and traces a command and all that it starts. Its input and output are those of this process; signals that ask this
+/// process to end go to the command. Every child of this process that begins and ends meanwhile is reaped here, and its
+/// usage counts, so this process should start no others. Children that existed before are left alone.
 ///
 /// # Errors
-/// See [`TraceError`]: where it was not started, or could not be traced as was asked.
+/// See [`TraceError`]: the command was not started, or could not be traced as requested.
 pub fn trace(request: &Request) -> Result<Trace, TraceError> {
     let _alone = descendants::alone();
     check_names(request)?;
@@ -41,7 +41,7 @@ pub fn trace(request: &Request) -> Result<Trace, TraceError> {
     }
 }
 
-/// A copy of this process that ends at once, as a command that is not traced. Its time is what the start of any command takes.
+/// Forks a child that exits at once, as an untraced command. Its time is what the start of any command takes.
 ///
 /// # Errors
 /// [`TraceError::System`].
@@ -50,19 +50,18 @@ pub fn trace_nothing() -> Result<Trace, TraceError> {
     untraced::nothing().map_err(Failure::into_error)
 }
 
-/// Finds the command's file.
 fn resolve(request: &Request) -> Result<Program, TraceError> {
     Program::resolve(&request.command, std::env::var_os("PATH").as_deref())?
         .with_variables(&request.variables)
 }
 
-/// Why an attempt failed.
+/// The reason why an attempt failed.
 enum Failure {
     /// This backend cannot work here. The command has not begun.
     Refused(String),
-    /// The kernel does not know the file's format: it may be a script without a first line that says so.
+    /// The kernel does not know the file's format: it may be a script without an interpreter line.
     UnknownFormat,
-    /// Nothing else would help.
+    /// No other backend would help.
     Final(TraceError),
 }
 
@@ -82,10 +81,9 @@ impl Failure {
     }
 }
 
-/// Traces by one backend.
 type ByBackend = fn(&Request, &Program) -> Result<Trace, Failure>;
 
-/// Tries the backends, the best one first.
+/// Tries the backends, best first.
 fn trace_by_best(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let backends: &[ByBackend] = match request.by {
         Choice::Best => &[by_bpf, by_ptrace, untraced::by_rusage],
@@ -108,7 +106,7 @@ fn trace_by_best(request: &Request, program: &Program) -> Result<Trace, Failure>
     Err(Failure::Refused(reasons.join("; ")))
 }
 
-/// Where this program's file has capabilities.
+/// The note for a program file with capabilities.
 const NO_NEW_PRIVILEGES: &str = "traced by capabilities of this program's file: the command was run with no_new_privs, so that it becomes no other user";
 
 fn by_bpf(request: &Request, program: &Program) -> Result<Trace, Failure> {
@@ -152,11 +150,11 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
     record.end(Some(program), &child, &watch, finished, tracer.finish())
 }
 
-/// A peak is known to so much: the kernel sums it from parts for each processor that lag behind by up to 32 pages or more
+/// The uncertainty of a peak. The kernel sums per-processor counts that lag behind by up to 32 pages or more
 /// (`percpu_counter_batch` of lib/percpu_counter.c), for two kinds of pages.
 const PEAK_KNOWN_TO_KIB: u64 = 512;
 
-/// The part of a trace that is the same for every backend.
+/// The part of a trace that all backends share.
 struct CommonPart {
     command: Vec<String>,
     backend: Backend,
@@ -226,7 +224,7 @@ impl CommonPart {
     }
 }
 
-/// Calls that are asked for must be calls.
+/// Checks that the requested names are those of calls.
 pub(crate) fn check_names(request: &Request) -> Result<(), TraceError> {
     for name in request.only.iter().flatten() {
         if calls::number(name).is_some() {

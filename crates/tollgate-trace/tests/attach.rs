@@ -1,4 +1,4 @@
-//! Processes that run already: counted from when the trace begins, not disturbed, and left as they are.
+//! Running processes are counted from the start of the trace, not disturbed, and left as they are.
 
 mod common;
 
@@ -14,7 +14,7 @@ use common::{Report, puppet, send, state};
 /// Calls that the puppet makes in each of two threads and a child, for each order.
 const CALLS: u64 = 70;
 
-/// A puppet that waits for orders. It is killed when this is dropped.
+/// A puppet that waits for orders. Dropping it kills it.
 struct Subject {
     process: Child,
     orders: Option<ChildStdin>,
@@ -31,7 +31,7 @@ impl Subject {
             .expect("it starts");
         let (orders, done) = (process.stdin.take(), process.stdout.take().expect("a pipe"));
         let mut subject = Self { process, orders, done };
-        // Its second thread is there.
+        // After this its second thread exists.
         subject.order();
         Some(subject)
     }
@@ -40,13 +40,13 @@ impl Subject {
         self.process.id()
     }
 
-    /// One order, carried out.
+    /// Gives an order, and waits until it is carried out.
     fn order(&mut self) {
         self.orders.as_mut().expect("it runs").write_all(b"x").expect("a pipe");
         self.done.read_exact(&mut [0]).expect("an answer");
     }
 
-    /// Ends it, as it ends by itself.
+    /// Makes it end by itself.
     fn end(&mut self) {
         self.orders = None;
         assert!(self.process.wait().expect("its end").success());
@@ -60,22 +60,22 @@ impl Drop for Subject {
     }
 }
 
-/// A trace of processes that run already.
+/// A trace of running processes.
 struct Tracer {
     process: Child,
     lines: BufReader<ChildStdout>,
     directory: tempfile::TempDir,
-    /// Calls that returned, and their time, in the intervals that were shown so far.
+    /// Calls that returned, and their time, in the intervals shown so far.
     intervals: Vec<BTreeMap<String, (u64, u64)>>,
 }
 
 impl Tracer {
-    /// Starts it and waits until it traces. None where it cannot, which is said.
+    /// Starts it and waits until it traces; prints a note and returns `None` if it cannot.
     fn start(options: &[&str]) -> Option<Self> {
         Self::begin(Command::new(puppet()?.with_file_name("trace")), options)
     }
 
-    /// The same with so many descriptors at most.
+    /// Does the same with a limit on descriptors.
     fn with_descriptors(limit: u32, options: &[&str]) -> Option<Self> {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")]);
@@ -104,7 +104,7 @@ impl Tracer {
         None
     }
 
-    /// Reads the next interval. Whether there was one.
+    /// Reads the next interval; returns whether there was one.
     fn interval(&mut self) -> bool {
         let mut line = String::new();
         let read = self.lines.read_line(&mut line).expect("a pipe");
@@ -117,7 +117,7 @@ impl Tracer {
         read > 0
     }
 
-    /// Its report, once it has ended by itself.
+    /// Returns its report after it has ended by itself.
     fn end(&mut self) -> Report {
         while self.interval() {}
         assert!(self.process.wait().expect("its end").success());
@@ -139,7 +139,7 @@ fn calls_of_threads_and_later_children_are_counted_from_when_the_trace_begins() 
     assert_eq!(until(&report), "Some(Exited)");
     assert_eq!(report.call("getppid", "count"), 3 * 3 * CALLS, "{report:?}");
     assert_eq!((report.number("processes"), report.number("threads")), (4, 5), "{report:?}");
-    // Between orders it waits in read(2), in which it was when the trace began: that call counts.
+    // Between orders it waits in read(2). The trace began in such a call, which counts.
     assert_eq!(report.call("read", "count"), 4, "{report:?}");
     let stopped: u64 = report.calls.values().map(|call| call["stopped"]).sum();
     assert_eq!(stopped, 0, "a call that began before the trace is none that a filter stopped: {report:?}");
@@ -169,7 +169,7 @@ fn a_trace_ends_in_time_or_by_a_signal_and_what_was_traced_goes_on() {
     let Some(mut tracer) = Tracer::start(&[&pid]) else { return };
     send(tracer.process.id().cast_signed(), libc::SIGINT);
     assert_eq!(until(&tracer.end()), "Some(Signal)");
-    // Neither stopped nor traced, and it does as it is told.
+    // It is neither stopped nor traced, and obeys orders.
     assert_ne!(state(subject.pid().cast_signed()), 'T');
     subject.order();
     subject.end();
@@ -181,7 +181,7 @@ fn a_sleep_is_ended_by_the_thread_that_writes_or_by_a_timer() {
     let pid = format!("pid={}", subject.pid());
     let Some(mut tracer) = Tracer::start(&[&pid, "blocked", "stacks"]) else { return };
     for _ in 0..3 {
-        // It has come to wait for the next one.
+        // By now it waits for the next order.
         std::thread::sleep(std::time::Duration::from_millis(5));
         subject.order();
     }
@@ -202,7 +202,7 @@ fn a_sleep_is_ended_by_the_thread_that_writes_or_by_a_timer() {
     assert!(stacks.iter().all(|line| line.starts_with("stack puppet")), "{stacks:#?}");
 }
 
-/// A puppet that needs no orders. It is killed when this is dropped.
+/// A puppet that needs no orders. Dropping it kills it.
 struct Busy(Child);
 
 impl Busy {
@@ -243,12 +243,12 @@ fn a_call_counts_once_where_the_trace_ends() {
     }
 }
 
-/// A control group of this test. It is removed when this is dropped.
+/// A control group of this test. Dropping it removes it.
 struct Group(std::path::PathBuf);
 
 impl Group {
     fn new(hierarchy: &Path) -> Option<Self> {
-        // Tests may run at once in one process.
+        // Several tests may run in one process.
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = hierarchy.join(format!("tollgate-test-{}-{number}", std::process::id()));
@@ -298,14 +298,14 @@ fn processes_of_a_control_group_may_end_while_they_are_taken() {
             let pid =
                 |line: &str| line.split(' ').find_map(|word| word.strip_prefix("pid=").map(str::to_owned));
             let pids: BTreeSet<Option<String>> = processes.iter().map(|line| pid(line)).collect();
-            // Each is there once, and all of them are: none from before the trace, or from when it ended.
+            // Each process appears exactly once, and none is from before the trace or after its end.
             assert!(pids.len() >= 2 && pids.len() == processes.len(), "{processes:#?}");
             assert_eq!(report.number("processes"), processes.len() as u64, "{processes:#?}");
-            // One may have ended before its thread was taken.
+            // A process may have ended before its thread was added.
             let threads = processes.iter().filter(|line| line.contains(" threads=1 ")).count();
             assert_eq!(report.number("threads"), threads as u64, "{processes:#?}");
         }
-        // Whatever they have made ends before the group is removed.
+        // Their children end before the group is removed.
         drop((first, second));
     }
     if !tried {
@@ -352,7 +352,7 @@ fn what_is_in_a_control_group_or_comes_into_it_is_traced() {
         tried = true;
         let Some(mut tracer) = Tracer::start(&[&format!("cgroup={}", group.0.display())]) else { return };
         group.add(second.pid()).expect("as the first");
-        // The other threads of a process that comes are taken a little later.
+        // The other threads of a process that enters are added a little later.
         (0..6).for_each(|_| assert!(tracer.interval()));
         first.order();
         second.order();

@@ -1,4 +1,4 @@
-//! Many processes and threads, and those that end in unusual ways: all are counted, and nothing is left.
+//! Many processes and threads, and some that end in unusual ways: all are counted, and nothing is left over.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn a_thread_that_executes_a_program_becomes_the_process() {
     assert_eq!(report.status().code(), Some(0));
     assert_eq!((report.number("processes"), report.number("threads")), (1, 6));
     assert_eq!(report.call("execve", "count"), 2);
-    // The four idle threads, and the first one, whose number the other took.
+    // The four idle threads, and the leader, whose number the other thread took over.
     assert_eq!(report.call("clock_nanosleep", "unfinished"), 5, "{report:?}");
     let line = report.lines.iter().find(|line| line.starts_with("process 0")).expect("the process");
     assert!(line.contains("name=true execs=2") && line.contains("ended=Some"), "{line}");

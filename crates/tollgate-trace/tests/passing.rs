@@ -1,4 +1,4 @@
-//! A command that is traced behaves as if alone: streams, signals, how it ends.
+//! A traced command behaves as if it ran alone: streams, signals, and how it ends.
 
 mod common;
 
@@ -58,7 +58,7 @@ fn what_cannot_be_started_says_why() {
             let error = String::from_utf8(report.output.expect("output").stderr).expect("text");
             assert!(error.contains(message) && error.contains(command), "{error}");
         }
-        // As execvp(3) has it.
+        // As execvp(3) does.
         let Some(report) = run_traced(&[backend], &[&plain, "you"]) else { return };
         assert_eq!(report.output.expect("output").stdout, b"hello you\n");
     }
@@ -66,7 +66,7 @@ fn what_cannot_be_started_says_why() {
 
 #[test]
 fn streams_and_what_is_inherited_are_the_commands() {
-    // The process that runs the tests may leave descriptors open.
+    // The process that runs the tests may have leaked descriptors.
     let alone =
         Command::new("ls").arg("/proc/self/fd").stdin(Stdio::null()).output().expect("it runs").stdout;
     let alone = String::from_utf8_lossy(&alone).into_owned();
@@ -97,7 +97,7 @@ fn ignored_signals_stay_ignored_and_no_others_are() {
             signals::start_with(command, Disposition::default_with(0), all);
             signals::start_with(command, Disposition::ignored(), ignored);
         };
-        // `sh` has no start code as Rust's, which changes streams.
+        // `sh` has no runtime that changes streams, as Rust does.
         let script = "grep -E 'SigIgn|SigBlk' /proc/self/status";
         let mut alone = Command::new("sh");
         alone.args(["-c", script]);
@@ -112,7 +112,7 @@ fn ignored_signals_stay_ignored_and_no_others_are() {
     }
 }
 
-/// Starts a script that says when it is ready, and waits until it has.
+/// Starts a script that reports when it is ready, and waits for that.
 fn ready(backend: &str, script: &str) -> Option<(Child, [tempfile::TempDir; 2], std::path::PathBuf)> {
     let mark = tempfile::tempdir().expect("a directory");
     let path = mark.path().join("ready");
@@ -182,7 +182,7 @@ fn a_command_goes_on_when_its_tracer_is_killed() {
     }
 }
 
-/// Traces the puppet as a daemon, which would keep pipes open: how long that took, and the report.
+/// Traces the puppet as a daemon, which would keep pipes open; returns how long that took, and the report.
 fn daemon(backend: &str, linger: &str, seconds: &str) -> Option<(Duration, Report)> {
     let puppet = common::puppet()?;
     let puppet = puppet.to_str().expect("a path of letters");
@@ -204,7 +204,7 @@ fn what_a_command_leaves_is_waited_for_and_then_let_go() {
         assert!(wall < took, "the command itself had ended before: {report:?}");
         assert!(!report.has_note("still running"), "{report:?}");
         for linger in ["0", "0.2"] {
-            // It still runs, however long the machine takes to let it go.
+            // The daemon still runs, even if the machine releases it late.
             let Some((_, report)) = daemon(backend, linger, "30") else { return };
             assert!(report.has_note("still running"), "{report:?}");
         }
@@ -267,7 +267,7 @@ fn where_no_backend_works_the_command_runs_and_its_times_are_known() {
     }
 }
 
-/// A seccomp profile without ptrace(2) and bpf(2), as containers have it.
+/// Installs a seccomp profile without ptrace(2) and bpf(2), as in containers.
 fn refuse_to_trace() -> std::io::Result<()> {
     let one = |code: u32, k: u32, jt: u8| libc::sock_filter { code: code as u16, jt, jf: 0, k };
     let number = one(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0);
@@ -282,7 +282,7 @@ fn refuse_to_trace() -> std::io::Result<()> {
         answer(refused),
     ];
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: the filter is there until the kernel has copied it.
+    // SAFETY: the filter lives until the kernel has copied it.
     let done = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program)
@@ -342,7 +342,7 @@ fn where_no_file_may_grow_the_commands_status_is_passed_on() {
         limited.args([backend, &out, "--", "sh", "-c", "ulimit -f; exit 3"]);
         let output = limited.output().expect("it starts");
         assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(3), &b"0\n"[..]), "{output:?}");
-        // The command itself is not spared.
+        // The command itself has the usual action.
         limited = Command::new("sh");
         limited.args(["-c", r#"ulimit -f 0; exec "$@""#, "sh"]).arg(command.get_program());
         limited.args([backend, &out, "--", "sh", "-c"]);

@@ -1,4 +1,4 @@
-//! Signals, stops and children of a command that is traced: as if it were alone, and no other child is touched.
+//! A traced command gets signals and stops, and has children, as if it ran alone; no other child is affected.
 
 mod common;
 
@@ -11,10 +11,10 @@ use std::process::{Child, Command, Stdio};
 
 use common::{Report, eventually, puppet, send, state, trace_puppet, tracing};
 
-/// By programs in the kernel where they may be loaded, and by stops.
+/// By ptrace stops, and by BPF programs if they may be loaded.
 const BACKENDS: [&str; 2] = ["ptrace", "best"];
 
-/// A program that counts signals, traced.
+/// A traced program that counts signals.
 struct Counting {
     command: Command,
     _directories: [tempfile::TempDir; 2],
@@ -80,11 +80,11 @@ fn a_signal_to_the_tracer_alone_comes_once() {
     }
 }
 
-/// A pseudo-terminal: our end, and the other one.
+/// Opens a pseudo-terminal: our end, and the other one.
 fn terminal() -> Option<(File, OwnedFd)> {
     let (mut ours, mut theirs) = (-1, -1);
     let nothing = std::ptr::null_mut::<libc::c_char>();
-    // SAFETY: there is room for two descriptors, and the other arguments may be absent.
+    // SAFETY: there is room for two descriptors, and the other arguments may be null.
     let made = unsafe {
         libc::openpty(&raw mut ours, &raw mut theirs, nothing, std::ptr::null_mut(), std::ptr::null_mut())
     };
@@ -92,14 +92,14 @@ fn terminal() -> Option<(File, OwnedFd)> {
         println!("skipped: there are no pseudo-terminals: {}", std::io::Error::last_os_error());
         return None;
     }
-    // SAFETY: both were just made and belong to nothing else.
+    // SAFETY: both descriptors are new and have no other owner.
     Some(unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) })
 }
 
-/// Makes a command the leader of a session whose terminal this is.
+/// Makes a command the leader of a session with this controlling terminal.
 fn on_terminal(command: &mut Command, theirs: &OwnedFd) {
     let theirs = theirs.as_raw_fd();
-    // SAFETY: system calls on a descriptor that is open.
+    // SAFETY: system calls on an open descriptor.
     unsafe {
         command.pre_exec(move || {
             rustix::process::setsid()?;
@@ -127,7 +127,6 @@ fn ctrl_c_in_a_terminal_comes_once() {
     }
 }
 
-/// Traces a script.
 fn script(backend: &str, script: &str) -> Option<(Command, tempfile::TempDir)> {
     let (mut command, directory) = tracing(&[backend], &["sh", "-c", script])?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -168,7 +167,7 @@ fn a_stop_of_the_terminal_stops_both_once() {
 #[test]
 fn children_that_were_there_before_are_left_alone() {
     for backend in BACKENDS {
-        // One that goes on, and one that ends meanwhile and stays a zombie; the command leaves orphans.
+        // One child that stays, and one that ends meanwhile and becomes a zombie; the command leaves orphans.
         let command = "(sleep 0.1 &); (sleep 0.3 &); sh -c 'exit 0'; sleep 0.2; exit 3";
         let Some((trace, directory)) = tracing(&[backend], &["sh", "-c", command]) else { return };
         for before in ["sleep 300 & echo $! > PID", "sleep 300 & echo $! > PID; sleep 0.05 & true"] {
@@ -185,7 +184,7 @@ fn children_that_were_there_before_are_left_alone() {
             assert!(matches!(lives, 'S' | 'R' | 'D'), "{backend}: {lives}");
             let report = Report::read(&directory.path().join("out"));
             assert!(!report.has_note("still running"), "{report:?}");
-            // The shell, three of its kind, and three sleeps at the least.
+            // At least the shell, three subshells, and three sleeps.
             assert!(report.head["backend"] == "Rusage" || report.number("processes") >= 5, "{report:?}");
         }
     }
@@ -201,7 +200,7 @@ fn children_are_left_alone_where_proc_has_other_numbers() {
             return;
         };
         let said = directory.path().join("said");
-        // The first process of the namespace would take all others with it: it waits until the second one has looked.
+        // The end of the namespace's first process would kill all others, so it waits until the second one has looked.
         let script = format!(
             "bash -c 'sleep 300 & echo $! > {0}; exec \"$@\"' bash \"$@\"; echo \"status $?\" > {0}.status; \
              kill -0 $(cat {0}) && echo lives >> {0}.status; exit 0",

@@ -1,12 +1,12 @@
-//! Logs of strace 4.5 to 6 in the forms of its options, as its manuals, reports of faults and tutorials show them, written anew by hand: what each has
-//! in it, whichever form it is in.
+//! Logs of strace 4.5 to 6 in the forms of its options, rewritten by hand after its manuals, bug reports and tutorials. Each
+//! has known contents in every form.
 
 use tollgate_model::Traced;
 use tollgate_model::traced::Ended;
 use tollgate_trace::log;
 
-/// What a log has: calls that returned, those that failed, those that did not return; their time in microseconds, where it is known; the real time
-/// likewise, processes and threads.
+/// The contents of a log: calls that returned, those that failed, and those that did not return; their time in microseconds
+/// if known; the real time likewise, processes and threads.
 #[derive(Debug, PartialEq)]
 struct Found {
     calls: u64,
@@ -32,7 +32,7 @@ fn found(traced: &Traced) -> Found {
     }
 }
 
-/// Version and options, the log, and what it has: calls, errors, without return, total, real time, processes, threads.
+/// Version and options, the log, and its contents: calls, errors, unfinished calls, total, real time, processes, threads.
 type Form = (&'static str, &'static str, [u64; 3], Option<u64>, Option<u64>, [u64; 2]);
 
 const FORMS: &[Form] = &[

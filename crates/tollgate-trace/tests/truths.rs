@@ -1,4 +1,4 @@
-//! Commands of which is known where their time goes.
+//! Commands whose distribution of time is known.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn a_reader_waits_as_long_as_its_writer_computes() {
     assert_eq!(report.number("processes"), 2, "its child is traced");
     assert!(report.call("read", "sleep") > 250_000_000, "{report:?}");
     assert!(report.call("read", "on") < report.call("read", "sleep") / 2, "{report:?}");
-    // On a machine with other work it computes for a part of that time only, and with a low priority for little of it.
+    // On a busy machine it computes for only a part of that time, and with a low priority for little of it.
     assert!(report.number("user") > 500_000, "the child's time is the command's: {report:?}");
 }
 
@@ -58,7 +58,7 @@ fn two_busy_processes_on_one_processor_wait_for_it() {
         report.lines.iter().find(|line| line.starts_with("outside=")).expect("what was outside of calls");
     let ready = outside.split("runqueue_ns: ").nth(1).and_then(|rest| rest.split([',', ' ']).next());
     let ready: u64 = ready.and_then(|number| number.parse().ok()).expect("a number");
-    // Each of the two has half of the time, less where others have a part as well.
+    // Each of the two has half of the time, less if others have a share as well.
     assert!(ready > 200_000_000, "{outside}");
 }
 
@@ -75,7 +75,7 @@ fn a_read_of_a_cold_file_waits_for_the_disk() {
     assert!(disk > report.call("read", "sleep") + report.call("fsync", "sleep"), "{report:?}");
 }
 
-/// A puppet that is traced in a root directory without /proc.
+/// Traces a puppet in a root directory without /proc.
 fn without_proc(how: &[&str], puppet_does: &[&str]) -> Option<common::Report> {
     // SAFETY: geteuid(2) has no preconditions.
     if unsafe { libc::geteuid() } != 0 {
@@ -135,7 +135,7 @@ fn counts_are_those_of_strace() {
     }
 }
 
-/// Names, counts and errors of strace's table.
+/// Parses names, counts and errors of strace's table.
 fn table(text: &str) -> Vec<(String, u64, u64)> {
     let number = |word: &str| word.parse().expect("a number");
     let mut rows: Vec<_> = text

@@ -1,4 +1,4 @@
-//! The processes that are to be traced: each is there, and one that can be traced.
+//! Finds the processes to trace, and checks that each can be traced.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,26 +14,26 @@ use crate::outcome::TraceError;
 
 /// `PF_KTHREAD` of include/linux/sched.h, in the flags of proc_pid_stat(5).
 const KERNEL_THREAD: u64 = 0x0020_0000;
-/// As much of its command line is kept.
+/// The most bytes of a command line that are kept.
 const MOST_BYTES: usize = 1 << 16;
 
-/// So many descriptors are left for programs, maps and files.
+/// The number of descriptors that are left for programs, maps and files.
 const RESERVED: u64 = 64;
 
 /// A process that was found.
 #[derive(Debug)]
 pub(super) struct Given {
     pub pid: u32,
-    /// Of its first thread (comm of proc(5)).
+    /// The name of its first thread (comm of proc(5)).
     pub name: String,
-    /// Its command line; its name where it has none.
+    /// Its command line; its name if it has none.
     pub command: Vec<String>,
-    /// It refers to this process even when its number is used again.
+    /// A pidfd, which refers to this process even if its number is reused.
     pub descriptor: OwnedFd,
 }
 
 impl Given {
-    /// Finds each of them.
+    /// Finds each of these processes.
     pub fn all(pids: &[u32]) -> Result<Vec<Self>, TraceError> {
         let pids: BTreeSet<u32> = pids.iter().copied().collect();
         if pids.is_empty() {
@@ -42,7 +42,7 @@ impl Given {
         pids.into_iter().map(|pid| Self::read(pid).map_err(TraceError::Request)).collect()
     }
 
-    /// Finds one of them, or says why it cannot be traced.
+    /// Finds a process, or explains why it cannot be traced.
     pub fn read(pid: u32) -> Result<Self, String> {
         let number = i32::try_from(pid).map_err(|_| no_process(pid))?;
         if number == process::own_pid() {
@@ -55,7 +55,7 @@ impl Given {
             }
             Err(error) => return Err(why_not(pid, &error)),
         };
-        // The descriptor comes first: what is read now is of this process, or of none.
+        // The pidfd is opened first, so what is read afterwards is about this process, or fails.
         let stat = Stat::read(pid).ok_or_else(|| no_process(pid))?;
         if stat.flags & KERNEL_THREAD != 0 {
             let name = stat.name;
@@ -73,7 +73,7 @@ impl Given {
         Ok(Self { pid, name: stat.name, command, descriptor })
     }
 
-    /// Whether it has not ended.
+    /// Returns whether it has not ended.
     pub fn runs(&self) -> bool {
         Stat::read(self.pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
     }
@@ -82,20 +82,20 @@ impl Given {
 /// The processes of a control group.
 #[derive(Debug, Default)]
 pub(super) struct GroupProcesses {
-    /// Those that can be traced: all but this one, threads of the kernel and those that have just ended.
+    /// Those that can be traced: not this process, kernel threads, or processes that have just ended.
     pub given: Vec<Given>,
-    /// How many are left out because this process may have no more descriptors.
+    /// The number of processes left out because of the limit on descriptors.
     pub left_out: usize,
 }
 
 impl GroupProcesses {
-    /// Finds them, but for those that are known already.
+    /// Finds the processes of a control group, except known ones.
     pub fn in_group(group: &Directory, known: &BTreeSet<u32>) -> Result<Self, String> {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(RESERVED);
         let mut found = Self::default();
         for pid in group.processes()?.difference(known) {
             let Ok(given) = Given::read(*pid) else { continue };
-            // It is the lowest free number: so many are in use.
+            // A new descriptor is the lowest free number, so this many are in use.
             if u64::from(given.descriptor.as_raw_fd().unsigned_abs()) < limit {
                 found.given.push(given)
             } else {
@@ -105,10 +105,10 @@ impl GroupProcesses {
         Ok(found)
     }
 
-    /// The processes that a trace begins with.
+    /// Finds the processes that a trace begins with.
     ///
     /// # Errors
-    /// A sentence where there is none.
+    /// A sentence, if there is none.
     pub fn first(group: &Directory) -> Result<Self, String> {
         let found = Self::in_group(group, &BTreeSet::new())?;
         let path = group.path().display();
@@ -120,7 +120,7 @@ impl GroupProcesses {
         }
     }
 
-    /// What is said of those that are left out.
+    /// Returns a note about those that are left out.
     pub fn note(&self) -> Option<String> {
         (self.left_out > 0).then(|| note_of(self.left_out))
     }
@@ -137,7 +137,7 @@ fn no_process(pid: u32) -> String {
     format!("there is no process {pid}")
 }
 
-/// Why there is no descriptor of a process: it is none, or a thread.
+/// Explains why a pidfd cannot be opened: there is no such process, or it is a thread.
 fn why_not(pid: u32, error: &io::Error) -> String {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let group = status.lines().find_map(|line| line.strip_prefix("Tgid:")).map(str::trim);
@@ -150,7 +150,7 @@ fn why_not(pid: u32, error: &io::Error) -> String {
     }
 }
 
-/// Behind the reason why programs were refused: whose processes they are, where they are another user's.
+/// Adds the owner of the processes to the reason for a refusal, if it is another user.
 pub(super) fn with_owners(given: &[Given], why: String) -> String {
     let own = rustix::process::geteuid().as_raw();
     let owner = |one: &Given| fs::metadata(format!("/proc/{}", one.pid)).map(|file| file.uid()).ok();
@@ -163,7 +163,7 @@ pub(super) fn with_owners(given: &[Given], why: String) -> String {
     }
 }
 
-/// Some of proc_pid_stat(5).
+/// Some fields of proc_pid_stat(5).
 struct Stat {
     name: String,
     state: char,
@@ -175,7 +175,7 @@ impl Stat {
         Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The name is in parentheses and may hold anything, also those.
+    /// Parses a line. The name is in parentheses and may contain anything, including parentheses.
     fn parse(line: &[u8]) -> Option<Self> {
         let line = String::from_utf8_lossy(line);
         let (begin, end) = (line.find('(')?, line.rfind(')')?);

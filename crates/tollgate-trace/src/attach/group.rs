@@ -1,4 +1,4 @@
-//! A control group: its processes, and how the kernel names it.
+//! A control group: its processes, and its identity in the kernel.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,17 +10,16 @@ use tollgate_model::text::plainly;
 
 use crate::request::Group;
 
-/// Groups within each other are gone through so far, and so many of them.
+/// Limits on the depth and number of nested groups that are searched.
 const DEEPEST: usize = 24;
 const MOST_GROUPS: usize = 10_000;
-/// Where control groups are mounted.
+/// The usual mount point of control groups.
 const MOUNTS: &str = "/sys/fs/cgroup";
 
-/// The directory of a control group.
 pub(super) struct Directory(PathBuf);
 
 impl Directory {
-    /// The directory at this path, or at this path below the place where control groups are mounted.
+    /// Finds the directory at this path, or at this path below [`MOUNTS`].
     pub fn find(path: &Path) -> Result<Self, String> {
         let below = Path::new(MOUNTS).join(path.strip_prefix("/").unwrap_or(path));
         let paths = [path, &below];
@@ -35,7 +34,7 @@ impl Directory {
         &self.0
     }
 
-    /// Its processes, and those of all groups within.
+    /// Returns its processes, including those of nested groups.
     pub fn processes(&self) -> Result<BTreeSet<u32>, String> {
         let mut processes = BTreeSet::new();
         let mut groups = 0;
@@ -44,7 +43,7 @@ impl Directory {
         Ok(processes)
     }
 
-    /// How the kernel names it. None where that cannot be told, as for lack of /proc.
+    /// Returns the kernel's identity of the group; `None` if it cannot be determined, for example without /proc.
     pub fn group(&self) -> Option<Group> {
         let metadata = fs::metadata(&self.0).ok()?;
         let (major, minor) = (libc::major(metadata.dev()), libc::minor(metadata.dev()));
@@ -63,13 +62,13 @@ fn gather(
 ) -> io::Result<()> {
     *groups += 1;
     let text = fs::read_to_string(directory.join("cgroup.procs"))?;
-    // 0 is a process of another PID namespace.
+    // 0 is a process in another PID namespace.
     processes.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|pid| *pid > 0));
     for entry in fs::read_dir(directory)?.flatten() {
         let is_group = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_group && depth < DEEPEST && *groups < MOST_GROUPS {
             match gather(&entry.path(), depth + 1, groups, processes) {
-                // It was removed meanwhile.
+                // It was removed in the meantime.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
                 gathered => gathered?,
@@ -79,8 +78,8 @@ fn gather(
     Ok(())
 }
 
-/// The number of the hierarchy whose mount has this device: by proc_pid_mountinfo(5) its controllers, and by /proc/self/cgroup
-/// (cgroups(7)) the number of the hierarchy with these.
+/// Returns the number of the hierarchy that is mounted with this device: proc_pid_mountinfo(5) has its controllers, and
+/// /proc/self/cgroup (cgroups(7)) the number of the hierarchy with these controllers.
 fn hierarchy(mounts: &str, groups: &str, device: &str) -> Option<u32> {
     let mount = mounts.lines().find(|line| line.split(' ').nth(2) == Some(device))?;
     let mut behind = mount.split_once(" - ")?.1.split(' ');

@@ -1,4 +1,4 @@
-//! What was added between two looks at the totals.
+//! The difference of two readings of the totals.
 
 use std::collections::HashMap;
 
@@ -12,16 +12,16 @@ use crate::outcome::Collected;
 pub struct Interval {
     /// Its number, from 1.
     pub number: u64,
-    /// Its beginning, since the trace began.
+    /// Its start, in nanoseconds since the trace began.
     pub from_ns: u64,
-    /// Its end.
+    /// Its end, in nanoseconds since the trace began.
     pub to_ns: u64,
     /// Calls that returned in it, and the time that passed in it.
     pub traced: Traced,
 }
 
-/// The later totals less the earlier ones. Sums of all intervals of a trace are those of the whole. `max_ns` of a call that was not longer
-/// than one before is the upper bound of its bucket, which is less than an eighth above it.
+/// Subtracts earlier totals from later ones. The intervals of a trace sum to the whole. If no call of a kind was longer than
+/// one before, its `max_ns` is the upper bound of its bucket, which is less than an eighth above it.
 pub(super) fn difference(later: &Collected, earlier: &Collected) -> Collected {
     let before: HashMap<&str, &Call> = earlier.calls.iter().map(|call| (call.name.as_str(), call)).collect();
     let mut calls: Vec<Call> = later

@@ -1,4 +1,4 @@
-//! Waiting for the end of a trace: the processes end, the time is over, or a signal comes.
+//! Waits for the end of a trace: the processes end, the time is over, or a signal arrives.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,14 +8,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tollgate_model::traced::Until;
 use tollgate_os::signals::{Disposition, Set};
 
-/// Signals that end the trace: of a terminal, and of those who end processes.
+/// Signals that end the trace: from a terminal, or from a request to terminate.
 const ENDING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-/// So often it is looked whether threads are left, once the processes that were given have ended.
+/// How often to check for remaining threads after the given processes have ended.
 const LOOK: Duration = Duration::from_millis(5);
-/// Longer than a trace lasts.
+/// Longer than any trace lasts.
 const DAYS: Duration = Duration::from_secs(10_000 * 24 * 3600);
 
-/// As long as it lives, the signals that end the trace are read from a descriptor.
+/// While it lives, the signals that end the trace are read from a descriptor.
 pub(super) struct Signals {
     descriptor: OwnedFd,
     before: Set,
@@ -23,7 +23,7 @@ pub(super) struct Signals {
 
 impl Signals {
     pub fn hold() -> io::Result<Self> {
-        // One that was ignored, as by nohup(1), stays so.
+        // A signal that was ignored, as by nohup(1), stays ignored.
         let ending: Vec<_> =
             ENDING.into_iter().filter(|signal| !Disposition::of(*signal).is_ignored()).collect();
         let (set, before) = (Set::of(&ending), Set::blocked());
@@ -32,7 +32,7 @@ impl Signals {
         Ok(Self { descriptor, before })
     }
 
-    /// Takes one that has come.
+    /// Takes a pending signal; returns whether there was one.
     fn take(&self) -> bool {
         let mut record = [0u8; size_of::<libc::signalfd_siginfo>()];
         matches!(rustix::io::read(&self.descriptor, &mut record), Ok(read) if read > 0)
@@ -45,25 +45,24 @@ impl Drop for Signals {
     }
 }
 
-/// How long it is waited.
+/// How long to wait.
 pub(super) struct Limits {
     pub time: Option<Duration>,
     pub every: Option<Duration>,
-    /// For children of the processes that have ended.
+    /// For children of processes that have ended.
     pub linger: Duration,
 }
 
-/// What comes next.
 pub(super) enum Next {
     /// The trace ends.
     End(Until),
     /// An interval is over.
     Interval,
-    /// Nothing: it is time to look whether processes have come.
+    /// It is time to check for new processes.
     Look,
 }
 
-/// Waiting for these processes, by their descriptors.
+/// Waits for these processes, by their pidfds.
 pub(super) struct Wait {
     left: Vec<OwnedFd>,
     end: Option<Instant>,
@@ -84,7 +83,8 @@ impl Wait {
         }
     }
 
-    /// Waits for what comes next. `alive`: threads that are traced and have not ended. `looks`: whether they alone say when all is over.
+    /// Waits for the next event. `alive` returns the number of traced threads that have not ended. `looks`: only that number
+    /// tells when everything is over.
     pub fn next(&mut self, signals: &Signals, looks: bool, alive: impl Fn() -> u64) -> io::Result<Next> {
         loop {
             let now = Instant::now();
@@ -101,7 +101,7 @@ impl Wait {
             if let Some((next, every)) = &mut self.interval
                 && now >= *next
             {
-                // One that was missed, as while this process was stopped, is a part of the next.
+                // A missed interval, for example while this process was stopped, becomes part of the next.
                 while *next <= now {
                     *next += *every;
                 }
@@ -116,7 +116,7 @@ impl Wait {
         }
     }
 
-    /// Waits until a process ends, a moment comes, or a signal: then it is true.
+    /// Waits until a process ends, a time is reached, or a signal arrives. Returns `true` for a signal.
     fn poll(&mut self, signals: &Signals, now: Instant) -> io::Result<bool> {
         let look = self.left.is_empty().then(|| now + LOOK);
         let moments = self.end.into_iter().chain(self.interval.map(|(next, _)| next)).chain(look);
@@ -130,7 +130,7 @@ impl Wait {
         if !ends[0].revents().is_empty() && signals.take() {
             return Ok(true);
         }
-        // A process's descriptor is readable when all of its threads have ended (pidfd_open(2)).
+        // A pidfd is readable when all threads of its process have ended (pidfd_open(2)).
         let mut have_ended =
             ends[1..].iter().map(|end| !end.revents().is_empty()).collect::<Vec<_>>().into_iter();
         drop(ends);

@@ -1,4 +1,5 @@
-//! Keys in a file: the bytes that a terminal sent, as `script --log-in FILE` of util-linux records them, or as printf(1) writes them.
+//! Keys in a file: the bytes that a terminal sent, as `script --log-in FILE` of util-linux records them, or as printf(1)
+//! writes them.
 
 /// The most bytes of a recording.
 pub const MOST_BYTES: u64 = 1 << 20;
@@ -6,7 +7,8 @@ const ESCAPE: u8 = 0x1b;
 /// The longest sequence that a key sends.
 const LONGEST: usize = 16;
 
-/// The keys of a recording, each as the bytes that a terminal sends for it. A newline is Enter, which sends a carriage return.
+/// Splits a recording into keys, each as the bytes that a terminal sends for it. A newline is Enter, which sends a carriage
+/// return.
 pub fn keys(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut rest = without_frame(bytes);
     let mut keys = Vec::new();
@@ -18,7 +20,7 @@ pub fn keys(bytes: &[u8]) -> Vec<Vec<u8>> {
     keys
 }
 
-/// Without the lines by which script(1) begins and ends a file.
+/// Removes the lines with which script(1) begins and ends a file.
 fn without_frame(bytes: &[u8]) -> &[u8] {
     const END: &[u8] = b"\nScript done on ";
     let mut keys = bytes;
@@ -32,14 +34,15 @@ fn without_frame(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Bytes of the first key: of a control sequence (ECMA-48), of a key of the keypad or a function key (SS3), of a character in UTF-8, or one.
+/// Returns the length of the first key: a control sequence (ECMA-48), a keypad or function key (SS3), a UTF-8 character, or
+/// one byte.
 fn length(bytes: &[u8]) -> usize {
     match bytes {
         [ESCAPE, b'[', rest @ ..] => {
             let is_final = |byte: &u8| (0x40..=0x7e).contains(byte);
             rest.iter().take(LONGEST).position(is_final).map_or(1, |at| at + 3)
         }
-        // Others are Escape and two keys: vi knows O.
+        // Other bytes after ESC O are Escape and two keys: vi has a command O.
         [ESCAPE, b'O', b'A'..=b'D' | b'F' | b'H' | b'P'..=b'S', ..] => 3,
         [first, ..] => {
             let length = match first {

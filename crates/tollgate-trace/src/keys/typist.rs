@@ -1,4 +1,4 @@
-//! The thread at the keyboard: it types each key, and reads what comes for the screen until the command has ended.
+//! The thread at the keyboard: it types each key, and reads what arrives for the screen until the command has ended.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -13,20 +13,19 @@ use crate::launch::signals;
 
 /// Signals that ask to end.
 pub(super) const ENDS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-/// The first key is typed when the command has shown something and then nothing for so long; or shown nothing for [`PATIENCE`].
+/// The first key is typed after the command has shown something and then nothing for this long, or nothing for [`PATIENCE`].
 const QUIET: Duration = Duration::from_millis(200);
-/// The longest time that a command may go on to show something before the first key.
+/// The longest time for which a command may keep writing to the screen before the first key.
 const STARTING: Duration = Duration::from_secs(10);
-/// A command that was asked to end by SIGHUP has so long, and is killed then.
+/// How long a command may take to end after SIGHUP before it is killed.
 const GRACE: Duration = Duration::from_secs(1);
-/// How often it is looked whether the command has ended or a signal came.
+/// How often to check whether the command has ended or a signal arrived.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What was typed.
 #[derive(Debug, Default)]
 pub(super) struct Typed {
     pub keys: Vec<Pressed>,
-    /// Of the terminal, in the command.
+    /// The command's descriptors of the terminal.
     pub descriptors: Descriptors,
     pub has_ended_it: bool,
 }
@@ -45,7 +44,7 @@ pub(super) struct Typist<'a> {
     /// The path of the terminal.
     name: &'a str,
     pace: Duration,
-    /// The command has ended.
+    /// Whether the command has ended.
     over: &'a AtomicBool,
 }
 
@@ -54,7 +53,7 @@ impl<'a> Typist<'a> {
         Self { master, name, pace, over }
     }
 
-    /// Types the keys, and ends the command where it does not end by itself.
+    /// Types the keys, and ends the command if it does not end by itself.
     pub fn type_all(self, keys: &[Vec<u8>]) -> Typed {
         self.await_the_start();
         let mut typed = Typed { descriptors: self.descriptors(), ..Typed::default() };
@@ -76,7 +75,7 @@ impl<'a> Typist<'a> {
                 }
             }
         }
-        // What lingers behind the command may still write.
+        // Processes that the command leaves may still write.
         while !self.over.load(Relaxed) {
             self.read(LOOK);
         }
@@ -93,9 +92,9 @@ impl<'a> Typist<'a> {
         });
     }
 
-    /// Types a key and waits for the answer, and at least until it is time for the next one. None where the terminal has gone.
+    /// Types a key and waits for the answer, at least until the next key is due. `None` if the terminal is gone.
     fn press(self, key: &[u8]) -> Option<Pressed> {
-        // What is still there answers an earlier key.
+        // Remaining output answers an earlier key.
         while self.read(Duration::ZERO).is_some() {}
         let at_ns = clock::now();
         if rustix::io::write(self.master, key) != Ok(key.len()) {
@@ -109,7 +108,8 @@ impl<'a> Typist<'a> {
         Some(Pressed { at_ns, screen_ns: screen.map(|came: u64| came - at_ns) })
     }
 
-    /// Reads until that moment, until `enough` says so, which is told when bytes came, or until the command has ended.
+    /// Reads until the time is reached, the command has ended, or `enough` returns `true`. `enough` gets the time at which
+    /// bytes arrived.
     fn read_until(self, until: u64, mut enough: impl FnMut(Option<u64>) -> bool) {
         while clock::now() < until && !self.is_over() {
             let left = Duration::from_nanos(until.saturating_sub(clock::now()));
@@ -119,7 +119,7 @@ impl<'a> Typist<'a> {
         }
     }
 
-    /// Waits for bytes for the screen: when they came.
+    /// Waits for bytes for the screen; returns when they arrived.
     fn read(self, most: Duration) -> Option<u64> {
         let most = Timespec { tv_sec: 0, tv_nsec: i64::from(most.subsec_nanos()) };
         let ready = poll(&mut [PollFd::new(self.master, PollFlags::IN)], Some(&most));
@@ -129,7 +129,7 @@ impl<'a> Typist<'a> {
         }
         let came = rustix::io::read(self.master, &mut [0; 1 << 14]).is_ok_and(|bytes| bytes > 0);
         if !came {
-            // The terminal was hung up, and poll(2) does not wait for it any more.
+            // The terminal was hung up, so poll(2) no longer waits for it.
             std::thread::sleep(LOOK);
         }
         came.then_some(now)
@@ -139,7 +139,7 @@ impl<'a> Typist<'a> {
         self.over.load(Relaxed) || signals::came().is_some_and(|signal| ENDS.contains(&signal))
     }
 
-    /// The leader of the terminal's session, which is the command: None where it has ended.
+    /// Returns the leader of the terminal's session, which is the command; `None` if it has ended.
     fn leader(self) -> Option<libc::pid_t> {
         Some(rustix::termios::tcgetsid(self.master).ok()?.as_raw_nonzero().get())
     }
@@ -150,7 +150,8 @@ impl<'a> Typist<'a> {
         }
     }
 
-    /// The standard streams, which other processes of the command have as well, and what the command has opened.
+    /// Returns the standard streams, which other processes of the command have as well, and descriptors that the command has
+    /// opened.
     fn descriptors(self) -> Descriptors {
         let mut found = Descriptors::from([0, 1, 2]);
         let Some(leader) = self.leader() else { return found };

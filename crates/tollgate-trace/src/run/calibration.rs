@@ -1,6 +1,6 @@
 //! The overhead of tracing a call, measured with a minimal call.
 
-#![allow(unsafe_code)] // getppid(2) as a call: a library may cache it.
+#![allow(unsafe_code)] // Calls getppid(2) directly, since a library may cache the result.
 
 use std::{io, time::Duration};
 
@@ -10,14 +10,14 @@ use crate::descendants::{self, Descendants};
 use crate::outcome::{Calibration, TraceError};
 use crate::{bpf::Bpf, clock, launch::Child, launch::signals::Watch, ptrace::Tracer, request::Request};
 
-/// Batches that are timed, and calls in each. The median of the batches counts.
+/// The number of timed batches, whose median counts, and of calls in each.
 const BATCHES: usize = 9;
 const CALLS: u64 = 12;
 
-/// The overhead of tracing here, by backend.
+/// Measures the overhead of tracing on this machine, by backend.
 ///
 /// # Errors
-/// When not even a process can be started.
+/// If no process can be started.
 pub fn calibrate() -> Result<Calibration, TraceError> {
     let _alone = descendants::alone();
     let untraced = untraced().map_err(|error| TraceError::System("fork(2)", error))?;
@@ -30,7 +30,7 @@ pub fn calibrate() -> Result<Calibration, TraceError> {
     Ok(Calibration { bpf, ptrace, bpf_others, untraced })
 }
 
-/// The overhead of ptrace(2) for a call, in nanoseconds, or why it is unknown.
+/// Measures the overhead of ptrace(2) for a call, in nanoseconds, or explains why it is unknown.
 pub(super) fn by_ptrace() -> Result<f64, String> {
     let plain = untraced().map_err(|error| error.to_string())?;
     let traced = traced().map_err(|error| why_not(&error))?;
@@ -63,7 +63,7 @@ fn traced() -> io::Result<f64> {
     }
 }
 
-/// In picoseconds. It runs in a copy of a process, and allocates nothing.
+/// Returns picoseconds per call. Runs in a forked child, and allocates nothing.
 fn time_of_a_call() -> u64 {
     let mut batches = [0; BATCHES];
     for batch in &mut batches {
@@ -78,7 +78,7 @@ fn time_of_a_call() -> u64 {
     (batches[BATCHES / 2] * 1000 / CALLS).max(1)
 }
 
-/// Why ptrace(2) was refused, as far as the system says.
+/// Explains why ptrace(2) was refused, as far as the system tells.
 fn why_not(error: &io::Error) -> String {
     let yama = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

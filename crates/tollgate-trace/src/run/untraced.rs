@@ -1,4 +1,4 @@
-//! Waiting for a command whose threads do not stop: they are traced inside the kernel, or not at all.
+//! Waits for a command whose threads do not stop: they are traced inside the kernel, or not at all.
 
 use std::{io, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::outcome::{Collected, Finished, Trace};
 use crate::ptrace::still_running;
 use crate::{clock, descendants::Descendants, launch::signals::Watch, request::Request};
 
-/// The times of a process that is no program and does nothing.
+/// Measures a process that executes no program and does nothing.
 pub(super) fn nothing() -> Result<Trace, Failure> {
     let request = Request { linger: Duration::ZERO, ..Request::new(Vec::new()) };
     let record = CommonPart::begin(&request, Backend::Rusage, Costs::default());
@@ -22,7 +22,7 @@ pub(super) fn nothing() -> Result<Trace, Failure> {
     record.end(None, &child, &watch, finished, Collected::default())
 }
 
-/// The times of wait4(2) alone, where no backend works.
+/// Takes the times of wait4(2) alone, if no backend works.
 pub(super) fn by_rusage(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let record = CommonPart::begin(request, Backend::Rusage, Costs::default());
     let watch = Watch::begin();
@@ -32,7 +32,8 @@ pub(super) fn by_rusage(request: &Request, program: &Program) -> Result<Trace, F
     record.end(Some(program), &child, &watch, finished, Collected::default())
 }
 
-/// Releases a command, and waits for it and its descendants. `alive`: threads of it that have not ended, as far as is known.
+/// Releases a command, and waits for it and its descendants. `alive` returns the number of its threads that have not ended,
+/// as far as is known.
 pub(super) fn let_go(
     child: &mut Child,
     watch: &Watch,
@@ -55,7 +56,7 @@ pub(super) fn let_go(
     Ok(Finished { ended, wall_ns, notes })
 }
 
-/// Waits for the command, and for others that end meanwhile.
+/// Waits for the command, and reaps others that end meanwhile.
 fn wait_for(pid: libc::pid_t, descendants: &Descendants) -> io::Result<Ended> {
     loop {
         match descendants.wait(0, || vec![pid]) {
@@ -71,8 +72,8 @@ fn wait_for(pid: libc::pid_t, descendants: &Descendants) -> io::Result<Ended> {
     }
 }
 
-/// Waits until this process has no children any more but those that it had before: a process that loses its parent becomes one. Whether
-/// it came so far in time.
+/// Waits until this process has no children except those that existed before; orphans become its children. Returns whether
+/// that happened in time.
 fn all_have_ended(watch: &Watch, descendants: &Descendants, linger: Duration) -> bool {
     descendants.wait_for_the_dead();
     if descendants.is_empty() {

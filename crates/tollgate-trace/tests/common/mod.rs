@@ -1,7 +1,7 @@
-//! Tracing in a process of its own: signals and orphans belong to a whole process.
+//! Traces in a separate process, since signals and orphans belong to a whole process.
 
 #![allow(dead_code)] // Each test uses some of it.
-#![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
+#![allow(clippy::panic)] // A test may stop at the first surprise, including its helpers.
 
 #[path = "../../../../tests/inherited.rs"]
 mod inherited;
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// An example of this crate. None where they were not built.
+/// Returns the path of an example of this crate; `None` if it was not built.
 fn example(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     let path = own.parent()?.parent()?.join("examples").join(name);
@@ -22,7 +22,7 @@ fn example(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The program that is traced.
+/// The program to trace.
 pub fn puppet() -> Option<PathBuf> {
     example("puppet")
 }
@@ -34,7 +34,6 @@ pub struct Report {
     /// The first line's numbers and words.
     pub head: BTreeMap<String, String>,
     pub calls: BTreeMap<String, BTreeMap<String, u64>>,
-    /// All lines.
     pub lines: Vec<String>,
 }
 
@@ -81,7 +80,7 @@ impl Report {
     }
 }
 
-/// A command that traces another one, and the directory of its report.
+/// Prepares a command that traces another one, and the directory of its report.
 pub fn tracing(options: &[&str], command: &[&str]) -> Option<(Command, tempfile::TempDir)> {
     let directory = tempfile::tempdir().expect("a directory");
     let mut trace = Command::new(example("trace")?);
@@ -93,7 +92,6 @@ pub fn tracing(options: &[&str], command: &[&str]) -> Option<(Command, tempfile:
     Some((trace, directory))
 }
 
-/// Traces a command to its end.
 pub fn run_traced(options: &[&str], command: &[&str]) -> Option<Report> {
     let (mut tracing, directory) = tracing(options, command)?;
     let output = tracing.output().expect("it starts");
@@ -102,7 +100,7 @@ pub fn run_traced(options: &[&str], command: &[&str]) -> Option<Report> {
     Some(report)
 }
 
-/// With the puppet as the command.
+/// Traces the puppet as the command.
 pub fn trace_puppet(options: &[&str], role: &[&str]) -> Option<Report> {
     let puppet = puppet()?;
     let mut command = vec![puppet.to_str().expect("a path of letters")];
@@ -110,7 +108,7 @@ pub fn trace_puppet(options: &[&str], role: &[&str]) -> Option<Report> {
     run_traced(options, &command)
 }
 
-/// Waits until something holds. The limit is for what never does: a busy machine takes its time.
+/// Waits until something holds. The limit is generous, since a busy machine takes its time.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..30_000 {
         if holds() {
@@ -121,12 +119,11 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("{what} did not come to be");
 }
 
-/// Sends a signal to a process or a group that the test started.
 pub fn send(pid: libc::pid_t, signal: libc::c_int) {
     assert!(tollgate_os::process::kill(pid, signal).is_ok(), "kill({pid}, {signal})");
 }
 
-/// The letter of proc_pid_stat(5); `-` where there is no such process.
+/// Returns the state of proc_pid_stat(5); `-` if there is no such process.
 pub fn state(pid: libc::pid_t) -> char {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap_or('-')
