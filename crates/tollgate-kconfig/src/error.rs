@@ -1,5 +1,3 @@
-//! Reasons why a file yields no configuration.
-
 use std::io;
 
 use crate::not_text::NotText;

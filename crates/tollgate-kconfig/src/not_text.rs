@@ -23,8 +23,7 @@ const COMPRESSIONS: [(&[u8], NotText); 7] = [
     (b"\x89LZO\0", NotText { what: "compressed by lzop", command: "lzop -dc" }),
 ];
 
-/// The kernel's `scripts/extract-ikconfig` finds what `CONFIG_IKCONFIG` puts into a kernel or into its module
-/// `configs`.
+/// The kernel's `scripts/extract-ikconfig` finds what `CONFIG_IKCONFIG` puts into a kernel or into its module `configs`.
 const IMAGE: NotText =
     NotText { what: "a kernel image or another program", command: "scripts/extract-ikconfig" };
 /// The offset of a boot sector's signature (Documentation/arch/x86/boot.rst, "The Real-Mode Kernel Header").

@@ -12,7 +12,7 @@ use crate::error::{ConfigError, io_error};
 use crate::not_text::{HEAD, NotText};
 use crate::text::{Configuration, parse};
 
-/// Longer texts are refused, in bytes. The configuration of a kernel with everything is below 400 KiB.
+/// The longest text that is accepted, in bytes. The configuration of a kernel with everything is below 400 KiB.
 const MAX_TEXT: u64 = 8 << 20;
 
 /// A configuration, and how it was stored.
@@ -74,7 +74,6 @@ fn head(source: &mut impl Read) -> Result<Vec<u8>, ConfigError> {
     Ok(head)
 }
 
-/// Maps an error of the gzip decoder.
 fn damaged(error: io::Error) -> ConfigError {
     ConfigError::Damaged(match error.kind() {
         io::ErrorKind::UnexpectedEof => "it ends early".to_owned(),

@@ -41,7 +41,6 @@ const ARCHITECTURES: [(&str, &str); 28] = [
     ("SUPERH", "sh"),
     ("XTENSA", "xtensa"),
 ];
-/// The number of bytes of a line that an excerpt shows.
 const EXCERPT: usize = 48;
 
 /// A kernel configuration.

@@ -1,16 +1,17 @@
 //! Programs of known behaviour for tests to trace.
 //!
-//! `puppet calls N`: calls getppid(2) N times. `errors N`: N calls of close(2) fail. `threads N`: N threads call getppid(2)
-//! once. `forks N`: forks N processes one after the other. `exec`: a second thread executes `true`. `busy MS`: makes no
-//! calls. `pipe MS`: reads what a busy writer writes after MS. `daemon SECONDS`: ends at once and leaves a process behind.
-//! `killed`: kills a child in a call, then itself. `calls32 N`: calls getppid(2) N times by `int $0x80`. `read FILE`: drops
-//! a file from the page cache and reads it. `copy FILE`: copies it by copy_file_range(2) to a file next to it. `removed
-//! FILE`: creates a file, removes it and writes to it, then a child does. `ignored`: prints which signals are ignored and
-//! blocked. `count FILE`: counts signals until none has arrived for a while, and writes the numbers to FILE; it creates
-//! FILE.ready when it begins. `own-filter`: prints the result of getppid(2) under a filter of its own that answers
-//! `SECCOMP_RET_TRACE`. `on-order N`: for each byte of its input it sleeps 2 ms, calls getppid(2) N times in each of two
-//! threads and in a child, and writes a byte. `sleepers N`: N threads sleep 150 µs again and again. `forking N`: forks N
-//! processes one after the other that end at once.
+//! - `calls N`: calls getppid(2) N times. `calls32 N`: does so by `int $0x80`. `errors N`: N calls of close(2) fail.
+//! - `threads N`: N threads call getppid(2) once. `forks N`: forks N processes one after the other. `forking N`: does so with
+//!   processes that end at once. `exec`: a second thread executes `true`. `busy MS`: makes no calls.
+//! - `pipe MS`: reads what a busy writer writes after MS. `daemon SECONDS`: ends at once, but a process of it goes on.
+//! - `killed`: kills a child in a call, then itself. `read FILE`: drops a file from the page cache and reads it.
+//! - `copy FILE`: copies it by copy_file_range(2) to a file next to it.
+//! - `removed FILE`: creates a file, removes it and writes to it, then a child does.
+//! - `ignored`: prints which signals are ignored and blocked.
+//! - `count FILE`: counts signals until none has arrived for a while, and writes the numbers to FILE; creates FILE.ready first.
+//! - `own-filter`: prints the result of getppid(2) under a filter of its own that answers `SECCOMP_RET_TRACE`.
+//! - `on-order N`: for each byte of its input it sleeps 2 ms, calls getppid(2) N times in each of two threads and in a child, and
+//!   writes a byte. `sleepers N`: N threads sleep 150 µs again and again.
 
 use std::fs;
 use std::io;

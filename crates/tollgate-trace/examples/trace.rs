@@ -1,8 +1,8 @@
 //! Traces a command and prints the result, one line per call, for tests that need a process of their own.
 //!
-//! `trace [ptrace|bpf|best] [only=A,B] [tree] [files] [events=N] [linger=SECONDS] [blocked] [stacks] [out=FILE] --
-//! COMMAND…`, or `trace calibrate`. Without a command, `[pid=A,B] [cgroup=PATH] [for=SECONDS] [every=SECONDS]` traces
-//! running processes: each interval is a line of standard output.
+//! `trace [ptrace|bpf|best] [only=A,B] [tree] [files] [events=N] [linger=SECONDS] [blocked] [stacks] [out=FILE] -- COMMAND…`, or
+//! `trace calibrate`. Without a command, `[pid=A,B] [cgroup=PATH] [for=SECONDS] [every=SECONDS]` traces running processes: each
+//! interval is a line of standard output.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;

@@ -73,7 +73,6 @@ fn allow_descriptors() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// The processes that are traced.
 struct Subject {
     found: GroupProcesses,
     group: Option<Directory>,
@@ -81,7 +80,6 @@ struct Subject {
     processors: u32,
 }
 
-/// A trace in progress.
 struct Session<F> {
     bpf: Bpf,
     subject: Subject,
@@ -139,7 +137,6 @@ impl<F: FnMut(Interval)> Session<F> {
         }
     }
 
-    /// Reads what the processes have mapped, at the start and at the end.
     fn look(&mut self) {
         for one in &self.subject.found.given {
             self.bpf.look_at(one.pid);
@@ -226,7 +223,7 @@ fn take(bpf: &Bpf, given: &[Given]) -> Result<(), String> {
 impl Subject {
     /// Builds the result of a trace of `wall_ns`; `until` is `None` while it goes on.
     fn traced(&self, until: Option<Until>, costs: Costs, wall_ns: u64, collected: Collected) -> Traced {
-        // What the processes used before is in none of these.
+        // These do not include what the processes used before.
         let (user_ns, sys_ns, times_from) = match collected.processor_time(Backend::Bpf) {
             Some((user_ns, sys_ns)) => (user_ns, sys_ns, TimesFrom::Trace),
             None => (0, 0, TimesFrom::Unknown),

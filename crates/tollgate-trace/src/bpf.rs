@@ -104,7 +104,6 @@ impl Bpf {
         Ok(Self { target, maps, attached, costs, running, blocks, images: Images::default(), watch })
     }
 
-    /// Returns the overhead of a call, measured when the programs were loaded.
     pub fn costs(&self) -> Costs {
         self.costs
     }
@@ -140,12 +139,10 @@ impl Bpf {
         }
     }
 
-    /// Returns the number of processes that have entered the control group so far.
     pub fn arrived(&self) -> u64 {
         self.maps.arrived()
     }
 
-    /// Returns whether processes that enter the control group are seen.
     pub fn sees_arrivals(&self) -> bool {
         self.target.running.is_some_and(|running| running.cgroup.is_some())
     }
@@ -159,17 +156,14 @@ impl Bpf {
         collect::so_far(&self.maps, crate::clock::now())
     }
 
-    /// Returns whether the first thread of a process is in the tree.
     pub fn has_taken(&self, process: BorrowedFd) -> bool {
         self.maps.has_taken(process)
     }
 
-    /// Returns the number of threads in the tree that have not ended.
     pub fn alive(&self) -> u64 {
         self.maps.alive()
     }
 
-    /// Stops tracing, and returns the totals.
     pub fn finish(self) -> Collected {
         let Self { target, maps, attached, costs: _, running, blocks, mut images, watch } = self;
         let mut now = crate::clock::now();
@@ -243,7 +237,7 @@ fn load_remaining(target: &Target) -> Result<OwnedFd, String> {
 /// in which some programs would be present and others not. Returns the time, and the real time until then.
 fn stop_counting(target: &Target, maps: &Maps) -> Result<(u64, (u64, Idle)), String> {
     let program = load_remaining(target)?;
-    // A process that a no longer traced thread creates is not new.
+    // Otherwise a process created by a thread that is no longer traced would count as new.
     maps.end();
     sys::iterate(&program).map_err(|error| error.to_string())?;
     // Read after the last thread was added up, so no thread has more time than the trace took.

@@ -26,7 +26,6 @@ pub(crate) struct Descendants {
     _subreaper: Subreaper,
     /// Children that existed before: they are neither waited for nor ended.
     others: Inherited,
-    /// The largest peak memory of those that have ended, in KiB.
     peak_kib: Cell<u64>,
 }
 
@@ -97,7 +96,6 @@ impl Descendants {
         Err(io::ErrorKind::Interrupted.into())
     }
 
-    /// Reaps all children that have ended.
     pub fn wait_for_the_dead(&self) {
         while let Ok(Some(_)) = self.wait(libc::WNOHANG, Vec::new) {}
     }

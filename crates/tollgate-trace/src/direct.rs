@@ -16,7 +16,6 @@ pub(crate) struct Buffer {
     pub length: u64,
 }
 
-/// A refused call, as a backend saw it.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub path: String,

@@ -138,7 +138,6 @@ fn delay(events: &[&Event], from: u64, until: u64) -> Option<u64> {
     (written < until).then(|| written - read)
 }
 
-/// Descriptors of the terminal.
 type Descriptors = BTreeSet<u64>;
 
 #[cfg(test)]

@@ -27,7 +27,6 @@ const LONGEST_LINE: usize = 1 << 20;
 /// A text is not a log if this many consecutive bytes have no line of strace's. A command's output may stand between two of
 /// its calls.
 const MOST_FOREIGN: u64 = 64 << 20;
-/// The most distinct signals that are counted.
 const MOST_SIGNALS: usize = 64;
 
 /// A log as a trace.
@@ -84,14 +83,11 @@ struct Reader<'a> {
     /// The thread whose call the last line left open: the command's output may stand in between.
     broken: Option<usize>,
     signals: BTreeMap<String, u64>,
-    /// The number of lines that are not strace's.
     others: u64,
-    /// The number of calls in the log.
     calls: u64,
 }
 
 impl Reader<'_> {
-    /// Takes a line; returns whether it is one of strace's.
     fn take(&mut self, text: &str) -> bool {
         let text = text.trim_end_matches(['\n', '\r']);
         if text.is_empty() {
@@ -164,7 +160,6 @@ impl Reader<'_> {
         true
     }
 
-    /// Takes a call that began at this time and returned.
     fn passes(&mut self, thread: Option<u32>, began_ns: u64, returned: Returned) {
         let end_ns = began_ns.saturating_add(returned.took_ns.unwrap_or(0));
         self.last_ns = self.last_ns.max(end_ns);
@@ -296,7 +291,6 @@ fn is_wanted(only: &[&str], name: &str) -> bool {
     only.is_empty() || only.contains(&name.split(' ').next().unwrap_or(name))
 }
 
-/// Reads lines of bounded length.
 struct Lines<R> {
     input: R,
     line: Vec<u8>,
@@ -305,7 +299,6 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Returns the next line with its end; `None` after the last.
     fn next(&mut self) -> Result<Option<String>, LogError> {
         self.line.clear();
         let mut is_any = false;

@@ -16,7 +16,6 @@ pub(crate) enum Names {
     PathAt,
 }
 
-/// The operation of a call on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Operation {
     pub name: &'static str,
@@ -63,7 +62,6 @@ impl Operation {
         Self::all().find(|(name, _)| *name == call).map(|(_, operation)| operation)
     }
 
-    /// Returns each call on a file, with its operation.
     pub fn all() -> impl Iterator<Item = (&'static str, Self)> {
         OPERATIONS.iter().flat_map(|(operation, names, calls)| {
             calls.split(' ').map(|call| (call, Self::made(*operation, *names, call)))

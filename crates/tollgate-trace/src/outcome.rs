@@ -26,7 +26,7 @@ pub struct Trace {
     pub ended: Ended,
 }
 
-/// What the processes of a command used, by wait4(2), as far as they have ended.
+/// The resources that the processes of a command used, by wait4(2), as far as they have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Used {
     /// The largest peak memory of one process, in bytes. `None` if it is hardly more than that of the fork of this process
@@ -83,8 +83,7 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// The error for what file capabilities of this program do not permit, since it belongs to other users or shows what
-    /// they do.
+    /// The error for what file capabilities of this program do not permit, since it belongs to other users or shows what they do.
     pub(crate) fn of_other_users(what: &str) -> Self {
         Self::Unavailable(format!(
             "{what} for root only: the capabilities of this program's file are those of each user who executes it, and trace only the command that it starts"
@@ -170,12 +169,10 @@ pub(crate) fn slowest_first(calls: &mut [Call]) {
     calls.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.name.cmp(&b.name)));
 }
 
-/// Sorts the calls of threads by when they began.
 pub(crate) fn earliest_first(events: &mut [Event]) {
     events.sort_by_key(|event| event.began_ns);
 }
 
-/// The sums of operations on a file.
 #[derive(Debug, Default)]
 pub(crate) struct Operations(Vec<FileOperation>);
 
@@ -206,7 +203,6 @@ pub(crate) fn slowest_files(sums: impl IntoIterator<Item = (String, Operations)>
     files
 }
 
-/// How the command itself ended, and after how long.
 pub(crate) struct Finished {
     pub ended: Ended,
     pub wall_ns: u64,

@@ -47,9 +47,7 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
 /// After the command ends, how long to wait for threads to stop before they are released.
 const LEAVING: Duration = Duration::from_secs(1);
 
-/// Explains why a command's own ptrace(2) fails.
 const NO_SECOND: &str = "ptrace(2) failed in the command: a process that is traced by ptrace(2) cannot be traced twice; BPF has no such limit";
-/// Explains which calls are missing if only some are requested.
 const NOT_SEEN: &str = "the command made a filter of its own (seccomp): calls that it stopped are not counted, because ptrace(2) asks for \
     some calls by a filter as well, and the kernel obeys the one that stops them; BPF sees them";
 /// Explains why set-user-ID programs gain no privileges, see execve(2).
@@ -65,7 +63,6 @@ pub(crate) struct Tracer {
     with_filter: bool,
     /// It has the filter, so calls stop only if the filter says so.
     filtered: bool,
-    /// The command has a filter of its own.
     has_own_filter: bool,
     /// The requested calls; `None` for all.
     only: Option<BTreeSet<(u32, bool)>>,
@@ -86,7 +83,6 @@ pub(crate) struct Tracer {
 }
 
 impl Tracer {
-    /// Begins to trace a process that waits to be released.
     pub fn seize(child: &Child, request: &Request, filter: bool) -> io::Result<Self> {
         let pid = child.pid();
         let with_it = if filter { libc::PTRACE_O_TRACESECCOMP | libc::PTRACE_O_EXITKILL } else { 0 };
@@ -170,7 +166,6 @@ impl Tracer {
         Ok(Finished { ended, wall_ns: at.saturating_sub(self.began_ns), notes: Vec::new() })
     }
 
-    /// Returns the threads that may have an event.
     fn known(&self) -> Vec<libc::pid_t> {
         self.threads.keys().copied().collect()
     }
@@ -269,13 +264,11 @@ impl Tracer {
         }
     }
 
-    /// Returns whether a call was requested.
     fn is_asked_for(&self, key: Key) -> bool {
         self.only.as_ref().is_none_or(|only| only.contains(&(key.number as u32, key.is_32_bit)))
     }
 }
 
-/// Adds the names of calls to events, and sorts them by when they began.
 fn named(events: Vec<(Key, Event)>) -> Vec<Event> {
     let mut names = HashMap::new();
     let mut name =
@@ -286,7 +279,6 @@ fn named(events: Vec<(Key, Event)>) -> Vec<Event> {
     named
 }
 
-/// Formats the note about processes that a command left running.
 pub(crate) fn still_running(processes: Option<usize>) -> String {
     let who = match processes {
         None => "processes that the command left were".to_owned(),

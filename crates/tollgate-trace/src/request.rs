@@ -1,4 +1,4 @@
-//! What to trace, how closely, and by which backend.
+//! The command to trace, how closely, and by which backend.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -55,7 +55,6 @@ fn resolve(request: &Request) -> Result<Program, TraceError> {
         .with_variables(&request.variables)
 }
 
-/// The reason why an attempt failed.
 enum Failure {
     /// This backend cannot work here. The command has not begun.
     Refused(String),
@@ -83,7 +82,6 @@ impl Failure {
 
 type ByBackend = fn(&Request, &Program) -> Result<Trace, Failure>;
 
-/// Tries the backends, best first.
 fn trace_by_best(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let backends: &[ByBackend] = match request.by {
         Choice::Best => &[by_bpf, by_ptrace, untraced::by_rusage],
@@ -154,7 +152,6 @@ fn by_ptrace(request: &Request, program: &Program) -> Result<Trace, Failure> {
 /// (`percpu_counter_batch` of lib/percpu_counter.c), for two kinds of pages.
 const PEAK_KNOWN_TO_KIB: u64 = 512;
 
-/// The part of a trace that all backends share.
 struct CommonPart {
     command: Vec<String>,
     backend: Backend,
@@ -224,7 +221,6 @@ impl CommonPart {
     }
 }
 
-/// Checks that the requested names are those of calls.
 pub(crate) fn check_names(request: &Request) -> Result<(), TraceError> {
     for name in request.only.iter().flatten() {
         if calls::number(name).is_some() {

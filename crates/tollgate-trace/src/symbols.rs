@@ -15,12 +15,9 @@ pub(crate) use user::code_of;
 pub use user::{UserCode, UserFunction};
 pub(crate) use watch::Watch;
 
-/// The largest symbol table that is read.
 const MOST_BYTES: u64 = 128 << 20;
 
-/// The kernel's functions.
 pub(crate) struct Kernel {
-    /// By address.
     functions: Vec<(u64, Box<str>)>,
     /// The scheduler's own functions (`in_sched_functions` of kernel/sched/core.c).
     scheduler: std::ops::Range<u64>,

@@ -146,7 +146,6 @@ fn calls_of_threads_and_later_children_are_counted_from_when_the_trace_begins() 
     assert!(report.number("user") + report.number("sys") < 3 * report.number("wall"), "{report:?}");
     let first = report.lines.iter().find(|line| line.starts_with("process 0 ")).expect("the tree");
     assert!(first.contains(&format!("parent=None pid={}", subject.pid())), "{first}");
-    // Intervals add up to the whole.
     let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for (name, (count, total)) in tracer.intervals.iter().flatten() {
         let sum = sums.entry(name.clone()).or_default();

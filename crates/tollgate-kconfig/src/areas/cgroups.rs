@@ -1,5 +1,3 @@
-//! Limits on groups of processes.
-
 use tollgate_model::Boundary::{
     BlockRead, BlockWrite, ContextSwitch, KernelAllocation, PageFault, ProcessCreation, Socket, Timer, WakeUp,
 };

@@ -1,5 +1,3 @@
-//! The ways into and out of the kernel, and the work that every crossing does.
-
 use tollgate_model::Boundary::{
     Call, CompatEntry, ContextSwitch, Exception, IoUring, KernelCode, KernelEntry, KernelImage, PageFault,
     ProcessCreation, Random, SeccompFilter, Signal, SpecialInstruction, SystemCall, UserCopy, VdsoClock,

@@ -1,5 +1,3 @@
-//! File systems and their common parts.
-
 use tollgate_model::Boundary::{BlockRead, BlockWrite, DeviceFlush, FileSystem, PageCache, PathLookup};
 
 entries! {

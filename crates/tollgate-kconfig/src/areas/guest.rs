@@ -1,5 +1,3 @@
-//! Support for running as a virtual machine.
-
 use tollgate_model::Boundary::{
     ClockSource, ContextSwitch, IdleExit, InterProcessorInterrupt, KernelCode, KernelEntry, PageFault,
     TlbShootdown, VdsoClock, VmExit,

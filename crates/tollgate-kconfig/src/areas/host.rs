@@ -1,5 +1,3 @@
-//! Support for running virtual machines.
-
 use tollgate_model::Boundary::{AddressSpaceCopy, BlockRead, BlockWrite, GuestEntry, Socket, TlbShootdown};
 
 entries! {

@@ -1,5 +1,3 @@
-//! Pages, allocators, and copies between programs and the kernel.
-
 use tollgate_model::Boundary::{
     AddressSpaceCopy, CacheLine, KernelAllocation, KernelCode, MemoryAccess, PageCache, PageFault,
     ProcessCreation, ProcessExit, Tlb, TlbShootdown, UserCopy,

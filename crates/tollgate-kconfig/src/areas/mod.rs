@@ -84,7 +84,6 @@ pub struct Affects {
 }
 
 impl Entry {
-    /// An entry that only assigns options to the area.
     const fn named(name: &'static str) -> Self {
         Self { name, formerly: &[], about: None, affects: None, without: &[], parameters: &[] }
     }

@@ -1,5 +1,3 @@
-//! Namespaces of a process.
-
 use tollgate_model::Boundary::{ClockSource, ProcessCreation, ProcessExit, VdsoClock};
 
 entries! {

@@ -1,5 +1,3 @@
-//! Types and number of processors, their frequency, and how they idle.
-
 use tollgate_model::Boundary::{
     CacheLine, ContextSwitch, IdleExit, InterProcessorInterrupt, KernelCode, LockContention, SplitLock,
 };

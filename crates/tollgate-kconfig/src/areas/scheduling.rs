@@ -1,5 +1,3 @@
-//! Preemption, timers, time accounting, and RCU.
-
 use tollgate_model::Boundary::{
     BlockRead, BlockWrite, ClockSource, ContextSwitch, Exec, IdleExit, InterProcessorInterrupt,
     KernelAllocation, KernelCode, KernelEntry, LockContention, PageFault, ProcessCreation, ProcessExit,

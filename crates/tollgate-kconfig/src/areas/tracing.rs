@@ -1,5 +1,3 @@
-//! Kprobes, hooks and counters.
-
 use tollgate_model::Boundary::{
     ContextSwitch, Exception, KernelCode, KernelEntry, SeccompFilter, Socket, SystemCall,
 };

@@ -11,8 +11,7 @@ use crate::{Area, Configuration, Entry, Overridden, Value};
 const NOT_OFFERED: &str = "not offered";
 /// At most this many missing options are named. If there are more, as in a fragment, they are only counted.
 const MOST_LACKING: usize = 60;
-/// Above this number, options of one area that are off are only counted: the debugging checks are off almost
-/// everywhere.
+/// Above this number, options of one area that are off are only counted: the debugging checks are off almost everywhere.
 const MOST_OF_AREA: usize = 15;
 
 /// The options of a configuration, by current name.
@@ -27,7 +26,6 @@ struct InArea {
     others: Vec<&'static Entry>,
 }
 
-/// Lists the options that affect latencies: those that are on, then those that are off or not offered.
 pub(crate) fn affecting(
     configuration: &Configuration,
     options: &Options,
@@ -93,7 +91,6 @@ fn names(areas: &[InArea], options: &Options, given: &[Overridden], width: usize
     text
 }
 
-/// Lists the options that are on, each with the boundaries and the reason.
 fn reasons(areas: &[InArea], options: &Options, given: &[Overridden], width: usize) -> String {
     let mut table = table();
     for InArea { area, on, .. } in areas.iter().filter(|it| !it.on.is_empty()) {

@@ -1,8 +1,6 @@
-//! How much to show: options that affect latencies, certain areas, or everything.
-
 use crate::{AREAS, Area};
 
-/// The selected areas and the level of detail.
+/// The options to show: those that affect latencies, those of certain areas, or all; with or without the reasons.
 pub struct Asked {
     pub(crate) areas: Vec<&'static Area>,
     /// Show every option, not only those that affect latencies.

@@ -1,5 +1,3 @@
-//! Configurations as JSON.
-
 use std::collections::BTreeMap;
 
 use serde::Serialize;

@@ -50,7 +50,6 @@ fn letters(chosen: &[Chosen], width: usize) -> String {
     text
 }
 
-/// Counts built-in options and modules of each configuration by area, and how many differ.
 fn counts(
     configurations: &[&Configuration],
     differences: &[Difference],

@@ -58,7 +58,6 @@ fn options(chosen: &Chosen) -> Options<'_> {
     options
 }
 
-/// Lists every option of the areas that were asked for.
 fn every(options: &Options, given: &[Overridden], asked: &Asked, width: usize) -> String {
     let mut by_area: BTreeMap<&str, Vec<(&str, &Value)>> = BTreeMap::new();
     for (&name, &value) in options {

@@ -1,5 +1,3 @@
-//! Phrases that both views share.
-
 use tollgate_output::figures;
 use tollgate_output::table::paragraph;
 
@@ -72,7 +70,6 @@ pub(crate) fn value(value: Option<&Value>) -> String {
     }
 }
 
-/// Returns the whole value if it does not fit into a table.
 pub(crate) fn long_value(value: Option<&Value>) -> Option<String> {
     value.map(ToString::to_string).filter(|text| text.chars().count() > LONGEST_VALUE)
 }

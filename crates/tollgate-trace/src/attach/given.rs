@@ -14,13 +14,11 @@ use crate::outcome::TraceError;
 
 /// `PF_KTHREAD` of include/linux/sched.h, in the flags of proc_pid_stat(5).
 const KERNEL_THREAD: u64 = 0x0020_0000;
-/// The most bytes of a command line that are kept.
 const MOST_BYTES: usize = 1 << 16;
 
 /// The number of descriptors that are left for programs, maps and files.
 const RESERVED: u64 = 64;
 
-/// A process that was found.
 #[derive(Debug)]
 pub(super) struct Given {
     pub pid: u32,
@@ -33,7 +31,6 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Finds each of these processes.
     pub fn all(pids: &[u32]) -> Result<Vec<Self>, TraceError> {
         let pids: BTreeSet<u32> = pids.iter().copied().collect();
         if pids.is_empty() {
@@ -73,13 +70,11 @@ impl Given {
         Ok(Self { pid, name: stat.name, command, descriptor })
     }
 
-    /// Returns whether it has not ended.
     pub fn runs(&self) -> bool {
         Stat::read(self.pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
     }
 }
 
-/// The processes of a control group.
 #[derive(Debug, Default)]
 pub(super) struct GroupProcesses {
     /// Those that can be traced: not this process, kernel threads, or processes that have just ended.
@@ -89,7 +84,6 @@ pub(super) struct GroupProcesses {
 }
 
 impl GroupProcesses {
-    /// Finds the processes of a control group, except known ones.
     pub fn in_group(group: &Directory, known: &BTreeSet<u32>) -> Result<Self, String> {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(RESERVED);
         let mut found = Self::default();
@@ -120,7 +114,6 @@ impl GroupProcesses {
         }
     }
 
-    /// Returns a note about those that are left out.
     pub fn note(&self) -> Option<String> {
         (self.left_out > 0).then(|| note_of(self.left_out))
     }

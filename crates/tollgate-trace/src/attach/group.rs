@@ -34,7 +34,6 @@ impl Directory {
         &self.0
     }
 
-    /// Returns its processes, including those of nested groups.
     pub fn processes(&self) -> Result<BTreeSet<u32>, String> {
         let mut processes = BTreeSet::new();
         let mut groups = 0;

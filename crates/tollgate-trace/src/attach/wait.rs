@@ -32,7 +32,6 @@ impl Signals {
         Ok(Self { descriptor, before })
     }
 
-    /// Takes a pending signal; returns whether there was one.
     fn take(&self) -> bool {
         let mut record = [0u8; size_of::<libc::signalfd_siginfo>()];
         matches!(rustix::io::read(&self.descriptor, &mut record), Ok(read) if read > 0)
@@ -45,7 +44,6 @@ impl Drop for Signals {
     }
 }
 
-/// How long to wait.
 pub(super) struct Limits {
     pub time: Option<Duration>,
     pub every: Option<Duration>,
@@ -54,15 +52,12 @@ pub(super) struct Limits {
 }
 
 pub(super) enum Next {
-    /// The trace ends.
     End(Until),
-    /// An interval is over.
     Interval,
     /// It is time to check for new processes.
     Look,
 }
 
-/// Waits for these processes, by their pidfds.
 pub(super) struct Wait {
     left: Vec<OwnedFd>,
     end: Option<Instant>,

@@ -40,7 +40,6 @@ impl From<i32> for Operand {
     }
 }
 
-/// The size of a load or a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Width {
     Word = 0x00,
@@ -61,7 +60,6 @@ impl Width {
     }
 }
 
-/// The location of a field in a structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Field {
     pub offset: i16,
@@ -141,7 +139,6 @@ const EXIT: u8 = 0x90;
 // Kinds of 64-bit constants, in the source register field.
 const PSEUDO_MAP_FD: u8 = 1;
 const PSEUDO_MAP_VALUE: u8 = 2;
-/// The kind of a call, in the source register field.
 const PSEUDO_KFUNC: u8 = 2;
 
 #[derive(Debug, Default)]
@@ -149,7 +146,6 @@ pub(crate) struct Assembler {
     words: Vec<u64>,
     /// The index of the instruction after each label, once the label is bound.
     labels: Vec<Option<usize>>,
-    /// Jumps, whose offsets are filled in at the end.
     jumps: Vec<(usize, Label)>,
 }
 
@@ -190,7 +186,6 @@ impl Assembler {
         self.push(0, R0, 0, 0, high as i32);
     }
 
-    /// Creates a label that is not bound yet.
     pub fn label(&mut self) -> Label {
         self.labels.push(None);
         Label(self.labels.len() - 1)
@@ -290,7 +285,6 @@ impl Assembler {
         self.push(JMP | CALL, R0, PSEUDO_KFUNC, 0, function as i32);
     }
 
-    /// Loads the address at this offset from the end of the stack.
     pub fn on_stack(&mut self, to: Register, offset: i16) {
         self.mov(to, FRAME);
         self.add(to, i32::from(offset));

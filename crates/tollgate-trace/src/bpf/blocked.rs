@@ -35,7 +35,6 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Creates the maps that a request needs.
     pub fn new(request: &Request) -> Result<Option<Self>, String> {
         if !request.blocked && !request.stacks {
             return Ok(None);
@@ -113,7 +112,6 @@ impl Cause {
     }
 }
 
-/// Reads each stack only once.
 struct Reader<'a> {
     blocks: &'a Blocks,
     kernel: Kernel,

@@ -40,7 +40,6 @@ const MOST_MEMBERS: u32 = 20_000;
 const MAGIC: u16 = 0xeb9f;
 const TYPE_BYTES: usize = 12;
 
-/// The reason why bytes are not valid BTF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
     #[error("its header is not one of BTF")]
@@ -70,7 +69,6 @@ impl Type {
         (self.info >> 24) as u8 & 0x1f
     }
 
-    /// The number of members, parameters or values that follow.
     fn entries(self) -> usize {
         self.info as usize & 0xffff
     }
@@ -80,8 +78,7 @@ impl Type {
         self.info >> 31 == 1
     }
 
-    /// Returns the number of bytes after the first three words; `None` for an unknown kind, after which no type can be
-    /// found.
+    /// Returns the number of bytes after the first three words; `None` for an unknown kind, after which no type can be found.
     fn rest(self) -> Option<usize> {
         Some(match self.kind() {
             INT | VARIABLE | DECLARATION_TAG => 4,
@@ -105,7 +102,6 @@ fn section(bytes: &[u8], start: usize, offset: u32, length: u32) -> Option<&[u8]
 }
 
 impl<'a> Btf<'a> {
-    /// Indexes the types in one pass.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let header = |at| word(bytes, at).ok_or(Malformed::Header);
         if header(0)? & 0xffff != u32::from(MAGIC) {
@@ -172,7 +168,6 @@ impl<'a> Btf<'a> {
         offset.is_multiple_of(8).then_some(offset / 8)
     }
 
-    /// Returns the number of parameters of the function that a `btf_trace_*` typedef points to.
     pub fn parameters(&self, typedef: u32) -> Option<usize> {
         let mut id = typedef;
         for _ in 0..DEEPEST {
@@ -233,7 +228,6 @@ impl<'a> Btf<'a> {
     }
 }
 
-/// Returns the first 8 bytes, padded with zeroes.
 fn first_bytes(bytes: &[u8]) -> u64 {
     if let Some(eight) = bytes.first_chunk() {
         return u64::from_le_bytes(*eight);

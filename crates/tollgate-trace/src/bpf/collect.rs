@@ -12,7 +12,6 @@ use super::maps::{MOST_PAIRS, MOST_PROCESSES, Maps, Tree};
 use super::names;
 use crate::outcome::{Collected, Event, earliest_first, slowest_first};
 
-/// The data of the end that the maps do not have.
 pub(super) struct End {
     /// When tracing stopped, by CLOCK_MONOTONIC.
     pub now: u64,
@@ -72,7 +71,6 @@ pub(super) fn so_far(maps: &Maps, now: u64) -> Collected {
     }
 }
 
-/// Applies [`real_time`] to the current totals.
 pub(super) fn real_time_of(maps: &Maps, now: u64) -> (u64, Idle) {
     maps.totals().map(|totals| real_time(&totals, now)).unwrap_or_default()
 }
@@ -101,7 +99,6 @@ fn stretch_of(census: u64) -> usize {
     }
 }
 
-/// Returns the calls over all processors, slowest first, and the time outside of them.
 fn calls(maps: &Maps, totals: &Totals) -> (Vec<Call>, Parts) {
     let used = (totals.slots as usize).min(totals.call_of.len());
     let mut by_call: BTreeMap<u16, Slot> = BTreeMap::new();
@@ -254,7 +251,6 @@ impl PairRecord {
     }
 }
 
-/// Returns single calls, ordered by when they began.
 fn events(maps: &Maps, totals: &Totals) -> Vec<Event> {
     let Some(events) = &maps.events else { return Vec::new() };
     let mut names: HashMap<u32, String> = HashMap::new();

@@ -11,7 +11,6 @@ use tollgate_os::shared::Shared;
 
 use crate::clock;
 
-/// The index of the call whose overhead is measured.
 pub(super) const CALL: usize = libc::SYS_getppid as usize;
 /// A measurement is the median over these stretches, of this many calls each.
 const STRETCHES: usize = 9;
@@ -33,14 +32,12 @@ pub(super) struct Subject {
     process: OwnedFd,
     go: OwnedFd,
     done: OwnedFd,
-    /// The time of each stretch.
     times: Shared<STRETCHES>,
     /// Nanoseconds per call without programs.
     untraced: f64,
 }
 
 impl Subject {
-    /// Starts the process, and measures a call before programs are attached.
     pub fn new() -> io::Result<Self> {
         let times = Shared::new()?;
         let (orders, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;

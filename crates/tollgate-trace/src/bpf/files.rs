@@ -16,12 +16,10 @@ use super::{names, operations};
 use crate::direct::{self, Buffer, MOST_BUFFERS, Need, Refused};
 use crate::outcome::{Operations, slowest_files};
 
-/// The most directories above a file that are looked up.
 const DEEPEST: usize = 64;
 
 type Sums = HashMap<String, Operations>;
 
-/// Returns all files, slowest first, and refused direct I/O.
 pub(super) fn times(
     files: &Files,
     lanes: &[Lane],
@@ -70,8 +68,7 @@ pub(super) fn times(
     (all, misaligned)
 }
 
-/// The requirements of the file are queried now, after the command has ended: by its path, if that still names the same
-/// file.
+/// The requirements of the file are queried now, after the command has ended: by its path, if that still names the same file.
 fn refused(path: String, key: FileKey, record: &RefusedRecord) -> Option<Misaligned> {
     let call = names::base(key.call as usize)?;
     let (takes_offset, is_vector) = direct::shape(call)?;
@@ -112,7 +109,6 @@ impl RecentFile {
     }
 }
 
-/// Directory entries.
 #[derive(Default)]
 struct Names(HashMap<FileId, NameRecord>);
 

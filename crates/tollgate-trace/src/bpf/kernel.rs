@@ -74,7 +74,6 @@ pub(super) struct Numbers {
     pub destroy: u32,
 }
 
-/// Declares fields of kernel structures, by structure and path.
 macro_rules! file_offsets {
     ($($(#[$doc:meta])* $field:ident: $structure:literal $path:tt,)+) => {
         /// The fields that lead from a task to its files and their names.
@@ -142,7 +141,6 @@ file_offsets! {
 }
 
 impl Kernel {
-    /// Reads this kernel's description of itself, including the offsets for files if `files` is set.
     pub fn here(files: bool) -> Result<Self, String> {
         let description = description()?;
         let btf =
@@ -210,7 +208,6 @@ impl Kernel {
     }
 }
 
-/// Fields of `struct task_struct` that are needed for running threads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TaskOffsets {
     pub flags: i16,
@@ -219,7 +216,6 @@ pub(super) struct TaskOffsets {
     pub group_leader: i16,
 }
 
-/// The tracepoint and field that are needed to find what ends a sleep.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WakingOffsets {
     /// The tracepoint of a wake-up, in the context of the waker.
@@ -241,7 +237,6 @@ pub(super) fn waking_offsets() -> Result<WakingOffsets, String> {
 /// Offsets that lead from a task to its control group, and from there up.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CgroupOffsets {
-    /// The tracepoint of a process that is moved.
     pub attach_task: u32,
     pub root: i16,
     pub hierarchy: i16,

@@ -64,9 +64,7 @@ pub(super) const NO_CALL: u32 = 0xffff;
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct Live {
-    /// When its current call began.
     pub entered: u64,
-    /// Time in calls that returned.
     pub in_calls: u64,
     /// The index of the current call, or [`NO_CALL`].
     pub call: u32,
@@ -77,13 +75,11 @@ pub(super) struct Live {
     pub arguments: [u64; 2],
 }
 
-/// A thread of the tree, in task storage.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct Thread {
     /// Valid while it is on no processor, or if it was on one when the programs were detached.
     pub live: Live,
-    /// When it was first seen.
     pub began: u64,
     /// When its current state began, and the state as [`Doing`].
     pub since: u64,
@@ -125,7 +121,6 @@ pub(super) struct Mark {
     pub known: u32,
 }
 
-/// The totals of a call on one processor.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct Slot {
@@ -152,7 +147,6 @@ pub(super) struct Lane {
     /// Time outside of calls of ended threads: total, and off the processor by [`Doing`].
     pub outside: u64,
     pub outside_spent: [u64; 4],
-    /// The serial number of the process that runs on this processor.
     pub process: u64,
     /// For `--tree` and `--by file`: calls that did not wait, before they are added to the maps.
     pub pairs: [RecentPair; RECENT],
@@ -164,11 +158,9 @@ pub(super) struct Lane {
 /// need no map lookup.
 pub(super) const RECENT: usize = 8;
 
-/// Calls of one kind of one process.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct RecentPair {
-    /// The key of the map by process and call.
     pub call: u32,
     pub process: u32,
     /// 0 if the place is empty.
@@ -178,12 +170,10 @@ pub(super) struct RecentPair {
     pub max: u64,
 }
 
-/// Calls of one kind on one file.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct RecentFile {
     pub key: FileKey,
-    /// 0 if the place is empty.
     pub count: u64,
     pub errors: u64,
     pub total: u64,
@@ -210,9 +200,7 @@ pub(super) struct Totals {
     pub alive: u64,
     pub threads: u64,
     pub processes: u64,
-    /// Slots that are assigned to calls.
     pub slots: u64,
-    /// Slots for single calls that are assigned.
     pub events: u64,
     /// Uncounted events, see `collect::missed`.
     pub lost_threads: u64,
@@ -253,12 +241,10 @@ pub(super) struct Asleep {
     pub user: i32,
 }
 
-/// The key by which sleeps are added up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(super) struct BlockKey {
     pub stacks: [i32; 2],
-    /// The stack of what ended them.
     pub waking: i32,
     pub call: u32,
     /// The number of the sleeping process, and the name of the thread, if stacks were requested.
@@ -276,7 +262,6 @@ pub(super) struct BlockRecord {
     pub total: u64,
 }
 
-/// A process, by its serial number.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct ProcessRecord {
@@ -348,7 +333,6 @@ pub(super) struct FileKey {
 pub(super) const PATH: usize = 232;
 pub(super) const NAME: usize = 256;
 
-/// A path as it was passed to a call.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct PathKey {
@@ -376,7 +360,6 @@ pub(super) struct Scratch {
     pub name: NameRecord,
 }
 
-/// The totals of an operation on a file.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct FileRecord {
@@ -392,7 +375,6 @@ pub(super) struct FileRecord {
 #[repr(C)]
 pub(super) struct RefusedRecord {
     pub count: u64,
-    /// The file's position.
     pub position: u64,
     /// The second, third and fourth argument: the buffer or vector, its length, and the offset if the call takes one.
     pub arguments: [u64; 3],

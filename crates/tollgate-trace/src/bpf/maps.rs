@@ -39,7 +39,6 @@ pub(super) struct Maps {
     pub tree: Option<Tree>,
     pub events: Option<Events>,
     pub files: Option<Files>,
-    /// Calls that are not traced.
     unwanted: Vec<usize>,
     /// The number of serial numbers that no process has.
     unused: AtomicU64,
@@ -68,7 +67,6 @@ pub(super) struct Events {
 }
 
 impl Maps {
-    /// Creates the maps that a request needs.
     pub fn new(request: &Request) -> Result<Self, String> {
         let processors = processors();
         let slots = (SLOT_BYTES / (processors * size_of::<Slot>())).clamp(FEWEST_SLOTS, MOST_SLOTS);
@@ -116,7 +114,6 @@ impl Maps {
         self.processors
     }
 
-    /// Returns the descriptors for the programs.
     pub fn for_programs(&self, kernel: &Kernel) -> programs::Maps {
         programs::Maps {
             threads: self.threads.raw(),
@@ -236,7 +233,6 @@ impl Maps {
         self.total(field!(Totals, takes_in).offset).store(1, Ordering::Release);
     }
 
-    /// Ends the trace, before the programs are detached.
     pub fn end(&self) {
         self.total(field!(Totals, takes_in).offset).store(0, Ordering::Release);
         self.total(field!(Totals, over).offset).store(1, Ordering::Release);
@@ -270,7 +266,6 @@ impl Maps {
         Ok(())
     }
 
-    /// Returns whether the first thread of a process is in the tree.
     pub fn has_taken(&self, process: BorrowedFd) -> bool {
         let mut thread = [0; size_of::<Thread>()];
         self.threads.lookup(&process.as_raw_fd().to_ne_bytes(), &mut thread).is_ok()
@@ -307,7 +302,6 @@ impl Maps {
         }
     }
 
-    /// Returns a word of each processor's lane.
     fn of_lanes(&self, offset: i16) -> impl Iterator<Item = &AtomicU64> {
         let lanes = self.shared_lanes.words().chunks_exact(self.lane_words()).take(self.processors);
         lanes.filter_map(move |lane| lane.get(offset as usize / 8))
@@ -322,7 +316,6 @@ impl Maps {
         self.unwanted.is_empty()
     }
 
-    /// Returns the number of processes that have entered the control group so far.
     pub fn arrived(&self) -> u64 {
         self.total(field!(Totals, arrived).offset).load(Ordering::Acquire)
     }
@@ -335,12 +328,10 @@ impl Maps {
         }
     }
 
-    /// Returns the number of threads that were traced so far.
     pub fn seen(&self) -> u64 {
         self.total(field!(Totals, threads).offset).load(Ordering::Acquire)
     }
 
-    /// Returns the number of threads in the tree that have not ended.
     pub fn alive(&self) -> u64 {
         self.total(field!(Totals, alive).offset).load(Ordering::Acquire)
     }
@@ -466,12 +457,10 @@ fn possible() -> usize {
     }
 }
 
-/// Returns whether a call failed for lack of privileges.
 pub(super) fn is_refusal(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES))
 }
 
-/// Returns the reason, and a remedy.
 pub(super) fn needs_privileges() -> String {
     let lockdown = std::fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
     if lockdown.contains("[confidentiality]") {

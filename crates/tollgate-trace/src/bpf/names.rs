@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::layout::{CALLS, TABLE};
 use crate::calls;
 
-/// Returns the indices of a call in the three tables.
 pub(super) fn indices(numbers: calls::Numbers) -> impl Iterator<Item = usize> {
     let x32 = numbers.x32.map(|number| number & !calls::X32);
     let tables = [(numbers.x86_64, 0), (numbers.i386, TABLE), (x32, 2 * TABLE)];
@@ -17,7 +16,6 @@ pub(super) fn base(index: usize) -> Option<&'static str> {
     calls::base_name((index % TABLE) as u32, index / TABLE == 1)
 }
 
-/// Returns the name of the call with this index for display.
 pub(super) fn shown(index: usize) -> String {
     let (table, number) = (index / TABLE, (index % TABLE) as u32);
     let name = match table {
@@ -29,7 +27,6 @@ pub(super) fn shown(index: usize) -> String {
     if number as usize == TABLE - 1 { format!("{name} and above") } else { name }
 }
 
-/// Returns the indices of all calls except those with these names.
 pub(super) fn all_but(names: &BTreeSet<String>) -> Vec<usize> {
     let numbers = names.iter().filter_map(|name| calls::number(name));
     let wanted: BTreeSet<usize> = numbers.flat_map(indices).collect();

@@ -8,8 +8,7 @@ use crate::operations::{Names, Operation};
 /// Paths are read when calls return. These calls change the path, or the directory where it starts, so it would be wrong.
 const CHANGED_BY_THEN: [&str; 4] = ["chdir", "execve", "execveat", "fchdir"];
 
-/// Returns the operation on a file by the call with this name; `None` if the call is not about a file or its path is
-/// unknown.
+/// Returns the operation on a file by the call with this name; `None` if the call is not about a file or its path is unknown.
 pub(super) fn operation_of(call: &'static str) -> Option<&'static str> {
     Operation::by_call(call).filter(|_| !CHANGED_BY_THEN.contains(&call)).map(|operation| operation.name)
 }

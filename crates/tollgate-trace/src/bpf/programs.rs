@@ -55,7 +55,6 @@ const LANE: i16 = 96;
 pub(super) struct Maps {
     /// [`Thread`]s, in task storage.
     pub threads: i32,
-    /// The only [`Totals`].
     pub totals: i32,
     /// For each processor, a [`super::layout::Lane`] and its slots.
     pub lanes: i32,
@@ -86,7 +85,6 @@ pub(super) struct Target {
     pub blocked: Option<blocked::Blocked>,
 }
 
-/// A program as generated.
 #[derive(Debug)]
 pub(super) struct Program {
     pub name: &'static str,
@@ -95,7 +93,6 @@ pub(super) struct Program {
     pub assembler: Assembler,
 }
 
-/// Returns all programs that must be attached.
 pub(super) fn attached(target: &Target) -> Vec<Program> {
     let points = target.kernel.tracepoints;
     let mut programs = vec![
@@ -149,7 +146,6 @@ fn program(name: &'static str, attach_id: u32, write: impl FnOnce(&mut Assembler
     Program { name, attach_id, assembler }
 }
 
-/// The argument of a tracepoint at this index, from 0.
 fn argument(number: i16) -> Field {
     Field::double(8 * number)
 }
@@ -174,18 +170,17 @@ fn copy_id(a: &mut Assembler, to: (Register, Field), from: (Register, Field)) {
     }
 }
 
-/// Zeroes `bytes` bytes from a field on.
 fn clear(a: &mut Assembler, base: Register, field: Field, bytes: usize) {
     for at in (0..bytes as i16).step_by(8) {
         a.store(base, Field::double(field.offset + at), 0);
     }
 }
 
-/// Sets `to` to the word at a kernel address, or 0 if the address is invalid. The word passes through the stack at depth
-/// `by`. Clobbers R0 to R5.
+/// Sets `to` to the word at a kernel address, or 0 if the address is invalid. The word passes through the stack at depth `by`.
+/// Clobbers R0 to R5.
 ///
-/// A direct pointer load is free for the program but expensive in the verifier: for each load it searches all types of the
-/// kernel by name, three times (`type_is_trusted` of kernel/bpf/verifier.c), which takes 2 ms.
+/// A direct pointer load costs the program nothing but the verifier much: for each load it searches all types of the kernel by
+/// name, three times (`type_is_trusted` of kernel/bpf/verifier.c), which takes 2 ms.
 fn probe(a: &mut Assembler, to: Register, base: Register, field: Field, by: i16) {
     a.mov(R3, base);
     a.add(R3, i32::from(field.offset));
@@ -318,8 +313,7 @@ fn save_live(a: &mut Assembler, thread: Register, lane: Register) {
     copy_live(a, (thread, field!(Thread, live)), (lane, field!(Lane, live)));
 }
 
-/// Does the same unless [`remaining`] has added up the thread meanwhile. It is not traced after that, but the lane does not
-/// know.
+/// Does the same unless [`remaining`] has added up the thread meanwhile. It is not traced after that, but the lane does not know.
 fn save_unless_ended(a: &mut Assembler, thread: Register, lane: Register) {
     let ended = a.label();
     if_flagged(a, thread, Thread::ENDED, ended);

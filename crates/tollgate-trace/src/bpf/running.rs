@@ -15,7 +15,6 @@ use crate::request::Group;
 /// The most passes over all tasks: threads that were not added yet may create others in the meantime.
 const MOST_PASSES: usize = 20;
 
-/// The marks of traced processes, and the program that adds their threads.
 pub(super) struct Marks {
     map: Map,
     task: TaskOffsets,

@@ -80,7 +80,6 @@ pub(super) struct ToLoad<'a> {
 pub(super) const TRACE_RAW_TRACEPOINT: u32 = 23;
 pub(super) const TRACE_ITERATOR: u32 = 28;
 
-/// The error for a refused program, and the end of the verifier's log.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub error: io::Error,
@@ -127,7 +126,6 @@ pub(super) fn attach(program: &OwnedFd) -> io::Result<OwnedFd> {
     unsafe { attributes.open(RAW_TRACEPOINT_OPEN, 16) }
 }
 
-/// Runs an iterator program over everything that it iterates over.
 pub(super) fn iterate(program: &OwnedFd) -> io::Result<()> {
     let mut attributes = Attributes::new().fd(0, program.as_fd()).word(8, TRACE_ITERATOR);
     // SAFETY: there are no addresses, and a link is a descriptor.

@@ -11,7 +11,6 @@ use super::{Descriptors, ENDING, PATIENCE};
 use crate::clock;
 use crate::launch::signals;
 
-/// Signals that ask to end.
 pub(super) const ENDS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 /// The first key is typed after the command has shown something and then nothing for this long, or nothing for [`PATIENCE`].
 const QUIET: Duration = Duration::from_millis(200);
@@ -44,7 +43,6 @@ pub(super) struct Typist<'a> {
     /// The path of the terminal.
     name: &'a str,
     pace: Duration,
-    /// Whether the command has ended.
     over: &'a AtomicBool,
 }
 

@@ -53,7 +53,6 @@ enum What<'a> {
 }
 
 impl Child {
-    /// Starts a process that will execute a program.
     pub fn start(
         program: &Program,
         request: &Request,
@@ -107,7 +106,6 @@ impl Child {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
-    /// Releases the process.
     pub fn release(&mut self) -> io::Result<()> {
         let Some((child, gate)) = self.waiting.take() else { return Ok(()) };
         // From here on its end is reaped with those of its descendants.
@@ -126,7 +124,6 @@ impl Child {
         (self.note.0[PEAK].load(Relaxed), self.note.0[FAULTS].load(Relaxed))
     }
 
-    /// Returns the result of its function, once it has ended.
     pub fn result(&self) -> u64 {
         self.note.0[RESULT].load(Relaxed)
     }

@@ -1,5 +1,3 @@
-//! Ends this process like the command.
-
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use tollgate_model::traced::Ended;
 use tollgate_os::signals;

@@ -14,7 +14,6 @@ const DEFAULT_PATH: &str = "/bin:/usr/bin";
 /// The interpreter of a script without an interpreter line, as POSIX specifies for execvp(3).
 const SHELL: &str = "/bin/sh";
 
-/// An executable file, and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Program {
     pub path: CString,
@@ -29,8 +28,7 @@ impl Program {
     /// Finds a command's file. A name with a slash is a path; any other is searched for in PATH.
     ///
     /// # Errors
-    /// [`TraceError::NotFound`], [`TraceError::NotExecutable`], and [`TraceError::Request`] for a command that cannot be
-    /// started.
+    /// [`TraceError::NotFound`], [`TraceError::NotExecutable`], and [`TraceError::Request`] for a command that cannot be started.
     pub fn resolve(command: &[OsString], search: Option<&OsStr>) -> Result<Self, TraceError> {
         let Some(name) = command.first() else {
             return Err(TraceError::Request("no command is given, where one was to be traced".to_owned()));
@@ -79,7 +77,6 @@ impl Program {
         Ok(Self { path: c_string(SHELL.as_bytes())?, arguments, environment, shown: self.shown.clone() })
     }
 
-    /// Explains why execve(2) failed.
     pub fn refused(&self, error: &io::Error) -> TraceError {
         let there = Path::new(OsStr::from_bytes(self.path.as_bytes())).exists();
         match error.raw_os_error() {

@@ -58,7 +58,6 @@ pub(crate) struct Inherited {
 }
 
 impl Inherited {
-    /// Applies them in a forked child.
     pub fn restore(&self) {
         for (signal, disposition) in &self.dispositions {
             let _ = disposition.set(*signal);
@@ -104,7 +103,6 @@ impl Watch {
         Self { before }
     }
 
-    /// Returns the signal actions that the command inherits.
     pub fn inherited(&self) -> Inherited {
         let changed = CHANGED.into_iter().zip(&IGNORED_AT_START).map(|(signal, was_ignored)| {
             let ignored = was_ignored.load(Relaxed);
@@ -114,7 +112,6 @@ impl Watch {
         Inherited { dispositions: before.chain(changed).collect(), mask: Set::blocked() }
     }
 
-    /// Forwards signals to this process from now on.
     pub fn pass_to(&self, pid: libc::pid_t, pidfd: Option<BorrowedFd<'_>>) {
         DESCRIPTOR.store(pidfd.map_or(-1, |pidfd| pidfd.as_raw_fd()), Relaxed);
         COMMAND.store(pid, Relaxed);
@@ -138,7 +135,6 @@ impl Watch {
         Alarm::set(linger)
     }
 
-    /// Returns whether the wait for the command's descendants is over.
     pub fn enough(&self) -> bool {
         ENOUGH.load(Relaxed)
     }
@@ -182,8 +178,7 @@ extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
     }
 }
 
-/// Sends a signal to a process: by its pidfd if there is one, else by its number. Makes only calls that signal-safety(7)
-/// allows.
+/// Sends a signal to a process: by its pidfd if there is one, else by its number. Makes only calls that signal-safety(7) allows.
 fn send(pid: libc::pid_t, pidfd: RawFd, signal: libc::c_int) {
     if pidfd >= 0 {
         let none = ptr::null::<libc::siginfo_t>();

@@ -9,7 +9,6 @@ const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
 const ROUNDED_NS: u64 = 2_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The clock of a log.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     first: Option<Absolute>,
@@ -19,7 +18,6 @@ pub(super) struct Clock {
     now_ns: u64,
     /// The end of the last call, if the next line is of the same thread and so cannot be earlier.
     end_ns: u64,
-    /// Whether any line had a stamp.
     pub is_known: bool,
     /// Whether the stamps are whole seconds.
     pub is_coarse: bool,
@@ -51,7 +49,6 @@ impl Clock {
         self.now_ns
     }
 
-    /// Tells that the next line is not before this time.
     pub fn not_before(&mut self, ns: u64) {
         self.end_ns = ns;
     }

@@ -18,7 +18,6 @@ const LONGEST_NAME: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Line<'a> {
-    /// The thread, if it is named.
     pub thread: Option<u32>,
     /// The thread's name, with `-Y`.
     pub comm: Option<&'a str>,
@@ -70,7 +69,6 @@ pub(super) enum Body<'a> {
     Other,
 }
 
-/// How the line of a call that has begun ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Open {
     /// `<unfinished ...>`: another line has the rest.
@@ -81,7 +79,6 @@ pub(super) enum Open {
     Broken,
 }
 
-/// How a call returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Returned {
     /// Whether it did: `= ?` stands for a call that its thread did not survive.
@@ -314,7 +311,6 @@ fn call<'a>(name: &'a str, rest: &'a str, is_marked: bool) -> Body<'a> {
     }
 }
 
-/// Returns whether a table of the kernel has a call with this name.
 fn is_call(name: &str) -> bool {
     static NAMES: LazyLock<BTreeSet<&str>> = LazyLock::new(|| calls::names().collect());
     NAMES.contains(name)

@@ -35,7 +35,6 @@ const MOST_CALLS: usize = 4096;
 pub(super) struct Table {
     /// The previous line, which may be the heading.
     before: String,
-    /// Each column, and the offset of its end.
     columns: Vec<(Column, usize)>,
     state: State,
     /// Whether these are the calls of 32-bit programs, which have a table of their own.
@@ -54,7 +53,6 @@ enum State {
 }
 
 impl Table {
-    /// Takes a line; returns whether it belongs to a table.
     pub fn take(&mut self, line: &str) -> bool {
         let is_rule = line.starts_with("---") && line.bytes().all(|byte| byte == b'-' || byte == b' ');
         let taken = match self.state {

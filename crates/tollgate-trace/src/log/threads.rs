@@ -31,7 +31,6 @@ struct Sum {
 #[derive(Debug, Default)]
 pub(super) struct Sums(BTreeMap<String, Sum>);
 
-/// A call that has not returned.
 #[derive(Debug)]
 struct Open {
     name: String,
@@ -64,7 +63,6 @@ pub(super) struct Threads {
     live: BTreeMap<u32, usize>,
     /// The thread of lines without an id, until a line has one.
     unnamed: Option<usize>,
-    /// The arguments of the command.
     pub command: Vec<String>,
     /// Whether the first call was not execve(2), so strace was attached.
     pub was_attached: bool,
@@ -109,7 +107,6 @@ impl Sums {
         }
     }
 
-    /// Adds the sums of another thread.
     fn absorb(&mut self, other: Self) {
         for (name, other) in other.0 {
             if let Some(sum) = self.by_name(&name) {
@@ -205,7 +202,6 @@ impl Threads {
         at
     }
 
-    /// Adds a new thread, known from a message or from the call that created it.
     pub fn attached(&mut self, id: u32, now_ns: u64) -> usize {
         match self.live.get(&id) {
             Some(&at) => at,
@@ -225,7 +221,6 @@ impl Threads {
         self.all[at].open = Some(open);
     }
 
-    /// Takes a call whose entry and return are on one line.
     pub fn called(&mut self, at: usize, name: &str, arguments: &str, returned: Returned, now_ns: u64) {
         self.begun(at, name, arguments, now_ns);
         self.ended(at, name, arguments, returned);
@@ -255,7 +250,6 @@ impl Threads {
         }
     }
 
-    /// Handles a program that was executed, or a thread that was created.
     fn succeeded(&mut self, at: usize, open: Open, result: i64) {
         let child = u32::try_from(result).ok().filter(|&id| id > 0);
         match (open.name.as_str(), open.command, child) {
@@ -328,7 +322,6 @@ impl Threads {
         self.all[at].open = open;
     }
 
-    /// Returns how and when the first thread ended.
     pub fn end(&self) -> (Option<Ended>, Option<u64>) {
         self.all.first().map_or((None, None), |first| (first.ended, first.ended_ns))
     }
@@ -397,12 +390,10 @@ impl Open {
     }
 }
 
-/// Returns whether a call creates a thread in the same process.
 fn shares(name: &str, arguments: &str) -> bool {
     matches!(name, "clone" | "clone3") && arguments.contains("CLONE_THREAD")
 }
 
-/// Parses the name and the arguments of an execve(2).
 fn executed(arguments: &str) -> Option<(String, Vec<String>)> {
     let (path, arguments) = text::execve(arguments)?;
     let name = path.rsplit('/').next().unwrap_or(&path);

@@ -11,7 +11,6 @@ use super::text;
 
 const LONGEST: usize = 28;
 
-/// Renders the table with at most `top` rows.
 pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     let header = ["call", "wait channel", "woken by", "times", "total"];
     let mut table = Table::new(&header).with_words(&["wait channel", "woken by"]);
@@ -51,7 +50,6 @@ struct Group<'a> {
     total_ns: u64,
 }
 
-/// Groups sleeps, longest total first.
 fn groups(blocked: &[Blocked]) -> Vec<Group<'_>> {
     let mut groups = BTreeMap::new();
     for one in blocked {

@@ -21,12 +21,10 @@ pub fn ranked(traced: &Traced) -> [Vec<&Call>; 2] {
     [working, waiting]
 }
 
-/// Returns the calls that a table with this many rows shows.
 pub(crate) fn shown(traced: &Traced, top: usize) -> Vec<&Call> {
     ranked(traced).iter().flat_map(|calls| calls.iter().take(top)).copied().collect()
 }
 
-/// Renders the table with at most `top` working and `blocking` blocking calls.
 pub(crate) fn table(traced: &Traced, top: usize, blocking: usize, width: usize) -> Table {
     let mut rows = Rows::of(traced, width);
     let [working, waiting] = ranked(traced);
@@ -58,7 +56,6 @@ pub(crate) fn table(traced: &Traced, top: usize, blocking: usize, width: usize) 
     rows.table
 }
 
-/// Explains the columns of parts, if they are shown.
 pub(crate) fn legend(traced: &Traced, width: usize) -> Option<String> {
     let keys = keys(traced);
     let said = [
@@ -80,7 +77,6 @@ pub(crate) fn legend(traced: &Traced, width: usize) -> Option<String> {
     Some(format!("{of}{}.", said.join("; ")))
 }
 
-/// Names the calls that are in no sum.
 pub(crate) fn left_out(traced: &Traced) -> Option<String> {
     let Known { totals: true, children: true, .. } = Known::of(traced) else { return None };
     let waits = traced.calls.iter().filter(|call| call.waits_for_child() && call.total_ns > 0);
@@ -93,7 +89,6 @@ pub(crate) fn left_out(traced: &Traced) -> Option<String> {
     })
 }
 
-/// Returns the keys of the columns that are not empty.
 fn keys(traced: &Traced) -> Vec<&'static str> {
     let Known { cpu, kinds, totals, .. } = Known::of(traced);
     let any = |of: fn(&Call) -> bool| traced.calls.iter().any(of);

@@ -37,7 +37,6 @@ struct Counts {
 /// The parts of time that a backend knows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
-    /// The time on processors.
     pub cpu: bool,
     /// The kinds of waiting. ptrace(2) sees that a thread was off its processor, but not why.
     pub kinds: bool,
@@ -78,7 +77,6 @@ pub fn csv(traced: &Traced) -> String {
 
 type Field<'a> = Column<Line<'a>>;
 
-/// Returns all columns, in the order of documents.
 pub(crate) fn columns<'a>() -> Columns<Line<'a>> {
     Columns::new([
         Field::new(
@@ -161,7 +159,6 @@ pub(crate) fn columns<'a>() -> Columns<Line<'a>> {
     ])
 }
 
-/// The columns of how threads passed their time.
 const PARTS: [&str; 5] = ["on_cpu_s", "sleep_s", "disk_s", "runqueue_s", "unknown_s"];
 
 /// Returns how threads passed their time. Kinds that the backend does not know are null, and count in `unknown_s`.
@@ -190,7 +187,6 @@ impl<'a> Line<'a> {
         Self { counts: Self::sum(name, calls, known).counts, ..Self::sum(name, &own, known) }
     }
 
-    /// Sums several calls.
     pub(crate) fn sum(name: impl Into<Cow<'a, str>>, calls: &[&Call], known: Known) -> Self {
         let add = |of: fn(&Call) -> u64| calls.iter().map(|call| of(call)).fold(0, u64::saturating_add);
         let counts = Counts {
@@ -215,7 +211,6 @@ impl<'a> Line<'a> {
         Self { name, counts: None, parts, total_ns: parts.total_ns(), call: None, known, in_shares: false }
     }
 
-    /// Adds time outside of calls.
     pub(crate) fn plus(self, parts: Parts) -> Self {
         let total_ns = self.total_ns.saturating_add(parts.total_ns());
         Self { parts: self.parts.plus(parts), total_ns, ..self }
@@ -257,7 +252,6 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The schemas of these columns in documents.
 #[cfg(feature = "schema")]
 pub(crate) mod schema {
     tollgate_output::described!(

@@ -7,7 +7,6 @@ use tollgate_output::table::{Look, Table};
 
 use super::{misaligned, text};
 
-/// The most operations shown per file.
 const MOST_OPERATIONS: usize = 6;
 
 pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {

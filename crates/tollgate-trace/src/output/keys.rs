@@ -144,7 +144,6 @@ impl KeysRecord {
         (1..).zip(&self.keys)
     }
 
-    /// Lists the keys with the longest screen delay.
     fn slowest(&self) -> Vec<String> {
         let mut all: Vec<(u64, String)> = self
             .numbered()

@@ -6,7 +6,6 @@ use tollgate_output::table::paragraph;
 
 use super::text;
 
-/// The most sentences that are shown.
 const MOST: usize = 5;
 
 /// Renders the paragraphs below the table of files; empty if no such call failed.

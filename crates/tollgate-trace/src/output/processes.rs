@@ -7,18 +7,15 @@ use tollgate_output::table::{Look, Table};
 use super::columns::{Known, is_blocking};
 use super::text;
 
-/// Sums how all threads of a process passed their time.
 pub(crate) fn parts(process: &Process) -> Parts {
     process.calls.iter().fold(process.outside, |sum, call| sum.plus(call.parts))
 }
 
-/// Returns the time that was not on a processor.
 pub(crate) fn waiting(parts: Parts) -> u64 {
     parts.total_ns().saturating_sub(parts.on_cpu_ns)
 }
 
-/// Returns the headings of time columns. If the time on processors is unknown, they have the time in calls, if that is
-/// known.
+/// Returns the headings of time columns. If the time on processors is unknown, they have the time in calls, if that is known.
 pub(crate) fn time_columns(traced: &Traced) -> &'static [&'static str] {
     match Known::of(traced) {
         Known { cpu: true, .. } => &["cpu", "waiting"],
@@ -27,7 +24,6 @@ pub(crate) fn time_columns(traced: &Traced) -> &'static [&'static str] {
     }
 }
 
-/// Returns the cells of these columns.
 pub(crate) fn time_cells(traced: &Traced, parts: Parts) -> Vec<String> {
     match Known::of(traced) {
         Known { cpu: true, .. } => vec![text::time(parts.on_cpu_ns), text::time(waiting(parts))],
@@ -42,7 +38,6 @@ pub(crate) fn top_call(calls: &[Call]) -> Option<&Call> {
     timed.max_by_key(|call| (!is_blocking(call), call.total_ns))
 }
 
-/// Returns how long the process existed, if it ended.
 pub(crate) fn real(process: &Process) -> Option<u64> {
     process.ended_ns.map(|ended| ended.saturating_sub(process.began_ns))
 }
@@ -50,7 +45,6 @@ pub(crate) fn real(process: &Process) -> Option<u64> {
 pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     let mut processes: Vec<(&Process, Parts)> =
         traced.tree.iter().map(|process| (process, parts(process))).collect();
-    // By processor time, then by waiting.
     processes.sort_by_key(|(_, parts)| std::cmp::Reverse((parts.on_cpu_ns, parts.total_ns())));
     let header = [&["process", "pid", "real"], time_columns(traced), &["calls", "top call"]].concat();
     let mut table = Table::new(&header).with_words(&["top call"]).with_dispensable(2);

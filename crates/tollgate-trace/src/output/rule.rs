@@ -9,7 +9,6 @@ use super::text;
 const BLIND: &str = "The rule does not see a thread that waits while another works, as for a processor, and with several cores it \
     charges cores that a serial part leaves idle.";
 
-/// Describes the rule for one core and for all, the measured waiting, and why they differ.
 pub(crate) fn in_words(traced: &Traced) -> String {
     let of = |cores: u32| text::signed(traced.wait_by_rule_ns(cores));
     let by_rule = match traced.processors {

@@ -53,7 +53,6 @@ pub fn interval(traced: &Traced, bounds: (u64, u64), view: &View, width: usize) 
     format!("{}{}{}", heading(&title, width), head(traced, width), body(traced, &view, width))
 }
 
-/// Renders a heading, a text, and an empty line.
 fn section(title: &str, text: &str, width: usize) -> String {
     format!("{}{text}\n", heading(title, width))
 }
@@ -144,7 +143,6 @@ fn unaccounted(traced: &Traced, width: usize) -> String {
     paragraph(what, width, "")
 }
 
-/// Describes the command, how it ended, and its processes and threads.
 fn subject(traced: &Traced) -> String {
     let mut words = vec![match (&traced.attached, traced.ended) {
         (Some(attached), _) => attached.until.map_or("goes on", text::until).to_owned(),
@@ -169,7 +167,6 @@ fn subject(traced: &Traced) -> String {
     format!("{command}: {}", words.join(", "))
 }
 
-/// Describes the overhead of tracing, as measured for this execution.
 fn cost(traced: &Traced, width: usize) -> String {
     let by = match traced.backend {
         Backend::Rusage => {
@@ -198,7 +195,6 @@ fn cost(traced: &Traced, width: usize) -> String {
     format!("{}{lines}", paragraph(&format!("Tracing with {by} added, measured in this run:"), width, ""))
 }
 
-/// Describes the share of the real time that tracing took.
 fn cost_to_command(traced: &Traced) -> Option<String> {
     let share = cost_share(traced)?;
     if share >= 1.0 {
@@ -234,7 +230,6 @@ pub(crate) fn cost_share(traced: &Traced) -> Option<f64> {
     (traced.wall_ns > 0).then(|| cost / traced.wall_ns as f64).filter(|share| share.is_finite())
 }
 
-/// Lists missed events and other notes.
 fn doubts(traced: &Traced, width: usize) -> String {
     let mut text = String::new();
     for missed in traced.missed.iter().take(MOST_NOTES) {
@@ -257,7 +252,6 @@ fn doubts(traced: &Traced, width: usize) -> String {
     text
 }
 
-/// Describes calls that were stopped before they began.
 fn stopped(traced: &Traced) -> Option<String> {
     let were = match traced.stopped() {
         0 => return None,

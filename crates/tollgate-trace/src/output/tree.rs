@@ -68,7 +68,6 @@ impl<'a> Forest<'a> {
         Self { traced, processes, children, weights }
     }
 
-    /// Adds the processes of one level as lines, each with its descendants.
     fn put(&self, table: &mut Table, members: &[usize], level: &Level) {
         let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for &at in members {
@@ -131,7 +130,6 @@ impl<'a> Forest<'a> {
         group.iter().fold(Parts::default(), |sum, &at| sum.plus(processes::parts(&self.processes[at])))
     }
 
-    /// Returns the call that took longest over several processes.
     fn top_call(&self, group: &[usize]) -> Option<Call> {
         let mut calls: BTreeMap<&str, Call> = BTreeMap::new();
         for call in group.iter().flat_map(|&at| &self.processes[at].calls) {

@@ -42,7 +42,6 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Explains why there is no process.
     pub(super) fn without_processes(self) -> &'static str {
         match self {
             Self::Kept => {
@@ -53,7 +52,6 @@ impl Stage {
         }
     }
 
-    /// Explains why there is no file.
     pub(super) fn without_files(self) -> &'static str {
         match self {
             Self::Kept => {

@@ -15,7 +15,6 @@ use tollgate_os::rusage::Usage;
 /// The most threads that keep their file open. Others open it each time.
 const MOST_OPEN: usize = 256;
 
-/// The clocks of a stopped thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Reading {
     /// Nanoseconds on a processor and runnable, and the number of time slices. `None` if not requested or not available.
@@ -23,7 +22,6 @@ pub struct Reading {
     pub usage: Usage,
 }
 
-/// The source of a thread's exact readings.
 #[derive(Debug, Default)]
 pub struct Source {
     file: Option<File>,
@@ -45,7 +43,6 @@ impl Files {
 }
 
 impl Source {
-    /// Reads the three numbers of a stopped thread.
     pub fn read(&mut self, process: libc::pid_t, thread: libc::pid_t, files: &mut Files) -> Option<[u64; 3]> {
         if files.absent {
             return None;
@@ -191,8 +188,7 @@ mod tests {
         assert_eq!(of(reading(None, 9000, 99, 9), false), parts(0, 0, 20_000));
     }
 
-    /// A read of 200 ms came out as 20 µs: the stop before it was reported after it was counted, the stop after it before
-    /// that.
+    /// A read of 200 ms came out as 20 µs: the stop before it was reported after it was counted, the stop after it before that.
     #[test]
     fn a_wait_is_seen_whether_stops_are_counted_or_not() {
         const WALL: u64 = 200_000_000;

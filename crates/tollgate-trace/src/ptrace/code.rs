@@ -5,21 +5,18 @@ use tollgate_model::traced::{Code, CodeMap};
 
 use crate::symbols::code_of;
 
-/// The most mappings that are kept.
 const MOST: usize = 1 << 12;
 
 #[derive(Debug, Default)]
 pub struct Mapped(CodeMap);
 
 impl Mapped {
-    /// Notes that a process has executed a program.
     pub fn executed(&mut self, pid: libc::pid_t) {
         self.0.programs = self.0.programs.saturating_add(1);
         let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
         self.0.program = program.map(|path| path.to_string_lossy().into_owned());
     }
 
-    /// Reads the mappings of a stopped process.
     pub fn look(&mut self, pid: libc::pid_t) {
         code_of(pid.unsigned_abs()).for_each(|mapping| self.add(mapping));
     }

@@ -21,7 +21,6 @@ const PATH_MAX: usize = 4096;
 const MOST_DESCRIPTORS: usize = 4096;
 /// The operation of a path by which a file was opened.
 const NAMED: &str = "named";
-/// `AT_FDCWD`: relative to the current directory.
 const CURRENT: i32 = libc::AT_FDCWD;
 
 /// The descriptors of a process that a call closes or replaces.
@@ -51,7 +50,6 @@ pub struct Files {
     numbers: HashMap<PathBuf, u32>,
     entries: Vec<Operations>,
     descriptors: HashMap<libc::pid_t, HashMap<i32, u32>>,
-    /// A cache of the operations of calls.
     known: HashMap<Key, (Option<Operation>, Replaces)>,
     /// Refused direct I/O by file and call: the first of each, and how many there were.
     misaligned: HashMap<(u32, &'static str), Misaligned>,
@@ -76,7 +74,6 @@ impl Files {
             .or_insert_with(|| (key.base_name().and_then(Operation::by_call), Replaces::of(key)))
     }
 
-    /// Returns the file of a call that begins; `None` if it has none.
     pub fn names(&mut self, thread: &Thread, key: Key, arguments: &[u64; 6]) -> Option<Named> {
         let operation = self.meaning(key).0?;
         let file = match operation.names {
@@ -93,7 +90,6 @@ impl Files {
         Some(Named { operation, file })
     }
 
-    /// Records the path of a call that opens a file.
     fn note_path(&mut self, process: libc::pid_t, at: bool, arguments: &[u64; 6]) {
         let (directory, path) =
             if at { (arguments[0] as i32, arguments[1]) } else { (CURRENT, arguments[0]) };
@@ -103,7 +99,6 @@ impl Files {
         }
     }
 
-    /// Adds a call that has returned.
     pub fn returned(
         &mut self,
         process: libc::pid_t,
@@ -178,7 +173,6 @@ impl Files {
         self.misaligned.insert((file, call), refused.with(Need::new(&open, device)));
     }
 
-    /// Returns refused direct I/O, most frequent first.
     pub fn take_misaligned(&mut self) -> Vec<Misaligned> {
         let mut all: Vec<Misaligned> = std::mem::take(&mut self.misaligned).into_values().collect();
         all.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.path, &a.call).cmp(&(&b.path, &b.call))));
@@ -254,7 +248,6 @@ impl Files {
         Some(number)
     }
 
-    /// Returns the totals by file, slowest first.
     pub fn into_times(self) -> Vec<FileTime> {
         let mut entries = self.entries;
         slowest_files(self.numbers.into_iter().map(|(path, number)| {
@@ -296,7 +289,6 @@ fn described(process: libc::pid_t, descriptor: i32) -> Option<(libc::c_int, u64)
     Some((flags, field("pos:")?.parse().ok()?))
 }
 
-/// Reads the first buffers of a vector in the memory of a process.
 fn read_vector(process: libc::pid_t, address: u64, number: u64) -> Vec<Buffer> {
     let mut bytes = [0u8; 16 * MOST_BUFFERS];
     let wanted = number.min(MOST_BUFFERS as u64) as usize * 16;

@@ -22,7 +22,6 @@ pub fn numbers(names: &BTreeSet<String>) -> BTreeSet<(u32, bool)> {
         .collect()
 }
 
-/// The calls that install a filter.
 const MAKERS: [&str; 2] = ["seccomp", "prctl"];
 
 /// Returns the numbers of calls that must stop if only some are requested: these, and those that install a filter.

@@ -1,5 +1,3 @@
-//! The handling of each stop.
-
 use tollgate_model::traced::Ended;
 use tollgate_os::process::{Status, Wait};
 
@@ -10,11 +8,9 @@ use super::thread::{Doing, Inside, Thread};
 use super::{Tracer, cause, filter, privileges, tree};
 use crate::{clock, launch::Child, outcome::Event};
 
-/// Explains the cost of a filter if the process may not install one otherwise.
 const NO_NEW_PRIVILEGES: &str = "so that other calls pass without a stop, the command was run with no_new_privs: setuid programs gain no privileges";
 
 impl Tracer {
-    /// Handles a thread that has stopped or ended.
     pub(super) fn heard(&mut self, wait: Wait, now: u64, child: &Child) {
         let pid = wait.pid;
         let (signal, event) = match wait.status {
@@ -54,7 +50,6 @@ impl Tracer {
         self.go_on(pid, sends);
     }
 
-    /// Adds up the time since a thread last stopped.
     fn pass_time(&mut self, wait: &Wait, now: u64) {
         let Some(thread) = self.threads.get_mut(&wait.pid) else { return };
         let alone = self.tree.is_alone(thread.process);
@@ -75,7 +70,6 @@ impl Tracer {
         sys::resume(pid, if self.filtered && !inside { On::Free } else { On::ToCall }, signal);
     }
 
-    /// Handles a thread that is stopped at the entry or exit of a call.
     fn at_call(&mut self, pid: libc::pid_t, now: u64, child: &Child) {
         let Some(thread) = self.threads.get(&pid) else { return };
         // It was killed in the meantime; its end will be reported.
@@ -183,7 +177,6 @@ impl Tracer {
         self.events.push((inside.key, event));
     }
 
-    /// Handles a thread that has created a thread or a process.
     fn forked(&mut self, pid: libc::pid_t, now: u64) {
         let Ok(new) = sys::event_message(pid) else { return };
         if self.threads.contains_key(&new) {
@@ -270,8 +263,7 @@ impl Tracer {
         }
     }
 
-    /// A thread that was killed while it created another does not report it. Asks the kernel about the stopped threads
-    /// instead.
+    /// A thread that was killed while it created another does not report it. Asks the kernel about the stopped threads instead.
     fn adopt_forgotten(&mut self, now: u64) {
         for (new, wait) in std::mem::take(&mut self.early) {
             let Some((process, parent)) = tree::relations(new) else {

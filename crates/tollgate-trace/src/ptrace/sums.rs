@@ -1,12 +1,9 @@
-//! Adds up by call.
-
 use hashbrown::HashMap;
 use tollgate_model::traced::{BUCKETS, Call, Parts, bucket};
 
 use crate::{calls, outcome::slowest_first};
 
-/// The most distinct calls that are counted separately. The kernel's tables have some 900, but a program may call any
-/// number.
+/// The most distinct calls that are counted separately. The kernel's tables have some 900, but a program may call any number.
 const MOST: usize = 4096;
 
 /// A system call's number and table.
@@ -42,12 +39,10 @@ const WATCHED: u8 = 16;
 pub struct Table {
     by_call: HashMap<Key, Sums>,
     with_histograms: bool,
-    /// Calls above the limit.
     pub missed: u64,
 }
 
 impl Table {
-    /// Creates a table that keeps how long single calls took.
     pub fn with_histograms() -> Self {
         Self { with_histograms: true, ..Self::default() }
     }
@@ -65,7 +60,6 @@ impl Table {
         self.sums(key).is_some_and(|sums| sums.watched > 0)
     }
 
-    /// Adds a call that returned.
     pub fn add(&mut self, key: Key, parts: Parts, is_error: bool) {
         let with_histogram = self.with_histograms;
         let Some(sums) = self.sums(key) else { return };
@@ -86,19 +80,16 @@ impl Table {
         }
     }
 
-    /// Adds a call that did not return.
     pub fn add_unfinished(&mut self, key: Key) {
         if let Some(sums) = self.sums(key) {
             sums.unfinished += 1;
         }
     }
 
-    /// Returns whether a call with this name returned an error.
     pub fn has_failed(&self, name: &str) -> bool {
         self.by_call.iter().any(|(key, sums)| sums.errors > 0 && key.base_name() == Some(name))
     }
 
-    /// Returns the totals by call, slowest first.
     pub fn into_calls(self) -> Vec<Call> {
         let mut calls: Vec<Call> = self.by_call.into_iter().map(|(key, sums)| sums.into_call(key)).collect();
         slowest_first(&mut calls);

@@ -56,7 +56,6 @@ fn request(what: libc::c_uint, pid: libc::pid_t, address: usize, data: usize) ->
     }
 }
 
-/// Begins to trace a thread, without stopping it.
 pub fn seize(pid: libc::pid_t, options: libc::c_int) -> io::Result<()> {
     request(libc::PTRACE_SEIZE, pid, 0, options as usize).map(|_| ())
 }
@@ -65,7 +64,6 @@ pub fn interrupt(pid: libc::pid_t) -> io::Result<()> {
     request(libc::PTRACE_INTERRUPT, pid, 0, 0).map(|_| ())
 }
 
-/// How a stopped thread continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
     /// To the entry or exit of its next call.
@@ -102,8 +100,7 @@ pub fn is_further_thread(tid: libc::pid_t) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, tid, tid, 0) != 0 }
 }
 
-/// Returns whether a thread is stopped at the entry or exit of a call. `inside` is used on kernels before 5.3, which do not
-/// tell.
+/// Returns whether a thread is stopped at the entry or exit of a call. `inside` is used on kernels before 5.3, which do not tell.
 pub fn info(pid: libc::pid_t, inside: bool) -> io::Result<Info> {
     // SAFETY: zeroes are a valid answer.
     let mut raw: RawInfo = unsafe { mem::zeroed() };

@@ -1,10 +1,7 @@
-//! A traced thread.
-
 use super::clocks::{Reading, Source, Stretch};
 use super::sums::Key;
 use crate::operations::Operation;
 
-/// The file of a call.
 #[derive(Debug, Clone, Copy)]
 pub struct Named {
     pub operation: Operation,
@@ -12,13 +9,11 @@ pub struct Named {
     pub file: Option<u32>,
 }
 
-/// A system call that a thread is in.
 #[derive(Debug)]
 pub struct Inside {
     pub key: Key,
     pub began_ns: u64,
     pub arguments: [u64; 6],
-    /// The file that it is about, if that is requested.
     pub named: Option<Named>,
 }
 
@@ -60,7 +55,6 @@ impl Thread {
         }
     }
 
-    /// Returns whether it is in a call, as far as is known.
     pub fn is_inside(&self) -> bool {
         matches!(self.doing, Doing::Inside(_) | Doing::Uncounted)
     }

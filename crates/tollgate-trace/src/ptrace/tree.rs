@@ -1,5 +1,3 @@
-//! The traced processes.
-
 use tollgate_model::traced::{MOST_ENTRIES, Parts, Process};
 
 use super::sums::{Key, Table};
@@ -29,7 +27,6 @@ pub struct Tree {
     detailed: bool,
     pub processes: u64,
     pub threads: u64,
-    /// Processes above the limit.
     pub missed: u64,
 }
 
@@ -92,7 +89,6 @@ impl Tree {
         member.alive == 0
     }
 
-    /// Returns whether the process has one thread.
     pub fn is_alone(&self, id: u32) -> bool {
         self.members.get(id as usize).is_some_and(|member| member.alive == 1)
     }

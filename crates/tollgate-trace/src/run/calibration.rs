@@ -78,7 +78,6 @@ fn time_of_a_call() -> u64 {
     (batches[BATCHES / 2] * 1000 / CALLS).max(1)
 }
 
-/// Explains why ptrace(2) was refused, as far as the system tells.
 fn why_not(error: &io::Error) -> String {
     let yama = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -22,7 +22,6 @@ pub(super) fn nothing() -> Result<Trace, Failure> {
     record.end(None, &child, &watch, finished, Collected::default())
 }
 
-/// Takes the times of wait4(2) alone, if no backend works.
 pub(super) fn by_rusage(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let record = CommonPart::begin(request, Backend::Rusage, Costs::default());
     let watch = Watch::begin();
@@ -56,7 +55,6 @@ pub(super) fn let_go(
     Ok(Finished { ended, wall_ns, notes })
 }
 
-/// Waits for the command, and reaps others that end meanwhile.
 fn wait_for(pid: libc::pid_t, descendants: &Descendants) -> io::Result<Ended> {
     loop {
         match descendants.wait(0, || vec![pid]) {

@@ -14,10 +14,8 @@ use tollgate_os::paths;
 use super::image::Image;
 use super::source_name;
 
-/// The largest table that is read.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The functions that a file has names for.
 pub(super) struct Functions {
     loads: Vec<Load>,
     /// By address; functions at one address in order of preference.
@@ -104,7 +102,6 @@ impl Functions {
         Some(source_name::of(symbol).unwrap_or_else(|| symbol.to_owned()))
     }
 
-    /// Returns the symbol of that function.
     pub fn at(&self, offset: u64) -> Option<&str> {
         let load = self
             .loads
@@ -132,7 +129,6 @@ fn is_mapped(image: &Image, device: (u32, u32), inode: u64, magic: libc::c_long)
     (device == image.device || OTHER_DEVICE.contains(&magic)) && inode == image.inode
 }
 
-/// Opens a regular file by its absolute path.
 fn opened(path: &[u8]) -> Option<File> {
     let path = path.starts_with(b"/").then(|| Path::new(OsStr::from_bytes(path)))?;
     paths::open_regular(path).ok()
@@ -164,12 +160,10 @@ fn table<T>(file: &impl Bytes, offset: u64, count: u16, size: u16) -> Option<Vec
     file.at(offset, u64::from(count) * u64::from(size))
 }
 
-/// Returns all complete entries.
 fn entries<T: object::Pod>(bytes: &[u8]) -> &[T] {
     pod::slice_from_bytes(bytes, bytes.len() / size_of::<T>()).map_or(&[], |(entries, _)| entries)
 }
 
-/// A source of bytes by offset.
 trait Bytes {
     /// Reads `length` bytes; `None` if there are fewer, or the length is above the limit for a table.
     fn at(&self, offset: u64, length: u64) -> Option<Vec<u8>>;

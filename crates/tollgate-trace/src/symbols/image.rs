@@ -7,7 +7,6 @@ pub(super) struct Image {
 }
 
 impl Image {
-    /// Returns the last component of the path.
     pub fn name(&self) -> String {
         let name = self.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         match name {

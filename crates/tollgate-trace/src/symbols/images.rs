@@ -11,7 +11,6 @@ use tollgate_os::perf::records::{Mapping, Record};
 use super::functions::Functions;
 use super::image::Image;
 
-/// The largest list of mappings that is read.
 const MOST_MAPS: u64 = 16 << 20;
 /// The most mappings and processes that are kept.
 const MOST_KEPT: usize = 1 << 18;
@@ -20,7 +19,6 @@ const MOST_PARENTS: usize = 64;
 /// A frame in code outside of any known mapping. Its address would say nothing, since it differs in each execution.
 const UNKNOWN: &str = "[unknown]";
 
-/// The known mappings of processes.
 #[derive(Default)]
 pub(crate) struct Images {
     processes: HashMap<u32, Process>,
@@ -32,7 +30,6 @@ pub(crate) struct Images {
 
 #[derive(Default)]
 struct Process {
-    /// By start address.
     mappings: BTreeMap<u64, Mapped>,
     /// The process that this one was forked from.
     parent: Option<u32>,
@@ -52,7 +49,6 @@ impl Images {
         mappings(pid).for_each(|mapping| self.map(mapping));
     }
 
-    /// Adds a record of the kernel.
     pub fn record(&mut self, record: Record) {
         match record {
             Record::Mapping(mapping) => self.map(mapping),
@@ -64,7 +60,6 @@ impl Images {
         }
     }
 
-    /// Returns whether a process was forked and has mapped something.
     #[cfg(test)]
     pub fn knows(&self, pid: u32) -> bool {
         self.processes

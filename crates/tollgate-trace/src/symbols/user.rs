@@ -7,7 +7,6 @@ use tollgate_model::traced::{Code, CodeMap};
 use super::functions::Functions;
 use super::images::mappings;
 
-/// Returns the code that a process has mapped now.
 pub(crate) fn code_of(pid: u32) -> impl Iterator<Item = Code> {
     mappings(pid).map(|mapping| Code {
         begin: mapping.begin,

@@ -35,7 +35,6 @@ impl Watch {
         Ok(Self { is_over, thread: Some(thread) })
     }
 
-    /// Stops, and returns everything that was recorded.
     pub fn end(mut self) -> Images {
         self.join().unwrap_or_default()
     }

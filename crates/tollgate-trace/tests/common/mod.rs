@@ -22,7 +22,6 @@ fn example(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The program to trace.
 pub fn puppet() -> Option<PathBuf> {
     example("puppet")
 }

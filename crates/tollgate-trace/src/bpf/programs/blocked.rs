@@ -1,9 +1,8 @@
 //! Finds what ends the sleep of a thread.
 //!
-//! sched_switch records the stack of a thread that goes to sleep. sched_waking runs in the context of the waker: a thread,
-//! or an interrupt in the middle of any thread. The stack there distinguishes the two. (So does `preempt_count`, but only
-//! kernels with CONFIG_KALLSYMS_ALL reveal its address.) sched_wakeup would not do: it may run on the processor that the
-//! woken thread goes to.
+//! sched_switch records the stack of a thread that goes to sleep. sched_waking runs in the context of the waker: a thread, or an
+//! interrupt in the middle of any thread. The stack there distinguishes the two. (So does `preempt_count`, but only kernels with
+//! CONFIG_KALLSYMS_ALL reveal its address.) sched_wakeup would not do: it may run on the processor that the woken thread goes to.
 
 use super::life::CREATE;
 use super::sched::sleeper;
@@ -11,7 +10,6 @@ use super::*;
 use crate::bpf::kernel::WakingOffsets;
 use crate::bpf::layout::{Asleep, BlockKey, BlockRecord};
 
-/// The maps and offsets that these programs need.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::bpf) struct Blocked {
     pub offsets: WakingOffsets,
@@ -116,7 +114,6 @@ pub(super) fn waking(a: &mut Assembler, target: &Target, blocked: &Blocked) {
     a.exit();
 }
 
-/// Puts the current context into the key.
 fn waker(a: &mut Assembler, target: &Target, blocked: &Blocked) {
     stack_id(a, blocked.wakings, FAST_COMPARE);
     a.store(FRAME, key(field!(BlockKey, waking)), R0);

@@ -5,8 +5,7 @@ use tollgate_model::traced::{BUCKETS, BUCKETS_PER_OCTAVE};
 
 /// Sets R1 to the bucket of the time in `ns`, which is preserved. Clobbers R2 and R3.
 ///
-/// No instruction finds the highest bit, so a binary search does: R2 is the time shifted down by the bits that R1 has
-/// counted.
+/// No instruction finds the highest bit, so a binary search does: R2 is the time shifted down by the bits that R1 has counted.
 pub(super) fn bucket(a: &mut Assembler, ns: Register) {
     let done = a.label();
     a.mov(R1, ns);

@@ -144,7 +144,6 @@ impl OtherTables {
     }
 }
 
-/// Exits unless this call executes a program.
 fn leave_unless_command(a: &mut Assembler, number: Register) {
     let command = a.label();
     a.jump_if(Condition::Equal, number, EXECVE, command);
@@ -285,8 +284,7 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
 const SLOT: i16 = 24;
 const INDEX: i16 = 32;
 
-/// Sets R8 to the current thread, as [`current_thread`], in the return of a call that did not need it so far. Preserves
-/// `index`.
+/// Sets R8 to the current thread, as [`current_thread`], in the return of a call that did not need it so far. Preserves `index`.
 pub(super) fn whole_thread(a: &mut Assembler, target: &Target, index: Register, leave: Label) {
     a.store(FRAME, stack(INDEX), index);
     current_thread(a, target, leave);

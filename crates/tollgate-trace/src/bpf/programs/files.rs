@@ -73,7 +73,6 @@ const RECORD: i16 = 216 + size_of::<FileRecord>() as i16;
 const ZERO: i16 = RECORD + 8;
 /// The [`Thread`] whose call returns if it waited in the call, else 0.
 pub(super) const WHOLE: i16 = ZERO + 8;
-/// State of a loop over [`Numbers`](crate::bpf::kernel::Numbers).
 const NUMBERS: i16 = WHOLE + 8;
 
 /// The most directories and mounts recorded on the way to the root; the first part of a longer path is omitted.

@@ -8,7 +8,6 @@ use crate::bpf::layout::{NO_CALL, ProcessRecord, Slot};
 const CLONE_THREAD: i32 = libc::CLONE_THREAD;
 /// `BPF_LOCAL_STORAGE_GET_F_CREATE`.
 pub(super) const CREATE: i32 = 1;
-/// Stack slot of a [`ProcessRecord`].
 const RECORD: i16 = 24 + size_of::<ProcessRecord>() as i16;
 
 /// task_newtask(task, flags): a thread of the tree has created a thread, which has not run yet.
@@ -83,9 +82,8 @@ fn add_process(a: &mut Assembler, target: &Target, tree: Tree, parent: Register)
     enter_process(a, target, tree, RECORD, |a| a.call(Helper::GetCurrentComm));
 }
 
-/// Adds the process of the task in R1 to the tree, with its parent's number in R2 and its own in R3. It begins now and has
-/// no thread yet. `name` puts R2 bytes of its name at R1. The record is built on the stack at depth `record`. Clobbers R0 to
-/// R5.
+/// Adds the process of the task in R1 to the tree, with its parent's number in R2 and its own in R3. It begins now and has no
+/// thread yet. `name` puts R2 bytes of its name at R1. The record is built on the stack at depth `record`. Clobbers R0 to R5.
 pub(super) fn enter_process(
     a: &mut Assembler,
     target: &Target,
@@ -144,8 +142,7 @@ pub(super) fn exec(a: &mut Assembler, target: &Target) {
     a.exit();
 }
 
-/// sched_process_exit(task): a thread ends. After the last thread of the command's process, the causes of real time are
-/// unknown.
+/// sched_process_exit(task): a thread ends. After the last thread of the command's process, the causes of real time are unknown.
 pub(super) fn end(a: &mut Assembler, target: &Target) {
     let (leave, gone) = (a.label(), a.label());
     current_thread(a, target, leave);
@@ -177,7 +174,6 @@ pub(super) fn end(a: &mut Assembler, target: &Target) {
     a.exit();
 }
 
-/// Stack slot through which fields are read.
 const PROBED: i16 = 16;
 
 /// Iterator program, called for each task of the machine: adds up the threads that still exist.

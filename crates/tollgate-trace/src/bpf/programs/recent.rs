@@ -1,16 +1,13 @@
-//! Calls by process that are likely to be repeated. They are added up in the processor's lane, and move to the map when
-//! another call needs their place. Only calls that did not wait come here, since the others have parts of time to add as
-//! well.
+//! Calls by process that are likely to be repeated. They are added up in the processor's lane, and move to the map when another
+//! call needs their place. Only calls that did not wait come here, since the others have parts of time to add as well.
 
 use super::calls::FIRST_ERROR;
 use super::*;
 use crate::bpf::layout::RecentPair;
 
-/// Stack slot of the place while the map is searched.
 const PLACE: i16 = 104;
 
-/// Adds the call in R7, which took R9, to its process. R8 is the lane. Clobbers R0 to R5 and the last 104 bytes of the
-/// stack.
+/// Adds the call in R7, which took R9, to its process. R8 is the lane. Clobbers R0 to R5 and the last 104 bytes of the stack.
 pub(super) fn add_to_process(a: &mut Assembler, target: &Target, tree: Tree) {
     let (index, duration, at) = (R7, R9, R4);
     let (other, empty, same) = (a.label(), a.label(), a.label());

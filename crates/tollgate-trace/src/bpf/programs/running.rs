@@ -12,7 +12,6 @@ use crate::bpf::kernel::{CgroupOffsets, TaskOffsets};
 use crate::bpf::layout::{Mark, NO_CALL, ProcessRecord};
 use crate::request::Group;
 
-/// The maps and offsets that only these programs need.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::bpf) struct Running {
     /// The serial number of each traced process, in the storage of its first thread.
@@ -74,7 +73,6 @@ pub(super) fn take(a: &mut Assembler, target: &Target, running: &Running) {
     a.exit();
 }
 
-/// A field of the [`Thread`] on the stack.
 fn made(field: Field) -> Field {
     field.at(-MADE)
 }
@@ -253,7 +251,6 @@ fn leave_unless_within(a: &mut Assembler, cgroup: &Cgroup, leave: Label) {
     a.bind(within);
 }
 
-/// See [`probe`].
 fn read(a: &mut Assembler, to: Register, base: Register, field: Field) {
     probe(a, to, base, field, READ);
 }
@@ -315,9 +312,8 @@ fn announce(a: &mut Assembler, target: &Target) {
     a.bind(elsewhere);
 }
 
-/// Iterator program, called for each task of the machine: adds the time outside of calls of an existing thread without
-/// changing the thread. The last switch of a thread on another processor may be half recorded: an error of some
-/// microseconds, once.
+/// Iterator program, called for each task of the machine: adds the time outside of calls of an existing thread without changing
+/// the thread. The last switch of a thread on another processor may be half recorded: an error of some microseconds, once.
 pub(super) fn glance(a: &mut Assembler, target: &Target) {
     let (leave, in_call, add) = (a.label(), a.label(), a.label());
     a.load(TASK, R1, argument(1));

@@ -111,15 +111,13 @@ fn why_switched(a: &mut Assembler, target: &Target, previous: Register) {
     a.bind(known);
 }
 
-/// Sets R5 to the kind of sleep of a thread with the `__state` in R1; `call` puts the index of its call into R1. Clobbers
-/// R1.
+/// Sets R5 to the kind of sleep of a thread with the `__state` in R1; `call` puts the index of its call into R1. Clobbers R1.
 pub(super) fn kind_of_sleep(a: &mut Assembler, call: impl FnOnce(&mut Assembler)) {
     let (known, sleeps) = (a.label(), a.label());
     // TASK_IDLE is uninterruptible but does not count as load: state I, not D.
     a.jump_if(Condition::AnyBit, R1, DEAD | NO_LOAD, sleeps);
     a.unless(Condition::AnyBit, R1, UNINTERRUPTIBLE | RT_LOCK, |a| a.jump(sleeps));
-    // vfork(2) and posix_spawn(3) wait for their child in state D, so that only SIGKILL ends the wait. That is not a disk
-    // wait.
+    // vfork(2) and posix_spawn(3) wait for their child in state D, so that only SIGKILL ends the wait. That is not a disk wait.
     let is_disk = a.label();
     a.unless(Condition::AnyBit, R1, WAKE_KILL, |a| a.jump(is_disk));
     call(a);

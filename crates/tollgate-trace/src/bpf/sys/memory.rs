@@ -226,7 +226,6 @@ impl Shared {
 pub(in crate::bpf) struct Mapped(Mapping);
 
 impl Mapped {
-    /// Maps a file of at most `most` bytes.
     pub fn new(file: &File, most: usize) -> io::Result<Self> {
         let bytes = file.metadata()?.len() as usize;
         if bytes == 0 || bytes > most {
@@ -236,8 +235,7 @@ impl Mapped {
     }
 
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the mapping has this length and lives as long as self, and the kernel's description of its types never
-        // changes.
+        // SAFETY: the mapping has this length and lives as long as self, and the kernel's description of its types never changes.
         unsafe { std::slice::from_raw_parts(self.0.address.cast(), self.0.bytes) }
     }
 }

@@ -5,7 +5,6 @@ use std::{collections::BTreeMap, ffi::OsString, path::Path, process::Command};
 use super::harness::{Outcome, alone, run_traced};
 use crate::request::Request;
 
-/// Calls and errors by name, of calls that returned.
 type Counts = BTreeMap<String, (u64, u64)>;
 
 fn by_strace(command: &[OsString]) -> Option<Counts> {

@@ -31,7 +31,6 @@ impl Outcome {
         self.collected.calls.iter().find(|call| call.name == name).map_or(0, |call| call.count)
     }
 
-    /// Sums the time of all threads, in calls and outside.
     pub fn everything(&self) -> Parts {
         let calls = self.collected.calls.iter().map(|call| call.parts);
         calls.chain(self.collected.outside).fold(Parts::default(), Parts::plus)
