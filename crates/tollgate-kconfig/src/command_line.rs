@@ -1,5 +1,3 @@
-//! The parameters of a kernel command line, and the options that they override.
-
 use crate::areas::AREAS;
 
 /// Parses a kernel command line into its parameters. Those after `--` belong to init and are left out. Double quotes

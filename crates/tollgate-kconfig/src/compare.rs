@@ -1,5 +1,3 @@
-//! Counts configurations by area, and compares them.
-
 use std::collections::BTreeMap;
 
 use crate::areas::{AREAS, Area, Entry, identity};
@@ -101,8 +99,7 @@ impl Difference<'_> {
     }
 }
 
-/// Returns the differences by area, in the order of [`AREAS`]. In an area, options that affect latencies come first, in
-/// the order of the table, then the others by name.
+/// Returns the differences by area, as in [`AREAS`]; in an area, options that affect latencies first, then the others by name.
 pub fn compare<'a>(configurations: &[&'a Configuration]) -> Vec<Difference<'a>> {
     let number = configurations.len();
     let mut rows: BTreeMap<&'a str, Difference<'a>> = BTreeMap::new();

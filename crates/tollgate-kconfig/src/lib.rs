@@ -1,16 +1,16 @@
 //! Reads Linux kernel configurations, counts their options by area, and compares them.
 //!
-//! [`read()`] and [`open`] read a configuration from text, also from gzip-compressed text as in /proc/config.gz. One
-//! table, [`AREAS`], has the [`Area`] of each option, its former names, and the latencies that it affects.
-//! [`compare()`] aligns several configurations by the current names of their options.
+//! [`read()`] and [`open`] read a configuration from text, also gzip-compressed as in /proc/config.gz. One table, [`AREAS`], has
+//! the [`Area`] of each option, its former names, and the latencies that it affects. [`compare()`] aligns several configurations
+//! by the current names of their options.
 //!
-//! A configuration only says what was built. Parameters of the kernel command line and later settings change much of
-//! it: [`parameters`] reads a command line, and [`overridden`] lists the options that it changes.
+//! A configuration only says what was built. [`parameters`] reads a kernel command line, which can change much of it, and
+//! [`overridden`] lists the options that it changes.
 //!
 //! Every input is untrusted: reads and unpacking are bounded, and no input makes this crate panic.
 //!
-//! Files, from the ground up: `error`; `value` and `text` (the format); `not_text`; `read`; `areas`, `compare`,
-//! `command_line`; [`output`], which shows one configuration, or the differences of several.
+//! Files, from the ground up: `error`; `value` and `text` (the format); `not_text`; `read`; `areas`, `compare`, `command_line`;
+//! [`output`], which shows one configuration, or the differences of several.
 
 #![forbid(unsafe_code)]
 

@@ -9,8 +9,7 @@ use crate::value::Value;
 
 /// The number of lines at the top in which the kernel's version may stand.
 const HEADER_LINES: usize = 64;
-/// Options that kernels of an architecture set, and the folder of the architecture. User-mode Linux sets the options of
-/// its host as well.
+/// Options that kernels of an architecture set, and its folder. User-mode Linux sets the options of its host as well.
 const ARCHITECTURES: [(&str, &str); 28] = [
     ("UML", "um"),
     ("X86", "x86"),

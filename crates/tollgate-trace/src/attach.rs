@@ -65,8 +65,7 @@ pub fn attach(request: &Request, running: &Running, show: impl FnMut(Interval)) 
     Ok(session.end(until, running.every.is_some()))
 }
 
-/// Raises the limit on descriptors to the hard limit, since each traced process takes one. No command is started that would
-/// inherit the limit.
+/// Raises the limit on descriptors, since each traced process takes one. No command is started that would inherit it.
 fn allow_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     // If this fails, the usual limit stays, and running out of descriptors is reported.

@@ -258,8 +258,7 @@ fn prepare(request: &Request) -> (Result<Maps, String>, Option<cost::Subject>, R
     })
 }
 
-/// Loads and attaches all programs. The kernel verifies several at once, one per loading thread. There are at most as many
-/// threads as may run; each takes the next program.
+/// Loads and attaches all programs, in as many threads as may run, since the kernel verifies one for each thread at once.
 fn attach_all(target: &Target) -> Result<Vec<Attached>, String> {
     let programs = programs::attached(target);
     let next = AtomicUsize::new(0);
@@ -289,8 +288,7 @@ fn attach(program: &Program) -> Result<Attached, String> {
     Ok(Attached { program: loaded, _link: link })
 }
 
-/// Starts `work` in another thread; the returned function waits for its result. If no thread can be created, that function
-/// does the work itself.
+/// Starts `work` in another thread; the returned function waits for it, or does the work if no thread could be created.
 fn beside<'scope, T: Send + 'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     work: impl Fn() -> T + Copy + Send + 'scope,

@@ -35,8 +35,7 @@ pub(crate) struct Need {
 }
 
 impl Need {
-    /// Reads the requirements of the file at a path, on the device with these numbers. For a file that was removed they are
-    /// those of the device.
+    /// Reads the requirements of the file at a path; if it was removed, those of the device with these numbers.
     pub fn new(path: &Path, device: Option<(u32, u32)>) -> Self {
         let why = match Declared::at(path) {
             Ok(Declared::Bytes { memory, offset }) => {
@@ -58,8 +57,7 @@ impl Need {
     }
 }
 
-/// Returns the logical block size of a device, or of the disk that it is a partition of (sysfs-block,
-/// `queue/logical_block_size`).
+/// The logical block size of a device, or of its disk if it is a partition (sysfs-block, `queue/logical_block_size`).
 fn logical_block(major: u32, minor: u32) -> Option<u32> {
     let device = Path::new("/sys/dev/block").join(format!("{major}:{minor}"));
     let read = |queue: &str| fs::read_to_string(device.join(queue).join("logical_block_size")).ok();

@@ -1,8 +1,7 @@
 //! The command as a process that waits to be released, and ends as it would have ended without a tracer.
 //!
-//! - [`path`]: finds its file. [`child`]: its process, which waits before execve(2).
-//! - [`streams`]: the standard streams that were closed.
-//! - [`signals`]: the signals of this process that belong to the command. [`ending`]: ends like the command.
+//! [`path`] finds its file, [`child`] is its process, and [`streams`] its standard streams that were closed. [`signals`] has the
+//! signals of this process that belong to the command, and [`ending`] ends like the command.
 
 pub(crate) mod child;
 pub(crate) mod ending;

@@ -1,5 +1,4 @@
-//! Reads a log of strace(1), or its table (`-c`), as a trace of its command. The text is untrusted: every count and length
-//! is bounded.
+//! Reads a log of strace(1), or its table (`-c`), as a trace. The text is untrusted: every count and length is bounded.
 //!
 //! `line` parses a line, `clock` its time stamps, `text` its strings; `threads` adds up, `table` reads the table.
 
@@ -24,8 +23,7 @@ use threads::Threads;
 
 /// The rest of a longer line is discarded. `-s 65536` writes some 260 KiB of escaped bytes.
 const LONGEST_LINE: usize = 1 << 20;
-/// A text is not a log if this many consecutive bytes have no line of strace's. A command's output may stand between two of
-/// its calls.
+/// After this many bytes in a row without a line of strace's, a text is not a log. The command may print between its calls.
 const MOST_FOREIGN: u64 = 64 << 20;
 const MOST_SIGNALS: usize = 64;
 
@@ -294,7 +292,6 @@ fn is_wanted(only: &[&str], name: &str) -> bool {
 struct Lines<R> {
     input: R,
     line: Vec<u8>,
-    /// Bytes since the last line of strace's.
     foreign: u64,
 }
 

@@ -29,8 +29,7 @@ pub struct Trace {
 /// The resources that the processes of a command used, by wait4(2), as far as they have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Used {
-    /// The largest peak memory of one process, in bytes. `None` if it is hardly more than that of the fork of this process
-    /// that became the command.
+    /// The largest peak memory of a process, in bytes; `None` if hardly more than that of the fork that became the command.
     pub memory: Option<u64>,
     /// Page faults, minor and major, less those of that fork.
     pub faults: u64,
@@ -108,18 +107,15 @@ pub struct Calibration {
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub idle: Option<Idle>,
-    /// See [`Trace::began_ns`].
     pub began_ns: u64,
     /// When tracing stopped, by CLOCK_MONOTONIC.
     pub stopped_ns: u64,
-    /// See [`Traced::busy_ns`].
     pub busy_ns: Option<u64>,
     pub processes: u64,
     pub threads: u64,
     pub calls: Vec<Call>,
     pub outside: Option<Parts>,
     pub blocked: Vec<Blocked>,
-    /// See [`Trace::stacks`].
     pub stacks: Vec<(String, u64)>,
     pub code: CodeMap,
     pub tree: Vec<Process>,
@@ -131,8 +127,7 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    /// Returns user and system time as in `TimesFrom::Trace`; `None` if the trace misses a part of it. Only BPF measures
-    /// time on a processor exactly.
+    /// Returns user and system time as in `TimesFrom::Trace`; `None` if the trace is incomplete, or not by BPF and so inexact.
     pub fn processor_time(&self, backend: Backend) -> Option<(u64, u64)> {
         let is_whole = backend == Backend::Bpf && self.missed.is_empty();
         let outside = self.outside.filter(|_| is_whole)?;
@@ -142,8 +137,7 @@ impl Collected {
 }
 
 impl Collected {
-    /// Converts to the result of a trace with this backend and real time. The caller fills in what was traced, how it ended,
-    /// its times and its cost.
+    /// Converts to a result; the caller fills in what was traced, how it ended, its times and its cost.
     pub fn into_traced(self, backend: Backend, wall_ns: u64) -> Traced {
         Traced {
             busy_ns: self.busy_ns,

@@ -1,5 +1,3 @@
-//! Runs a command from its start to its end.
-
 mod calibration;
 mod untraced;
 
@@ -19,9 +17,9 @@ use crate::{bpf::Bpf, bpf::Costs, calls, launch::signals::Watch};
 
 pub use calibration::calibrate;
 
-/// Runs and traces a command and all that it starts. Its input and output are those of this process; signals that ask this
-/// process to end go to the command. Every child of this process that begins and ends meanwhile is reaped here, and its
-/// usage counts, so this process should start no others. Children that existed before are left alone.
+/// Runs and traces a command and all that it starts. It has the input and output of this process, and gets signals that ask this
+/// process to end. Every child of this process that begins and ends meanwhile is reaped here, and its usage counts, so this
+/// process should start no others. Children that existed before are left alone.
 ///
 /// # Errors
 /// See [`TraceError`]: the command was not started, or could not be traced as requested.

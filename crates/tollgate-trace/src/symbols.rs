@@ -24,8 +24,7 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Reads the functions of this kernel; there are none if /proc/kallsyms is not readable or has no addresses
-    /// (kernel.kptr_restrict).
+    /// Reads the kernel's functions; none if /proc/kallsyms is not readable or has no addresses (kernel.kptr_restrict).
     pub fn here() -> Self {
         match File::open("/proc/kallsyms") {
             Ok(file) => Self::read(BufReader::with_capacity(1 << 18, file.take(MOST_BYTES))),

@@ -114,8 +114,7 @@ impl Entry {
     }
 }
 
-/// All areas in the order of display: those that affect the most boundaries first. Options without an entry belong to
-/// the last one.
+/// All areas in the order of display: those that affect the most boundaries first. The last one has options without an entry.
 pub static AREAS: &[Area] = &[
     area("entry", "kernel entry and exit", entry::ENTRIES),
     area("mitigations", "mitigations of processor vulnerabilities", mitigations::ENTRIES),

@@ -1,5 +1,3 @@
-//! Protocols and filters, by the beginnings of their names.
-
 use tollgate_model::Boundary::Socket;
 
 entries! {

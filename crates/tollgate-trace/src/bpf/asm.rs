@@ -3,8 +3,7 @@
 //! [`Assembler`] has a method for each instruction, which encodes it for bpf(2): opcode, two registers, an offset and an
 //! immediate in 8 bytes; 64-bit constants take two. Conditions and widths have their encodings as numbers.
 
-/// A register. R0 is the result of a call, R1 to R5 are its arguments and clobbered by it, R6 to R9 are preserved, R10 is
-/// the end of the stack.
+/// A register. R0 is a call's result, R1 to R5 its arguments, which it clobbers; R6 to R9 are preserved, R10 ends the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Register(pub u8);
 
@@ -297,7 +296,6 @@ impl Assembler {
     }
 }
 
-/// 64-bit operations with two operands, and their opcodes.
 macro_rules! operations {
     ($($name:ident $code:literal),+) => {
         impl Assembler {

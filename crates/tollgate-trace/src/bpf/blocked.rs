@@ -95,7 +95,6 @@ impl Blocks {
     }
 }
 
-/// The key by which sleeps are merged for display.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Cause {
     call: Option<String>,
@@ -151,8 +150,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the addresses of a stack, innermost first. For user code without frame pointers, some are not addresses, and
-/// those after them are meaningless.
+/// Returns the addresses of a stack, innermost first. Without frame pointers, addresses of user code may be meaningless.
 fn stack(map: &Map, frames: usize, id: i32) -> Vec<u64> {
     let mut bytes = vec![0u8; 8 * frames];
     if id < 0 || map.lookup(&id.to_ne_bytes(), &mut bytes).is_err() {
@@ -168,8 +166,8 @@ fn is_canonical(address: u64) -> bool {
 }
 
 /// Finds the interrupt that these functions, innermost first, serve: a timer, or a device by its handler. `None` if a thread
-/// acts. That includes a thread that runs deferred softirqs when it enables them again, such as one that sends over
-/// loopback: it raised them itself.
+/// acts, even if it runs softirqs that were deferred until it enabled them, as when it sends over loopback: it raised them
+/// itself.
 fn interrupt(functions: &[String]) -> Option<(WokenBy, String)> {
     let is_entry = |name: &&String| {
         let entries = ["common_interrupt", "run_ksoftirqd", "exc_nmi", "irq_thread", "__irq_exit_rcu"];

@@ -1,8 +1,6 @@
-//! The kernel's description of its own types, see Documentation/bpf/btf.rst of the kernel: offsets of structure members, and
-//! types by name.
+//! The kernel's description of its own types: offsets of members, and types by name. See Documentation/bpf/btf.rst of the kernel.
 //!
-//! A kernel has more than 100,000 types in 5 MB. One pass records the offset of each; names are compared only when something
-//! is looked up.
+//! A kernel has more than 100,000 types in 5 MB. One pass records the offset of each; names are compared only in lookups.
 
 /// Kinds of types that are looked up by name: `BTF_KIND_*` in include/uapi/linux/btf.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +11,6 @@ pub(crate) enum TypeKind {
     Function = 12,
 }
 
-// Other kinds that are met on the way.
 const INT: u8 = 1;
 const POINTER: u8 = 2;
 const ARRAY: u8 = 3;
@@ -73,7 +70,6 @@ impl Type {
         self.info as usize & 0xffff
     }
 
-    /// Whether members encode their size in bits.
     fn has_bit_fields(self) -> bool {
         self.info >> 31 == 1
     }
@@ -204,7 +200,6 @@ impl<'a> Btf<'a> {
         None
     }
 
-    /// Resolves typedefs and modifiers to a structure or union.
     fn structure(&self, mut id: u32) -> Option<Type> {
         for _ in 0..DEEPEST {
             let one = self.get(id)?;
@@ -257,8 +252,7 @@ mod tests {
 
     const STRINGS: &[u8] = b"\0int\0outer\0inner\0a\0b\0point\0";
 
-    /// `struct outer { int a; struct { struct inner { int b; } inner; }; int bits:3; }`, and a typedef of a function with
-    /// two parameters.
+    /// `struct outer { int a; struct { struct inner { int b; } inner; }; int bits:3; }`, and a typedef of a binary function.
     fn sample() -> Vec<u8> {
         const ST: u32 = 4 << 24;
         let types = [

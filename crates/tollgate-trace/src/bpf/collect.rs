@@ -191,9 +191,8 @@ fn processes(tree: &Tree, lanes: &[Lane], totals: &Totals, missed: &mut Vec<Miss
     numbered(records, calls, totals)
 }
 
-/// Renumbers processes without gaps; serial numbers have gaps if the map was full. A process whose parent is missing moves
-/// up to the next ancestor that is left, which is the command. A process that is its own parent has none: the command, and
-/// processes that ran before.
+/// Renumbers processes without the gaps that serial numbers have if the map was full. A process whose parent is missing moves up
+/// to the command. A process that is its own parent has none: the command, and processes that ran before.
 fn numbered(
     records: BTreeMap<u32, ProcessRecord>,
     mut calls: HashMap<u32, Vec<Call>>,

@@ -1,5 +1,4 @@
-//! The overhead of tracing, measured in a process of its own: getppid(2) before the programs are attached, with them
-//! attached, and traced.
+//! Measures the overhead of tracing in a process of its own: getppid(2) without programs, with them attached, and traced.
 
 #![allow(unsafe_code)] // Calls getppid(2) directly, since a library may cache the result.
 

@@ -49,10 +49,8 @@ pub(super) struct Kernel {
     pub files: Option<FileOffsets>,
 }
 
-/// How a program loads from any address. Since 6.2; without it a helper copies.
-///
-/// The loaded words count as numbers. In a loop the verifier goes through every combination of types that pointers have, but
-/// through numbers only once.
+/// How a program loads from any address. Since 6.2; without it a helper copies. The loaded words count as numbers: in a loop the
+/// verifier goes through every combination of types that pointers have, but through numbers only once.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cast {
     pub function: u32,
@@ -65,8 +63,7 @@ impl Cast {
     const NUMBERS: &str = "timespec64";
 }
 
-/// The functions of a loop over numbers (`bpf_iter_num`), whose iterations the verifier does not go through one by one.
-/// Since 6.4; without them a register counts.
+/// The functions of a loop over numbers (`bpf_iter_num`), which the verifier does not unroll. Since 6.4; else a register counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Numbers {
     pub new: u32,
@@ -76,7 +73,6 @@ pub(super) struct Numbers {
 
 macro_rules! file_offsets {
     ($($(#[$doc:meta])* $field:ident: $structure:literal $path:tt,)+) => {
-        /// The fields that lead from a task to its files and their names.
         #[derive(Debug, Clone, Copy)]
         pub(super) struct FileOffsets {
             $($(#[$doc])* pub $field: i16,)+

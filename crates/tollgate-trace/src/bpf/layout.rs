@@ -7,7 +7,6 @@ use tollgate_model::traced::{BUCKETS, Parts};
 
 use crate::direct::MOST_BUFFERS;
 
-/// A field of one of these structures, for loads and stores.
 macro_rules! field {
     ($structure:ty, $($field:ident).+) => {{
         const fn width<S, F>(_: fn(&S) -> &F) -> usize {
@@ -39,8 +38,7 @@ pub(super) unsafe trait Plain: Copy {
     }
 }
 
-/// The state of a thread. The numbers are the order in which causes of idle time are tested, and the positions in
-/// [`Totals::census`].
+/// The state of a thread. The numbers are the order in which causes of idle time are tested, and positions in [`Totals::census`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doing {
     Running = 0,
@@ -107,8 +105,7 @@ impl Thread {
     pub const ENDED: i32 = 4;
     /// It is in the tree, as every thread with storage is.
     pub const TRACED: i32 = 8;
-    /// Until its next entry or return of a call, it may be in a call whose entry was not seen: a call created it, or it was
-    /// on a processor when it was added.
+    /// Until its next entry or return, it may be in a call whose entry was not seen, as after a fork or when it was just added.
     pub const FRESH: i32 = 16;
 }
 
@@ -139,10 +136,8 @@ pub(super) struct Lane {
     /// A thread whose switch was missed, and its `live`. The kernel reports nearly all switches, not all.
     pub left_task: u64,
     pub left: Live,
-    /// Nonzero if a thread was added to the tree since the last switch here. It may be the one on this processor, and `live`
-    /// may not be loaded. See [`Lane::TAKING`].
+    /// Nonzero if a thread was added since the last switch: if it runs here, `live` may not be loaded. See [`Lane::TAKING`].
     pub unsure: u64,
-    /// Its number, from 1.
     pub number: u64,
     /// Time outside of calls of ended threads: total, and off the processor by [`Doing`].
     pub outside: u64,
@@ -153,9 +148,8 @@ pub(super) struct Lane {
     pub files: [RecentFile; RECENT],
 }
 
-/// Places per processor for calls that are likely to be repeated: a power of two. A place serves the calls whose index (by
-/// file, plus the inode's number) has the same low bits. Calls come in runs of a few kinds on a few files, so most of them
-/// need no map lookup.
+/// Places per processor for calls that are likely to be repeated: a power of two. A place serves the calls whose index (by file,
+/// plus the inode's number) has the same low bits. Calls come in runs of few kinds on few files, so most need no map lookup.
 pub(super) const RECENT: usize = 8;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -382,7 +376,6 @@ pub(super) struct RefusedRecord {
     pub vector: [u64; 2 * MOST_BUFFERS],
 }
 
-/// Returns the 8-byte word for a state in an array that is indexed by [`Doing`].
 pub(super) const fn by_doing(array: Field, doing: Doing) -> Field {
     Field { offset: array.offset + 8 * doing as i16, width: Width::Double }
 }

@@ -320,7 +320,6 @@ impl Maps {
         self.total(field!(Totals, arrived).offset).load(Ordering::Acquire)
     }
 
-    /// Clears the time of the existing threads before it is added up again.
     pub fn forget_glance(&self) {
         let spent = (0..4).map(|at| field!(Totals, glance_spent).offset + 8 * at);
         for offset in spent.chain([field!(Totals, glance).offset]) {
@@ -423,7 +422,6 @@ impl Events {
         Ok(Some(Self { map, room, shared }))
     }
 
-    /// Returns the kept calls, in the order of their returns.
     pub fn records(&self, used: usize) -> impl Iterator<Item = EventRecord> {
         let words = self.shared.words().chunks_exact(size_of::<EventRecord>() / 8).take(used.min(self.room));
         words.filter_map(|words| EventRecord::read(&bytes(words)))
@@ -438,8 +436,7 @@ fn bytes(words: &[AtomicU64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect()
 }
 
-/// Returns the number of the last online processor plus one, since programs index by processor number. If a processor comes
-/// online later, its events count as lost.
+/// Returns the last online processor's number plus one, since programs index by it. Events on later processors count as lost.
 fn processors() -> usize {
     let list = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let last = list.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
@@ -471,7 +468,6 @@ pub(super) fn needs_privileges() -> String {
         .to_owned()
 }
 
-/// Explains the failure of the first call of bpf(2).
 fn first(error: io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOSYS) => "this kernel has no bpf(2)".to_owned(),

@@ -203,8 +203,8 @@ fn storage(a: &mut Assembler, target: &Target, task: Register, flags: i32) {
     a.call(Helper::TaskStorageGet);
 }
 
-/// Sets R7 to the current task and R8 to its [`Thread`] with an up-to-date [`Live`]; jumps to `leave` if it has none. Then
-/// the pointer to the processor's lane is on the stack.
+/// Sets R7 to the current task, R8 to its [`Thread`] with its current [`Live`], and stores the lane at [`LANE`]; jumps to
+/// `leave` if the task has none.
 fn current_thread(a: &mut Assembler, target: &Target, leave: Label) {
     lane(a, target);
     a.jump_if(Condition::Equal, R0, 0, leave);
@@ -258,8 +258,7 @@ fn claim(a: &mut Assembler, target: &Target) {
     a.bind(known);
 }
 
-/// Fetches the [`Live`] of a thread from the lane of a processor that it left in a switch that was missed. Clobbers R0 to R5
-/// except `thread`.
+/// Fetches the [`Live`] of a thread from the lane where its switch was missed. Clobbers R0 to R5 except `thread`.
 fn fetch(a: &mut Assembler, target: &Target, thread: Register, task: Register) {
     let (here, still_there, kept) = (a.label(), a.label(), a.label());
     a.load(R1, thread, field!(Thread, lane));
@@ -404,8 +403,7 @@ fn take_census(a: &mut Assembler, target: &Target) {
     a.bind(same);
 }
 
-/// Sets `to` to the kind of real time with this census: 0 if a thread runs, else the first [`Doing`] of any thread, 4 if it
-/// is unknown. Clobbers R0.
+/// Sets `to` to the kind of real time of a census: 0 if a thread runs, else its first [`Doing`]; 4 if unknown. Clobbers R0.
 fn stretch_of(a: &mut Assembler, to: Register, census: Register) {
     const COUNT: i32 = (1 << 20) - 1;
     let known = a.label();
@@ -431,8 +429,7 @@ fn lane(a: &mut Assembler, target: &Target) {
     lookup(a, target.maps.lanes, -4);
 }
 
-/// Adds three of the four words of `from`, the times off the processor, to those of `to`; atomically if others may add at
-/// the same time. Clobbers R1.
+/// Adds the words of `from` for time off the processor to those of `to`; atomically if it is shared. Clobbers R1.
 fn add_spent(a: &mut Assembler, to: Register, to_array: Field, from_array: Field, shared: bool) {
     for doing in [Doing::Queued, Doing::Disk, Doing::Sleeping] {
         a.load(R1, THREAD, by_doing(from_array, doing));

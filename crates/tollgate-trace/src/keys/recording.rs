@@ -1,5 +1,4 @@
-//! Keys in a file: the bytes that a terminal sent, as `script --log-in FILE` of util-linux records them, or as printf(1)
-//! writes them.
+//! Keys in a file: bytes that a terminal sent, as recorded by `script --log-in FILE` of util-linux or written by printf(1).
 
 /// The most bytes of a recording.
 pub const MOST_BYTES: u64 = 1 << 20;
@@ -7,8 +6,7 @@ const ESCAPE: u8 = 0x1b;
 /// The longest sequence that a key sends.
 const LONGEST: usize = 16;
 
-/// Splits a recording into keys, each as the bytes that a terminal sends for it. A newline is Enter, which sends a carriage
-/// return.
+/// Splits a recording into keys, each as the bytes that a terminal sends. A newline is Enter, which sends a carriage return.
 pub fn keys(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut rest = without_frame(bytes);
     let mut keys = Vec::new();
@@ -34,8 +32,7 @@ fn without_frame(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns the length of the first key: a control sequence (ECMA-48), a keypad or function key (SS3), a UTF-8 character, or
-/// one byte.
+/// The length of the first key: a control sequence (ECMA-48), a keypad or function key (SS3), a UTF-8 character, or a byte.
 fn length(bytes: &[u8]) -> usize {
     match bytes {
         [ESCAPE, b'[', rest @ ..] => {

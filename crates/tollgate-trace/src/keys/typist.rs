@@ -106,8 +106,7 @@ impl<'a> Typist<'a> {
         Some(Pressed { at_ns, screen_ns: screen.map(|came: u64| came - at_ns) })
     }
 
-    /// Reads until the time is reached, the command has ended, or `enough` returns `true`. `enough` gets the time at which
-    /// bytes arrived.
+    /// Reads until that time, until the command has ended, or until `enough`, given the time when bytes arrived, is true.
     fn read_until(self, until: u64, mut enough: impl FnMut(Option<u64>) -> bool) {
         while clock::now() < until && !self.is_over() {
             let left = Duration::from_nanos(until.saturating_sub(clock::now()));
@@ -148,8 +147,7 @@ impl<'a> Typist<'a> {
         }
     }
 
-    /// Returns the standard streams, which other processes of the command have as well, and descriptors that the command has
-    /// opened.
+    /// Returns the standard streams, which all processes of the command have, and the terminal's descriptors in the command.
     fn descriptors(self) -> Descriptors {
         let mut found = Descriptors::from([0, 1, 2]);
         let Some(leader) = self.leader() else { return found };

@@ -93,8 +93,7 @@ impl Program {
     }
 }
 
-/// Searches a path. Like execvp(3), it continues after a file that may not be executed, and remembers it; a directory that
-/// may not be searched has no such file.
+/// Searches a path. Like execvp(3), goes on after a file that may not be executed, and skips unsearchable directories.
 fn find(name: &OsStr, search: &OsStr) -> io::Result<PathBuf> {
     let mut denied = None;
     if name.is_empty() {

@@ -20,8 +20,7 @@ use tollgate_os::{process, timer::Timer};
 const PASSED: [libc::c_int; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGTERM];
 
-/// Signals that this program changes for itself and restores for the command: Rust ignores SIGPIPE before `main`, and this
-/// program ignores SIGXFSZ.
+/// Signals that this program changes and restores for the command: Rust ignores SIGPIPE before `main`, this program SIGXFSZ.
 const CHANGED: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
 /// The process that signals go to: its pidfd if there is one (else -1), and its number (0 for none).
@@ -79,8 +78,7 @@ pub(crate) struct Watch {
 impl Watch {
     /// Begins to watch. Until there is a command, a signal ends this process as usual.
     pub fn begin() -> Self {
-        // From here on, and after the command has ended, exceeding the file size limit is an ordinary error: this process
-        // ends as the command did.
+        // From here to the end, exceeding the file size limit is an ordinary error: this process ends as the command did.
         signals::ignore(libc::SIGXFSZ);
         DESCRIPTOR.store(-1, Relaxed);
         COMMAND.store(0, Relaxed);
@@ -96,8 +94,7 @@ impl Watch {
                 let _ = passing(libc::SA_RESTART).set(signal);
             }
         }
-        // Without SA_NOCLDSTOP each stop of the command sends a signal. With SIG_IGN the kernel would reap the command
-        // itself, and wait4(2) would not return it.
+        // Without SA_NOCLDSTOP each stop of the command signals. With SIG_IGN the kernel would reap it before wait4(2).
         let only_ends = Disposition::default_with(libc::SA_NOCLDSTOP).set(libc::SIGCHLD);
         before.extend(only_ends.ok().map(|was| (libc::SIGCHLD, was)));
         Self { before }
@@ -122,8 +119,7 @@ impl Watch {
         Some(LATE.load(Relaxed)).filter(|signal| *signal != 0)
     }
 
-    /// Stops forwarding after the command has ended. A signal to end, or the timeout, now ends the wait for its descendants
-    /// and interrupts a wait4(2) in progress.
+    /// Stops forwarding when the command has ended. A signal or the timeout now ends the wait for descendants, even in wait4(2).
     pub fn command_is_over(&self, linger: Duration) -> Alarm {
         OVER.store(true, Relaxed);
         DESCRIPTOR.store(-1, Relaxed);

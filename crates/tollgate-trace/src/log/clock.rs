@@ -4,8 +4,7 @@ use super::line::{Absolute, Stamp};
 
 const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
 
-/// Two stamps and the time of a call between them may differ by this, since strace truncates each to microseconds or
-/// milliseconds.
+/// The most that two stamps and a call between them may differ: strace truncates to microseconds or milliseconds.
 const ROUNDED_NS: u64 = 2_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -19,7 +18,6 @@ pub(super) struct Clock {
     /// The end of the last call, if the next line is of the same thread and so cannot be earlier.
     end_ns: u64,
     pub is_known: bool,
-    /// Whether the stamps are whole seconds.
     pub is_coarse: bool,
     /// Whether the intervals between lines do not sum to the elapsed time.
     pub is_short: bool,
@@ -36,8 +34,7 @@ impl Clock {
             }
             (Some((ns, false)), Some(_)) => self.now_ns = ns,
             (coarse, Some(ns)) => {
-                // The first interval is since the start of strace. In the files of `-ff` each is since the last line of any
-                // process.
+                // The first interval is since the start of strace, and with `-ff` each is since the last line of any process.
                 let summed = if self.is_known { self.now_ns.saturating_add(ns) } else { 0 };
                 let least = coarse.map_or(0, |(ns, _)| ns.saturating_sub(SECOND_NS)).max(self.end_ns);
                 self.is_short |= summed.saturating_add(ROUNDED_NS) < least;

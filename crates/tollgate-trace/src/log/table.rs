@@ -138,8 +138,7 @@ impl Table {
     }
 }
 
-/// Parses the columns of a heading, each with the end of its rule. `None` if it is not a heading, or a required column is
-/// missing.
+/// Parses the columns of a heading, each with the end of its rule; `None` if it is not a heading or lacks a required column.
 fn columns(head: &str, rule: &str) -> Option<Vec<(Column, usize)>> {
     let mut found = Vec::new();
     let mut begin = 0;

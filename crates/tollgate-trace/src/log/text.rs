@@ -3,8 +3,7 @@
 /// Further arguments of a command are left out.
 const MOST_ARGUMENTS: usize = 1024;
 
-/// Parses program and arguments from `"/usr/bin/sh", ["sh", "t.sh"], 0x7ffca402cd90 /* 39 vars */`; only the path if the
-/// arguments are not printed.
+/// Parses `"/usr/bin/sh", ["sh", "t.sh"], 0x7ffca402cd90 /* 39 vars */`; only the path if no arguments are printed.
 pub(super) fn execve(arguments: &str) -> Option<(String, Vec<String>)> {
     let (path, rest) = string(arguments.trim_start())?;
     let mut all = Vec::new();

@@ -11,8 +11,7 @@ use crate::outcome::{Event, earliest_first, slowest_first};
 /// The most distinct names of calls in a log; no kernel has more.
 const MOST_NAMES: usize = 4096;
 
-/// The most sums, each of a call and a thread, over all threads: sixteen per thread. Real threads have some twenty calls,
-/// but most logs have fewer threads.
+/// The most sums of a call and a thread: sixteen per thread. Real threads have some twenty calls, but most logs few threads.
 const MOST_SUMS: usize = 1 << 20;
 
 /// The longest chain of parents that is followed.
@@ -69,11 +68,9 @@ pub(super) struct Threads {
     pub sums: Sums,
     pub events: Vec<Event>,
     pub most_events: usize,
-    /// Calls that returned without a time.
     pub untimed: u64,
     /// Threads above the limit, whose calls are still added up.
     pub beyond: u64,
-    /// Sums that are kept per thread.
     kept: usize,
     /// Calls that are only counted in total, not for their thread.
     pub unkept: u64,
@@ -119,7 +116,6 @@ impl Sums {
         }
     }
 
-    /// Converts to the calls of a trace, slowest first.
     pub fn calls(self) -> Vec<Call> {
         let call = |(name, sum): (String, Sum)| Call {
             name,
@@ -370,7 +366,6 @@ impl Threads {
 }
 
 impl Thread {
-    /// The name that a call of the thread is counted under.
     fn shown(&self, call: &Open) -> String {
         if self.is_32_bit { format!("{} (32-bit)", call.name) } else { call.name.clone() }
     }

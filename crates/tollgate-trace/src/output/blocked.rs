@@ -1,5 +1,4 @@
-//! Shows what woke sleeping threads. Wakers with the same name share a line, such as `sleep ×15`, since a shell's loop
-//! creates a new one each time.
+//! Shows what woke sleeping threads. Wakers of one name share a line, such as `sleep ×15`: a shell's loop creates many.
 
 use std::collections::BTreeMap;
 

@@ -25,7 +25,6 @@ pub(crate) struct Line<'a> {
     in_shares: bool,
 }
 
-/// How often a call was made.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     count: u64,
@@ -58,14 +57,13 @@ impl Known {
     }
 }
 
-/// Returns whether a call is a blocking one: by its name, or because it mostly slept, such as a read from an empty pipe. A
-/// wait for a disk is state D of proc(5), not sleep.
+/// Returns whether a call is blocking, by its name or because it mostly slept, as a read from an empty pipe. A disk wait (state D
+/// of proc(5)) is not sleep.
 pub(crate) fn is_blocking(call: &Call) -> bool {
     crate::calls::is_blocking(&call.name) || call.parts.sleep_ns > call.total_ns / 2
 }
 
-/// Writes a header, and a line for each call of a traced command; unknown values are empty. Terminal control characters are
-/// escaped.
+/// Writes a header and a line for each call; unknown values are empty, and terminal control characters are escaped.
 pub fn csv(traced: &Traced) -> String {
     let known = Known::of(traced);
     spreadsheet::from_rows(

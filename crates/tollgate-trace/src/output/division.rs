@@ -1,7 +1,5 @@
-//! Decides whether the kernel's division of processor time into user and sys is credible.
-//!
-//! Most kernels measure the sum of both and divide it by samples of the clock tick (`cputime_adjust`,
-//! kernel/sched/cputime.c). The division is arbitrary for a command of few ticks.
+//! Decides whether the kernel's division of processor time into user and sys is credible. Most kernels measure the sum of both
+//! and divide it by samples of the clock tick (`cputime_adjust`, kernel/sched/cputime.c): arbitrary for a command of few ticks.
 
 use tollgate_model::Traced;
 use tollgate_model::traced::{Backend, TimesFrom};

@@ -1,5 +1,3 @@
-//! Time by file and operation.
-
 use tollgate_model::Traced;
 use tollgate_model::traced::{FileOperation, FileTime, Parts};
 use tollgate_output::figures;

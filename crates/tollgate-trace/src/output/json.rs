@@ -1,5 +1,3 @@
-//! A traced command as JSON.
-
 use serde::Serialize;
 use tollgate_model::Traced;
 use tollgate_model::traced::{

@@ -1,5 +1,3 @@
-//! The slowest processes.
-
 use tollgate_model::Traced;
 use tollgate_model::traced::{Call, Parts, Process};
 use tollgate_output::table::{Look, Table};

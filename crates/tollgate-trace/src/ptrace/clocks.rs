@@ -100,9 +100,8 @@ impl Stretch {
             .exact
             .zip(after.exact)
             .map(|(before, after)| [0, 1, 2].map(|at| after[at].saturating_sub(before[at])));
-        // The stop at the end is itself a voluntary switch, and begins a time slice. It may be reported before the kernel
-        // counts the switch, so the switch counts of two stops may differ by one more or less. Slices are counted when they
-        // begin, and are exact.
+        // The stop at the end is itself a voluntary switch, and begins a time slice. It may be reported before the kernel counts
+        // it, so the switch counts of two stops may be off by one. Slices are counted when they begin, and are exact.
         let taken = usage(|usage| usage.nivcsw);
         let counted = usage(|usage| usage.nvcsw) > 1 || after.usage.nvcsw == 0;
         let (left, gave_away) = match exact {
@@ -143,8 +142,7 @@ fn on_cpu(on_cpu_ns: u64) -> Parts {
     Parts { on_cpu_ns, ..Parts::default() }
 }
 
-/// Splits the time. A thread that was only preempted takes its run time and its wait for a processor; one that gave up the
-/// processor takes all of the time.
+/// Splits the time. A preempted thread takes its run time and its wait for a processor; one that gave it up takes all of it.
 fn split(wall_ns: u64, run: u64, ready: u64, gave_away: bool) -> Parts {
     let on_cpu_ns = run.min(wall_ns);
     let runqueue_ns = ready.min(wall_ns - on_cpu_ns);

@@ -1,5 +1,5 @@
-//! The code that processes have mapped at their end: proc_pid_maps(5), read at `PTRACE_EVENT_EXIT`, before the kernel frees
-//! their memory.
+//! The code that processes have mapped when they exit: proc_pid_maps(5), read at `PTRACE_EVENT_EXIT`, while they still have
+//! memory.
 
 use tollgate_model::traced::{Code, CodeMap};
 

@@ -53,7 +53,6 @@ pub struct Files {
     known: HashMap<Key, (Option<Operation>, Replaces)>,
     /// Refused direct I/O by file and call: the first of each, and how many there were.
     misaligned: HashMap<(u32, &'static str), Misaligned>,
-    /// Operations on files above the limit.
     pub missed: u64,
     /// Successful operations on files whose path could not be read, as without /proc.
     pub unresolved: u64,
@@ -179,7 +178,6 @@ impl Files {
         all
     }
 
-    /// Forgets descriptors that are now closed or refer to other files.
     fn forget_replaced(&mut self, process: libc::pid_t, key: Key, arguments: &[u64; 6]) {
         let replaces = self.meaning(key).1;
         let Some(descriptors) = self.descriptors.get_mut(&process) else { return };
@@ -257,8 +255,7 @@ impl Files {
     }
 }
 
-/// Removes the suffix that the kernel adds to the path of a file without a name (proc_pid_fd(5)). A file's name may also end
-/// like that.
+/// Removes the suffix that the kernel adds to the path of a removed file (proc_pid_fd(5)), unless the file's name ends like that.
 fn unmarked(link: PathBuf, is_removed: impl Fn() -> bool) -> PathBuf {
     match link.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
         Some(path) if is_removed() => match path.strip_prefix(b"/memfd:") {

@@ -29,8 +29,7 @@ pub fn stopping(names: &BTreeSet<String>) -> BTreeSet<(u32, bool)> {
     numbers(&names.iter().cloned().chain(MAKERS.map(str::to_owned)).collect())
 }
 
-/// Returns whether a call would install a filter. If one of two filters denies a call, that one prevails (seccomp(2)), and
-/// ours does not stop it.
+/// Returns whether a call would install a filter. A filter that denies a call prevails over ours (seccomp(2)), which misses it.
 pub fn is_made_by(key: Key, arguments: &[u64; 6]) -> bool {
     match key.base_name() {
         Some("seccomp") => arguments[0] == u64::from(libc::SECCOMP_SET_MODE_FILTER),

@@ -1,5 +1,3 @@
-//! The ptrace(2) requests that are used here.
-
 #![allow(unsafe_code)] // System calls without a safe wrapper in any crate.
 
 use std::{io, mem, ptr};
@@ -25,7 +23,6 @@ const ARCH_I386: u32 = 0x4000_0003;
 /// The code segment of 32-bit programs (`__USER32_CS`).
 const USER32_CS: u64 = 0x23;
 
-/// The point in a system call at which a thread is stopped.
 #[derive(Debug, Clone, Copy)]
 pub enum Info {
     Entry { number: i64, is_32_bit: bool, arguments: [u64; 6] },

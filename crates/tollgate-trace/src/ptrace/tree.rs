@@ -66,7 +66,6 @@ impl Tree {
         self.members.get_mut(id as usize)
     }
 
-    /// Returns a process whose names and calls are kept.
     fn detailed(&mut self, id: u32) -> Option<&mut Member> {
         self.members.get_mut(id as usize).filter(|_| self.detailed)
     }

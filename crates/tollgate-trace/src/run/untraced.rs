@@ -31,8 +31,7 @@ pub(super) fn by_rusage(request: &Request, program: &Program) -> Result<Trace, F
     record.end(Some(program), &child, &watch, finished, Collected::default())
 }
 
-/// Releases a command, and waits for it and its descendants. `alive` returns the number of its threads that have not ended,
-/// as far as is known.
+/// Releases a command, and waits for it and its descendants. `alive` counts its threads that are not known to have ended.
 pub(super) fn let_go(
     child: &mut Child,
     watch: &Watch,
@@ -70,8 +69,7 @@ fn wait_for(pid: libc::pid_t, descendants: &Descendants) -> io::Result<Ended> {
     }
 }
 
-/// Waits until this process has no children except those that existed before; orphans become its children. Returns whether
-/// that happened in time.
+/// Waits until only children from before are left; orphans become children. Returns whether that happened in time.
 fn all_have_ended(watch: &Watch, descendants: &Descendants, linger: Duration) -> bool {
     descendants.wait_for_the_dead();
     if descendants.is_empty() {

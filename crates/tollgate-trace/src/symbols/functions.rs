@@ -201,8 +201,7 @@ mod tests {
     const NAMES: &[u8] = b"\0__read\0read\0tail\0";
     const CODE: u64 = 0x400;
 
-    /// A library with code at file offset 0x400, loaded at 0x1400: `read` and `__read` of 16 bytes, and after a gap a `tail`
-    /// of 8.
+    /// A library with code at offset 0x400, loaded at 0x1400: `read` and `__read` of 16 bytes, and after a gap a `tail` of 8.
     fn library() -> Vec<u8> {
         let symbol = |name: u64, value: u64, size: u64| words(&[name | 0x12 << 32 | 1 << 48, value, size]);
         let symbols =

@@ -1,4 +1,3 @@
-/// An executable file, or memory that the kernel names.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Image {
     pub path: Box<[u8]>,

@@ -1,5 +1,4 @@
-//! The files that processes have mapped executable: from proc_pid_maps(5) for running processes, and from the kernel's
-//! records for new ones.
+//! The files that processes have mapped executable: by proc_pid_maps(5) at first, by the kernel's records from then on.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;

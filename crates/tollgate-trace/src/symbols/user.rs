@@ -1,5 +1,3 @@
-//! Finds the functions of a program with known mappings by address.
-
 use std::collections::BTreeMap;
 
 use tollgate_model::traced::{Code, CodeMap};
@@ -30,8 +28,7 @@ const PROGRAM: &str = "program";
 /// A function of a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UserFunction {
-    /// The last component of its file's path, or `program` for the command itself; `None` for code that was in no file at
-    /// the end.
+    /// The last component of its path, or `program` for the command itself; `None` for code that was in no file at the end.
     pub file: Option<String>,
     /// Its name in the source; `None` if the file has no symbol for it.
     pub name: Option<String>,

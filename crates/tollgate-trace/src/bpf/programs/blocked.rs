@@ -34,8 +34,7 @@ const PLACE: i16 = 40;
 const KEY: i16 = 16 + size_of::<BlockKey>() as i16;
 const RECORD: i16 = KEY + size_of::<BlockRecord>() as i16;
 
-/// In sched_switch: the previous thread leaves the processor in the state in R5, which is preserved. Records its stack if it
-/// sleeps.
+/// In sched_switch: the previous thread leaves in the state in R5, which is preserved. Records its stack if it sleeps.
 pub(super) fn falls_asleep(a: &mut Assembler, blocked: &Blocked) {
     let awake = a.label();
     let restore = a.label();

@@ -42,7 +42,6 @@ mod tests {
     use proptest::prelude::*;
     use tollgate_model::traced;
 
-    /// Interprets instructions that use only registers.
     fn run(a: &Assembler, registers: &mut [u64; 11]) {
         let words = a.finish().unwrap();
         let mut at = 0;

@@ -1,5 +1,4 @@
-//! Entry and return of system calls. These two programs run at every call of every process of the machine, so their time is
-//! the overhead of tracing.
+//! Entry and return of system calls. They run at every call of every process, so their time is the overhead of tracing.
 
 use super::bucket::bucket;
 use super::*;
@@ -13,7 +12,6 @@ const EXECVEAT: i32 = libc::SYS_execveat as i32;
 const TS_COMPAT: i32 = 2;
 /// `__X32_SYSCALL_BIT` in a system call number.
 const X32_BIT: i32 = 0x4000_0000;
-/// SIGKILL in the set of pending signals.
 pub(super) const SIGKILL_PENDING: i32 = 1 << (libc::SIGKILL - 1);
 
 /// sys_enter(regs, number): records which call begins, and when.
@@ -107,8 +105,7 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
     }
 }
 
-/// Instructions for numbers that are not below [`TABLE`] in the 64-bit table. They are out of line, since nearly no call
-/// needs them.
+/// Instructions for numbers that are not below [`TABLE`] in the 64-bit table, out of line since few calls need them.
 pub(super) struct OtherTables {
     odd: Label,
     compat: Label,
@@ -126,8 +123,7 @@ impl OtherTables {
         others
     }
 
-    /// Handles the rest of the two tables, and the other two, where speed does not matter. The code before must not fall
-    /// through to here.
+    /// Handles the rest of the two tables, and the other two, where speed does not matter. Nothing may fall through to here.
     pub fn write(self, a: &mut Assembler, number: Register) {
         a.bind(self.odd);
         a.and(number, !X32_BIT);
@@ -280,7 +276,6 @@ pub(super) fn exit(a: &mut Assembler, target: &Target) {
     stopped::at_exit(a, target, leave);
 }
 
-/// Stack slots of the call's slot and index while the thread is looked up.
 const SLOT: i16 = 24;
 const INDEX: i16 = 32;
 
@@ -309,7 +304,6 @@ pub(super) fn slot(a: &mut Assembler, target: &Target, index: Register, lost: La
     let end = a.label();
     a.jump(end);
 
-    // The first call of this kind takes the next slot.
     a.bind(new);
     a.value(R4, target.maps.totals, field!(Totals, slots).offset as u32);
     a.mov(R3, 1);

@@ -26,9 +26,7 @@ use paths::path_key;
 
 /// The file argument of a call: flags in [`Files::aims`].
 pub(in crate::bpf) mod aim {
-    /// The first argument is a descriptor.
     pub const DESCRIPTOR: u8 = 1;
-    /// The first argument is a path.
     pub const PATH: u8 = 2;
     /// The first argument is the descriptor of a directory, the second a path.
     pub const PATH_AT: u8 = 4;
@@ -119,8 +117,7 @@ pub(super) fn first_argument(a: &mut Assembler, to: Register, index: Register) {
     a.bind(loaded);
 }
 
-/// At the entry of the call with its index in R9 and the lane in R8: records the arguments, and the file if a descriptor
-/// names it. Clobbers R7.
+/// At entry, with the call's index in R9 and the lane in R8: records the arguments and a descriptor's file. Clobbers R7.
 pub(super) fn at_entry(a: &mut Assembler, target: &Target, files: &Files) {
     let (none, restore, known) = (a.label(), a.label(), a.label());
     aim_of(a, files, R9);

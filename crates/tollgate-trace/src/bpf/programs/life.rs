@@ -4,7 +4,6 @@ use super::calls::slot;
 use super::*;
 use crate::bpf::layout::{NO_CALL, ProcessRecord, Slot};
 
-/// `CLONE_THREAD` of clone(2): the new thread belongs to the caller's process.
 const CLONE_THREAD: i32 = libc::CLONE_THREAD;
 /// `BPF_LOCAL_STORAGE_GET_F_CREATE`.
 pub(super) const CREATE: i32 = 1;

@@ -255,8 +255,7 @@ fn read(a: &mut Assembler, to: Register, base: Register, field: Field) {
     probe(a, to, base, field, READ);
 }
 
-/// Puts the number of the process of the task in R7 on the stack, and marks the process if it is new. Clobbers R0 to R5, R8
-/// and R9.
+/// Puts the process number of the task in R7 on the stack, and marks a new process. Clobbers R0 to R5, R8 and R9.
 fn serial_of_task(a: &mut Assembler, target: &Target, running: &Running, cgroup: &Cgroup, leave: Label) {
     let known = a.label();
     a.load(R2, TASK, Field::double(running.task.group_leader));
@@ -283,8 +282,7 @@ fn serial_of_task(a: &mut Assembler, target: &Target, running: &Running, cgroup:
     a.store(FRAME, Field::word(-SERIAL), R1);
 }
 
-/// Creates the record of the process of the task in R7, whose mark is in R8. It is its own parent, like a process with which
-/// the trace began.
+/// Creates the record of the process of the task in R7, with its mark in R8. It is its own parent, as at the trace's start.
 fn record(a: &mut Assembler, target: &Target, tree: Tree, cgroup: &Cgroup) {
     now(a);
     a.mov(R1, TASK);

@@ -145,8 +145,7 @@ pub(super) fn wakeup(a: &mut Assembler, target: &Target) {
     a.exit();
 }
 
-/// Sets R7 to the woken task, the first argument, and R8 to its thread if that sleeps and has none of the flags `without`.
-/// Jumps to `leave` otherwise.
+/// Sets R7 to the woken task and R8 to its thread if that sleeps and has no flag of `without`; else jumps to `leave`.
 pub(super) fn sleeper(a: &mut Assembler, target: &Target, without: i32, leave: Label) {
     a.mov(CONTEXT, R1);
     a.load(TASK, CONTEXT, argument(0));

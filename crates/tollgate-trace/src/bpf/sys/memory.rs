@@ -1,5 +1,3 @@
-//! Maps, and memory that is shared with the kernel.
-
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::{fs::File, io, sync::atomic::AtomicU64};
 
@@ -98,8 +96,7 @@ impl Map {
         unsafe { attributes.call(MAP_LOOKUP, 32) }.map(drop)
     }
 
-    /// Calls `each` with key and value of at most `most` entries, in no particular order. Reads in batches, or one by one on
-    /// kernels that are too old for that.
+    /// Calls `each` with at most `most` keys and values, in no order: in batches, or one by one on kernels that lack these.
     pub fn entries(&self, most: usize, mut each: impl FnMut(&[u8], &[u8])) -> io::Result<()> {
         const AT_ONCE: usize = 4096;
         self.fits(self.copies == 1)?;

@@ -57,8 +57,7 @@ fn fault_key(a: &mut Assembler, half: impl Fn(&mut Assembler, i16)) {
     a.on_stack(R7, -KEY);
 }
 
-/// Adds the thread's time outside of calls, which is about to be cleared, to the last fault if there was one. Clobbers R0 to
-/// R5 and R7.
+/// Adds time outside of calls, which is about to be cleared, to the thread's last fault, if any. Clobbers R0 to R5 and R7.
 pub(in crate::bpf::programs) fn settle_fault(a: &mut Assembler, target: &Target, files: &Files) {
     let (none, lost, found) = (a.label(), a.label(), a.label());
     let last = field!(Thread, fault).offset;

@@ -1,5 +1,3 @@
-//! Paths in calls that open nothing.
-
 use super::*;
 
 /// Sets R7 to the [`PathKey`] of the call on the stack, from its arguments. Jumps to `none` if no path can be read, and to
@@ -30,8 +28,7 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     a.jump_if(Condition::Negative, R0, 0, none);
     let absolute = a.label();
     a.store(FRAME, Field::word(-DESCRIPTOR), R6);
-    // The result counts the terminating NUL, but for an empty string only since Linux 6.16 (mm/maccess.c,
-    // strncpy_from_user_nofault()).
+    // Includes the NUL, but for an empty string only since Linux 6.16 (mm/maccess.c, strncpy_from_user_nofault()).
     a.unless(Condition::AtLeast, R0, 2, |a| {
         a.load(R1, FRAME, stack(AIM));
         a.and(R1, i32::from(aim::PATH_AT));
@@ -44,7 +41,6 @@ pub(super) fn path_key(a: &mut Assembler, target: &Target, files: &Files, none: 
     a.load(R1, R7, Field { offset: key + field!(PathKey, path).offset, width: Width::Byte });
     a.jump_if(Condition::Equal, R1, i32::from(b'/'), absolute);
 
-    // A relative path starts at the current directory, or at the given one.
     let (given, found) = (a.label(), a.label());
     a.constant(R1, u64::from(libc::AT_FDCWD as u32));
     a.jump_if(Condition::NotEqual, R6, R1, given);
