@@ -258,7 +258,7 @@ fn prepare(request: &Request) -> (Result<Maps, String>, Option<cost::Subject>, R
     })
 }
 
-/// Loads and attaches all programs, in as many threads as may run, since the kernel verifies one for each thread at once.
+/// Loads and attaches all programs in as many threads as may run, since the kernel verifies programs of several at once.
 fn attach_all(target: &Target) -> Result<Vec<Attached>, String> {
     let programs = programs::attached(target);
     let next = AtomicUsize::new(0);

@@ -1,10 +1,8 @@
-//! Traces a command and all that it starts, and reports where the time went: real, user, sys and waiting, and for each system
-//! call.
+//! Traces a command and all that it starts, and reports where the time went: real, user, sys, waiting, and by system call.
 //!
 //! [`trace`] traces a command, and [`end_like`] ends as it did; [`attach`](attach()) traces running processes. The modules:
 //! - [`request`]: what to trace, how closely, and by which backend. [`outcome`]: the result. `attach`: running processes.
-//! - `launch`: the command as a process that waits to be released, and ends as without a tracer. `run`: from its start to its
-//!   end.
+//! - `launch`: the command as a process that waits to be released, and ends as without a tracer. `run`: its execution.
 //! - [`keys`]: a command on a terminal of its own, to which recorded keys are typed, and its delay for each.
 //! - `bpf`: BPF programs at the kernel's tracepoints. `ptrace`: for users who may not load them.
 //! - [`calls`]: the kernel's tables of system calls. `operations`: their operations on files. `direct`: refused direct I/O.

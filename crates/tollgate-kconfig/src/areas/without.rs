@@ -19,6 +19,7 @@ pub struct Without {
     pub machine: Machine,
 }
 
+/// The machines to which a [`Without`] applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Machine {
     /// Every machine.

@@ -2,7 +2,7 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior,
 use tollgate_model::traced::Ended;
 use tollgate_os::signals;
 
-/// Ends this process as the command ended: with its exit status, or by the same signal for the parent to see, without a core.
+/// Ends this process as the command ended, by exit status or signal, so that its parent sees the same. Dumps no core.
 pub fn end_like(ended: Ended) -> ! {
     let signal = match ended {
         Ended::Exit(status) => std::process::exit(status),

@@ -369,8 +369,8 @@ fn result(text: &str) -> Option<Returned> {
     })
 }
 
-/// Returns the errno; 1 if it is unknown. Errors without a name are `(errno 524)`; before strace 4.26 they are `524 (Unknown
-/// error 524)`, `ERRNO_524 (Unknown error 524)` or `E??? (errno 524)`.
+/// Returns the errno; 1 if it is unknown. An error without a name is `(errno 524)`; before strace 4.26 it is
+/// `524 (Unknown error 524)`, `ERRNO_524 (Unknown error 524)` or `E??? (errno 524)`.
 fn error(text: &str) -> Option<i64> {
     let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
     let number = |digits: &str| digits.parse().ok().filter(|number| (1..=MOST_ERROR).contains(number));
