@@ -57,7 +57,6 @@ const OPERATIONS: &[(Option<&str>, Names, &str)] = &[
 ];
 
 impl Operation {
-    /// Returns the operation of the call with this name; `None` if it has no file.
     pub fn by_call(call: &'static str) -> Option<Self> {
         Self::all().find(|(name, _)| *name == call).map(|(_, operation)| operation)
     }

@@ -170,7 +170,6 @@ impl Tracer {
         self.threads.keys().copied().collect()
     }
 
-    /// Releases everything that has not ended, so that it goes on untraced.
     fn leave(&mut self, descendants: &Descendants) {
         if self.threads.is_empty() && self.early.is_empty() {
             return;

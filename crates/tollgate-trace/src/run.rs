@@ -102,7 +102,6 @@ fn trace_by_best(request: &Request, program: &Program) -> Result<Trace, Failure>
     Err(Failure::Refused(reasons.join("; ")))
 }
 
-/// The note for a program file with capabilities.
 const NO_NEW_PRIVILEGES: &str = "traced by capabilities of this program's file: the command was run with no_new_privs, so that it becomes no other user";
 
 fn by_bpf(request: &Request, program: &Program) -> Result<Trace, Failure> {

@@ -39,7 +39,6 @@ impl Given {
         pids.into_iter().map(|pid| Self::read(pid).map_err(TraceError::Request)).collect()
     }
 
-    /// Finds a process, or explains why it cannot be traced.
     pub fn read(pid: u32) -> Result<Self, String> {
         let number = i32::try_from(pid).map_err(|_| no_process(pid))?;
         if number == process::own_pid() {

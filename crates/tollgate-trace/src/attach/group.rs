@@ -13,7 +13,6 @@ use crate::request::Group;
 /// Limits on the depth and number of nested groups that are searched.
 const DEEPEST: usize = 24;
 const MOST_GROUPS: usize = 10_000;
-/// The usual mount point of control groups.
 const MOUNTS: &str = "/sys/fs/cgroup";
 
 pub(super) struct Directory(PathBuf);

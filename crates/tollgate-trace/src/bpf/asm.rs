@@ -48,7 +48,6 @@ pub(crate) enum Width {
 }
 
 impl Width {
-    /// Returns the width of `bytes` bytes; the widest for any other number.
     pub const fn from_bytes(bytes: usize) -> Self {
         match bytes {
             1 => Self::Byte,
@@ -194,12 +193,10 @@ impl Assembler {
         self.labels[label.0] = Some(self.words.len());
     }
 
-    /// Loads a constant that does not fit into an immediate.
     pub fn constant(&mut self, to: Register, number: u64) {
         self.push_constant(to, 0, number as u32, (number >> 32) as u32);
     }
 
-    /// Loads a map by its file descriptor, as helpers take it.
     pub fn map(&mut self, to: Register, fd: i32) {
         self.push_constant(to, PSEUDO_MAP_FD, fd as u32, 0);
     }

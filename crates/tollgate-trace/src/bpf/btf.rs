@@ -30,7 +30,6 @@ const DECLARATION_TAG: u8 = 17;
 const TYPE_TAG: u8 = 18;
 const ENUM_64: u8 = 19;
 
-/// The longest chain of modifiers, anonymous structures and pointers that is followed.
 const DEEPEST: usize = 16;
 /// The most members that are examined on one path. A task_struct has about 300.
 const MOST_MEMBERS: u32 = 20_000;

@@ -158,7 +158,6 @@ fn missed(totals: &Totals, maps: &Maps, misses: u64) -> Vec<Missed> {
     lost.map(|(number, what)| Missed { what: what.to_owned(), number }).collect()
 }
 
-/// Returns every process of the tree that the map had room for, parents before children.
 fn processes(tree: &Tree, lanes: &[Lane], totals: &Totals, missed: &mut Vec<Missed>) -> Vec<Process> {
     let mut records: BTreeMap<u32, ProcessRecord> = BTreeMap::new();
     let mut pairs: HashMap<(u32, u32), PairRecord> = HashMap::new();

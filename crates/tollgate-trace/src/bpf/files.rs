@@ -151,7 +151,6 @@ impl Names {
         }
     }
 
-    /// Returns the absolute path for a path that was passed to a call.
     fn named(&self, key: &PathKey) -> String {
         let mut given = text(&key.path);
         if key.length as usize >= PATH {

@@ -230,7 +230,6 @@ pub(super) fn waking_offsets() -> Result<WakingOffsets, String> {
     })
 }
 
-/// Offsets that lead from a task to its control group, and from there up.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CgroupOffsets {
     pub attach_task: u32,

@@ -25,7 +25,6 @@ pub(super) use field;
 /// # Safety
 /// It must consist of integers without padding, so that every bit pattern is valid.
 pub(super) unsafe trait Plain: Copy {
-    /// Copies a structure from the beginning of `bytes`; `None` if there are too few.
     fn read(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..size_of::<Self>())?;
         // SAFETY: the slice has the size of the structure, and every bit pattern is valid.
@@ -64,7 +63,6 @@ pub(super) const NO_CALL: u32 = 0xffff;
 pub(super) struct Live {
     pub entered: u64,
     pub in_calls: u64,
-    /// The index of the current call, or [`NO_CALL`].
     pub call: u32,
     /// `TRACED` and other flags of [`Thread`]; 0 for a thread outside of the tree.
     pub flags: u32,
@@ -101,7 +99,6 @@ impl Thread {
     pub const ARMED: i32 = 1;
     /// It was off the processor since it last entered or left a call.
     pub const WAITED: i32 = 2;
-    /// It has ended, and was added up.
     pub const ENDED: i32 = 4;
     /// It is in the tree, as every thread with storage is.
     pub const TRACED: i32 = 8;
@@ -204,7 +201,6 @@ pub(super) struct Totals {
     pub lost_files: u64,
     pub lost_names: u64,
     pub lost_blocks: u64,
-    /// Processes that entered the control group since the trace began.
     pub arrived: u64,
     /// Nonzero while processes that enter the control group, or are created there, are added: from the beginning of the
     /// trace to its end, not for as long as the programs are attached.
@@ -221,9 +217,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// In [`Totals::slot_of`]: this call is not traced.
     pub const UNWANTED: u16 = u16::MAX;
-    /// The bit of [`Totals::census`] for an unknown cause.
     pub const UNKNOWN: u64 = 1 << 63;
 }
 
@@ -314,7 +308,6 @@ pub(super) struct FileId {
 /// In place of a call index: a page fault of a mapped file.
 pub(super) const FAULT: usize = CALLS - 1;
 
-/// A file and a call on it, or [`FAULT`].
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct FileKey {

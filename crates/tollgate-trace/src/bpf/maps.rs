@@ -21,7 +21,6 @@ pub(super) const MOST_PROCESSES: u32 = 65_536;
 pub(super) const MOST_PAIRS: u32 = 262_144;
 /// The most files and calls on each of them, paths and calls that named them, and names that are kept.
 pub(super) const MOST_FILES: u32 = 65_536;
-/// The most pairs of file and call with refused direct I/O.
 pub(super) const MOST_REFUSED: u32 = 4096;
 /// The most single calls that are kept: 72 MB.
 const MOST_EVENTS: usize = 1_000_000;
@@ -293,7 +292,6 @@ impl Maps {
         }
     }
 
-    /// Removes the thread on each processor from the tree.
     pub fn empty_lanes(&self) {
         let flags = field!(Lane, live.flags).offset;
         for word in self.of_lanes(flags) {
@@ -345,7 +343,6 @@ impl Maps {
         Some(totals)
     }
 
-    /// Returns the totals of each processor: its lane, and its slots that are assigned to calls.
     pub fn lanes(&self, used: usize) -> impl Iterator<Item = (Lane, Vec<Slot>)> {
         let used = used.min(self.slots);
         self.shared_lanes.words().chunks_exact(self.lane_words()).take(self.processors).filter_map(

@@ -13,7 +13,6 @@ pub(super) fn operation_of(call: &'static str) -> Option<&'static str> {
     Operation::by_call(call).filter(|_| !CHANGED_BY_THEN.contains(&call)).map(|operation| operation.name)
 }
 
-/// Returns each call that is about a file, by its numbers, and how programs find that file, see [`aim`].
 pub(super) fn aims() -> impl Iterator<Item = (calls::Numbers, u8)> {
     Operation::all().filter(|(call, _)| !CHANGED_BY_THEN.contains(call)).filter_map(|(call, operation)| {
         let names = match operation.names {

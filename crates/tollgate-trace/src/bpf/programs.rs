@@ -79,9 +79,7 @@ pub(super) struct Target {
     pub kernel: Kernel,
     pub maps: Maps,
     pub only_some: bool,
-    /// Set if running threads are traced, not a command.
     pub running: Option<running::Running>,
-    /// Set if what wakes sleeping threads is added up.
     pub blocked: Option<blocked::Blocked>,
 }
 

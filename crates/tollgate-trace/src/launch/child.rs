@@ -101,7 +101,6 @@ impl Child {
         self.pid
     }
 
-    /// Returns the pidfd of the process; `None` if the kernel has none.
     pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
@@ -216,13 +215,11 @@ const FAULTS: usize = 5;
 struct Note(Shared<6>);
 
 impl Note {
-    /// Stores the errno of the previous call.
     fn write(&self, at: usize) {
         // SAFETY: errno belongs to this thread.
         self.0[at].store(unsafe { *libc::__errno_location() }.cast_unsigned().into(), Relaxed);
     }
 
-    /// Stores what this process has used so far.
     fn used(&self) {
         let used = Usage::of_process();
         self.0[PEAK].store(used.maxrss_kib, Relaxed);

@@ -16,7 +16,6 @@ use std::time::Duration;
 use tollgate_os::signals::{self, Changed, Disposition, Mask, Set};
 use tollgate_os::{process, timer::Timer};
 
-/// The signals that belong to the command while it runs.
 const PASSED: [libc::c_int; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGTERM];
 
@@ -50,7 +49,6 @@ extern "C" fn remember() {
     }
 }
 
-/// The dispositions and the mask for the command.
 pub(crate) struct Inherited {
     dispositions: Vec<(libc::c_int, Disposition)>,
     mask: Set,

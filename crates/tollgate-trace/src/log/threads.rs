@@ -396,7 +396,6 @@ fn executed(arguments: &str) -> Option<(String, Vec<String>)> {
     Some((name.chars().take(15).collect(), arguments))
 }
 
-/// Maps each thread to the first thread of its process.
 fn owners(all: &[Thread]) -> Vec<usize> {
     let owner = |mut at: usize| {
         // A log may contradict itself.

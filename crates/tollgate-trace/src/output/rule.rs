@@ -5,7 +5,6 @@ use tollgate_model::traced::TimesFrom;
 
 use super::text;
 
-/// The limits of the rule.
 const BLIND: &str = "The rule does not see a thread that waits while another works, as for a processor, and with several cores it \
     charges cores that a serial part leaves idle.";
 

@@ -130,7 +130,6 @@ fn head(traced: &Traced, width: usize) -> String {
     lines + &unaccounted(traced, width)
 }
 
-/// Explains the unaccounted time of a command, if it is a large part of the real time.
 fn unaccounted(traced: &Traced, width: usize) -> String {
     const MUCH: f64 = 0.2;
     let time = Account::from_traced(traced).unaccounted;

@@ -22,7 +22,6 @@ const SLEEP: &str = "clone clone3 connect flock mq_timedsend msgsnd ptrace recv 
 /// Calls whose first argument is the file.
 const DESCRIPTOR: &str = "ftruncate getdents getdents64 ioctl pread64 preadv preadv2 pwrite64 pwritev pwritev2 read readv write writev";
 
-/// Returns the parts of a call, with the kind of its waiting.
 pub fn parts_of(stretch: Stretch, key: Key, first_argument: u64, process: libc::pid_t) -> Parts {
     let mut parts = stretch.parts;
     if parts.unknown_ns == 0 {

@@ -45,7 +45,6 @@ impl Replaces {
 
 #[derive(Debug, Default)]
 pub struct Files {
-    /// Whether to keep also the paths by which files are opened.
     keeps_paths: bool,
     numbers: HashMap<PathBuf, u32>,
     entries: Vec<Operations>,

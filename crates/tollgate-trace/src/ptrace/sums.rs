@@ -6,7 +6,6 @@ use crate::{calls, outcome::slowest_first};
 /// The most distinct calls that are counted separately. The kernel's tables have some 900, but a program may call any number.
 const MOST: usize = 4096;
 
-/// A system call's number and table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     pub number: i64,
@@ -14,7 +13,6 @@ pub struct Key {
 }
 
 impl Key {
-    /// Returns its name in the kernel's table; `None` if no table has the number.
     pub fn base_name(self) -> Option<&'static str> {
         calls::base_name(u32::try_from(self.number).ok()?, self.is_32_bit)
     }

@@ -69,7 +69,6 @@ pub enum On {
     Free,
     /// It stays stopped with its whole process, and a SIGCONT is reported.
     Listening,
-    /// Untraced.
     Alone,
 }
 

@@ -11,7 +11,6 @@ use super::functions::Functions;
 use super::image::Image;
 
 const MOST_MAPS: u64 = 16 << 20;
-/// The most mappings and processes that are kept.
 const MOST_KEPT: usize = 1 << 18;
 /// A process is a copy of its parent, and so on: at most this many are searched for a mapping.
 const MOST_PARENTS: usize = 64;
@@ -30,7 +29,6 @@ pub(crate) struct Images {
 #[derive(Default)]
 struct Process {
     mappings: BTreeMap<u64, Mapped>,
-    /// The process that this one was forked from.
     parent: Option<u32>,
 }
 
@@ -66,7 +64,6 @@ impl Images {
             .is_some_and(|process| process.parent.is_some() && !process.mappings.is_empty())
     }
 
-    /// Returns the number of mappings that were not recorded, or that found no room here.
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -115,7 +112,6 @@ impl Images {
         self.processes.entry(process).or_default().mappings.insert(begin, mapped);
     }
 
-    /// Counts one more entry; returns whether it may be kept.
     fn has_room(&mut self) -> bool {
         self.kept = self.kept.saturating_add(1);
         self.kept <= MOST_KEPT

@@ -32,7 +32,6 @@ pub(super) fn enter(a: &mut Assembler, target: &Target) {
     a.jump_if(Condition::Equal, R1, 0, stranger);
     a.bind(ours);
 
-    // The call's index: its number in the table that it came through.
     a.load(number, CONTEXT, argument(1));
     let tables = OtherTables::unless_first(a, target, number);
     let unwanted = a.label();

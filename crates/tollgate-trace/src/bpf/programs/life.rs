@@ -202,7 +202,6 @@ fn add_up(a: &mut Assembler, target: &Target) {
     a.mov(R6, R7);
     a.load(R7, THREAD, field!(Thread, live.call));
     a.jump_if(Condition::NotEqual, R7, NO_CALL as i32, in_call);
-    // The thread was outside of calls to the end.
     a.store(THREAD, field!(Thread, live.entered), NOW);
     add_spent(a, THREAD, field!(Thread, outside), field!(Thread, spent), false);
     a.jump(outside);

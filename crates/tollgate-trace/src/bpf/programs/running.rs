@@ -17,7 +17,6 @@ pub(in crate::bpf) struct Running {
     /// The serial number of each traced process, in the storage of its first thread.
     pub marks: i32,
     pub task: TaskOffsets,
-    /// Processes that enter this control group are traced as well.
     pub cgroup: Option<Cgroup>,
 }
 
@@ -181,7 +180,6 @@ fn join_census(a: &mut Assembler, target: &Target, doing: Register, leaves: bool
     take_census(a, target);
 }
 
-/// The most levels of nested control groups that are searched.
 const DEEPEST: usize = 24;
 // Stack slots of the programs for control groups, above [`MADE`].
 const READ: i16 = MADE + 8;
@@ -329,7 +327,6 @@ pub(super) fn glance(a: &mut Assembler, target: &Target) {
     now(a);
     a.load(R1, THREAD, field!(Thread, live.call));
     a.jump_if(Condition::NotEqual, R1, NO_CALL as i32, in_call);
-    // The thread has been outside of calls until now.
     charge(a, THREAD);
     a.store(THREAD, field!(Thread, live.entered), NOW);
     add_spent(a, THREAD, field!(Thread, outside), field!(Thread, spent), false);
