@@ -1,4 +1,5 @@
-//! Deflates the files of `claims/` and of `published/` into one each: as they are they would be a hundredth of the released program.
+//! Deflates the files of `claims/` into one file and those of `published/` into another. Uncompressed they would be 1 % of the
+//! released program.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -10,7 +11,7 @@ use flate2::write::DeflateEncoder;
 
 fn main() -> io::Result<()> {
     let out = env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("Cargo sets OUT_DIR"))?;
-    // Experiments have the names of their files without the end, sources with it.
+    // An experiment is named by its file without the extension, a source by the whole file name.
     deflate(
         "claims",
         |path| path.file_stem().filter(|_| path.extension().is_some_and(|end| end == "json")),
@@ -19,7 +20,7 @@ fn main() -> io::Result<()> {
     deflate("published", |path| path.file_name(), &out)
 }
 
-/// Writes the files of a folder that have a name into one.
+/// Writes those files of a folder for which `name` returns one into a single file.
 fn deflate(folder: &str, name: fn(&Path) -> Option<&OsStr>, out: &OsStr) -> io::Result<()> {
     println!("cargo::rerun-if-changed={folder}");
     let mut paths =
@@ -29,7 +30,7 @@ fn deflate(folder: &str, name: fn(&Path) -> Option<&OsStr>, out: &OsStr) -> io::
     for path in &paths {
         let Some(name) = name(path) else { continue };
         let name = name.to_str().ok_or_else(|| io::Error::other("a name is no text"))?;
-        // Neither a name nor a text has a NUL in it.
+        // Neither a name nor a text contains NUL.
         write!(deflated, "{name}\0{}\0", fs::read_to_string(path)?)?;
     }
     fs::write(Path::new(out).join(format!("{folder}.deflated")), deflated.finish()?)

@@ -1,4 +1,4 @@
-//! The data of a published experiment.
+//! The data of a published experiment, as `claims/*.json` has it.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -9,46 +9,46 @@ use serde::Deserialize;
 
 use crate::quantity::{Quantity, fact_of};
 
-/// A published experiment.
+/// A published experiment: a file of `claims/`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// Its name: subject and year.
+    /// Subject and year, as in `ram-block-device-2017`.
     pub id: String,
-    /// What was asked.
+    /// The question that the experiment asked.
     pub title: String,
-    /// Who published it, and where.
+    /// Authors, and place of publication.
     pub source: String,
-    /// The machine of the figures.
+    /// The machine on which the published figures were measured.
     #[serde(default)]
     pub machine: String,
-    /// What was timed, and how the figures were made of it.
+    /// The operation that was timed, and how the figures were computed from the times.
     #[serde(default)]
     pub work: String,
-    /// How this machine's figures are made, as far as they differ.
+    /// How this machine's figures are made, if differently.
     #[serde(default)]
     pub here: String,
-    /// The figures.
+    /// The tables of the source.
     #[serde(default)]
     pub tables: Vec<Grid>,
-    /// What the source says without a figure.
+    /// Statements of the source that have no figure.
     #[serde(default)]
     pub statements: Vec<String>,
-    /// Bytes and programs as they stand in the source.
+    /// Bytes and programs as the source prints them.
     #[serde(default)]
     pub listings: Vec<Listing>,
-    /// What other verbs of the program are asked by `--check`.
+    /// Questions that `--check` answers by other verbs of the program.
     #[serde(default)]
     pub asks: Vec<Ask>,
-    /// What the figures are used for.
+    /// The statements that the source supports by its figures.
     pub claims: Vec<Claim>,
-    /// Where the source is wrong.
+    /// Errors of the source.
     #[serde(default)]
     pub errors: Vec<Mistake>,
-    /// What of it is easily misread, or measured with less care than it needs.
+    /// Remarks: parts that are easily misread, or were measured with less care than they need.
     #[serde(default)]
     pub remarks: Vec<Mistake>,
-    /// What the source leaves open.
+    /// Questions that the source leaves open.
     #[serde(default)]
     pub questions: Vec<Question>,
 }
@@ -57,35 +57,36 @@ pub struct Experiment {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// Its name, which is unique among all experiments.
+    /// A name, unique among all experiments.
     pub name: String,
     /// The arguments of the program. [`Ask::FIXED`] stands for the path of a program that is linked to a fixed address.
     pub words: Vec<String>,
-    /// How long it takes, in words.
+    /// How long the verb runs, in words.
     pub takes: String,
-    /// What is read of the answer: a name, and a JSON pointer (RFC 6901). A [`Quantity`] has it by `told`, as `NAME.WHAT`.
+    /// The values to read from the answer: a name, and a JSON pointer (RFC 6901). The field `told` of a [`Quantity`]
+    /// refers to one as `NAME.WHAT`.
     pub tells: BTreeMap<String, String>,
 }
 
 impl Ask {
-    /// Stands for a program.
+    /// The placeholder for the path of a program in [`Ask::words`].
     pub const FIXED: &str = "{fixed}";
 
-    /// The names of the facts that a run has its answer in, each with its pointer.
+    /// Returns the names of the facts that keep the answer in a run, each with its JSON pointer.
     pub fn facts(&self) -> impl Iterator<Item = (String, &str)> {
         self.tells.iter().map(|(what, pointer)| (fact_of(&format!("{}.{what}", self.name)), pointer.as_str()))
     }
 }
 
-/// A table in the shape of the source.
+/// A table in the shape of the source's.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grid {
-    /// Its heading.
+    /// Heading of the table.
     pub title: String,
-    /// The names of its columns.
+    /// Names of the columns.
     pub columns: Vec<String>,
-    /// Its rows, as long as the columns are many.
+    /// Rows, each with as many cells as there are columns.
     pub rows: Vec<Vec<Cell>>,
 }
 
@@ -93,9 +94,9 @@ pub struct Grid {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Cell {
-    /// A figure as it was printed, or a word.
+    /// A figure or a word as the source prints it.
     Printed(String),
-    /// This machine's.
+    /// A figure of this machine.
     Here(Box<Quantity>),
 }
 
@@ -103,31 +104,31 @@ pub enum Cell {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Listing {
-    /// Its heading.
+    /// Heading of the listing.
     pub title: String,
-    /// Its lines.
+    /// Lines of the source.
     #[serde(default)]
     pub lines: Vec<String>,
-    /// The program that has the listing.
+    /// Name of the program in `tollgate schedules`; empty if `lines` is the listing.
     #[serde(default)]
     pub schedule: String,
 }
 
-/// A statement that the figures are used for.
+/// A statement that the source supports by its figures.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Its name.
+    /// A short name.
     pub id: String,
-    /// The statement.
+    /// The statement, as a sentence.
     pub text: String,
-    /// The figures that the source rests it on.
+    /// The published figures that support it.
     #[serde(default)]
     pub figures: String,
-    /// It holds where all of these do. With none it cannot be told.
+    /// The claim holds if all of these do. Without conditions it cannot be judged here.
     #[serde(default)]
     pub holds: Vec<Condition>,
-    /// Why it cannot be told here, or what of it the conditions do not test.
+    /// Why it cannot be judged here, or which part of it the conditions do not test.
     #[serde(default)]
     pub cannot: String,
 }
@@ -136,31 +137,31 @@ pub struct Claim {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
-    /// What is compared, in words.
+    /// The comparison, in words.
     pub what: String,
-    /// The quantity.
+    /// The quantity that is compared.
     pub of: Quantity,
-    /// It holds where the quantity is no less.
+    /// The condition holds if the quantity is at least this.
     #[serde(default)]
     pub at_least: Option<f64>,
-    /// It holds where the quantity is no more.
+    /// The condition holds if the quantity is at most this.
     #[serde(default)]
     pub at_most: Option<f64>,
-    /// It holds where the quantity's words are these.
+    /// The condition holds if the quantity is this word.
     #[serde(default)]
     pub is: Option<String>,
-    /// Why nothing follows where it does not hold.
+    /// Why nothing follows if the condition does not hold.
     #[serde(default)]
     pub unless: String,
 }
 
-/// A sentence of the source, and what is so.
+/// A sentence of the source, and its correction.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mistake {
-    /// What it says or leaves out.
+    /// The sentence, or what it leaves out.
     pub says: String,
-    /// What is so, with the evidence.
+    /// The correction, with its evidence.
     pub evidence: Vec<Words>,
 }
 
@@ -168,9 +169,9 @@ pub struct Mistake {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// The question.
+    /// The question, as a sentence.
     pub question: String,
-    /// The answer.
+    /// The answer, in parts.
     pub answer: Vec<Words>,
 }
 
@@ -178,7 +179,7 @@ pub struct Question {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Words {
-    /// What holds on every machine, with its source.
+    /// A text that holds on every machine, with its source.
     Text(String),
     /// The findings of a run that rest on a case.
     Finding {
@@ -189,12 +190,12 @@ pub enum Words {
     Filled {
         /// The sentence.
         words: String,
-        /// The figures.
+        /// The figures, one for each `{}`.
         with: Vec<Quantity>,
     },
 }
 
-/// Files that the build deflated into one: a name, NUL, a text, NUL, for each.
+/// Files that the build deflated into one: name, NUL, text, NUL for each.
 pub(crate) struct Files {
     deflated: &'static [u8],
     inflated: OnceLock<String>,
@@ -205,11 +206,10 @@ impl Files {
         Self { deflated, inflated: OnceLock::new() }
     }
 
-    /// Each name with its text.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
         let text = self.inflated.get_or_init(|| {
             let mut text = String::new();
-            // What the build wrote can be read; a name that is not found says so.
+            // The build wrote this, so it inflates. If it does not, the name is reported as not found.
             let _ = DeflateDecoder::new(self.deflated).read_to_string(&mut text);
             text
         });
@@ -217,13 +217,11 @@ impl Files {
         std::iter::from_fn(move || Some((parts.next()?, parts.next()?)))
     }
 
-    /// The text of a file; None where there is none of this name.
     pub(crate) fn text_of(&self, name: &str) -> Option<&str> {
         self.all().find(|(known, _)| *known == name).map(|(_, text)| text)
     }
 }
 
-/// The files of `claims/`.
 static FILES: Files = Files::of(include_bytes!(concat!(env!("OUT_DIR"), "/claims.deflated")));
 
 /// The names of the files, in the order in which they are listed.
@@ -242,12 +240,12 @@ const NAMES: &[&str] = &[
 ];
 
 impl Experiment {
-    /// The names of the built-in experiments.
+    /// Returns the names of the built-in experiments, in the order in which they are listed.
     pub fn names() -> impl Iterator<Item = &'static str> {
         NAMES.iter().copied()
     }
 
-    /// The built-in experiment of this name; None where there is none.
+    /// Returns the built-in experiment of this name, `None` if there is none.
     ///
     /// # Errors
     /// As [`Experiment::read`], with the name of the file.
@@ -255,10 +253,10 @@ impl Experiment {
         Some(Self::read(FILES.text_of(name)?).map_err(|why| format!("claims/{name}.json: {why}")))
     }
 
-    /// Reads the text of an experiment.
+    /// Reads an experiment from its JSON text.
     ///
     /// # Errors
-    /// A text that is none; the row of a table that is not as long as the columns are many.
+    /// Fails if the text is not an experiment, or if a row of a table has more or fewer cells than columns.
     pub fn read(text: &str) -> Result<Self, String> {
         let experiment: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         for grid in &experiment.tables {
@@ -274,7 +272,7 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// Every quantity of it.
+    /// Returns the quantities of all its tables, conditions and answers.
     pub fn quantities(&self) -> Vec<&Quantity> {
         let cells = self.tables.iter().flat_map(|grid| grid.rows.iter().flatten());
         let cells = cells.filter_map(|cell| match cell {

@@ -1,4 +1,4 @@
-//! A figure of this machine, beside a published one.
+//! A figure of this machine that stands beside a published one.
 
 use std::fmt;
 
@@ -6,40 +6,32 @@ use tollgate_model::Case;
 use tollgate_model::stats::{Interval, Mode};
 use tollgate_output::figures;
 
-/// A figure or a word.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// A figure.
     Figure(Figure),
-    /// A word, such as the value of a fact.
     Words(String),
 }
 
-/// A figure, in the unit that was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Its value.
     pub value: f64,
-    /// Its 95 % CI, where its estimator has one.
+    /// The 95 % CI; `None` if the estimator has none.
     pub interval: Option<Interval>,
-    /// Its modes, where its samples have two.
+    /// `None` unless the samples are bimodal.
     pub modes: Option<Modes>,
-    /// On which side of the value it lies, where one of its parts is below the detection limit.
+    /// Set if one of its parts is below the detection limit: the side of `value` on which the figure lies.
     pub bound: Option<Bound>,
-    /// Whether it counts instructions.
     pub is_count: bool,
-    /// The unit of its source is a mean or a single execution, which has no interval.
+    /// True if the source used a mean or a single execution, which has no interval.
     pub has_no_interval: bool,
-    /// The cases that it is made of.
     pub from: Vec<Case>,
 }
 
-/// The modes of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Modes {
-    /// The lower one and the upper one: the value lies between them, or is one of them.
+    /// The lower and the upper mode. The value lies between them, or is one of them.
     Two([Mode; 2]),
-    /// Of a ratio both of whose parts have two: which of them meet is not known, so it lies between these.
+    /// The bounds of a ratio whose parts are both bimodal: which of their modes go together is not known.
     Between(f64, f64),
 }
 
@@ -58,7 +50,6 @@ impl Modes {
         }
     }
 
-    /// So much over them.
     pub(super) fn under(self, amount: f64) -> Self {
         match self {
             Self::Two([low, high]) => {
@@ -69,17 +60,13 @@ impl Modes {
     }
 }
 
-/// The side on which a figure lies of its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// It is no more.
     AtMost,
-    /// It is no less.
     AtLeast,
 }
 
 impl Figure {
-    /// The figure times so many.
     pub fn times(mut self, factor: f64) -> Self {
         self.value *= factor;
         self.interval = self
@@ -89,7 +76,6 @@ impl Figure {
         self
     }
 
-    /// The ratio of two figures.
     pub fn over(mut self, other: Self) -> Option<Self> {
         let value = self.value / other.value;
         let is_bounded = |figure: &Self| figure.bound.is_some();
@@ -126,7 +112,6 @@ impl Figure {
         })
     }
 
-    /// The difference of two figures.
     pub fn minus(mut self, other: Self) -> Option<Self> {
         let interval = self.interval.zip(other.interval);
         self.interval =
@@ -139,7 +124,7 @@ impl Figure {
         is_whole.then_some(self)
     }
 
-    /// The least and the greatest value that it may have, its modes among them; None where its samples support no interval.
+    /// Returns the smallest and the largest possible value, modes included; `None` if the samples support no interval.
     pub fn span(&self) -> Option<Interval> {
         let (low, high) = match (self.bound, self.interval) {
             (Some(Bound::AtMost), _) => (0.0, self.value),
@@ -152,7 +137,7 @@ impl Figure {
         Some(self.modes.map(Modes::span).map_or(own, |(low, high)| own.hull(Interval { low, high })))
     }
 
-    /// `478`, `< 1.2`, `28 instr.`.
+    /// Formats as `478`, `< 1.2` or `28 instr.`.
     pub fn in_short(&self) -> String {
         let bound = match self.bound {
             Some(Bound::AtMost) => "< ",
@@ -166,7 +151,7 @@ impl Figure {
         }
     }
 
-    /// The same with its 95 % CI.
+    /// Formats as [`Figure::in_short`], with the 95 % CI in parentheses.
     pub fn with_interval(&self) -> String {
         match self.interval {
             Some(interval) => format!("{} ({})", self.in_short(), figures::span(interval.low, interval.high)),
@@ -193,13 +178,12 @@ impl fmt::Display for Modes {
 }
 
 impl Answer {
-    /// `two modes: 1.05 (60 %) and 5.4 (40 %)`, where it has them.
+    /// Formats as `two modes: 1.05 (60 %) and 5.4 (40 %)`; `None` unless it is bimodal.
     pub fn modes_in_words(&self) -> Option<String> {
         let Self::Figure(Figure { modes: Some(modes), .. }) = self else { return None };
         Some(modes.to_string())
     }
 
-    /// The figure or the words.
     pub fn in_short(&self) -> String {
         match self {
             Self::Figure(figure) => figure.in_short(),

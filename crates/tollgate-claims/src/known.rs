@@ -1,27 +1,26 @@
-//! What is at hand of this machine: kept runs, and its kernel's configuration.
+//! The kept runs of this machine, and the configuration of its kernel.
 
 use tollgate_kconfig::{Configuration, Counts};
 use tollgate_model::compare::is_volatile;
 use tollgate_model::{Case, Fact, Facts, Run};
 use tollgate_view::summary::{CaseRow, Summary};
 
-/// The configuration of the kernel that the runs were made on.
+/// The configuration of the kernel that the runs were made on, or why it is not known.
 pub type Config = Result<Configuration, String>;
 
-/// What is at hand: the runs in the order in which they are asked.
+/// The kept runs and the state of this machine.
 pub struct Known<'a> {
-    /// The runs. A figure, and both parts of a ratio, are taken from the first one that has them.
+    /// Runs, the preferred one first. A figure, and both parts of a ratio, come from the first run that has them.
     pub runs: Vec<Summary<'a>>,
     /// The facts of this machine.
     pub facts: &'a Facts,
-    /// Its kernel's configuration, or why it is not known.
+    /// The configuration of its kernel, or why it is not known.
     pub config: &'a Config,
-    /// The cases that can be asked for here.
+    /// The cases that can be measured here.
     pub cases: &'a [Case],
 }
 
 impl Known<'_> {
-    /// Which run the figures are from, in words.
     pub(super) fn whence(&self, at: usize) -> String {
         let run = self.runs[at].run;
         match &run.session {
@@ -30,7 +29,7 @@ impl Known<'_> {
         }
     }
 
-    /// The other runs of the same machine as it was: other times.
+    /// Returns the runs of the same machine in the same state at other times.
     pub(super) fn other_times(&self, at: usize) -> impl Iterator<Item = &Summary<'_>> {
         let own = self.runs.get(at);
         let others = self.runs.iter().enumerate().filter(move |(other, _)| *other != at);
@@ -39,12 +38,11 @@ impl Known<'_> {
             .map(|(_, other)| other)
     }
 
-    /// Whether a pattern means a case of this machine.
     pub(super) fn has_case(&self, pattern: &str) -> bool {
         self.cases.iter().any(|case| tollgate_suites::matches(pattern, case))
     }
 
-    /// An option's value, or with `=y` and `=m` the number of options built in and as modules.
+    /// Returns the value of an option. For `=y` and `=m` returns the number of options that are built in or modules.
     pub(super) fn option(&self, name: &str) -> Result<String, String> {
         let configuration = self.config.as_ref().map_err(Clone::clone)?;
         let counts = Counts::of(configuration);
@@ -56,8 +54,8 @@ impl Known<'_> {
     }
 }
 
-/// Whether a run was made on the machine of another one as it was, and not in turns: no fact differs that both know, but those of the moment. A run
-/// that was asked for files knows more than one that was not.
+/// Returns whether a run was made on the same machine in the same state as another one, and not in alternation: no fact that both
+/// know differs, except momentary ones. Each run knows the facts that its suites need, so one may know more than the other.
 fn is_another_time(run: &Run, other: &Run) -> bool {
     let is_alone = run.session.is_none() && run.environment == other.environment;
     let differs = |(name, fact): (&String, &Fact)| {
@@ -67,8 +65,8 @@ fn is_another_time(run: &Run, other: &Run) -> bool {
     is_alone && !run.facts.iter().any(differs)
 }
 
-/// The row that a pattern means: of those that it matches the one with the fewest parameters. With `nth` the one with the nth
-/// smallest value of a parameter.
+/// Returns the row that matches a pattern and has the fewest parameters. With `nth`, returns the row that has the nth smallest
+/// value of a parameter.
 pub(super) fn row<'a, 'b>(
     summary: &'b Summary<'a>,
     pattern: &str,

@@ -1,8 +1,9 @@
-//! Published experiments beside this machine's figures: what was measured, the figures as printed, each claim's verdict here, the errors of
-//! the sources, and the questions that they left open.
+//! Published experiments beside this machine's figures: what was measured, the figures as printed, whether each claim holds here,
+//! the errors of the sources, and the questions that they left open.
 //!
-//! The data lies in `claims/` of this crate, a JSON file an experiment ([`data`]). A cell of a table is either a printed figure or a
-//! `quantity`, which names the figure of this machine in its place. [`told()`] evaluates an experiment once; text and JSON are written from that.
+//! The data is in `claims/`, one JSON file for each experiment ([`data`]). A cell of a table is either a printed figure or a
+//! `quantity`, which names the figure of this machine to show there. [`told()`] evaluates an experiment once; text and JSON are
+//! written from the result.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +23,6 @@ pub use screen::screen;
 pub use told::{ClaimsDocument, Told, told};
 pub use verdict::to_repeat;
 
-// The examples of the README are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

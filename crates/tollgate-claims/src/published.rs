@@ -1,5 +1,6 @@
-//! The programs of the published experiments, written anew after their descriptions (`published/` of this crate), as they were published and
-//! with each correction: which variants there are, and what their figures say. Who executes them hands what they print to [`Measured::new`].
+//! The programs of the published experiments, rewritten from their descriptions (`published/` of this crate): as published, and
+//! with each correction. This module defines the variants and judges their figures. The caller executes them and passes the
+//! output to [`Measured::new`].
 
 mod text;
 
@@ -13,38 +14,39 @@ use tollgate_output::figures::{compared_within, percent, significant};
 use crate::data::Files;
 
 static FILES: Files = Files::of(include_bytes!(concat!(env!("OUT_DIR"), "/published.deflated")));
-/// The file that describes the others.
+/// The file that describes the programs.
 const LIST: &str = "programs.json";
-/// Executions of each variant at least: as many as an interval needs.
+/// Minimum number of executions of each variant, which an interval needs.
 pub const FEWEST_ROUNDS: usize = 6;
-/// Executions of each variant at most: a step that is open then is said to be open.
+/// Maximum number of executions of each variant. A step that is undecided after them is reported as open.
 pub const MOST_ROUNDS: usize = 20;
-/// The interval holds at all looks, since the rounds end when the steps are decided.
+/// The rounds end when the steps are decided, so the interval must hold at every look.
 const CONFIDENCE: f64 = 0.95;
-/// A step whose interval lies within this part of 1 changes nothing that matters.
+/// A step changes nothing that matters if its interval lies within this distance of 1.
 const NO_CHANGE: f64 = 0.1;
-/// No bound on a change is said more precisely.
+/// Bounds on a change are not reported more precisely than this.
 const LEAST: f64 = 0.01;
-/// Two threads that share a buffer say something of sharing where they ran at the same time for this part of the time at least.
+/// Two threads that share a buffer show the effect of sharing only if they ran simultaneously for at least this share of the
+/// time.
 const TOGETHER: f64 = 0.5;
 
 /// A published program.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// Its name here.
+    /// Name in this project.
     pub name: String,
-    /// The experiment that it is of.
+    /// Name of the experiment that it belongs to.
     pub experiment: String,
-    /// Its source, in C or Go.
+    /// Source file in `published/`, in C or Go.
     pub file: String,
-    /// The compiler's options, as far as the source names them.
+    /// Compiler options, as far as the source names them.
     pub flags: Vec<String>,
-    /// What it does.
+    /// Its work, in words.
     pub work: String,
-    /// What is shown of what it prints.
+    /// Figures of its output that are shown.
     pub columns: Vec<Column>,
-    /// What is done better, one after the other.
+    /// Corrections, in the order in which they are added.
     pub corrections: Vec<Correction>,
 }
 
@@ -52,47 +54,46 @@ pub struct Program {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
-    /// Its heading.
+    /// Heading of the column.
     pub head: String,
     /// The figure, by the name that the program prints.
     pub of: String,
-    /// It is divided by this one.
+    /// Name of the figure by which it is divided.
     #[serde(default)]
     pub over: Option<String>,
-    /// As it was published.
+    /// The published figure.
     pub there: String,
-    /// The parts of the time, by the names that the program prints, in which its threads ran at the same time: an execution in which one of
-    /// them is small has no figure.
+    /// Names, as the program prints them, of shares of the time in which its threads ran simultaneously. An execution in which
+    /// one of them is small has no figure.
     #[serde(default)]
     pub together: Vec<String>,
 }
 
-/// A change of the program.
+/// A correction of the program.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Correction {
-    /// The macro that makes it, or the variable in Go.
+    /// The macro that enables it, or the variable in Go.
     pub flag: String,
-    /// What it does.
+    /// The effect of the correction, in words.
     pub does: String,
-    /// What is wrong without it.
+    /// The error that it corrects.
     pub cause: String,
 }
 
-/// What an execution printed: figures and words by their names; or why it printed none.
+/// The output of one execution: figures and words by name, or why it printed none.
 pub type Execution = Result<BTreeMap<String, String>, String>;
 
-/// What else the machine did while a program was executed.
+/// The load by others while a program was executed.
 #[derive(Debug, Clone, Default)]
 pub struct Load {
-    /// The other tasks that could run at the beginning of each round; empty where that is not known.
+    /// Number of other runnable tasks at the beginning of each round; empty if unknown.
     pub beside: Vec<f64>,
     /// Seconds that the hypervisor gave to other guests.
     pub stolen: f64,
 }
 
 impl Load {
-    /// What it did, in clauses.
     fn in_words(&self) -> Vec<String> {
         let rounds = self.beside.iter().filter(|tasks| **tasks >= 1.0).count();
         let tasks = median(&self.beside).filter(|_| rounds > 0).map(|tasks| {
@@ -108,39 +109,39 @@ impl Load {
 }
 
 impl Program {
-    /// All of them.
+    /// Returns all programs.
     ///
     /// # Errors
-    /// Of the file that describes them.
+    /// Fails if the file that describes them is malformed.
     pub fn all() -> Result<Vec<Self>, String> {
         serde_json::from_str(FILES.text_of(LIST).unwrap_or_default())
             .map_err(|error| format!("{LIST}: {error}"))
     }
 
-    /// The files that are compiled, each with its text.
+    /// Returns the files to compile, each with its text.
     pub fn sources(&self) -> impl Iterator<Item = (&'static str, &'static str)> + '_ {
         FILES.all().filter(|(name, _)| *name == self.file || name.ends_with(".h"))
     }
 
-    /// Whether it is in Go.
+    /// Returns whether the source is in Go.
     pub fn is_go(&self) -> bool {
         self.file.ends_with(".go")
     }
 
-    /// What each variant corrects: nothing, the first, the first two, and so on.
+    /// Returns the corrections of each variant: none, the first, the first two, and so on.
     pub fn variants(&self) -> impl Iterator<Item = &[Correction]> {
         (0..=self.corrections.len()).map(|number| &self.corrections[..number])
     }
 }
 
 impl Correction {
-    /// The option of a compiler.
+    /// Returns the compiler option that enables the correction.
     pub fn option(&self, is_go: bool) -> String {
         if is_go { format!("-ldflags=-X main.{}=1", self.flag) } else { format!("-D{}", self.flag) }
     }
 }
 
-/// The lines of a program's output that are a name and a figure or a word.
+/// Returns those lines of a program's output that are a name and a figure or a word.
 pub fn printed(text: &str) -> BTreeMap<String, String> {
     let pair = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
         [name, value] if !name.ends_with(':') => Some((name.to_owned(), value.to_owned())),
@@ -267,7 +268,7 @@ impl Step {
         matches!(self.shows, Shows::Change | Shows::Vanishes)
     }
 
-    /// The factor of the largest change that the interval allows. None without an interval.
+    /// The factor of the largest change that the interval allows; `None` without an interval.
     fn most(&self) -> Option<f64> {
         Some((1.0 / self.low?).max(self.high?))
     }
@@ -289,7 +290,7 @@ impl Step {
 }
 
 impl Measured {
-    /// A program that was not executed, and why.
+    /// Returns a program that was not executed, with the reason.
     pub fn missing(program: &Program, why: String) -> Self {
         Self {
             program: program.name.clone(),
@@ -307,7 +308,7 @@ impl Measured {
         }
     }
 
-    /// What executions say: those of each variant, in the order of the rounds.
+    /// Evaluates the executions of each variant, in the order of the rounds.
     pub fn new(
         program: &Program,
         compiler: String,
@@ -338,7 +339,7 @@ impl Measured {
         }
     }
 
-    /// Whether more rounds would say nothing more: each step is decided.
+    /// Returns whether every step is decided, so that more rounds would add nothing.
     pub fn is_decided(&self) -> bool {
         self.steps.iter().all(|step| step.shows != Shows::Open)
     }
@@ -346,7 +347,7 @@ impl Measured {
 
 fn variant(program: &Program, corrections: &[Correction], executions: &[Execution]) -> Variant {
     let printed: Vec<_> = executions.iter().filter_map(|execution| execution.as_ref().ok()).collect();
-    // One that fails now and then has no figure: its rounds are not those of the others.
+    // A variant that fails occasionally has no figure, because its rounds do not pair with those of the others.
     let failed = executions.iter().find_map(|execution| execution.as_ref().err()).cloned();
     let figures = match failed {
         Some(_) => Vec::new(),
@@ -364,7 +365,8 @@ impl Column {
     fn of_all(&self, printed: &[&BTreeMap<String, String>]) -> ShownFigure {
         let samples: Vec<Option<f64>> = printed.iter().map(|one| self.value(one)).collect();
         let known: Vec<f64> = samples.iter().flatten().copied().collect();
-        // Executions whose threads were apart are left out, which no figure chose. Any other missing figure leaves none at all.
+        // Executions whose threads ran apart are left out; that criterion does not depend on the figure. If any other figure is
+        // missing, none is shown.
         let apart = printed.iter().filter(|one| !self.is_together(one)).count();
         let is_whole =
             known.len() >= FEWEST_ROUNDS.min(printed.len()) && known.len() + apart == printed.len();
@@ -382,7 +384,7 @@ impl Column {
         }
     }
 
-    /// None without the figure, where its threads were apart, and of a ratio to what is not above zero.
+    /// Returns `None` if the figure is missing, if the threads ran apart, or for a ratio to a figure that is not above zero.
     fn value(&self, printed: &BTreeMap<String, String>) -> Option<f64> {
         let over = self.over.as_ref().map_or(Some(1.0), |name| number(printed, name))?;
         let value = number(printed, &self.of)? / over;
@@ -398,7 +400,7 @@ fn number(printed: &BTreeMap<String, String>, name: &str) -> Option<f64> {
     printed.get(name)?.parse().ok()
 }
 
-/// Each correction against the variant before it, figure by figure.
+/// Compares each correction with the variant before it, for each figure.
 fn steps(program: &Program, variants: &[Variant]) -> Vec<Step> {
     let pairs = program.corrections.iter().zip(variants.windows(2));
     let of_one = |(correction, pair): (&Correction, &[Variant])| {
@@ -409,7 +411,7 @@ fn steps(program: &Program, variants: &[Variant]) -> Vec<Step> {
     pairs.flat_map(of_one).collect()
 }
 
-/// Compares two figures round by round; None if neither has one.
+/// Compares two figures round by round; returns `None` if neither has a sample.
 fn step(before: &ShownFigure, after: &ShownFigure, (option, cause): (&str, &str)) -> Option<Step> {
     let is_above = |figure: &ShownFigure| figure.samples.iter().flatten().all(|sample| *sample > 0.0);
     let pairs = after.samples.iter().zip(&before.samples);
@@ -427,7 +429,7 @@ fn step(before: &ShownFigure, after: &ShownFigure, (option, cause): (&str, &str)
         (Some(_), Some(_), Some(_)) => Shows::Open,
         (Some(_), Some(_), None) if before.low > Some(0.0) && after.low <= Some(0.0) => Shows::Vanishes,
         (Some(_), Some(_), None) => Shows::Open,
-        // A word, such as an error, is there as often as the program was executed.
+        // A word, such as an error, was printed by every execution.
         (None, Some(_), _) if before.words.is_some() => Shows::Change,
         (Some(_), None, _) if after.words.is_some() => Shows::Change,
         _ => return None,
@@ -468,7 +470,8 @@ fn sentences(program: &Program, variants: &[Variant], steps: &[Step]) -> Vec<Str
     said
 }
 
-/// Says which figures a correction changes, or by how much none does, or what is open. None without a step.
+/// Names the figures that a correction changes, the bound on its changes if there are none, or what is open; `None` without a
+/// step.
 fn in_words(steps: &[&Step]) -> Option<String> {
     let changes: Vec<String> =
         steps.iter().filter(|step| step.is_a_change()).map(|step| step.in_words()).collect();
@@ -496,7 +499,7 @@ fn in_words(steps: &[&Step]) -> Option<String> {
     })
 }
 
-/// The steps that the rounds did not decide, with the load that hides them. None where all are decided.
+/// Names the steps that the rounds did not decide, and the load that hides them; `None` if all are decided.
 fn open(program: &Program, steps: &[Step], rounds: usize, load: &Load) -> Option<String> {
     let of = |correction: &Correction| {
         let option = correction.option(program.is_go());
@@ -515,7 +518,7 @@ fn open(program: &Program, steps: &[Step], rounds: usize, load: &Load) -> Option
     (!open.is_empty()).then(|| format!("Not decided by {rounds} executions: {}. {why}", open.join("; ")))
 }
 
-/// The executions whose threads did not run at the same time.
+/// Counts the executions whose threads did not run simultaneously.
 fn apart(variant: &str, figure: &ShownFigure) -> Option<String> {
     let missing = figure.samples.iter().filter(|sample| sample.is_none()).count();
     (missing > 0).then(|| {
@@ -527,13 +530,13 @@ fn apart(variant: &str, figure: &ShownFigure) -> Option<String> {
     })
 }
 
-/// From the first variant that has the figure to the last, and what makes most of that.
+/// Compares the first variant that has the figure with the last, and names the step that contributes most.
 fn together(figure: &str, variants: &[Variant], steps: &[Step]) -> Option<String> {
     let of =
         |variant: &Variant| variant.figures.iter().find(|one| one.name == figure).and_then(|one| one.median);
     let mut known = variants.iter().filter_map(of);
     let (first, last) = (known.next()?, known.next_back()?);
-    // A change of the other sign makes none of it.
+    // A change in the other direction contributes nothing.
     let share = |step: &&Step| step.ratio.unwrap_or(1.0).ln() * (last / first).ln();
     let own = steps.iter().filter(|step| step.figure == figure && step.is_a_change() && share(step) > 0.0);
     let most = own.max_by(|one, other| share(one).total_cmp(&share(other)))?;
@@ -623,7 +626,8 @@ mod tests {
         assert!(one.variants[0].figures.is_empty(), "one that fails now and then has none either");
     }
 
-    /// A correction that takes all of a figure away changes it, though there is no ratio to nothing; and what was a word changes too.
+    /// A correction that removes a figure completely changes it, although its ratio to zero is undefined. So does one that
+    /// replaces a word.
     #[test]
     fn what_becomes_nothing_and_what_was_a_word_are_changes() {
         let words = vec![Ok(printed("t EINVAL\nu 2")); FEWEST_ROUNDS];
@@ -670,7 +674,6 @@ mod tests {
         );
     }
 
-    /// A correction that changes one figure does not hide that another one is open.
     #[test]
     fn what_is_open_beside_a_change_is_said() {
         let noisy = (0..FEWEST_ROUNDS)

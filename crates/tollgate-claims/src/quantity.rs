@@ -1,5 +1,5 @@
-//! What stands beside a published figure: a case of a run with its estimator and unit, a fact, the verdict on a program of
-//! `tollgate schedules`, an option of the kernel, what another verb answered; ratios and differences of these.
+//! A quantity is the figure that stands beside a published one: a case of a run with its estimator and unit, a fact, the verdict
+//! on a program of `tollgate schedules`, a kernel option, the answer of another verb, or a ratio or difference of these.
 
 use serde::Deserialize;
 use tollgate_model::estimate::Estimate;
@@ -14,69 +14,59 @@ use tollgate_view::summary::{CaseRow, Figures, State, Summary};
 use crate::figure::{Answer, Bound, Figure, Modes};
 use crate::known::{Known, row};
 
-/// What is asked for. One of the fields without a default says what; the others how.
+/// A quantity. One of the fields without a default says what is meant; the others say how it is computed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Quantity {
-    /// The pattern of a case.
     case: String,
-    /// Of the cases that match, the one with the nth smallest value of a parameter, from 0.
+    /// Selects from the matching cases the one with the nth smallest value of a parameter, counted from 0.
     nth: Option<(String, usize)>,
-    /// A note that the case must have, and why there is no figure where it has it not.
+    /// A note that the case must have, and the reason to give if it does not.
     noted: Option<(String, String)>,
-    /// The estimator of its samples.
     by: By,
-    /// Of a command: `real`, `user`, `sys` or `waiting`.
+    /// A column of a traced command: `real`, `user`, `sys` or `waiting`.
     part: String,
-    /// Of a command: the calls whose time in all its processes is summed.
+    /// The calls of a traced command whose time is summed over all its processes.
     calls: Vec<String>,
-    /// The unit.
     unit: In,
-    /// Times so many.
+    /// A factor for the figure.
     times: Option<f64>,
-    /// The pattern of a case whose status is meant.
     status: String,
-    /// The first over the second.
     ratio: Option<Box<[Quantity; 2]>>,
-    /// The first less the second.
     minus: Option<Box<[Quantity; 2]>>,
-    /// The first that is known.
+    /// Alternatives; the first that is known counts.
     any: Vec<Quantity>,
-    /// A fact's value.
     fact: String,
     /// A published figure.
     value: Option<f64>,
-    /// What another verb answered, `NAME.WHAT` of an [`Ask`](crate::Ask).
+    /// The answer of another verb, as `NAME.WHAT` of an [`Ask`](crate::Ask).
     told: String,
-    /// The verdict on a program.
+    /// The program of `tollgate schedules` whose verdict is meant.
     schedule: String,
-    /// The program is preempted in user mode, or not; by itself it is.
+    /// Whether the program is preempted in user mode, which is the default.
     preempted: Option<bool>,
-    /// An option of the kernel, or `=y` or `=m` for a count.
+    /// A kernel option, or `=y` or `=m` for the number of options with that value.
     option: String,
-    /// `--check` does not measure it: it takes too long, or needs another environment. What `tollgate run` is given beside its pattern.
+    /// Further arguments of `tollgate run`, if `--check` does not measure it: it is slow or needs another environment.
     on_request: Option<String>,
 }
 
-/// The estimator.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum By {
-    /// That of every other table.
     #[default]
     Median,
-    /// The mean of the first so many samples.
+    /// The mean of the first five samples.
     #[serde(rename = "mean-of-5")]
     MeanOf5,
     #[serde(rename = "mean-of-10")]
     MeanOf10,
     #[serde(rename = "mean-of-20")]
     MeanOf20,
-    /// The mean of twelve without the highest and the lowest.
+    /// The mean of twelve samples without the highest and the lowest.
     TrimmedMean,
 }
 
-/// The unit that a figure is shown in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 enum In {
     #[default]
@@ -88,16 +78,16 @@ enum In {
     Milliseconds,
     #[serde(rename = "s")]
     Seconds,
-    /// Of the time stamp counter.
+    /// Cycles of the time stamp counter.
     #[serde(rename = "cycles")]
     Cycles,
-    /// A million bytes.
+    /// 10⁶ bytes.
     #[serde(rename = "MB")]
     Megabytes,
     /// 1024 bytes.
     #[serde(rename = "KB")]
     Kilobytes,
-    /// A million bytes in a second.
+    /// 10⁶ bytes per second.
     #[serde(rename = "MB/s")]
     MegabytesPerSecond,
     /// Operations in 20 seconds.
@@ -108,7 +98,7 @@ enum In {
 /// Why a quantity is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// The reason: a clause.
+    /// The reason, as a clause.
     pub why: String,
     /// The patterns of the cases that no run was asked for.
     pub to_measure: Vec<String>,
@@ -119,17 +109,16 @@ impl Missing {
         Self { why: why.into(), to_measure: Vec::new() }
     }
 
-    /// With further cases to measure.
     fn beside(self, cases: Vec<String>) -> Self {
         Self { to_measure: [self.to_measure, cases].concat(), ..self }
     }
 }
 
 impl Quantity {
-    /// Its value by the first run that has it, with the number of that run.
+    /// Returns the value from the first run that has it, with the index of that run.
     ///
     /// # Errors
-    /// Where no run has it: why the first one that was asked for it has not.
+    /// If no run has it, returns the reason of the first run that was asked for it.
     pub(super) fn evaluate(&self, known: &Known) -> Result<(Answer, usize), Missing> {
         let mut why: Option<Missing> = None;
         for (at, summary) in known.runs.iter().enumerate() {
@@ -149,7 +138,7 @@ impl Quantity {
         }
     }
 
-    /// The patterns of the cases that it needs and no run was asked for, but those that are measured on request only.
+    /// Returns the patterns of the cases that it needs and no run was asked for, except those that are measured on request only.
     pub fn to_measure(&self, known: &Known) -> Vec<String> {
         if self.is_on_request() {
             Vec::new()
@@ -158,7 +147,8 @@ impl Quantity {
         }
     }
 
-    /// The fact of the answer that it needs and no run has. What failed may do next time, with a kernel for the guest.
+    /// Returns the fact of the answer that it needs and no run has. A failed one is asked for again: a guest's kernel may exist
+    /// by then.
     pub fn unanswered(&self, known: &Known) -> Vec<String> {
         let pairs = [&self.ratio, &self.minus].into_iter().flatten().flat_map(|pair| pair.iter());
         let own = Some(&self.told).filter(|told| !told.is_empty()).map(|told| fact_of(told));
@@ -170,7 +160,7 @@ impl Quantity {
         own.into_iter().filter(is_open).chain(parts).collect()
     }
 
-    /// The patterns of all cases that it names.
+    /// Returns the patterns of all cases that it names.
     pub fn patterns(&self) -> Vec<&str> {
         let pairs = [&self.ratio, &self.minus].into_iter().flatten().flat_map(|pair| pair.iter());
         let parts = pairs.chain(&self.any).flat_map(Self::patterns);
@@ -178,13 +168,12 @@ impl Quantity {
         own.chain(parts).collect()
     }
 
-    /// Whether a part of it is measured on request only.
+    /// Returns whether a part of it is measured on request only.
     pub fn is_on_request(&self) -> bool {
         let pairs = [&self.ratio, &self.minus].into_iter().flatten().flat_map(|pair| pair.iter());
         self.on_request.is_some() || pairs.chain(&self.any).any(Self::is_on_request)
     }
 
-    /// Its value by this run.
     pub(super) fn of_run(&self, known: &Known, summary: Option<&Summary>) -> Result<Answer, Missing> {
         let answer = if !self.any.is_empty() {
             self.first_of(known, summary)?
@@ -214,14 +203,14 @@ impl Quantity {
         })
     }
 
-    /// The first of the alternatives that this run has. Where it has none: why, of the first.
+    /// Returns the first alternative that this run has. If it has none, returns the reason of the first.
     fn first_of(&self, known: &Known, summary: Option<&Summary>) -> Result<Answer, Missing> {
         let mut answers = self.any.iter().map(|one| one.of_run(known, summary));
         let first = answers.next().unwrap_or_else(|| Err(Missing::because("nothing is named")));
         first.or_else(|why| answers.find_map(Result::ok).ok_or(why))
     }
 
-    /// The patterns of the cases that its value by this run is made of.
+    /// Returns the patterns of the cases from which this run's value is computed.
     pub(super) fn taken(&self, known: &Known, summary: Option<&Summary>) -> Vec<String> {
         match self.any.iter().find(|one| one.of_run(known, summary).is_ok()) {
             Some(one) => one.taken(known, summary),
@@ -250,7 +239,7 @@ impl Quantity {
             (Err(one), Err(other)) if !one.to_measure.is_empty() && !other.to_measure.is_empty() => {
                 Err(Missing { why: one.why, to_measure: [one.to_measure, other.to_measure].concat() })
             }
-            // A ratio needs both of one run.
+            // Both parts of a ratio must come from one run.
             (Err(missing), Ok(Answer::Figure(_))) if !missing.to_measure.is_empty() => {
                 Err(missing.beside(pair[1].taken(known, summary)))
             }
@@ -314,7 +303,7 @@ impl Quantity {
             .ok_or_else(|| Missing::because(format!("{} has no figure in that unit", row.case)))
     }
 
-    /// The figure in the unit of the samples, without its case.
+    /// Returns the figure in the unit of the samples, without its case.
     fn estimate(&self, figures: &Figures) -> Option<Figure> {
         let plain = |value: f64, has_no_interval| Figure {
             value,
@@ -328,7 +317,6 @@ impl Quantity {
         if !self.calls.is_empty() {
             let traced = blame::median(figures.measured.divided())?;
             let meant = traced.calls.iter().filter(|call| self.calls.contains(&call.name));
-            // Nothing where the command made none of them.
             let total = meant.map(|call| call.total_ns as f64).reduce(|one, other| one + other)?;
             return Some(plain(total, true));
         }
@@ -345,7 +333,7 @@ impl Quantity {
             Some(plain(first.iter().sum::<f64>() / number as f64, true))
         };
         match self.by {
-            // No figure is below what can be told from nothing, by any estimator.
+            // No estimator reports a figure below the detection limit.
             _ if figures.below.is_some() => {
                 Some(Figure { bound: Some(Bound::AtMost), ..plain(figures.bounded(), false) })
             }
@@ -361,7 +349,6 @@ impl Quantity {
         }
     }
 
-    /// The figure in the unit that was asked for.
     fn scaled(&self, figure: Figure, figures: &Figures, clock_is_tsc: bool) -> Option<Figure> {
         let measured = &figures.measured;
         let is_time = matches!(measured.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine);
@@ -385,7 +372,7 @@ impl Quantity {
     }
 }
 
-/// So much over the figure.
+/// Returns `amount` divided by the figure.
 fn per(mut figure: Figure, amount: f64) -> Figure {
     let turned = |value: f64| amount / value;
     figure.interval = figure
@@ -398,12 +385,11 @@ fn per(mut figure: Figure, amount: f64) -> Figure {
     figure
 }
 
-/// The name of the fact that an answer is kept as.
 pub(crate) fn fact_of(told: &str) -> String {
     format!("claims.{told}")
 }
 
-/// What a verb answered, by the first run that has its answer, else why it has none.
+/// Returns the answer from the first run that has it; if none has, returns the reason.
 fn answered(known: &Known, told: &str) -> Result<Answer, Missing> {
     let name = fact_of(told);
     let answers = || known.runs.iter().filter_map(|summary| summary.run.facts.get(&name));

@@ -1,4 +1,4 @@
-//! Experiments as text: the verdicts of all claims, then each experiment.
+//! Formats experiments as text: the verdicts on all claims, then each experiment.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::known::Known;
 use crate::told::{Answered, Told, ToldClaim, ToldTable, told};
 use crate::verdict::Verdict;
 
-/// The text of the experiments with what is at hand; of several the verdicts first.
+/// Formats the experiments as text. If there are several, the verdicts come first.
 pub fn screen(experiments: &[Experiment], known: &Known, width: usize) -> String {
     let all: Vec<Told> = experiments.iter().map(|experiment| told(experiment, known)).collect();
     let mut text = here(known, width);
@@ -27,7 +27,6 @@ pub fn screen(experiments: &[Experiment], known: &Known, width: usize) -> String
     text
 }
 
-/// This machine, and the runs that figures are taken from.
 fn here(known: &Known, width: usize) -> String {
     let Some(first) = known.runs.first() else {
         let words = "No run is kept yet: this machine's figures are missing. `tollgate run` measures most of them, and --check those that a \
@@ -101,7 +100,6 @@ fn of_one(one: &Told, width: usize) -> String {
         text.push('\n');
         text.push_str(&heading(&listing.title, width));
         for line in &listing.lines {
-            // A line that fits keeps its spaces.
             text.push_str(&if line.width() + 2 <= width {
                 styled(Look::Plain, &format!("  {line}"))
             } else {

@@ -1,4 +1,4 @@
-//! What is told of an experiment: its figures and this machine's, the verdicts, and the answers.
+//! The evaluation of an experiment: published figures and this machine's, the verdicts, and the answers.
 
 use serde::Serialize;
 use tollgate_suites::matches;
@@ -104,7 +104,7 @@ pub struct ClaimsDocument {
 }
 
 impl ClaimsDocument {
-    /// All of the experiments with what is at hand.
+    /// Evaluates all experiments.
     pub fn new(experiments: &[Experiment], known: &Known) -> Self {
         let runs = known.runs.iter().map(|summary| summary.run.id.to_string()).collect();
         Self { runs, experiments: experiments.iter().map(|experiment| told(experiment, known)).collect() }
@@ -183,7 +183,7 @@ fn answers(words: &Words, known: &Known) -> Vec<String> {
     }
 }
 
-/// The findings that rest on a case, of the first run that has some.
+/// Returns the findings that rest on a case, from the first run that has some.
 fn found(pattern: &str, known: &Known) -> Vec<String> {
     let of_run = |summary: &Summary| {
         let found = findings::of(summary).into_iter();
@@ -194,7 +194,7 @@ fn found(pattern: &str, known: &Known) -> Vec<String> {
     each.find(|sentences| !sentences.is_empty()).unwrap_or_default()
 }
 
-/// The sentence with its figures; where one is missing, why.
+/// Fills the figures into the sentence. If one is missing, says why instead.
 fn filled(words: &str, with: &[crate::quantity::Quantity], known: &Known) -> String {
     let mut text = String::new();
     let mut parts = words.split("{}");

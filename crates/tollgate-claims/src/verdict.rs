@@ -1,5 +1,3 @@
-//! Whether a claim holds here.
-
 use serde::Serialize;
 use tollgate_model::compare::{ENOUGH_RUNS, SUPPOSED_APART};
 use tollgate_model::stats::Interval;
@@ -32,7 +30,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// In words.
+    /// Returns the verdict in words.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -44,19 +42,17 @@ impl Verdict {
     }
 }
 
-/// Beyond this multiple of the least that is claimed a difference is larger than claimed, where no most is.
+/// If a claim has no upper limit, a difference beyond this multiple of its lower limit is larger than claimed.
 const MORE: f64 = 2.0;
 
-/// A verdict, with what it rests on: a clause a condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
-    /// The verdict.
     pub verdict: Verdict,
-    /// The evidence, or the reason why it cannot be told.
+    /// One clause for each condition: the evidence, or why it cannot be judged.
     pub because: Vec<String>,
 }
 
-/// Judges a claim: it holds where all of its conditions do and no part of it is untested, and in part where some do.
+/// Judges a claim. It holds if all of its conditions do and no part of it is untested; it holds in part if some do.
 pub fn judged(claim: &Claim, known: &Known) -> Judged {
     let each: Vec<Found> = claim.holds.iter().map(|condition| found(condition, known)).collect();
     let has = |meant: &[Verdict]| each.iter().any(|one| meant.contains(&one.verdict));
@@ -70,7 +66,7 @@ pub fn judged(claim: &Claim, known: &Known) -> Judged {
         () if has(&[Verdict::HoldsAndMore]) => Verdict::HoldsAndMore,
         () => Verdict::Holds,
     };
-    // One reason is often that of several conditions.
+    // Several conditions often have the same reason.
     let mut because: Vec<String> = Vec::new();
     for clause in each.into_iter().map(|one| one.clause).chain([claim.cannot.clone()]) {
         if !clause.is_empty() && !because.contains(&clause) {
@@ -80,7 +76,7 @@ pub fn judged(claim: &Claim, known: &Known) -> Judged {
     Judged { verdict, because }
 }
 
-/// The patterns of the cases that were measured, and that more runs of would decide a claim.
+/// Returns the patterns of measured cases of which more runs would decide a claim.
 pub fn to_repeat(experiment: &Experiment, known: &Known) -> Vec<String> {
     let all = experiment.claims.iter().flat_map(|claim| &claim.holds);
     let open = all.filter(|condition| !condition.of.is_on_request());
@@ -92,11 +88,10 @@ pub fn to_repeat(experiment: &Experiment, known: &Known) -> Vec<String> {
     .collect()
 }
 
-/// What came of a condition.
 struct Found {
     verdict: Verdict,
     clause: String,
-    /// The run that has the figure, where more runs would decide.
+    /// The run that has the figure, if more runs would decide.
     lacks_runs: Option<usize>,
 }
 
@@ -132,7 +127,7 @@ fn found(condition: &Condition, known: &Known) -> Found {
     found
 }
 
-/// By the figure with its span at other times; whether more of these would decide.
+/// Judges by the figure and its spans at other times. Also returns whether more runs would decide.
 fn of_figure(condition: &Condition, figure: &Figure, others: &[Interval]) -> (Verdict, String, bool) {
     let limits = [("at least", condition.at_least), ("at most", condition.at_most)];
     let limits = limits
@@ -152,7 +147,7 @@ fn of_figure(condition: &Condition, figure: &Figure, others: &[Interval]) -> (Ve
         return (Verdict::CannotBeTold, why, false);
     };
     let (least, most) = (condition.at_least.unwrap_or(0.0), condition.at_most.unwrap_or(f64::INFINITY));
-    // A difference that is larger than claimed is no other than claimed.
+    // A difference that is larger than claimed does not contradict the claim.
     let [more, less] = [least > 1.0, most < 1.0];
     let is_more = more && low > condition.at_most.unwrap_or(MORE * least)
         || less && high < condition.at_least.unwrap_or(most / MORE);

@@ -1,5 +1,5 @@
-//! The published experiments: none of their figures and claims is absent, what they name here exists, and verdicts follow from the runs at
-//! hand.
+//! Published experiments: none of their figures and claims is absent, everything that they name exists, and the verdicts follow
+//! from the runs.
 
 #[path = "../../../tests/machines.rs"]
 mod machines;
@@ -16,7 +16,6 @@ use tollgate_model::{Case, Fact, Facts, Outcome, Run};
 use tollgate_suites::{Extent, Size};
 use tollgate_view::summary::Summary;
 
-/// Evaluates with these runs, on a machine with these cases.
 fn with<T>(runs: &[Run], cases: &[Case], evaluate: impl FnOnce(&Known) -> T) -> T {
     let facts = Facts::new();
     let config: Config = Err("the configuration is not known".to_owned());
@@ -32,14 +31,13 @@ fn all() -> Vec<Experiment> {
     Experiment::names().map(experiment).collect()
 }
 
-/// The cases of a machine of two processors.
+/// The cases of a machine with two processors.
 fn cases() -> Vec<Case> {
     let machine = MACHINES[0].topology();
     let selected = tollgate_suites::select(&machine, &["*".to_owned()], Extent::Thorough, Size::Small);
     selected.expect("everything").cases().collect()
 }
 
-/// An experiment with one claim, about these conditions.
 fn claiming(holds: &str) -> Experiment {
     let text = format!(
         r#"{{"id": "x-1999", "title": "t", "source": "s", "claims": [{{"id": "c", "text": "t", "holds": {holds}}}]}}"#
@@ -47,7 +45,7 @@ fn claiming(holds: &str) -> Experiment {
     Experiment::read(&text).expect("an experiment")
 }
 
-/// The verdict on a claim, and what it rests on.
+/// Returns the verdict on a claim with these conditions, and its reasons.
 fn judged(holds: &str, runs: &[Run]) -> (String, String) {
     with(runs, &cases(), |known| {
         let told = told(&claiming(holds), known);
@@ -56,7 +54,6 @@ fn judged(holds: &str, runs: &[Run]) -> (String, String) {
     })
 }
 
-/// A run of host with these latencies in ns.
 fn run(latencies: &[(&str, f64)]) -> Run {
     runs(&[host()], latencies).remove(0)
 }
@@ -87,7 +84,6 @@ fn every_file_is_built_in_and_sound() {
     assert!(Experiment::named("direct-io-buffer").is_none());
 }
 
-/// All that is told of a published experiment as it was printed.
 fn printed(told: &Told) -> String {
     let mut text = vec![told.work.clone(), told.machine.clone()];
     text.extend(told.tables.iter().flat_map(|table| table.rows.concat()));
@@ -196,7 +192,7 @@ fn a_claim_holds_or_not_by_the_interval_of_its_ratio() {
     assert_eq!((verdict.as_str(), because.ends_with(": the reason")), ("cannot be told here", true));
 }
 
-/// The figures of one machine at three times: no order of them, and no part, has two verdicts that exclude each other.
+/// No order and no subset of three runs of one machine gives two verdicts that exclude each other.
 #[test]
 fn verdicts_at_different_times_do_not_exclude_each_other() {
     let condition = format!(r#"[{{"what": "w", "of": {RATIO}, "at_least": 10}}]"#);
@@ -226,7 +222,7 @@ fn verdicts_at_different_times_do_not_exclude_each_other() {
         assert!(because.ends_with("; they reach to both sides"), "{because}");
     }
     assert_eq!(at_times(&[3.0]).0, "does not hold", "further from the limit than runs lie apart");
-    // The machine was another one by a fact that both know.
+    // A fact that both runs know shows that the machine was another one.
     let knowing = |mut run: Run, pti: bool| {
         run.facts.insert("kernel.pti".to_owned(), Fact::known(pti, "a test"));
         run
@@ -246,7 +242,7 @@ fn without_figures_a_claim_cannot_be_told_and_says_why() {
         let patterns = with(&run, &cases(), |known| claiming(&condition).quantities()[0].to_measure(known));
         assert_eq!(patterns, ["entry/int80", "entry/syscall"]);
     }
-    // One part is there: both belong to one run.
+    // One part is known, but both must come from one run.
     let half = [run(&[("entry/syscall", 100.0)])];
     let patterns = with(&half, &cases(), |known| claiming(&condition).quantities()[0].to_measure(known));
     assert_eq!(BTreeSet::from_iter(patterns).len(), 2);
@@ -350,7 +346,7 @@ fn a_text_that_is_no_experiment_says_what_is_wrong() {
     assert_eq!(why(""), "EOF while parsing a value at line 1 column 0");
 }
 
-/// A figure of one instruction is none of another one that the processor has in its place.
+/// A case does not get the figure of another instruction that the processor executes in its place.
 #[test]
 fn a_case_that_enters_otherwise_has_no_figure() {
     let holds = r#"[{"what": "w", "of": {"case": "entry/compat-fast", "noted": ["enters by sysenter", "no SYSENTER here"]}, "at_most": 1000}]"#;
@@ -368,7 +364,7 @@ fn a_case_that_enters_otherwise_has_no_figure() {
     assert_eq!(entering_by("sysenter").0, "holds");
 }
 
-/// A name that no question has would be asked for without end.
+/// A name that no question has would be asked for endlessly.
 #[test]
 fn every_answer_has_its_question_and_every_question_is_asked_for() {
     let (known_facts, config) = (Facts::new(), Err(String::new()));

@@ -1,5 +1,3 @@
-//! Published programs as text.
-
 use std::borrow::Cow;
 
 use tollgate_output::figures::significant;
@@ -8,7 +6,7 @@ use tollgate_output::table::{Look, Table, heading, paragraph};
 use super::{AsPublished, Measured, ShownFigure, Variant};
 
 impl AsPublished {
-    /// As text, a table for each program.
+    /// Formats the programs as text, one table for each.
     pub fn page(&self, width: usize) -> String {
         self.programs.iter().map(|program| program.page(width)).collect::<Vec<_>>().join("\n")
     }
