@@ -1,9 +1,9 @@
-//! A session of this program with itself: `session SECONDS SIDE[,SIDE]… PATTERN…`.
+//! Compares this program with itself: `session SECONDS SIDE[,SIDE]… PATTERN…`.
 //!
-//! A side is `host`, or `host+NAME=VALUE` with a variable of the environment, or a command that is put in front of the agent. Prints
-//! the facts of the session, and of each case the paired ratio of each side to the first one.
+//! A side is `host`, `host+NAME=VALUE` with an environment variable, or a command that is put in front of the agent. Prints the
+//! facts of the session, and the paired ratio of each side to the first one for each case.
 
-#![allow(clippy::unwrap_used, clippy::panic)] // A tool for developers.
+#![allow(clippy::unwrap_used, clippy::panic)] // Tool for developers.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -54,7 +54,6 @@ fn agent() -> i32 {
     status
 }
 
-/// Ends the agent when it is dropped.
 struct Agent(Child);
 
 impl Drop for Agent {
@@ -182,7 +181,6 @@ fn session(seconds: f64, sides: &str, patterns: &[String]) {
     }
 }
 
-/// The median log-ratio of each pair of processes.
 fn ratios(base: &Measured, other: &Measured) -> Vec<f64> {
     let pairs = base.processes.iter().zip(&other.processes).zip(base.by_process().zip(other.by_process()));
     let of_pair = |((one, two), (base, other)): (_, (&[f64], &[f64]))| {

@@ -1,10 +1,10 @@
-//! The program that the processes suite starts, statically or dynamically linked.
+//! The program that the processes suite starts, linked statically or dynamically.
 //!
-//! It executes its first argument with one argument less, and exits with status 0 without arguments. So the number of
-//! its arguments is the number of executions.
+//! Without arguments it exits with status 0. Otherwise it executes its first argument with one argument fewer, so the
+//! number of arguments is the number of executions.
 
-// Without Rust's standard library the dynamic one needs the C library and nothing else. The static one is linked
-// as the standard library links it: a static C library needs more than itself.
+// Without Rust's standard library the dynamic program needs only the C library. The static one is linked as the
+// standard library links it, because a static C library needs more than itself.
 #![cfg_attr(not(target_feature = "crt-static"), no_std)]
 #![no_main]
 
@@ -19,7 +19,6 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Called by the C library, without Rust's runtime start.
 #[unsafe(no_mangle)]
 extern "C" fn main(
     count: c_int,
@@ -34,7 +33,7 @@ extern "C" fn main(
         let rest = arguments.add(1);
         execve(*rest, rest, facts);
     }
-    // The call returns only on failure.
+    // execve(2) returns only on failure.
     126
 }
 

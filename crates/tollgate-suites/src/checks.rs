@@ -1,6 +1,4 @@
-//! Checks of results that several suites need.
-
-/// 0, as from most successful calls.
+/// Expects 0, as most successful calls return.
 pub(crate) fn zero(result: u64) -> Result<(), String> {
     match result as i32 {
         0 => Ok(()),
@@ -8,7 +6,7 @@ pub(crate) fn zero(result: u64) -> Result<(), String> {
     }
 }
 
-/// Any result, where events are counted or nothing can go wrong.
+/// Accepts any result: events are counted instead, or nothing can go wrong.
 pub(crate) fn any(_result: u64) -> Result<(), String> {
     Ok(())
 }
@@ -17,7 +15,7 @@ pub(crate) fn last_error() -> String {
     tollgate_model::text::plainly(&std::io::Error::last_os_error())
 }
 
-/// For `Benchmark::absence`: a filter's SIGSYS.
+/// Explains SIGSYS from a seccomp filter, for `Benchmark::absence`.
 pub(crate) fn killed_by_filter(signal: i32) -> Option<&'static str> {
     (signal == libc::SIGSYS).then_some("a seccomp filter kills a required system call (SIGSYS)")
 }

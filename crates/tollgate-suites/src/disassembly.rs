@@ -1,5 +1,5 @@
-//! Checks the timed loops: every registered case's loop is disassembled and must hold the instruction that the
-//! benchmark names, as often as it says, and otherwise only its preparation.
+//! Disassembles the timed loop of every registered case. A loop must contain the instruction that the benchmark names,
+//! as often as it says, and apart from that only preparation.
 
 use iced_x86::{
     Code, Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction, Mnemonic, OpKind, Register,
@@ -13,13 +13,12 @@ use crate::{Benchmark, SUITES};
 
 mod vector;
 
-/// Instructions that prepare an operation or take its result.
 const PREPARATION: [Mnemonic; 8] = {
     use Mnemonic::*;
     [Mov, Lea, Xor, Add, Or, Pushfq, Popfq, Nop]
 };
 
-/// Every registered case that has a loop, by name: the loop, the instruction, and how often.
+/// Returns every registered case that has a loop: its name, the loop, the instruction, and how often it occurs.
 fn loops() -> Vec<(String, TimedLoop, &'static str, usize)> {
     let benchmarks = SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied().chain(suite.control));
     let machine = MACHINES[0].topology();
@@ -56,13 +55,13 @@ fn every_timed_loop_holds_the_instruction_that_its_benchmark_names_and_nothing_e
     }
 }
 
-/// Further instructions of loops with inner loops.
+/// Instructions that inner loops add.
 const WITHIN: [Mnemonic; 18] = {
     use Mnemonic::*;
     [And, Cmovb, Cmp, Cmpxchg, Dec, Inc, Je, Jne, Jg, Jmp, Pause, Pop, Push, Shr, Syscall, Sub, Test, Xchg]
 };
 
-/// Those that prepare vector registers, or add up what they hold.
+/// Instructions that prepare vector registers, or sum them up.
 const OF_VECTORS: [Mnemonic; 12] = {
     use Mnemonic::*;
     [
@@ -91,7 +90,7 @@ fn waiting_loops_hold_the_named_instruction_and_no_other_store() {
             };
             let case = benchmark.case(params).to_string();
             let body = loop_body(&case, TimedLoop::Long(code));
-            // Of moves, those to memory other than the loop's context.
+            // Only moves to memory outside the loop's context count.
             let is_measured = |instruction: &&Instruction| {
                 let stores = instruction.op0_kind() == OpKind::Memory && !is_own(instruction);
                 mnemonic(instruction) == named && (named != "mov" || stores)
@@ -109,12 +108,12 @@ fn waiting_loops_hold_the_named_instruction_and_no_other_store() {
     assert!(seen > 0, "no such loop");
 }
 
-/// Whether it writes to the loop's own context.
+/// Returns whether it accesses the loop's own context.
 fn is_own(instruction: &Instruction) -> bool {
     instruction.memory_base() == Register::R13
 }
 
-/// Instructions that leave the user's code in any case.
+/// Instructions that always leave the user's code.
 const ENTRIES: [&str; 5] = ["syscall", "int", "int3", "hlt", "sysenter"];
 
 #[test]
@@ -138,11 +137,11 @@ fn kernel_entries_are_called_and_the_empty_loop_makes_the_same_call() {
         assert_eq!(flow(&without), flow(&with), "{case}");
         assert_eq!(without.len(), 2, "{case}: {}", listing(&without));
     }
-    // Their names say so.
+    // Their names say that they are inline.
     assert_eq!(inline, ["entry/libc{by=inline}", "entry/return{depth=0}"]);
 }
 
-/// All three store alike; they differ in the calls around the store.
+/// All three store in the same way; they differ in the calls around the store.
 #[test]
 fn faults_are_met_below_a_call_each_in_a_loop_that_was_called_and_after_a_return() {
     let faults = loops().into_iter().filter(|(case, ..)| case.starts_with("traps/return{"));
@@ -155,7 +154,7 @@ fn faults_are_met_below_a_call_each_in_a_loop_that_was_called_and_after_a_return
             listing(&body_of(crate::find("traps/cow-fault").expect("registered"))),
             "{case}"
         );
-        // Where the code ahead of the loop jumps, there is a return, which takes what was pushed.
+        // If the code before the loop jumps, it jumps to a return, which pops what was pushed.
         let jump = all.iter().find(|instruction| instruction.mnemonic() == Mnemonic::Jmp);
         let returns = jump.map(|jump| called(&case, *jump).is_empty());
         let pushed = all.iter().filter(|instruction| instruction.mnemonic() == Mnemonic::Push).count();
@@ -211,12 +210,12 @@ fn a_system_call_below_calls_is_at_their_depth_and_the_loop_without_it_makes_the
     }
 }
 
-/// The instructions of one iteration in the order of execution, through calls and returns.
+/// Returns the instructions of one iteration in the order of execution, through calls and returns.
 fn one_iteration(timed: TimedLoop) -> Vec<Instruction> {
     const MOST: usize = 200;
     let TimedLoop::Long(code) = timed else { panic!("64-bit code") };
     let body = loop_as_written("a loop with calls", timed);
-    // SAFETY: the bytes lie in this program's own code; what the loop calls stands right behind it.
+    // SAFETY: the bytes lie in this program's own code; functions that the loop calls follow it directly.
     let bytes = unsafe { std::slice::from_raw_parts(code.address() as *const u8, 1024) };
     let at = |address: u64| {
         let offset = (address - code.address() as u64) as usize;
@@ -241,7 +240,6 @@ fn one_iteration(timed: TimedLoop) -> Vec<Instruction> {
     panic!("no end in {}", listing(&executed))
 }
 
-/// The loop of a benchmark with one loop for all cases.
 fn body_of(benchmark: &Benchmark) -> Vec<Instruction> {
     match (benchmark.timed)(&(benchmark.cases)(&Topology::default())[0]) {
         Timed::Loop { code, .. } => loop_body(benchmark.name, code),
@@ -250,7 +248,7 @@ fn body_of(benchmark: &Benchmark) -> Vec<Instruction> {
     }
 }
 
-/// The instructions between a loop's start and its counter; of a loop that calls its body, those before its return.
+/// Returns the instructions between a loop's start and its counter, or those before the return of a called body.
 fn loop_body(name: &str, timed: TimedLoop) -> Vec<Instruction> {
     let body = loop_as_written(name, timed);
     let is_called = matches!(timed, TimedLoop::Long(code) if code.is_called());
@@ -263,7 +261,7 @@ fn loop_body(name: &str, timed: TimedLoop) -> Vec<Instruction> {
     }
 }
 
-/// What a call calls, without its return.
+/// Returns the instructions of the called function without its return.
 fn called(name: &str, call: Instruction) -> Vec<Instruction> {
     assert!(matches!(call.mnemonic(), Mnemonic::Call | Mnemonic::Jmp), "{name}");
     // SAFETY: the bytes lie in this program's own code.
@@ -273,7 +271,6 @@ fn called(name: &str, call: Instruction) -> Vec<Instruction> {
     body
 }
 
-/// The instructions between a loop's start and its counter.
 fn loop_as_written(name: &str, timed: TimedLoop) -> Vec<Instruction> {
     let code = decode(timed);
     let back = code
@@ -289,7 +286,6 @@ fn loop_as_written(name: &str, timed: TimedLoop) -> Vec<Instruction> {
     code[first..back - 1].to_vec()
 }
 
-/// The instructions from the entry to the first return.
 fn decode(timed: TimedLoop) -> Vec<Instruction> {
     let (bitness, bytes): (u32, &[u8]) = match timed {
         TimedLoop::Compat(code) => (32, code()),
@@ -304,9 +300,8 @@ fn decode(timed: TimedLoop) -> Vec<Instruction> {
     decode_bytes(bitness, bytes, if bitness == 32 { 0 } else { address })
 }
 
-/// The instructions from the first of these bytes to the first return.
 fn decode_bytes(bitness: u32, bytes: &[u8], first: u64) -> Vec<Instruction> {
-    // Instructions that are invalid on purpose still have to be recognised.
+    // Some instructions are invalid on purpose and still have to be decoded.
     let options = DecoderOptions::NO_INVALID_CHECK;
     let mut decoder = Decoder::with_ip(bitness, bytes, first, options);
     let mut code = Vec::new();

@@ -1,8 +1,7 @@
 //! The benchmarks, one file each, in suites.
 //!
-//! A [`Benchmark`] is a static description and a function that prepares an instance; a suite is a folder of
-//! benchmarks. `registry` is the only list of them, `selection` chooses among them by pattern. The engine reads the
-//! clock.
+//! A [`Benchmark`] is a static description and a function that prepares an instance; a suite is a folder of benchmarks.
+//! `registry` is their only list, and `selection` chooses among them by pattern. The engine reads the clock.
 //!
 //! [`Benchmark`]: tollgate_engine::benchmark::Benchmark
 

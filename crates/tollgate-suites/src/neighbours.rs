@@ -1,12 +1,12 @@
-//! The experiment that finds neighbours: benchmarks whose batches move those of others.
+//! The experiment that finds neighbours: benchmarks whose batches affect those of others.
 //!
-//! Each case has trios of processes, in turns. The first runs the controls alone. The second runs a batch of the case before each batch of a
-//! control. The third starts right behind it and runs the controls alone again. A control that the second process moves has a neighbour; one
-//! that the third moves too has one whose wake outlasts its process. A trio's processes follow each other within a tenth of a second, so the
-//! machine's other work meets both sides of a ratio alike.
+//! Each case has trios of processes, in turn. The first runs the controls alone. The second runs a batch of the case before each
+//! batch of a control. The third starts right after it and runs the controls alone again. If the second process affects a
+//! control, the control has a neighbour. If the third is affected too, the neighbour's effect outlasts its process. A trio's
+//! processes follow each other within a tenth of a second, so other work on the machine affects both sides of a ratio equally.
 //!
-//! `cargo test -p tollgate-suites --lib -- --ignored --nocapture moves_controls` prints what every default case moves, in half an hour;
-//! `NEIGHBOURS=entry` chooses as `tollgate run` does.
+//! `cargo test -p tollgate-suites --lib -- --ignored --nocapture moves_controls` prints what every default case affects, in half
+//! an hour; `NEIGHBOURS=entry` selects as `tollgate run` does.
 
 use tollgate_model::stats::median;
 use tollgate_os::workdir::Workdir;
@@ -14,7 +14,7 @@ use tollgate_os::workdir::Workdir;
 use crate::prelude::*;
 use crate::testing::{Directory, pinned};
 
-/// What a program does most: a call, a system call, a load, a page fault.
+/// The most frequent operations of programs: a call, a system call, a load, a page fault.
 const CONTROLS: [(&str, &[(&str, &str)]); 4] = [
     ("entry/call", &[]),
     ("entry/syscall", &[]),
@@ -25,14 +25,14 @@ const CONTROLS: [(&str, &[(&str, &str)]); 4] = [
 const TRIOS: usize = 9;
 /// Batches of each control in a process.
 const ROUNDS: u64 = 30;
-/// A control is moved where the median of its ratios is so far from 1, and each of them lies on that side.
+/// A control is affected if its median ratio is this far from 1, and all its ratios lie on that side.
 const MOVED: f64 = 0.04;
-/// The nanoseconds of a batch, as in a run.
+/// Length of a batch in nanoseconds, as in a run.
 const BATCH: f64 = 50_000.0;
 
 type Subject = (&'static Benchmark, Params);
 
-/// A process that runs the controls, each batch behind one of the neighbour's.
+/// A process that runs the controls, each batch after one of the neighbour's.
 struct Beside {
     controls: Vec<(Instance, Order)>,
     neighbour: Option<(Instance, Order)>,
@@ -46,7 +46,7 @@ impl Beside {
         let mut context = Context::here().with_storage(storage);
         let mut ready =
             |(benchmark, params): Subject| sized(clock, instance(benchmark, &params, &mut context)?);
-        // The neighbour first: what it holds is there when the controls are made, as in a run.
+        // The neighbour comes first: it holds its resources when the controls are made, as in a run.
         let neighbour = neighbour.map(&mut ready).transpose()?;
         let controls = controls().into_iter().map(ready).collect::<Result<_>>()?;
         Ok(Self { controls, neighbour, random: Random::new(1) })
@@ -54,7 +54,7 @@ impl Beside {
 }
 
 impl Experiment for Beside {
-    /// A batch for each control: its median of so many, per million iterations.
+    /// Returns a batch for each control: the median of its batches, per million iterations.
     fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>> {
         let mut times = vec![Vec::new(); self.controls.len()];
         let mut turns: Vec<usize> = (0..self.controls.len()).collect();
@@ -75,7 +75,6 @@ impl Experiment for Beside {
     }
 }
 
-/// The cases of the controls that exist here.
 fn controls() -> Vec<Subject> {
     let case = |(name, wanted): &(&str, &[(&str, &str)])| {
         let benchmark = crate::find(name)?;
@@ -94,7 +93,7 @@ fn instance(benchmark: &'static Benchmark, params: &Params, context: &mut Contex
     }
 }
 
-/// With as many iterations as fill a batch.
+/// Finds the number of iterations that fills a batch.
 fn sized(clock: Clock, mut instance: Instance) -> Result<(Instance, Order)> {
     let most = instance.limits().1.min(1 << 14);
     let mut iterations = 1;
@@ -108,7 +107,7 @@ fn sized(clock: Clock, mut instance: Instance) -> Result<(Instance, Order)> {
     Ok((instance, Order::new(iterations)))
 }
 
-/// The medians of the controls in a process of their own.
+/// Returns the medians of the controls in their own process.
 fn in_a_process(clock: Clock, neighbour: Option<Subject>, directory: &Directory) -> Result<Vec<f64>> {
     let prepare = || {
         let beside = Beside::prepare(clock, neighbour, directory)?;
@@ -119,7 +118,7 @@ fn in_a_process(clock: Clock, neighbour: Option<Subject>, directory: &Directory)
     Ok(batches.into_iter().map(|batch| batch.work as f64).collect())
 }
 
-/// For each control the ratios of the trios: beside the neighbour, and behind its process.
+/// Returns for each control the ratios of the trios: next to the neighbour, and after its process.
 fn ratios(clock: Clock, subject: &Subject, directory: &Directory) -> Result<Vec<[Vec<f64>; 2]>> {
     let mut ratios = vec![[Vec::new(), Vec::new()]; controls().len()];
     for _ in 0..TRIOS {
@@ -134,7 +133,7 @@ fn ratios(clock: Clock, subject: &Subject, directory: &Directory) -> Result<Vec<
     Ok(ratios)
 }
 
-/// The median of the ratios, where all lie far on one side of 1.
+/// Returns the median of the ratios if all lie far on one side of 1.
 fn moved(ratios: &[f64]) -> Option<f64> {
     let median = median(ratios)?;
     let same_side = |ratio: &f64| (*ratio > 1.0) == (median > 1.0);

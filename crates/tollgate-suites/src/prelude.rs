@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(crate) use tollgate_engine::mapping::{HUGE, Mapping};
-// Named, since a boundary has this name too.
+// Named, because a boundary also has this name.
 pub(crate) use tollgate_engine::Random;
 pub(crate) use tollgate_engine::events::{Counting, Of, Tally};
 pub(crate) use tollgate_engine::*;
@@ -13,15 +13,15 @@ pub(crate) use tollgate_model::{Boundary, ParamValue, Params, Unit};
 pub(crate) use crate::checks::{self, any, killed_by_filter, last_error};
 pub(crate) use crate::syscall::call;
 
-/// Locks a mutex whose data is consistent also after a panic.
+/// Locks a mutex whose data stays consistent after a panic.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The timed code of a case of another version, which has no instance either.
+/// The timed code of a case that another version wrote, which has no instance either.
 pub(crate) const NOT_TIMED: Timed = Timed::Whole("");
 
-/// An enumeration of the words that a parameter can be.
+/// Defines an enumeration of a parameter's words.
 macro_rules! words {
     ($(#[$about:meta])* enum $name:ident($key:literal) { $($variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$about])*

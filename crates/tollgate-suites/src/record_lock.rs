@@ -1,6 +1,4 @@
-//! A record lock (fcntl(2)).
-
-/// The lock of the first byte of a file for writing, and its unlock.
+/// Returns the write lock of a file's first byte, and its unlock.
 pub(crate) fn first_byte() -> Box<[libc::flock; 2]> {
     let record = |kind: libc::c_int| libc::flock {
         l_type: kind as libc::c_short,

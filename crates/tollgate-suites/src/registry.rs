@@ -17,7 +17,7 @@ pub static SUITES: &[&Suite] = &[
     &environments::SUITE,
 ];
 
-/// The benchmark called `name`, including those that the engine adds.
+/// Returns the benchmark called `name`, including those that the engine adds.
 pub fn find(name: &str) -> Option<&'static Benchmark> {
     let registered = SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied().chain(suite.control));
     registered.chain(OWN_BENCHMARKS.iter().copied()).find(|benchmark| benchmark.name == name)
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
     use crate::machines::MACHINES;
 
-    /// A run answers group by group, and `list` names what it will answer.
+    /// A run answers group by group, and `list` names them in this order.
     #[test]
     fn benchmarks_without_company_are_the_last_of_their_suite() {
         for suite in SUITES {
@@ -39,7 +39,7 @@ mod tests {
         }
     }
 
-    /// Round by round only cases of one group are compared.
+    /// Only cases of one group are compared in each round.
     #[test]
     fn a_benchmark_without_company_has_no_baseline_but_its_own_cases() {
         for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks) {
@@ -51,7 +51,7 @@ mod tests {
         }
     }
 
-    /// One screen has room for 25 rows, and each row for its name.
+    /// One screen has space for 25 rows, and each row for its name.
     #[test]
     fn headlines_are_cases_and_fit_on_a_screen() {
         let all = || SUITES.iter().flat_map(|suite| suite.benchmarks.iter().copied());
@@ -77,7 +77,7 @@ mod tests {
         for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks) {
             let name = benchmark.name;
             assert!(benchmark.avoid.ends_with('.') && benchmark.avoid.len() > 10, "{name}");
-            // A manual page by its section, or a book, a paper or a source file by name.
+            // A manual page with its section, or a book, a paper or a source file by name.
             assert!(benchmark.source.contains(['(', ' ']) && benchmark.source.len() > 6, "{name}");
         }
     }
@@ -140,7 +140,7 @@ mod tests {
                     |params: &_| benchmark.crosses_in(params).any(|crossed| crossed == *boundary);
                 assert!(cases.iter().any(is_crossed), "no case of {} crosses {boundary}", benchmark.name);
             }
-            // The size of a lock's own code and data depends on this program alone.
+            // The size of a lock's own code and data depends only on this program.
             for params in cases.iter().filter(|_| benchmark.unit != tollgate_model::Unit::Bytes) {
                 assert!(benchmark.crosses_in(params).next().is_some(), "{} {params:?}", benchmark.name);
             }

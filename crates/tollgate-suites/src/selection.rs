@@ -15,7 +15,7 @@ use crate::workloads::Size;
 pub struct UnknownPattern {
     /// The pattern.
     pub pattern: String,
-    /// Similar names, nearest first; or cases of the benchmark that it names.
+    /// Similar names, nearest first; or cases of the benchmark that the pattern names.
     pub near: Vec<String>,
 }
 
@@ -27,15 +27,14 @@ fn hint(near: &[String]) -> String {
     }
 }
 
-/// The cases that a machine has of this extent and that match any of `patterns`: a suite (`entry`), a benchmark (`entry/syscall`), a case
-/// (`entry/seccomp{instructions=32}`) or some of its parameters, or either with `*` for any characters. No pattern
-/// means everything but whole commands and environments themselves, see [`Kind`], or of that the [`Extent::Headlines`]; of the default cases those
-/// that are [`in_everything`](Benchmark::in_everything). A pattern also finds cases of
-/// [`Extent::Thorough`] and of the other size if no default case matches. The baselines of chosen cases are chosen
-/// with them.
+/// Selects a machine's cases of this extent that match any of `patterns`: a suite (`entry`), a benchmark (`entry/syscall`), a
+/// case (`entry/seccomp{instructions=32}`) or some of its parameters, or any of these with `*` for any characters. No pattern
+/// selects everything except whole commands and environments themselves, see [`Kind`], or of that the [`Extent::Headlines`]; of
+/// the default cases those that are [`in_everything`](Benchmark::in_everything). If no default case matches, a pattern also finds
+/// cases of [`Extent::Thorough`] and of the other size. The baselines of selected cases are selected too.
 ///
 /// # Errors
-/// The first pattern that matches nothing.
+/// Returns the first pattern that matches nothing.
 pub fn select(
     machine: &Topology,
     patterns: &[String],
@@ -55,7 +54,7 @@ pub fn select(
             (0..candidates.len()).filter(|&at| fits(&candidates[at])).collect::<Vec<usize>>()
         };
         let usual = among(false);
-        // Also of a benchmark that has no other ones.
+        // Also for a benchmark that has no other cases.
         if usual.is_empty() { among(true) } else { usual }
     };
     let mut chosen: BTreeSet<usize> = BTreeSet::new();
@@ -91,13 +90,13 @@ pub fn select(
     Ok(Selection { groups, find: registry::find })
 }
 
-/// What matches the benchmarks of large files. Without [`Extent::Thorough`] they are measured only where a pattern means them alone: each
-/// operation takes a second.
+/// Returns a pattern for the benchmarks of large files. Without [`Extent::Thorough`] they are measured only if a pattern means
+/// nothing else, because each operation takes a second.
 pub fn large_files() -> String {
     format!("{}*", large::PREFIX)
 }
 
-/// Gives large files so many bytes, a multiple of 1 MiB. Whether there are any in the selection.
+/// Sets the size of large files in bytes, a multiple of 1 MiB. Returns whether the selection has any.
 pub fn with_file_size(selection: &mut Selection, bytes: u64) -> bool {
     let cases = selection.groups.iter_mut().flat_map(|group| &mut group.cases);
     let mut any = false;
@@ -112,7 +111,7 @@ struct Candidate {
     suite: &'static Suite,
     benchmark: &'static Benchmark,
     params: Params,
-    /// It belongs to [`Extent::Thorough`] only.
+    /// True if it belongs to [`Extent::Thorough`] only.
     is_extra: bool,
 }
 
@@ -123,7 +122,7 @@ impl Candidate {
     }
 }
 
-/// Every case of every suite, those of a benchmark together.
+/// Returns every case of every suite; those of a benchmark are adjacent.
 fn candidates(machine: &Topology) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     for suite in SUITES {
@@ -137,7 +136,7 @@ fn candidates(machine: &Topology) -> Vec<Candidate> {
     candidates
 }
 
-/// Whether a pattern, as [`select`] takes it, means a case: also one of another machine or version.
+/// Returns whether a pattern, as [`select`] takes it, matches a case, even one of another machine or version.
 pub fn matches(pattern: &str, case: &Case) -> bool {
     match pattern.split_once('{').and_then(|(name, rest)| Some((name, rest.strip_suffix('}')?))) {
         Some((name, pairs)) => wildcard(name, &case.benchmark) && pairs_match(pairs, &case.params),
@@ -145,7 +144,7 @@ pub fn matches(pattern: &str, case: &Case) -> bool {
     }
 }
 
-/// Whether each `name=value` of a pattern is one of the case's parameters; the case may have more.
+/// Returns whether each `name=value` of a pattern is among the case's parameters; the case may have more.
 fn pairs_match(pairs: &str, params: &Params) -> bool {
     pairs.split(',').map(str::trim).all(|pair| match pair.split_once('=') {
         Some((name, value)) => {
@@ -155,7 +154,7 @@ fn pairs_match(pairs: &str, params: &Params) -> bool {
     })
 }
 
-/// Whether `pattern`, in which `*` stands for any characters, matches all of `text`.
+/// Returns whether `pattern`, in which `*` stands for any characters, matches all of `text`.
 pub fn wildcard(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let Some(first) = pieces.next() else { return text.is_empty() };
@@ -171,7 +170,6 @@ pub fn wildcard(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Names or cases similar to `pattern`.
 fn hints(machine: &Topology, pattern: &str) -> Vec<String> {
     // The benchmark exists and its parameters do not match: list its cases.
     if let Some(benchmark) = pattern.split_once('{').and_then(|(name, _)| registry::find(name)) {
@@ -185,14 +183,13 @@ fn hints(machine: &Topology, pattern: &str) -> Vec<String> {
 }
 
 const MOST_NEAR: usize = 3;
-/// Longer texts resemble no name.
+/// Longer texts do not resemble any name.
 const LONGEST: usize = 64;
 
-/// The names that are similar to what was meant, or to a part of them behind a `/`: at most three, nearest first. A name is
-/// similar where at most a third of it is mistyped, or one of the two contains the other; those that are worse than the nearest are
-/// left out.
+/// Returns the names that resemble `meant`, or whose part after a `/` does: at most three, nearest first. A name is similar if at
+/// most a third of it is mistyped, or if one of the two contains the other. Names further away than the nearest are omitted.
 pub fn near<'a>(meant: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    /// Shorter names are a part of words by chance.
+    /// Shorter names occur in words by chance.
     const SHORTEST_PART: usize = 3;
     let most = (meant.len() / 3).max(1);
     let contains = |long: &str, part: &str| part.len() >= SHORTEST_PART && long.contains(part);
@@ -209,14 +206,14 @@ pub fn near<'a>(meant: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a st
     near.into_iter().filter(|(score, ..)| *score == best).take(MOST_NEAR).map(|(.., name)| name).collect()
 }
 
-/// The three names that differ least from what was meant.
+/// Returns the three names that differ least from `meant`.
 fn nearest<'a>(meant: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut ranked: Vec<(usize, &str)> = names.map(|name| (distance(meant, name), name)).collect();
     ranked.sort_unstable();
     ranked.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect()
 }
 
-/// Insertions, deletions, substitutions and exchanges of neighbours between two texts, in either case of letters.
+/// Counts insertions, deletions, substitutions and transpositions between two texts, ignoring case.
 fn distance(meant: &str, name: &str) -> usize {
     if meant.len() > LONGEST {
         usize::MAX / 2
@@ -230,7 +227,7 @@ mod tests {
     use super::*;
     use crate::machines::MACHINES;
 
-    /// The cases that a pattern selects on a machine of two processors, or on all machines alike.
+    /// Selects cases on a machine with two processors.
     fn selected(patterns: &[&str], extent: Extent) -> Result<Selection, UnknownPattern> {
         let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
         select(&MACHINES[0].topology(), &patterns, extent, Size::Small)

@@ -1,4 +1,4 @@
-//! A thread that answers what comes to a descriptor.
+//! A thread that answers whenever a descriptor becomes readable.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -8,21 +8,21 @@ use std::thread::{self, JoinHandle};
 use crate::descriptor::eventfd;
 use crate::prelude::*;
 
-/// The thread. It is asked to end, and joined, on drop.
+/// The thread. On drop it is told to end, and joined.
 pub(crate) struct Server {
-    /// None once it is joined.
+    /// `None` once it is joined.
     handle: Option<JoinHandle<()>>,
     stop: Arc<OwnedFd>,
 }
 
-/// What asks the thread to end: an eventfd that can be read.
+/// Tells the thread to end: an eventfd that becomes readable.
 pub(crate) struct Stop(Arc<OwnedFd>);
 
 impl Server {
-    /// Starts a thread for this, which ends when [`Stop::serve`] returns.
+    /// Starts a thread that ends when [`Stop::serve`] returns.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] where there can be no eventfd or no thread.
+    /// [`Refusal::Skip`] if no eventfd or no thread can be made.
     pub fn start(body: impl FnOnce(&Stop) + Send + 'static) -> Result<Self> {
         const STACK: usize = 128 << 10;
         let stop = Arc::new(eventfd(0, 0).or_refused("eventfd2(2) is refused")?);
@@ -45,11 +45,10 @@ impl Drop for Server {
 }
 
 impl Stop {
-    /// Answers whenever the descriptor can be read, until the server is dropped, the other side of the descriptor is closed, or an answer
-    /// fails.
+    /// Answers whenever the descriptor is readable, until the server is dropped, the other side is closed, or an answer fails.
     ///
     /// # Errors
-    /// Those of poll(2) and of the answer.
+    /// Fails if poll(2) or the answer fails.
     pub fn serve(&self, on: &OwnedFd, mut answer: impl FnMut() -> io::Result<()>) -> io::Result<()> {
         let ask = |on: &OwnedFd| libc::pollfd { fd: on.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let mut asked = [ask(on), ask(&self.0)];
@@ -96,7 +95,7 @@ mod tests {
                 give.write_all(&[byte]).expect("sent");
                 assert_eq!(answers.recv(), Ok(byte));
             }
-            // Whichever ends it, the thread drops its sender.
+            // The thread drops its sender in either case.
             if closes {
                 drop(give);
                 assert!(answers.recv().is_err());

@@ -2,15 +2,14 @@
 
 use std::arch::asm;
 
-/// System call `number` with up to four arguments. Returns the kernel's result, or a negative error number.
+/// Makes system call `number` with up to four arguments. Returns the kernel's result, or a negative error number.
 ///
 /// # Safety
 /// The arguments must be valid for this call.
 #[inline(always)]
 pub(crate) unsafe fn call(number: libc::c_long, [first, second, third, fourth]: [u64; 4]) -> i64 {
     let result: i64;
-    // SAFETY: the instruction overwrites rcx and r11 as well as its result (Intel SDM volume 2, SYSCALL); the caller answers for
-    // the rest.
+    // SAFETY: the instruction also overwrites rcx and r11 (Intel SDM volume 2, SYSCALL); the caller answers for the rest.
     unsafe {
         asm!(
             "syscall",
@@ -23,7 +22,7 @@ pub(crate) unsafe fn call(number: libc::c_long, [first, second, third, fourth]: 
     result
 }
 
-/// The same with up to six arguments.
+/// Like [`call`], with up to six arguments.
 ///
 /// # Safety
 /// The arguments must be valid for this call.
@@ -44,7 +43,6 @@ pub(crate) unsafe fn call6(number: libc::c_long, arguments: [u64; 6]) -> i64 {
     result
 }
 
-/// sched_yield(2).
 #[inline(always)]
 pub(crate) fn sched_yield() {
     // SAFETY: the call takes nothing.

@@ -1,5 +1,3 @@
-//! Helpers of tests.
-
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -8,7 +6,6 @@ use tollgate_os::cpuid::cpuid;
 
 use crate::prelude::*;
 
-/// A directory of a test's own, removed on drop.
 pub(crate) struct Directory(pub PathBuf);
 
 impl Directory {
@@ -28,7 +25,7 @@ impl Drop for Directory {
     }
 }
 
-/// What is ready, or None: a skip is printed, a failure ends the test.
+/// Unwraps `made`. Prints a skip and returns `None`; panics on a failure.
 pub(crate) fn ready<T>(what: impl std::fmt::Debug, made: Result<T>) -> Option<T> {
     match made {
         Ok(made) => Some(made),
@@ -40,7 +37,8 @@ pub(crate) fn ready<T>(what: impl std::fmt::Debug, made: Result<T>) -> Option<T>
     }
 }
 
-/// Whether QEMU's translator executes everything here: what caches and a processor's state do to a time is not seen there. Says so.
+/// Returns whether QEMU's translator executes everything here, and says so: times do not show the effect of caches and processor
+/// state there.
 pub(crate) fn is_translated() -> bool {
     let signature = cpuid(0x4000_0000, 0);
     let is = [signature.ebx, signature.ecx, signature.edx]
@@ -51,8 +49,8 @@ pub(crate) fn is_translated() -> bool {
     is
 }
 
-/// Looks until something is there, between sleeps: a thread that has slept gets a whole time slice. The limit is for
-/// what never comes: a busy machine takes its time.
+/// Repeats `look` until it finds something. Sleeps in between, because a thread that has slept gets a whole time slice. The limit
+/// is only for what never happens; a busy machine may take long.
 pub(crate) fn patiently<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     const TRIES: usize = 500;
     const PATIENCE: Duration = Duration::from_secs(120);
@@ -67,7 +65,7 @@ pub(crate) fn patiently<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T
     unreachable!("the tries have no end")
 }
 
-/// The first of many batches that no other work disturbed.
+/// Returns the first of many batches that no other work disturbed.
 pub(crate) fn undisturbed(mut batch: impl FnMut() -> Batch) -> Batch {
     let mut last = None;
     patiently("an undisturbed batch", || {
@@ -76,14 +74,14 @@ pub(crate) fn undisturbed(mut batch: impl FnMut() -> Batch) -> Batch {
     })
 }
 
-/// Asks the kernel to prefer this thread, and those that it starts, to the machine's other work (nice(2)). Without the
-/// privilege it stays as it was, and an undisturbed batch takes longer to come.
+/// Asks the kernel to prefer this thread, and those that it starts, to other work on the machine (nice(2)). Without the privilege
+/// the priority stays, and an undisturbed batch takes longer to occur.
 pub(crate) fn preferred() {
     // SAFETY: setpriority(2) takes three numbers.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
 }
 
-/// Limits this process to so many tasks, for the rest of its life. False, and the reason is printed, where that fails.
+/// Limits this process to this many tasks, for the rest of its life. Prints the reason and returns false if that fails.
 pub(crate) fn limited_to(tasks: u64) -> bool {
     let limit = libc::rlimit { rlim_cur: tasks, rlim_max: tasks };
     // SAFETY: the limit is valid for reading; root is exempt from it, so this becomes another user.
@@ -101,8 +99,8 @@ pub(crate) fn pinned() -> usize {
     home
 }
 
-/// The allowed processors, and the time stamp counter, which contended batches need; None, and the reason is printed,
-/// where there are not two processors or no counter.
+/// Returns the allowed processors, and the time stamp counter, which contended batches need. Prints the reason and returns `None`
+/// without two processors or a counter.
 pub(crate) fn two_processors() -> Option<(Vec<usize>, Clock)> {
     let all = cpu::allowed();
     if all.len() < 2 {

@@ -1,6 +1,6 @@
 //! io_uring(7): a ring shared with the kernel.
 //!
-//! Timed loops are instructions on the ring's own words ([`Ring::words`]), whose addresses the crate io-uring keeps to itself.
+//! Timed loops are instructions on the ring's own words ([`Ring::words`]), whose addresses the crate io-uring does not expose.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -22,7 +22,6 @@ const IORING_OP_WRITE: u8 = 23;
 const IOSQE_IO_LINK: u8 = 1 << 2;
 const IORING_ENTER_GETEVENTS: u32 = 1;
 
-/// The refusal for an error of the ring's setup.
 pub(crate) fn refused(error: &io::Error) -> Refusal {
     match error.raw_os_error() {
         Some(libc::ENOSYS) => skip!("this kernel has no io_uring"),
@@ -61,8 +60,7 @@ struct Parameters {
     cq: Offsets,
 }
 
-/// A ring whose submission entries are no-operations at first. The kernel removes it when the descriptor closes; the
-/// mappings are unmapped with their owner.
+/// A ring whose submission entries are initially no-operations. The kernel removes it when the descriptor closes.
 pub(crate) struct Ring {
     descriptor: OwnedFd,
     rings: Mapping,
@@ -76,7 +74,7 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// A ring of so many entries, a power of two.
+    /// Makes a ring with this number of entries, a power of two.
     pub fn new(entries: u32) -> io::Result<Self> {
         let mut parameters = Parameters::default();
         // SAFETY: the structure is io_uring_params as the kernel defines it (120 bytes).
@@ -114,8 +112,7 @@ impl Ring {
         })
     }
 
-    /// A loop's words: the descriptor, the batch, and the addresses of submission tail, completion head and
-    /// completion tail.
+    /// Returns a loop's words: descriptor, batch, and addresses of submission tail, completion head and completion tail.
     pub fn words(&self, batch: u64) -> [u64; 7] {
         let address = |offset: u32| self.rings.address() as u64 + u64::from(offset);
         [
@@ -129,8 +126,7 @@ impl Ring {
         ]
     }
 
-    /// Makes entry `index` a read of `length` bytes at `offset` of a file into `buffer`. False if there is no such
-    /// entry.
+    /// Makes entry `index` a read of `length` bytes at `offset` of a file into `buffer`. Returns false if there is no such entry.
     ///
     /// # Safety
     /// After submission the buffer must stay valid for writing until its completion is consumed.
@@ -159,8 +155,8 @@ impl Ring {
         true
     }
 
-    /// Submits the first `batch` entries and waits for all of them. The tail of the ring must be a multiple of the
-    /// number of entries, as after batches of all entries.
+    /// Submits the first `batch` entries and waits for all of them. The tail of the ring must be a multiple of the number of
+    /// entries, as after batches of all entries.
     #[inline(always)]
     pub fn submit_and_wait(&mut self, batch: u32) -> io::Result<u32> {
         let tail = self.word(self.tail);
@@ -181,11 +177,10 @@ impl Ring {
         u32::try_from(submitted).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Puts an operation behind those that were put there since the last [`Ring::enter`]. The caller puts no more than the ring has
-    /// entries.
+    /// Queues an operation until the next [`Ring::enter`]. The caller queues no more than the ring has entries.
     ///
     /// # Safety
-    /// After submission the buffer must stay valid until the operation's completion is consumed, and for a read nothing else may refer to it.
+    /// After submission the buffer must stay valid until its completion is consumed. For a read nothing else may refer to it.
     #[inline(always)]
     pub unsafe fn put(&mut self, request: &Request) {
         let tail = self.word(self.tail);
@@ -212,7 +207,7 @@ impl Ring {
         tail.store(at.wrapping_add(1), Release);
     }
 
-    /// Submits so many operations that were put, and waits until so many completions are there.
+    /// Submits `submit` queued operations, and waits for at least `wait` completions.
     #[inline(always)]
     pub fn enter(&mut self, submit: u32, wait: u32) -> io::Result<u32> {
         let descriptor = self.descriptor.as_raw_fd();
@@ -247,16 +242,14 @@ impl Ring {
     }
 }
 
-/// What an operation does.
+/// The type of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     Read,
     Write,
-    /// fsync(2) of the file.
     Fsync,
 }
 
-/// An operation on a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
     pub what: What,
@@ -266,13 +259,13 @@ pub(crate) struct Request {
     pub length: u32,
     /// Flags of preadv2(2) and pwritev2(2).
     pub flags: u32,
-    /// Comes back with the completion.
+    /// Returned with the completion.
     pub tag: u64,
     /// The next operation starts when this one has completed.
     pub is_linked: bool,
 }
 
-/// A submission (`struct io_uring_sqe`).
+/// `struct io_uring_sqe`.
 #[repr(C)]
 #[derive(Default)]
 struct Entry {
@@ -288,7 +281,7 @@ struct Entry {
     more: [u64; 3],
 }
 
-/// A completion (`struct io_uring_cqe`).
+/// `struct io_uring_cqe`.
 #[repr(C)]
 struct Completion {
     user_data: u64,

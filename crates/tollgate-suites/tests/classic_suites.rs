@@ -1,4 +1,4 @@
-//! The page that says what corresponds to the classic suites names cases that exist, and every program of those suites.
+//! The page on the classic suites names cases that exist, and every program of those suites.
 
 #[path = "../../../tests/machines.rs"]
 mod machines;
@@ -7,7 +7,7 @@ use tollgate_suites::{Extent, SUITES, matches};
 
 const PAGE: &str = include_str!("../../../docs/classic-suites.md");
 
-/// The cells of each row of a table below this heading, without the head.
+/// Returns the cells of each row of a table below this heading, without the head.
 fn rows(heading: &str) -> Vec<Vec<&'static str>> {
     let section = PAGE.split("\n## ").find(|section| section.starts_with(heading)).expect("a section");
     let cells = |line: &'static str| line.trim_matches('|').split(" | ").map(str::trim).collect();
@@ -15,7 +15,7 @@ fn rows(heading: &str) -> Vec<Vec<&'static str>> {
     lines.skip(1).map(cells).collect()
 }
 
-/// What stands between backquotes.
+/// Returns the texts between backquotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

@@ -1,4 +1,5 @@
-//! Commands that end well, badly, late and not at all. In a program of their own: what is left of one is found among its children.
+//! Commands that end well, badly, late and not at all. They need their own program: leftovers of one are looked for among its
+//! children.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +18,6 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A directory of a test's own, removed on drop.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -108,7 +108,7 @@ fn its_time_is_real_and_on_a_processor() {
 
 #[test]
 fn its_memory_and_faults_are_its_own() {
-    // A shell copies the text when it takes it.
+    // A shell copies the text when it reads it.
     let line = "x=$(head -c 50000000 /dev/zero | tr '\\0' a); echo ${#x}";
     let large = run(&shell(line));
     assert_eq!(large.end, EXIT(0));
@@ -133,7 +133,7 @@ fn it_reads_and_writes_what_it_is_told() {
     let execution = run(&both);
     assert_eq!((execution.end, execution.said.as_str()), (EXIT(0), "error\n"));
     assert_eq!(std::fs::read(&output).expect("read"), b"some words");
-    // Nothing is there to be read otherwise, and no terminal to ask on.
+    // There is no input to read and no terminal to ask on.
     assert_eq!(ended("cat"), EXIT(0));
     assert_ne!(ended("exec < /dev/tty"), EXIT(0));
     let pipe = Order { output: Output::Pipe, ..shell("echo one; echo two >&2; exit 3") };
@@ -236,7 +236,7 @@ fn what_is_to_stay_stays_until_the_end() {
 fn a_command_that_ends_its_group_ends_alone() {
     assert_eq!(ended("kill -9 0"), End::KilledGroup(libc::SIGKILL));
     assert_eq!(ended(&format!("kill -9 $PPID; {}", long(4))), End::KilledGroup(libc::SIGKILL));
-    // As a terminal's Ctrl-C does.
+    // As Ctrl-C on a terminal does.
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
         if Disposition::of(signal).is_ignored() {
             println!("skipped: signal {signal} is ignored here, as under nohup");
@@ -299,7 +299,7 @@ fn the_code_of_one_program_has_functions_and_that_of_two_has_two_meanings() {
     let functions = UserCode::of(&code).unwrap_or_else(|why| unreachable!("{why}"));
     let files = [own.begin, own.end - 1, 0].map(|address| functions.at(address).file);
     assert_eq!(files, [Some("program".to_owned()), Some("program".to_owned()), None]);
-    // Of this program, which has symbols.
+    // Traces this program, which has symbols.
     let test = std::env::current_exe().expect("a path").display().to_string();
     let code = mapped(&[&test, "--list"]).expect("traced");
     let functions = UserCode::of(&code).unwrap_or_else(|why| unreachable!("{why}"));
@@ -349,12 +349,12 @@ fn files_leave_the_page_cache() {
     assert_eq!((cooled.files, cooled.stayed), (1, vec![itself]));
 }
 
-/// A command that takes long, and is that of no other process of the machine.
+/// A command that takes long, and that no other process on the machine runs.
 fn long(test: u32) -> String {
     format!("sleep 6{test}{}", std::process::id())
 }
 
-/// Processes with such a command line.
+/// Counts the processes with this command line.
 fn running(line: &str) -> usize {
     let line = format!("{}\0", line.replace(' ', "\0"));
     let entries = std::fs::read_dir("/proc").expect("read").flatten();

@@ -1,8 +1,8 @@
 //! Lamport's fast mutual exclusion under loom, which explores all interleavings of two threads, and all values that
 //! store buffers allow a load to see.
 //!
-//! The test runs not the instructions of `lamport` in `locks/code.rs`, but the same statements, label by label: 30 is
-//! the entry; 34 and 36 handle `y` not 0; 35, 37 and 38 handle another thread's `x`; 31 is the test and the set; 32
+//! The test does not run the instructions of `lamport` in `locks/code.rs`, but the same statements, label by label: 30
+//! is the entry; 34 and 36 handle `y` not 0; 35, 37 and 38 handle another thread's `x`; 31 is the test and the set; 32
 //! is the exit. A `mov` is an acquire load or a release store, which are weaker than x86-64; `mfence` is
 //! `fence(SeqCst)`, which loom models, unlike `SeqCst` accesses; sched_yield(2) is `yield_now`.
 
@@ -39,7 +39,7 @@ impl Shared {
         Self { lock: zero(), x: zero(), y: zero(), b: [zero(), zero(), zero()] }
     }
 
-    /// The word's old value: 0 means that the lock is acquired now.
+    /// Returns the word's old value: 0 means that the lock is now acquired.
     fn take(&self, i: usize, without: Without) -> usize {
         // 30
         loop {
@@ -102,7 +102,7 @@ struct Tried {
     violations: usize,
 }
 
-/// Two threads try to acquire it so many times each and never release it: exactly one attempt may succeed.
+/// Two threads try to acquire the lock `takes` times each and never release it: exactly one attempt may succeed.
 /// `preemptions` limits the explored executions.
 fn executions(without: Without, takes: usize, preemptions: Option<usize>) -> Tried {
     let tried = std::sync::Arc::new(Mutex::new(Tried::default()));

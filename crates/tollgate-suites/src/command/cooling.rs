@@ -1,5 +1,3 @@
-//! Files out of the page cache, one by one, without rights of root.
-
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -12,22 +10,18 @@ use tollgate_engine::{BenchError, interrupt};
 use crate::files::data_dir::FileSystemKind;
 use crate::files::residency::{ResidencyCall, Trial, emptied, write_pages};
 
-/// What is known of the calls that say which pages are cached.
 #[derive(Debug, Default)]
 pub(super) struct Cooling {
-    /// The call that told the truth on each file system, by its device.
+    /// The call that reports residency correctly on each file system, by device number.
     calls: BTreeMap<u64, ResidencyCall>,
 }
 
-/// What became of a file.
 enum Became {
-    /// It has no pages, or cannot be read.
     Skipped,
-    /// Its pages are gone, by this call.
+    /// All its pages are gone, according to this call.
     Cold(ResidencyCall),
-    /// Some of them stayed, by this call.
+    /// Some pages stayed, according to this call.
     Stayed(ResidencyCall),
-    /// No call says whether they stayed.
     Unknown,
 }
 
@@ -35,7 +29,7 @@ impl Cooling {
     /// Drops the pages of these files.
     ///
     /// # Errors
-    /// The user's signal.
+    /// Fails if the user interrupts it by a signal.
     pub fn cool(&mut self, files: &[String]) -> Result<Cooled, Halt> {
         let mut cooled = Cooled::default();
         let mut unknown = Vec::new();
@@ -55,14 +49,14 @@ impl Cooling {
             }
         }
         if cooled.certified_by.is_some() {
-            // Of these nothing is certified.
+            // Nothing certifies that these are cold, so they count as cached.
             cooled.stayed.append(&mut unknown);
         }
         Ok(cooled)
     }
 
     fn cool_one(&mut self, path: &Path) -> io::Result<Became> {
-        // A FIFO is not waited for.
+        // Do not block on a FIFO.
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
         let file = File::options().read(true).custom_flags(flags).open(path)?;
         let about = file.metadata()?;
@@ -72,7 +66,7 @@ impl Cooling {
         let (length, device) = (about.len(), about.dev());
         let file: OwnedFd = file.into();
         if let Some(&call) = self.calls.get(&device) {
-            // Linux asks it of a file's owner, or for the permission to write.
+            // Linux reports residency only to the file's owner or to those who may write it.
             return Ok(became(call, &file, length).unwrap_or(Became::Unknown));
         }
         let kind = FileSystemKind::of_file(&file);
@@ -80,7 +74,7 @@ impl Cooling {
         let trial = match first {
             Ok(Trial { drops: true, .. }) => first,
             _ => {
-                // Dirty pages stay until writeback.
+                // Dirty pages stay in the page cache until writeback.
                 write_pages(&file);
                 Trial::make(&file, kind)
             }

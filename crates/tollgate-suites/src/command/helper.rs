@@ -1,4 +1,4 @@
-//! The process that executes a command: the first of a group that the command is in, with its streams and its settings.
+//! The process that executes a command: the leader of the command's process group, with its streams and settings.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -19,7 +19,6 @@ use tollgate_trace::{Choice, Request, Trace, trace, trace_nothing};
 
 use super::answer::Answer;
 
-/// What an execution gave that came to its end.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Ran {
     traced: Traced,
@@ -55,12 +54,12 @@ impl Ran {
     }
 }
 
-/// The life of that process. Standard error goes to `to`, where it is given.
+/// Runs this process from start to end. Redirects standard error to `to` if it is given.
 pub(super) fn life(order: &Order, to: Option<BorrowedFd<'_>>, answer: &Answer) -> i32 {
     if !order.keeps {
         return answer.give(&execute(order, to));
     }
-    // What is to stay is in another group than the one that ends with this process.
+    // Processes that may stay need another group, because this process's group is killed when it ends.
     let own = process::fork_bound(|| {
         tollgate_os::group::lead();
         answer.give(&execute(order, to))
@@ -77,7 +76,7 @@ pub(super) fn life(order: &Order, to: Option<BorrowedFd<'_>>, answer: &Answer) -
 fn execute(order: &Order, to: Option<BorrowedFd<'_>>) -> Result<Ran, End> {
     settle(order, to).map_err(End::NotStarted)?;
     let traced = {
-        // What the command leaves is counted here.
+        // Processes that the command leaves behind are reparented to this one and counted.
         let _subreaper = Subreaper::begin();
         let before = Inherited::now();
         let traced = if order.words.is_empty() { trace_nothing() } else { trace(&request(order)) };
@@ -94,7 +93,7 @@ fn execute(order: &Order, to: Option<BorrowedFd<'_>>) -> Result<Ran, End> {
 
 fn request(order: &Order) -> Request {
     let by = match order.how {
-        // It begins at once, and knows the paths by which files are opened.
+        // ptrace(2) starts at once, and knows the paths by which files are opened.
         How::Traced { .. } if order.is_alone => Choice::Ptrace,
         How::Mapped => Choice::Ptrace,
         How::Traced { .. } => Choice::Best,
@@ -110,9 +109,9 @@ fn request(order: &Order) -> Request {
     }
 }
 
-/// Brings this process into the state that the command is to begin in.
+/// Puts this process into the state in which the command begins.
 fn settle(order: &Order, to: Option<BorrowedFd<'_>>) -> Result<(), String> {
-    // A command that asks on a terminal would be stopped in the background, and be waited for.
+    // A command that reads from a terminal in the background would be stopped, and the wait would never end.
     let _ = process::leave_terminal();
     streams(order, to)?;
     if order.is_alone {
@@ -175,7 +174,6 @@ fn streams(order: &Order, to: Option<BorrowedFd<'_>>) -> Result<(), String> {
     set_streams([input.as_raw_fd(), output, errors]).map_err(|error| format!("dup2(2): {}", plainly(&error)))
 }
 
-/// Makes these the standard streams of this process.
 pub(crate) fn set_streams(streams: [RawFd; 3]) -> io::Result<()> {
     for (number, descriptor) in (0..).zip(streams) {
         // SAFETY: open descriptors of this process.

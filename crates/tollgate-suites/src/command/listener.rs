@@ -1,7 +1,7 @@
-//! A process that reads what a command says, and keeps the end of it.
+//! A process that reads a command's output and keeps its last bytes.
 //!
-//! It reads as fast as it can: a command that prints much is not to wait for its reader. It does not wait for the end of the pipe, which
-//! a daemon may hold open: it is told when the command has ended, and takes what is in the pipe then.
+//! It reads as fast as it can, so that a command with much output does not wait for its reader. It does not wait for the end of
+//! the pipe, which a daemon may hold open: when it is told that the command has ended, it takes what the pipe contains.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -11,14 +11,13 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::OFlags;
 use tollgate_os::process::{self, Child};
 
-/// So many bytes are kept, which the pipe of the report holds.
+/// Bytes of output that are kept. The report's pipe holds this many.
 const KEPT: usize = 16 << 10;
-/// Bytes that the pipe is asked to hold: fewer turns between writer and reader.
+/// Size requested for the pipe in bytes: a larger pipe means fewer switches between writer and reader.
 const HELD: usize = 1 << 20;
-/// What a process that is still there says after the end is not waited for.
+/// Limit for output that remaining processes write after the command's end.
 const MOST_LATE: usize = 4 * HELD;
 
-/// A process that listens.
 #[derive(Debug)]
 pub(super) struct Listener {
     process: Child,
@@ -30,19 +29,19 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Starts it. `stays`: it goes on reading after the command's end, for processes that stay.
+    /// Starts the listener. With `stays` it continues to read after the command's end, for processes that stay.
     ///
     /// # Errors
-    /// Those of pipe(2) and fork(2).
+    /// Fails if pipe(2) or fork(2) fails.
     pub fn start(stays: bool) -> io::Result<Self> {
         let (heard, pipe) = io::pipe()?;
-        // Without the right to so large a pipe it stays as it is.
+        // Without the privilege for so large a pipe, it keeps its size.
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe, HELD);
         let (over, going_on) = io::pipe()?;
         let (report, found) = io::pipe()?;
         let ours = [&pipe, &going_on].map(|end| end.as_fd());
         let process = process::fork_bound(|| {
-            // The terminal's Ctrl-C is not for it.
+            // Ctrl-C on the terminal must not reach the listener.
             tollgate_os::group::lead();
             for end in ours {
                 close(end);
@@ -55,27 +54,25 @@ impl Listener {
         Ok(Self { process, pipe, going_on, report, stays })
     }
 
-    /// What the command is to write to.
     pub fn pipe(&self) -> BorrowedFd<'_> {
         self.pipe.as_fd()
     }
 
-    /// The end of what was said, as far as the command has ended. One that stays is left to the caller, which is to wait for its end.
+    /// Returns the last bytes of the output up to the command's end. Also returns a listener that stays, to be waited for.
     pub fn end(self) -> (String, Option<Child>) {
         let Self { process, pipe, going_on, mut report, stays } = self;
         drop((pipe, going_on));
         let mut said = Vec::with_capacity(KEPT);
-        // A listener that was killed has nothing to say.
+        // A listener that was killed reports nothing.
         let _ = report.read_to_end(&mut said);
-        // It ends with the processes that it listens to, or with this one.
+        // It ends with the processes whose output it reads, or with this process.
         let staying = stays.then_some(process);
         (String::from_utf8_lossy(&said).into_owned(), staying)
     }
 }
 
-/// Closes a descriptor of a copy of this process, of which the copy has no owner.
 fn close(descriptor: BorrowedFd<'_>) {
-    // SAFETY: the copy's own, and nothing of it uses it.
+    // SAFETY: the descriptor belongs to the copy, which does not use it.
     unsafe { libc::close(std::os::fd::AsRawFd::as_raw_fd(&descriptor)) };
 }
 
@@ -111,7 +108,7 @@ fn listen(mut heard: File, over: &PipeReader, mut found: PipeWriter, stays: bool
     Ok(())
 }
 
-/// Waits for something to read. True where the command has ended.
+/// Waits until something can be read. Returns true if the command has ended.
 fn is_over(heard: &File, over: &PipeReader) -> io::Result<bool> {
     let mut both = [PollFd::new(heard, PollFlags::IN), PollFd::new(over, PollFlags::IN)];
     match poll(&mut both, None) {
@@ -121,7 +118,7 @@ fn is_over(heard: &File, over: &PipeReader) -> io::Result<bool> {
     }
 }
 
-/// The last bytes of many.
+/// The last [`KEPT`] bytes of a stream.
 #[derive(Default)]
 struct Tail(Vec<u8>);
 

@@ -1,8 +1,9 @@
-//! Commands of the user, executed here one after the other.
+//! Executes the user's commands on this machine, one after the other.
 //!
-//! - `helper`: the process that executes one of them, and waits for it. A command that kills its group kills that one with it.
-//! - `answer`: what such a process found. `listener`: a process that keeps the end of what the command says.
-//! - `cooling`: files out of the page cache.
+//! - `helper`: the process that executes one command and waits for it. A command that kills its process group kills the helper
+//!   with it.
+//! - `answer`: the result that the helper returns. `listener`: a process that keeps the end of the command's output.
+//! - `cooling`: drops files from the page cache.
 
 pub(crate) mod answer;
 mod cooling;
@@ -21,21 +22,19 @@ use cooling::Cooling;
 use helper::Ran;
 use listener::Listener;
 
-/// Later than any command.
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
-/// This process, which executes commands. It is to have one thread. Dropped, it ends what commands left with [`Order::keeps`].
+/// Executes commands in this process, which must have one thread. On drop, ends what [`Order::keeps`] left.
 #[derive(Debug)]
 pub struct Here {
     before: Inherited,
     cooling: Cooling,
-    /// Listeners of what stays.
     staying: Vec<Child>,
     _subreaper: Subreaper,
 }
 
 impl Here {
-    /// From now on processes that commands leave come to this one.
+    /// Makes this process the subreaper of processes that commands leave.
     pub fn new() -> Self {
         Self {
             before: Inherited::now(),
@@ -47,7 +46,7 @@ impl Here {
 }
 
 impl Here {
-    /// Waits for processes of earlier preparations that have ended: each would be a zombie until the last command has ended.
+    /// Reaps processes of earlier preparations that have ended. Each would stay a zombie until the last command has ended.
     fn reap(&mut self) {
         self.staying.retain_mut(|listener| matches!(listener.try_wait(), Ok(None)));
         for pid in self.before.later() {
@@ -80,7 +79,7 @@ impl Executor for Here {
             How::Timed | How::Traced { .. } | How::Mapped => self.reap(),
         }
         let no_process = |error| Halt::Run(BenchError::NoProcess(error));
-        // Before the listener: where /proc does not list children, they are looked for one by one if there is any.
+        // Taken before the listener starts: if /proc does not list children, any child makes this search one by one.
         let inherited = Inherited::now();
         let listener = match order.output {
             Output::Inherit => None,

@@ -1,5 +1,5 @@
-//! The vector instructions of the loops of bandwidth. The program has its decoder without VEX and EVEX, whose tables
-//! are large, and a build of the workspace has one decoder: so the few that those loops hold are told apart here.
+//! Decodes the vector instructions of the bandwidth loops. The program builds its decoder without VEX and EVEX, whose
+//! tables are large, and a build of the workspace has only one decoder. So these few are decoded here.
 
 use iced_x86::{Code, Instruction};
 
@@ -7,7 +7,6 @@ use iced_x86::{Code, Instruction};
 struct Prefix {
     /// The opcode map: 1 is 0F, 2 is 0F38, 3 is 0F3A.
     map: u8,
-    /// Bytes of the prefix.
     length: usize,
     is_evex: bool,
     /// VEX.L: 256 bits.
@@ -29,7 +28,7 @@ impl Prefix {
     }
 }
 
-/// The instruction that these bytes begin with, at this address, if it is one of those loops.
+/// Decodes the first instruction of the bytes if it is one of those loops' vector instructions.
 pub fn decode(bytes: &[u8], address: u64) -> Option<Instruction> {
     let prefix = Prefix::parse(bytes)?;
     let opcode = *bytes.get(prefix.length)?;
@@ -71,7 +70,7 @@ fn code(prefix: &Prefix, opcode: u8) -> Option<Code> {
     })
 }
 
-/// Bytes of ModRM, SIB and displacement (Intel SDM volume 2, table 2-2).
+/// Length of ModRM, SIB and displacement in bytes (Intel SDM volume 2, table 2-2).
 fn operands(bytes: &[u8]) -> Option<usize> {
     let modrm = *bytes.first()?;
     let (mode, rm) = (modrm >> 6, modrm & 7);

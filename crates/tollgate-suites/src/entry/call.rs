@@ -1,9 +1,6 @@
-//! The baseline: a call and its return, which cross no boundary.
-
 use crate::prelude::*;
 
 timed_loop! {
-    /// Calls a `ret`.
     call_and_return: "call 3f"; after "3:", "ret"
 }
 

@@ -1,10 +1,7 @@
-//! Kernel entry of a 32-bit program through its vDSO.
-
 use super::results;
 use crate::prelude::*;
 
 compat_loop! {
-    /// Number -1 through `__kernel_vsyscall`.
     refused_vsyscall = "tollgate_compat_fast": "mov eax, -1", "call esi"
 }
 

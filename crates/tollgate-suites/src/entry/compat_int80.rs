@@ -1,10 +1,7 @@
-//! The interrupt gate from a real 32-bit program.
-
 use super::results;
 use crate::prelude::*;
 
 compat_loop! {
-    /// Number -1 by INT 80h.
     refused_interrupt = "tollgate_compat_int80": "mov eax, -1", "int 0x80"
 }
 

@@ -1,5 +1,3 @@
-//! The interrupt gate.
-
 use super::results;
 use crate::prelude::*;
 
@@ -8,7 +6,7 @@ timed_loop! {
     refused_interrupt: called "mov eax, -1", "int 0x80"
 }
 
-/// The reason of a fault at `int 0x80`: without IA-32 emulation there is no gate for user mode.
+/// Explains a fault at `int 0x80`: without IA-32 emulation there is no gate for user mode.
 pub(super) fn absence(signal: i32) -> Option<&'static str> {
     match signal {
         libc::SIGSEGV => Some("int 0x80 faults: this kernel has no IA-32 emulation"),

@@ -1,10 +1,8 @@
-//! The interrupt gate, for a call that succeeds.
-
 use super::{int80, results};
 use crate::prelude::*;
 
 timed_loop! {
-    /// Number 20 in the 32-bit table, which INT 80h uses also from 64-bit code.
+    /// Number 20 in the 32-bit table, which INT 80h also uses from 64-bit code.
     getpid: called "mov eax, 20", "int 0x80"
 }
 
@@ -21,7 +19,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     timed: |_| Timed::once("int", TimedLoop::Long(getpid)),
     kind: Kind::Instance(|timed, _, _| {
         let mut timed = Loop::without_context(timed, results::own_pid)?;
-        // Some sandboxes allow the gate but refuse every call behind it.
+        // Some sandboxes allow the gate but refuse every call that enters through it.
         match timed.try_once() as i32 {
             refused if refused == -libc::ENOSYS => {
                 Err(skip!("int 0x80 works, but every 32-bit call fails (ENOSYS)"))

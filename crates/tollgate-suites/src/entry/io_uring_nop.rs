@@ -1,12 +1,9 @@
-//! Many operations with one kernel entry.
-
 use crate::prelude::*;
 use crate::uring::{Ring, refused};
 
 timed_loop! {
-    /// Submits a batch of prepared no-operations, waits for all of them, and consumes their completions. Word 0: the
-    /// ring's descriptor; 1: the batch; 2: submission tail; 3: completion head; 4: completion tail (all three
-    /// addresses).
+    /// Submits a batch of prepared no-operations, waits for all of them, and consumes their completions. Words: 0: the
+    /// ring's descriptor; 1: the batch; addresses: 2: submission tail; 3: completion head; 4: completion tail.
     ///
     /// On x86 a plain store is a release and a plain load an acquire, as the ring's protocol requires.
     submit_and_reap: called
@@ -34,8 +31,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             count if count == batch as i64 => Ok(()),
             other => Err(format!("io_uring_enter returned {other} instead of {batch}")),
         };
-        // SAFETY: the addresses lie in mappings that the instance owns; entries 0 to batch - 1 stay no-operations,
-        // and the kernel only reads them.
+        // SAFETY: the instance owns the mappings; entries below `batch` stay no-operations, which the kernel reads.
         Ok(unsafe { Loop::new(timed, words, Some(Box::new(ring)), submitted) }?.here().with_ops(batch))
     }),
     ..PLAIN

@@ -1,5 +1,3 @@
-//! A system call as a program makes it: through the C library's function.
-
 use crate::prelude::*;
 
 timed_loop! {
@@ -8,7 +6,6 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// Calls the function whose address is word 0.
     wrapper: "call [r13]"
 }
 

@@ -1,5 +1,4 @@
-//! Kernel entry by every instruction, and related calls: a plain call, the vDSO, which avoids kernel entry, and the
-//! exit to a hypervisor.
+//! Kernel entry by every instruction, and related calls: a plain call, the vDSO, and the exit to a hypervisor.
 
 use crate::prelude::*;
 

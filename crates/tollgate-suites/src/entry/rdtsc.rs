@@ -1,9 +1,6 @@
-//! The time stamp counter, unfenced.
-
 use crate::prelude::*;
 
 timed_loop! {
-    /// Reads the counter and discards it.
     read_counter: "rdtsc"
 }
 

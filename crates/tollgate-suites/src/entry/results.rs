@@ -1,7 +1,6 @@
-//! Checks of results, so that a failed operation is not measured as one that worked.
+//! Checks of results, so that a failed operation is not measured as a successful one.
 
-/// `-ENOSYS`, as a 64-bit kernel returns it for a number that no system call has; or `-EPERM`, as a
-/// container's seccomp filter does before the kernel can.
+/// Expects `-ENOSYS`, which a 64-bit kernel returns for an unknown number, or a seccomp filter's `-EPERM`.
 pub(super) fn refused(result: u64) -> Result<(), String> {
     match -(result as i64) as i32 {
         libc::ENOSYS | libc::EPERM => Ok(()),
@@ -16,7 +15,7 @@ pub(super) fn note_on_refusal(result: u64) -> Option<&'static str> {
         .then_some("refused by a seccomp filter (EPERM), which the latency includes")
 }
 
-/// The same in `eax`; the upper half is ignored.
+/// Like [`refused`], for a result in `eax`. The upper half is ignored.
 pub(super) fn refused_32(result: u32) -> Result<(), String> {
     refused(result as i32 as i64 as u64)
 }

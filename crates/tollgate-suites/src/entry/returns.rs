@@ -1,11 +1,11 @@
-//! A system call at the bottom of calls, and the returns from them.
+//! A system call at the bottom of nested calls, and the returns from them.
 //!
-//! A processor predicts the target of a RET by a stack of the latest calls (return stack buffer, return address predictor). The
-//! kernel's own calls and returns use it too, and mitigations overwrite it at kernel entry or exit (retbleed's untraining, the filling
-//! by SRSO's and RSB's mitigations: Documentation/admin-guide/hw-vuln). So the returns that follow a system call are
-//! mispredicted, as many as the stack would have held, and so are the kernel's own where it was entered with a stack that the last call left
-//! so. A loop with a bare SYSCALL in its body has none of them (depth 0); a program always has. All other benchmarks that enter the kernel
-//! call their operation once, which is depth 1.
+//! A processor predicts the target of a RET from a stack of the latest calls (return stack buffer, return address predictor). The
+//! kernel's own calls and returns use it too, and mitigations overwrite it at kernel entry or exit (retbleed's untraining, the
+//! filling by SRSO's and RSB's mitigations: Documentation/admin-guide/hw-vuln). So the returns that follow a system call are
+//! mispredicted, up to the number that the stack would have held. The kernel's own returns are mispredicted too if the last call
+//! left the stack in that state. A loop with a bare SYSCALL in its body has no such returns (depth 0); a program always has. All
+//! other benchmarks that enter the kernel call their operation once, which is depth 1.
 
 use super::results;
 use crate::prelude::*;
@@ -32,7 +32,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// The loop of a depth, and the same without the system call; none where the empty loop makes its calls.
+/// Returns the loop of a depth, and the same loop without the system call; `None` if the empty loop makes the same calls.
 fn timed(depth: u64) -> (Timed, Option<LongLoop>) {
     let below = |with, without| (Timed::once("call", TimedLoop::Long(with)), Some(without));
     match depth {
@@ -44,31 +44,28 @@ fn timed(depth: u64) -> (Timed, Option<LongLoop>) {
 }
 
 timed_loop! {
-    /// No call and no return: what no program does.
+    /// Neither call nor return, as in no real program.
     inline: "mov rax, -1", "syscall"
 }
 
 timed_loop! {
-    /// Eight calls, each by another instruction, to a SYSCALL.
+    /// Eight nested calls, each by its own instruction, with a SYSCALL at the bottom.
     entered_at_8: "call 4f"; after "4:", ".rept 7", "call 5f", "ret", "5:", ".endr", "mov rax, -1", "syscall", "ret"
 }
 
 timed_loop! {
-    /// Eight calls.
     returned_from_8: "call 4f"; after "4:", ".rept 7", "call 5f", "ret", "5:", ".endr", "mov rax, -1", "ret"
 }
 
 timed_loop! {
-    /// Twenty-four calls to a SYSCALL: fewer than the stacks of current processors hold (32), more than those of older ones (16).
+    /// Twenty-four nested calls to a SYSCALL: fewer than current processors' stacks hold (32), more than older ones' (16).
     entered_at_24: "call 4f"; after "4:", ".rept 23", "call 5f", "ret", "5:", ".endr", "mov rax, -1", "syscall", "ret"
 }
 
 timed_loop! {
-    /// Twenty-four calls.
     returned_from_24: "call 4f"; after "4:", ".rept 23", "call 5f", "ret", "5:", ".endr", "mov rax, -1", "ret"
 }
 
-/// The loop of a depth, and the same without the system call, for the test that disassembles both.
 #[cfg(test)]
 pub(crate) fn loops(depth: u64) -> Option<(TimedLoop, TimedLoop)> {
     match timed(depth) {

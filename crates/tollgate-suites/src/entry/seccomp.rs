@@ -1,6 +1,6 @@
 //! The plain call under a seccomp filter that allows everything.
 //!
-//! Filters, user dispatch and speculation control belong to a thread. Their instances live in threads of the
+//! Filters, user dispatch and speculation control are attributes of a thread. Their instances live in threads of the
 //! process that runs the plain call, and share its rounds.
 
 use super::syscall;
@@ -23,7 +23,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..syscall::BENCHMARK
 };
 
-/// Installs an allowing filter of so many instructions on this thread, for its lifetime.
+/// Installs an allowing filter with this number of instructions on the calling thread, for its lifetime.
 ///
 /// Linux caches which call numbers a filter always allows and skips the filter for them (kernel/seccomp.c,
 /// seccomp_cache_prepare). Number -1 is outside the cache, and a load of an argument prevents caching.

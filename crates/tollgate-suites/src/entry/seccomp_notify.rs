@@ -1,4 +1,4 @@
-//! A call that a seccomp filter hands to a supervisor in user mode (perf bench sched seccomp-notify).
+//! A call that a seccomp filter passes to a supervisor in user mode (perf bench sched seccomp-notify).
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -15,11 +15,10 @@ const SECCOMP_RET_USER_NOTIF: u32 = 0x7fc0_0000;
 const SECCOMP_IOCTL_NOTIF_RECV: libc::c_ulong = 0xc050_2100;
 const SECCOMP_IOCTL_NOTIF_SEND: libc::c_ulong = 0xc018_2101;
 
-/// What the supervisor answers: no process is the parent of anything by this number (PID_MAX_LIMIT is 2^22).
+/// The supervisor's answer. No process can have it as parent (PID_MAX_LIMIT is 2^22).
 const ANSWER: u64 = 0x7467_7467;
 
 timed_loop! {
-    /// getppid(2), number 110.
     getppid: called "mov eax, 110", "syscall"
 }
 
@@ -51,18 +50,15 @@ fn answered(result: u64) -> Result<(), String> {
     }
 }
 
-/// struct seccomp_notif.
 #[repr(C)]
 #[derive(Default)]
 struct Notification {
     id: u64,
     pid: u32,
     flags: u32,
-    /// struct seccomp_data.
     data: [u64; 8],
 }
 
-/// struct seccomp_notif_resp.
 #[repr(C)]
 struct Response {
     id: u64,
@@ -71,26 +67,24 @@ struct Response {
     flags: u32,
 }
 
-// The sizes are part of the numbers of the ioctls.
+// The ioctl numbers encode these sizes.
 const _: () = {
     assert!(size_of::<Notification>() == 0x50 && size_of::<Response>() == 0x18);
     assert!(offset_of!(Notification, data) == 16);
 };
 
-/// A thread that answers.
 struct Supervisor {
     answered: Arc<AtomicU64>,
     _server: Server,
 }
 
 impl Supervisor {
-    /// Starts it for the calling thread, whose calls of getppid it answers from now on.
     fn start() -> Result<Self> {
         let answered = Arc::new(AtomicU64::new(0));
         let (give, take) = mpsc::channel::<OwnedFd>();
         let counted = Arc::clone(&answered);
-        // It starts before the filter is there, and does not have it. It alone owns the listener: where it ends early, each call that
-        // waits for it fails with ENOSYS.
+        // The supervisor starts before the filter is installed, and so does not have it. It alone owns the listener: if it ends
+        // early, each call that waits for it fails with ENOSYS.
         let server = Server::start(move |stop| {
             if let Ok(listener) = take.recv() {
                 let _ = stop.serve(&listener, || answer(&listener, &counted));
@@ -108,18 +102,17 @@ impl Supervisor {
     }
 }
 
-/// Installs the filter on this thread, for its lifetime. Returns the supervisor's descriptor.
 fn listen() -> io::Result<OwnedFd> {
     let one = |code: u32, k: u32, jf: u8| libc::sock_filter { code: code as u16, jt: 0, jf, k };
     let filter = [
-        // The number of the call, at 0 of struct seccomp_data.
+        // Offset 0 of struct seccomp_data: the number of the call.
         one(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
         one(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_getppid as u32, 1),
         one(libc::BPF_RET | libc::BPF_K, SECCOMP_RET_USER_NOTIF, 0),
         one(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
     ];
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
-    // SAFETY: PR_SET_NO_NEW_PRIVS takes plain numbers; `program` points to so many instructions, which the kernel copies.
+    // SAFETY: PR_SET_NO_NEW_PRIVS takes plain numbers; `program` points to `len` instructions, which the kernel copies.
     let listener = unsafe {
         checked(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
         let mode = libc::SECCOMP_SET_MODE_FILTER;
@@ -128,20 +121,19 @@ fn listen() -> io::Result<OwnedFd> {
     owned(listener)
 }
 
-/// Answers one notification.
 fn answer(listener: &OwnedFd, counted: &AtomicU64) -> io::Result<()> {
     // The kernel refuses a structure that is not zeroed (EINVAL).
     let mut notification = Notification::default();
     // SAFETY: the structure is seccomp_notif as the kernel defines it.
     checked(unsafe { libc::ioctl(listener.as_raw_fd(), SECCOMP_IOCTL_NOTIF_RECV, &mut notification) })?;
-    // The answer wakes the caller, which may run at once and look at the count.
+    // Counts before the answer is sent: the answer wakes the caller, which may read the count at once.
     counted.fetch_add(1, SeqCst);
     let mut response = Response { id: notification.id, value: ANSWER, error: 0, flags: 0 };
     // SAFETY: the structure is seccomp_notif_resp as the kernel defines it.
     checked(unsafe { libc::ioctl(listener.as_raw_fd(), SECCOMP_IOCTL_NOTIF_SEND, &mut response) }).map(drop)
 }
 
-/// Hooks of the loop, which count the answers of a batch. The supervisor is made by the thread that it supervises, and ends with it.
+/// Hooks of the loop, which count the answers of a batch. The supervised thread makes the supervisor, which ends with it.
 struct Supervision(Arc<Mutex<Option<Supervisor>>>);
 
 impl BatchHooks for Supervision {
@@ -192,7 +184,7 @@ mod tests {
     fn a_second_supervisor_is_refused_and_its_thread_ends() {
         in_a_process_of_its_own(|| {
             let Some(before) = threads() else { return eprintln!("skipped: no /proc") };
-            // The filter is of this thread, which ends here.
+            // The filter belongs to this thread, which ends here.
             let of_one_thread = thread::spawn(|| {
                 let Some(_first) = ready("a supervisor", Supervisor::start()) else { return };
                 let second = Supervisor::start().map(drop);

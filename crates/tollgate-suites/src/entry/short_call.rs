@@ -1,11 +1,9 @@
-//! System calls that do little: lmbench's lat_syscall read, write and fstat.
-
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::prelude::*;
 
 timed_loop! {
-    /// A call with three arguments. Word 0: its number; 1: the descriptor; 2: an address; 3: a length.
+    /// A call with three arguments. Words: 0: its number; 1: the descriptor; 2: an address; 3: a length.
     call_of_three: called
         "mov rax, [r13]", "mov rdi, [r13 + 8]", "mov rsi, [r13 + 16]", "mov rdx, [r13 + 24]", "syscall"
 }

@@ -1,5 +1,3 @@
-//! The plain call in a thread with speculative store bypass disabled.
-
 use super::syscall;
 use crate::prelude::*;
 

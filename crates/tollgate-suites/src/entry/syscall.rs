@@ -1,9 +1,6 @@
-//! Plain kernel entry: SYSCALL with a number that the kernel refuses at once.
-
 use super::results;
 use crate::prelude::*;
 
-/// The instance's loop, for a thread that was prepared.
 pub(super) fn refused_loop() -> Result<Loop> {
     Loop::without_context(REFUSED_CALL, results::refused)
 }
@@ -24,8 +21,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// The A/A control: the same in a thread of its own, as the instances that have it as baseline. The difference bounds
-/// the noise threshold.
+/// The A/A control: the same loop in its own thread, as others have. The difference bounds the noise threshold.
 pub(super) static CONTROL: Benchmark = Benchmark {
     name: tollgate_model::own::CONTROL,
     operation: "The same refused SYSCALL as a second instance: the A/A difference.",

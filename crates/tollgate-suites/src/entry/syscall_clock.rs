@@ -1,9 +1,7 @@
-//! The clock by kernel entry, without the vDSO.
-
 use crate::prelude::*;
 
 timed_loop! {
-    /// Number 228; word 1: the clock; words 2 and 3: receive the time.
+    /// Number 228. Word 1: the clock; words 2 and 3 receive the time.
     clock_gettime: called "mov rdi, [r13 + 8]", "lea rsi, [r13 + 16]", "mov eax, 228", "syscall"
 }
 

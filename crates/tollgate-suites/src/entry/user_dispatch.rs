@@ -1,5 +1,3 @@
-//! The plain call in a thread with system call user dispatch that lets every call through.
-
 use super::syscall;
 use crate::prelude::*;
 

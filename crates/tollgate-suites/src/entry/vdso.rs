@@ -1,4 +1,4 @@
-//! Finds a function of the vDSO by its symbol table, so that no C library wrapper or cache is measured instead.
+//! Finds a function in the symbol table of the vDSO, so that no wrapper or cache of the C library is measured.
 
 use std::ffi::CStr;
 
@@ -8,7 +8,6 @@ use object::{LittleEndian as LE, pod};
 
 use crate::prelude::*;
 
-/// The address of the first of `names` that the vDSO of this process has.
 pub(super) fn find(names: &[&CStr]) -> Result<u64> {
     // SAFETY: getauxval(3) has no preconditions.
     let base = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) };
@@ -23,11 +22,11 @@ pub(super) fn find(names: &[&CStr]) -> Result<u64> {
         .ok_or_else(|| skip!("the vDSO here has no {wanted}"))
 }
 
-/// The mapped vDSO: bytes, and where its addresses begin.
+/// The mapped vDSO.
 struct Image {
     bytes: &'static [u8],
     base: u64,
-    /// Addresses in the file are relative to this one.
+    /// The address that addresses in the file are relative to.
     linked_at: u64,
 }
 
@@ -41,7 +40,7 @@ impl Image {
         let load = segment(first, elf::PT_LOAD)?;
         let (offset, length) = load.file_range(LE);
         let size = usize::try_from(offset.checked_add(length)?).ok()?;
-        // Real ones have two to four pages; a huge size is rejected.
+        // Real images have two to four pages; a huge size is rejected.
         if size > 1 << 20 {
             return None;
         }
@@ -65,11 +64,11 @@ impl Image {
         Some(self.base.wrapping_add(symbol.st_value.get(LE).wrapping_sub(self.linked_at)))
     }
 
-    /// The image from where the dynamic entry `tag` points to.
+    /// Returns the image from the address in dynamic entry `tag` to its end.
     fn behind(&self, dynamic: &[Dyn64<LE>], tag: elf::DynamicTag) -> Option<&'static [u8]> {
         let entries = dynamic.iter().take_while(|entry| entry.d_tag.get(LE) != elf::DT_NULL);
         let found = { entries }.find(|entry| entry.d_tag.get(LE) == tag)?;
-        // The kernel does not relocate it: addresses are as linked, which on some kernels are high, or already moved.
+        // The kernel does not relocate the image. Addresses are as linked (on some kernels high), or already relocated.
         let address = found.d_val.get(LE);
         let inside = |origin: u64| {
             let relative = usize::try_from(address.checked_sub(origin)?).ok()?;
@@ -78,7 +77,6 @@ impl Image {
         self.bytes.get(inside(self.linked_at).or_else(|| inside(self.base))?..)
     }
 
-    /// Entries of the symbol table, by the hash table that the image has: that of System V, or GNU's.
     fn symbol_count(&self, dynamic: &[Dyn64<LE>]) -> Option<u32> {
         if let Some(hash) = self.behind(dynamic, elf::DT_HASH) {
             return Some(HashTable::<FileHeader64<LE>>::parse(LE, hash).ok()?.symbol_table_length());

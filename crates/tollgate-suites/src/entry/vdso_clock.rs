@@ -1,10 +1,8 @@
-//! The clock through the vDSO, mostly without kernel entry.
-
 use super::vdso;
 use crate::prelude::*;
 
 timed_loop! {
-    /// Word 0: the function; word 1: the clock; words 2 and 3: receive the time.
+    /// Word 0: the function; word 1: the clock; words 2 and 3 receive the time.
     clock_gettime: "mov rdi, [r13 + 8]", "lea rsi, [r13 + 16]", "call [r13]"
 }
 

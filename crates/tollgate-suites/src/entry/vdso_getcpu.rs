@@ -1,10 +1,8 @@
-//! The processor's number without kernel entry.
-
 use super::vdso;
 use crate::prelude::*;
 
 timed_loop! {
-    /// Word 0: the function; word 1: receives the processor's number.
+    /// Word 0: the function; word 1 receives the processor's number.
     getcpu: "lea rdi, [r13 + 8]", "xor esi, esi", "xor edx, edx", "call [r13]"
 }
 

@@ -1,5 +1,3 @@
-//! The exit to a hypervisor.
-
 use tollgate_os::cpuid;
 
 use crate::prelude::*;
@@ -23,7 +21,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         }
         Ok(Loop::without_context(timed, checks::any)?.here())
     }),
-    // Its wake is that of the hypervisor: predictors, caches and whatever ran there meanwhile.
+    // An exit changes predictors and caches: the hypervisor uses them, and possibly other work that it runs.
     company: Company::Own,
     absence: |signal| {
         (signal == libc::SIGSEGV).then_some("cpuid is forbidden to this process (CPUID faulting)")
@@ -37,7 +35,7 @@ fn says_hypervisor() -> bool {
     cpuid::cpuid(1, 0).ecx & 1 << 31 != 0
 }
 
-/// On hardware cpuid takes 30 to 100 ns; an exit takes several hundred or more.
+/// Returns whether CPUID exits: it takes 30 to 100 ns on hardware, several hundred ns or more with an exit.
 fn takes_longer_than_an_instruction() -> bool {
     const EXIT: u64 = 400;
     let shortest =

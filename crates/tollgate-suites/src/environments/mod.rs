@@ -1,7 +1,7 @@
-//! What an environment itself costs: its start and its end, its memory, and a page that it has never had.
+//! The cost of an environment itself: its start, its end, its memory, and the first touch of a page.
 //!
-//! The session's own process measures it from outside, by the clock of this machine: environments are started and ended again and again, in
-//! a random order in each round. Each benchmark is an aspect of that, in a file of its own.
+//! The session's own process measures it from outside, by this machine's clock. It starts and ends the environments repeatedly,
+//! in random order in each round. Each benchmark is one aspect of that.
 
 mod first_touch;
 mod memory;

@@ -1,11 +1,8 @@
-//! Buffers for direct I/O.
-
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
 use crate::prelude::*;
 
-/// Bytes at an address and with a length that are multiples of a power of two. Every byte is written before use.
 pub(super) struct Aligned {
     start: NonNull<u8>,
     layout: Layout,
@@ -28,7 +25,6 @@ impl From<Misfit> for Refusal {
 }
 
 impl Aligned {
-    /// `length` bytes of zero.
     pub fn new(length: usize, alignment: usize) -> Result<Self, Misfit> {
         if !alignment.is_power_of_two() {
             return Err(Misfit::Alignment(alignment));
@@ -49,7 +45,7 @@ impl Aligned {
     }
 
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: allocated with this size, zeroed, and borrowed as we are.
+        // SAFETY: allocated with this size and zeroed; the slice borrows `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) }
     }
 
@@ -66,8 +62,7 @@ impl Drop for Aligned {
     }
 }
 
-/// A range in `buffer` at a multiple of `alignment` and of no larger power of two, so that it is misaligned for every
-/// larger one.
+/// Returns a range in `buffer` that is aligned to `alignment` and to no larger power of two.
 pub(super) fn exactly_aligned(
     buffer: &mut Aligned,
     alignment: usize,

@@ -1,7 +1,6 @@
-//! Alignment of direct I/O: declared by statx(2), and accepted by reads.
+//! Alignment of direct I/O: as statx(2) declares it, and as reads accept it.
 //!
-//! What statx(2) declares and what a file accepts are two facts: tmpfs declares nothing and accepts any
-//! buffer.
+//! The two can differ: tmpfs declares nothing and accepts any buffer.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -14,7 +13,7 @@ use crate::prelude::*;
 
 const MOST: usize = 4096;
 
-/// The smallest powers of two with which reads of this file succeed, each found with the others at 4096.
+/// The smallest powers of two with which reads of this file succeed. Each is found with the others at 4096.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Accepted {
     pub memory: Option<usize>,

@@ -1,5 +1,3 @@
-//! close(2) after a write.
-
 use std::{cell::Cell, rc::Rc};
 
 use super::data_dir::{DataDir, Scratch};
@@ -19,7 +17,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..FILE
 };
 
-/// Closes a file after an overwrite of 4 KiB. The file stays, so no creation or unlink disturbs the close.
 pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation> {
     let kept = Box::new(Scratch::new(&dir, c"close")?);
     let open = Rc::new(Cell::new(None));

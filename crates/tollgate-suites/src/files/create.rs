@@ -1,8 +1,7 @@
 //! Creation of a file, in a directory without deleted files, and after deletions.
 //!
-//! What was deleted is a part of the case (see [`super::placement`]). Each instance has a directory of its own, in a block
-//! group of its own where the file system has groups, and keeps the files that it makes: an unlink after each creation would be such
-//! a deletion.
+//! The case states what was deleted before (see [`super::placement`]). Each instance has its own directory, in its own block
+//! group if the file system has groups. It keeps its files, because an unlink after each creation would be such a deletion.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -22,7 +21,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     crosses: &[KernelEntry, SystemCall, KernelCode, PathLookup, FileSystem, KernelAllocation],
     timed: |_| Timed::Whole("openat(2)"),
     cases: |_| each_word("after", &["nothing"]),
-    // Each process deletes and waits for more than a second.
+    // Each process deletes files and waits for more than a second.
     thorough_cases: |_| each_word("after", &["deletes"]),
     baseline_params: |_| Some(params(&[("after", "nothing".into())])),
     kind: Kind::Instance(|_, params, context| {
@@ -31,9 +30,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..FILE
 };
 
-/// Files that are deleted before the first creation of `after=deletes`.
 const DELETED: u64 = 1024;
-/// The kernel compares whole seconds, and an inode of the current one is not held back.
+/// The kernel compares whole seconds, and does not hold back an inode that was deleted in the current one.
 const NEXT_SECOND: Duration = Duration::from_millis(1100);
 
 fn make(dir: &Rc<DataDir>, after_deletes: bool) -> Result<Instance> {
@@ -44,14 +42,13 @@ fn make(dir: &Rc<DataDir>, after_deletes: bool) -> Result<Instance> {
     Ok(instance(create).with_notes([note]))
 }
 
-/// What must hold of the inode of a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
-    /// It is the next one behind the previous file's, which has this number.
+    /// It follows the previous file's inode, which has this number.
     Follows(u64),
-    /// It lies behind those that were deleted, of which this is the last.
+    /// It lies after the inodes of the deleted files, the last of which has this number.
     Behind(u64),
-    /// The file system has no block groups, or uses the inodes of deleted files again.
+    /// The file system has no block groups, or reuses the inodes of deleted files.
     Nothing(&'static str),
 }
 
@@ -64,9 +61,9 @@ impl Rule {
         }
     }
 
-    /// Whether the state was the case's. The next file is judged by this one.
+    /// Returns whether the file's inode is as expected, and updates the expectation for the next file.
     fn holds(&mut self, inode: Option<u64>) -> bool {
-        /// Inodes that another program may have taken in between.
+        /// Tolerance for inodes that another program may have taken in between.
         const OTHERS: u64 = 4;
         let (rule, Some(inode)) = (*self, inode) else { return true };
         match rule {
@@ -80,7 +77,6 @@ impl Rule {
     }
 }
 
-/// A directory of its own, removed on drop with the files in it.
 struct Place {
     parent: Rc<DataDir>,
     name: CString,
@@ -93,7 +89,7 @@ impl Place {
         const TRIES: usize = 16;
         let parent = dir.open(c".", libc::O_RDONLY | libc::O_DIRECTORY);
         let parent = parent.map_err(|error| refused("openat(2)", &error))?;
-        // The group is chosen by a hash of the name: another name has another group.
+        // ext4 chooses the group by a hash of the name, so another name has another group.
         spread_directories(&parent);
         let mut random = Random::new(Random::seed());
         for _ in 0..TRIES {
@@ -112,7 +108,7 @@ impl Place {
         Err(fail!("every name for a directory is taken"))
     }
 
-    /// A group in which nothing was deleted: the first file's inode is the next one behind the directory's.
+    /// Expects a group in which nothing was deleted: the first file's inode follows the directory's.
     fn after_nothing(&self) -> Rule {
         let own = inode(&self.directory).filter(|_| has_groups(&self.directory));
         own.map_or(
@@ -145,7 +141,6 @@ impl Place {
         })
     }
 
-    /// A new file's descriptor.
     #[inline(always)]
     fn open_new(&self, name: &CStr) -> io::Result<usize> {
         let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
@@ -167,7 +162,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What stays is removed by the maker of the directory above.
+        // The maker of the parent directory removes what remains.
         for number in 0..self.files {
             if let Ok(name) = named(&number.to_string()) {
                 self.remove(&name);

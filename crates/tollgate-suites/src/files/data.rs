@@ -1,4 +1,4 @@
-//! Data files, made once in a run and used by each of its processes: for reads, and for overwrites.
+//! Data files for reads and overwrites. The first process of a run that needs one makes it; later ones use it.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::{ffi::CStr, rc::Rc, time::Duration};
@@ -15,17 +15,16 @@ pub(super) struct Made {
     pub took: Duration,
 }
 
-/// The contents of a file: each word depends on this and on its offset.
+/// The contents of a file: each word depends on this seed and on its offset.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Contents(pub u64);
 
 impl Contents {
-    /// The eight bytes at `offset`, a multiple of 8.
     pub fn word(self, offset: u64) -> u64 {
         Random::new(self.0 << 48 ^ offset).next_u64()
     }
 
-    /// Whether `bytes` are those at `offset`. Checks one word, a different one for each offset.
+    /// Returns whether `bytes` are the contents at `offset`. Checks one word, whose place depends on the offset.
     pub fn begin(self, bytes: &[u8], offset: u64) -> bool {
         let at = (offset / 512 * 8) as usize % bytes.len().max(1);
         bytes
@@ -41,14 +40,12 @@ impl Contents {
     }
 }
 
-/// The files for reads may take half of the limit.
+/// Limit for the files for reads, which may also take at most half of the quota.
 const MOST: u64 = 32 << 20;
-/// The cached and the uncached file.
+/// Minimum for the cached and the uncached file.
 const LEAST: u64 = 2 << 20;
-/// Bytes of one write.
 const CHUNK: u64 = 1 << 20;
 
-/// The file for cached reads: all of it stays in the page cache.
 pub(super) fn cached(dir: &Rc<DataDir>) -> Result<(Made, Contents)> {
     let contents = Contents(1);
     let (length, _) = lengths(dir)?;
@@ -68,17 +65,17 @@ fn lengths(dir: &DataDir) -> Result<(u64, u64)> {
     Ok((cached, both - cached))
 }
 
-/// A file for overwrites: an eighth of the limit, at most 8 MiB, a multiple of 1 MiB.
+/// Returns a file for overwrites: an eighth of the limit, at most 8 MiB, a multiple of 1 MiB.
 pub(super) fn rewritten(dir: &Rc<DataDir>, name: &CStr) -> Result<Made> {
     dir.allows(8 * CHUNK)?;
     file(dir, name, (dir.limit() / 8).min(8 << 20) / CHUNK * CHUNK, CHUNK, Contents(3))
 }
 
-/// The file of this name from an earlier process of the run, or a new one, synced to storage. On slow storage it is
-/// shorter, but not shorter than `least`; both are multiples of 4 KiB.
+/// Returns the file of this name from an earlier process of the run, or makes it and syncs it to storage. On slow
+/// storage it is shorter, but at least `least`. Both lengths are multiples of 4 KiB.
 ///
 /// # Errors
-/// As [`refused`]; an incomplete file never gets the name.
+/// Fails as [`refused`]. An incomplete file never gets the name.
 pub(super) fn file(
     dir: &Rc<DataDir>,
     name: &CStr,
@@ -122,17 +119,17 @@ fn make(
         Ok(length)
     });
     if named.is_err() {
-        // The first error is the reason.
+        // The first error is the one to report.
         let _ = dir.remove(c"incomplete");
     }
     Ok((file, named?))
 }
 
-/// Writes so much and syncs it. Returns the length.
+/// Writes and syncs up to `length` bytes. Returns the length.
 fn fill(file: &OwnedFd, length: u64, least: u64, contents: Contents, heartbeat: &Heartbeat) -> Result<u64> {
-    /// After this time the file is long enough.
+    /// The file may end, if at least `least` long, once writing has taken this long.
     const LONG_ENOUGH: u64 = 400_000_000; // nanoseconds
-    /// Synced piece by piece: a slow device must not seem to hang.
+    /// Syncs in portions, because a slow device must not look like a hang.
     const PORTION: u64 = 4 * CHUNK;
     let mut bytes = vec![0_u8; CHUNK.min(length) as usize];
     let (mut written, mut took) = (0, 0);
@@ -156,7 +153,6 @@ fn fill(file: &OwnedFd, length: u64, least: u64, contents: Contents, heartbeat: 
     Ok(written)
 }
 
-/// Writes all of `bytes` at `offset`, with partial writes continued until an error.
 pub(super) fn put(file: &OwnedFd, bytes: &[u8], offset: u64) -> Result<()> {
     let mut written = 0;
     while let Some(rest @ [_, ..]) = bytes.get(written..) {
@@ -174,13 +170,11 @@ pub(super) fn put(file: &OwnedFd, bytes: &[u8], offset: u64) -> Result<()> {
     Ok(())
 }
 
-/// Waits until all of the file is on storage.
 pub(super) fn write_out(file: &OwnedFd) -> Result<()> {
     // SAFETY: an open descriptor.
     done("fdatasync(2)", checked(unsafe { libc::fdatasync(file.as_raw_fd()) }))
 }
 
-/// Block offsets, in a cycle or at random.
 pub(super) struct Offsets {
     block: u64,
     blocks: u64,
@@ -189,7 +183,6 @@ pub(super) struct Offsets {
 }
 
 impl Offsets {
-    /// Of the blocks that fit into a file of this length.
     pub fn new(length: u64, block: u64) -> Self {
         Self { block, blocks: (length / block.max(1)).max(1), next: 0, random: Random::new(Random::seed()) }
     }

@@ -10,19 +10,17 @@ use super::refusal::refused;
 use crate::descriptor::owned;
 use crate::prelude::*;
 
-/// An open directory in which this process may write.
 pub(crate) struct DataDir {
     directory: OwnedFd,
     limit: u64,
     by: String,
-    /// Tells of progress while files are made.
     pub heartbeat: Heartbeat,
-    /// SIGXFSZ is ignored: a write beyond RLIMIT_FSIZE fails with EFBIG instead of killing the process (setrlimit(2)).
+    /// Ignores SIGXFSZ: a write beyond RLIMIT_FSIZE fails with EFBIG instead of killing the process (setrlimit(2)).
     _signal: Option<Changed>,
 }
 
 impl DataDir {
-    /// The data directory of this run. All instances of a process share it: one descriptor, one signal disposition.
+    /// Returns the data directory of this run. All instances of a process share it.
     pub fn of(context: &mut Context) -> Result<Rc<Self>> {
         let open = |context: &mut Context| Self::at(context.storage()?, context.heartbeat.clone());
         context.shared_while_held("", open)
@@ -38,7 +36,6 @@ impl DataDir {
         self.limit
     }
 
-    /// Checks that so many bytes of files are within the limit.
     pub fn allows(&self, bytes: u64) -> Result<()> {
         if bytes <= self.limit {
             return Ok(());
@@ -50,17 +47,15 @@ impl DataDir {
         Err(skip!("{amount} of files would be more than {}", self.by))
     }
 
-    /// The directory's descriptor, for calls that take a name relative to one.
     pub fn descriptor(&self) -> RawFd {
         self.directory.as_raw_fd()
     }
 
-    /// openat(2), close-on-exec; a new file is for its owner alone, and no link is followed.
     pub fn open(&self, name: &CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
         open_at(self.descriptor(), name, flags | libc::O_CLOEXEC | libc::O_NOFOLLOW)
     }
 
-    /// A new file of this name, for reading and writing; it replaces an existing one.
+    /// Creates a file for reading and writing, replacing an existing one.
     pub fn create(&self, name: &CStr) -> Result<OwnedFd> {
         self.remove(name)?;
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
@@ -75,32 +70,26 @@ impl DataDir {
         }
     }
 
-    /// Renames the file, replacing an existing one.
     pub fn rename(&self, from: &CStr, to: &CStr) -> io::Result<usize> {
         let directory = self.descriptor();
         // SAFETY: an open directory and two C strings.
         checked(unsafe { libc::renameat(directory, from.as_ptr(), directory, to.as_ptr()) })
     }
 
-    /// The kind of file system (statfs(2), `f_type`).
     pub fn kind(&self) -> FileSystemKind {
         FileSystemKind::of_file(&self.directory)
     }
 }
 
-/// Kinds of file systems, by where they keep data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileSystemKind {
-    /// In memory, with this name.
     Memory(&'static str),
-    /// On a server, with this name.
     Network(&'static str),
     /// On local storage, or unknown.
     Other,
 }
 
 impl FileSystemKind {
-    /// That of the file system of a file.
     pub fn of_file(file: &OwnedFd) -> Self {
         // SAFETY: an all-zero statfs is valid.
         let mut filesystem: libc::statfs = unsafe { mem::zeroed() };
@@ -123,7 +112,7 @@ impl FileSystemKind {
         }
     }
 
-    /// A note on what storage means there.
+    /// A note on what "storage" means there.
     pub fn note(self) -> Option<String> {
         match self {
             Self::Network(name) => {
@@ -135,7 +124,7 @@ impl FileSystemKind {
     }
 }
 
-/// A working directory's descriptor.
+/// Opens a working directory.
 ///
 /// # Errors
 /// [`Refusal::Fail`] if another directory replaced it, [`Refusal::Skip`] if it cannot be opened.
@@ -146,13 +135,11 @@ pub(crate) fn opened(directory: &Workdir) -> Result<OwnedFd> {
     })
 }
 
-/// openat(2); a new file is for its owner alone.
 fn open_at(directory: RawFd, name: &CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: a C string; the mode is read only for a new file.
     owned(unsafe { libc::openat(directory, name.as_ptr(), flags, 0o600) })
 }
 
-/// A scratch file of an instance, unlinked on drop.
 pub(super) struct Scratch {
     dir: Rc<DataDir>,
     pub name: &'static CStr,
@@ -172,14 +159,12 @@ impl Drop for Scratch {
     }
 }
 
-/// Names that are unlinked on drop, if they exist.
 pub(super) struct Names {
     dir: Rc<DataDir>,
     names: &'static [&'static CStr],
 }
 
 impl Names {
-    /// Unlinks them.
     pub fn free(dir: &Rc<DataDir>, names: &'static [&'static CStr]) -> Result<Self> {
         names.iter().try_for_each(|name| dir.remove(name))?;
         Ok(Self { dir: Rc::clone(dir), names })
@@ -189,7 +174,6 @@ impl Names {
 impl Drop for Names {
     fn drop(&mut self) {
         for name in self.names {
-            // As for a scratch file.
             let _ = self.dir.remove(name);
         }
     }
@@ -203,7 +187,6 @@ pub(super) mod tests {
     use super::*;
     use crate::testing::Directory;
 
-    /// A data directory of a test's own.
     pub(in crate::files) struct Own {
         directory: Directory,
         pub dir: Rc<DataDir>,
@@ -222,7 +205,6 @@ pub(super) mod tests {
             Self { directory, dir }
         }
 
-        /// Its entries, sorted.
         pub fn names(&self) -> Vec<String> {
             let entries = std::fs::read_dir(&self.directory.0).expect("just made");
             let mut names: Vec<String> =
@@ -275,7 +257,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_write_beyond_the_file_size_limit_is_an_error() {
-        // The limit applies to the process, so the test forks.
+        // The limit applies to the whole process, so the test forks.
         let own = Own::new();
         let child = process::fork(|| {
             let limit = libc::rlimit { rlim_cur: 4096, rlim_max: libc::RLIM_INFINITY };

@@ -1,10 +1,9 @@
-//! Reads with O_DIRECT, into an aligned buffer and into an unaligned one where the file system accepts it; back to back, and after
-//! a pause.
+//! Reads with O_DIRECT into an aligned buffer, and an unaligned one if accepted; back to back, and after a pause.
 //!
-//! What a read takes depends on what was before it. In a nested virtual machine (EPYC, virtio) a read behind others took 39 µs, as in
-//! fio; with the buffer cleared before each read and two getrusage(2) around it, as many; after 0.1 ms of another program's
-//! work or of sleep 50 to 58 µs; after 1 ms of sleep 80 µs. A device's thread in the host, and the processor, go idle between. So a
-//! read of a round, which comes after other cases, is no read of a loop.
+//! The latency of a read depends on the activity before it. In a nested virtual machine (EPYC, virtio) a read right after other
+//! reads took 39 µs, as in fio, also with the buffer cleared before each read and two getrusage(2) around it. After 0.1 ms of
+//! another program's work or of sleep it took 50 to 58 µs, after 1 ms of sleep 80 µs. In between, a device's thread in the host
+//! and the processor go idle. So a read in a round, which follows other cases, differs from a read in a loop.
 
 use std::os::fd::OwnedFd;
 use std::{io, rc::Rc, time::Duration};
@@ -38,25 +37,20 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..FILE
 };
 
-/// Values of `gap`, in the order of the cases.
 const GAPS: [&str; 2] = ["none", "idle"];
-/// Reads right before the one that is timed: after so many, one more changes nothing.
+/// Reads right before the timed one. After this many, one more changes nothing.
 const READS_BEFORE: usize = 8;
-/// Sleep before a read, in which a processor goes idle and a device's thread in a host sleeps.
+/// Sleep before a read, long enough for a processor to go idle and a device's thread in the host to sleep.
 const IDLE: Duration = Duration::from_millis(1);
 
-/// What is before a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gap {
-    /// Whatever the round has run.
+    /// Whichever case the round ran before.
     Any,
-    /// Other reads.
     None,
-    /// Sleep.
     Idle,
 }
 
-/// The file for uncached reads, opened for direct I/O.
 pub(super) fn open(dir: &DataDir, name: &std::ffi::CStr, access: libc::c_int) -> Result<OwnedFd> {
     dir.open(name, access | libc::O_DIRECT).map_err(|error| match error.raw_os_error() {
         Some(libc::EINVAL) => {
@@ -95,7 +89,7 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
 
 const CALL: &str = "pread(2) with O_DIRECT";
 
-/// Checks that a read into an unaligned buffer was not refused: the latency of a refusal is none of a read.
+/// Checks that a read into an unaligned buffer was not refused, because the latency of a refusal is not that of a read.
 ///
 /// # Errors
 /// [`Refusal::Refuse`] with the call, its error and the alignment that the file needs.
@@ -137,7 +131,7 @@ impl Operation for Read {
             Gap::Idle => std::thread::sleep(IDLE),
         }
         self.offset = self.offsets.any();
-        // 0.1 µs in the first-level cache: no gap.
+        // This takes 0.1 µs in the L1 cache, too short to count as a gap.
         self.buffer.bytes_mut().fill(0);
         Ok(())
     }
@@ -201,7 +195,7 @@ mod tests {
         let of = |number| accepted(&Err(io::Error::from_raw_os_error(number)), "alignment in bytes: 512");
         let Err(Refusal::Refuse(why)) = of(libc::EINVAL) else { panic!("a refusal") };
         assert!(why.ends_with("Invalid argument (EINVAL); alignment in bytes: 512"), "{why}");
-        // The storage failed, or the file system cannot: `whole` says which.
+        // The storage failed, or the file system cannot do it: `whole` reports which.
         assert_eq!(of(libc::EIO), Ok(()));
         assert_eq!(accepted(&Ok(SMALL), ""), Ok(()));
     }

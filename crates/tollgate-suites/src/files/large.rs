@@ -1,7 +1,7 @@
-//! One large file, as dd(1) of 1 GiB has it: written anew and again, and read from its beginning to its end.
+//! One large file, as in dd(1) of 1 GiB: written for the first time, overwritten, and read from beginning to end.
 //!
-//! All cases share one file, which lasts as long as the run. Each block begins with its number, so that a read is checked. Writes are
-//! flushed after their time, so that the next operation does not wait for them.
+//! All cases share one file, which lasts as long as the run. Each block begins with its number, so that a read can be checked.
+//! Writes are flushed after the timed part, so that the next operation does not wait for them.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::{io, rc::Rc};
@@ -13,19 +13,16 @@ use super::single::{FINE, Operation, Verdict, instance};
 use super::{aligned::Aligned, data_dir::DataDir};
 use crate::prelude::*;
 
-/// The parameter that says how large the file is.
 pub(crate) const SIZE: &str = "size";
-/// The beginning of these benchmarks' names.
 pub(crate) const PREFIX: &str = "files/large-";
-/// Without another size: that of the published comparisons.
+/// The default size, from the published comparisons.
 const USUAL: &str = "1g";
 const NAME: &std::ffi::CStr = c"large";
-/// Bytes of one write.
 const WRITE: u64 = 1 << 20;
-/// Bytes of one read: the usual window of read-ahead (`VM_READAHEAD_PAGES` of linux/mm.h), so that nothing is read ahead within one.
+/// Bytes of one read: the default read-ahead window (`VM_READAHEAD_PAGES` of linux/mm.h), so that none is read ahead.
 const READ: u64 = 128 << 10;
 const LONG: &str = "longer than a time slice: includes preemption";
-/// Bytes that are flushed in one step: a slow device must not seem to hang.
+/// Bytes that are flushed in one step, because a slow device must not look like a hang.
 const FLUSH: u64 = 16 << 20;
 
 pub(super) static WRITTEN: Benchmark = Benchmark {
@@ -72,7 +69,7 @@ pub(super) static READS: Benchmark = Benchmark {
     bytes: |params| size_of(params),
     kind: Kind::Instance(|_, params, context| {
         let dir = DataDir::of(context)?;
-        // The page cache is to hold the whole file.
+        // The page cache must hold the whole file.
         let bytes = size_of(params).unwrap_or_default();
         let cached = word(params, "state") == "cached";
         let taken = cached.then(|| context.quota.take_memory(bytes)).transpose()?;
@@ -82,7 +79,7 @@ pub(super) static READS: Benchmark = Benchmark {
     ..FILE
 };
 
-/// Bytes of the file of a case: `256m`, `1g`. None of a text that is none.
+/// Parses the size of a case in bytes, such as `256m` or `1g`; `None` if it is malformed.
 pub(crate) fn size_of(params: &Params) -> Option<u64> {
     let text = word(params, SIZE);
     let (number, power) = match text.strip_suffix('g') {
@@ -92,7 +89,7 @@ pub(crate) fn size_of(params: &Params) -> Option<u64> {
     number.parse::<u64>().ok().filter(|number| *number > 0)?.checked_mul(1 << power)
 }
 
-/// The parameter's value for so many bytes, a multiple of 1 MiB.
+/// Formats a size in bytes, a multiple of 1 MiB, as the parameter's value.
 pub(crate) fn named_size(bytes: u64) -> String {
     match bytes >> 20 {
         mebibytes if mebibytes.is_multiple_of(1024) => format!("{}g", mebibytes >> 10),
@@ -142,7 +139,7 @@ struct Write {
 }
 
 impl Write {
-    /// Whether the file system has direct I/O: a block of a file is written, and the file removed.
+    /// Checks that the file system has direct I/O: writes a block of a file, and removes the file.
     fn check_direct(&mut self) -> Result<()> {
         self.dir.remove(NAME)?;
         let outcome = self.fill(WRITE);
@@ -164,7 +161,7 @@ impl Write {
     }
 }
 
-/// Writes blocks from the beginning on, each with its number.
+/// Writes numbered blocks from the beginning of the file.
 #[inline(always)]
 fn fill(file: &OwnedFd, block: &mut Aligned, length: u64, heartbeat: &Heartbeat) -> io::Result<usize> {
     let mut written = 0;
@@ -184,7 +181,6 @@ fn fill(file: &OwnedFd, block: &mut Aligned, length: u64, heartbeat: &Heartbeat)
     Ok(written as usize)
 }
 
-/// The number of each piece of the length of a read, in its first eight bytes.
 fn stamp(block: &mut [u8], offset: u64) {
     for (number, piece) in block.chunks_exact_mut(READ as usize).enumerate() {
         let at = offset + number as u64 * READ;
@@ -192,20 +188,19 @@ fn stamp(block: &mut [u8], offset: u64) {
     }
 }
 
-/// Waits until all of the file is on storage, step by step.
 fn flush(file: &OwnedFd, length: u64, heartbeat: &Heartbeat) -> Result<()> {
     let all =
         libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
     for offset in (0..length).step_by(FLUSH as usize) {
         heartbeat.beat();
-        // SAFETY: an open descriptor and numbers. Where the file system has no such call, fdatasync(2) writes all of it.
+        // SAFETY: an open descriptor and numbers. If the file system does not support the call, fdatasync(2) writes everything.
         unsafe { libc::sync_file_range(file.as_raw_fd(), offset as i64, FLUSH as i64, all) };
     }
     heartbeat.beat();
     super::data::write_out(file)
 }
 
-/// The file with its whole length, clean; made where it is not there. The length is that of the last write.
+/// Returns the file at its full length, clean; makes it if it does not exist. Only the last write gives it its full length.
 fn made(dir: &Rc<DataDir>, length: u64) -> Result<OwnedFd> {
     if let Ok(file) = dir.open(NAME, libc::O_RDWR) {
         // SAFETY: an open descriptor.
@@ -295,7 +290,6 @@ struct Read {
     trial: Trial,
     file: OwnedFd,
     block: Aligned,
-    /// Its pages were as they were to be.
     ready: bool,
 }
 
@@ -306,7 +300,7 @@ impl Operation for Read {
 
     fn before(&mut self) -> Result<()> {
         const TRIES: usize = 3;
-        // A write makes the file anew.
+        // A write creates the file anew.
         self.file = made(&self.dir, self.length)?;
         advise(&self.file, libc::POSIX_FADV_NORMAL)?;
         let residency = Residency::by(self.trial.call, &self.file, self.length)
@@ -375,7 +369,7 @@ mod tests {
         }
         for case in params_of(&READS) {
             let Some(mut instance) = ready(&case, read(&own.dir, &case)) else { continue };
-            // Another program may evict or cache a page, but not each time.
+            // Another program may evict or cache a page, but not every time.
             let kept =
                 (0..20).any(|_| instance.batch(Clock::Kernel, Order::new(1)).expect("a batch").undisturbed);
             assert!(kept, "{case:?}");

@@ -1,5 +1,3 @@
-//! Files: cached and uncached reads, writes, syncs, and calls on names.
-
 use crate::prelude::*;
 
 mod aligned;

@@ -1,5 +1,3 @@
-//! Calls on file names.
-
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::{any::Any, ffi::CStr, io, rc::Rc};
 
@@ -9,23 +7,20 @@ use super::single::{FINE, Operation, Verdict, timed_as};
 use super::{block::SMALL, data::put};
 use crate::prelude::*;
 
-/// A file of 4 KiB that stays open, unlinked on drop.
 pub(super) fn scratch(dir: &Rc<DataDir>, name: &'static CStr) -> Result<Box<dyn Any>> {
     let scratch = Scratch::new(dir, name)?;
     put(&scratch.file, &[0xa5; SMALL], 0)?;
     Ok(Box::new(scratch))
 }
 
-/// A new open file with 4 KiB written.
 pub(super) fn written(dir: &DataDir, name: &CStr) -> Result<OwnedFd> {
     let file = dir.create(name)?;
     put(&file, &[0xa5; SMALL], 0)?;
     Ok(file)
 }
 
-/// A call on names, between an untimed preparation and the undoing of it.
+/// A call on names, between an untimed preparation and its undoing.
 pub(super) struct OnNames<B, C, A> {
-    /// The call, such as `openat(2)`.
     pub what: &'static str,
     pub before: B,
     pub call: C,
@@ -55,7 +50,7 @@ where
     }
 }
 
-/// The instance of a call on names; `make` gets the data directory, which has room for a small file.
+/// Makes the instance of a call on names. `make` gets the data directory, which has space for a small file.
 pub(super) fn on_names<O: Operation + 'static>(
     params: &Params,
     context: &mut Context,
@@ -72,7 +67,7 @@ pub(super) fn close_result(descriptor: usize) -> Result<()> {
     Ok(())
 }
 
-/// close(2) with its result: a write error may show only here.
+/// close(2) with its result, because a write error may appear only here.
 pub(super) fn close(file: Option<OwnedFd>) -> io::Result<usize> {
     let descriptor = file.ok_or(io::ErrorKind::NotFound)?.into_raw_fd();
     // SAFETY: the descriptor was released right above and has no other owner.

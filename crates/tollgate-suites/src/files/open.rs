@@ -1,5 +1,3 @@
-//! openat(2) of an existing file.
-
 use std::{ffi::CStr, rc::Rc};
 
 use super::data_dir::DataDir;
@@ -23,7 +21,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..FILE
 };
 
-/// The files of single calls and of batches.
 pub(super) const NAMES: [&CStr; 2] = [c"open", c"open-in-batches"];
 
 pub(super) fn call(dir: Rc<DataDir>, name: &'static CStr) -> Result<impl Operation> {

@@ -1,6 +1,5 @@
-//! Direct I/O with a queue that stays full: as many reads or writes in flight as the depth, each replaced as it completes. Its time for
-//! one operation is the reciprocal of the operations a second that fio reports; the latency of one operation in the full queue is
-//! fio's completion latency.
+//! Direct I/O with a queue that stays full: `depth` reads or writes are in flight, and each is replaced as it completes. The time
+//! for one operation is the reciprocal of the operations per second that fio reports; the latency is fio's completion latency.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::{io, rc::Rc};
@@ -14,10 +13,9 @@ use super::{aligned::Aligned, alignment, direct_read, residency::PAGE};
 use crate::prelude::*;
 use crate::uring::{self, Request, Ring, What};
 
-/// Depth, order, what, and how writes are made durable.
+/// Depth, order, read or write, and how writes are made durable.
 type Queue = (u64, &'static str, &'static str, &'static str);
 
-/// The default cases: reads from one to many, and one of each other kind.
 const USUAL: [Queue; 6] = [
     (1, "random", "read", ""),
     (16, "random", "read", ""),
@@ -29,8 +27,8 @@ const USUAL: [Queue; 6] = [
 
 const DEPTHS: [u64; 4] = [1, 4, 16, 64];
 
-/// What a row has of a queue, in the order of the experiment's answers: the time for one operation, whose reciprocal is operations a
-/// second, and the time from the submission of one until its completion.
+/// The figures of a queue, in the order of the experiment's answers: the time for one operation, whose reciprocal is operations
+/// per second, and the time from the submission of one operation to its completion.
 const FIGURES: [&str; 2] = ["operation", "latency"];
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -99,7 +97,7 @@ fn rows(queues: &[Queue]) -> Vec<Params> {
     queues.iter().flat_map(of).collect()
 }
 
-/// Operations of a batch: the queue is exchanged a few times.
+/// Operations of a batch: every operation in the queue is replaced a few times.
 fn operations(depth: u64) -> u64 {
     (4 * depth).max(32)
 }
@@ -107,16 +105,14 @@ fn operations(depth: u64) -> u64 {
 /// A queue, its buffers and its files. Idle between batches.
 struct Full {
     ring: Ring,
-    /// None once the kernel may write to it at any time.
+    /// `None` once the kernel may write to the buffers at any time.
     buffers: Option<Aligned>,
     slots: Vec<Slot>,
     reads: Option<Side>,
     writes: Option<Side>,
     is_random: bool,
     sync: Sync,
-    /// Operations that were submitted and have not completed.
     in_flight: u32,
-    /// The next operation of a mixed queue writes.
     writes_next: bool,
     _dir: Rc<DataDir>,
 }
@@ -124,28 +120,26 @@ struct Full {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sync {
     None,
-    /// Each write with RWF_DSYNC.
     Data,
-    /// Each write followed by an fsync, of which the operation consists as well.
+    /// Each write is followed by an fsync, which is part of the operation.
     Fsync,
 }
 
-/// A file, and where the next operation on it is.
 struct Side {
     file: OwnedFd,
     offsets: Offsets,
-    /// Of a file that is only read.
+    /// `None` if the file is written.
     contents: Option<Contents>,
 }
 
-/// An operation in flight, by its buffer.
+/// An operation in flight, indexed by its buffer.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     what: What,
     offset: u64,
 }
 
-/// A tag has the number of the buffer; these bits say what else it is.
+/// A tag contains the number of the buffer and these bits.
 const IS_WRITE_OF_PAIR: u64 = 1 << 32;
 const IS_WATCHED: u64 = 1 << 33;
 
@@ -173,7 +167,7 @@ impl Full {
             let file = direct_read::open(dir, c"queue", libc::O_RDWR)?;
             Some(Side { file, offsets: Offsets::new(made.length, SMALL as u64), contents: None })
         };
-        // A write and its fsync are two entries.
+        // A write and its fsync take two entries.
         let entries = (2 * depth).next_power_of_two();
         let mut full = Self {
             ring: Ring::new(entries as u32).map_err(|error| uring::refused(&error))?,
@@ -187,13 +181,13 @@ impl Full {
             writes_next: false,
             _dir: Rc::clone(dir),
         };
-        // Each operation once: what this kernel or file system does not have is said before anything is timed.
+        // Runs each operation once, so that anything that this kernel or file system lacks is reported before timing begins.
         full.fill()?;
         full.drain()?;
         Ok(full)
     }
 
-    /// The next operation, into or from buffer `index`.
+    /// Queues the next operation, with buffer `index`. Returns the number of entries.
     fn put(&mut self, index: usize, mark: u64) -> Result<u32> {
         let writes = match (&self.reads, &self.writes) {
             (Some(_), Some(_)) => {
@@ -227,7 +221,7 @@ impl Full {
             tag: if is_pair { tag | IS_WRITE_OF_PAIR } else { tag },
             is_linked: is_pair,
         };
-        // SAFETY: the buffer stays until its completion is consumed; otherwise it is never freed (`give_up`). Nothing reads it before.
+        // SAFETY: the buffer stays until its completion is consumed, or is never freed (`give_up`). Nothing reads it before that.
         unsafe { self.ring.put(&request) };
         if !is_pair {
             return Ok(1);
@@ -242,12 +236,11 @@ impl Full {
             is_linked: false,
             ..request
         };
-        // SAFETY: it has no buffer.
+        // SAFETY: an fsync has no buffer.
         unsafe { self.ring.put(&sync) };
         Ok(2)
     }
 
-    /// As many operations in flight as the depth.
     fn fill(&mut self) -> Result<()> {
         let mut put = 0;
         for index in 0..self.slots.len() {
@@ -269,8 +262,8 @@ impl Full {
         Err(self.give_up(fail!("io_uring_enter(2) took {submitted} of {put} operations")))
     }
 
-    /// Completes so many operations or more, since several complete at a time, and replaces each by another: how many completed. Returns
-    /// with the operation that is watched, if there is one, and replaces none that completed with it.
+    /// Completes at least this number of operations, since several complete at a time, and replaces each. Returns how many
+    /// completed. Returns early if the watched operation completes, and does not replace the ones that completed with it.
     fn exchange(&mut self, operations: u64) -> Result<u64> {
         let (mut completed, mut put, mut done) = (0, 0, Vec::with_capacity(self.slots.len()));
         while completed < operations {
@@ -279,7 +272,7 @@ impl Full {
             self.completed(&mut done)?;
             completed += done.len() as u64;
             if done.iter().any(|&(_, is_watched)| is_watched) {
-                // Its time ends here. A submission takes longer than a system call where it ends in an exit of the virtual machine.
+                // The watched operation's time ends here. A submission takes longer than a system call if it causes a VM exit.
                 return Ok(completed);
             }
             for &(index, _) in &done {
@@ -290,7 +283,7 @@ impl Full {
         Ok(completed)
     }
 
-    /// Leaves the buffers of the operations that have completed since in `done`, each checked, and whether it is the watched one.
+    /// Collects completed operations in `done`, after checking each: the buffer, and whether it is the watched one.
     fn completed(&mut self, done: &mut Vec<(usize, bool)>) -> Result<()> {
         let (mut wrong, mut taken) = (None, 0);
         done.clear();
@@ -325,7 +318,6 @@ impl Full {
         }
     }
 
-    /// Whether a read has the file's contents.
     fn is_whole(&self, index: usize) -> bool {
         let (Some(slot), Some(buffers)) = (self.slots.get(index), &self.buffers) else { return false };
         let contents = self.reads.as_ref().and_then(|side| side.contents);
@@ -334,7 +326,6 @@ impl Full {
         buffer.is_some_and(|buffer| contents.begin(buffer, slot.offset))
     }
 
-    /// Waits for all operations in flight.
     fn drain(&mut self) -> Result<()> {
         let mut done = Vec::new();
         while self.in_flight > 0 {
@@ -344,7 +335,7 @@ impl Full {
         Ok(())
     }
 
-    /// The kernel may still write to the buffers of operations in flight: they are never freed, and the queue is of no more use.
+    /// Leaks the buffers, since the kernel may still write to those of operations in flight. The queue cannot be used after that.
     fn give_up(&mut self, refusal: Refusal) -> Refusal {
         if let Some(buffers) = self.buffers.take() {
             std::mem::forget(buffers);
@@ -352,9 +343,8 @@ impl Full {
         refusal
     }
 
-    /// From the submission of one operation into the full queue until its completion.
     fn watch(&mut self, clock: Clock) -> Result<Batch> {
-        // Room for it: one operation is completed and not replaced.
+        // Makes room for it: one operation completes and is not replaced.
         let (mut free, mut put, mut done) = (None, 0, Vec::with_capacity(self.slots.len()));
         while free.is_none() {
             self.submit(put, 1)?;
@@ -386,11 +376,11 @@ impl Experiment for Full {
             return Err(fail!("operations of an earlier batch are still in flight"));
         }
         self.fill()?;
-        // The device's thread and the processor were idle: see direct reads.
+        // The device's thread and the processor were idle: see `direct_read`.
         self.exchange(operations / 2)?;
         let (outcome, throughput, _) = time(clock, || self.exchange(operations));
         let completed = outcome.unwrap_or_else(|| Err(fail!("the operations did not run")))?;
-        // The queue is full at both ends of the time: it is that of as many operations as completed.
+        // The queue is full at both ends of the time, which is thus the time of as many operations as completed.
         let throughput = throughput.scaled(completed, operations);
         let latency = self.watch(clock)?;
         self.drain()?;
@@ -456,7 +446,7 @@ mod tests {
         let own = Own::with_limit(16 << 20);
         let case = &BENCHMARK.cases_in(Extent::Usual, &Topology::default())[0];
         let Some(mut full) = ready(case, Full::new(&own.dir, case)) else { return };
-        // The same file with other contents.
+        // The same file, with other expected contents.
         full.reads.as_mut().expect("reads").contents = Some(Contents(77));
         let Err(Refusal::Fail(why)) = full.run(Clock::Kernel, Order::new(1)) else { panic!("a failure") };
         assert_eq!(why, "the data read differs from the file's contents");

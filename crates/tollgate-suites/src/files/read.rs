@@ -12,8 +12,8 @@ use super::{block, data::Made};
 use crate::prelude::*;
 use tollgate_os::rusage::Usage;
 
-// A cached read is one of a page that was read just before, so its lines are in the processor's caches: it takes about 0.6 × a read of a
-// random page of a file of 28 MiB, which is what fio's random reads have.
+// A cached read reads a page that was read just before, so its lines are in the processor's caches. It takes about 0.6 × as long
+// as a read of a random page of a 28 MiB file, which is what fio's random reads measure.
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "files/read",
     operation: "One pread of a block of a file: cached, alone or in a batch of them, or after its pages were dropped from the page cache.",
@@ -51,7 +51,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
     let cached = word(params, "state") == "cached";
-    // The residency check is found on the uncached file, since the other one stays cached.
+    // The residency call is chosen on the uncached file, since the other one stays cached.
     let (discarded, dropped_contents) = data::uncached(dir)?;
     let trial = Trial::make(&discarded.file, dir.kind())?;
     let (Made { file, length, took }, contents) = if cached {
@@ -96,7 +96,7 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
 enum State {
     Cached,
     Uncached {
-        /// Bytes that the kernel must count as read from storage in each read.
+        /// Whether the kernel must count each read's bytes as read from storage.
         counted: bool,
     },
 }
@@ -113,8 +113,7 @@ struct Read {
 }
 
 impl Read {
-    /// Reads one block, untimed, and takes the kernel's count of bytes from storage, for a note and for the check of
-    /// each read.
+    /// Reads one block, untimed. Takes the kernel's count of bytes from storage, for a note and for the check of each read.
     fn try_once(&mut self) -> Result<String> {
         self.before()?;
         let bytes = self.buffer.bytes().len() as u64;
@@ -141,7 +140,6 @@ impl Read {
     }
 }
 
-/// `read_bytes` of this thread's process (proc(5)).
 fn read_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/io").ok()?;
     text.lines().find_map(|line| line.strip_prefix("read_bytes: "))?.trim().parse().ok()
@@ -153,7 +151,7 @@ impl Operation for Read {
     }
 
     fn before(&mut self) -> Result<()> {
-        /// A page in use cannot be dropped, and memory pressure may evict one.
+        /// A page in use cannot be dropped, and memory pressure may evict a page.
         const TRIES: usize = 3;
         let length = self.buffer.bytes().len();
         self.offset = self.offsets.any();
@@ -188,7 +186,7 @@ impl Operation for Read {
         if !self.contents.begin(self.buffer.bytes(), self.offset) {
             return Err(fail!("the data read differs from the file's contents"));
         }
-        // The page was evicted or cached between the check and the read.
+        // Otherwise the page was evicted or cached between the check and the read.
         let kept = match self.state {
             State::Cached => from_storage == 0,
             State::Uncached { counted } => !counted || from_storage >= length as u64,

@@ -1,5 +1,3 @@
-//! Refusals from the errors of file calls, in plain sentences.
-
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -7,8 +5,8 @@ use tollgate_model::text::plainly;
 
 use crate::prelude::*;
 
-/// The refusal of `what`, such as `write(2)`: its error by name and its meaning for files. An error that is no
-/// property of the environment is a failure.
+/// Returns the refusal of `what`, such as `write(2)`: its error by name and its meaning for files. An error that does
+/// not come from the environment is a failure.
 pub(crate) fn refused(what: &str, error: &io::Error) -> Refusal {
     let sentence = match known(error).and_then(|(.., meaning)| *meaning) {
         Some(meaning) => format!("{what} is refused: {meaning}: {}", named(error)),
@@ -22,7 +20,7 @@ pub(crate) fn refused(what: &str, error: &io::Error) -> Refusal {
     }
 }
 
-/// Common errors of file calls: POSIX text and name, and the cause where the name does not say it.
+/// Common errors of file calls: POSIX text and name, and the cause if the name does not tell it.
 const ERRORS: [(i32, &str, Option<&str>); 13] = [
     (libc::ENOSPC, "No space left on device (ENOSPC)", Some("the file system is full")),
     (libc::EDQUOT, "Disk quota exceeded (EDQUOT)", Some("the user's quota of the file system is used up")),
@@ -55,12 +53,11 @@ fn known(error: &io::Error) -> Option<&'static (i32, &'static str, Option<&'stat
     ERRORS.iter().find(|(number, ..)| Some(*number) == error.raw_os_error())
 }
 
-/// The error's POSIX text and name, such as `Invalid argument (EINVAL)`, for common errors of file calls.
+/// Returns the POSIX text and name of common errors of file calls, such as `Invalid argument (EINVAL)`.
 pub(super) fn named(error: &io::Error) -> String {
     known(error).map_or_else(|| plainly(error), |(_, name, _)| (*name).to_owned())
 }
 
-/// pread(2) into all of `bytes`.
 #[inline(always)]
 pub(super) fn pread(file: &OwnedFd, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     let (descriptor, offset) = (file.as_raw_fd(), offset as libc::off_t);
@@ -68,7 +65,6 @@ pub(super) fn pread(file: &OwnedFd, bytes: &mut [u8], offset: u64) -> io::Result
     checked(unsafe { libc::pread(descriptor, bytes.as_mut_ptr().cast(), bytes.len(), offset) } as i64)
 }
 
-/// Checks that a call moved all of `asked` bytes.
 pub(super) fn whole(what: &str, outcome: io::Result<usize>, asked: usize) -> Result<()> {
     match outcome {
         Ok(moved) if moved == asked => Ok(()),
@@ -77,7 +73,6 @@ pub(super) fn whole(what: &str, outcome: io::Result<usize>, asked: usize) -> Res
     }
 }
 
-/// Checks that a call without data succeeded.
 pub(super) fn done(what: &str, outcome: io::Result<usize>) -> Result<()> {
     outcome.map(|_| ()).map_err(|error| refused(what, &error))
 }

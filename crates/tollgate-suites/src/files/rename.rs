@@ -1,5 +1,3 @@
-//! renameat(2) of a file.
-
 use std::{cell::Cell, rc::Rc};
 
 use super::data_dir::{DataDir, Names};
@@ -18,7 +16,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..FILE
 };
 
-/// Renames the file back and forth.
 pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation> {
     let names = Names::free(&dir, &[c"rename-1", c"rename-2"])?;
     drop(written(&dir, c"rename-1")?);

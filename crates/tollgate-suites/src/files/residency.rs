@@ -1,4 +1,4 @@
-//! Page cache residency: whether the pages of a read are in the page cache, from the kernel, right before the read.
+//! Asks the kernel, right before a read, whether the read's pages are in the page cache.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -7,7 +7,6 @@ use super::data_dir::FileSystemKind;
 use super::refusal::{pread, refused};
 use crate::prelude::*;
 
-/// The page size of both calls and of the page cache on x86-64.
 pub(crate) const PAGE: u64 = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,19 +30,17 @@ impl ResidencyCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Trial {
     pub call: ResidencyCall,
-    /// Whether dropped pages leave the page cache.
     pub drops: bool,
 }
 
 impl Trial {
     /// Reads a page of a clean file, drops it, and finds a call that reports both.
     ///
-    /// A call that never reports a page as resident is useless: a file of an overlay has no pages of its own for
-    /// cachestat(2). So is one that never reports a page as absent, unless pages cannot be dropped.
+    /// A call that never reports a page as resident is useless: a file of an overlay has no pages of its own for cachestat(2). So
+    /// is a call that never reports a page as absent, unless pages cannot be dropped.
     pub fn make(file: &OwnedFd, kind: FileSystemKind) -> Result<Self> {
         let mut stays = None;
         for call in [ResidencyCall::Cachestat, ResidencyCall::Mincore] {
-            // A call that is missing or forbidden is skipped.
             let Ok(residency) = Residency::by(call, file, PAGE) else { continue };
             drop_pages(file)?;
             let Ok(after_dropping) = residency.resident(0, PAGE) else { continue };
@@ -56,8 +53,7 @@ impl Trial {
             }
         }
         match stays {
-            // cachestat(2) counts pages. mincore(2) reports all pages as resident in some sandboxes and for other
-            // users' files.
+            // cachestat(2) counts pages. mincore(2) reports all pages as resident in some sandboxes and for other users' files.
             Some(trial)
                 if trial.call == ResidencyCall::Cachestat || matches!(kind, FileSystemKind::Memory(_)) =>
             {
@@ -72,7 +68,6 @@ impl Trial {
         }
     }
 
-    /// Checks that pages of such a file can be dropped.
     pub fn must_drop(self, kind: FileSystemKind) -> Result<()> {
         match self.why_stays(kind) {
             None => Ok(()),
@@ -80,7 +75,6 @@ impl Trial {
         }
     }
 
-    /// Why pages of such a file cannot be dropped, if so.
     pub fn why_stays(self, kind: FileSystemKind) -> Option<String> {
         match (self.drops, kind) {
             (true, _) => None,
@@ -95,15 +89,14 @@ impl Trial {
     }
 }
 
-/// Reports which pages of one file are in the page cache.
 pub(crate) struct Residency {
     file: RawFd,
-    /// For mincore(2): the whole file, mapped and never touched.
+    /// The whole file, mapped and never touched, for mincore(2).
     mapping: Option<Mapping>,
 }
 
 impl Residency {
-    /// By this call, for the first `length` bytes of `file`, which must stay open for as long.
+    /// Checks the first `length` bytes of `file` by this call. The file must stay open for as long as the result lives.
     pub fn by(call: ResidencyCall, file: &OwnedFd, length: u64) -> io::Result<Self> {
         let mapping = match call {
             ResidencyCall::Cachestat => None,
@@ -112,7 +105,6 @@ impl Residency {
         Ok(Self { file: file.as_raw_fd(), mapping })
     }
 
-    /// How many pages of a page-aligned range are in the page cache.
     pub fn resident(&self, offset: u64, length: u64) -> io::Result<u64> {
         match &self.mapping {
             None => cachestat(self.file, offset, length),
@@ -121,13 +113,12 @@ impl Residency {
     }
 }
 
-/// Drops the pages of the first `length` bytes of a file. Returns whether none of them is cached then.
+/// Drops the pages of the first `length` bytes of a file. Returns whether none of them is cached afterwards.
 pub(crate) fn emptied(call: ResidencyCall, file: &OwnedFd, length: u64) -> io::Result<bool> {
     let residency = Residency::by(call, file, length)?;
     // Dirty pages stay until they are written; a page in use cannot be dropped.
     for write in [|_: &OwnedFd| {}, write_pages, synchronize] {
         write(file);
-        // A failure of posix_fadvise(2) shows in the residency.
         let _ = drop_pages(file);
         if residency.resident(0, length)? == 0 {
             return Ok(true);
@@ -136,8 +127,7 @@ pub(crate) fn emptied(call: ResidencyCall, file: &OwnedFd, length: u64) -> io::R
     Ok(false)
 }
 
-/// Writes this file's dirty pages to storage, and waits for that. Its metadata is not written, which would take a commit of the journal
-/// for each file (sync_file_range(2)).
+/// Writes this file's dirty pages and waits, without its metadata, which takes a journal commit (sync_file_range(2)).
 pub(crate) fn write_pages(file: &OwnedFd) {
     let whole =
         libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
@@ -149,9 +139,9 @@ fn synchronize(file: &OwnedFd) {
     let _ = rustix::fs::fsync(file);
 }
 
-/// The pages of a range of a file in the page cache, by cachestat(2) (include/uapi/linux/mman.h).
+/// Counts the cached pages of a range of a file by cachestat(2) (include/uapi/linux/mman.h).
 fn cachestat(file: RawFd, offset: u64, length: u64) -> io::Result<u64> {
-    /// For all architectures.
+    /// The number is the same on all architectures.
     const SYS_CACHESTAT: libc::c_long = 451;
     #[repr(C)]
     struct Range {
@@ -169,7 +159,7 @@ fn cachestat(file: RawFd, offset: u64, length: u64) -> io::Result<u64> {
     }
     let range = Range { offset, length };
     let mut statistics = Statistics::default();
-    // SAFETY: both structures are as the kernel defines them, the second is valid for writing.
+    // SAFETY: both structures are as the kernel defines them, and the second is valid for writing.
     checked(unsafe { libc::syscall(SYS_CACHESTAT, file, &range, &mut statistics, 0) })?;
     Ok(statistics.cached)
 }
@@ -179,7 +169,6 @@ fn untouched(file: &OwnedFd, length: u64) -> io::Result<Mapping> {
     Mapping::new(length, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0)
 }
 
-/// The pages of a mapping of the whole file in memory, by mincore(2).
 fn resident_of(mapping: &Mapping, offset: u64, length: u64) -> io::Result<u64> {
     let (offset, length) = (offset as usize, length as usize);
     if offset.checked_add(length).is_none_or(|end| end > mapping.length()) {
@@ -194,12 +183,10 @@ fn resident_of(mapping: &Mapping, offset: u64, length: u64) -> io::Result<u64> {
     Ok(pages.iter().filter(|&page| page & 1 != 0).count() as u64)
 }
 
-/// Asks the kernel to drop this file's pages. Dirty pages stay, so the file must be clean.
 pub(crate) fn drop_pages(file: &OwnedFd) -> Result<()> {
     advise(file, libc::POSIX_FADV_DONTNEED)
 }
 
-/// Tells the kernel how this descriptor will be read.
 pub(super) fn advise(file: &OwnedFd, advice: libc::c_int) -> Result<()> {
     // SAFETY: an open descriptor; the length 0 means to the end.
     match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) } {
@@ -208,7 +195,7 @@ pub(super) fn advise(file: &OwnedFd, advice: libc::c_int) -> Result<()> {
     }
 }
 
-/// Reads the first page, of which a small file has a part only.
+/// Reads the first byte, which caches the first page.
 fn read_byte(file: &OwnedFd) -> Result<()> {
     let mut byte = [0];
     let got = pread(file, &mut byte, 0);

@@ -1,22 +1,19 @@
-//! A runner that times operations one by one: each sample is one operation, so that rare slow ones show in the
-//! distribution.
+//! Times operations one by one: each sample is one operation, so that rare slow ones show in the distribution.
 //!
-//! A sample of this suite is one operation: latency of storage is a distribution, and users ask for its
-//! tail. A thread that waits for storage is switched out in every operation, so only an involuntary switch
-//! disturbs. The state of a page is certified before each read by cachestat(2) or mincore(2).
+//! The latency of storage is a distribution, and users ask for its tail. A thread that waits for storage is switched
+//! out in every operation, so only an involuntary switch disturbs. cachestat(2) or mincore(2) certifies each read.
 
 use std::{ffi::CStr, io};
 
 use crate::prelude::*;
 
-/// One operation, with its untimed preparation and check.
 pub(super) trait Operation {
-    /// Whether an untimed operation runs first, to warm caches for short ones.
+    /// Whether an untimed operation runs first, to warm the caches for short ones.
     fn warms_up(&self) -> bool {
         !self.is_long()
     }
 
-    /// Whether it takes longer than a time slice, so that preemption is a part of it as of a whole command.
+    /// Whether it takes longer than a time slice, so that preemption is part of its time, as in a whole command.
     fn is_long(&self) -> bool {
         false
     }
@@ -28,25 +25,21 @@ pub(super) trait Operation {
     /// The timed call.
     ///
     /// # Errors
-    /// Those of the call; `after` interprets them.
+    /// Returns the call's error, which `after` interprets.
     fn call(&mut self) -> io::Result<usize>;
 
-    /// Checks it. `from_storage` is the number of bytes that this thread read from storage.
+    /// Checks the outcome. `from_storage` is the number of bytes that this thread read from storage.
     fn after(&mut self, outcome: io::Result<usize>, from_storage: u64) -> Result<Verdict>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Verdict {
-    /// Counted events, where the benchmark counts any.
     pub counted: Option<u64>,
-    /// The operation was valid.
     pub kept: bool,
 }
 
-/// Valid, with nothing counted.
 pub(super) const FINE: Verdict = Verdict { counted: None, kept: true };
 
-/// An instance whose samples are single operations.
 pub(super) fn instance(operation: impl Operation + 'static) -> Instance {
     Instance::new(Single(operation)).with_most(1)
 }
@@ -59,13 +52,12 @@ pub(super) fn cases(_machine: &Topology) -> Vec<Params> {
     vec![Params::new(), in_batches(Params::new())]
 }
 
-/// The case of stretches of operations.
 pub(super) fn in_batches(mut params: Params) -> Params {
     params.insert(TIMED.0.to_owned(), TIMED.1.into());
     params
 }
 
-/// The instance of a case: of single operations, or of stretches, which say better what a short one takes.
+/// Makes the instance of a case: single operations, or stretches, which time a short operation more precisely.
 pub(super) fn timed_as(params: &Params, operation: impl Operation + 'static) -> Instance {
     if word(params, TIMED.0) == TIMED.1 {
         Instance::new(Stretch { operation, outcomes: Vec::new() }).with_most(MOST_IN_A_STRETCH)
@@ -74,16 +66,16 @@ pub(super) fn timed_as(params: &Params, operation: impl Operation + 'static) -> 
     }
 }
 
-/// The name of a case's file: of single operations the first, since instances of both share a directory.
+/// Returns the file name of a case. Single operations and stretches share a directory, so their names differ.
 pub(super) fn name(params: &Params, [single, in_batches]: [&'static CStr; 2]) -> &'static CStr {
     if word(params, TIMED.0) == TIMED.1 { in_batches } else { single }
 }
 
-/// Operations in a stretch at most: each openat(2) leaves a descriptor until its end.
+/// Limit for a stretch: each openat(2) in it leaves a descriptor open until its end.
 const MOST_IN_A_STRETCH: u64 = 64;
 
-/// Times one operation alone. Waiting for storage is part of its time, so only preemption and migration count as
-/// disturbance. Returns its result, the batch, and the bytes that it read from storage.
+/// Times one operation. Waiting for storage is part of its time, so only preemption and migration count as disturbance.
+/// Returns its result, the batch, and the bytes that it read from storage.
 pub(super) fn time<T>(clock: Clock, work: impl FnOnce() -> T) -> (Option<T>, Batch, u64) {
     let mut answer = None;
     let mut counting = Counting::begin(Of::Thread);
@@ -128,14 +120,12 @@ impl<O: Operation> Runner for Single<O> {
     }
 }
 
-/// Operations that are timed together, after one preparation.
 struct Stretch<O> {
     operation: O,
     outcomes: Vec<io::Result<usize>>,
 }
 
 impl<O: Operation> Stretch<O> {
-    /// So many operations, checked one by one.
     fn run(&mut self, clock: Clock, number: u64) -> Result<Batch> {
         let (operation, outcomes) = (&mut self.operation, &mut self.outcomes);
         outcomes.reserve(number as usize);
@@ -174,7 +164,6 @@ pub(super) fn together(first: Batch, second: Batch) -> Batch {
 mod tests {
     use super::*;
 
-    /// Counts its calls, and waits in each.
     struct Waits(u64);
 
     impl Operation for Waits {
@@ -194,7 +183,7 @@ mod tests {
         let mut instance = instance(Waits(0));
         assert_eq!(instance.limits(), (1, 1));
         let order = Order::new(2);
-        // Another test may preempt this thread, but not each time.
+        // Another test may preempt this thread, but not every time.
         let batch = instance.batch(Clock::Kernel, order).expect("a batch");
         assert!(batch.work >= 4_000_000 && batch.empty < batch.work);
         assert_eq!(batch.counted, Some(2));
@@ -207,7 +196,7 @@ mod tests {
     fn a_stretch_times_many_operations_and_checks_each() {
         let mut instance = timed_as(&in_batches(Params::new()), Waits(0));
         assert_eq!(instance.limits(), (1, MOST_IN_A_STRETCH));
-        // One as a warm-up, two that are timed; then some that are not valid.
+        // One for warm-up and two that are timed; then some that are not valid.
         let batch = instance.batch(Clock::Kernel, Order::new(2)).expect("a batch");
         assert!(batch.work >= 4_000_000 && batch.counted == Some(2), "{batch:?}");
         assert!(!instance.batch(Clock::Kernel, Order::new(3)).expect("a batch").undisturbed);

@@ -1,4 +1,4 @@
-//! Latency of one small file's life, by call: created, written, synced, renamed over the old file, read, unlinked.
+//! Latency of one small file's life, by call: create, write, sync, rename over the old file, read, unlink.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::{ffi::CStr, io, rc::Rc};
@@ -50,7 +50,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
             "read" => by(&read::BENCHMARK, params(&[("state", "cached".into())])),
             "close-read" => matches!(boundary, KernelEntry | SystemCall | KernelCode),
             "unlink" => of(&unlink::BENCHMARK),
-            // The sum is mostly the fsync(2).
+            // fsync(2) makes up most of the sum.
             _ => !matches!(boundary, KernelEntry | SystemCall),
         }
     },
@@ -92,11 +92,10 @@ impl Life {
         Ok(Self { dir: Rc::clone(dir), buffer: [0; SMALL], _names: names })
     }
 
-    /// Times each call by itself, in the order of [`CALLS`].
+    /// Times each call separately, in the order of [`CALLS`].
     fn once(&mut self, clock: Clock) -> Result<Vec<Batch>> {
         let byte = self.buffer[0].wrapping_add(1);
         self.buffer.fill(byte);
-        // The old file.
         drop(written(&self.dir, NAME)?);
         let directory = self.dir.descriptor();
         let mut life = Items { clock, batches: Vec::with_capacity(CALLS.len()) };
@@ -159,7 +158,6 @@ impl Items {
         outcome.unwrap_or_else(|| Err(io::Error::other("the call did not run")))
     }
 
-    /// The batches, with their sum as the last.
     fn summed(mut self) -> Vec<Batch> {
         let nothing = Batch::new(0, 0, true);
         let sum = self.batches.iter().fold(nothing, |sum, &batch| together(sum, batch));

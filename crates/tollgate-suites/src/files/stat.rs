@@ -1,5 +1,3 @@
-//! newfstatat(2) of a file.
-
 use std::{ffi::CStr, mem::MaybeUninit, rc::Rc};
 
 use super::data_dir::DataDir;
@@ -22,7 +20,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..FILE
 };
 
-/// The files of single calls and of batches.
 pub(super) const NAMES: [&CStr; 2] = [c"stat", c"stat-in-batches"];
 
 pub(super) fn call(dir: Rc<DataDir>, name: &'static CStr) -> Result<impl Operation> {

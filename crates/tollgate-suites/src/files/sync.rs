@@ -1,9 +1,9 @@
-//! fsync(2) and fdatasync(2) after a write: right behind another one, and after a pause.
+//! fsync(2) and fdatasync(2) after a write: right after another sync, and after a pause.
 //!
-//! A sync takes longer the longer ago the last one was, whatever was done since. In a nested virtual machine (EPYC, virtio) one behind
-//! another took 73 µs, after 1 ms of a loop or of sleep 96 µs, after 20 ms of a loop 234 µs and of sleep 304 µs: the journal's thread, its
-//! processor and a device's thread in the host go idle between. Of a round, where other cases come between, that would be
-//! their time. One sync of written data before it brings it back to 70 to 83 µs; one of nothing is no sync.
+//! A sync takes longer the longer ago the last one was, no matter what ran in between. In a nested virtual machine (EPYC, virtio)
+//! a sync right after another took 73 µs, after 1 ms of a loop or of sleep 96 µs, after 20 ms of a loop 234 µs and of sleep 304
+//! µs: the journal's thread, its processor and a device's thread in the host go idle. In a round, with other cases in between,
+//! those times would show. One sync of written data before it brings back 70 to 83 µs; a sync of nothing does not.
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -41,7 +41,7 @@ pub(super) static FDATASYNC: Benchmark = Benchmark {
     ..FSYNC
 };
 
-/// The file's length: a few blocks, synced before the first overwrite.
+/// A few blocks, synced before the first overwrite.
 const LENGTH: u64 = 16 * SMALL as u64;
 
 /// Sleep before a sync, in which the processor of the journal's thread goes idle.
@@ -50,7 +50,7 @@ const IDLE: Duration = Duration::from_millis(1);
 fn sync(dir: &Rc<DataDir>, name: &CStr, params: &Params) -> Result<Instance> {
     dir.allows(LENGTH)?;
     let is_idle = word(params, "gap") == "idle";
-    // Instances of one process do not share a file.
+    // Instances of one process must not share a file.
     let file = if is_idle { c"fsync-idle" } else { name };
     let made = data::file(dir, file, LENGTH, LENGTH, Contents(4))?;
     let sync = Sync {
@@ -73,7 +73,7 @@ struct Sync {
 }
 
 impl Operation for Sync {
-    /// Another one before it.
+    /// The warm-up is the earlier sync; a sync after a pause has none.
     fn warms_up(&self) -> bool {
         !self.is_idle
     }

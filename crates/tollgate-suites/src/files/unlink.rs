@@ -1,5 +1,3 @@
-//! unlinkat(2) of a file.
-
 use std::rc::Rc;
 
 use super::data_dir::{DataDir, Names};
@@ -18,7 +16,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..FILE
 };
 
-/// Unlinks a new file of 4 KiB each time.
 pub(super) fn call(dir: Rc<DataDir>) -> Result<impl Operation> {
     let (names, directory) = (Names::free(&dir, &[c"unlink"])?, Rc::clone(&dir));
     let before = move || written(&directory, c"unlink").map(drop);

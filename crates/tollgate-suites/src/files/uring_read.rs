@@ -1,5 +1,3 @@
-//! Reads through io_uring, one at a time or many at once.
-
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::{io, rc::Rc};
 
@@ -46,9 +44,8 @@ struct Reads {
     file: OwnedFd,
     contents: Contents,
     offsets: Offsets,
-    /// None once the kernel may write to it at any time.
+    /// `None` once the kernel may write to the buffer at any time.
     buffer: Option<Aligned>,
-    /// Offsets of the batch, one for each read.
     at: Vec<u64>,
 }
 
@@ -65,7 +62,7 @@ impl Operation for Reads {
         let blocks = buffer.bytes_mut().chunks_exact_mut(SMALL);
         for (index, (block, at)) in blocks.zip(&mut self.at).enumerate() {
             *at = self.offsets.any();
-            // SAFETY: the buffer stays until all completions are consumed; otherwise it is never freed.
+            // SAFETY: the buffer stays until all completions are consumed, or is never freed.
             let set = unsafe {
                 self.ring.set_read(index as u32, self.file.as_raw_fd(), *at, block.as_mut_ptr(), SMALL as u32)
             };
@@ -89,7 +86,6 @@ impl Operation for Reads {
             other => wrong = Some(other),
         });
         if completed as usize != depth {
-            // The kernel may still write there.
             if let Some(buffer) = self.buffer.take() {
                 std::mem::forget(buffer);
             }

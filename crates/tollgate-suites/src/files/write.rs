@@ -1,5 +1,4 @@
-//! Overwrites of a file's blocks: buffered, direct and uncached. None of them flushes the device's cache as fsync(2)
-//! does.
+//! Overwrites of a file's blocks: buffered, direct and uncached. Unlike fsync(2), they do not flush the device's cache.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::{io, rc::Rc};
@@ -79,7 +78,7 @@ fn write(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
 }
 
 struct Write {
-    /// Whether other instances replace its blocks in the caches: the next one is then in memory, and not behind the second level.
+    /// True if other instances evict its blocks: the next one is then in memory, not in the third-level cache.
     is_large: bool,
     file: OwnedFd,
     flags: libc::c_int,
@@ -94,13 +93,13 @@ impl Write {
     }
 }
 
-/// More than the second level of most caches, in bytes.
+/// More bytes than most second-level caches hold.
 const LARGE: usize = 1 << 20;
 
 impl Operation for Write {
     /// The first write after a journal commit does more work than the second, and other instances cause commits.
     fn before(&mut self) -> Result<()> {
-        // Each write changes the data, in case a file system compares it.
+        // Each write changes the data, because a file system may compare it.
         let byte = self.buffer.bytes()[0].wrapping_add(1);
         self.buffer.bytes_mut().fill(byte);
         self.offset = self.offsets.next();

@@ -1,29 +1,26 @@
-//! The cases: channels, sizes of messages, what the ends are, and where they run.
-
 use super::channel::{self, Means};
 use crate::memory;
 use crate::prelude::*;
 
-/// The value of `cpus` where both ends are on one processor.
 pub const SAME: &str = "same";
 pub const THREADS: &str = "threads";
 pub const PROCESSES: &str = "processes";
 
-/// The values of `cpus` on a machine: one processor, and two by what they share.
+/// The values of `cpus` on a machine: one processor, or two, named by what they share.
 fn processors(machine: &Topology) -> Vec<ParamValue> {
     let mut words = vec![SAME.into()];
     words.extend(memory::relations(machine));
     words
 }
 
-/// Every case of the channels that `takes` names, in the order of tables.
+/// Returns every case of the channels that `takes` selects, in the order of tables.
 fn all(machine: &Topology, takes: fn(&Means) -> bool) -> Vec<Params> {
     let processors = processors(machine);
     let mut cases = Vec::new();
     for means in channel::ALL.iter().filter(|means| takes(means)) {
         for &bytes in means.bytes {
             for between in [PROCESSES, THREADS] {
-                // A poll by one end keeps the other from the processor that they share.
+                // An end that polls keeps the other one off a shared processor.
                 for cpus in processors.iter().filter(|cpus| means.sleeps || **cpus != SAME.into()) {
                     cases.push(params(&[
                         ("by", means.name.into()),
@@ -38,7 +35,6 @@ fn all(machine: &Topology, takes: fn(&Means) -> bool) -> Vec<Params> {
     cases
 }
 
-/// Every case of a round trip.
 pub fn of_round_trips(machine: &Topology) -> (Vec<Params>, Vec<Params>) {
     let is_smallest = |case: &Params| {
         channel::means(case).is_some_and(|means| means.bytes.first() == Some(&number(case, "bytes")))
@@ -48,12 +44,11 @@ pub fn of_round_trips(machine: &Topology) -> (Vec<Params>, Vec<Params>) {
         .partition(|case| word(case, "between") == PROCESSES || is_smallest(case))
 }
 
-/// Every case of messages that are not answered: of channels that keep them.
+/// Cases of messages without answers, which need a channel that keeps them.
 pub fn of_throughput(machine: &Topology) -> (Vec<Params>, Vec<Params>) {
     all(machine, |means| means.is_queue).into_iter().partition(|case| word(case, "between") == PROCESSES)
 }
 
-/// The boundaries that messages cross.
 pub const CROSSED: &[Boundary] = &[
     KernelEntry,
     SystemCall,
@@ -69,7 +64,6 @@ pub const CROSSED: &[Boundary] = &[
     IdleExit,
 ];
 
-/// Whether a case crosses a boundary.
 pub fn crossed_in(params: &Params, boundary: Boundary) -> bool {
     let Some(means) = channel::means(params) else { return false };
     let is_apart = word(params, "cpus") != SAME;
@@ -81,12 +75,11 @@ pub fn crossed_in(params: &Params, boundary: Boundary) -> bool {
     }
 }
 
-/// The calls that move a message.
 pub fn timed(params: &Params) -> Timed {
     Timed::Whole(channel::means(params).map_or("", |means| means.calls))
 }
 
-/// Whether a case has these words, in the order `by`, `between`, and one processor or two; and so many bytes.
+/// Returns whether a case has this size and one of these triples: `by`, `between`, and whether `cpus` is `same`.
 pub fn is_one_of(params: &Params, bytes: u64, some: &[(&str, &str, bool)]) -> bool {
     number(params, "bytes") == bytes
         && some.iter().any(|&(by, between, is_same)| {

@@ -1,4 +1,4 @@
-//! Channels: ways for a message from one end to the other and back.
+//! Channels: ways for a message to travel from one end to the other and back.
 
 mod counter;
 mod datagram;
@@ -10,46 +10,39 @@ mod word;
 use super::message::{Fault, Message, Outcome};
 use crate::prelude::*;
 
-/// One end of a channel.
 pub trait End {
-    /// Messages after which the sender waits for an answer, where the channel loses what the receiver has no room for.
+    /// After this many messages the sender waits for an answer. Set if the channel drops messages that do not fit.
     const WINDOW: Option<u64> = None;
 
-    /// Makes the end ready in the thread that uses it.
+    /// Prepares the end in the thread that uses it.
     fn enter(&mut self) {}
 
-    /// Sends a whole message.
     fn send(&mut self, message: &[u8]) -> Outcome;
 
-    /// Receives a message that is as long as this.
+    /// Receives a message of this length.
     fn receive(&mut self, message: &mut [u8]) -> Outcome;
 }
 
-/// What an end does with many messages. It is one call for all of them, so that nothing but the calls of the channel stands between two
-/// messages.
+/// An end's work with many messages. One call handles all of them, so that only the channel's calls run between two messages.
 pub trait Side: Send {
-    /// Makes the end ready in the thread that uses it.
     fn begin(&mut self);
 
-    /// Sends messages from this number on, and receives the answer to each.
+    /// Sends numbered messages, and receives the answer to each.
     fn ask(&mut self, message: &mut Message, numbers: Numbers) -> Outcome;
 
-    /// Answers each message with itself. Calls `at_last` before it answers the last one.
+    /// Returns each message to its sender. Calls `at_last` before it answers the last one.
     fn answer(&mut self, message: &mut Message, numbers: Numbers, at_last: &mut dyn FnMut()) -> Outcome;
 
-    /// Sends messages from this number on.
     fn give(&mut self, message: &mut Message, numbers: Numbers) -> Outcome;
 
-    /// Receives messages.
     fn take(&mut self, message: &mut Message, numbers: Numbers) -> Outcome;
 }
 
-/// Numbers of messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Numbers {
     pub first: u64,
     pub count: u64,
-    /// Compares whole messages instead of their numbers.
+    /// Compares whole messages, not only their numbers.
     pub whole: bool,
 }
 
@@ -111,13 +104,12 @@ impl Numbers {
     }
 }
 
-/// Whether the sender of many messages waits for the answer to this one.
+/// Returns whether the sender of many messages waits for the answer to this one.
 #[inline(always)]
 fn is_answered<E: End>(number: u64) -> bool {
     E::WINDOW.is_some_and(|window| number.is_multiple_of(window))
 }
 
-/// Receives the message of this number.
 #[inline(always)]
 fn next(end: &mut impl End, message: &mut Message, number: u64, whole: bool) -> Outcome {
     if whole {
@@ -133,47 +125,41 @@ fn next(end: &mut impl End, message: &mut Message, number: u64, whole: bool) -> 
     Ok(())
 }
 
-/// The two ends of a channel: of the timed thread, and of its peer.
+/// The two ends of a channel: the timed thread's, and its peer's.
 pub type Ends = (Box<dyn Side>, Box<dyn Side>);
 
-/// A kind of channel.
 pub struct Means {
-    /// Its name in a case.
     pub name: &'static str,
-    /// The calls that move a message, at one end and at the other.
+    /// The calls that move a message, at both ends.
     pub calls: &'static str,
-    /// The sizes of its messages.
     pub bytes: &'static [u64],
-    /// What its messages cross, besides kernel entry.
+    /// Boundaries that its messages cross, besides kernel entry.
     pub crosses: &'static [Boundary],
-    /// Whether an end sleeps until a message comes. Where it polls, the ends need two processors.
+    /// True if an end sleeps until a message arrives. Ends that poll need two processors.
     pub sleeps: bool,
-    /// Whether it keeps messages for a receiver that has not asked for them yet.
+    /// True if it keeps messages for a receiver that has not asked for them yet.
     pub is_queue: bool,
-    /// Makes one.
     pub ends: fn(&mut Order<'_>) -> Result<Ends>,
 }
 
-/// An end that writes to the first descriptor and reads from the second.
 #[cfg(test)]
 pub fn stream_of(into: std::os::fd::OwnedFd, out: std::os::fd::OwnedFd) -> impl End {
     stream::Pipes { into, out }
 }
 
-/// What a channel is made for.
+/// The parameters of a new channel.
 pub struct Order<'a> {
     pub bytes: usize,
-    /// Both ends are threads of this process.
+    /// True if both ends are threads of this process.
     pub is_private: bool,
     pub context: &'a mut Context,
 }
 
-/// Sizes of messages: one byte, a page, and what a pipe holds.
+/// Sizes of messages: one byte, a page, and the capacity of a pipe.
 const SIZES: &[u64] = &[1, 4 << 10, 64 << 10];
-/// The same where 64 KiB are too much: a datagram of UDP has at most 65,507 bytes, a message of a queue by default at most 8,192
+/// For channels that do not take 64 KiB: a UDP datagram has at most 65,507 bytes, a message of a queue by default at most 8,192
 /// (/proc/sys/fs/mqueue/msgsize_max).
 const SMALL: &[u64] = &[1, 4 << 10];
-/// Numbers of 64 bits.
 const NUMBER: &[u64] = &[8];
 /// A futex has 32 bits.
 const WORD: &[u64] = &[4];
@@ -233,7 +219,7 @@ const PIPE: Means = Means {
 const SOCKET: Means =
     Means { crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, Socket, KernelAllocation], ..PIPE };
 
-/// The channel of a case. None for one of another version.
+/// Returns the channel of a case; `None` if another version wrote the case.
 pub fn means(params: &Params) -> Option<&'static Means> {
     let by = crate::prelude::word(params, "by");
     ALL.iter().find(|means| means.name == by)

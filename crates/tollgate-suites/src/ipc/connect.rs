@@ -1,6 +1,6 @@
 //! A connection on this machine, from the socket to the last close: lmbench's lat_connect and lat_unix_connect.
 //!
-//! One thread makes both ends. The kernel takes all steps of the handshake inside of connect(2), so that no thread has to be woken.
+//! One thread makes both ends. The kernel completes the handshake inside connect(2), so no thread has to be woken.
 
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -9,9 +9,9 @@ use super::endpoint::{Listener, Subject, Verified};
 use crate::prelude::*;
 
 timed_loop! {
-    /// socket(2), connect(2), accept4(2), and close(2) of the accepted end and then of the other. Word 0: the listener; 1: its address;
-    /// 2: the address's bytes; 3: its family; 4: all results, combined by OR: negative if any is.
-    /// Without a connection the accept is of no descriptor: of the listener it would wait for a time limit in each iteration left.
+    /// socket(2), connect(2), accept4(2), and close(2) of the accepted end and then of the other. Words: 0: the listener; 1: its
+    /// address; 2: the address's length; 3: its family; 4: all results, combined by OR: negative if any is. If connect fails, the
+    /// OR makes accept4's descriptor invalid. On the listener it would wait for the time limit in each remaining iteration.
     connect_and_close: called
         // SOCK_STREAM | SOCK_CLOEXEC
         "mov edi, [r13 + 24]", "mov esi, 0x80001", "xor edx, edx", "mov eax, 41",
@@ -32,7 +32,6 @@ timed_loop! {
         "or [r13 + 32], rax"
 }
 
-/// The word that combines all results.
 const RESULTS: usize = 4;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -60,7 +59,6 @@ words! {
 
 struct Connections {
     listener: Listener,
-    /// Of the next connection that is checked.
     number: u64,
 }
 
@@ -80,13 +78,12 @@ impl Connections {
         [self.listener.descriptor() as u64, address, length, self.listener.family() as u64, 0, 0, 0]
     }
 
-    /// Makes one connection, and sends a number each way.
     fn try_one(&self) -> Result<()> {
         let (client, accepted) = self.listener.connection().or_refused("no connection can be made")?;
         let (there, back) = (self.number.to_ne_bytes(), (!self.number).to_ne_bytes());
         let came = exchange(&client, &accepted, there)? && exchange(&accepted, &client, back)?;
         if came {
-            // The accepted end closes first, as in the loop: the other one would stay in TIME_WAIT.
+            // The accepted end closes first, as in the loop; otherwise the client would stay in TIME_WAIT.
             drop((accepted, client))
         } else {
             return Err(fail!("the accepted connection is not the one that was asked for"));
@@ -95,7 +92,7 @@ impl Connections {
     }
 }
 
-/// Sends bytes from one end, and says whether they come out of the other.
+/// Sends bytes into one end. Returns whether they arrive at the other.
 fn exchange(from: &OwnedFd, to: &OwnedFd, bytes: [u8; 8]) -> Result<bool> {
     let copy = |end: &OwnedFd| end.try_clone().map(std::fs::File::from);
     let sent = || -> io::Result<bool> {
@@ -159,9 +156,9 @@ mod tests {
         });
     }
 
-    /// As /proc/net/tcp writes it.
+    /// The address as /proc/net/tcp shows it.
     fn port(listener: &Listener) -> String {
-        // SAFETY: the storage is as large as the address of any family; of another one these are other bytes.
+        // SAFETY: the storage is large enough for any family's address; for another family these are other bytes.
         let address = unsafe { &*(listener.address()[0] as *const libc::sockaddr_in) };
         format!("0100007F:{:04X}", u16::from_be(address.sin_port))
     }
@@ -181,7 +178,7 @@ mod tests {
                 panic!("{by:?}: a failure")
             };
             assert!(why.contains("failed in one of"), "{by:?}: {why}");
-            // With waits of two seconds it would be half an hour.
+            // With waits of two seconds it would take half an hour.
             assert!(began.elapsed().as_secs() < 60, "{by:?}");
         });
     }
@@ -191,7 +188,7 @@ mod tests {
         each(|by, connections| {
             let stray = connections.listener.client().expect("a connection");
             let Err(Refusal::Fail(why)) = run(connections, 5) else { panic!("{by:?}: a failure") };
-            // The stray one is accepted in the place of the first of the loop.
+            // The loop's first accept takes the stray connection.
             assert!(why.contains("more connections"), "{by:?}: {why}");
             drop(stray);
         });

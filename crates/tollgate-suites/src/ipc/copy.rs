@@ -1,7 +1,7 @@
-//! Bytes that go from a file or from memory through a pipe into memory, with a copy at each step or with pages that change hands.
+//! Copies from a file or from memory through a pipe into memory, either with a copy at each step or by moving pages.
 //!
-//! The pipe is always read by read(2) into the receiver's memory, which is the one copy that all have. What stands before it differs:
-//! read(2) and write(2) copy twice, splice(2) and sendfile(2) put the file's pages into the pipe, and vmsplice(2) the sender's.
+//! read(2) always copies from the pipe into the receiver's memory. The step before it differs: read(2) and write(2) copy twice,
+//! splice(2) and sendfile(2) put the file's pages into the pipe, vmsplice(2) the sender's.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,11 +13,11 @@ use super::endpoint::{Subject, Verified, is_readable};
 use crate::prelude::*;
 use crate::processes::raw;
 
-// Words of all loops. 0: where the bytes come from; 1 and 2: the pipe's ends to write and to read; 3: the offset, or what the loop's
-// documentation says; 4: the bytes of one operation; 5: the bytes that all calls returned, added up; 6: the memory of the receiver.
+// Words of all loops: 0: the source; 1 and 2: the pipe's ends for writing and for reading; 3: the offset, unless the loop's
+// comment says otherwise; 4: bytes per operation; 5: the sum of all calls' results; 6: the receiver's memory.
 
 timed_loop! {
-    /// pread64(2) of the file, write(2), read(2). Word 3: the memory between.
+    /// pread64(2) of the file, write(2), read(2). Word 3: the memory in between.
     read_write: called
         "mov rdi, [r13]", "mov rsi, [r13 + 24]", "mov rdx, [r13 + 32]", "xor r10d, r10d", "mov eax, 17",
         "syscall",
@@ -31,7 +31,7 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// splice(2) of the file, from its begin on, read(2).
+    /// splice(2) of the file from its beginning, read(2).
     splice: called
         "xor eax, eax", "mov [r13 + 24], rax",
         // SPLICE_F_NONBLOCK
@@ -45,7 +45,7 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// sendfile(2) of the file, from its begin on, read(2).
+    /// sendfile(2) of the file from its beginning, read(2).
     sendfile: called
         "xor eax, eax", "mov [r13 + 24], rax",
         "mov rdi, [r13 + 8]", "mov rsi, [r13]", "lea rdx, [r13 + 24]", "mov r10, [r13 + 32]", "mov eax, 40",
@@ -68,16 +68,16 @@ timed_loop! {
         "add [r13 + 40], rax"
 }
 
-/// Words of the results.
+/// The word with the sum of all calls' results.
 const BYTES: usize = 5;
-/// Copies between new bytes and a batch.
+/// Copies between new data and a batch.
 const WARM_UP: usize = 2;
 
 words! {
     enum Method("by") { ReadWrite = "read-write", Splice = "splice", Sendfile = "sendfile", Vmsplice = "vmsplice" }
 }
 
-/// The bytes that a pipe has room for, unless it is told otherwise (pipe(7)).
+/// The default capacity of a pipe in bytes (pipe(7)).
 const USUAL: u64 = 64 << 10;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -113,7 +113,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 impl Method {
-    /// Its loop, and the calls in it.
     fn code(self) -> (LongLoop, usize) {
         match self {
             Self::ReadWrite => (read_write, 3),
@@ -132,19 +131,17 @@ fn rows(bytes: &[u64]) -> Vec<Params> {
 struct Copies {
     source: Source,
     bytes: usize,
-    /// Its ends to read and to write.
+    /// The ends for reading and for writing.
     pipe: (OwnedFd, OwnedFd),
     received: Mapping,
-    /// Changes what is sent from batch to batch.
     seed: u64,
 }
 
 enum Source {
-    /// A file in memory, and the memory between its read and its write.
+    /// A file in memory, and the buffer between its read and its write.
     ReadWrite(File, Mapping),
     Splice(File),
     Sendfile(File),
-    /// Memory, and its struct iovec.
     Memory(Mapping, Box<[u64; 2]>),
 }
 
@@ -176,12 +173,10 @@ impl Copies {
         [from as u64, into, out, extra, self.bytes as u64, 0, self.received.address() as u64]
     }
 
-    /// Calls in one operation, each of which moves all bytes.
     fn calls(&self) -> u64 {
         if matches!(self.source, Source::ReadWrite(..)) { 3 } else { 2 }
     }
 
-    /// Other bytes from now on.
     fn send_other(&mut self) -> Result<()> {
         self.seed += 1;
         let data = pattern(self.seed, self.bytes);
@@ -196,7 +191,6 @@ impl Copies {
         }
     }
 
-    /// Puts bytes into the pipe, and checks what comes out.
     fn try_one(&mut self) -> Result<()> {
         let call = self.copy_one()?;
         if *bytes_of(&mut self.received, self.bytes) == *pattern(self.seed, self.bytes) {
@@ -206,7 +200,7 @@ impl Copies {
         }
     }
 
-    /// The call that puts bytes into the pipe, by the C library, so that its error is known; then the read of them.
+    /// Puts bytes into the pipe through the C library, so that an error is known, and then reads them.
     fn copy_one(&mut self) -> Result<&'static str> {
         let (into, mut offset, flags) = (self.pipe.1.as_raw_fd(), 0, libc::SPLICE_F_NONBLOCK);
         let nothing = std::ptr::null_mut();
@@ -214,7 +208,7 @@ impl Copies {
             let between = bytes_of(between, self.bytes);
             file.read_exact_at(between, 0).or_refused("a file in memory cannot be read")?;
         }
-        // SAFETY: the memory is valid for reading so many bytes, and the offset for writing.
+        // SAFETY: the memory is valid for reading `self.bytes` bytes, and the offset for writing.
         let (call, moved) = unsafe {
             match &self.source {
                 Source::ReadWrite(_, between) => {
@@ -242,7 +236,7 @@ impl Copies {
         }
     }
 
-    /// Forgets a word of each page that was received, so that a copy that leaves one out is seen.
+    /// Clears a word of each received page, so that a copy that skips a page is noticed.
     fn forget_received(&mut self) {
         bytes_of(&mut self.received, self.bytes)
             .chunks_mut(4096)
@@ -252,7 +246,7 @@ impl Copies {
 }
 
 impl Subject for Copies {
-    /// A batch has a few copies of 64 KiB. Behind new bytes the first one found caches that these had left, not those of copies.
+    /// A batch has few copies of 64 KiB. Without warm-up the first would find caches as new data left them, not as copies do.
     fn before(&mut self, context: &mut LoopContext) -> Result<()> {
         self.send_other()?;
         for _ in 0..WARM_UP {
@@ -281,7 +275,7 @@ impl Subject for Copies {
     }
 }
 
-/// Bytes that depend on a number in each word (splitmix64, of Steele, Lea and Flood, OOPSLA 2014).
+/// Returns bytes each word of which depends on a number (splitmix64, of Steele, Lea and Flood, OOPSLA 2014).
 fn pattern(seed: u64, bytes: usize) -> Vec<u8> {
     let word = |at: u64| {
         let mut word = (seed << 32 ^ at).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -296,7 +290,7 @@ fn file() -> Result<File> {
     memfd::create("tollgate-copy").or_refused("memfd_create(2) is refused")
 }
 
-/// Written once, so that each page is there.
+/// Maps memory and writes it once, so that each page is present.
 fn memory(bytes: usize) -> Result<Mapping> {
     let mut memory = Mapping::anonymous(bytes, libc::MAP_PRIVATE).or_refused("mmap is refused")?;
     bytes_of(&mut memory, bytes).fill(0xa5);
@@ -304,12 +298,11 @@ fn memory(bytes: usize) -> Result<Mapping> {
 }
 
 fn bytes_of(memory: &mut Mapping, bytes: usize) -> &mut [u8] {
-    // SAFETY: the mapping has so many bytes, and nothing else refers to them. A pipe may still have pages of them, which is emptied
-    // before they change.
+    // SAFETY: the slice lies within the mapping, and nothing else refers to it. A pipe is emptied before its pages change.
     unsafe { std::slice::from_raw_parts_mut(memory.address(), bytes.min(memory.length())) }
 }
 
-/// A pipe that has room for so many bytes, and whose calls do not wait.
+/// Makes a nonblocking pipe with at least this capacity.
 fn pipe(bytes: usize) -> Result<(OwnedFd, OwnedFd)> {
     let (out, into) = raw::pipe().or_refused("pipe2 is refused")?;
     for end in [&out, &into] {
@@ -329,9 +322,8 @@ fn pipe(bytes: usize) -> Result<(OwnedFd, OwnedFd)> {
     Ok((out, into))
 }
 
-/// The bytes that a pipe had, at most as many as there is room for.
 fn read(pipe: &OwnedFd, bytes: &mut [u8]) -> Result<usize> {
-    // SAFETY: the memory is valid for writing so many bytes.
+    // SAFETY: `bytes` is valid for writing its own length.
     let came =
         checked(unsafe { libc::read(pipe.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) } as i64);
     match came {

@@ -1,4 +1,4 @@
-//! What the loops of this suite have in common: sockets of this machine alone, and checks around each batch.
+//! Shared parts of this suite's loops: sockets that only this machine reaches, and checks around each batch.
 
 use std::io;
 use std::mem::size_of;
@@ -7,16 +7,15 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use crate::descriptor::owned;
 use crate::prelude::*;
 
-/// What a loop works on. Its checks stand outside of the timed region.
+/// The object of a loop. Its checks run outside the timed region.
 pub trait Subject: Send {
-    /// Makes what the next batch transfers different from the last, and clears what it receives.
+    /// Changes the data that the next batch transfers, and clears what it receives.
     fn before(&mut self, context: &mut LoopContext) -> Result<()>;
 
-    /// Checks that so many iterations transferred all of it, once.
+    /// Checks that the iterations transferred all data exactly once.
     fn after(&mut self, context: &LoopContext, iterations: u64) -> Result<()>;
 }
 
-/// The checks of a subject as hooks of a loop.
 pub struct Verified<S> {
     pub subject: S,
     iterations: u64,
@@ -39,22 +38,22 @@ impl<S: Subject> BatchHooks for Verified<S> {
     }
 }
 
-/// A socket that listens, on an address of the kernel's choice that only this machine reaches.
+/// A listening socket on an address that the kernel chooses and only this machine reaches.
 pub struct Listener {
     socket: OwnedFd,
-    /// Boxed, because loops have its address.
+    /// Boxed, because loops keep its address.
     address: Box<libc::sockaddr_storage>,
     length: libc::socklen_t,
 }
 
-/// Seconds that an accept may wait: a connection on the same machine is there at once, or never.
+/// Time limit for an accept: a connection on the same machine arrives at once or never.
 const PATIENCE: libc::timeval = libc::timeval { tv_sec: 2, tv_usec: 0 };
 
 impl Listener {
-    /// A port of 127.0.0.1 that the kernel chooses (ip(7), ip_local_port_range).
+    /// Listens on a port of 127.0.0.1 that the kernel chooses (ip(7), ip_local_port_range).
     ///
-    /// The connections that it accepts are closed by a reset, since they inherit SO_LINGER with a time of 0 (socket(7)): neither end
-    /// stays in TIME_WAIT for a minute, and no port is used up.
+    /// The accepted connections inherit SO_LINGER with a time of 0 and are closed by a reset (socket(7)). So neither end stays in
+    /// TIME_WAIT for a minute, and no ports are used up.
     pub fn tcp() -> io::Result<Self> {
         let listener = Self::bound(libc::AF_INET, |address| {
             let inet = libc::sockaddr_in {
@@ -63,7 +62,7 @@ impl Listener {
                 sin_addr: libc::in_addr { s_addr: u32::from(std::net::Ipv4Addr::LOCALHOST).to_be() },
                 sin_zero: [0; 8],
             };
-            // SAFETY: the storage has room and alignment for the address of any family.
+            // SAFETY: the storage has the size and alignment for an address of any family.
             unsafe { std::ptr::from_mut(address).cast::<libc::sockaddr_in>().write(inet) };
             size_of::<libc::sockaddr_in>()
         })?;
@@ -71,7 +70,7 @@ impl Listener {
         Ok(listener)
     }
 
-    /// A name outside of the file system that the kernel chooses (unix(7), autobind): nothing of it is left.
+    /// Listens on an abstract name that the kernel chooses (unix(7), autobind). Nothing remains of it.
     pub fn unix() -> io::Result<Self> {
         Self::bound(libc::AF_UNIX, |address| {
             address.ss_family = libc::AF_UNIX as libc::sa_family_t;
@@ -90,7 +89,7 @@ impl Listener {
         let asked = ask(&mut address) as libc::socklen_t;
         let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
         let at = std::ptr::from_mut(&mut *address).cast::<libc::sockaddr>();
-        // SAFETY: the address is valid for so many bytes, for reading and for writing.
+        // SAFETY: the address is valid for reading `asked` bytes and for writing `length` bytes.
         unsafe {
             checked(libc::bind(socket.as_raw_fd(), at, asked))?;
             checked(libc::listen(socket.as_raw_fd(), 16))?;
@@ -103,7 +102,7 @@ impl Listener {
         self.socket.as_raw_fd()
     }
 
-    /// Its address as a loop needs it: where it lies, and its bytes. It lies there as long as this lives.
+    /// The address as a loop needs it: pointer and length. Valid for as long as this listener lives.
     pub fn address(&self) -> [u64; 2] {
         [std::ptr::from_ref(&*self.address) as u64, u64::from(self.length)]
     }
@@ -112,41 +111,36 @@ impl Listener {
         libc::c_int::from(self.address.ss_family)
     }
 
-    /// A connection: the end that asked for it, and the end that was accepted.
     pub fn connection(&self) -> io::Result<(OwnedFd, OwnedFd)> {
         let client = self.client()?;
         let nothing = std::ptr::null_mut();
-        // SAFETY: no address is asked for.
+        // SAFETY: no address is requested.
         let accepted =
             unsafe { libc::accept4(self.descriptor(), nothing, std::ptr::null_mut(), libc::SOCK_CLOEXEC) };
         Ok((client, owned(accepted)?))
     }
 
-    /// An end that has asked for a connection.
     pub fn client(&self) -> io::Result<OwnedFd> {
         let client = stream(self.family())?;
-        // Its connect would otherwise wait for minutes where a filter drops the packets.
+        // Without a timeout, connect would wait for minutes if a filter drops the packets.
         set(&client, libc::SO_SNDTIMEO, &PATIENCE)?;
         let at = std::ptr::from_ref(&*self.address).cast::<libc::sockaddr>();
-        // SAFETY: the address is valid for reading so many bytes.
+        // SAFETY: the address is valid for reading `self.length` bytes.
         checked(unsafe { libc::connect(client.as_raw_fd(), at, self.length) })?;
         Ok(client)
     }
 
-    /// Whether a connection waits to be accepted.
     pub fn has_more(&self) -> bool {
         is_readable(self.descriptor())
     }
 }
 
-/// A connection of this socket, or one that it accepts from now on, ends by a reset when it is closed: neither end stays in TIME_WAIT
-/// (SO_LINGER with a time of 0, socket(7)).
+/// Makes this socket's connections, accepted ones too, end by a reset, without TIME_WAIT (SO_LINGER of 0, socket(7)).
 pub(super) fn reset_at_close(socket: &impl AsRawFd) -> io::Result<()> {
     let at_once = libc::linger { l_onoff: 1, l_linger: 0 };
     set(socket, libc::SO_LINGER, &at_once)
 }
 
-/// Whether something is there to be read, or to be accepted.
 pub fn is_readable(descriptor: RawFd) -> bool {
     let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
     // SAFETY: one structure, valid for writing; the call does not wait.
@@ -159,9 +153,8 @@ fn stream(family: libc::c_int) -> io::Result<OwnedFd> {
     owned(unsafe { libc::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) })
 }
 
-/// Sets an option of the socket itself (SOL_SOCKET, socket(7)).
 pub(super) fn set<T>(socket: &impl AsRawFd, option: libc::c_int, value: &T) -> io::Result<()> {
     let (at, length) = (std::ptr::from_ref(value).cast(), size_of::<T>() as libc::socklen_t);
-    // SAFETY: the value is valid for reading so many bytes.
+    // SAFETY: the value is valid for reading `length` bytes.
     checked(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, at, length) }).map(drop)
 }

@@ -1,4 +1,4 @@
-//! What epoll(7) is told of a descriptor: perf bench epoll ctl.
+//! Changes to the descriptors that epoll(7) watches: perf bench epoll ctl.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -6,7 +6,7 @@ use super::endpoint::{Subject, Verified};
 use crate::descriptor::{eventfd, owned};
 use crate::prelude::*;
 
-// Words of both loops. 0: the epoll instance; 1: the descriptor; 2: the struct epoll_event; 4: the results, combined by OR.
+// Words of both loops: 0: the epoll instance; 1: the descriptor; 2: the struct epoll_event; 4: the results, combined by OR.
 
 timed_loop! {
     /// epoll_ctl(2), EPOLL_CTL_MOD with the same events.
@@ -27,9 +27,8 @@ timed_loop! {
         "or [r13 + 32], rax"
 }
 
-/// The word that combines all results.
 const RESULTS: usize = 4;
-/// Other descriptors of the instance: perf bench's default.
+/// Number of other descriptors of the instance: perf bench's default.
 const OTHERS: usize = 64;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -66,7 +65,6 @@ words! {
 }
 
 impl Change {
-    /// Its loop, and the calls in it.
     fn code(self) -> (LongLoop, usize) {
         match self {
             Self::Modify => (modify, 1),
@@ -77,10 +75,10 @@ impl Change {
 
 struct Watched {
     instance: OwnedFd,
-    /// The one that is changed, and the others.
+    /// The changed descriptor first, then the others.
     files: Vec<OwnedFd>,
     event: Box<libc::epoll_event>,
-    /// Whether the one belongs to the instance between two operations.
+    /// True if the instance watches the changed descriptor between two operations.
     is_there: bool,
 }
 

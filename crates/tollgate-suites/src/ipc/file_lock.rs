@@ -1,8 +1,8 @@
-//! Locks of a file without contention: what lmbench's lat_fcntl uses.
+//! Uncontended locks on a file: what lmbench's lat_fcntl uses.
 //!
-//! lat_fcntl passes two such locks between two processes, and reports half of the time of a loop. But a waiter of these locks is woken to
-//! try again (fs/locks.c, locks_wake_up_blocks()), and the process that released one takes it again before: how often the lock really goes
-//! over depends on the scheduler. So this row is the lock alone.
+//! lat_fcntl passes two such locks between two processes, and reports half the time of a loop. But a waiter for these locks is
+//! woken to try again (fs/locks.c, locks_wake_up_blocks()), and the process that released the lock can take it again first. So
+//! how often the lock really changes hands depends on the scheduler. This row measures the lock alone.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -14,8 +14,7 @@ use crate::prelude::*;
 use crate::record_lock;
 
 timed_loop! {
-    /// fcntl(2) that locks and fcntl(2) that unlocks. Word 0: the file; 1: the command; 2 and 3: the struct flock of each; 4: the results,
-    /// combined by OR.
+    /// fcntl(2) twice. Words: 0: the file; 1: the command; 2 and 3: the struct flock of each; 4: the results, combined by OR.
     lock_record: called
         "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov rdx, [r13 + 16]", "mov eax, 72",
         "syscall",
@@ -26,7 +25,7 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// flock(2) twice. Word 0: the file; 2 and 3: the operations; 4: the results, combined by OR.
+    /// flock(2) twice. Words: 0: the file; 2 and 3: the operations; 4: the results, combined by OR.
     lock_file: called
         "mov rdi, [r13]", "mov rsi, [r13 + 16]", "mov eax, 73",
         "syscall",
@@ -36,7 +35,6 @@ timed_loop! {
         "or [r13 + 32], rax"
 }
 
-/// The word that combines all results.
 const RESULTS: usize = 4;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -78,9 +76,8 @@ impl By {
 
 struct Locks {
     file: File,
-    /// Of fcntl(2); None for flock(2).
+    /// The command of fcntl(2); `None` for flock(2).
     command: Option<libc::c_int>,
-    /// The lock and the unlock.
     records: Box<[libc::flock; 2]>,
 }
 
@@ -99,7 +96,6 @@ impl Locks {
         Ok(locks)
     }
 
-    /// The lock, or the unlock, by the C library.
     fn once(&self, at: usize) -> std::io::Result<usize> {
         let file = self.file.as_raw_fd();
         // SAFETY: the structure is valid for reading.
@@ -120,7 +116,7 @@ impl Locks {
         [file, self.command.unwrap_or(0) as u64, lock, unlock, 0, 0, 0]
     }
 
-    /// Whether the file has a lock, by another open file description or process (/proc/PID/fdinfo, lock).
+    /// Returns whether the file is locked by another open file description or process (/proc/PID/fdinfo, lock).
     fn is_held(&self) -> Option<bool> {
         let path = format!("/proc/self/fdinfo/{}", self.file.as_raw_fd());
         std::fs::read_to_string(path).ok().map(|text| text.lines().any(|line| line.starts_with("lock:")))
@@ -168,7 +164,7 @@ mod tests {
                     assert!(locks.after(&context, 10).is_err(), "{case:?}");
                 }
             }
-            // Not a file.
+            // Not a valid descriptor.
             context.words[0] = u64::MAX;
             // SAFETY: as above.
             unsafe { by.code().run(1, &mut context) };

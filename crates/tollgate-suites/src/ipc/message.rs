@@ -1,29 +1,25 @@
-//! Messages: each has its number in it, and a body that is known, so that what came can be compared with what was sent.
+//! Messages. Each has its number and a known body, so that the received one can be compared with the sent one.
 
 use crate::prelude::*;
 
-/// Why a message did not come as it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// A call failed with this error number.
     Call(i32),
-    /// A call moved so many bytes instead of a whole message.
+    /// A call moved this many bytes instead of a whole message.
     Part(u32),
-    /// The other end is closed.
     Closed,
-    /// No message came for so long that none will, see [`super::peer::Alarm`].
+    /// No message arrived for so long that none will, see [`super::peer::Alarm`].
     Silent,
-    /// A message with another number came than the one behind the last: some message was lost, or came twice.
+    /// The message's number does not follow the last one: a message was lost, or arrived twice.
     Number,
-    /// A message came with another body.
     Body,
 }
 
-/// Whether a message was sent or received.
 pub type Outcome = Result<(), Fault>;
 
 impl Fault {
-    /// Of a system call's result that is no length of a message.
+    /// Interprets a system call's result that is not the length of a message.
     pub fn from_result(result: i64) -> Self {
         match result {
             0 => Self::Closed,
@@ -34,7 +30,7 @@ impl Fault {
         }
     }
 
-    /// For memory that threads and processes share; never 0.
+    /// Encodes the fault for memory that threads and processes share. Never returns 0.
     pub fn packed(self) -> u64 {
         let (kind, number) = match self {
             Self::Call(error) => (1, error.cast_unsigned()),
@@ -47,7 +43,7 @@ impl Fault {
         kind << 32 | u64::from(number)
     }
 
-    /// The reverse. None for 0.
+    /// Reverses [`Fault::packed`]; returns `None` for 0.
     pub fn unpacked(word: u64) -> Option<Self> {
         let number = word as u32;
         Some(match word >> 32 {
@@ -61,7 +57,6 @@ impl Fault {
         })
     }
 
-    /// As a phrase.
     pub fn in_words(self) -> String {
         match self {
             Self::Call(error) => tollgate_model::text::plainly(&std::io::Error::from_raw_os_error(error)),
@@ -74,14 +69,13 @@ impl Fault {
     }
 }
 
-/// A message of one size, in memory of its own.
 pub struct Message {
     memory: Mapping,
     length: usize,
 }
 
 impl Message {
-    /// The message number 0 of so many bytes.
+    /// Makes message number 0 of this length.
     pub fn new(length: usize) -> Result<Self> {
         let memory = Mapping::anonymous(length, libc::MAP_PRIVATE);
         let memory = memory.map_err(|error| Refusal::new("mmap(2) is refused", &error))?;
@@ -95,7 +89,7 @@ impl Message {
 
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the mapping is so long, and belongs to this message.
+        // SAFETY: the mapping has this length, and belongs to this message.
         unsafe { std::slice::from_raw_parts(self.memory.address(), self.length) }
     }
 
@@ -105,7 +99,7 @@ impl Message {
         unsafe { std::slice::from_raw_parts_mut(self.memory.address(), self.length) }
     }
 
-    /// Gives it this number: as many of its bytes as there are at the beginning, and the lowest once more as the last byte.
+    /// Sets the number: its low bytes at the beginning, as many as fit, and the lowest one again as the last byte.
     #[inline(always)]
     pub fn number(&mut self, number: u64) {
         let bytes = self.bytes_mut();
@@ -121,7 +115,6 @@ impl Message {
         }
     }
 
-    /// Whether it has this number at both ends.
     #[inline(always)]
     pub fn has_number(&self, number: u64) -> bool {
         let bytes = self.bytes();
@@ -138,12 +131,12 @@ impl Message {
         }
     }
 
-    /// Clears it, so that no byte of an earlier message can be taken for one of the next.
+    /// Clears the message, so that no byte of an earlier one can pass for one of the next.
     pub fn clear(&mut self) {
         self.bytes_mut().fill(0);
     }
 
-    /// Whether its body, between its numbers, is that of every message.
+    /// Returns whether the body, between the numbers, is that of every message.
     pub fn has_body(&self) -> bool {
         let bytes = self.bytes();
         let body = |at: usize, from: usize, to: usize| {
@@ -157,10 +150,9 @@ impl Message {
     }
 }
 
-/// The bytes of every message repeat after so many. It is no power of two, so a piece that is moved by a page does not fit.
+/// The period of the body in bytes. It is not a power of two, so a part that is shifted by a page does not match.
 const PERIOD: usize = 251;
 
-/// What repeats in every message.
 static BODY: [u8; PERIOD] = {
     let mut body = [0; PERIOD];
     let mut at = 0;

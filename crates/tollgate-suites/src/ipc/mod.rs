@@ -1,5 +1,4 @@
-//! Communication between threads and between processes. A [`channel`] carries messages between two ends; the thread or process at the
-//! other end is the peer.
+//! Communication between threads and between processes. A [`channel`] carries messages; the peer is at its other end.
 
 use crate::prelude::*;
 

@@ -1,7 +1,7 @@
-//! The peer: a thread or a process that has the other end of a channel.
+//! The peer: a thread or process that holds the other end of a channel.
 //!
-//! It sleeps between batches, and ends with its instance. Where it does not answer a timer of the timed thread interrupts the call that
-//! waits for it, so neither its death nor its silence stops the run.
+//! It sleeps between batches, and ends with its instance. If it does not answer, a timer of the timed thread interrupts the call
+//! that waits for it, so neither its death nor its silence stops the run.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -19,71 +19,64 @@ use super::message::{Fault, Message, Outcome};
 use crate::prelude::*;
 use crate::processes::raw;
 
-/// No message takes as long.
+/// Longer than any single message takes.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Beyond that, for each message of a batch: longer than both ends wait for a processor on a loaded or an emulated machine.
+/// Added for each message of a batch: longer than both ends wait for a processor on a loaded or emulated machine.
 const FOR_A_MESSAGE: Duration = Duration::from_millis(10);
-/// No batch takes as long.
+/// Longer than any batch takes.
 const MOST: Duration = Duration::from_secs(60);
-/// Between two interrupts of a call that waits: the first may come just before it.
+/// Interval between interrupts of a waiting call: the first one may arrive just before the call.
 const AGAIN: Duration = Duration::from_millis(20);
-/// So often a wait of [`AGAIN`] is made again until nothing is expected any more.
+/// Number of waits of [`AGAIN`] after which no answer is expected any more.
 const LONG: u32 = 50;
-/// The same where the peer has only to notice that the other end has given up.
+/// Number of waits if the peer only has to notice that the other end has given up.
 pub const SOON: u32 = 3;
-/// The signal of both.
+/// The signal of the timer and of tgkill(2).
 const SIGNAL: libc::c_int = libc::SIGALRM;
 
-/// What a peer does with messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// It answers each.
     Answer,
-    /// It takes them, and says when it has all.
+    /// Takes messages, and reports when it has all.
     Take,
 }
 
-/// The peer's part of a batch.
 #[derive(Debug, Clone, Copy)]
 pub struct Job {
     pub part: Part,
-    /// The number of its first message.
     pub first: u64,
-    /// Messages before those that are timed; each is compared as a whole.
+    /// Untimed messages before the timed ones; each is compared as a whole.
     pub warm_up: u64,
-    /// Messages that are timed. One more follows that is compared as a whole.
+    /// Timed messages. One more follows, which is compared as a whole.
     pub timed: u64,
 }
 
-/// The memory that a peer shares with the timed thread: its job, and what came of it.
+/// The memory that a peer shares with the timed thread: its job and the result.
 #[repr(C)]
 #[derive(Default)]
 struct Board {
-    /// One more with each job: the peer sleeps while it stays.
+    /// Incremented with each job. The peer sleeps while it is unchanged.
     job: AtomicU32,
-    /// The last job that the peer ended.
     done: AtomicU32,
-    /// Not 0: the peer leaves.
+    /// Nonzero tells the peer to end.
     leave: AtomicU32,
-    /// Not 0: it takes messages, and answers none.
+    /// Nonzero if the peer takes messages without answering.
     takes: AtomicU32,
-    /// One more after the messages of the warm-up and after those that were timed, where it takes them; [`FAILED`] after a fault.
+    /// If the peer takes messages: incremented after those of the warm-up and after the timed ones; [`FAILED`] after a fault.
     progress: AtomicU32,
-    /// The peer's thread; 0 until it has begun, a negative number (`i32`) where that failed.
+    /// The peer's thread ID; 0 until it has begun, a negated error number (`i32`) if that failed.
     thread: AtomicU32,
     first: AtomicU64,
     warm_up: AtomicU64,
     timed: AtomicU64,
-    /// The fault that ended the job, see [`Fault::packed`].
     fault: AtomicU64,
-    /// What the peer's thread used while messages were timed.
+    /// Used by the peer's thread while messages were timed.
     switches: AtomicU64,
     minor_faults: AtomicU64,
     major_faults: AtomicU64,
 }
 
 impl Board {
-    /// Leaves what the peer's thread has used between two readings.
     fn used(&self, before: &Usage, after: &Usage) {
         self.switches.store(after.switches().saturating_sub(before.switches()), SeqCst);
         self.minor_faults.store(after.minflt.saturating_sub(before.minflt), SeqCst);
@@ -91,7 +84,6 @@ impl Board {
     }
 }
 
-/// Context switches and page faults of a peer's thread while messages were timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Used {
     pub switches: u64,
@@ -102,7 +94,6 @@ pub struct Used {
 /// [`Board::progress`] of a job that a fault has ended.
 const FAILED: u32 = u32::MAX;
 
-/// The board, in memory that is shared with children.
 struct Shared(Mapping);
 
 impl std::ops::Deref for Shared {
@@ -114,17 +105,15 @@ impl std::ops::Deref for Shared {
     }
 }
 
-/// What a peer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerKind {
     Thread,
     Process,
 }
 
-/// A running peer. Dropped, it has ended.
+/// A running peer. Dropping it ends it.
 pub struct Peer {
     board: Arc<Shared>,
-    /// Its process, and its thread there.
     process: libc::pid_t,
     thread: libc::pid_t,
     child: Option<Child>,
@@ -133,7 +122,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Starts it with its end of a channel, on this processor or where the calling thread is.
+    /// Starts the peer with its end of a channel, on this processor or on the calling thread's.
     pub fn start(
         kind: PeerKind,
         mut side: Box<dyn Side>,
@@ -157,7 +146,7 @@ impl Peer {
                 peer.joined = Some(thread);
             }
             PeerKind::Process => {
-                // Where this process has threads they sleep now, without a lock.
+                // If this process has threads, they sleep now and hold no lock.
                 let child = process::fork_bound(|| {
                     life();
                     0
@@ -187,12 +176,10 @@ impl Peer {
         }
     }
 
-    /// The child, where it is a process.
     pub fn child(&self) -> &[Child] {
         self.child.as_slice()
     }
 
-    /// Gives it a job.
     pub fn begin(&self, job: Job) {
         let board = &self.board;
         board.first.store(job.first, SeqCst);
@@ -205,8 +192,8 @@ impl Peer {
         wake(&board.job);
     }
 
-    /// Waits until it has taken the messages of the warm-up (1), or those that were timed (2). It polls first where the peer has a
-    /// processor of its own: a wake-up would take as long as several messages.
+    /// Waits until the peer has taken the messages of the warm-up (1), or the timed ones (2). Polls first if the peer has its own
+    /// processor, because a wake-up would take as long as several messages.
     pub fn has_taken(&self, which: u32, polls: bool) -> Outcome {
         /// About a millisecond.
         const POLLS: u32 = 1 << 15;
@@ -223,12 +210,12 @@ impl Peer {
         }
     }
 
-    /// Waits until it has ended its job, but not for long: what it used while messages were timed.
+    /// Waits, for a limited time, until the peer has ended its job. Returns what it used while messages were timed.
     pub fn ended(&self) -> Result<Used, Fault> {
         self.ended_within(LONG)
     }
 
-    /// The same, within so many waits.
+    /// Like [`Peer::ended`], with this number of waits.
     pub fn ended_within(&self, waits: u32) -> Result<Used, Fault> {
         let board = &self.board;
         if !wait_until(|| board.done.load(SeqCst) == board.job.load(SeqCst), &board.done, waits) {
@@ -242,7 +229,7 @@ impl Peer {
         Fault::unpacked(board.fault.load(SeqCst)).map_or_else(|| Ok(used()), Err)
     }
 
-    /// Nanoseconds that it has waited for its processor, see [`raw::queued`]. 0 if the kernel does not say.
+    /// Nanoseconds that the peer has waited for its processor, see [`raw::queued`]. 0 if the kernel does not report it.
     pub fn queued(&self) -> u64 {
         raw::queued(self.process, self.thread).unwrap_or(0)
     }
@@ -254,7 +241,7 @@ impl Drop for Peer {
         self.board.job.fetch_add(1, SeqCst);
         wake(&self.board.job);
         let Some(thread) = self.joined.take() else { return };
-        // A call that waits for a message that will not come is interrupted.
+        // Interrupts a call that waits for a message that will not arrive.
         while !thread.is_finished() {
             if self.thread > 0 {
                 let arguments = [own_pid() as u64, self.thread as u64, SIGNAL as u64, 0];
@@ -270,7 +257,6 @@ impl Drop for Peer {
 /// Enough for a loop of two calls.
 const STACK: usize = 64 << 10;
 
-/// The peer's life: jobs, until it is told to leave.
 fn live(board: &Board, side: &mut dyn Side, message: &mut Message, processor: Option<usize>) {
     let pinned = processor.map_or(Ok(()), cpu::pin);
     side.begin();
@@ -307,7 +293,7 @@ fn serve(board: &Board, side: &mut dyn Side, message: &mut Message) -> Outcome {
     }
 }
 
-/// What it uses counts from the answer before the first timed message on, so that each sleep for one is among them.
+/// Its usage counts from the answer before the first timed message, so that each sleep before a timed one is included.
 fn answer(board: &Board, side: &mut dyn Side, message: &mut Message, numbers: [Numbers; 3]) -> Outcome {
     let [warm_up, timed, last] = numbers;
     let (mut before, mut after) = (Usage::default(), Usage::default());
@@ -332,13 +318,12 @@ fn take(board: &Board, side: &mut dyn Side, message: &mut Message, numbers: [Num
     side.take(message, last)
 }
 
-/// While it lives, a call of this thread is interrupted that still waits when a batch has taken [`PATIENCE`] and its messages' time.
+/// While this lives, a timer interrupts a call of this thread that still waits after [`PATIENCE`] and the messages' time.
 pub struct Alarm {
     _timer: Timer,
 }
 
 impl Alarm {
-    /// For a batch of so many messages.
     pub fn set(messages: u64) -> Result<Self> {
         let after = patience(messages);
         let timer = Timer::new(SIGNAL).and_then(|timer| timer.set(after, AGAIN).map(|()| timer));
@@ -351,7 +336,7 @@ fn patience(messages: u64) -> Duration {
     PATIENCE.saturating_add(FOR_A_MESSAGE.saturating_mul(messages)).min(MOST)
 }
 
-/// Handles the signal from now on, in this process and the children that it forks: it only interrupts what waits.
+/// Handles the signal from now on, in this process and in forked children. The handler does nothing but interrupt a waiting call.
 fn install_handler() -> Result<()> {
     extern "C" fn handle(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {}
     static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
@@ -362,7 +347,7 @@ fn install_handler() -> Result<()> {
     INSTALLED.get_or_init(install).clone().map_err(|why| skip!("no handler can be installed: {why}"))
 }
 
-/// Waits until something is so, which is said by a wake-up of `word`; gives up after so many waits of [`AGAIN`]. Whether it is so.
+/// Waits until the condition holds, which a wake-up of `word` announces. Gives up after `waits` of [`AGAIN`], and returns false.
 fn wait_until(is_so: impl Fn() -> bool, word: &AtomicU32, waits: u32) -> bool {
     let mut waited = 0;
     loop {
@@ -377,7 +362,7 @@ fn wait_until(is_so: impl Fn() -> bool, word: &AtomicU32, waits: u32) -> bool {
     }
 }
 
-/// Sleeps while `word` is `value`, until a wake-up or for so long (futex(2), between processes too). Whether it was for so long.
+/// Sleeps while `word` is `value`, until a wake-up or a timeout (futex(2), between processes too). Returns true on timeout.
 fn sleep_while(word: &AtomicU32, value: u32, at_most: &Duration) -> bool {
     let time = libc::timespec {
         tv_sec: at_most.as_secs().cast_signed(),
@@ -388,7 +373,6 @@ fn sleep_while(word: &AtomicU32, value: u32, at_most: &Duration) -> bool {
     unsafe { call(libc::SYS_futex, arguments) == -i64::from(libc::ETIMEDOUT) }
 }
 
-/// Wakes all that sleep on `word`.
 fn wake(word: &AtomicU32) {
     let arguments = [word.as_ptr() as u64, libc::FUTEX_WAKE as u64, i32::MAX as u64, 0];
     // SAFETY: the kernel only takes the word's address.

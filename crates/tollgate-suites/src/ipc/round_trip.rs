@@ -5,7 +5,6 @@ use super::peer::Part;
 use super::talk::{COUNTERS, Talk};
 use crate::prelude::*;
 
-/// Round trips in one iteration.
 const TRIPS: u64 = 8;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {

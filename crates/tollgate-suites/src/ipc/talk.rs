@@ -1,5 +1,3 @@
-//! A batch of messages between the timed thread and its peer.
-
 use std::time::Duration;
 
 use tollgate_os::process::own_pid;
@@ -12,28 +10,24 @@ use crate::memory;
 use crate::prelude::*;
 use crate::processes::raw;
 
-/// The counts beside the time.
 pub const COUNTERS: &[&str] = &["context switches"];
 
-/// What the timed thread does with its end, and its peer with the other.
 pub struct Talk {
     side: Box<dyn Side>,
     message: Message,
     peer: Peer,
-    /// Whether the peer is on another processor.
+    /// True if the peer is on another processor.
     is_apart: bool,
-    /// The number of the next message.
     next: u64,
-    /// What its peer does with messages.
     part: Part,
     /// Messages in one iteration.
     messages: u64,
-    /// Why no batch can follow: messages of the one that failed may still be on their way.
+    /// Why no batch can follow: messages of the failed one may still be on their way.
     failed: Option<Refusal>,
 }
 
 impl Talk {
-    /// The channel and the peer of a case, and a note on their processors.
+    /// Makes the channel and the peer of a case. Also returns a note on their processors.
     pub fn of_case(
         params: &Params,
         part: Part,
@@ -56,7 +50,7 @@ impl Talk {
         Ok((Self::new(ends, kind, bytes, (part, messages), other, context)?, note))
     }
 
-    /// With these ends of a channel, and a peer on this processor or where the calling thread is.
+    /// Uses these ends of a channel. The peer runs on processor `other`, or on the calling thread's.
     pub fn new(
         (mut side, peers): Ends,
         kind: PeerKind,
@@ -71,7 +65,6 @@ impl Talk {
         Ok(Self { side, message, peer, is_apart: other.is_some(), next: 1, part, messages, failed: None })
     }
 
-    /// Its peer, where that is a process.
     #[cfg(test)]
     pub fn peers(&self) -> &[tollgate_os::process::Child] {
         self.peer.child()
@@ -95,7 +88,8 @@ impl Talk {
         let mut outcome: Outcome = Ok(());
         let worked = counting.work(|| clock.time(|| outcome = self.exchange(timed, 2)));
         let tally = counting.end();
-        // Disturbance on one processor is time that neither thread used; on two, time that either was runnable and waited.
+        // On one processor, time that neither thread used counts as disturbance; on two, time in which either was runnable and
+        // waited.
         let passed = Duration::from_nanos(clock.nanoseconds(worked.ticks as f64) as u64);
         let alone = if self.is_apart {
             cpu::were_free(self.queued().saturating_sub(queued), passed, times)
@@ -111,7 +105,7 @@ impl Talk {
         let batch = Batch::between([emptied, worked, emptied_again], alone);
         let switches = own + theirs.switches;
         let tally = tally.with_switches(switches);
-        // The process's own faults have those of its threads; those of a child that still runs are nowhere else.
+        // The process's own faults include those of its threads. Those of a running child are counted nowhere else.
         let tally = match self.peer.child() {
             [] => tally,
             _ => tally.with_faults(theirs.minor_faults, theirs.major_faults),
@@ -119,7 +113,7 @@ impl Talk {
         Ok(Batch { counters: [switches, 0, 0, 0], tally, ..batch })
     }
 
-    /// Sends messages until all are answered or taken; `step` is what the peer says of those that it takes.
+    /// Sends messages until all are answered or taken. `step` is the peer's progress when it has taken them.
     fn exchange(&mut self, numbers: Numbers, step: u32) -> Outcome {
         match self.part {
             Part::Answer => self.side.ask(&mut self.message, numbers),
@@ -130,7 +124,7 @@ impl Talk {
         }
     }
 
-    /// The refusal for a fault at this end. What the peer saw before it fell silent says more.
+    /// Returns the refusal for a fault at this end. If the peer saw a fault before it fell silent, that one is more precise.
     fn refusal(&self, fault: Fault) -> Refusal {
         match self.peer.ended_within(SOON) {
             Err(theirs) if matches!(fault, Fault::Silent | Fault::Closed) && theirs != Fault::Silent => {
@@ -140,14 +134,15 @@ impl Talk {
         }
     }
 
-    /// How long both ends have waited for their processors, where these are two.
+    /// Time that both ends have waited for their processors, if these are two.
     fn queued(&self) -> Duration {
         let both = || raw::queued(own_pid(), cpu::own_thread()).unwrap_or(0) + self.peer.queued();
         Duration::from_nanos(if self.is_apart { both() } else { 0 })
     }
 }
 
-/// Messages before those that are timed. Where many are kept the memory of the first ones is cold, and a stream has no first ones.
+/// Messages before the timed ones. In a channel that keeps many messages, the memory of the first ones is cold; a steady stream
+/// has no first ones.
 fn warm_up(part: Part, times: u64) -> u64 {
     match part {
         Part::Answer => (times / 16).max(1),

@@ -1,4 +1,4 @@
-//! Every channel, and what becomes of a batch whose peer does not do its part.
+//! Tests every channel, and batches whose peer does not do its part.
 
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
@@ -12,7 +12,6 @@ use crate::prelude::*;
 use crate::processes::raw::tests::in_a_process_of_its_own;
 use crate::testing::{Directory, patiently, pinned, preferred, ready};
 
-/// The context of a bench process, with a directory for files.
 fn context(directory: &Directory) -> Context {
     let found = tollgate_os::workdir::Workdir::find(&directory.0).expect("a directory");
     let context =
@@ -78,28 +77,22 @@ fn on_one_processor_each_message_is_a_switch() {
     });
 }
 
-/// What a peer does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wrong {
-    /// It sends a message twice.
     Doubles,
-    /// It does not send one.
     Loses,
-    /// It changes a byte of the body.
     Changes,
-    /// It ends.
     Dies,
 }
 
-/// An end that does something wrong with the message of this number.
+/// An end that mishandles the message of this number.
 struct Faulty {
     end: Box<dyn Side>,
     at: u64,
     wrong: Wrong,
 }
 
-/// One message at a time through the end of a channel. It is answered and taken here, so that the peer's own check does not stop what
-/// is wrong.
+/// Passes one message at a time. It is answered and taken here, so that the peer's own check does not stop the wrong one.
 impl Side for Faulty {
     fn begin(&mut self) {
         self.end.begin();
@@ -150,7 +143,6 @@ impl Side for Faulty {
     }
 }
 
-/// The ends of a channel whose peer does something wrong at this message.
 fn faulty(by: &str, bytes: usize, (wrong, at): (Wrong, u64), context: &mut Context) -> Ends {
     let means = channel::ALL.iter().find(|means| means.name == by).expect("a channel");
     let mut order = ChannelOrder { bytes, is_private: false, context };
@@ -158,7 +150,7 @@ fn faulty(by: &str, bytes: usize, (wrong, at): (Wrong, u64), context: &mut Conte
     (home, Box::new(Faulty { end: peer, at, wrong }))
 }
 
-/// What becomes of batches of 32 round trips with such a peer.
+/// Returns why batches of 32 round trips with such a peer fail.
 fn refused(by: &str, bytes: usize, kind: PeerKind, wrong: (Wrong, u64)) -> String {
     let mut context = Context::here();
     let ends = faulty(by, bytes, wrong, &mut context);
@@ -174,7 +166,7 @@ fn refused(by: &str, bytes: usize, kind: PeerKind, wrong: (Wrong, u64)) -> Strin
     panic!("{by} {wrong:?}: no batch failed");
 }
 
-/// A batch has 2 messages of warm-up (1 and 2), 32 that are timed, and the one of the end (35).
+/// A batch has 2 messages of warm-up (1 and 2), 32 timed ones, and one at the end (35).
 #[test]
 fn a_message_that_is_lost_or_doubled_or_changed_fails_the_row() {
     in_a_process_of_its_own(|| {
@@ -185,13 +177,13 @@ fn a_message_that_is_lost_or_doubled_or_changed_fails_the_row() {
                 let why = refused(by, bytes, kind, (Wrong::Doubles, 7));
                 assert!(why.contains("was lost or came twice"), "{by}: {why}");
             }
-            // A change of the body is seen where whole messages are compared: before and behind those that are timed.
+            // A changed body is noticed only where whole messages are compared: before and after the timed ones.
             for at in [1, 35] {
                 let why = refused("pipe", 4096, kind, (Wrong::Changes, at));
                 assert!(why.contains("other bytes than were sent"), "{why}");
             }
         }
-        // A batch that waits for a second for what was lost: one is enough.
+        // One batch is enough, because it waits a second for the lost message.
         let why = refused("udp", 1, PeerKind::Process, (Wrong::Loses, 7));
         assert!(why.contains("no message came"), "{why}");
     });
@@ -259,7 +251,7 @@ fn no_queue_is_left_and_no_thread() {
     });
 }
 
-/// A receiver that is not there yet: what the sender has room for is bounded, and it waits.
+/// The receiver is not there yet: the sender has limited space, and waits.
 #[test]
 fn a_message_in_parts_is_put_together() {
     let (out, into) = std::io::pipe().expect("a pipe");

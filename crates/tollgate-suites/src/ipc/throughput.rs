@@ -34,8 +34,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 /// Iterations before the first batch. The first mebibytes of a connection take longer, while its buffers grow (tcp(7), tcp_rmem).
 const FIRST: u64 = 4;
 
-/// Messages in one iteration: so many that the wake-up at the end is a few hundredths of the time, and so few that a batch takes some
-/// hundred microseconds.
+/// Messages per iteration: the wake-up at the end takes a few percent of the time, and a batch some hundred microseconds.
 fn messages(bytes: u64) -> u64 {
     match bytes {
         0..1024 => 512,

@@ -1,7 +1,7 @@
 //! The wait for one of many descriptors: select(2), poll(2) and epoll(7).
 //!
-//! One descriptor is ready in each call, so that none sleeps. lmbench's lat_select has all of them ready, for writing, and nothing to
-//! wait for either: what both show is the time that the call needs for each descriptor that it is asked about.
+//! One descriptor is ready in each call, so no call sleeps. In lmbench's lat_select all descriptors are ready for writing, and no
+//! call waits either. So both show the time that the call needs for each descriptor that it checks.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -12,7 +12,7 @@ use crate::descriptor::{eventfd, owned};
 use crate::prelude::*;
 
 timed_loop! {
-    /// poll(2) without a time to wait. Word 0: the array; 1: its length; 2: the results, added up.
+    /// poll(2) with a timeout of 0. Words: 0: the array; 1: its length; 2: the sum of the results.
     poll: called
         "mov rdi, [r13]", "mov rsi, [r13 + 8]", "xor edx, edx", "mov eax, 7",
         "syscall",
@@ -20,10 +20,10 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// select(2) for what can be read, without a time to wait. Word 0: the highest descriptor and one more; 1: the set, which is kept;
-    /// 2: its copy, from which the kernel takes what is not ready; 3: the time; 4: the results, added up.
+    /// select(2) for reading, with a timeout of 0. Words: 0: the highest descriptor plus one; 1: the set, which is kept; 2: its
+    /// copy, from which the kernel removes descriptors that are not ready; 3: the timeout; 4: the sum of the results.
     select: called
-        // All 128 bytes of an fd_set, as a program copies it.
+        // Copies all 128 bytes of an fd_set, as programs do.
         "mov rbx, [r13 + 8]", "mov rsi, [r13 + 16]",
         "mov rax, [rbx]", "mov [rsi], rax", "mov rax, [rbx + 8]", "mov [rsi + 8], rax",
         "mov rax, [rbx + 16]", "mov [rsi + 16], rax", "mov rax, [rbx + 24]", "mov [rsi + 24], rax",
@@ -39,7 +39,7 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// epoll_wait(2) for at most eight events, without a time to wait. Word 0: the epoll instance; 1: the events; 2: the results, added up.
+    /// epoll_wait(2) for at most eight events, timeout 0. Words: 0: the epoll instance; 1: the events; 2: the sum of results.
     epoll_wait: called
         "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov edx, 8", "xor r10d, r10d", "mov eax, 232",
         "syscall",
@@ -62,14 +62,14 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         Err(_) => NOT_TIMED,
     },
     cases: |_| rows(&[10, 100, 1000]),
-    // More than an fd_set has bits, and more than a process may usually have open.
+    // More than an fd_set has bits, and more than a process may open by default.
     thorough_cases: |_| rows(&[4000]),
     in_everything: |params, _| number(params, "descriptors") == 100,
     kind: Kind::Instance(|timed, params, _| {
         let (method, count) = (Method::try_from(params)?, number(params, "descriptors") as usize);
         let made = Arc::new(Mutex::new(None));
         let waits = Waits { made: Arc::clone(&made), words: [0; 7] };
-        // SAFETY: the words are those that `Asked` has for this loop, and it lives as long as the hooks.
+        // SAFETY: the words are those that `Asked` makes for this loop, and it lives as long as the hooks.
         let timed = unsafe { Loop::new(timed, [0; 7], None, any) }?.with_hooks(Verified::new(waits));
         timed.in_thread(move || {
             own_table()?;
@@ -96,14 +96,13 @@ fn rows(numbers: &[u64]) -> Vec<Params> {
     Method::WORDS.iter().flat_map(|by| numbers.iter().map(move |&count| case(by, count))).collect()
 }
 
-/// An empty table of descriptors: select(2) needs low numbers, and other instances of the process have descriptors too.
+/// Gives the thread its own empty descriptor table: select(2) needs low numbers, which other instances use too.
 fn own_table() -> Result<()> {
-    // SAFETY: this thread has used none.
+    // SAFETY: this thread has used no descriptors.
     unsafe { tollgate_os::descriptors::own_table() }
         .or_refused("no table of descriptors of its own can be had (close_range(2), Linux 5.9)")
 }
 
-/// Descriptors, and what the call has of them.
 struct Asked {
     files: Vec<OwnedFd>,
     call: Call,
@@ -115,11 +114,10 @@ enum Call {
     Epoll { instance: OwnedFd, events: Box<[libc::epoll_event; 8]> },
 }
 
-/// The bits of an fd_set.
 type Set = [u64; libc::FD_SETSIZE / 64];
 
 impl Asked {
-    /// So many descriptors, of which the last can be read.
+    /// Makes `count` descriptors, of which only the last is readable.
     fn new(method: Method, count: usize) -> Result<Self> {
         let mut files = Vec::with_capacity(count);
         for number in 1..=count {
@@ -139,7 +137,6 @@ impl Asked {
         self.files.last().map(AsRawFd::as_raw_fd).ok_or_else(|| fail!("there is no descriptor"))
     }
 
-    /// The loop's words.
     fn words(&mut self) -> Result<[u64; 7]> {
         let highest = self.ready()? as u64 + 1;
         Ok(match &mut self.call {
@@ -154,7 +151,6 @@ impl Asked {
         })
     }
 
-    /// Forgets the answers of the last call.
     fn clear(&mut self) {
         match &mut self.call {
             Call::Select { asked, .. } => asked.fill(0),
@@ -163,7 +159,7 @@ impl Asked {
         }
     }
 
-    /// Checks that so many calls named the last descriptor and no other.
+    /// Checks that each call named the last descriptor and no other.
     fn check(&mut self, words: &[u64; 7], calls: u64) -> Result<()> {
         let ready = self.ready()?;
         let (results, is_right) = match &mut self.call {
@@ -216,7 +212,6 @@ fn asked(fd: RawFd) -> libc::pollfd {
     libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
 }
 
-/// The set of these descriptors.
 fn bits(descriptors: impl IntoIterator<Item = RawFd>) -> Result<Set> {
     let mut set = Set::default();
     for descriptor in descriptors {
@@ -231,7 +226,6 @@ fn bits(descriptors: impl IntoIterator<Item = RawFd>) -> Result<Set> {
     Ok(set)
 }
 
-/// The refusal of a descriptor where so many are needed.
 fn refused(count: usize, error: &io::Error) -> Refusal {
     if error.raw_os_error() != Some(libc::EMFILE) {
         return Refusal::new("eventfd2(2) is refused", error);
@@ -243,10 +237,10 @@ fn refused(count: usize, error: &io::Error) -> Refusal {
     skip!("{count} descriptors and a few more are needed, and RLIMIT_NOFILE allows {allowed}")
 }
 
-/// Hooks of the loop. What they check is made by the thread that runs it, since it has descriptors of its own.
+/// Hooks of the loop. The thread that runs it makes `made`, since it has its own descriptors.
 struct Waits {
     made: Arc<Mutex<Option<Asked>>>,
-    /// Those of the loop before the batch.
+    /// The loop's words before the batch.
     words: [u64; 7],
 }
 

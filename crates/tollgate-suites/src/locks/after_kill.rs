@@ -37,7 +37,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let method = Method::from_params(params)?;
     let reach = Reach::new(method, context)?;
-    // The killed process, and the one that checks the lock.
+    // One process is killed, and one checks the lock.
     let taken = context.quota.take_processes(2)?;
     let at = match word(params, "at") {
         "holding" => Moment::Holding,

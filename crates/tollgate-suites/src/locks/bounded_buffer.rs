@@ -1,8 +1,8 @@
-//! Producers and consumers around a bounded buffer, with counting semaphores that are made from a test-and-set: the
-//! published workload (Machida and Shinohara, Sony Research Forum 2000), in a process of its own for each batch.
+//! Producers and consumers around a bounded buffer, with counting semaphores built on a test-and-set: the published
+//! workload (Machida and Shinohara, Sony Research Forum 2000). Each batch runs in its own process.
 //!
-//! Producers and consumers note the times inside the lock. Noted outside, a thread that was preempted before
-//! it read the clock made the exchange seem shorter than it was.
+//! Threads record the times while they hold the lock. Outside, a thread that was preempted before it read the clock
+//! would make the exchange seem shorter than it was.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -15,7 +15,6 @@ use crate::prelude::*;
 
 #[derive(Clone)]
 pub(super) struct Setting {
-    /// The test-and-set of all its locks.
     pub method: Method,
     /// Number of producers, and of consumers.
     pub pairs: usize,
@@ -29,12 +28,10 @@ pub(super) const ITEMS: u64 = 1000;
 /// Untimed warm-up items, for each thread.
 const WARM_UP: u64 = 4;
 const SLOTS: usize = 16;
-/// The counters of a batch, in this order.
 pub(super) const COUNTERS: &[&str] =
     &["context switches", "acquisitions restarted", "items to the least served", "items to the most served"];
 
 impl Experiment for Setting {
-    /// One run that passes so many items.
     fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>> {
         if let Reach::Anywhere = self.reach {
             cpu::allow(&self.processors);
@@ -49,37 +46,32 @@ impl Experiment for Setting {
     }
 }
 
-/// The buffer, its semaphores, and the records of a run.
 struct BufferRun {
     setting: Setting,
     clock: Clock,
-    /// Free and filled slots.
     free: Semaphore,
     filled: Semaphore,
     buffer: Guarded<Buffer>,
     warm_up: u64,
     items: u64,
-    /// The start barrier.
     open: (Mutex<bool>, Condvar),
-    /// All items were consumed, or a thread failed to start.
+    /// True when all items were consumed, or if a thread failed to start.
     over: AtomicBool,
     moments: [AtomicU64; 2],
     switches: [AtomicU64; 2],
-    /// From the start to the end of the timed part.
+    /// Covers the timed part.
     cpu_share: Mutex<Option<CpuShare>>,
-    /// No other process used the processor.
+    /// True if no other process used the processor.
     whole: AtomicBool,
     refused: Mutex<Option<Refusal>>,
 }
 
-/// Data guarded by a lock.
 struct Guarded<T> {
     lock: Lock,
     inside: UnsafeCell<T>,
 }
 
-// SAFETY: only the holder of the lock touches the data. This suite's tests show mutual exclusion, and the count of
-// items checks it in each run.
+// SAFETY: only the holder of the lock touches the data. Tests show mutual exclusion, and each run counts the items.
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
 /// A counting semaphore: a number, guarded by a test-and-set.
@@ -125,7 +117,6 @@ impl BufferRun {
         })
     }
 
-    /// Starts all threads and waits until all items were consumed.
     fn open(&self, pairs: usize) -> Result<Vec<Share>> {
         let shares = thread::scope(|scope| {
             let members = 1..=2 * pairs;
@@ -181,7 +172,7 @@ impl BufferRun {
         Share::default()
     }
 
-    /// The odd ones produce, the even ones consume.
+    /// Members with odd numbers produce, those with even numbers consume.
     fn take_part(&self, number: usize) -> Result<Share> {
         let mut hands = Hands {
             free: self.free.lock.join(number)?,
@@ -221,7 +212,7 @@ impl BufferRun {
                 buffer.consumed += 1;
                 let item = std::mem::take(&mut buffer.slots[buffer.consumed as usize % SLOTS]);
                 buffer.sum += u128::from(item);
-                // Inside the lock, so that no preemption delays the record.
+                // Recorded under the lock, so that no preemption delays it.
                 match item {
                     item if item == self.warm_up => self.begin(),
                     item if item == self.items => self.end(),
@@ -235,7 +226,7 @@ impl BufferRun {
         items
     }
 
-    /// Waits until the count is not zero, and decrements it. False when the run is over.
+    /// Waits until the count is not zero, and decrements it. Returns false when the run is over.
     fn down(&self, semaphore: &Semaphore, handle: &mut Handle) -> bool {
         loop {
             let taken = semaphore.with(handle, |count| {
@@ -270,7 +261,6 @@ impl BufferRun {
         self.moments[which].store(self.clock.moment(), SeqCst);
     }
 
-    /// The result, after all threads have ended.
     fn batch(&self, shares: &[Share]) -> Result<Batch> {
         // SAFETY: all threads have been joined.
         let buffer = unsafe { &*self.buffer.inside.get() };
@@ -292,7 +282,7 @@ impl BufferRun {
             served().min().unwrap_or(0),
             served().max().unwrap_or(0),
         ];
-        // On several processors other processes' time cannot be separated from waiting.
+        // On several processors other processes' time cannot be distinguished from waiting.
         let undisturbed = self.whole.load(SeqCst) || self.setting.reach == Reach::Anywhere;
         Ok(Batch { counters, ..Batch::new(to.saturating_sub(from), 0, undisturbed) })
     }

@@ -1,20 +1,18 @@
-//! Locks in instructions, written once: what is timed is also what is stepped through, stressed, and counted in bytes.
+//! Locks in instructions, written once: the same code is timed, stepped through, stressed, and measured in bytes.
 //!
-//! Every lock is a test-and-set and a release, as in the published comparison: `take` returns the word's old value in
-//! `rax`, and 0 means that the caller holds the lock now. Both have the [`Words`] in `rdi` and the [`Member`] in
-//! `rsi`, keep both, and may use `rax`, `rcx`, `rdx` and `r8` to `r11`.
+//! Every lock is a test-and-set and a release, as in the published comparison. `take` returns the word's old value in
+//! `rax`; 0 means that the caller now holds the lock. Both get the [`Words`] in `rdi` and the [`Member`] in `rsi`,
+//! preserve both, and may use `rax`, `rcx`, `rdx` and `r8` to `r11`.
 
 use super::layout::{Member, Words};
 use crate::prelude::*;
 
-/// The code of a lock, in all forms.
 #[derive(Clone, Copy)]
 pub(super) struct Code {
     /// Tries to acquire the lock; returns 0 on success.
     pub take: unsafe extern "C" fn(*mut Words, *mut Member) -> u32,
     pub release: unsafe extern "C" fn(*mut Words, *mut Member),
-    /// A loop that acquires and releases. Word 0: the words; word 1: the member. Returns all results of `take`,
-    /// or-ed.
+    /// A loop that acquires and releases. Words: 0: the words; 1: the member. Returns the OR of all results of `take`.
     pub uncontended: LongLoop,
     pub extent: Extent,
 }
@@ -22,7 +20,7 @@ pub(super) struct Code {
 /// Address ranges, each from its first address to the one after its last.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
-    /// The uncontended path of acquire.
+    /// The uncontended path.
     pub take: (usize, usize),
     pub release: (usize, usize),
     /// The contended paths and restarts.
@@ -31,10 +29,10 @@ pub(super) struct Extent {
 }
 
 /// Writes a lock: `lock_code! { /// doc … name: take "instruction", …; aside "instruction", …; data "directive", …;
-/// release "instruction", …; aside "instruction", …; }`. `aside` code and data go to other sections, so that the
-/// uncontended path stays short.
+/// release "instruction", …; aside "instruction", …; }`. `aside` code and data go to other sections: the uncontended
+/// path is short.
 ///
-/// Labels are numbers from 30 on, and from 40 on after `release`: the loop has all of them.
+/// Labels are numbers from 30 on, and from 40 on after `release`, because the loop contains all of them.
 macro_rules! lock_code {
     ($(#[$doc:meta])* $name:ident:
         take $($take:literal),+;
@@ -91,7 +89,6 @@ macro_rules! lock_code {
             }
 
             timed_loop! {
-                /// Acquires and releases.
                 uncontended:
                     first "mov rdi, [r13]", "mov rsi, [r13 + 8]", "xor ebx, ebx";
                     $($take,)+
@@ -131,7 +128,7 @@ macro_rules! lock_code {
             #[link_name = concat!("tollgate_lock_", stringify!($name), "_", $part, "_end")]
             static END: u8;
         }
-        // Addresses only; nothing is read.
+        // Takes the addresses only; nothing is read.
         ((&raw const BEGIN) as usize, (&raw const END) as usize)
     }};
 }
@@ -158,13 +155,13 @@ lock_code! {
 }
 
 lock_code! {
-    /// A restartable sequence (rseq(2); Documentation/userspace-api/rseq.rst): the kernel sends a thread that was
-    /// preempted within it to its abort handler, so that only an uninterrupted thread makes the one store at its end.
-    /// It does today what the published test-and-set did, and is like it safe on one processor only.
+    /// A restartable sequence (rseq(2); Documentation/userspace-api/rseq.rst). The kernel sends a thread that was
+    /// preempted within it to its abort handler, so only an uninterrupted thread executes the store at its end. It
+    /// replaces the published test-and-set, and like that is safe on one processor only.
     rseq:
         take
             "30:",
-            // The descriptor is set before each sequence: the kernel clears it at an abort.
+            // The descriptor is set before each sequence, because the kernel clears it at an abort.
             "mov rcx, [rsi]", "lea rax, [rip + 35f]", "mov [rcx + 8], rax",
             "31:",
             "mov eax, [rdi]", "test eax, eax", "jnz 33f",
@@ -180,8 +177,8 @@ lock_code! {
 }
 
 lock_code! {
-    /// The same with a check within the sequence that this is the lock's processor. Elsewhere it returns 2 and writes
-    /// nothing, so it is safe even if threads migrate.
+    /// Like `rseq`, but checks within the sequence that this is the lock's processor. Elsewhere it returns 2 and
+    /// writes nothing, so it is safe even if threads migrate.
     rseq_cpu:
         take
             "30:",
@@ -201,7 +198,7 @@ lock_code! {
 }
 
 /// The test and the set between the entry and the exit of Lamport's fast mutual exclusion (ACM TOCS 5(1), 1987,
-/// algorithm 2), with a parameter for the fences after x = i and after y = i. A waiting thread calls sched_yield(2).
+/// algorithm 2). The parameter is the fence after x = i and after y = i. A waiting thread calls sched_yield(2).
 macro_rules! lamport_code {
     ($(#[$doc:meta])* $name:ident: $fence:literal) => {
         lock_code! {
@@ -253,8 +250,8 @@ lamport_code! {
 }
 
 lock_code! {
-    /// The kernel tests and sets: futex(2), FUTEX_TRYLOCK_PI, which writes the thread's number. The release follows
-    /// the manual page: CMPXCHG without waiters, else FUTEX_UNLOCK_PI.
+    /// The kernel tests and sets: futex(2), FUTEX_TRYLOCK_PI, which writes the thread's ID. The release follows the
+    /// manual page: CMPXCHG without waiters, else FUTEX_UNLOCK_PI.
     futex_trylock_pi:
         take
             "mov r8, rsi", "mov esi, 136", "mov eax, 202", "syscall", "mov rsi, r8";
@@ -279,7 +276,7 @@ lock_code! {
 }
 
 lock_code! {
-    /// A semaphore of System V (semop(2), IPC_NOWAIT).
+    /// A System V semaphore (semop(2), IPC_NOWAIT).
     semop:
         take
             "mov r8, rdi", "mov r9, rsi", "mov edi, [r9 + 48]", "lea rsi, [r9 + 80]", "mov edx, 1",
@@ -292,7 +289,6 @@ lock_code! {
 }
 
 lock_code! {
-    /// The C library's pthread_mutex_trylock(3).
     pthread_trylock:
         take
             "push rdi", "push rsi", "call qword ptr [rip + pthread_mutex_trylock@GOTPCREL]", "pop rsi", "pop rdi";
@@ -301,7 +297,6 @@ lock_code! {
 }
 
 lock_code! {
-    /// The C library's sem_trywait(3).
     sem_trywait:
         take
             "push rdi", "push rsi", "call qword ptr [rip + sem_trywait@GOTPCREL]", "pop rsi", "pop rdi";

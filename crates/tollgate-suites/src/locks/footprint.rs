@@ -37,7 +37,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
 
 type Explained = (Amount, String);
 
-/// Bytes of code, contended paths included.
+/// Bytes of code, including contended paths.
 fn code(method: Method) -> Explained {
     let extent = method.code().extent;
     let length = |(from, to): (usize, usize)| to.saturating_sub(from);
@@ -53,7 +53,7 @@ fn code(method: Method) -> Explained {
     (Amount((take + release + aside) as u64), note)
 }
 
-/// Bytes of data of one lock and one thread, and constants.
+/// Bytes of data of one lock and one thread, plus constants.
 fn data(method: Method) -> Explained {
     let (from, to) = method.code().extent.data;
     let constant = to.saturating_sub(from);
@@ -93,8 +93,7 @@ fn memory(method: Method) -> Memory {
     Memory { lock, thread, of_thread }
 }
 
-/// The kernel functions that implement a method and little else (kernel/futex/pi.c, fs/eventfd.c, ipc/sem.c,
-/// kernel/rseq.c).
+/// The kernel functions that implement a method and little else (kernel/futex/pi.c, fs/eventfd.c, ipc/sem.c, kernel/rseq.c).
 fn kernel_functions(method: Method) -> &'static [&'static str] {
     match method {
         Method::Rseq | Method::RseqCpu => &["__rseq_handle_notify_resume"],
@@ -118,7 +117,6 @@ fn kernel(method: Method, context: &mut Context) -> Result<Explained> {
     Ok((Amount(bytes), names.join(", ")))
 }
 
-/// The lengths of all functions that a method names.
 fn symbols() -> Result<Vec<(String, u64)>> {
     lengths(BufReader::new(File::open("/proc/kallsyms").map_err(unreadable)?))
 }
@@ -127,10 +125,9 @@ fn unreadable(error: io::Error) -> Refusal {
     skip!("/proc/kallsyms cannot be read: {}", tollgate_model::text::plainly(&error))
 }
 
-/// The lengths of wanted functions from lines such as `ffffffff8143d210 T futex_lock_pi` (proc(5)), which are in the order of
-/// addresses: a function ends where the next one begins.
+/// Returns the lengths of wanted functions from lines such as `ffffffff8143d210 T futex_lock_pi` (proc(5)). The lines are in
+/// the order of addresses: a function ends where the next one begins.
 fn lengths(symbols: impl BufRead) -> Result<Vec<(String, u64)>> {
-    /// An upper bound of the file's size.
     const MOST_BYTES: u64 = 64 << 20;
     let wanted: Vec<&str> = Method::LOCKS.into_iter().flat_map(kernel_functions).copied().collect();
     let mut found: Vec<(String, u64)> = Vec::new();

@@ -1,6 +1,6 @@
-//! Forced context switches without privileges: each thread has a timer whose signal interrupts it at any instruction,
-//! and the handler calls sched_yield(2) there. The timer is armed anew when the thread comes back: a periodic one would
-//! expire while the thread is away.
+//! Forced context switches without privileges. Each thread has a timer whose signal interrupts it at any instruction, and
+//! the handler calls sched_yield(2) there. The timer is armed again when the thread comes back: a periodic one would
+//! expire while the thread is off the processor.
 //!
 //! Source: timer_create(2) with SIGEV_THREAD_ID, sched_yield(2). A signal also restarts a restartable sequence (rseq(2)).
 
@@ -11,24 +11,24 @@ use crate::prelude::*;
 use crate::syscall::{call, sched_yield};
 use tollgate_os::signals::{Disposition, Set};
 
-/// The shortest time until a thread that goes on running is switched out, in nanoseconds.
+/// The shortest time until a running thread is switched out, in nanoseconds.
 const SHORTEST: u64 = 50_000;
-/// Random addition to that time.
+/// Random addition to that time, in nanoseconds.
 const SPREAD: u64 = 50_000;
 
 fn signal() -> libc::c_int {
     libc::SIGRTMIN() + 3
 }
 
-/// The handler's data of its thread. Only that thread writes to it, in the handler or outside.
+/// The handler's data for its thread. Only that thread writes to it, in the handler or outside.
 #[repr(C, align(128))]
 pub(super) struct Slot {
     /// Its number among the threads of a processor, from 1 on.
     number: u32,
-    /// Whether switches are forced now.
+    /// True while switches are forced.
     active: AtomicBool,
     holds: AtomicBool,
-    /// The kernel's id of its timer.
+    /// The kernel's ID of its timer.
     timer: AtomicI32,
     random: AtomicU64,
     switches: AtomicU64,
@@ -64,12 +64,12 @@ impl Slot {
         LAST.store(self.number, Relaxed);
     }
 
-    /// Its forced switches, and those of them while it held the lock.
+    /// Returns its forced switches, and those of them that happened while it held the lock.
     pub fn counts(&self) -> (u64, u64) {
         (self.switches.load(Relaxed), self.while_holding.load(Relaxed))
     }
 
-    /// In the handler: yields. Counts a switch only if another thread ran before sched_yield(2) returned.
+    /// Yields, in the handler. Counts a switch only if another thread ran before sched_yield(2) returned.
     fn switch(&self) {
         if !self.active.load(Relaxed) {
             return;
@@ -85,8 +85,8 @@ impl Slot {
         self.arm();
     }
 
-    /// Arms the timer once, for a random time. A periodic timer could expire while the thread is off the processor,
-    /// and would switch it out again at the same instruction.
+    /// Arms the timer once, for a random time. A periodic timer could expire while the thread is off the processor, and
+    /// would switch it out again at the same instruction.
     fn arm(&self) {
         // xorshift64 (Marsaglia, Xorshift RNGs, 2003).
         let mut random = self.random.load(Relaxed);
@@ -97,7 +97,7 @@ impl Slot {
         self.set_timer(SHORTEST + random % SPREAD);
     }
 
-    /// Arms the timer for so many nanoseconds; 0 disarms it.
+    /// Arms the timer; 0 disarms it.
     fn set_timer(&self, nanoseconds: u64) {
         let once = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds as libc::c_long };
         let never = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -108,8 +108,7 @@ impl Slot {
     }
 }
 
-/// The thread that recorded last that it runs. A static, since a signal handler writes it, and one for all, since a
-/// process stresses one lock at a time.
+/// The thread that last recorded that it runs, also in the handler. A process stresses one lock at a time.
 static LAST: AtomicU32 = AtomicU32::new(0);
 
 /// Installs the handler of the timers' signal, for the whole process.
@@ -129,11 +128,10 @@ extern "C" fn expired(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::
     }
 }
 
-/// The timer of the calling thread. Dropping it deletes the timer, and no signal comes later.
+/// The calling thread's timer. Dropping it deletes the timer, and no signal arrives afterwards.
 pub(super) struct Timer<'a>(&'a Slot);
 
 impl<'a> Timer<'a> {
-    /// A new timer, disarmed.
     pub fn new(slot: &'a Slot) -> Result<Self> {
         let refused = |what| {
             let error = io::Error::last_os_error();
@@ -151,7 +149,7 @@ impl<'a> Timer<'a> {
         event.sigev_value = libc::sigval { sival_ptr: ptr::from_ref(slot).cast_mut().cast() };
         let mut number: libc::c_int = -1;
         // By system call: the C library's timer_t can differ from the kernel's, which the handler uses.
-        // SAFETY: the event is valid for reading, the id for writing.
+        // SAFETY: the event is valid for reading, the ID for writing.
         let made = unsafe {
             libc::syscall(libc::SYS_timer_create, libc::CLOCK_MONOTONIC, &raw const event, &raw mut number)
         };

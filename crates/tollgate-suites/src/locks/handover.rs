@@ -1,5 +1,3 @@
-//! A lock that two threads hold alternately.
-
 use std::sync::{Arc, mpsc};
 use std::{sync::atomic::AtomicU32, thread::JoinHandle};
 
@@ -8,9 +6,9 @@ use super::method::Method;
 use crate::prelude::*;
 
 timed_loop! {
-    /// Waits for its turn, acquires the lock, passes the turn to the other thread, and releases the lock. Word 0: the
-    /// lock's words; 1: the member; 2: the address of the turn; 3: the own number, and above it the other's; 4:
-    /// acquire; 5: release; 6: not 0 if a waiter calls sched_yield(2).
+    /// Waits for its turn, acquires the lock, passes the turn to the other thread, and releases the lock. Words: 0: the
+    /// lock's words; 1: the member; 2: the address of the turn; 3: this thread's number, and above it the other's; 4:
+    /// acquire; 5: release; 6: nonzero if a waiter calls sched_yield(2).
     alternate:
         "mov r14, [r13 + 16]", "mov rbx, [r13 + 24]",
         "3:", "cmp [r14], ebx", "je 4f",
@@ -60,7 +58,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// Handovers of a round trip.
 const HAND_OVERS: u64 = 2;
 
 fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
@@ -84,7 +81,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     Ok(Instance::new(Pair { side, partner, alone: yields }).with_ops(HAND_OVERS))
 }
 
-/// The turn: the number of the thread that runs next, on a pair of cache lines of its own.
+/// The number of the thread that runs next, on its own pair of cache lines.
 #[repr(align(128))]
 struct Turn(AtomicU32);
 
@@ -118,7 +115,6 @@ impl Side {
         Self { context: Box::new(LoopContext { words, result: 0 }), handle, _turn: turn }
     }
 
-    /// Acquires the lock so many times, alternating with the other thread.
     fn run(&mut self, times: u64) {
         // SAFETY: the words point into data that this side owns, and fit this loop.
         unsafe { alternate.run(times, &mut *self.context) }
@@ -198,7 +194,7 @@ impl Drop for Partner {
 struct Pair {
     side: Side,
     partner: Partner,
-    /// Whether both share one processor, where a waiter is always switched out.
+    /// True if both share one processor, where a waiter is always switched out.
     alone: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The state of a lock after its owner was killed, by killing processes.
+//! The state of a lock after its owner was killed, found by killing processes.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::{ptr, time::Duration};
@@ -10,13 +10,12 @@ use tollgate_model::traced::Ended;
 use tollgate_os::process;
 use tollgate_os::signals::{self, Set};
 
-/// The state of the lock after the kill, as another process finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
     Free,
     /// The lock stays held, without an owner.
     Taken,
-    /// An acquisition reports the dead owner: ESRCH, until another thread gets the owner's id.
+    /// An acquisition reports the dead owner: ESRCH, until another thread gets the owner's ID.
     Recoverable,
     /// An acquisition blocks: it waits for the dead process.
     Waiting,
@@ -25,7 +24,7 @@ pub(super) enum Left {
 /// The longest time of the loop before the kill, in nanoseconds.
 const LONGEST: u64 = 200_000;
 
-/// A note on kernel state after all users of the lock have exited.
+/// A note on kernel state that outlives all users of the lock.
 pub(super) fn stays(method: Method) -> &'static str {
     match method {
         Method::Semop => {
@@ -37,7 +36,6 @@ pub(super) fn stays(method: Method) -> &'static str {
     }
 }
 
-/// Kills a process that holds the lock.
 pub(super) fn left_behind(method: Method, reach: Reach, quota: &Quota) -> Result<Left> {
     let lock = free_lock(method, reach)?;
     let holder = Child::fork(quota, |report| {
@@ -52,8 +50,8 @@ pub(super) fn left_behind(method: Method, reach: Reach, quota: &Quota) -> Result
     what_the_next_finds(&lock, quota)
 }
 
-/// Kills a process at a random moment of a loop that acquires and releases the lock. No other process uses the lock
-/// at that time, so contended states are not covered.
+/// Kills a process at a random moment of a loop that acquires and releases the lock. No other process uses the lock at
+/// that time, so contended states are not covered.
 pub(super) fn left_at_random(
     method: Method,
     reach: Reach,
@@ -73,9 +71,7 @@ pub(super) fn left_at_random(
     what_the_next_finds(&lock, quota)
 }
 
-/// The number of the killed member.
 const HOLDER: usize = 1;
-/// The number of the member that tries the lock afterwards.
 const NEXT: usize = 2;
 
 fn free_lock(method: Method, reach: Reach) -> Result<Lock> {
@@ -84,7 +80,7 @@ fn free_lock(method: Method, reach: Reach) -> Result<Lock> {
     Ok(lock)
 }
 
-/// Tries to acquire it in a child, since the acquisition may block forever.
+/// Tries to acquire the lock in a child, since the acquisition may block forever.
 fn what_the_next_finds(lock: &Lock, quota: &Quota) -> Result<Left> {
     let next = Child::fork(quota, |_| {
         let Ok(mut handle) = lock.join(NEXT) else { return };
@@ -107,11 +103,10 @@ fn what_the_next_finds(lock: &Lock, quota: &Quota) -> Result<Left> {
     }
 }
 
-/// The exit status after a successful acquisition; others are error numbers, and 0 means that the child did not get
-/// that far.
+/// The exit status after an acquisition. Others are error numbers; 0 means that the child did not get that far.
 const TAKEN_NOW: libc::c_int = 255;
 
-/// Tries to acquire it a few times. Returns the last result, as an error number.
+/// Tries to acquire the lock a few times. Returns the last result, as an error number.
 fn tries(method: Method, handle: &mut Handle) -> libc::c_int {
     const TRIES: u32 = 100;
     let mut answer = 0;
@@ -123,13 +118,13 @@ fn tries(method: Method, handle: &mut Handle) -> libc::c_int {
     }
     match method {
         Method::PthreadTrylock => answer.cast_signed(),
-        // The results of the others are no error numbers.
+        // The results of the others are not error numbers.
         _ => method.errno(answer).unwrap_or(libc::EAGAIN),
     }
 }
 
-/// Arms timers that kill this process (setitimer(2)): SIGPROF after a hundred times the processor time that so many
-/// acquisitions need, which is independent of load, and SIGALRM if it sleeps, which no method does.
+/// Arms timers that kill this process (setitimer(2)): SIGPROF after a hundred times the processor time that the tries
+/// need, which does not depend on load, and SIGALRM if it sleeps, which no method does.
 fn limit_time() {
     const USED: libc::timeval = libc::timeval { tv_sec: 0, tv_usec: 2_000 };
     const PASSED: libc::c_uint = 120;
@@ -150,7 +145,6 @@ struct Child {
 }
 
 impl Child {
-    /// Forks a child that runs `part` and exits.
     fn fork(quota: &Quota, part: impl FnOnce(PipeWriter)) -> Result<Self> {
         let (report, reporter) = io::pipe().or_refused("pipe2 is refused")?;
         let life = || {
@@ -162,7 +156,7 @@ impl Child {
         Ok(Self { process, report })
     }
 
-    /// Waits for its report and for `more` time, then kills and reaps it.
+    /// Waits for the report and then for `time`, kills the child and reaps it.
     fn killed_after(mut self, time: Duration) -> Result<()> {
         self.report
             .read_exact(&mut [0])
@@ -174,7 +168,6 @@ impl Child {
         }
     }
 
-    /// Waits for its end; None where that is unknown.
     fn wait(mut self) -> Option<Ended> {
         self.process.wait().ok()
     }
@@ -197,7 +190,6 @@ mod tests {
         Reach::On(cpu::home().expect("a pinned thread"))
     }
 
-    /// Tests each lock that works here, in a process of its own.
     fn each(mut test: impl FnMut(Method)) {
         in_a_process_of_its_own(|| {
             pinned();
@@ -277,7 +269,7 @@ mod tests {
     #[test]
     fn a_semaphore_set_outlives_its_maker() {
         in_a_process_of_its_own(|| {
-            // The set goes with this process, whatever happens.
+            // The set ends with this process in any case.
             if let Err(error) = namespaces::own_ipc() {
                 return eprintln!("skipped: no namespace: {error}");
             }

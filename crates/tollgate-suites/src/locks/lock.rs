@@ -1,8 +1,7 @@
 //! Locks: shared data, per-thread data, acquire and release.
 //!
-//! A lock knows where its users run, on one processor or anywhere. A lock that is safe on one processor only
-//! cannot be made for several. A load and a store, which is safe nowhere, has no latency; it shows that the
-//! tests can fail.
+//! A lock knows where its users run, on one processor or anywhere. A lock that is safe on one processor only cannot be
+//! made for several. A load and a store are safe nowhere: that lock is not timed, and shows that the tests can fail.
 
 use std::sync::Arc;
 use std::{io, mem, ptr};
@@ -12,18 +11,14 @@ use super::{code::Code, method::Method, rseq, semaphore::Semaphore};
 use crate::descriptor::eventfd;
 use crate::prelude::*;
 
-/// The processors of a lock's users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// All pinned to this processor.
     On(usize),
-    /// Any processor.
     Anywhere,
 }
 
 impl Reach {
-    /// The processor that this process is bound to. Where an affinity does not bind, any processor, for a lock that
-    /// needs none of its own.
+    /// Returns the processor that this process is bound to; if not bound, any, for a lock that is not tied to one.
     ///
     /// # Errors
     /// As [`Context::home`].
@@ -49,7 +44,7 @@ struct Shared {
     object: Object,
 }
 
-// SAFETY: threads share the memory through the lock's instructions; all else is only read.
+// SAFETY: threads share the memory through the lock's instructions; everything else is only read.
 unsafe impl Sync for Shared {}
 
 enum Object {
@@ -66,7 +61,7 @@ impl Lock {
         Self::unsafe_anywhere(method, reach, members)
     }
 
-    /// The same without the safety check, to demonstrate unsafe ones.
+    /// Like [`Lock::new`] without the safety check, to demonstrate unsafe locks.
     pub fn unsafe_anywhere(method: Method, reach: Reach, members: usize) -> Result<Self> {
         if members > MEMBERS {
             return Err(fail!("a lock is for {MEMBERS} threads, not {members}"));
@@ -88,14 +83,12 @@ impl Lock {
             // It may be acquired where it was made.
             Reach::Anywhere => cpu::current().unwrap_or_default(),
         };
-        // SAFETY: the memory is long enough and zeroed, which is valid for `Words`, and nothing else refers to it
-        // yet.
+        // SAFETY: the memory is long enough and zeroed, which is valid for `Words`, and nothing else refers to it yet.
         unsafe { (*lock.words()).home = home as u32 };
         lock.prepare_library()?;
         Ok(lock)
     }
 
-    /// Initializes the C library's objects in the words.
     fn prepare_library(&self) -> Result<()> {
         let words = self.words();
         // SAFETY: both are initialized in memory of their own that is large enough and outlives all members.
@@ -117,7 +110,7 @@ impl Lock {
         }
     }
 
-    /// Joins the calling thread as member number `number`, from 1 on.
+    /// Joins the calling thread as member `number`, from 1 on.
     pub fn join(&self, number: usize) -> Result<Handle> {
         if let (Reach::On(cpu), Some(_)) = (self.reach, self.method.one_processor_only())
             && cpu::allowed() != [cpu]
@@ -162,7 +155,7 @@ impl Lock {
     }
 
     fn guard(&self) -> *mut Guard {
-        // SAFETY: the guard lies behind the words, in the same mapping.
+        // SAFETY: the guard follows the words, in the same mapping.
         unsafe { self.shared.memory.address().add(size_of::<Words>()).cast() }
     }
 }
@@ -175,16 +168,15 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    /// Acquires the lock if it is free.
     #[inline]
     pub fn take(&mut self) -> bool {
         self.test_and_set() == 0
     }
 
-    /// The word's old value: 0 means that the lock is acquired now.
+    /// Returns the word's old value: 0 means that the lock is now acquired.
     #[inline]
     pub fn test_and_set(&mut self) -> u32 {
-        // SAFETY: both live as long as this; the instructions are those of the method for which they were made.
+        // SAFETY: both pointers live as long as this handle; the instructions are those of their method.
         unsafe { (self.code.take)(self.lock.words(), &raw mut *self.member) }
     }
 
@@ -206,7 +198,6 @@ impl Handle {
         }
     }
 
-    /// The refusal for a free lock that cannot be acquired.
     pub fn refusal(&self, answer: u32) -> Refusal {
         let Some(errno) = self.lock.method.errno(answer) else {
             return fail!("a free lock could not be acquired: the result is {answer}");
@@ -215,9 +206,8 @@ impl Handle {
         Refusal::new(&format!("acquisition by {} is refused", self.lock.method.name()), &error)
     }
 
-    /// Restarts of the thread's restartable sequences.
     pub fn aborts(&self) -> u64 {
-        // SAFETY: the member is this handle's; the abort handler changes it as a whole word, in this thread.
+        // SAFETY: the member belongs to this handle; the abort handler changes the whole word, in this thread.
         unsafe { (&raw const self.member.aborts).read_volatile() }
     }
 
@@ -227,6 +217,5 @@ impl Handle {
     }
 }
 
-// SAFETY: it points to shared memory and its own box. The thread that uses it makes it, and it moves only with an
-// instance that has not run.
+// SAFETY: it points to shared memory and its own box. Its thread makes it. It moves only before its instance runs.
 unsafe impl Send for Handle {}

@@ -1,22 +1,18 @@
-//! The locking methods.
-
 use super::code::{self, Code};
 use crate::prelude::*;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Method {
-    /// A load and a store.
     Plain,
     Xchg,
     Cmpxchg,
     Rseq,
     /// A restartable sequence that checks its processor.
     RseqCpu,
-    /// Lamport's algorithm with fences.
+    /// With fences.
     Lamport,
-    /// Lamport's algorithm without.
+    /// Without fences, for one processor.
     LamportUp,
-    /// futex(2), FUTEX_TRYLOCK_PI.
     FutexTrylockPi,
     Eventfd,
     Semop,
@@ -53,18 +49,17 @@ impl Method {
         Self::LOCKS.into_iter().chain([Plain]).find(|method| method.name() == name)
     }
 
-    /// The same case by the baseline's system call.
     pub fn by_system_call(case: &Params) -> Params {
         let mut base = case.clone();
         base.insert("by".to_owned(), Self::SYSTEM_CALL.name().into());
         base
     }
 
-    /// The kernel's error of a failed acquisition, for methods that call it.
+    /// The kernel's error of a failed acquisition, for methods that call the kernel.
     pub const fn errno(self, answer: u32) -> Option<i32> {
         match self {
             FutexTrylockPi | Semop => Some(answer.wrapping_neg().cast_signed()),
-            // The result is the number of bytes less eight.
+            // The result is the number of bytes minus eight.
             Eventfd => Some(answer.wrapping_add(8).wrapping_neg().cast_signed()),
             _ => None,
         }
@@ -78,7 +73,6 @@ impl Method {
         (self.row().1)()
     }
 
-    /// The name in parameters, and the code.
     const fn row(self) -> (&'static str, fn() -> Code) {
         match self {
             Plain => ("plain", code::plain::code),
@@ -96,13 +90,13 @@ impl Method {
         }
     }
 
-    /// Its main instruction, and how often the loop holds it.
+    /// Its main instruction, and how often the loop contains it.
     pub const fn instruction(self) -> (&'static str, usize) {
         match self {
             Plain => ("mov", 2),
             Xchg => ("xchg", 1),
             Cmpxchg => ("lock cmpxchg", 1),
-            // The sequence that begins, the store that takes the lock and the one that releases it.
+            // One begins the sequence, one takes the lock, one releases it.
             Rseq | RseqCpu => ("mov", 3),
             Lamport => ("mfence", 2),
             // b[i], x, y, the lock, y, b[i], and the lock again.
@@ -113,7 +107,7 @@ impl Method {
         }
     }
 
-    /// Whether it crosses this boundary if the lock is free.
+    /// Returns whether it crosses this boundary if the lock is free.
     pub fn crosses(self, boundary: Boundary) -> bool {
         let crossed: &[Boundary] = match self {
             Xchg | Cmpxchg => &[Atomic],
@@ -126,7 +120,7 @@ impl Method {
         crossed.contains(&boundary)
     }
 
-    /// Why threads on several processors must not use it, if so.
+    /// Returns why threads on several processors must not use it; `None` if they may.
     pub const fn one_processor_only(self) -> Option<&'static str> {
         match self {
             Plain => Some("a load and a store are no mutual exclusion"),
@@ -140,7 +134,7 @@ impl Method {
         }
     }
 
-    /// Why it works on one processor only, although threads may migrate.
+    /// Returns why it works on one processor only, although threads may migrate; `None` if it works on any.
     pub const fn bound_to_its_processor(self) -> Option<&'static str> {
         match self {
             RseqCpu => Some("it can be acquired on its own processor only, and fails on any other"),

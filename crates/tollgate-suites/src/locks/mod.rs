@@ -1,5 +1,3 @@
-//! Locks: acquisition, handover, preemption and death of the owner.
-
 use crate::prelude::*;
 
 mod after_kill;

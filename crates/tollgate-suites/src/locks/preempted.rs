@@ -1,5 +1,3 @@
-//! A lock under forced preemption.
-
 use std::{cell::RefCell, rc::Rc};
 
 use super::stress::{Team, WORKERS};
@@ -35,8 +33,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// Acquisitions in a batch, for 1 to 3 ms and tens of switches. A constant, since each process of a run needs the
-/// same number.
+/// Acquisitions in a batch, for 1 to 3 ms and tens of switches. Each process of a run needs the same number.
 const fn takes(method: Method) -> u64 {
     match method {
         Method::Rseq | Method::RseqCpu | Method::LamportUp | Method::Plain => 1 << 18,
@@ -56,7 +53,6 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     Ok(Instance::new(stressed).with_ops(takes(method)).with_most(1))
 }
 
-/// Checks that switches can be forced here.
 fn tried(experiment: &mut impl Experiment, heartbeat: &Heartbeat) -> Result<()> {
     const TRIALS: usize = 16;
     for _ in 0..TRIALS {
@@ -77,14 +73,13 @@ enum Sharing {
     Other,
 }
 
-/// The process whose threads use this lock as its experiment number `index`; started and tried with it on first use.
-/// One that has died, such as by a filter's SIGSYS, is replaced.
+/// Returns the process whose threads use this lock as its experiment number `index`; starts and tries it on first use.
+/// Replaces one that has died, such as by a filter's SIGSYS.
 fn process_for(method: Method, index: usize, context: &mut Context) -> Result<OwnProcess> {
     type Process = (OwnProcess, Rc<Taken>);
     let kind = if method == Method::Semop { Sharing::Semaphore } else { Sharing::Other };
     let start = |context: &mut Context| -> Result<Process> {
         let (home, quota) = (context.home()?, context.quota.clone());
-        // The process and its threads.
         let taken = quota.take_processes(1 + WORKERS as u64)?;
         let own = OwnProcess::start(&quota, || {
             let team = Team::new(Reach::On(home), &[home], quota.clone())?;
@@ -99,7 +94,6 @@ fn process_for(method: Method, index: usize, context: &mut Context) -> Result<Ow
     context.shared_while(&format!("preempted {kind:?}"), answers, start).map(|(own, _)| own)
 }
 
-/// In the process of its own: one lock.
 struct Takes {
     team: Rc<RefCell<Team>>,
     method: Method,
@@ -112,7 +106,6 @@ impl Experiment for Takes {
     }
 }
 
-/// In the bench process: its remote end.
 struct Stressed(Box<dyn Runner>, Heartbeat);
 
 impl Runner for Stressed {

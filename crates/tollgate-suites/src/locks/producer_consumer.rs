@@ -1,5 +1,3 @@
-//! The published workload: producers and consumers.
-
 use super::bounded_buffer::{COUNTERS, ITEMS, Setting};
 use super::{handover, lock::Reach, method::Method, semaphore};
 use crate::prelude::*;
@@ -57,7 +55,7 @@ fn several(processors: &[usize]) -> Result<Reach> {
     }
 }
 
-/// A fresh process for each batch, as the published comparison had one for each run.
+/// Runs each batch in a fresh process, as the published comparison did for each run.
 struct FreshProcess(Setting, Heartbeat);
 
 impl Runner for FreshProcess {

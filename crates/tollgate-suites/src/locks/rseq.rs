@@ -1,20 +1,18 @@
 //! A thread's rseq area: the memory that it shares with the kernel.
 //!
 //! Source: rseq(2), include/uapi/linux/rseq.h. glibc 2.35 and later register a thread's area and export its address
-//! (`__rseq_offset`, `__rseq_size`); otherwise the thread registers its own.
+//! (`__rseq_offset`, `__rseq_size`); with other libraries the thread registers its own.
 
 use std::cell::RefCell;
 
 use crate::prelude::*;
 
-/// The area (struct rseq, its first 32 bytes).
+/// struct rseq, its first 32 bytes.
 #[repr(C, align(32))]
 #[derive(Debug, Default)]
 pub(super) struct Area {
     cpu_id_start: u32,
-    /// The processor on which the thread runs.
     pub cpu_id: u32,
-    /// The descriptor of the current sequence.
     pub rseq_cs: u64,
     flags: u32,
     node_id: u32,
@@ -32,7 +30,7 @@ thread_local! {
     static OWN: RefCell<Option<Own>> = const { RefCell::new(None) };
 }
 
-/// The area of the calling thread, registered if needed.
+/// Returns the area of the calling thread, and registers one if needed.
 pub(super) fn area() -> Result<*mut Area> {
     if let Some(area) = of_the_library() {
         return Ok(area);
@@ -46,11 +44,10 @@ pub(super) fn area() -> Result<*mut Area> {
     })
 }
 
-/// The address of the C library's registration, if any.
 fn of_the_library() -> Option<*mut Area> {
     let (offset, size, base): (*const isize, *const u32, usize);
-    // SAFETY: reads two addresses from the linker, 0 for a library without these symbols, and the thread's own
-    // pointer (System V ABI for x86-64, thread-local storage).
+    // SAFETY: reads two addresses from the linker, 0 for a library without these symbols, and the thread's own pointer
+    // (System V ABI for x86-64, thread-local storage).
     unsafe {
         std::arch::asm!(
             ".weak __rseq_offset", ".weak __rseq_size",
@@ -64,13 +61,12 @@ fn of_the_library() -> Option<*mut Area> {
     if offset.is_null() || size.is_null() {
         return None;
     }
-    // SAFETY: the library defines both as these types (<sys/rseq.h>) and never changes them once a program runs.
+    // SAFETY: the library defines both with these types (<sys/rseq.h>) and never changes them once a program runs.
     let (offset, size) = unsafe { (*offset, *size) };
     // The size is 0 if registration was refused or disabled (GLIBC_TUNABLES=glibc.pthread.rseq=0).
     (size > 0).then(|| base.wrapping_add_signed(offset) as *mut Area)
 }
 
-/// An area that the thread registered, until the thread ends.
 struct Own(Box<Area>);
 
 impl Own {
@@ -93,7 +89,7 @@ impl Drop for Own {
 }
 
 fn call(area: *mut Area, flags: libc::c_int) -> libc::c_long {
-    // SAFETY: the kernel keeps the address until it is unregistered, and `Own` lives as long.
+    // SAFETY: the kernel keeps the address until it is unregistered, and `Own` lives that long.
     unsafe { libc::syscall(libc::SYS_rseq, area, size_of::<Area>(), flags, SIGNATURE) }
 }
 
@@ -103,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_area_has_the_current_processor() {
-        // In a thread of its own: the library decides which of the two registrations applies.
+        // Runs in its own thread, because the library decides which of the two registrations applies.
         std::thread::spawn(|| {
             for cpu in cpu::allowed() {
                 cpu::pin(cpu).expect("an allowed processor");

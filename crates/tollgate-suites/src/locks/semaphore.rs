@@ -1,4 +1,4 @@
-//! A System V semaphore. It belongs to no process: without removal it stays until the next boot.
+//! A System V semaphore. It belongs to no process: unless it is removed, it stays until the next boot.
 //!
 //! So it is made in a namespace that ends with the process (ipc_namespaces(7)) if possible. Otherwise its key has a
 //! mark, and the next creation removes marked semaphores whose makers have ended.
@@ -21,7 +21,6 @@ const MARK: libc::key_t = 0x7467_0000;
 const OURS: libc::c_int = 0;
 /// In a set: one that only its maker touches, so that the kernel records the maker.
 const MAKERS: libc::c_int = 1;
-/// Number of keys to try.
 const TRIES: libc::key_t = 64;
 
 impl Semaphore {
@@ -54,7 +53,7 @@ impl Drop for Semaphore {
 /// Moves this thread to a new IPC namespace, once. Returns whether semaphores end with the process.
 pub(super) fn in_a_namespace_of_its_own() -> bool {
     thread_local! {
-        // Of the thread, as the namespace is (unshare(2)). A second one would lose the semaphores of the first.
+        // Thread-local, as the namespace is (unshare(2)). A second namespace would lose the semaphores of the first.
         static PRIVATE: bool = namespaces::own_ipc().is_ok();
     }
     PRIVATE.with(|private| *private)
@@ -130,7 +129,6 @@ mod tests {
         });
     }
 
-    /// Runs this in a child and waits for its end.
     fn in_a_child(work: impl FnOnce()) {
         let life = || {
             work();
@@ -139,7 +137,6 @@ mod tests {
         process::fork(life).and_then(|mut child| child.wait()).expect("it ends");
     }
 
-    /// Records the maker, as [`Semaphore::new`] does.
     fn tell_maker(number: libc::c_int) {
         // SAFETY: the set has two semaphores, and SETVAL takes a number.
         assert_eq!(unsafe { libc::semctl(number, MAKERS, libc::SETVAL, 1) }, 0);

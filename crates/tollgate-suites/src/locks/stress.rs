@@ -1,5 +1,4 @@
-//! A stress test of mutual exclusion: threads acquire one lock repeatedly and are preempted at arbitrary
-//! instructions.
+//! A stress test of mutual exclusion: threads acquire one lock repeatedly and are preempted at arbitrary instructions.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -14,15 +13,15 @@ use crate::syscall::sched_yield;
 
 pub(super) const WORKERS: usize = 4;
 
-/// Stack size: a signal frame with the widest registers fits.
+/// A signal frame with the widest registers fits.
 const STACK: usize = 256 << 10;
 
 /// Threads, and their locks.
 ///
-/// It needs a process of its own, since its signal handler is process-wide. Between two rounds the threads sleep.
+/// It needs its own process, since its signal handler is process-wide. Between rounds the threads sleep.
 pub(super) struct Team {
     reach: Reach,
-    /// The threads' processors, in turn.
+    /// Assigned to the threads in turn.
     processors: Vec<usize>,
     locks: BTreeMap<Method, Lock>,
     shared: Arc<Shared>,
@@ -38,18 +37,16 @@ struct Shared {
     slots: [Slot; WORKERS],
 }
 
-/// Orders to the threads, and their results.
 #[derive(Default)]
 struct Board {
     round: u64,
     task: Option<Task>,
-    /// Threads that still work on it.
     busy: usize,
     outcome: Outcome,
     refusal: Option<Refusal>,
 }
 
-/// Acquire this lock until all threads together have done it so often.
+/// Acquire this lock until all threads together have made this many acquisitions.
 #[derive(Clone)]
 struct Task {
     lock: Lock,
@@ -60,9 +57,8 @@ struct Task {
 pub(super) struct Outcome {
     pub takes: u64,
     pub violations: u64,
-    /// Switches that a timer forced.
     pub forced: u64,
-    /// Those of them that preempted a holder.
+    /// Forced switches that preempted a holder.
     pub preempted: u64,
     pub restarted: u64,
     /// Attempts that found the lock held.
@@ -79,7 +75,7 @@ struct Arena {
 }
 
 impl Team {
-    /// A team with threads pinned to these processors in turn, and locks of this reach. No thread is started yet.
+    /// Makes a team for these processors, and locks of this reach. Does not start any threads yet.
     pub fn new(reach: Reach, processors: &[usize], quota: Quota) -> Result<Self> {
         if processors.is_empty() {
             return Err(fail!("threads need a processor"));
@@ -103,7 +99,7 @@ impl Team {
         })
     }
 
-    /// One batch of so many acquisitions, less the time to wake the threads and collect their results.
+    /// Runs one batch of acquisitions. The time to wake the threads and collect their results is subtracted.
     ///
     /// # Errors
     /// [`Refusal::Fail`] on a violation of mutual exclusion; otherwise as [`Team::round`].
@@ -115,8 +111,7 @@ impl Team {
             outcome.map(|outcome| (span, outcome))
         };
         let (emptied, _) = round(0)?;
-        // Waiting threads are always switched out, but on one processor time that no thread used belongs to other
-        // processes.
+        // Waiting threads are always switched out, but on one processor unused time belongs to other processes.
         let cpu_share = cpu::CpuShare::begin();
         let (worked, outcome) = round(takes)?;
         let alone = cpu_share.was_full();
@@ -132,9 +127,9 @@ impl Team {
         Ok(Batch { counters, ..Batch::between([emptied, worked, emptied_again], alone) })
     }
 
-    /// Acquires the lock so often, by all threads together.
+    /// All threads together acquire the lock this many times.
     pub fn round(&mut self, method: Method, takes: u64) -> Result<Outcome> {
-        // A semaphore may be in a namespace of this thread and of its later children, so the lock comes first.
+        // The lock comes first: a semaphore may be in a namespace of this thread and of its later children.
         let lock = self.lock(method)?;
         self.start_workers()?;
         let mut board = self.shared.board();
@@ -161,7 +156,7 @@ impl Team {
         if let Some(lock) = self.locks.get(&method) {
             return Ok(lock.clone());
         }
-        // No safety check: safety is the question.
+        // No safety check: this tests the safety.
         let lock = Lock::unsafe_anywhere(method, self.reach, WORKERS)?;
         lock.join(1)?.try_out()?;
         self.locks.insert(method, lock.clone());
@@ -243,7 +238,7 @@ impl Shared {
         }
     }
 
-    /// Sleeps until there is a task. None at the end.
+    /// Sleeps until there is a task. Returns `None` at the end.
     fn next_task(&self, seen: &mut u64) -> Option<Task> {
         let mut board = self.board();
         while board.round == *seen {
@@ -267,7 +262,7 @@ impl Shared {
 }
 
 impl Arena {
-    /// Acquires the lock repeatedly until so many entries were made.
+    /// Acquires the lock repeatedly until all threads have made `takes` entries.
     fn take_turns(&self, slot: &Slot, handle: &mut Handle, takes: u64) -> Outcome {
         let (mut came_upon, mut was_come_upon) = (0, 0);
         let mut outcome = Outcome::default();
@@ -276,7 +271,7 @@ impl Arena {
         loop {
             slot.runs();
             if !handle.take() {
-                // A thread on the wrong processor must find that out as well.
+                // A thread on the wrong processor must notice that as well.
                 if self.visits.load(Ordering::Acquire) >= takes {
                     break;
                 }

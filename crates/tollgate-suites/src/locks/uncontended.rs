@@ -1,5 +1,3 @@
-//! An uncontended lock.
-
 use super::lock::{Lock, Reach};
 use super::method::Method;
 use crate::prelude::*;
@@ -35,7 +33,7 @@ fn instance(timed: Timed, params: &Params, context: &Context) -> Result<Instance
         0 => Ok(()),
         _ => Err("an acquisition of the uncontended lock failed".to_owned()),
     };
-    // SAFETY: the words point into the lock and the handle, which go with the instance; the loop is the lock's own.
+    // SAFETY: the words point into lock and handle, which live as long as the instance; the loop is the lock's.
     let timed = unsafe { Loop::new(timed, words, Some(Box::new(handle)), check)? };
     Ok(timed.here())
 }

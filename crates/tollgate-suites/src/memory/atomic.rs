@@ -1,8 +1,7 @@
 //! Operations on one cache line, by one processor and by several at a time.
 //!
-//! A plain store does not wait for its line: it retires into the store buffer, and many stores reach the cache
-//! together once the line is there. So it may be as fast while another processor stores to the line. Atomic
-//! operations wait.
+//! A plain store does not wait for its line: it retires into the store buffer, and many stores reach the cache together
+//! once the line has arrived. So another processor's stores to it may cost nothing. Atomic operations wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -13,14 +12,13 @@ use crate::prelude::*;
 
 timed_loop! {
     /// Word 0: the line, as in all these loops. The loop's counter runs in parallel with the stores, and its time is
-    /// subtracted although it adds none, so an iteration has many stores.
+    /// subtracted although it adds none. So an iteration has many stores.
     store:
         first "mov rcx, [r13]";
         ".rept 64", "mov [rcx], r12", ".endr"
 }
 
 timed_loop! {
-    /// An atomic addition.
     add:
         first "mov rcx, [r13]";
         ".rept 8", "lock add qword ptr [rcx], 1", ".endr"
@@ -41,7 +39,6 @@ timed_loop! {
 }
 
 contending_loop! {
-    /// The same in another thread.
     store_contending:
         "mov rcx, [r13]",
         ".rept 8", "mov [rcx], rbp", ".endr"
@@ -65,9 +62,8 @@ contending_loop! {
         ".rept 8", "lock cmpxchg [rcx], rdx", ".endr"
 }
 
-/// Operations in an iteration of each loop.
+/// Operations in an iteration of all loops but `store`.
 const OPERATIONS: u64 = 8;
-/// Stores in an iteration of the loop of stores.
 const STORES: u64 = 64;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -99,7 +95,7 @@ fn cases(threads: &[u64]) -> Vec<Params> {
     ["store", "add", "xchg", "cas"].into_iter().flat_map(of).collect()
 }
 
-/// Powers of two from four on, up to the number of processors, and that number.
+/// Returns powers of two from four up to the number of processors, and that number.
 fn more_threads(processors: u64) -> Vec<u64> {
     let mut threads: Vec<u64> = (2..16).map(|power| 1 << power).take_while(|&n| n < processors).collect();
     if processors > 2 {
@@ -108,7 +104,6 @@ fn more_threads(processors: u64) -> Vec<u64> {
     threads
 }
 
-/// Operations in an iteration of the timed loop.
 fn operations(params: &Params) -> u64 {
     if word(params, "op") == "store" { STORES } else { OPERATIONS }
 }
@@ -137,7 +132,6 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     Ok(Instance::new(runner).with_ops(operations(params)))
 }
 
-/// A pair of cache lines with one word.
 #[repr(align(128))]
 #[derive(Default)]
 pub(super) struct Line(pub AtomicU64);

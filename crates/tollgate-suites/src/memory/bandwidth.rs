@@ -1,9 +1,9 @@
 //! Memory bandwidth: passes through working sets of growing size, by the instructions that move the bytes.
 //!
-//! The operation is 4 KiB of a pass, so that a batch moves the same bytes in each size and takes the time of other
-//! batches. The loop goes on where it stopped. Before each batch it passes through the working set, or through as
-//! much as the last-level cache holds, until a stretch repeats: so a small set is cached, and a large one finds the cache full of what the same
-//! operation left there, modified lines among it, whose write-back belongs to what is measured.
+//! The operation is 4 KiB of a pass, so that a batch moves the same bytes at each size and takes as long as other batches. The
+//! loop continues where it stopped. Before each batch it passes through the working set, or through as much as the last-level
+//! cache holds, until the times of a stretch repeat. So a small set is cached. A large one finds the cache full of what the same
+//! operation left there, including modified lines, whose write-back is part of the measurement.
 
 use std::sync::{Arc, Mutex};
 
@@ -62,12 +62,12 @@ fn chosen(params: &Params) -> Option<(Op, By)> {
     Some((Op::from_word(word(params, "op"))?, By::from_word(word(params, "by"))?))
 }
 
-/// The instructions of an operation's curve. Most processors have them, so that machines are compared by the same.
+/// The instructions of an operation's curve. Most processors have them, so machines can be compared.
 fn usual_by(op: Op) -> By {
     if op == Op::Fill { By::Rep } else { By::Avx2 }
 }
 
-/// Sizes in KiB from 16 KiB, each four times the one before, to four times the last level.
+/// Returns sizes in KiB: 16 and each four times the one before, up to four times the last level.
 fn sizes(last_level: u64) -> Vec<u64> {
     const SMALLEST: u64 = 16;
     let largest = (last_level.saturating_mul(4) >> 10).max(SMALLEST);
@@ -88,7 +88,7 @@ fn case(op: Op, by: By, kib: u64, page: Page, threads: u64) -> Params {
     ])
 }
 
-/// A curve of reads, writes and copies; of the others a cached size and memory.
+/// A curve of reads, writes and copies; for the others a cached size and memory.
 fn usual(last_level: u64) -> Vec<Params> {
     let sizes = sizes(last_level);
     let (cached, largest) = (sizes.get(2).copied(), sizes.last().copied().unwrap_or_default());
@@ -105,7 +105,6 @@ fn usual(last_level: u64) -> Vec<Params> {
     cases
 }
 
-/// Memory by all processors at the same time.
 fn of_all_processors(machine: &Topology) -> Vec<Params> {
     let threads = machine.parallelism() as u64;
     let kib = of_each_thread(Sizes::of(machine), sharers(machine));
@@ -113,8 +112,7 @@ fn of_all_processors(machine: &Topology) -> Vec<Params> {
     Op::ALL.into_iter().filter(|_| threads > 1).map(with).collect()
 }
 
-/// KiB for each of so many processors that share a last-level cache: four times the cache for all of them, and no less
-/// than four times what each has alone.
+/// Returns KiB for each of `sharers` of a last-level cache: four times that cache together, and at least four times L2 each.
 fn of_each_thread(caches: Sizes, sharers: u64) -> u64 {
     let together = caches.last.saturating_mul(4) / sharers.max(1);
     together.max(caches.l2.saturating_mul(4)).next_multiple_of(1 << 20) >> 10
@@ -166,7 +164,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     Ok(instance.on_fixture(format!("bandwidth {amount:?} {}", page.word())).with_notes(notes))
 }
 
-/// Reads of all of a region, whose words become their own numbers.
+/// Reads a whole region, after setting each word to its own index.
 pub(super) fn of_region(mut region: Region, caches: Sizes, context: &Context) -> Result<Instance> {
     let op = Op::Read;
     let (code, ..) = code(op, By::Sse2).ok_or_else(|| fail!("there is no such loop"))?;
@@ -177,7 +175,6 @@ pub(super) fn of_region(mut region: Region, caches: Sizes, context: &Context) ->
     Ok(passes(Arc::new(Mutex::new(memory)), set, code, caches, context)?.with_notes(notes))
 }
 
-/// Passes of this loop through a set.
 fn passes(
     memory: SharedMemory,
     set: Set,
@@ -188,7 +185,7 @@ fn passes(
     let passed = set.of_a_pass().min(caches.last).div_ceil(set.chunk());
     let settling = Settling::after(passed, context.heartbeat.clone());
     let hooks = Passes { memory, set, value: 0, expected: None };
-    // SAFETY: the loop stays within the first `bytes` of the memory that the hooks own, and has the registers (`is_here`).
+    // SAFETY: the loop stays within the first `bytes` of the hooks' memory, and the processor has its registers (`is_here`).
     let timed = unsafe {
         let timed = Timed::Together { code, instruction: "", times: 0 };
         Loop::new(timed, set.words(0, 0), None, |_| Ok(()))
@@ -196,10 +193,10 @@ fn passes(
     Ok(timed.settled(settling).with_hooks(hooks).here().with_ops(set.chunk() / PAGE))
 }
 
-/// The memory of one page size: its words are their own numbers where it is read.
+/// The memory for one page size. Each word of the part that is read contains its own index.
 struct Memory {
     read: Region,
-    /// None until something is written.
+    /// `None` until something is written.
     written: Option<Region>,
     /// Why it is smaller than planned, if so.
     no_more: Option<Refusal>,
@@ -207,7 +204,7 @@ struct Memory {
 
 type SharedMemory = Arc<Mutex<Memory>>;
 
-/// The memory of this page size and amount in this process; smaller sets use its beginning.
+/// Returns this process's memory of this page size and amount. Smaller sets use its beginning.
 fn memory(page: Page, amount: Amount, context: &mut Context) -> Result<SharedMemory> {
     context.shared(&format!("bandwidth {page:?} {amount:?}"), |context| {
         let caches = Sizes::shared(context);
@@ -220,17 +217,15 @@ fn memory(page: Page, amount: Amount, context: &mut Context) -> Result<SharedMem
 }
 
 impl Memory {
-    /// What is written to.
     fn written(&mut self) -> &mut [u64] {
         self.written.as_mut().map_or(&mut [], Region::words_mut)
     }
 }
 
-/// Checks what a batch moved.
 struct Passes {
     memory: SharedMemory,
     set: Set,
-    /// What the latest batch stored: another number in each.
+    /// The value that the latest batch stored, different in each batch.
     value: u64,
     expected: Option<Moved>,
 }

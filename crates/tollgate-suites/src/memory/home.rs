@@ -1,9 +1,9 @@
-//! The home of memory: the node whose memory controller and directory answer for a line, for all processors.
+//! The home of memory: the node whose memory controller and directory serve a line for all processors.
 //!
-//! The pages are bound to a node before they are touched, and the kernel is asked where they came to lie: a case whose pages
-//! lie elsewhere is not measured. There is no row for a line that a third processor touched first. Its touch decides on which node
-//! the page lies, and that is bound here; its copy of the line is gone when another processor has stored to it, or has read a region
-//! of four times the last-level cache.
+//! The pages are bound to a node before they are touched, and the kernel is asked where they lie: a case whose pages lie
+//! elsewhere is not measured. There is no row for a line that a third processor touched first. Its touch would decide on which
+//! node the page lies, and that is bound here. Its copy of the line is gone when another processor has stored to it, or has read
+//! a region of four times the last-level cache.
 
 use super::pairing::two_cores;
 use super::region::{Page, Region};
@@ -34,14 +34,14 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 const OF: [&str; 3] = ["latency", "pingpong", "bandwidth"];
 
-/// With one node only what says that there is no other: the same node is what the other benchmarks measure.
+/// On one node only the cases that report the lack of another: other benchmarks measure the same node.
 fn cases(nodes: usize) -> Vec<Params> {
     let homes: &[&str] = if nodes > 1 { &["same", "other"] } else { &["other"] };
     let case = |of: &str, home: &str| params(&[("of", of.into()), ("home", home.into())]);
     OF.iter().flat_map(|of| homes.iter().map(move |home| case(of, home))).collect()
 }
 
-/// The node of a processor, or the other one at the least distance, of several the first.
+/// Returns the node of a processor, or the nearest other one (the first of several).
 fn chosen(nodes: &[Node], processor: usize, home: &str) -> Result<usize> {
     let own = nodes.iter().find(|node| node.processors.contains(&processor));
     let own =
@@ -72,7 +72,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     Ok(instance.with_notes([format!("processor {processor}, memory of node {node}")]))
 }
 
-/// So many bytes on a node, checked at their beginning, middle and end.
+/// Maps memory on a node, and checks its beginning, middle and end.
 fn on_node(bytes: u64, node: usize, quota: &Quota) -> Result<Region> {
     let region = Region::placed(bytes as usize, Page::Small, quota, |mapping| bind(mapping, node))?;
     let last = region.length() - 8;
@@ -96,14 +96,14 @@ fn bind(mapping: &Mapping, node: usize) -> Result<()> {
     }
     let (address, length) = (mapping.address(), mapping.length());
     // The kernel reads one bit less than it is told (get_nodes() in mm/mempolicy.c).
-    // SAFETY: the range is the mapping's, and the mask has so many bits.
+    // SAFETY: the range is the mapping's, and the mask has `BITS` bits.
     let bound = unsafe {
         libc::syscall(libc::SYS_mbind, address, length, libc::MPOL_BIND, mask.as_ptr(), BITS + 1, 0)
     };
     checked(bound).or_refused("mbind(2) is refused").map(drop)
 }
 
-/// The node of the page at this address (move_pages(2) without nodes to move to).
+/// Returns the node of the page at this address (move_pages(2) without nodes to move to).
 fn node_of(address: u64) -> Result<usize> {
     let pages = [address];
     let mut status = [-1_i32];

@@ -1,10 +1,10 @@
 //! Memory latency: dependent loads at random lines of working sets of growing size.
 //!
-//! A batch begins in the state of its own use. Before it the cycle of lines is followed, untimed: all of it, or as many lines as the
-//! caches hold, and then until a stretch repeats ([`Settling`]). One buffer serves every size of a page size; a size whose cycle is not
-//! there writes it first, and that alone would leave another state: of lines that were just written in address order more are cached
-//! than the walk keeps there, and fewer of the page tables' own. The order is an invertible mixing of line numbers, which no prefetcher
-//! predicts.
+//! A batch begins in the state that its own use leaves. Before it the cycle of lines is followed, untimed: all of it, or as many
+//! lines as the caches hold, and then until the times of a stretch repeat ([`Settling`]). One buffer serves every size of a page
+//! size; a size whose cycle is not there writes it first. That alone would leave another state: more lines that were just written
+//! in address order are cached than the walk keeps there, and fewer of the page tables' own. The order is an invertible mixing of
+//! line numbers, which no prefetcher predicts.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,18 +13,16 @@ use super::topology::Sizes;
 use crate::prelude::*;
 
 timed_loop! {
-    /// Follows a chain of lines, each of which holds the address of the next one. It begins at the last result: the
-    /// word after the seven words is the last loaded address.
+    /// Follows a chain of lines, each of which holds the address of the next one. It begins at the last result: the word after
+    /// the seven words is the last loaded address.
     ///
-    /// Sixteen loads in an iteration: the counter runs in parallel, and its time is subtracted although it adds none.
+    /// An iteration has sixteen loads: the counter runs in parallel, and its time is subtracted although it adds none.
     chase:
         first "mov rax, [r13 + 56]";
         ".rept 16", "mov rax, [rax]", ".endr"
 }
 
-/// The loop, for other cycles of lines.
 pub(super) const CHASE: LongLoop = chase;
-/// Loads in an iteration of the loop.
 pub(super) const LOADS: usize = 16;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -65,7 +63,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// Loads from all of a region.
 pub(super) fn of_region(region: Region, caches: Sizes, context: &Context) -> Result<Instance> {
     let bytes = region.length() as usize;
     let field = Arc::new(Mutex::new(Field { region, no_more: None, written: None }));
@@ -73,13 +70,12 @@ pub(super) fn of_region(region: Region, caches: Sizes, context: &Context) -> Res
     walk(timed, field, bytes, caches, context)
 }
 
-/// Follows so many lines, or as many as the caches hold, before it is steady.
+/// Follows all lines, or as many as the caches hold, before it looks for a steady state.
 pub(super) fn settling(lines: u64, caches: Sizes, context: &Context) -> Settling {
     let followed = lines.min(caches.last.div_ceil(LINE as u64));
     Settling::after(followed.div_ceil(LOADS as u64), context.heartbeat.clone())
 }
 
-/// Loads from the first bytes of a field.
 fn walk(
     timed: Timed,
     field: SharedField,
@@ -96,8 +92,7 @@ fn walk(
         address if (first..last).contains(&address) && address % LINE as u64 == 0 => Ok(()),
         address => Err(format!("the last load returned {address:#x}, which is no line of the working set")),
     };
-    // SAFETY: `Walk` has the cycle written before each batch, all of it within the region that it owns, and the result is an
-    // address in it.
+    // SAFETY: before each batch `Walk` writes the cycle within the region that it owns, and the result is an address in it.
     let timed = unsafe { Loop::new(timed, [0; 7], None, inside) }?;
     let timed =
         timed.settled(settling((bytes / LINE) as u64, caches, context)).with_hooks(Walk { field, bytes });
@@ -108,7 +103,7 @@ const SMALLEST: u64 = 4 << 10;
 /// The largest size, as a multiple of the last level.
 const BEYOND: u64 = 4;
 
-/// Sizes in KiB from 4 KiB to four times the last level, so many for each doubling.
+/// Returns sizes in KiB from 4 KiB to four times the last level, `an_octave` for each doubling.
 fn sizes(last_level: u64, an_octave: u32) -> Vec<u64> {
     let largest = last_level.saturating_mul(BEYOND).max(SMALLEST) >> 10;
     let steps = (0..).map(|step| {
@@ -121,7 +116,7 @@ fn sizes(last_level: u64, an_octave: u32) -> Vec<u64> {
     sizes
 }
 
-/// Every second size in small pages, with those of the first screen, and the largest in huge pages: each of the others beyond the caches
+/// Every second size in small pages, those of the first screen, and the largest in huge pages. Each other size beyond the caches
 /// would take a tenth of a second in each process.
 fn says_most(params: &Params, machine: &Topology) -> bool {
     let kib = number(params, "kib");
@@ -137,7 +132,7 @@ fn cases(sizes: Vec<u64>) -> Vec<Params> {
     pages.into_iter().flat_map(|page| sizes.iter().map(move |&kib| case(page, kib))).collect()
 }
 
-/// A line, in bytes: that of every x86-64 processor.
+/// Line size of every x86-64 processor, in bytes.
 const LINE: usize = 64;
 
 /// The memory of one page size. All sizes share it: each writes its cycle through the first bytes.
@@ -151,7 +146,6 @@ struct Field {
 
 type SharedField = Arc<Mutex<Field>>;
 
-/// The shared memory of this page size and amount in this process, or why there is none.
 fn field(page: Page, amount: Amount, context: &mut Context) -> Result<SharedField> {
     context.shared(&format!("{page:?} {amount:?}"), |context| {
         let caches = Sizes::shared(context);
@@ -179,7 +173,7 @@ impl BatchHooks for Walk {
 }
 
 impl Field {
-    /// Writes to each of the first lines the address of its successor, unless that stands there.
+    /// Writes the cycle through the first `bytes`, unless it is there already.
     fn write(&mut self, bytes: usize) {
         if self.written.replace(bytes) == Some(bytes) {
             return;
@@ -192,8 +186,7 @@ impl Field {
     }
 }
 
-/// A cycle through so many lines in an order that prefetchers cannot predict: a permutation of the numbers below the
-/// next power of two, without those that are too large.
+/// A cycle through the lines in an order that prefetchers cannot predict: a permutation below the next power of two, cut to size.
 pub(super) struct Order {
     lines: u64,
     mask: u64,
@@ -221,7 +214,6 @@ impl Order {
         (x ^ x >> self.shift).wrapping_mul(Self::INVERSE) & self.mask
     }
 
-    /// The successor of `line`.
     pub(super) fn after(&self, line: u64) -> u64 {
         let mut index = self.unmixed(line);
         loop {
@@ -234,7 +226,7 @@ impl Order {
     }
 }
 
-/// The inverse of an odd number modulo 2^64: each Newton step doubles the number of correct bits.
+/// Returns the inverse of an odd number modulo 2^64: each Newton step doubles the number of correct bits.
 const fn inverse(odd: u64) -> u64 {
     let mut inverse = odd;
     let mut step = 0;

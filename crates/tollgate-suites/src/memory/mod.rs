@@ -1,5 +1,3 @@
-//! Memory: latency and bandwidth of each level, and cache lines shared by several cores.
-
 use crate::prelude::*;
 
 mod atomic;

@@ -9,8 +9,8 @@ use super::pairing::two_cores;
 use crate::prelude::*;
 
 timed_loop! {
-    /// Adds to a word, atomically although no other thread changes it, as a counter or a lock next to another one
-    /// does. A plain addition would wait in the store buffer and be as fast on many processors. Word 0: its address.
+    /// Adds to a word, atomically although no other thread changes it, like a counter or a lock next to another one. A
+    /// plain addition would wait in the store buffer and take no longer on many processors. Word 0: its address.
     add:
         first "mov rcx, [r13]";
         ".rept 8", "lock add qword ptr [rcx], 1", ".endr"
@@ -58,13 +58,11 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 /// Two pairs of cache lines.
 const WORDS: usize = 32;
 
-/// The alignment is a pair of cache lines.
 #[repr(align(256))]
 struct Words([AtomicU64; WORDS]);
 
 struct OwnWords {
     words: Arc<Words>,
-    /// The distance in words.
     distance: usize,
     iterations: u64,
 }

@@ -1,21 +1,19 @@
-//! The two processors of a case.
-
 use super::topology::{Pair, Relation, usual_pairs};
 use crate::prelude::*;
 
-/// The names of the relations that exist on a machine; "unknown" if there is only one processor.
+/// Returns the names of the relations that exist on a machine; "unknown" if there is only one processor.
 pub(crate) fn words(machine: &Topology) -> Vec<ParamValue> {
     let words: Vec<ParamValue> =
         usual_pairs(machine).iter().map(|pair| pair.relation.word().into()).collect();
     if words.is_empty() { vec![Relation::Unknown.word().into()] } else { words }
 }
 
-/// The default pairs, for the instances of a bench process, of which many ask.
+/// Returns the default pairs. Shared, because many instances of a bench process need them.
 pub(super) fn shared_pairs(context: &mut Context) -> Vec<Pair> {
     context.shared("pairs", |context| usual_pairs(&context.topology()))
 }
 
-/// The default pair with this relation, this thread's processor first if it is one of them.
+/// Returns the default pair with this relation. This thread's processor comes first if it is one of them.
 pub(super) fn related(word: &str, context: &mut Context) -> Result<Pair> {
     let pairs = shared_pairs(context);
     if pairs.is_empty() {
@@ -26,7 +24,7 @@ pub(super) fn related(word: &str, context: &mut Context) -> Result<Pair> {
     pair.map(Pair::starting_at_home).ok_or_else(none)
 }
 
-/// The processor that has this relation to `home`, this thread's, and both in words.
+/// Returns the processor with this relation to `home`, this thread's, and a note that names both.
 pub(crate) fn related_to_home(word: &str, home: usize, context: &mut Context) -> Result<(usize, String)> {
     let pair = related(word, context)?;
     let pair = if pair.to == home { Pair { from: pair.to, to: pair.from, ..pair } } else { pair };
@@ -36,7 +34,6 @@ pub(crate) fn related_to_home(word: &str, home: usize, context: &mut Context) ->
     Err(skip!("no allowed processor has the relation {word} to processor {home}"))
 }
 
-/// The closest pair of different cores.
 pub(super) fn two_cores(context: &mut Context) -> Result<Pair> {
     let pairs = shared_pairs(context);
     let cores = pairs.iter().find(|pair| pair.relation != Relation::Siblings);
@@ -44,7 +41,7 @@ pub(super) fn two_cores(context: &mut Context) -> Result<Pair> {
 }
 
 impl Pair {
-    /// The same pair with this thread's processor first, if it is one of them.
+    /// Puts this thread's processor first, if it is one of them.
     fn starting_at_home(self) -> Self {
         if cpu::allowed() == [self.to] { Self { from: self.to, to: self.from, ..self } } else { self }
     }

@@ -11,8 +11,7 @@ use super::{atomic::Line, pairing::shared_pairs};
 use crate::prelude::*;
 
 timed_loop! {
-    /// Stores an odd number and waits for the even one after it. Word 0: the line; 1: the number; 2: the limit of
-    /// polls.
+    /// Stores an odd number and waits for the next even one. Words: 0: the line; 1: the number; 2: the limit of polls.
     store:
         first "mov rcx, [r13]", "mov rdx, [r13 + 8]", "mov rsi, [r13 + 16]";
         "mov [rcx], rdx", "inc rdx",
@@ -21,7 +20,7 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// Exchanges an even number for the odd one after it, once the even one is there. The same words.
+    /// Waits for an even number and exchanges it for the next odd one. The words are the same.
     exchange:
         first "mov rcx, [r13]", "mov rdi, [r13 + 8]", "mov rsi, [r13 + 16]";
         "3:", "mov rax, rdi", "lea rdx, [rdi + 1]", "lock cmpxchg [rcx], rdx", "je 4f", "dec rsi", "jg 3b",
@@ -29,7 +28,7 @@ timed_loop! {
 }
 
 contending_loop! {
-    /// Answers an odd number with the even one after it. Polls 128 times in an iteration.
+    /// Answers an odd number with the next even one. Polls 128 times in an iteration.
     store_contending:
         "mov rcx, [r13]", "mov esi, 128",
         "3:", "mov rax, [rcx]", "test al, 1", "jnz 4f", "dec esi", "jnz 3b", "jmp 5f",
@@ -38,7 +37,7 @@ contending_loop! {
 }
 
 contending_loop! {
-    /// Exchanges an odd number for the even one after it. Word 1: the number. Tries 32 times in an iteration.
+    /// Exchanges an odd number for the next even one. Word 1: the number. Tries 32 times in an iteration.
     exchange_contending:
         "mov rcx, [r13]", "mov rdi, [r13 + 8]", "mov esi, 32",
         "3:", "mov rax, rdi", "lea rdx, [rdi + 1]", "lock cmpxchg [rcx], rdx", "je 4f", "dec esi", "jnz 3b", "jmp 5f",
@@ -109,7 +108,6 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     Ok(Instance::new(runner).with_ops(HAND_OVERS).with_notes(notes))
 }
 
-/// Hands a line from one processor to the other and back, by a case's protocol.
 fn hand_over(params: &Params, (from, to): (usize, usize), line: Place, context: &mut Context) -> Contended {
     let (code, contending, _) = loops(params);
     let contender = HandOver { line, trips: 0, stores: word(params, "protocol") == "store" };
@@ -118,16 +116,14 @@ fn hand_over(params: &Params, (from, to): (usize, usize), line: Place, context: 
     unsafe { Contended::new(context, code, vec![partner], contender) }.on(from)
 }
 
-/// The hand-over by stores of the first line of a region, between these processors.
+/// Passes the first line of a region between these processors by stores.
 pub(super) fn of_region(region: Region, pair: (usize, usize), context: &mut Context) -> Instance {
     let by_stores = params(&[("protocol", "store".into())]);
     Instance::new(hand_over(&by_stores, pair, Place::In(region), context)).with_ops(HAND_OVERS)
 }
 
-/// Where the line is.
 enum Place {
     Own(Arc<Line>),
-    /// The first line of a region.
     In(Region),
 }
 
@@ -135,7 +131,7 @@ impl Place {
     fn word(&self) -> &AtomicU64 {
         match self {
             Self::Own(line) => &line.0,
-            // SAFETY: the first word of a region, which every access takes as a whole; it lives as long as this.
+            // SAFETY: the first word of a region, which every access uses as a whole; it lives as long as `self`.
             Self::In(region) => unsafe { &*(region.address() as *const AtomicU64) },
         }
     }
@@ -185,12 +181,12 @@ mod tests {
     #[test]
     fn every_hand_over_is_one() {
         let Some((all, clock)) = two_processors() else { return };
-        // A thread that is pinned has no pair.
+        // A pinned thread has no pair, so the cases come first.
         let (mut context, cases) = (Context::here(), (BENCHMARK.cases)(&Topology::here()));
         pinned();
         for case in cases {
             let mut instance = instance(&case, &mut context).expect("two processors");
-            // A wrong number of them would be an error.
+            // A wrong number of transfers would be an error.
             let order = Order::new(100);
             let batches: Vec<Batch> =
                 (0..40).map(|_| instance.batch(clock, order).expect("a batch")).collect();

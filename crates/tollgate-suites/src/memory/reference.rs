@@ -1,4 +1,4 @@
-//! Latency, page walks, bandwidth and two writers beside loops in C (`reference`), in turns.
+//! Compares latency, page walks, bandwidth and two writers with loops in C (`reference`), in alternation.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -10,7 +10,7 @@ use super::{bandwidth, latency, pairing, thrash, tlb};
 use crate::prelude::*;
 use crate::testing::{Directory, pinned, ready};
 
-/// The loops in C, compiled; None, and the reason is printed, where that is not possible.
+/// Compiles the loops in C. Prints the reason and returns `None` if that is not possible.
 fn compiled() -> Option<Directory> {
     if !is_x86_feature_detected!("avx2") {
         eprintln!("skipped: the processor or the kernel has no AVX2");
@@ -34,7 +34,7 @@ fn compiled() -> Option<Directory> {
     Some(directory)
 }
 
-/// A reference loop that is ready, in a process of its own on this thread's processor.
+/// A reference loop, ready in its own process on this thread's processor.
 struct Reference {
     child: Child,
     orders: ChildStdin,
@@ -51,7 +51,7 @@ impl Reference {
         Self { child, orders, answers }
     }
 
-    /// Nanoseconds of an operation, as it finds them now.
+    /// Returns the reference's current time of an operation in nanoseconds.
     fn measure(&mut self) -> f64 {
         writeln!(self.orders).expect("it reads");
         let mut line = String::new();
@@ -67,7 +67,6 @@ impl Drop for Reference {
     }
 }
 
-/// A case with the arguments of its reference.
 struct Compared {
     benchmark: &'static Benchmark,
     case: Params,
@@ -76,7 +75,7 @@ struct Compared {
 }
 
 impl Compared {
-    /// None for what has no reference.
+    /// Returns `None` if the case has no reference.
     fn new(benchmark: &'static Benchmark, case: Params) -> Option<Self> {
         let text = |name: &str| case.get(name).map(ToString::to_string).unwrap_or_default();
         let words: Vec<String> = match benchmark.name {
@@ -90,7 +89,7 @@ impl Compared {
         (words[0] != "write-nt").then_some(Self { benchmark, case, program: "memory", reference: words })
     }
 
-    /// Two writers in sequential order, on these two processors.
+    /// Compares two writers in sequential order, on these two processors.
     fn thrash(case: Params, pair: Pair) -> Option<Self> {
         let text = |name: &str| case.get(name).map(ToString::to_string).unwrap_or_default();
         let words =
@@ -109,7 +108,7 @@ impl Compared {
         Self::new(&latency::BENCHMARK, case).expect("it has a reference")
     }
 
-    /// The median of the ratios to the reference in so many turns, and the medians of both, in ns; None where it is not here.
+    /// Returns the median of the ratios to the reference, and the medians of both in ns; `None` if the case cannot run here.
     fn ratio(&self, turns: usize, directory: &Directory, context: &mut Context) -> Option<[f64; 3]> {
         let clock = Clock::tsc().map_or(Clock::Kernel, |(clock, _)| clock);
         let Kind::Instance(make) = self.benchmark.kind else {
@@ -127,7 +126,7 @@ impl Compared {
     }
 }
 
-/// Nanoseconds of an operation: the median of a few batches, as a process of a run has it.
+/// Nanoseconds of an operation: the median of a few batches, as in a process of a run.
 fn per_operation(instance: &mut Instance, clock: Clock) -> f64 {
     const BATCHES: usize = 5;
     let ops = instance.limits().0;
@@ -139,7 +138,7 @@ fn per_operation(instance: &mut Instance, clock: Clock) -> f64 {
     tollgate_model::stats::median(&batches.collect::<Vec<f64>>()).expect("batches")
 }
 
-/// Latency of what was just written, or of what was just evicted, lies further away: 0.25 × and 2.5 × on one machine.
+/// The latency of data that was just written or just evicted differs more: 0.25 × and 2.5 × on one machine.
 #[test]
 fn a_load_takes_what_it_takes_in_a_loop_that_goes_on() {
     let Some(directory) = compiled() else { return };
@@ -154,7 +153,6 @@ fn a_load_takes_what_it_takes_in_a_loop_that_goes_on() {
     }
 }
 
-/// Prints every case beside its loop in C, as a table.
 #[test]
 #[ignore = "takes minutes; to be run by hand on a quiet machine: --ignored --nocapture a_table_of_memory"]
 fn a_table_of_memory_beside_loops_in_c() {
@@ -177,7 +175,7 @@ fn a_table_of_memory_beside_loops_in_c() {
         if !name.contains(&only) {
             continue;
         }
-        // What one case holds is given back before the next one is made.
+        // Each case returns its memory before the next one is made.
         let mut context = Context::here();
         pinned();
         if let Some([ratio, own, theirs]) = compared.ratio(TURNS, &directory, &mut context) {

@@ -1,5 +1,3 @@
-//! Memory with a known page size.
-
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
@@ -25,7 +23,6 @@ impl Page {
         }
     }
 
-    /// The page size of this name; small for any other.
     pub fn from_word(word: &str) -> Self {
         if word == Self::Huge.word() { Self::Huge } else { Self::Small }
     }
@@ -36,23 +33,22 @@ impl Page {
 pub(super) enum Amount {
     /// A quarter of the last level.
     Little,
-    /// The need of the largest case.
+    /// As much as the largest case needs.
     Much,
 }
 
 impl Amount {
-    /// The amount for a case of so many bytes.
     pub fn new(bytes: u64, caches: Sizes) -> Self {
         if bytes <= caches.last / 4 { Self::Little } else { Self::Much }
     }
 
-    /// In bytes, if the largest case has so many.
+    /// Returns the amount in bytes, given the size of the largest case.
     pub fn bytes(self, largest: u64, caches: Sizes) -> u64 {
         if self == Self::Little { (caches.last / 4).min(largest) } else { largest }
     }
 }
 
-/// Private memory at a multiple of a huge page, written once. Unmapped with its owner.
+/// Private memory aligned to a huge page, written once. Unmapped on drop.
 pub(super) struct Region {
     mapping: Mapping,
     notes: Vec<String>,
@@ -60,12 +56,12 @@ pub(super) struct Region {
 }
 
 impl Region {
-    /// So many bytes, rounded up to whole huge pages.
+    /// Makes a region of this size, rounded up to whole huge pages.
     pub fn new(bytes: usize, page: Page, quota: &Quota) -> Result<Self> {
         Self::placed(bytes, page, quota, |_| Ok(()))
     }
 
-    /// The same; `place` says where its pages come from, before any is touched.
+    /// Like [`Region::new`]; `place` sets where its pages come from, before any is touched.
     pub fn placed(
         bytes: usize,
         page: Page,
@@ -91,7 +87,7 @@ impl Region {
             region.expect_huge_pages()?;
         }
         for (at, word) in region.words_mut().iter_mut().enumerate().step_by(512) {
-            // Not zero, and even: as the timed side writes it.
+            // Nonzero and even, as the timed side writes it.
             *word = (at as u64 + 1) << 1;
         }
         if page == Page::Huge {
@@ -100,10 +96,9 @@ impl Region {
         Ok(region)
     }
 
-    /// So many bytes, or fewer if not every user of such memory in this suite can have them; and the limit.
+    /// Makes a region of this size, or a smaller one if this suite's users cannot all have so much. Also returns the limit.
     pub fn at_most(bytes: u64, page: Page, quota: &Quota) -> Result<(Self, Option<Refusal>)> {
-        /// Latency, the two buffers of stores and the two of bandwidth, each in two page sizes, each large and small; page walks
-        /// in two page sizes.
+        /// Latency, two buffers of stores, two of bandwidth, each in two page sizes and amounts; page walks in two sizes.
         const USERS: u64 = 22;
         let (fits, why) = match quota.memory_for_each(USERS) {
             Some((each, limit)) if each < bytes => {
@@ -135,7 +130,7 @@ impl Region {
         &self.notes
     }
 
-    /// Checks that the first page is huge, before all of it is written.
+    /// Checks that the first page is huge, before all of the region is written.
     fn expect_huge_pages(&mut self) -> Result<()> {
         self.words_mut()[0] = 2;
         match huge_bytes(self.address()) {
@@ -144,7 +139,6 @@ impl Region {
         }
     }
 
-    /// Notes how much of it lies in huge pages.
     fn note_huge_pages(&mut self) {
         let all = self.mapping.length() as u64;
         match huge_bytes(self.address()) {
@@ -157,10 +151,8 @@ impl Region {
     }
 }
 
-/// Bytes in huge pages of the mapping that `address` lies in (proc_pid_smaps(5), AnonHugePages). None if the kernel
-/// does not say.
+/// Returns the bytes in huge pages of the mapping at `address` (proc_pid_smaps(5), AnonHugePages), `None` if unknown.
 fn huge_bytes(address: u64) -> Option<u64> {
-    /// An upper bound of the file's size.
     const MOST_LINES: usize = 1 << 16;
     let lines = BufReader::new(File::open("/proc/self/smaps").ok()?).lines().map_while(Result::ok);
     let mut inside = false;

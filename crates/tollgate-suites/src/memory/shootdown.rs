@@ -1,5 +1,4 @@
-//! TLB shootdowns: a change of the address space while threads of the process run on other processors, which must forget
-//! what they know of the page.
+//! TLB shootdowns: the address space changes while other processors run threads of the process and must drop translations.
 
 use tollgate_engine::OwnProcess;
 use tollgate_engine::contended::Outcome;
@@ -8,8 +7,8 @@ use tollgate_engine::limits::Taken;
 use crate::prelude::*;
 
 timed_loop! {
-    /// Takes the permission to write from a page, and gives it back: only the first has to be known elsewhere. Word 0:
-    /// the page; 1: all results, combined by OR: negative if any is.
+    /// Removes write permission from a page, and restores it; only the removal needs a shootdown. Word 0: the page; 1: all
+    /// results, combined by OR: negative if any is.
     protect: called
         "mov eax, 10", "mov rdi, [r13]", "mov esi, 4096", "mov edx, 1", "syscall",
         "or [r13 + 8], rax",
@@ -18,7 +17,7 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// Touches a page and gives it back. The same words.
+    /// Touches a page and discards it. The words are the same.
     discard: called
         "mov rdi, [r13]", "mov byte ptr [rdi], 1",
         "mov eax, 28", "mov esi, 4096", "mov edx, 4", "syscall",
@@ -26,8 +25,8 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// Maps a page, touches it and unmaps it. Without a page it does neither. Word 1: as above; the addresses' lowest 12 bits are 0,
-    /// so that an error number stays what it is.
+    /// Maps a page, touches it and unmaps it; without a page it does neither. Word 1: as above. The lowest 12 bits of addresses
+    /// are 0, so an error number keeps its value.
     unmap: called
         "mov eax, 9", "xor edi, edi", "mov esi, 4096", "mov edx, 3", "mov r10d, 0x22", "mov r8, -1", "xor r9d, r9d",
         "syscall",
@@ -39,7 +38,7 @@ timed_loop! {
 }
 
 contending_loop! {
-    /// Runs in user mode, without memory.
+    /// Runs in user mode, without memory accesses.
     run: "mov ecx, 512", "3:", "dec ecx", "jnz 3b"
 }
 
@@ -120,9 +119,9 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     Ok(Instance::new(changes(code, others.iter().take(threads).map(partner).collect(), context)?))
 }
 
-/// In a process of its own, which runs on one processor from its start. Of each other one that a process has run on the kernel asks at
-/// every flush whether it must be interrupted, and forgets it once a second at most (mm_cpumask and should_trim_cpumask in
-/// arch/x86/mm/tlb.c): 160 ns more on an EPYC, by where a process happened to start, and what else ran in it.
+/// Runs the loop in its own process, on one processor from its start. At every flush the kernel asks each other processor that a
+/// process has run on whether it must be interrupted, and forgets such a processor at most once a second (mm_cpumask and
+/// should_trim_cpumask in arch/x86/mm/tlb.c). That took 160 ns more on an EPYC, by where a process started and what ran in it.
 fn alone(code: LongLoop, context: &mut Context) -> Result<Instance> {
     let quota = context.quota.clone();
     let taken = quota.take_processes(1)?;
@@ -143,7 +142,6 @@ fn changes(code: LongLoop, partners: Vec<Partner>, context: &mut Context) -> Res
     Ok(unsafe { Contended::new(context, code, partners, Changed { page }) })
 }
 
-/// In the process of its own.
 struct Alone(Contended);
 
 impl Experiment for Alone {
@@ -152,7 +150,6 @@ impl Experiment for Alone {
     }
 }
 
-/// In the bench process: its remote end.
 struct Elsewhere<R> {
     loops: R,
     _taken: Taken,
@@ -192,15 +189,16 @@ mod tests {
     use crate::processes::raw::tests::in_a_process_of_its_own;
     use crate::testing::{pinned, two_processors};
 
-    /// The shootdowns that all processors have received (proc_interrupts(5)); None where the kernel does not count them.
+    /// Returns the shootdowns that all processors have received (proc_interrupts(5)); `None` if the kernel does not count them.
     fn received() -> Option<u64> {
         let text = std::fs::read_to_string("/proc/interrupts").ok()?;
         let line = text.lines().find_map(|line| line.trim_start().strip_prefix("TLB:"))?;
         Some(line.split_whitespace().map_while(|number| number.parse::<u64>().ok()).sum())
     }
 
-    /// Whether the kernel may have other processors forget without an interrupt: by a hypercall, by a mark for a processor that does not
-    /// run (KVM_FEATURE_PV_TLB_FLUSH, Documentation/virt/kvm/x86/cpuid.rst), or by INVLPGB (AMD APM volume 3).
+    /// Returns whether the kernel can flush other processors' TLBs without an interrupt: by a hypercall, by a mark for a
+    /// processor that does not run (KVM_FEATURE_PV_TLB_FLUSH, Documentation/virt/kvm/x86/cpuid.rst), or by INVLPGB (AMD APM
+    /// volume 3).
     fn has_other_means() -> bool {
         let hypervisor = cpuid(0x4000_0000, 0);
         let name = [hypervisor.ebx, hypervisor.ecx, hypervisor.edx].map(u32::to_le_bytes).concat();
@@ -229,7 +227,7 @@ mod tests {
         });
     }
 
-    /// RLIMIT_AS, to which mmap(2) keeps.
+    /// RLIMIT_AS, which mmap(2) obeys.
     fn limit() -> libc::rlimit {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the kernel writes the structure.

@@ -1,10 +1,10 @@
-//! Two threads that store to every line of a buffer repeatedly: the published experiment (S. Takeuchi, "Cache
-//! thrashing on a Ryzen 1800X", 2017), with each thread on a processor of its own, pre-touched memory, changing
-//! values, and checks that both ran at the same time and took lines from each other.
+//! Two threads that store to every line of a buffer repeatedly: the published experiment (S. Takeuchi, "Cache thrashing on a
+//! Ryzen 1800X", 2017). Here each thread has its own processor, the memory is pre-touched, values change, and checks show that
+//! both ran at the same time and took lines from each other.
 //!
-//! In sequential order both threads begin at the same line, as they do there. Then they stay together, and each store waits for a line
-//! that the other one has just written. Half a buffer apart each finds lines that the other wrote long before, which the prefetcher
-//! brings: with small pages in 128 KiB a store took 1.5 ns so, and 5.3 ns together.
+//! In sequential order both threads begin at the same line, as in the experiment. Then they stay together, and each store waits
+//! for a line that the other one has just written. Half a buffer apart, each finds lines that the other wrote long before, which
+//! the prefetcher fetches: with small pages in 128 KiB a store took 1.5 ns that way, and 5.3 ns together.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -17,9 +17,9 @@ use super::topology::Sizes;
 use crate::prelude::*;
 
 timed_loop! {
-    /// Stores to 509 lines in order, and reads the last writer of the last one: so a sample of the lines is checked,
-    /// and the others are only stored to. Word 0: the buffer; 1: its size less one line; 2: the current offset; 3:
-    /// the value; 4: the count of sampled lines that the other thread wrote last; 6: the least value that counts.
+    /// Stores to 509 lines in order, and reads who last wrote the last of them: that samples the lines; the others are only
+    /// stored to. Words: 0: the buffer; 1: its size minus one line; 2: the current offset; 3: the value; 4: the count of sampled
+    /// lines that the other thread wrote last; 6: the smallest value that counts.
     sequential:
         first "mov rsi, [r13]", "mov rdi, [r13 + 8]", "mov rcx, [r13 + 16]", "mov r8, [r13 + 24]", "mov r9, [r13 + 32]",
         "mov r11, [r13 + 48]", "xor r14d, r14d";
@@ -31,8 +31,8 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// The same in an order that prefetchers cannot predict: a linear congruential generator of full period (Knuth,
-    /// TAOCP 3.2.1.2). Word 5: its increment in bytes.
+    /// Stores in an order that prefetchers cannot predict: a linear congruential generator of full period (Knuth, TAOCP 3.2.1.2).
+    /// Word 5: its increment in bytes. The other words are the same.
     random:
         first "mov rsi, [r13]", "mov rdi, [r13 + 8]", "mov rcx, [r13 + 16]", "mov r8, [r13 + 24]", "mov r9, [r13 + 32]",
         "mov r10, [r13 + 40]", "mov r11, [r13 + 48]", "xor r14d, r14d";
@@ -88,7 +88,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// Both loops of a case.
 fn loops(params: &Params) -> (tollgate_engine::timed::LongLoop, ContendingLoop) {
     match word(params, "order") {
         "sequential" => (sequential, sequential_contending),
@@ -96,10 +95,8 @@ fn loops(params: &Params) -> (tollgate_engine::timed::LongLoop, ContendingLoop) 
     }
 }
 
-/// The sizes of the published experiment, in KiB.
 const PUBLISHED: [u64; 4] = [8, 128, 2 << 10, 16 << 10];
 
-/// For each pair of a machine's processors, orders with a page size and sizes.
 fn cases(machine: &Topology, kinds: &[(&str, Page, &[u64])]) -> Vec<Params> {
     let mut cases = Vec::new();
     for pair in pairing::words(machine) {
@@ -120,8 +117,8 @@ fn cases(machine: &Topology, kinds: &[(&str, Page, &[u64])]) -> Vec<Params> {
     cases
 }
 
-/// A quarter of each cache level, which fits next to other data, and twice the last level; in KiB. All are powers of
-/// two: the quarters rounded down, the last one up.
+/// Returns sizes in KiB: a quarter of each cache level, which fits next to other data, and twice the last level. All are powers
+/// of two: the quarters are rounded down, the last one up.
 fn sizes(caches: Sizes) -> Vec<u64> {
     let quarter = |bytes: u64| 1 << (bytes / 4).max(4 << 10).ilog2();
     let twice = caches.last.saturating_mul(2).checked_next_power_of_two().unwrap_or(1 << 63);
@@ -159,26 +156,24 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
         fits: bytes <= caches.last,
     };
     let partner = Partner { cpu: pair.to, code: contending, side: Box::default() };
-    // SAFETY: both loops store to the first `bytes` of buffers that are at least so long and that the contender owns.
+    // SAFETY: both loops store to the first `bytes` of buffers that are at least this long and that the contender owns.
     let runner = unsafe { Contended::new(context, code, vec![partner], contender) }.on(pair.from);
     let instance =
         Instance::new(runner).with_ops(LINES).on_fixture(format!("thrash {amount:?} {}", page.word()));
     Ok(instance.with_notes([format!("processors {} and {}", pair.from, pair.to)]).with_notes(notes))
 }
 
-/// The buffers of one page size.
 struct Both {
     regions: Mutex<[Region; 2]>,
     /// Why they are smaller than planned, if so.
     no_more: Option<Refusal>,
-    /// The number of the latest batch.
     batches: AtomicU64,
 }
 
 type Buffers = Arc<Both>;
 
-/// The two buffers of this page size and amount in this process; smaller cases use their beginning. The other
-/// processor has stored once to all of the first one, since in a run it might not reach each line of a large buffer.
+/// Returns this process's two buffers of this page size and amount. Smaller cases use their beginning. The other processor has
+/// stored once to all of the first one, since in a run it might not reach each line of a large buffer.
 fn buffers(page: Page, amount: Amount, other: usize, context: &mut Context) -> Result<Buffers> {
     context.shared(&format!("{page:?} {amount:?}"), |context| {
         let (caches, quota) = (Sizes::shared(context), &context.quota);
@@ -191,7 +186,6 @@ fn buffers(page: Page, amount: Amount, other: usize, context: &mut Context) -> R
     })
 }
 
-/// Stores to each line of the region from a thread on `other`.
 fn touched_by(mut region: Region, other: usize) -> Result<Region> {
     let touch = move || {
         let there = cpu::pin(other);
@@ -214,10 +208,10 @@ struct Position {
     who: u64,
 }
 
-/// The word of the current offset, of both loops.
+/// The word with the current offset, in both loops.
 const OFFSET: usize = 2;
 
-/// The values of a batch have its number above these bits.
+/// Bits below the batch number in a batch's values.
 const BATCH_SHIFT: u32 = 40;
 
 impl Position {
@@ -236,17 +230,16 @@ impl Position {
         self.bytes / LINE
     }
 
-    /// The odd multiple of a line nearest to the golden section: any odd one gives the full period.
+    /// Returns the odd multiple of a line nearest to the golden section. Any odd one gives the full period.
     fn increment(&self) -> u64 {
         ((self.lines() as f64 * 0.618) as u64 | 1) * LINE
     }
 
-    /// The successor of `offset` in the random order.
     fn after(&self, offset: u64) -> u64 {
         offset.wrapping_mul(5).wrapping_add(self.increment()) & (self.bytes - LINE)
     }
 
-    /// Writes it to a context or side: values begin with `first`, and values below `since` do not count.
+    /// Writes the position to a context or side. Values begin with `first`, and values below `since` do not count.
     fn write(&self, words: &mut [u64], first: u64, since: u64) {
         let (last, taken) = (self.bytes - LINE, 0);
         let own = [self.buffer, last, self.offset, first | self.who, taken, self.increment(), since];
@@ -265,17 +258,16 @@ struct Storing {
     /// The other thread's earlier stores do not count.
     since: u64,
     shared: bool,
-    /// Whether both threads begin at the same line.
+    /// True if both threads begin at the same line.
     meets: bool,
-    /// Whether the buffer fits into the last level.
+    /// True if the buffer fits into the last level.
     fits: bool,
 }
 
 impl Contender for Storing {
     fn before(&mut self, context: &mut LoopContext, partners: &mut [Partner], _iterations: u64) {
         let first = (self.buffers.batches.fetch_add(1, Relaxed) + 1) << BATCH_SHIFT;
-        // In a shared buffer the last writer is the source of a line. In private buffers there may be values from
-        // earlier shared cases.
+        // In a shared buffer the last writer is the source of a line. Private buffers may contain earlier shared cases' values.
         self.since = if self.shared { 0 } else { first };
         self.own.write(&mut context.words, first, self.since);
         partners.iter_mut().for_each(|partner| self.theirs.write(&mut partner.side.words, first, 0));
@@ -287,7 +279,7 @@ impl Contender for Storing {
         }
     }
 
-    /// The warm-up brings what fits into the cache.
+    /// The warm-up caches the whole buffer if it fits.
     fn warm_up(&self) -> u64 {
         if self.fits { 2 * self.own.lines() / LINES + 1 } else { 16 }
     }

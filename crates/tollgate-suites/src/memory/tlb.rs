@@ -1,8 +1,7 @@
 //! Page walks: dependent loads of one line in each of many pages, in small pages and in huge ones.
 //!
-//! Both sizes of pages read the same lines at the same distances, so the caches answer both alike, and the walk is what
-//! differs. The stride says how close the page-table entries lie: eight of neighbouring pages share a cache line, and with
-//! a stride of 32 KiB each walk reads a line of its own.
+//! Both page sizes read the same lines at the same distances, so the caches respond alike and only the walk differs. The
+//! stride sets how close page-table entries are: those of eight adjacent pages share a line; with 32 KiB none do.
 
 use std::sync::{Arc, Mutex};
 
@@ -82,14 +81,12 @@ fn instance(timed: Timed, params: &Params, context: &mut Context) -> Result<Inst
         }
     };
     let settling = latency::settling(pages, Sizes::shared(context), context);
-    // SAFETY: `Chain` has the cycle written before each batch, all of it within the region that it owns, and the result is an
-    // address in it.
+    // SAFETY: before each batch `Chain` writes the cycle within the region that it owns, and the result is an address in it.
     let timed = unsafe { Loop::new(timed, [0; 7], None, inside) }?;
     let instance = timed.settled(settling).with_hooks(Chain { memory, lines }).here().with_ops(LOADS as u64);
     Ok(instance.on_fixture(format!("pages {}", page.word())).with_notes(notes))
 }
 
-/// The pages of one size, which several cases use.
 struct Memory {
     region: Region,
     /// The lines whose cycle is written there.
@@ -97,7 +94,6 @@ struct Memory {
 }
 
 impl Memory {
-    /// Writes to each line the address of the next one.
     fn write(&mut self, lines: Lines) {
         if self.written == Some(lines) {
             return;
@@ -113,7 +109,6 @@ impl Memory {
     }
 }
 
-/// One line in each stride.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Lines {
     first: u64,
@@ -122,7 +117,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// The line of a stride: anywhere in it, so that the lines use all sets of a cache alike.
+    /// Returns a line anywhere in its stride, so that the lines use all sets of a cache evenly.
     fn address(&self, number: u64) -> u64 {
         let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         self.first + number * self.stride + mixed % (self.stride / LINE).max(1) * LINE

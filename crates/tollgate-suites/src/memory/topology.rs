@@ -1,7 +1,7 @@
-//! Sizes of working sets and pairs of processors, by what the machine's caches are.
+//! Sizes of working sets and pairs of processors, from the machine's caches.
 //!
-//! Sizes are powers of two from the machine's caches, so that two machines have most cases in common. Pairs
-//! of processors are named by what they share, and by number only in the matrix.
+//! Sizes are powers of two from the machine's caches, so that two machines have most cases in common. Pairs of
+//! processors are named by what they share, and by number only in the matrix.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,10 @@ use crate::prelude::*;
 pub(super) enum Relation {
     /// Hardware threads of one core: every cache.
     Siblings,
-    /// The cache of level 2.
     SameL2,
-    /// The last-level cache.
     SameLastLevel,
-    /// Nothing.
     NoSharedCache,
-    /// The kernel does not say.
+    /// The kernel does not report it.
     Unknown,
 }
 
@@ -53,8 +50,8 @@ pub(super) struct Pair {
     pub relation: Relation,
 }
 
-/// One pair for each relation that exists among the allowed processors, the closest first: the default processor, and
-/// the nearest number with the relation.
+/// Returns one pair for each relation that exists among the allowed processors, the closest first: the default
+/// processor, and the one with the nearest number.
 pub(super) fn usual_pairs(machine: &Topology) -> Vec<Pair> {
     let home = machine.home;
     let mut nearest: BTreeMap<Relation, (usize, Pair)> = BTreeMap::new();
@@ -72,7 +69,7 @@ pub(super) fn usual_pairs(machine: &Topology) -> Vec<Pair> {
     nearest.into_values().map(|(_, pair)| pair).collect()
 }
 
-/// Every pair of the allowed processors; of many processors, pairs of some evenly spaced ones.
+/// Returns every pair of the allowed processors; if there are many, pairs of some evenly spaced ones.
 pub(super) fn every_pair(machine: &Topology) -> Vec<Pair> {
     pairs_of(&machine.evenly_spaced(), machine)
 }
@@ -121,7 +118,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Sizes of the default processor; if unknown, the least sizes of processors since 2010.
+    /// Returns the default processor's sizes. Unknown ones become the smallest of processors since 2010.
     pub(super) fn of(machine: &Topology) -> Self {
         let caches = machine.caches();
         let of_level = |level: u8| caches.iter().find(|cache| cache.level == level).map(|cache| cache.bytes);
@@ -131,13 +128,12 @@ impl Sizes {
         Self { l1, l2, last: last.max(l2) }
     }
 
-    /// The same for the instances of a bench process.
     pub(super) fn shared(context: &mut Context) -> Self {
         Self::of(&context.topology())
     }
 }
 
-/// The allowed processors that share the last-level cache of the default one, itself among them; 1 if unknown.
+/// Counts the allowed processors that share the default one's last-level cache, including itself; 1 if unknown.
 pub(super) fn sharers(machine: &Topology) -> u64 {
     let last = machine.caches().iter().max_by_key(|cache| cache.level);
     let is_allowed = |cpu: &&usize| machine.processors.contains(cpu);
@@ -154,7 +150,7 @@ mod tests {
         Cache { level, bytes: kib << 10, shared: shared.to_vec() }
     }
 
-    /// Two packages of two cores; the first has two threads a core, numbered as Linux numbers them.
+    /// Two packages of two cores. The first has two threads per core, numbered as Linux numbers them.
     fn machine() -> Topology {
         let of = |siblings: &[usize], l2: &[usize], l3: &[usize]| Processor {
             siblings: siblings.to_vec(),

@@ -9,9 +9,7 @@ use crate::prelude::*;
 /// Private memory of a process, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Footprint {
-    /// Dirty pages.
     pub dirty: i64,
-    /// Page tables.
     pub tables: i64,
 }
 
@@ -21,7 +19,7 @@ impl Footprint {
     }
 }
 
-/// Private memory of the process with this directory in /proc.
+/// Returns the private memory of the process with this directory in /proc.
 pub(super) fn footprint(process: impl std::fmt::Display) -> Result<Footprint> {
     let dirty = kilobytes(&format!("/proc/{process}/smaps_rollup"), "Private_Dirty")?;
     let tables = kilobytes(&format!("/proc/{process}/status"), "VmPTE")?;
@@ -43,21 +41,21 @@ impl Accounts {
     }
 }
 
-/// Bytes of the pages that are free and on per-CPU lists (`zoneinfo_show_print`, mm/vmstat.c).
+/// Returns bytes of free pages on per-CPU lists (`zoneinfo_show_print`, mm/vmstat.c).
 pub(super) fn on_lists() -> Result<i64> {
     const PATH: &str = "/proc/zoneinfo";
     let text = read(PATH)?;
     pages_on_lists(&text).and_then(|pages| pages.checked_mul(4096)).ok_or_else(|| lacks(PATH, "count"))
 }
 
-/// The sum of the lines `count: pages`, one a processor and zone.
+/// Sums the lines `count: pages`, one for each processor and zone.
 fn pages_on_lists(zoneinfo: &str) -> Option<i64> {
     let counts = zoneinfo.lines().filter_map(|line| line.trim_start().strip_prefix("count:"));
     let counts: Vec<i64> = counts.map(|count| count.trim().parse()).collect::<Result<_, _>>().ok()?;
     counts.into_iter().reduce(i64::saturating_add)
 }
 
-/// The bytes in a line `key:  value kB` of a file.
+/// Returns the bytes in a line `key:  value kB` of a file.
 fn kilobytes(path: &str, key: &str) -> Result<i64> {
     value(&read(path)?, key).ok_or_else(|| lacks(path, key))
 }
@@ -67,7 +65,7 @@ fn lacks(path: &str, key: &str) -> Refusal {
 }
 
 fn read(path: &str) -> Result<String> {
-    /// An upper bound of the files' size: /proc/zoneinfo has lines for each processor in each zone.
+    /// An upper bound for the files' size: /proc/zoneinfo has lines for each processor in each zone.
     const MOST: u64 = 1 << 24;
     let mut text = String::new();
     File::open(path)

@@ -1,5 +1,5 @@
 # A program without a C library: an ELF header and a dozen instructions. It replaces itself by its first argument
-# with one argument less, as long as there is one, and then ends with status 0, as image/image.rs does. Assembled
+# with one argument fewer while there is one, and then exits with status 0, as image/image.rs does. Assembled
 # into read-only data (Intel syntax) and never executed there.
 
 .pushsection .rodata.tollgate_bare, "a", @progbits
@@ -35,7 +35,7 @@ tollgate_bare_begin:
     lea rdx, [rsp + 8*rax + 16]
     mov eax, 59
     syscall
-# It comes back only where it failed.
+# execve(2) returns only on failure.
     mov edi, 126
 2:  mov eax, 231
     syscall

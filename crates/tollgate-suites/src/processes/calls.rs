@@ -1,10 +1,9 @@
-//! The calls that create processes and threads. C library functions are called where programs use them; plain system
-//! calls are written in instructions. These calls are what is measured, so fork(2) and waitpid(2) are not those of `tollgate_os`.
+//! The calls that create processes and threads. C library functions are called where programs use them; plain system calls are
+//! written in instructions. These calls are measured, so fork(2) and waitpid(2) are not those of `tollgate_os`.
 
 use std::ffi::{CStr, c_char};
 use std::{arch::naked_asm, io};
 
-/// Makes a child by fork(3) that exits at once.
 pub(super) fn fork_and_leave() -> io::Result<libc::pid_t> {
     // SAFETY: the child only exits.
     match unsafe { libc::fork() } {
@@ -15,9 +14,8 @@ pub(super) fn fork_and_leave() -> io::Result<libc::pid_t> {
     }
 }
 
-/// Makes a child by vfork(2) that exits at once.
 pub(super) fn vfork() -> io::Result<libc::pid_t> {
-    // SAFETY: the child runs on our stack and touches none of it: see there.
+    // SAFETY: the child runs on our stack and touches none of it, see [`vfork_and_leave`].
     made(unsafe { vfork_and_leave() })
 }
 
@@ -43,14 +41,12 @@ pub(super) fn fork_exec(path: &CStr, arguments: &[*const c_char]) -> io::Result<
     }
 }
 
-/// Starts a program by vfork(2) and execve(2).
 pub(super) fn vfork_exec(path: &CStr, arguments: &[*const c_char]) -> io::Result<libc::pid_t> {
     let environment = [std::ptr::null()];
-    // SAFETY: path, arguments and environment end in a null; the child touches none of our stack: see there.
+    // SAFETY: path, arguments and environment end in a null; the child touches none of our stack, see [`vfork_and_exec`].
     made(unsafe { vfork_and_exec(path.as_ptr(), arguments.as_ptr(), environment.as_ptr()) })
 }
 
-/// Starts a program by posix_spawn(3).
 pub(super) fn posix_spawn(path: &CStr, arguments: &[*const c_char]) -> io::Result<libc::pid_t> {
     let environment = [std::ptr::null_mut()];
     let mut pid = 0;
@@ -68,7 +64,6 @@ pub(super) fn posix_spawn(path: &CStr, arguments: &[*const c_char]) -> io::Resul
     if error == 0 { Ok(pid) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
-/// Waits for the end of a child. Returns its wait status.
 pub(super) fn wait_for(pid: libc::pid_t) -> io::Result<i32> {
     let mut status = 0;
     // SAFETY: `status` is valid for writing.
@@ -78,7 +73,6 @@ pub(super) fn wait_for(pid: libc::pid_t) -> io::Result<i32> {
     }
 }
 
-/// Makes a thread by pthread_create(3) that ends at once.
 pub(super) fn thread() -> io::Result<libc::pthread_t> {
     extern "C" fn end(nothing: *mut libc::c_void) -> *mut libc::c_void {
         nothing
@@ -95,7 +89,7 @@ pub(super) fn join(handle: libc::pthread_t) -> io::Result<()> {
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
-/// The result of a raw call: a process id, or a negative error number.
+/// Converts the result of a raw call: a process ID, or a negative error number.
 fn made(result: i64) -> io::Result<libc::pid_t> {
     if result < 0 { Err(io::Error::from_raw_os_error(-result as i32)) } else { Ok(result as libc::pid_t) }
 }
@@ -129,10 +123,10 @@ macro_rules! leaving_child {
 }
 
 leaving_child! {
-    /// vfork. The child shares our stack until it exits and does not touch it: no push, no call.
+    /// vfork. The child shares our stack until it exits and does not touch it: it neither pushes nor calls.
     ///
     /// # Safety
-    /// None of its own; a caller must wait for the child.
+    /// The caller must wait for the child.
     vfork_and_leave(): "mov eax, 58"
 }
 
@@ -147,7 +141,7 @@ leaving_child! {
 /// vfork; the child calls execve (59), and on failure exit_group with the error number.
 ///
 /// # Safety
-/// `path` must be a C string, the others end in a null pointer.
+/// `path` must be a C string, the others must end in a null pointer.
 #[unsafe(naked)]
 unsafe extern "C" fn vfork_and_exec(
     path: *const c_char,
@@ -176,9 +170,9 @@ mod tests {
 
     use super::*;
 
-    /// The numbers of the system calls in the code.
+    /// Returns the numbers of the system calls in the code.
     fn calls_of(entry: *const u8) -> Vec<u64> {
-        // SAFETY: the bytes lie in this program's own code, which goes on for longer than that.
+        // SAFETY: the bytes lie in this program's own code, which is longer than that.
         let bytes = unsafe { std::slice::from_raw_parts(entry, 64) };
         let mut number = 0;
         let mut calls = Vec::new();

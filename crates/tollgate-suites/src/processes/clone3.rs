@@ -1,5 +1,3 @@
-//! Fork by clone3(2), without the C library.
-
 use super::{creation::What, fixture::instance, fork};
 use crate::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The experiments of process creation, each with two times: until the call returns, and until the child has exited.
+//! Experiments of process creation, each with two times: until the call returns, and until the child has exited.
 
 use std::time::{Duration, Instant};
 use std::{cell::RefCell, ffi::c_char, io, rc::Rc};
@@ -19,11 +19,9 @@ pub(super) enum What {
     Shell,
 }
 
-/// Executions in a chain beyond the first.
 pub(super) const LINKS: usize = 4;
 
 impl What {
-    /// All variants, in the order of [`Creation::all`].
     pub fn all() -> Vec<Self> {
         let of_images = |what: fn(Image) -> Self| [Image::Bare, Image::Static, Image::Dynamic].map(what);
         let mut all = vec![Self::Fork, Self::Vfork, Self::Clone3, Self::Thread, Self::Shell];
@@ -50,13 +48,11 @@ impl What {
 pub(super) struct Creation {
     what: What,
     region: Rc<RefCell<Region>>,
-    /// Written on first use.
     program: Option<Program>,
     quota: Quota,
 }
 
 impl Creation {
-    /// All experiments, in a process that has `region`.
     pub fn all(region: Region, quota: Quota) -> Result<Vec<Box<dyn Experiment>>> {
         let region = Rc::new(RefCell::new(region));
         let each = |what| -> Box<dyn Experiment> {
@@ -78,8 +74,8 @@ impl Experiment for Creation {
         let what = self.what;
         let (region, quota) = (Rc::clone(&self.region), self.quota.clone());
         let program = self.program()?;
-        // After another instance's batch the first creations find cold caches, other lists of free pages and other scheduler
-        // state, so they are warm-ups. If all memory would have to be written again for them, they are measured.
+        // After another instance's batch the first creations find cold caches, other lists of free pages and another scheduler
+        // state, so they are warm-ups. They are measured instead if they would require writing all memory again.
         if !(what.copies() && region.borrow().is_written()) {
             warm_up(|| once(what, program, clock, &quota).map(drop))?;
         }
@@ -97,7 +93,7 @@ impl Experiment for Creation {
     }
 }
 
-/// Makes what is measured a few times, the fewer the longer it takes.
+/// Warms up with a few creations; fewer if they take longer.
 fn warm_up(mut once: impl FnMut() -> Result<()>) -> Result<()> {
     const LONG: Duration = Duration::from_micros(250);
     const MOST: usize = 4;
@@ -111,17 +107,16 @@ fn warm_up(mut once: impl FnMut() -> Result<()>) -> Result<()> {
     Ok(())
 }
 
-/// Ticks of an experiment.
+/// Times of an experiment, in ticks.
 #[derive(Debug, Clone, Copy)]
 struct Times {
     /// Until the call returned.
     returned: u64,
     /// Until the child had exited.
     exited: u64,
-    /// Ticks to subtract.
     less: u64,
     undisturbed: bool,
-    /// Events of the making and of the child, until it was waited for.
+    /// Events of the creation and of the child, until it was waited for.
     tally: Tally,
 }
 
@@ -182,8 +177,8 @@ fn once(what: What, program: Option<&Program>, clock: Clock, quota: &Quota) -> R
     }
 }
 
-/// What a long chain takes beyond a short one, which runs before it and behind it. The shorter time of both counts, as of the empty loops
-/// around another loop: what delays one of them would make the rest too little, and a few such delays made it less than nothing.
+/// Returns the time of a long chain minus that of a short one, which runs before and after it. The shorter of those two counts,
+/// as with empty loops: a delay in one of them would make the difference too small, and a few such delays made it negative.
 fn beyond(mut chain: impl FnMut(bool) -> Result<Times>) -> Result<Times> {
     let before = chain(false)?;
     let longer = chain(true)?;
@@ -194,7 +189,6 @@ fn beyond(mut chain: impl FnMut(bool) -> Result<Times>) -> Result<Times> {
     Ok(Times { less: shorter.exited, undisturbed, tally, ..longer })
 }
 
-/// Makes a child that exits at once, and reaps it.
 fn child(
     call: &str,
     clock: Clock,
@@ -209,7 +203,6 @@ fn child(
     }
 }
 
-/// Makes a child that starts a program, and reaps it.
 fn started(
     call: &str,
     image: Image,
@@ -221,7 +214,7 @@ fn started(
     let (times, status) = reaped.map_err(|error| image.refusal(call, &error, quota))?;
     match status {
         0 => Ok(times),
-        // A child that cannot execute exits with the error number.
+        // A child that cannot execute the program exits with the error number.
         status if libc::WIFEXITED(status) => {
             let error = io::Error::from_raw_os_error(libc::WEXITSTATUS(status));
             Err(image.refusal("execve", &error, quota))
@@ -230,8 +223,7 @@ fn started(
     }
 }
 
-/// Times a call that makes a child or a thread, until it returns and until `wait` has seen its end. Returns what `wait`
-/// says.
+/// Times a call that makes a child or a thread, until it returns and until `wait` has seen its end. Returns the result of `wait`.
 fn timed<T: Copy, E>(
     clock: Clock,
     make: impl FnOnce() -> io::Result<T>,
@@ -288,7 +280,7 @@ mod tests {
     #[test]
     fn a_delay_of_one_short_chain_takes_nothing_from_the_figure() {
         let of = |exited| Ok(Times { exited, ..Times::default() });
-        // The short chains take 10 ticks, but for a delay; the long one takes 50.
+        // A short chain takes 10 ticks if it is not delayed; the long one takes 50.
         for [before, behind] in [[10, 10], [10, 400], [400, 10]] {
             let mut chains = [before, 50, behind].into_iter();
             let times = beyond(|_| of(chains.next().unwrap_or_default())).expect("three chains");
@@ -320,7 +312,7 @@ mod tests {
             let batches = creation.run(Clock::Kernel, Order::new(1)).expect("a batch");
             batches[1].work
         };
-        // Alternating, and the least of many: other tests' noise affects both.
+        // Alternates, and takes the minimum of many, so that other tests' noise affects both.
         let (plain, timed) =
             (0..300).fold((u64::MAX, u64::MAX), |least, _| (least.0.min(plain()), least.1.min(timed())));
         let ratio = timed as f64 / plain as f64;

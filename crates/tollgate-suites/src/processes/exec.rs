@@ -1,5 +1,3 @@
-//! execve(2).
-
 use super::creation::{LINKS, What};
 use super::fixture::instance;
 use super::image::{IMAGES, Image};

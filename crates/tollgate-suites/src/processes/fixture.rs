@@ -1,8 +1,8 @@
 //! The fixtures: one process for each kind of memory, which creates the children, and its instances.
 //!
-//! Threads have another one. The C library keeps the stack of a thread that has ended for the next one (nptl/allocatestack.c of glibc), and
-//! each fork copies the tables of its pages: 9 µs more of 37 on an EPYC. They share one where small pages are written: a fork of these takes
-//! milliseconds.
+//! Threads have another fixture. For the next thread, the C library keeps the stack of one that has ended (nptl/allocatestack.c
+//! of glibc), and each fork copies the tables of its pages: 9 µs more of 37 on an EPYC. They share one if small pages are
+//! written, because a fork of these takes milliseconds.
 
 use std::rc::Rc;
 
@@ -10,7 +10,6 @@ use super::creation::{Creation, What};
 use super::memory::{Memory, Page, Region};
 use crate::prelude::*;
 
-/// The instance of a case, by its parameters of memory and end.
 pub(super) fn instance(what: What, params: &Params, context: &mut Context) -> Result<Instance> {
     let memory = Memory::from_params(params);
     let own = process_with(memory, what, context)?;
@@ -20,22 +19,22 @@ pub(super) fn instance(what: What, params: &Params, context: &mut Context) -> Re
     Ok(shared.question(question).on_fixture(format!("{memory:?}")))
 }
 
-/// Tasks of a fixture: itself, and its child.
+/// A fixture and its child.
 pub(super) const PROCESSES: u64 = 2;
 
-/// The memory of each fixture, where there are these kinds.
+/// Returns the memory of each fixture for these kinds.
 pub(super) fn memories(kinds: &[Memory]) -> impl Iterator<Item = Memory> {
     let of_threads = kinds.iter().filter(|memory| !is_shared(**memory));
     kinds.iter().chain(of_threads).copied()
 }
 
-/// Whether threads are made by the process that makes the others.
+/// Returns whether the process that creates the other children also creates threads.
 fn is_shared(memory: Memory) -> bool {
     matches!(memory, Memory::Written { page: Page::Small, .. })
 }
 
-/// The process that has `memory` and runs the experiments of [`Creation::all`]. All instances of the bench process
-/// share it, so that memory is written once. One that has died, such as by a filter's SIGSYS, is replaced.
+/// Returns the process that has `memory` and runs the experiments of [`Creation::all`]. All instances of the bench process share
+/// it, so that memory is written once. Replaces one that has died, such as by a filter's SIGSYS.
 fn process_with(memory: Memory, what: What, context: &mut Context) -> Result<OwnProcess> {
     type Process = (OwnProcess, Rc<[Taken; 2]>);
     let start = |context: &mut Context| -> Result<Process> {
@@ -56,12 +55,12 @@ mod tests {
     use super::super::raw::tests::in_a_process_of_its_own;
     use super::*;
 
-    /// Who makes two kinds of children: seen by the tasks that are reserved.
+    /// The reserved tasks show which processes make children of two kinds.
     #[test]
     fn a_process_that_forks_has_made_no_thread() {
         in_a_process_of_its_own(|| {
             let mut context = Context::here();
-            // A tenth of them is one fixture's.
+            // One fixture gets a tenth of them.
             let limit = Allowed { amount: 10 * PROCESSES, by: "a test".to_owned() };
             context.quota = Quota::new(Limits { processes: Some(limit), memory: None });
             let mut made = |what| process_with(Memory::Plain, what, &mut context).map(drop);

@@ -1,5 +1,3 @@
-//! fork(3).
-
 use super::memory::{kinds, with};
 use super::{creation::What, fixture::instance};
 use crate::prelude::*;

@@ -1,5 +1,3 @@
-//! fork(3) and execve(2).
-
 use super::{creation::What, fixture::instance, image::Image, memory::with, posix_spawn::cases_of_images};
 use crate::prelude::*;
 

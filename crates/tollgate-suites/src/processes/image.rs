@@ -12,18 +12,16 @@ use crate::prelude::*;
 
 core::arch::global_asm!(include_str!("bare.s"));
 
-/// With the C library linked in; built and compressed by the build script.
+/// Statically linked; the build script builds and compresses it.
 static STATIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image-static.deflate"));
-/// The same with the dynamic loader.
+/// Linked dynamically.
 static DYNAMIC: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image-dynamic.deflate"));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Image {
-    /// Without a C library: the kernel's part alone.
+    /// Without a C library: only the kernel's part.
     Bare,
-    /// With a C library linked in.
     Static,
-    /// With a C library that the dynamic loader finds.
     Dynamic,
 }
 
@@ -31,12 +29,11 @@ pub(super) const IMAGES: [(&str, Image); 3] =
     [("dynamic", Image::Dynamic), ("static", Image::Static), ("bare", Image::Bare)];
 
 impl Image {
-    /// From the parameter `image`.
     pub fn by_name(word: &str) -> Self {
         IMAGES.iter().find(|(name, _)| *name == word).map_or(Self::Bare, |(_, image)| *image)
     }
 
-    /// Unpacks it into a file, piece by piece: memory that this process dirties would slow its forks.
+    /// Unpacks the program into a file in pieces: memory that this process dirties would slow its forks.
     fn write(self, file: &mut File) -> io::Result<()> {
         let packed = match self {
             Self::Bare => return file.write_all(bare()),
@@ -46,7 +43,6 @@ impl Image {
         io::copy(&mut DeflateDecoder::new(packed), file).map(drop)
     }
 
-    /// The refusal for an error at its start.
     pub fn refusal(self, call: &str, error: &io::Error, quota: &Quota) -> Refusal {
         match (error.raw_os_error(), self) {
             (Some(libc::ENOENT), Self::Dynamic) => {
@@ -57,7 +53,7 @@ impl Image {
     }
 }
 
-/// The file of a program that is linked to a fixed address, and ends at once.
+/// Returns the file of a program that is linked to a fixed address and exits at once.
 pub fn bare() -> &'static [u8] {
     bytes_between!("tollgate_bare_begin", "tollgate_bare_end")
 }
@@ -82,7 +78,7 @@ impl Program {
         Ok(Self { path, _file: file })
     }
 
-    /// The arguments of a chain of at least one execution. They borrow from this.
+    /// Returns the arguments of a chain of at least one execution. They borrow from this.
     pub fn chain(&self, executions: usize) -> Vec<*const c_char> {
         let mut arguments = vec![self.path.as_ptr(); executions.max(1)];
         arguments.push(std::ptr::null());

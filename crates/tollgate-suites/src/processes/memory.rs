@@ -1,5 +1,3 @@
-//! The memory of the process that creates children.
-
 use std::io;
 
 use tollgate_engine::cpu::minor_faults;
@@ -7,17 +5,15 @@ use tollgate_engine::cpu::minor_faults;
 use crate::prelude::*;
 
 const MIB: usize = 1 << 20;
-/// A small page, in bytes.
 const SMALL: usize = 4096;
 
-/// Additional memory of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Memory {
-    /// None.
+    /// No additional memory.
     Plain,
     /// Written memory.
     Written { mib: usize, page: Page },
-    /// Mapped and untouched memory.
+    /// Mapped and untouched.
     Mapped { mib: usize },
 }
 
@@ -40,7 +36,6 @@ pub(super) fn kinds() -> Vec<Params> {
     kinds
 }
 
-/// Each of `kinds` with each of `values` of another parameter.
 pub(super) fn with(kinds: Vec<Params>, name: &str, values: &[&str]) -> Vec<Params> {
     let each = |kind: Params| {
         values.iter().map(move |&value| {
@@ -62,7 +57,6 @@ impl Memory {
         }
     }
 
-    /// Written bytes.
     pub fn bytes(self) -> usize {
         match self {
             Self::Written { mib, .. } => mib * MIB,
@@ -71,18 +65,15 @@ impl Memory {
     }
 }
 
-/// Memory of this process, until it is dropped.
+/// Additional memory of this process, until it is dropped.
 pub(super) struct Region {
     memory: Memory,
-    /// None without additional memory.
     mapping: Option<Mapping>,
-    /// The next value to write.
     value: u8,
     heartbeat: Heartbeat,
 }
 
 impl Region {
-    /// Maps it, and writes it if required.
     pub fn new(memory: Memory, heartbeat: Heartbeat) -> Result<Self> {
         let mib = match memory {
             Memory::Plain => return Ok(Self { memory, mapping: None, value: 0, heartbeat }),
@@ -126,8 +117,8 @@ impl Region {
         }
     }
 
-    /// Writes all memory again after a fork, as a working process does, so that the next fork has to write-protect
-    /// its pages again. On Linux 6.18 that is half of a fork's time.
+    /// Writes all memory again after a fork, as a working process does, so that the next fork has to write-protect its
+    /// pages again. On Linux 6.18 that is half of a fork's time.
     pub fn write_again(&mut self) {
         if self.is_written() {
             self.write();
@@ -172,7 +163,7 @@ mod tests {
         assert_eq!(with(super::kinds(), "until", &["return", "exited"]).len(), 12);
     }
 
-    /// Returns the growth of this process's memory by a region.
+    /// An experiment that returns the growth of this process's memory by a region.
     struct Growth(i64);
 
     impl Experiment for Growth {
@@ -187,7 +178,7 @@ mod tests {
             println!("skipped: {refusal:?}");
             return;
         }
-        // In a process of its own: other tests fork, and their copies change the accounts.
+        // Runs in its own process, because other tests fork and their copies change the accounts.
         let grown = |memory| {
             let own = OwnProcess::start(&Quota::default(), move || {
                 let before = footprint("self")?.total();
@@ -199,7 +190,7 @@ mod tests {
             let batches = own.expect("a process").experiment(0).run(Clock::Kernel, order).expect("an answer");
             batches[0].work as i64
         };
-        // Memory that the process has in common with other tests' is all its own once they unmap theirs.
+        // Shared memory counts as this process's own once other tests unmap theirs.
         let grows_by = |memory: fn() -> Memory, bytes: std::ops::Range<i64>| {
             let all: Vec<i64> =
                 (0..5).map(|_| grown(memory())).take_while(|grown| !bytes.contains(grown)).collect();

@@ -1,5 +1,3 @@
-//! Processes and threads: creation, and context switches.
-
 use crate::prelude::*;
 
 mod accounts;

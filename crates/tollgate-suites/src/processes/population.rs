@@ -1,7 +1,7 @@
 //! The published population (Takeuchi, "Windows Subsystem for Linux and guest/native Ubuntu", 2017): a thousand
 //! children that only pause, then as many threads; the time and memory of each.
 //!
-//! The article took memory from the change of free memory. Here that is one figure, where it tells anything (see
+//! The article computed memory from the change of free memory. Here that is one figure, shown if it is meaningful (see
 //! [`free`]), next to the kernel's accounts of each process.
 
 mod free;
@@ -20,7 +20,7 @@ use free::Free;
 const MOST: u64 = 1000;
 /// The parts of its memory, in the order of their batches.
 const PARTS: [&str; 3] = ["dirty-pages", "page-tables", "kernel-stack"];
-/// An upper bound of one task's memory, for the limits.
+/// An upper bound for one task's memory, for the limits.
 const BYTES_EACH: u64 = 256 << 10;
 
 pub(super) static TIME: Benchmark = Benchmark {
@@ -84,12 +84,11 @@ fn cases() -> Vec<Params> {
     each_word("of", &["process", "thread"])
 }
 
-/// A question that one population answers: its time, its memory, and the parts of that.
+/// Makes a question that one population answers: its time, its memory, and the parts of that.
 fn of_one(params: &Params, which: usize, context: &mut Context) -> Result<Instance> {
     question(params, which, "population of", context, |population| Box::new(population))
 }
 
-/// A question of an experiment with a population.
 fn question(
     params: &Params,
     which: usize,
@@ -105,7 +104,7 @@ fn question(
     let shared = Shared::once(context, &format!("{what} {of:?}"), |context| {
         let (quota, heartbeat) = (context.quota.clone(), context.heartbeat.clone());
         let population = Population { of, number: number as u32, quota, heartbeat };
-        // A process of its own: its children share little memory with it, and end with it.
+        // Runs in its own process: its children share little memory with it, and end with it.
         OwnProcess::start(&context.quota, || Ok(vec![experiment(population)])).map(|own| own.experiment(0))
     })?;
     let note = match limit {
@@ -115,8 +114,8 @@ fn question(
     Ok(shared.question(which).with_ops(number).with_most(1).with_notes([note]))
 }
 
-/// The number of tasks within the limits next to the suite's other instances, and the limit. Below the planned number
-/// it is halved in steps: available memory changes all the time, and the number should not.
+/// Returns the number of tasks within the limits, next to the suite's other instances, and the limit. Below the planned
+/// number it is halved in steps: available memory changes constantly, and the number should not.
 fn number(quota: &Quota) -> (u64, Option<String>) {
     let kinds: Vec<Memory> = kinds().iter().map(Memory::from_params).collect();
     let memories: Vec<Memory> = fixture::memories(&kinds).collect();
@@ -147,7 +146,6 @@ struct Population {
 
 struct Findings {
     time: Batch,
-    /// Of all tasks.
     memory: Footprint,
 }
 
@@ -160,7 +158,7 @@ impl Experiment for Population {
             Of::Processes => processes(self, clock, &mut look)?,
             Of::Threads => threads(self, clock, &mut look)?,
         };
-        // Without /proc the two instances are skipped already.
+        // Without /proc the two instances have been skipped already.
         let (before, during) = (before.unwrap_or_default(), during.unwrap_or_default());
         let stacks = during.kernel_stacks.saturating_sub(before.kernel_stacks);
         let Footprint { dirty, tables } = findings.memory;
@@ -170,13 +168,12 @@ impl Experiment for Population {
     }
 }
 
-/// The batch of an amount of memory that went from `before` to `after`.
 fn amount(before: i64, after: i64) -> Batch {
     let bytes = |amount: i64| u64::try_from(amount).unwrap_or(0);
     Batch::new(bytes(after), bytes(before), true)
 }
 
-/// Children, which die with this process.
+/// Makes children, which die with this process.
 fn processes(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> Result<Findings> {
     let mut children = Children::none(population)?;
     let cpu_share = CpuShare::begin();
@@ -195,7 +192,7 @@ fn processes(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> R
 }
 
 /// Children of this process, ended on drop. They wait at a pipe without data: when this process ends and the pipe
-/// closes, they exit, even where signals are forbidden.
+/// closes, they exit, even if signals are forbidden.
 struct Children<'a> {
     population: &'a Population,
     pids: Vec<libc::pid_t>,
@@ -216,7 +213,7 @@ impl<'a> Children<'a> {
         // SAFETY: getpid(2) has no preconditions.
         let parent = unsafe { libc::getpid() };
         while self.pids.len() < self.population.number as usize {
-            // The raw call: the time of making all of them is measured.
+            // A raw call, because the time to make all of them is measured.
             // SAFETY: the child calls only async-signal-safe functions.
             match unsafe { libc::fork() } {
                 -1 => {
@@ -238,8 +235,7 @@ impl<'a> Children<'a> {
         let (nothing, open) =
             self.pipe.as_ref().map_or((-1, -1), |(out, into)| (out.as_raw_fd(), into.as_raw_fd()));
         let mut byte = 0_u8;
-        // SAFETY: plain system calls on this child's own descriptors and memory; the last one ends it without running
-        // the parent's destructors.
+        // SAFETY: system calls on this child's own descriptors and memory; the last one ends it without destructors.
         unsafe {
             libc::close(open);
             self.waiting.get().report(self.population.number, Of::Processes);
@@ -282,9 +278,8 @@ impl Waiting {
         }
     }
 
-    /// Waits until all have reported.
     fn wait_for(&self, population: &Population, scope: Of) -> Result<()> {
-        /// Without a report for so long, a task was killed or futex waits are forbidden.
+        /// Waits without a report after which a task counts as killed, or futex waits as forbidden.
         const PATIENCE: usize = 40;
         const A_WHILE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
         let (mut seen, mut idle) = (0, 0);
@@ -312,7 +307,6 @@ fn futex(word: &AtomicU32, operation: libc::c_int, scope: Of, value: u32, time: 
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation | scope, value, time) };
 }
 
-/// [`Waiting`] in memory shared with the children.
 struct SharedWaiting(Mapping);
 
 impl SharedWaiting {
@@ -321,8 +315,7 @@ impl SharedWaiting {
     }
 
     fn get(&self) -> &Waiting {
-        // SAFETY: the mapping is zero-filled, which is a valid `Waiting`, aligned to a page, and lives as long as
-        // this.
+        // SAFETY: the mapping is zero-filled, a valid `Waiting`, aligned to a page, and lives as long as this.
         unsafe { &*self.0.address().cast() }
     }
 }
@@ -344,7 +337,6 @@ fn threads(population: &Population, clock: Clock, look: &mut dyn FnMut()) -> Res
     Ok(Findings { time, memory })
 }
 
-/// Threads of this process, ended on drop.
 struct Threads<'a> {
     population: &'a Population,
     handles: Vec<libc::pthread_t>,
@@ -369,15 +361,14 @@ impl<'a> Threads<'a> {
         while self.handles.len() < self.population.number as usize {
             let mut handle: libc::pthread_t = 0;
             let shared: *const ThreadData = &*self.shared;
-            // SAFETY: `handle` is valid for writing; `shared` outlives every thread, since all are joined before it is
-            // dropped.
+            // SAFETY: `handle` is valid for writing; `shared` outlives the threads, which are joined before its drop.
             let error = unsafe {
                 libc::pthread_create(&mut handle, std::ptr::null(), pause, shared.cast_mut().cast())
             };
             if error != 0 {
                 let error = io::Error::from_raw_os_error(error);
                 let made = self.handles.len();
-                // EAGAIN: of processes, or of memory for stacks (pthread_create(3)).
+                // EAGAIN: the limit of processes, or of memory for stacks (pthread_create(3)).
                 return Err(skip!(
                     "pthread_create is refused after {made} of them: {}",
                     tollgate_model::text::said_by("pthread_create", &error)
@@ -407,7 +398,7 @@ impl Drop for Threads<'_> {
         self.shared.exit.store(1, Relaxed);
         futex(&self.shared.exit, libc::FUTEX_WAKE, Of::Threads, i32::MAX as u32, None);
         for &handle in &self.handles {
-            // SAFETY: the handle is of a thread that has not been joined.
+            // SAFETY: the handle's thread has not been joined.
             unsafe { libc::pthread_join(handle, std::ptr::null_mut()) };
         }
     }
@@ -434,7 +425,7 @@ mod tests {
             let batches = run(of);
             assert_eq!(batches.len(), 2 + PARTS.len());
             let bytes = |batch: &Batch| batch.work as i64 - batch.empty as i64;
-            // An amount that shrank is none.
+            // An amount that shrank counts as 0.
             let parts: i64 = batches[2..].iter().map(bytes).sum();
             assert!(parts >= bytes(&batches[1]), "{parts} bytes of parts, {} of all", bytes(&batches[1]));
             assert!(batches[0].work > 0);

@@ -1,5 +1,3 @@
-//! posix_spawn(3).
-
 use super::image::{IMAGES, Image};
 use super::memory::{kinds, with};
 use super::{creation::What, fixture::instance};
@@ -42,7 +40,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// Each image from a process without additional memory, and the bare one from a process with each kind of it.
+/// Each image from a process without additional memory, and the bare one from a process with each kind of memory.
 pub(super) fn cases_of_images() -> Vec<Params> {
     let plain = IMAGES.map(|(name, _)| params(&[("dirty_mib", 0.into()), ("image", name.into())]));
     let bare = kinds().into_iter().skip(1).map(|mut kind| {

@@ -7,17 +7,17 @@ use crate::syscall::call;
 pub(super) use crate::syscall::sched_yield;
 pub(super) use tollgate_engine::cpu::{own_thread, switches_of_process};
 
-/// The bytes of a token: eventfd(2) requires this size, and pipes use the same.
+/// Size of a token in bytes: eventfd(2) requires it, and pipes use the same.
 pub(super) const TOKEN: i64 = 8;
 
-/// read(2) of one token: the bytes read, or a negative error number.
+/// read(2) of one token. Returns the bytes read, or a negative error number.
 #[inline(always)]
 pub(super) fn read(descriptor: RawFd, token: &mut u64) -> i64 {
     // SAFETY: the kernel writes at most eight bytes, to `token`.
     unsafe { call(libc::SYS_read, [descriptor as u64, &raw mut *token as u64, TOKEN as u64, 0]) }
 }
 
-/// write(2) of one token: the bytes written, or a negative error number.
+/// write(2) of one token. Returns the bytes written, or a negative error number.
 #[inline(always)]
 pub(super) fn write(descriptor: RawFd, token: &u64) -> i64 {
     // SAFETY: the kernel reads eight bytes, from `token`.
@@ -40,14 +40,15 @@ pub(super) fn futex_wake(word: &std::sync::atomic::AtomicU32) -> i64 {
     unsafe { call(libc::SYS_futex, [word.as_ptr() as u64, operation as u64, 1, 0]) }
 }
 
-/// Nanoseconds that a thread of a process (`self`, or a number) was runnable and waited for a processor (the second figure of
-/// `/proc/PID/task/TID/schedstat`, Documentation/scheduler/sched-stats.rst). None if the kernel does not say.
+/// Returns the nanoseconds that a thread of a process (`self`, or a number) was runnable and waited for a processor; `None`
+/// if the kernel does not report it (second figure of `/proc/PID/task/TID/schedstat`,
+/// Documentation/scheduler/sched-stats.rst).
 pub(crate) fn queued(process: impl Display, thread: libc::pid_t) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat")).ok()?;
     text.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// A pipe: its read end and its write end, both closed on exec.
+/// Makes a pipe with FD_CLOEXEC. Returns its read end and its write end.
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     io::pipe().map(|(out, into)| (out.into(), into.into()))
 }
@@ -68,10 +69,10 @@ pub(crate) mod tests {
     use tollgate_model::traced::Ended;
     use tollgate_os::process;
 
-    /// One at a time, since they would disturb each other.
+    /// Runs one at a time, since they would disturb each other.
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-    /// In a process of its own: other tests' threads switch, and their descriptors stay open.
+    /// Runs a test in its own process: other tests' threads switch, and their descriptors stay open.
     pub(crate) fn in_a_process_of_its_own(test: impl FnOnce()) {
         let _alone = locked(&ALONE);
         let child = process::fork_bound(|| {
@@ -89,13 +90,12 @@ pub(crate) mod tests {
         assert_eq!(child.and_then(|mut child| child.wait()).expect("it ends"), Ended::Exit(0));
     }
 
-    /// The threads of this process, by /proc.
     pub(crate) fn threads() -> Option<usize> {
         Some(std::fs::read_dir("/proc/self/task").ok()?.count())
     }
 
-    /// Waits until this process has so many threads. One that was joined is in /proc for a moment: the kernel wakes
-    /// those that wait for it before it removes the task (kernel/exit.c, do_exit).
+    /// Waits until this process has this many threads. A joined one stays in /proc for a moment: the kernel wakes its waiters
+    /// before it removes the task (kernel/exit.c, do_exit).
     pub(crate) fn comes_to_threads(number: usize, what: &str) {
         let what = format!("{what}: {number} threads");
         patiently(&what, || (threads() == Some(number)).then_some(()));

@@ -10,8 +10,8 @@ use super::raw::{self, TOKEN};
 use super::trial::tried;
 use crate::prelude::*;
 
-/// lmbench's table of context switches (McVoy and Staelin, lmbench: portable tools for performance analysis,
-/// USENIX 1996): processes, and KiB that each of them sums.
+/// lmbench's table of context switches (McVoy and Staelin, lmbench: portable tools for performance analysis, USENIX
+/// 1996): the number of processes, and KiB that each of them sums.
 const CASES: [(u64, u64); 7] = [(2, 0), (2, 16), (2, 64), (8, 16), (8, 64), (16, 16), (16, 64)];
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -36,33 +36,28 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// The children of each ring.
 pub(super) fn children() -> impl Iterator<Item = u64> {
     let rings: BTreeSet<u64> = CASES.into_iter().map(|(processes, _)| processes).collect();
     rings.into_iter().map(|processes| processes - 1)
 }
 
-/// Greatest number of bytes that a member sums.
 const MOST_BYTES: usize = 64 << 10;
 
-/// A flag in the token, next to the bytes to sum, which are whole cache lines: report the switches, then pass the
-/// token on.
+/// A flag in the token, next to the bytes to sum (whole cache lines): report the switches, then pass the token on.
 const REPORT: u64 = 1;
 
-/// A member's report, in shared memory.
 #[repr(C, align(64))]
 #[derive(Default)]
 struct Report {
-    /// Tokens that it has passed on.
     passed: AtomicU64,
     switches: AtomicU64,
 }
 
-/// A ring. This process is its first member, the others are its children and end with it.
+/// A ring of processes. This process is its first member; the others are its children and end with it.
 struct Ring {
     /// To the second member.
     give: OwnedFd,
-    /// From the last.
+    /// From the last member.
     take: OwnedFd,
     /// As many pipes as the ring has, for the overhead run of one process.
     own: Vec<(OwnedFd, OwnedFd)>,
@@ -73,14 +68,13 @@ struct Ring {
 }
 
 impl Ring {
-    /// The ring of so many processes, started on first use; cases with the same number share one.
+    /// Returns the ring of this many processes, started on first use; cases with the same number share it.
     fn new(processes: usize, context: &mut Context) -> Result<Rc<Self>> {
         context.home()?;
         context.shared_while_held(&processes.to_string(), |context| Self::start(processes, &context.quota))
     }
 
     fn start(processes: usize, quota: &Quota) -> Result<Self> {
-        // This process is one of them.
         let taken = quota.take_processes(processes.saturating_sub(1) as u64)?;
         let no_pipe = |error: io::Error| Refusal::new("pipe2 is refused", &error);
         let pipes = || (0..processes).map(|_| raw::pipe()).collect::<io::Result<Vec<_>>>().map_err(no_pipe);
@@ -115,7 +109,7 @@ impl Ring {
         Ok(Self { give, take, own, children, reports, array, _taken: taken })
     }
 
-    /// One batch, in which each member sums so many bytes at each passing.
+    /// Runs one batch, in which each member sums `bytes` each time it gets the token.
     fn run(&self, clock: Clock, bytes: u64, trips: u64) -> Result<Batch> {
         let policy = BatchPolicy::enter();
         let mut whole = true;
@@ -147,8 +141,7 @@ impl Ring {
 
         let mut counted = own;
         for (before, after) in before.iter().zip(self.reported()) {
-            // The token with the second request was passed as well, and each member slept once after the first
-            // request.
+            // The token with the second request was passed as well, and each member slept once after the first request.
             let passed = after.0.saturating_sub(before.0).saturating_sub(1);
             if passed != trips {
                 return Err(fail!("a member passed {passed} tokens on instead of {trips}"));
@@ -164,7 +157,7 @@ impl Ring {
         self.own.len() as u64
     }
 
-    /// Passes the token once round. False if it did not return.
+    /// Passes the token round once. Returns false if it did not return.
     fn pass(&self, token: u64) -> bool {
         let mut back = 0;
         let passed = raw::write(self.give.as_raw_fd(), &token) == TOKEN
@@ -173,7 +166,7 @@ impl Ring {
         passed && back == token
     }
 
-    /// The work of all members in so many rounds, by this process alone.
+    /// Does the work of all members in this process alone.
     fn pass_alone(&self, bytes: u64, trips: u64) -> bool {
         let mut passed = true;
         for _ in 0..trips {
@@ -187,7 +180,6 @@ impl Ring {
         passed
     }
 
-    /// The children's reports: tokens passed on, and switches.
     fn reported(&self) -> Vec<(u64, u64)> {
         let members = 1..self.own.len();
         let said = |report: &Report| (report.passed.load(SeqCst), report.switches.load(SeqCst));
@@ -195,7 +187,6 @@ impl Ring {
     }
 }
 
-/// Rounds of a ring, with so many bytes to sum.
 struct Round {
     ring: Rc<Ring>,
     bytes: u64,
@@ -213,7 +204,7 @@ impl Runner for Round {
     }
 }
 
-/// A child's part, until a pipe closes.
+/// Runs a child's part, until a pipe closes.
 fn take_part(take: RawFd, give: RawFd, report: &Report, array: &Array) {
     let (mut token, mut passed) = (0, 0);
     while raw::read(take, &mut token) == TOKEN {
@@ -229,9 +220,9 @@ fn take_part(take: RawFd, give: RawFd, report: &Report, array: &Array) {
     }
 }
 
-/// Closes every descriptor but these two, of which `low` is the lower.
+/// Closes every descriptor except these two; `low` must be the lower one.
 fn close_all_but(low: RawFd, high: RawFd) {
-    /// More than a process may usually have open (RLIMIT_NOFILE).
+    /// More than a process may open by default (RLIMIT_NOFILE).
     const MOST: RawFd = 1 << 12;
     let ranges = [(0, low - 1), (low + 1, high - 1), (high + 1, RawFd::MAX)];
     for (first, last) in ranges.into_iter().filter(|(first, last)| first <= last) {
@@ -246,17 +237,17 @@ fn close_all_but(low: RawFd, high: RawFd) {
     }
 }
 
-/// While it lives this thread has the policy SCHED_BATCH, and so have the children that it forks.
+/// While this lives, this thread and the children that it forks have the policy SCHED_BATCH.
 ///
 /// Under SCHED_OTHER a woken process may preempt its waker (kernel/sched/fair.c, check_preempt_wakeup_fair), which
-/// later runs once more only to sleep: in rings of more than two a handover would make up to one and a half switches.
+/// later runs again only to sleep: in rings of more than two, a handover would cause up to one and a half switches.
 /// Under SCHED_BATCH the waker sleeps first.
 struct BatchPolicy {
     entered: bool,
 }
 
 impl BatchPolicy {
-    /// Another policy of the program stays.
+    /// Keeps any other policy of the program.
     fn enter() -> Self {
         // SAFETY: sched_getscheduler(2) takes a number.
         let usual = unsafe { libc::sched_getscheduler(0) } == libc::SCHED_OTHER;
@@ -278,11 +269,9 @@ fn set_policy(policy: libc::c_int) -> bool {
     unsafe { libc::sched_setscheduler(0, policy, &parameter) == 0 }
 }
 
-/// Children, killed and waited for when they are dropped.
 struct Children(Vec<Child>);
 
 impl Children {
-    /// Forks one more child that runs `part` and exits.
     fn fork(&mut self, quota: &Quota, part: impl FnOnce()) -> Result<()> {
         let life = || {
             part();
@@ -306,21 +295,20 @@ fn report(reports: &Mapping, member: usize) -> Option<&Report> {
     if offset + size_of::<Report>() > reports.length() {
         return None;
     }
-    // SAFETY: it lies within the mapping, aligned to its own size, and all bits may be anything.
+    // SAFETY: the report lies within the mapping, aligned to its own size, and any bits are valid.
     Some(unsafe { &*reports.address().add(offset).cast::<Report>() })
 }
 
-/// The working set of a member.
 struct Array(Mapping);
 
 impl Array {
-    /// Writes to all of it, so that every page is this process's own.
+    /// Writes to all of it, so that every page is private to this process.
     fn fill(&self) {
         // SAFETY: the mapping has this length, and nothing else refers to it.
         unsafe { ptr::write_bytes(self.0.address(), 1, self.0.length()) };
     }
 
-    /// Reads as many cache lines of it as the token says, eight bytes at a time, as lmbench's bread.
+    /// Reads as many of its cache lines as the token says, eight bytes at a time, as lmbench's bread.
     #[inline(always)]
     fn sum(&self, token: u64) {
         const LINE: usize = 64;
@@ -328,7 +316,7 @@ impl Array {
         if lines == 0 {
             return;
         }
-        // SAFETY: so many lines lie in the mapping.
+        // SAFETY: that many lines lie in the mapping.
         unsafe {
             asm!(
                 "2:",
@@ -410,7 +398,7 @@ mod tests {
         let mut child = [0; 8];
         io::Read::read_exact(&mut numbers, &mut child).expect("a number");
         let child = u64::from_ne_bytes(child) as libc::pid_t;
-        // It is killed at once, and a zombie until its new parent reaps it.
+        // It is killed at once, and is a zombie until its new parent reaps it.
         let has_exited = || {
             let stat = std::fs::read_to_string(format!("/proc/{child}/stat"));
             stat.map_or(true, |stat| stat.contains(") Z "))

@@ -1,5 +1,3 @@
-//! system(3).
-
 use super::{creation::What, fixture::instance, fork_exec};
 use crate::prelude::*;
 

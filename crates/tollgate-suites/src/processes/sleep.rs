@@ -21,7 +21,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// The kernel's default and the least (PR_SET_TIMERSLACK).
+/// The kernel's default, and the minimum (PR_SET_TIMERSLACK).
 const SLACKS: [&str; 2] = ["default", "1ns"];
 
 fn rows(times: &[u64]) -> Vec<Params> {
@@ -41,17 +41,17 @@ impl Sleeps {
         Self { time, slack: u64::from(word(params, "slack") == SLACKS[1]) }
     }
 
-    /// The kernel's answer to each of so many sleeps, combined by OR.
+    /// Sleeps repeatedly. Returns the kernel's results, combined by OR.
     fn sleep(&self, times: u64) -> i64 {
         let time = &raw const self.time as u64;
         (0..times).fold(0, |results, _| {
-            // SAFETY: the kernel reads the time; it writes none of what remains.
+            // SAFETY: the kernel reads the time and does not write the remaining time.
             results | unsafe { call(libc::SYS_clock_nanosleep, [libc::CLOCK_MONOTONIC as u64, 0, time, 0]) }
         })
     }
 }
 
-/// Sets the slack of this thread's timers, in nanoseconds, and returns the one before. 0 sets that of its creator's, the default.
+/// Sets this thread's timer slack in nanoseconds and returns the previous one. 0 sets its creator's slack, the default.
 fn set_slack(nanoseconds: u64) -> u64 {
     // SAFETY: both calls take numbers.
     unsafe {

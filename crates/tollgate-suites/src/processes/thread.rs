@@ -1,5 +1,3 @@
-//! pthread_create(3).
-
 use super::{creation::What, fixture::instance, fork};
 use crate::prelude::*;
 

@@ -2,8 +2,7 @@
 
 use crate::prelude::*;
 
-/// Runs batches until one has the expected number of switches. On a busy machine that may be the twentieth; if the
-/// kernel counts none, the first decides.
+/// Runs batches until one has the expected number of switches, which may be the twentieth on a busy machine.
 pub(super) fn tried(
     hand_overs: u64,
     heartbeat: &Heartbeat,

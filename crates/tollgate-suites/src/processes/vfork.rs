@@ -1,5 +1,3 @@
-//! vfork(2).
-
 use super::{creation::What, fixture::instance, fork};
 use crate::prelude::*;
 

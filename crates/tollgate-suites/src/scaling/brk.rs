@@ -1,5 +1,3 @@
-//! The break, a page further and back.
-
 use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -21,7 +19,7 @@ fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
     Ok(Box::new(Breaks))
 }
 
-/// Between two windows the allocator of this process may move the break, so that each begins where it is.
+/// Between two windows this process's allocator may move the break, so each window begins where it is.
 struct Breaks;
 
 impl Work for Breaks {
@@ -36,7 +34,7 @@ impl Work for Breaks {
     }
 }
 
-/// Moves the break to a page more and back, in one function as `Calls` has one. The call returns the break, also where it did not move.
+/// Moves the break up by a page and back, in its own function as in `Calls`. brk returns the break even if it did not move.
 #[inline(never)]
 fn there_and_back(now: i64) -> bool {
     const PAGE: i64 = 4096;
@@ -46,6 +44,6 @@ fn there_and_back(now: i64) -> bool {
 
 #[inline(always)]
 fn brk(to: i64) -> i64 {
-    // SAFETY: the call takes an address; nothing is taken from the allocator, since the break ends where it was.
+    // SAFETY: the call takes an address; it takes nothing from the allocator, since the break ends where it was.
     unsafe { call(libc::SYS_brk, [to as u64, 0, 0, 0]) }
 }

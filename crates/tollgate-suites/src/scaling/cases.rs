@@ -1,8 +1,5 @@
-//! The cases: how many tasks, threads or processes.
-
 use crate::prelude::*;
 
-/// What the benchmarks of this suite have in common.
 pub const SCALED: Benchmark = Benchmark {
     cases: |machine| every_kind(&numbers(machine).0),
     thorough_cases: |machine| every_kind(&numbers(machine).1),
@@ -18,21 +15,20 @@ pub fn threads_at_both_ends(params: &Params, machine: &Topology) -> bool {
     word(params, "kind") == "threads" && [1, machine.parallelism() as u64].contains(&number(params, "tasks"))
 }
 
-/// The same case with one task.
 pub fn alone(params: &Params) -> Option<Params> {
     let mut alone = params.clone();
     alone.insert("tasks".to_owned(), 1.into());
     Some(alone)
 }
 
-/// For [`Benchmark::crossed_in`]: one alone has no other's lines.
+/// For [`Benchmark::crossed_in`]: a single task shares no lines.
 pub fn crossed_with_others(params: &Params, boundary: Boundary) -> bool {
     boundary != CacheLine || number(params, "tasks") > 1
 }
 
-/// The numbers of tasks by default, and the others of a thorough run: powers of two, and on a small machine every number.
+/// Returns the default numbers of tasks, and a thorough run's further ones: powers of two, or all on a small machine.
 pub fn numbers(machine: &Topology) -> (Vec<u64>, Vec<u64>) {
-    /// Of processors, where every number is measured.
+    /// Up to this many processors, every number is measured.
     const FEW: u64 = 16;
     let processors = machine.parallelism() as u64;
     let mut usual = vec![1, 2, processors];
@@ -51,12 +47,11 @@ pub fn numbers(machine: &Topology) -> (Vec<u64>, Vec<u64>) {
     (usual, others)
 }
 
-/// Threads and processes.
 pub fn every_kind(tasks: &[u64]) -> Vec<Params> {
     ["threads", "processes"].into_iter().flat_map(|kind| of_kind(kind, tasks)).collect()
 }
 
-/// Processes alone, where threads would disturb what they share with this program.
+/// Only processes, for operations in which threads would disturb what they share with this program.
 pub fn processes_only(tasks: &[u64]) -> Vec<Params> {
     of_kind("processes", tasks).collect()
 }

@@ -1,5 +1,3 @@
-//! A file that is made and removed.
-
 use std::ffi::CString;
 
 use super::files::{close, directory};
@@ -29,7 +27,7 @@ fn prepare(seat: Seat) -> io::Result<Box<dyn Work>> {
             return opened;
         }
         let closed = close(opened);
-        // SAFETY: as above; the file is this task's.
+        // SAFETY: as above; the file belongs to this task.
         both(closed, unsafe { call(libc::SYS_unlinkat, [directory, name.as_ptr() as u64, 0, 0]) })
     })
 }

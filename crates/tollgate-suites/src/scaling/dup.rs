@@ -1,5 +1,3 @@
-//! A descriptor that is copied and closed.
-
 use super::files::close;
 use super::prelude::*;
 
@@ -17,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 };
 
 fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
-    // A descriptor of the task's own, so that the file is not what they share.
+    // Each task has its own descriptor, so that the tasks do not share the file.
     let own = io::pipe()?;
     calls(move || {
         // SAFETY: the call takes a number.

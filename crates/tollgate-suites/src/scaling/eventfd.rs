@@ -1,5 +1,3 @@
-//! One that is added to an eventfd and read.
-
 use super::prelude::*;
 use crate::descriptor::eventfd;
 

@@ -1,5 +1,3 @@
-//! A lock of a file's record and its unlock.
-
 use std::fs::File;
 
 use tollgate_os::memfd;
@@ -26,7 +24,7 @@ fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
     calls(move || both(set(&file, &records[0]), set(&file, &records[1])))
 }
 
-/// A function of its own would be a call and a return more at each.
+/// Inlined, because a function would add a call and a return each time.
 #[inline(always)]
 fn set(file: &File, record: &libc::flock) -> i64 {
     let arguments = [file.as_raw_fd() as u64, libc::F_OFD_SETLK as u64, std::ptr::from_ref(record) as u64, 0];

@@ -1,5 +1,3 @@
-//! A child, and the wait for it.
-
 use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -17,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         CacheLine,
     ],
     timed: |_| Timed::Whole("clone(2), exit_group(2), wait4(2)"),
-    // A child copies the tables of all that the threads of its process have mapped.
+    // A child copies the page tables of everything that the threads of its process have mapped.
     company: Company::Own,
     kind: Kind::Instance(|_, params, context| {
         instance(&Operation { prepare, switches: true }, params, context)
@@ -27,8 +25,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
     calls(|| {
-        // SAFETY: a child with a copy of the memory; it makes one system call, which ends it. The C library does not learn of
-        // it, and has nothing to do there.
+        // SAFETY: the child has a copy of the memory and makes one system call, which ends it, without the C library.
         let child = unsafe { call(libc::SYS_clone, [libc::SIGCHLD as u64, 0, 0, 0]) };
         if child == 0 {
             loop {
@@ -40,7 +37,7 @@ fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
             return child;
         }
         let mut status = 0_i32;
-        // SAFETY: the status is valid for writing, and the child is this process's.
+        // SAFETY: the status is valid for writing, and the child belongs to this process.
         let waited = unsafe { call(libc::SYS_wait4, [child as u64, &raw mut status as u64, 0, 0]) };
         match (waited == child, status) {
             (true, 0) => 0,

@@ -1,5 +1,3 @@
-//! A wake-up of no thread.
-
 use std::sync::atomic::AtomicU32;
 
 use super::prelude::*;
@@ -18,7 +16,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..SCALED
 };
 
-/// A word with a pair of cache lines to itself.
 #[repr(align(128))]
 struct Word(AtomicU32);
 

@@ -1,18 +1,14 @@
-//! The instances of the cases of an operation.
-
 use tollgate_engine::parallel::{self, Operation, TaskKind, Words};
 
 use super::files;
 use crate::prelude::*;
 
-/// The instance of a case whose tasks make this operation.
 pub fn instance(operation: &'static Operation, params: &Params, context: &mut Context) -> Result<Instance> {
-    // Processes are forked once for all cases, and have what was open then: also for this one the directory is opened first.
+    // Processes are forked once for all cases, and inherit what is open then: the directory must be open.
     let _ = files::opened(context);
     of_tasks(operation, [0; 4], params, context)
 }
 
-/// The same of an operation on files.
 pub fn instance_on_files(
     operation: &'static Operation,
     params: &Params,

@@ -1,5 +1,3 @@
-//! A mapping that is made and removed.
-
 use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -21,7 +19,7 @@ fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
     let failed = || -i64::from(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO));
     calls(move || {
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice.
+        // SAFETY: a new mapping at an address that the kernel chooses.
         let address = unsafe { libc::mmap(std::ptr::null_mut(), BYTES, access, flags, -1, 0) };
         if address == libc::MAP_FAILED {
             return failed();

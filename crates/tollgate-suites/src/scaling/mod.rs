@@ -1,8 +1,8 @@
-//! Scaling: one operation by several threads or processes at the same time, each on a processor of its own.
+//! Scaling: one operation by several threads or processes at the same time, each on its own processor.
 //!
-//! What contends is in the kernel: a lock of the address space, the table of descriptors, a counter of references.
-//! Threads share those of their process; processes share what the whole machine has. The row says how long one of them
-//! waits for an operation, beside the same of one alone: 1 × is perfect scaling.
+//! Contention happens in the kernel: a lock of the address space, the descriptor table, a reference count. Threads
+//! share those of their process; processes share only what is common to the whole machine. The row shows how long one
+//! task waits for an operation, next to a single task's time: 1 × is perfect scaling.
 
 use crate::prelude::*;
 
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::testing::{Directory, pinned, ready};
 
-    /// Also that each operation worked: one that fails is an error of its batch.
+    /// Also shows that each operation worked: one that fails is an error of its batch.
     #[test]
     fn every_operation_is_made_by_one_task_and_by_two_at_the_same_time() {
         let all = cpu::allowed();

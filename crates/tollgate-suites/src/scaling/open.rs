@@ -1,5 +1,3 @@
-//! A file that is opened and closed.
-
 use std::ffi::CString;
 
 use super::files::{SHARED, close, directory, has_own_file, make, of_shared_and_own};

@@ -1,5 +1,3 @@
-//! The first store to a page.
-
 use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -17,7 +15,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..SCALED
 };
 
-/// Threads that give pages back have the other processors forget them.
+/// Threads that discard pages cause shootdowns on the other processors.
 fn of_one_address_space(params: &Params, boundary: Boundary) -> bool {
     match boundary {
         TlbShootdown => crossed_with_others(params, CacheLine) && word(params, "kind") == "threads",
@@ -37,7 +35,7 @@ fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
         if next == PAGES {
             next = 0;
             let address = mapping.address() as u64;
-            // SAFETY: the range is this mapping's, to which nothing else refers.
+            // SAFETY: the range belongs to this mapping, to which nothing else refers.
             let given_back = unsafe {
                 call(libc::SYS_madvise, [address, (PAGES * PAGE) as u64, libc::MADV_DONTNEED as u64, 0])
             };

@@ -1,5 +1,3 @@
-//! A byte through a pipe.
-
 use super::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -21,9 +19,9 @@ fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
     let mut bytes = [0_u8; MESSAGE];
     calls(move || {
         let buffer = bytes.as_mut_ptr() as u64;
-        // SAFETY: the kernel reads so many bytes.
+        // SAFETY: `bytes` has `MESSAGE` bytes.
         let wrote = unsafe { call(libc::SYS_write, [give.as_raw_fd() as u64, buffer, MESSAGE as u64, 0]) };
-        // SAFETY: the kernel writes at most so many bytes.
+        // SAFETY: `bytes` has `MESSAGE` bytes.
         let read = unsafe { call(libc::SYS_read, [take.as_raw_fd() as u64, buffer, MESSAGE as u64, 0]) };
         if read >= 0 && read != wrote { -i64::from(libc::EIO) } else { both(wrote, read) }
     })

@@ -1,5 +1,3 @@
-//! A descriptor that can be read.
-
 use super::prelude::*;
 use crate::descriptor::eventfd;
 

@@ -1,5 +1,3 @@
-//! The names that nearly every benchmark of this suite needs.
-
 pub(super) use std::io;
 pub(super) use std::os::fd::AsRawFd;
 

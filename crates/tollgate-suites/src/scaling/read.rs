@@ -1,5 +1,3 @@
-//! A read of a cached page.
-
 use super::files::{BYTES, SHARED, directory, open};
 use super::prelude::*;
 
@@ -21,7 +19,7 @@ fn prepare(seat: Seat) -> io::Result<Box<dyn Work>> {
     let mut bytes = vec![0_u8; BYTES];
     calls(move || {
         let arguments = [file.as_raw_fd() as u64, bytes.as_mut_ptr() as u64, BYTES as u64, 0];
-        // SAFETY: the kernel writes at most so many bytes.
+        // SAFETY: `bytes` has `BYTES` bytes.
         match unsafe { call(libc::SYS_pread64, arguments) } {
             read if read == BYTES as i64 || read < 0 => read,
             _ => -i64::from(libc::EIO),

@@ -1,4 +1,4 @@
-//! A processor that is given away, and that nobody takes.
+//! A yield of the processor when no other thread wants it.
 
 use super::prelude::*;
 

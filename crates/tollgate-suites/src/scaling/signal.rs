@@ -1,5 +1,3 @@
-//! A signal of a task to itself.
-
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tollgate_engine::cpu::own_thread;
@@ -21,7 +19,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..SCALED
 };
 
-/// The signal of the operation. This program uses it for nothing else.
+/// The program uses this signal for nothing else.
 const SIGNAL_SENT: libc::c_int = libc::SIGUSR2;
 
 std::thread_local! {
@@ -34,7 +32,7 @@ extern "C" fn handle(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_vo
 }
 
 fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
-    // SAFETY: the handler adds to a word of its thread's, which needs no initialisation and no destructor.
+    // SAFETY: the handler adds to a thread-local word, which needs no initialisation and no destructor.
     let handler = unsafe { Disposition::handler(handle, 0) };
     handler.set(SIGNAL_SENT)?;
     Set::of(&[SIGNAL_SENT]).unblock();
@@ -44,7 +42,7 @@ fn prepare(_: Seat) -> io::Result<Box<dyn Work>> {
         // SAFETY: the call takes numbers, and the signal has a handler.
         let outcome = unsafe { call(libc::SYS_tgkill, [process, thread, SIGNAL_SENT as u64, 0]) };
         sent += 1;
-        // A signal of a thread to itself is handled before its call returns.
+        // A signal that a thread sends to itself is handled before the call returns.
         if HANDLED.with(|handled| handled.load(Relaxed)) == sent { outcome } else { -i64::from(libc::EIO) }
     })
 }

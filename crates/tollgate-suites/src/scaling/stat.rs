@@ -1,5 +1,3 @@
-//! The state of a file by its name.
-
 use super::files::{SHARED, directory};
 use super::prelude::*;
 

@@ -1,5 +1,3 @@
-//! A byte through a UNIX socket.
-
 use std::os::unix::net::UnixStream;
 
 use super::prelude::*;

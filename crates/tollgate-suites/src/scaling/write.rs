@@ -1,5 +1,3 @@
-//! A write of a page in the page cache.
-
 use std::ffi::CString;
 
 use super::files::{BYTES, directory, has_own_file, of_shared_and_own, open};
@@ -31,7 +29,7 @@ fn prepare(seat: Seat) -> io::Result<Box<dyn Work>> {
     let bytes = vec![2_u8; BYTES];
     calls(move || {
         let arguments = [file.as_raw_fd() as u64, bytes.as_ptr() as u64, BYTES as u64, page * BYTES as u64];
-        // SAFETY: the kernel reads so many bytes.
+        // SAFETY: `bytes` has `BYTES` bytes.
         match unsafe { call(libc::SYS_pwrite64, arguments) } {
             written if written == BYTES as i64 || written < 0 => written,
             _ => -i64::from(libc::EIO),

@@ -1,18 +1,14 @@
-//! The alignment check.
-
 use super::handler::{self, Handled, SIGNAL, handler, tried};
 use crate::prelude::*;
 
 timed_loop! {
-    /// A load from an odd address within the context, with AC set (Intel SDM vol. 3, interrupt 17; Linux sets
-    /// CR0.AM).
+    /// A load from an odd address within the context, with AC set (Intel SDM vol. 3, interrupt 17; Linux sets CR0.AM).
     odd_load: called
         "pushfq", "or dword ptr [rsp], 0x40000", "popfq", "mov rbx, [r13 + 1]"
 }
 
 handler! {
-    /// Clears AC, so that the retried load succeeds. The kernel leaves the flag set in the handler, where every
-    /// access is aligned.
+    /// Clears AC, so that the retried load succeeds. The flag stays set in the handler, where every access is aligned.
     allow: "and dword ptr [rdx + {eflags}], 0xfffbffff"
 }
 
@@ -26,8 +22,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         if !traps()? {
             return Err(skip!("a misaligned load with AC set does not trap here"));
         }
-        // SAFETY: the loop reads its context; the flag is clear after each load, and no Rust code runs while it is
-        // set.
+        // SAFETY: the loop reads its context; the flag is clear after each load, and no Rust code runs while it is set.
         let timed_loop = unsafe { Loop::new(timed, [0; 7], None, checks::any) }?;
         let handled = Handled::new(libc::SIGBUS, allow, timed);
         Ok(tried(timed_loop.with_hooks(handled), 1, "a misaligned load")?.here())
@@ -35,7 +30,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..SIGNAL
 };
 
-/// Whether one such load traps once. The flag is clear afterwards in any case.
+/// Returns whether one such load traps exactly once. The flag is clear afterwards in any case.
 fn traps() -> Result<bool> {
     /// The loop's body once, with 16 aligned bytes of the stack in place of the context.
     #[unsafe(naked)]

@@ -1,15 +1,12 @@
-//! The breakpoint.
-
 use super::handler::{Handled, SIGNAL, counted, handler};
 use crate::prelude::*;
 
 timed_loop! {
-    /// #BP is a trap: the interrupted address is already behind it.
+    /// #BP is a trap: the interrupted address is already the next instruction.
     breakpoint: called "int3"
 }
 
 handler! {
-    /// Continues after it.
     resume:
 }
 

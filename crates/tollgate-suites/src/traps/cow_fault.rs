@@ -1,11 +1,9 @@
-//! The copy-on-write fault.
-
 use super::handler::TRAP;
 use super::memory::{PAGE, Region, file_of};
 use super::touched::{self, Before, Counting, SMALL, Touched};
 use crate::prelude::*;
 
-/// Greatest number in a batch: the file and the copies are 1 MiB each.
+/// Limit for a batch: the file and the copies are 1 MiB each.
 const MOST: usize = 256;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -24,7 +22,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..TRAP
 };
 
-/// Stores to copies of a file's pages.
 pub(super) fn instance(timed: Timed) -> Result<Instance> {
     let file = file_of(MOST * PAGE)?;
     let writable = libc::PROT_READ | libc::PROT_WRITE;

@@ -1,5 +1,3 @@
-//! The division by zero.
-
 use super::handler::{Handled, SIGNAL, counted, handler};
 use crate::prelude::*;
 

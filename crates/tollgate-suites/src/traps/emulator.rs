@@ -1,7 +1,7 @@
-//! The kernel module that gives the invalid opcodes their meaning, in a guest of this program's own.
+//! The kernel module that emulates the invalid opcodes, in a guest that this program makes.
 //!
-//! `crates/tollgate-environments/src/vm/module/tollgate_emulate.c` is its source; the orders below are those of its ioctl(2). It changes
-//! nothing while its device is closed.
+//! `crates/tollgate-environments/src/vm/module/tollgate_emulate.c` is its source; the orders below are those of its ioctl(2). It
+//! changes nothing while its device is closed.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -14,15 +14,15 @@ use tollgate_model::text::{excerpt, plainly};
 use crate::prelude::*;
 
 const DEVICE: &str = "/dev/tollgate-emulate";
-/// What `/init` of a guest leaves there (tollgate-environments/src/vm/layout.rs): the mark of a guest, its module, and why there is none.
+/// Files from a guest's `/init` (tollgate-environments/src/vm/layout.rs): its mark, its module, and why there is none.
 const GUEST: &str = "/tollgate/guest";
 const MODULE: &str = "/tollgate/emulate.ko";
 const WHY_NOT: &str = "/tollgate/emulate.why";
 
-/// Iterations of a batch in ring 0, at most (`MOST_ITERATIONS`).
+/// Limit of iterations in a batch in ring 0 (`MOST_ITERATIONS`).
 pub(super) const MOST_ITERATIONS: u64 = 4096;
 
-/// An ioctl(2) number of type `t` (asm-generic/ioctl.h).
+/// Returns an ioctl(2) number of type `t` (asm-generic/ioctl.h).
 const fn order(number: u32, reads: bool, writes: bool, size: usize) -> libc::Ioctl {
     let direction = (reads as u32) << 1 | writes as u32;
     (direction << 30 | (size as u32) << 16 | (b't' as u32) << 8 | number) as libc::Ioctl
@@ -54,22 +54,19 @@ pub(super) struct RingZero {
     pub result: u32,
     /// Iterations of the timed loop, each of ten instructions.
     pub iterations: u64,
-    /// Iterations of each empty loop.
     pub empty_iterations: u64,
     pub empty_before: u64,
     pub work: u64,
     pub empty_after: u64,
-    /// Instructions that were emulated.
     pub emulated: u64,
     /// The address of the timed loop's function in the kernel.
     pub entry: u64,
 }
 
-/// The module's device, open.
 pub(super) struct Emulator(File);
 
 impl Emulator {
-    /// Opens the device; loads the module where it is not loaded yet.
+    /// Opens the device; loads the module if necessary.
     pub fn open() -> Result<Self> {
         let open = || File::options().read(true).write(true).open(DEVICE);
         match open() {
@@ -81,12 +78,11 @@ impl Emulator {
         open().map(Self).or_refused(DEVICE)
     }
 
-    /// From now on the module emulates for this process.
     pub fn watch(&self) -> io::Result<()> {
         watch(self.0.as_raw_fd())
     }
 
-    /// Not any more. Returns how many instructions it emulated.
+    /// Ends the emulation. Returns how many instructions were emulated.
     pub fn unwatch(&self) -> io::Result<u64> {
         let mut emulated = 0u64;
         // SAFETY: the order writes eight bytes through the pointer.
@@ -94,7 +90,7 @@ impl Emulator {
         Ok(emulated)
     }
 
-    /// Runs one instruction in ring 0: its result, and how often it trapped.
+    /// Runs one instruction in ring 0. Returns its result, and how often it trapped.
     pub fn one(&self, opcode: u32, base: u32, exponent: u32) -> io::Result<(u32, u64)> {
         let mut one = One { opcode, base, exponent, ..One::default() };
         // SAFETY: the order reads and writes a structure of this size and layout.
@@ -102,26 +98,23 @@ impl Emulator {
         Ok((one.result, one.emulated))
     }
 
-    /// Runs a batch in ring 0.
     pub fn batch(&self, mut batch: RingZero) -> io::Result<RingZero> {
         // SAFETY: as above.
         checked(unsafe { libc::ioctl(self.0.as_raw_fd(), BATCH, &raw mut batch) })?;
         Ok(batch)
     }
 
-    /// For a child of this process, see [`watch`].
     pub fn descriptor(&self) -> RawFd {
         self.0.as_raw_fd()
     }
 }
 
-/// Has the module emulate for the calling process. Allocates nothing, so a copy of a process may call it.
+/// Makes the module emulate for the calling process. Allocates nothing, so a forked child may call it.
 pub(super) fn watch(device: RawFd) -> io::Result<()> {
     // SAFETY: the order takes no argument.
     checked(unsafe { libc::ioctl(device, WATCH) }).map(drop)
 }
 
-/// Loads the module that the guest was given.
 fn load() -> Result<()> {
     if !Path::new(GUEST).exists() {
         return Err(skip!("the module is for a guest of tollgate's own: --in vm"));

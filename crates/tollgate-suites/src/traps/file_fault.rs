@@ -41,7 +41,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..TRAP
 };
 
-/// The number of pages that the kernel maps on one fault: cached pages around it as well (do_fault_around,
+/// Returns the number of pages that the kernel maps on one fault, including cached pages around it (do_fault_around,
 /// mm/memory.c; fault_around_bytes in debugfs).
 fn mapped_by_a_fault(region: &Region) -> Result<usize> {
     let trial = || {

@@ -7,11 +7,11 @@ use crate::prelude::*;
 
 /// Small pages that one call populates.
 const BATCH: usize = 64;
-/// Calls in a batch, at most: 2 MiB.
+/// Limit of calls in a batch: 2 MiB.
 const MOST_CALLS: usize = 8;
-/// Touches of small pages in a batch, at most: 2 MiB.
+/// Limit of touches of small pages in a batch: 2 MiB.
 const MOST_SMALL: usize = 512;
-/// Touches of huge pages in a batch, at most: 8 MiB.
+/// Limit of touches of huge pages in a batch: 8 MiB.
 const MOST_HUGE: usize = 4;
 
 timed_loop! {
@@ -56,8 +56,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
                         Err(format!("mmap returned {}", result as i64))
                     }
                 };
-                // SAFETY: before each batch word 0 is set to the region's start, and the batch has no more calls than
-                // fit; the loop's hooks own the region.
+                // SAFETY: before each batch the hooks set word 0 to the start of their region, in which all calls fit.
                 let timed = unsafe { Loop::new(timed, [0; 7], None, check) }?.with_hooks(populated);
                 Exact::tried(timed, MOST_CALLS as u64, BATCH as u64)
             }
@@ -75,7 +74,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..TRAP
 };
 
-/// Hooks around a batch of calls: an unmapped region.
+/// Hooks around a batch of calls, for an unmapped region.
 struct Populated {
     region: Region,
 }

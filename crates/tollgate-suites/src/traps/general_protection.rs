@@ -1,5 +1,3 @@
-//! The privileged instruction.
-
 use super::handler::{Handled, SIGNAL, counted, handler};
 use crate::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Signal handlers, installed for one batch.
 //!
-//! A handler belongs to the process and gets its signal from any source. So each handles only instructions of its
+//! A handler belongs to the process and gets its signal from any source. So each one handles only instructions of its
 //! loop; from anywhere else the signal kills, as by default.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -13,18 +13,17 @@ use crate::prelude::*;
 /// The signature of a handler with SA_SIGINFO (sigaction(2)).
 pub(super) type Handler = unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// Signals that handlers handled since the last installation. Handlers get no argument of ours, so what they read and
-/// write are statics.
+/// Number of signals handled since the last installation. Handlers get no argument of ours, so they use statics.
 pub(super) static SIGNALS: AtomicU64 = AtomicU64::new(0);
 
 /// The start of the loop whose faults are handled.
 pub(super) static LOOP: AtomicUsize = AtomicUsize::new(0);
 
-/// The loop's length at most, in bytes. The longest loop with a handler has less than 128.
+/// Maximum length of the loop in bytes. The longest loop with a handler has less than 128.
 pub(super) const REACH: usize = 256;
 
-/// Offset of the interrupted instruction's address in a ucontext: uc_mcontext begins at 40, and RIP is the
-/// register number 16 (arch/x86/include/uapi/asm/sigcontext.h, struct sigcontext_64).
+/// Offset of the interrupted instruction's address in a ucontext: uc_mcontext begins at 40, and RIP is register number
+/// 16 (arch/x86/include/uapi/asm/sigcontext.h, struct sigcontext_64).
 pub(super) const RIP: usize = 40 + 16 * 8;
 
 /// Offset of the flags: register number 17.
@@ -32,8 +31,8 @@ pub(super) const EFLAGS: usize = 40 + 17 * 8;
 
 /// Writes a handler in instructions: `handler! { /// doc … name: "instruction", … }`.
 ///
-/// In the body `rsi` is the siginfo, `rdx` the ucontext, and `rax` the address of the interrupted instruction;
-/// `{rip}` and `{eflags}` are offsets in the ucontext. All but the callee's registers are free.
+/// In the body `rsi` is the siginfo, `rdx` the ucontext, and `rax` the address of the interrupted instruction; `{rip}`
+/// and `{eflags}` are offsets in the ucontext. The body may change all caller-saved registers.
 macro_rules! handler {
     ($(#[$doc:meta])* $name:ident: $($body:literal),*) => {
         $(#[$doc])*
@@ -66,7 +65,7 @@ macro_rules! handler {
 }
 pub(super) use handler;
 
-/// A handler's action for a foreign signal: raises it again with the default action.
+/// Handles a foreign signal: raises it again with the default action.
 pub(super) extern "C" fn refuse(signal: libc::c_int) {
     // Both are async-signal-safe (signal-safety(7)); the raised signal is pending until the handler returns.
     signals::default(&[signal]);
@@ -84,17 +83,16 @@ pub(super) struct Action {
     pub mask: u64,
 }
 
-/// SA_RESTORER, which x86-64 requires for the return from a handler.
+/// x86-64 requires SA_RESTORER for the return from a handler.
 const SA_RESTORER: u64 = 0x0400_0000;
 
-/// rt_sigreturn(2), number 15: where a handler returns to.
+/// rt_sigreturn(2), number 15, to which a handler returns.
 #[unsafe(naked)]
 unsafe extern "C" fn restorer() {
     core::arch::naked_asm!("mov eax, 15", "syscall")
 }
 
 impl Action {
-    /// `handler`, with SA_SIGINFO.
     pub fn of(handler: Handler) -> Self {
         let flags = libc::SA_SIGINFO as u64 | SA_RESTORER;
         Self { handler: handler as usize, flags, restorer: restorer as *const () as usize, mask: 0 }
@@ -124,7 +122,6 @@ unsafe fn rt_sigaction(signal: libc::c_int, new: *const Action, old: *mut Action
     unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, new, old, MASK) }
 }
 
-/// A handler that is installed before each batch and removed after it.
 pub(super) struct Handled {
     signal: libc::c_int,
     handler: Handler,
@@ -133,14 +130,13 @@ pub(super) struct Handled {
     before: Option<Before>,
 }
 
-/// The previous state: the process's action, the thread's mask.
 struct Before {
     action: Action,
     mask: Set,
 }
 
 impl Handled {
-    /// `handler` for faults of the loop of `timed`.
+    /// Makes `handler` handle faults of the loop of `timed`.
     pub fn new(signal: libc::c_int, handler: Handler, timed: Timed) -> Self {
         let code = match timed {
             Timed::Loop { code: TimedLoop::Long(code), .. } => code.address(),
@@ -149,21 +145,19 @@ impl Handled {
         Self { signal, handler, code, before: None }
     }
 
-    /// The same for other code, such as a trial.
+    /// Makes `handler` handle faults of other code, such as a trial.
     pub fn of_code(signal: libc::c_int, handler: Handler, code: usize) -> Self {
         Self { signal, handler, code, before: None }
     }
 
-    /// Installs the handler and unblocks the signal: a fault with a blocked signal kills (force_sig_info,
-    /// kernel/signal.c).
+    /// Installs the handler and unblocks its signal: blocked, a fault kills (force_sig_info, kernel/signal.c).
     pub fn install(&mut self) -> Result<()> {
         self.remove();
         SIGNALS.store(0, Relaxed);
         LOOP.store(self.code, Relaxed);
         let refused = |error: io::Error| Refusal::new("rt_sigaction(2) is refused", &error);
         let action = Action::now(self.signal).map_err(refused)?;
-        // SAFETY: the handler touches only its context and this module's counters, and ignores other code than its
-        // loop.
+        // SAFETY: the handler touches only its context and this module's counters, and ignores other code.
         unsafe { Action::of(self.handler).put(self.signal) }.map_err(refused)?;
         let mask = Set::of(&[self.signal]).unblock();
         self.before = Some(Before { action, mask });
@@ -173,7 +167,7 @@ impl Handled {
     /// Restores the previous state, and returns the number of handled signals.
     pub fn remove(&mut self) -> u64 {
         if let Some(before) = self.before.take() {
-            // SAFETY: the state before the installation.
+            // SAFETY: this is the action from before the installation.
             let _ = unsafe { before.action.put(self.signal) };
             before.mask.block_only();
         }
@@ -197,10 +191,10 @@ impl Drop for Handled {
     }
 }
 
-/// Whether this code traps once with the handler installed.
+/// Returns whether this code traps exactly once with the handler installed.
 ///
 /// # Safety
-/// The code must be sound to run, also where it does not trap.
+/// The code must be sound to run, even if it does not trap.
 pub(super) unsafe fn traps(
     signal: libc::c_int,
     handler: Handler,
@@ -213,7 +207,7 @@ pub(super) unsafe fn traps(
     Ok(handled.remove() == 1)
 }
 
-/// The instance of a loop without a context, each operation of which raises the signal, after a trial.
+/// Makes the instance of a loop without a context, each operation of which raises the signal, after a trial.
 pub(super) fn counted(
     timed: Timed,
     check: fn(u64) -> Result<(), String>,
@@ -223,8 +217,7 @@ pub(super) fn counted(
     Ok(tried(Loop::without_context(timed, check)?.with_hooks(handled), 1, what)?.here())
 }
 
-/// Returns `timed` after a trial of one iteration, in which each operation must raise its signal. Otherwise the
-/// environment does not support `what`.
+/// Returns `timed` after a trial of one iteration. Skips `what` unless each operation raises its signal.
 pub(super) fn tried(mut timed: Loop, operations: u64, what: &str) -> Result<Loop> {
     let batch = timed.batch(Clock::Kernel, Order::new(1))?;
     match batch.counted {
@@ -239,7 +232,7 @@ pub(super) fn tried(mut timed: Loop, operations: u64, what: &str) -> Result<Loop
 /// Defaults for benchmarks of this suite that a seccomp filter may forbid.
 pub(super) const TRAP: Benchmark = Benchmark { absence: killed_by_filter, ..PLAIN };
 
-/// Defaults for benchmarks whose operation makes a signal, which a handler counts.
+/// Defaults for benchmarks whose operation raises a signal, which a handler counts.
 pub(super) const SIGNAL: Benchmark = Benchmark {
     // The handler returns by rt_sigreturn, a system call.
     crosses: &[KernelEntry, Exception, KernelCode, Signal, UserCopy, SystemCall],

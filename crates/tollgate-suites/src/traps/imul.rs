@@ -11,9 +11,8 @@ timed_loop! {
 /// Operations in an iteration, as published.
 pub(super) const TEN: u64 = 10;
 
-/// Walter Zhou, "Simulate Invalid Opcode 的性能代价分析": ten times the two operands and the instruction between
-/// two readings of the counter. On Linux 2.6.20 and a Celeron of 1.8 GHz this one took 11.5 cycles, the
-/// emulated one 1949.
+/// Walter Zhou, "Simulate Invalid Opcode 的性能代价分析": ten times the two operands and the instruction between two readings
+/// of the counter. On Linux 2.6.20 and a Celeron of 1.8 GHz this one took 11.5 cycles, the emulated one 1949.
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/imul",
     operation: "One IMUL with its two operands loaded, ten in a row: the baseline of an emulated instruction.",

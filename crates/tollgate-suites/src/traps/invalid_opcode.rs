@@ -1,4 +1,4 @@
-//! The published experiment: an invalid instruction is emulated, by a signal handler here, by a kernel module in `module_emulation`.
+//! The published experiment: an invalid instruction is emulated by a signal handler; `module_emulation` has a kernel module.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -46,7 +46,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..SIGNAL
 };
 
-/// What emulates the opcode, and where it is executed.
+/// The emulator of the opcode, and where the opcode is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
     /// A handler of SIGILL, in a program.
@@ -67,7 +67,7 @@ impl By {
     }
 }
 
-/// Whether a case needs the kernel module of a guest, which is built for it.
+/// Returns whether a case needs the kernel module, which is built for a guest.
 pub fn needs_kernel_module(case: &Case) -> bool {
     case.benchmark == BENCHMARK.name && By::from_params(&case.params) != By::Signal
 }
@@ -85,14 +85,13 @@ fn by_signal(timed: Timed, opcode: &Opcode) -> Result<Instance> {
             )),
         ),
     };
-    // SAFETY: the loop needs nothing from its context; its instructions trap, as the trial showed, and the
-    // handler steps over them.
+    // SAFETY: the loop needs no context; its instructions trap, as the trial showed, and the handler steps over them.
     let timed_loop = unsafe { Loop::new(timed, [0; 7], Some(Box::new(locked)), twenty_seven) }?;
     let handled = Handled::new(libc::SIGILL, emulate, timed);
     Ok(timed_loop.with_hooks(handled).here().with_ops(TEN).with_notes(note))
 }
 
-/// The result of one emulated instruction, and its number of signals.
+/// Returns the result of one emulated instruction, and its number of signals.
 fn emulated(alone: Alone, rax: u64, rcx: u64) -> Result<(u64, u64)> {
     let mut handled = Handled::of_code(libc::SIGILL, emulate, alone as usize);
     handled.install()?;
@@ -101,14 +100,13 @@ fn emulated(alone: Alone, rax: u64, rcx: u64) -> Result<(u64, u64)> {
     Ok((result, handled.remove()))
 }
 
-/// The handler: eax becomes eax to the power of ecx, as a 32-bit operation does it (the upper half of rax is zero
-/// afterwards), and the program continues after the instruction. Other instructions kill.
+/// The handler: eax becomes eax to the power of ecx, as in a 32-bit operation (the upper half of rax becomes zero), and the
+/// program continues after the instruction. Other instructions kill.
 unsafe extern "C" fn emulate(signal: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the third argument of an SA_SIGINFO handler points to its own ucontext_t (sigaction(2)).
     let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     let at = registers[libc::REG_RIP as usize] as usize;
-    // SAFETY: the first byte was just fetched, and each next one is read only if those before it begin a longer
-    // instruction.
+    // SAFETY: the first byte was just fetched, and each further byte is read only if those before it begin a longer instruction.
     let code = (0..).map(|offset| unsafe { ((at + offset) as *const u8).read() });
     let Some(length) = decode(code) else { return handler::refuse(signal) };
     let (base, exponent) = (registers[libc::REG_RAX as usize], registers[libc::REG_RCX as usize]);
@@ -126,7 +124,6 @@ mod tests {
     use crate::traps::tests::{alone, died_of};
     use proptest::prelude::*;
 
-    /// Whether it traps here; otherwise the test is skipped.
     fn traps(alone: Alone) -> bool {
         let traps = emulated(alone, 3, 3).expect("a handler").1 == 1;
         if !traps {
@@ -146,7 +143,7 @@ mod tests {
                     continue;
                 }
                 let (result, signals) = emulated(opcode, base, exponent).expect("a handler");
-                // The upper halves of the operands are ignored, that of the result is zero.
+                // The upper halves of the operands are ignored; that of the result is zero.
                 let (low_base, low_exponent) = (base as u32, exponent as u32);
                 prop_assert_eq!(result, u64::from(low_base.wrapping_pow(low_exponent)));
                 prop_assert_eq!(result, u64::from(power_by_hand(low_base, low_exponent)));
@@ -163,7 +160,7 @@ mod tests {
             if handled.install().is_err() {
                 return;
             }
-            // SAFETY: ends this process, which is what is tested.
+            // SAFETY: ends this process, which the test expects.
             unsafe { core::arch::asm!("ud2") };
         });
         assert_eq!(signal, Some(libc::SIGILL));
@@ -172,7 +169,7 @@ mod tests {
     #[test]
     fn an_instruction_that_runs_is_refused() {
         let _alone = alone();
-        /// f0 89 c8 as some emulators run it.
+        /// f0 89 c8 as some emulators execute it.
         #[unsafe(naked)]
         unsafe extern "C" fn plain_mov(rax: u64, rcx: u64) -> u64 {
             core::arch::naked_asm!("mov rax, rdi", "mov rcx, rsi", "mov eax, ecx", "ret")

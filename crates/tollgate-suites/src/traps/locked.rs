@@ -1,24 +1,24 @@
-//! Code that is locked in memory while an instance lives, so that none of its traps waits for a page.
+//! Locks code in memory while an instance lives, so that none of its traps waits for a page.
 
 use std::sync::{Mutex, MutexGuard};
 use std::{collections::BTreeMap, io};
 
 use crate::prelude::*;
 
-/// Bytes of code from an entry point on that are locked.
+/// Bytes of code to lock from each entry point.
 const REACH: usize = 512;
 const PAGE: usize = 4096;
 
-/// Holders of each page: locks belong to the process and do not nest (mlock(2)), and one munlock undoes them all.
+/// Number of holders of each page: locks belong to the process and do not nest; one munlock undoes all (mlock(2)).
 static HOLDERS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
 pub(super) struct Locked(Vec<usize>);
 
 impl Locked {
-    /// Locks the code behind each of these entry points.
+    /// Locks the code at each of these entry points.
     ///
     /// # Errors
-    /// Those of mlock(2), such as EPERM or ENOMEM if RLIMIT_MEMLOCK is too low. Then nothing is locked.
+    /// Fails if mlock(2) does, such as with EPERM or ENOMEM if RLIMIT_MEMLOCK is too low. Then nothing is locked.
     pub fn code(entries: &[usize]) -> io::Result<Self> {
         let mut locked = Self(Vec::new());
         let mut holders = holders();
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::traps::tests::alone;
 
-    /// Kilobytes that this process has locked (proc_pid_status(5)).
+    /// Returns the KiB that this process has locked (proc_pid_status(5)).
     fn locked_now() -> Option<u64> {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
         let line = status.lines().find(|line| line.starts_with("VmLck:"))?;

@@ -7,10 +7,10 @@ use tollgate_os::memfd;
 
 use crate::prelude::*;
 
-/// A small page, in bytes.
+/// Size of a small page in bytes.
 pub(super) const PAGE: usize = 4096;
 
-/// The bytes of a file of [`file_of`].
+/// The value of every byte in a file of [`file_of`].
 pub(super) const FILLING: u8 = 0x5a;
 
 /// Checks a load of eight bytes of such a file.
@@ -22,16 +22,14 @@ pub(super) fn filled(result: u64) -> Result<(), String> {
     }
 }
 
-/// A mapping that begins at a multiple of a huge page.
+/// A mapping that is aligned to a huge page.
 pub(super) struct Region(Mapping);
 
 impl Region {
-    /// Private anonymous memory, not populated.
     pub fn anonymous(length: usize, protection: libc::c_int) -> Result<Self> {
         Self::map(length, protection, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
     }
 
-    /// The start of a file, shared or private.
     pub fn of_file(file: &File, length: usize, protection: libc::c_int, kind: libc::c_int) -> Result<Self> {
         Self::map(length, protection, kind, file.as_raw_fd())
     }
@@ -56,29 +54,27 @@ impl Region {
         self.0.length()
     }
 
-    /// madvise(2) on all of it.
     pub fn advise(&self, advice: libc::c_int) -> io::Result<()> {
         self.0.advise(advice)
     }
 
-    /// Small pages under every policy. A kernel without huge pages refuses the advice.
+    /// Sets small pages under every policy. A kernel without huge pages refuses the advice.
     pub fn small_pages(&self) {
         let _ = self.advise(libc::MADV_NOHUGEPAGE);
     }
 
-    /// Gives every page back to the kernel: the next touch of each faults.
+    /// Discards every page, so that the next touch of each faults.
     pub fn discard(&self) -> Result<()> {
         self.advise(libc::MADV_DONTNEED).or_refused("madvise(MADV_DONTNEED) is refused")
     }
 
-    /// mprotect(2) on all of it.
     pub fn protect(&self, protection: libc::c_int) -> Result<()> {
         // SAFETY: the range is this mapping's, and nothing is borrowed from it.
         let outcome = unsafe { libc::mprotect(self.0.address().cast(), self.0.length(), protection) };
         checked(outcome).map(drop).or_refused("mprotect(2) is refused")
     }
 
-    /// Replaces it with inaccessible anonymous memory, so that no page is mapped.
+    /// Replaces the mapping with inaccessible anonymous memory, so that no page is mapped.
     pub fn clear(&self) -> Result<()> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
         // SAFETY: the range is this mapping's, and nothing is borrowed from it.
@@ -90,7 +86,7 @@ impl Region {
         Ok(())
     }
 
-    /// The number of resident pages among its first ones (mincore(2)).
+    /// Counts the resident pages among the first `pages` (mincore(2)).
     pub fn resident(&self, pages: usize) -> Result<usize> {
         let pages = pages.min(self.0.length() / PAGE);
         let mut present = vec![0_u8; pages];
@@ -101,18 +97,17 @@ impl Region {
     }
 
     pub fn read(&self, offset: usize) -> u8 {
-        // SAFETY: kept within the mapping; only called where it may be read.
+        // SAFETY: kept within the mapping; only called while it is readable.
         unsafe { self.0.address().add(offset.min(self.0.length() - 1)).read_volatile() }
     }
 
-    /// Writes `byte` at `offset`. The region must be writable.
     pub fn write(&mut self, offset: usize, byte: u8) {
-        // SAFETY: kept within the mapping; only called where it may be written.
+        // SAFETY: kept within the mapping; only called while it is writable.
         unsafe { self.0.address().add(offset.min(self.0.length() - 1)).write_volatile(byte) }
     }
 }
 
-/// A file in memory (memfd_create(2)), with [`FILLING`] in every byte.
+/// Makes a file in memory (memfd_create(2)) with [`FILLING`] in every byte.
 pub(super) fn file_of(length: usize) -> Result<File> {
     let file = memfd::create("tollgate-traps");
     let file = file.or_refused("memfd_create(2) is refused")?;

@@ -1,12 +1,10 @@
-//! The minor fault of fresh memory.
-
 use super::touched::{self, Counting, LARGE, SMALL, Touched};
 use super::{handler::TRAP, memory::PAGE};
 use crate::prelude::*;
 
-/// Greatest number in a batch: 4 MiB.
+/// Limit for a batch: 4 MiB.
 const MOST_SMALL: usize = 1024;
-/// Greatest number in a batch: 8 MiB.
+/// Limit for a batch: 8 MiB.
 const MOST_HUGE: usize = 4;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -31,7 +29,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..TRAP
 };
 
-/// Stores to small pages of fresh memory.
 pub(super) fn small(timed: Timed) -> Result<Instance> {
     // The kernel's fault count is enough; residency need not be checked.
     let touched = Touched::new(touched::small(MOST_SMALL)?, PAGE, 0, Counting::Faults);

@@ -1,5 +1,3 @@
-//! Traps: exceptions, page faults and signals with their handlers, and faster alternatives to each.
-
 use crate::prelude::*;
 
 mod alignment;

@@ -1,4 +1,4 @@
-//! The published experiment as it was published: a kernel module emulates an invalid instruction, in a program or in ring 0.
+//! The published experiment as published: a kernel module emulates an invalid instruction, in a program or in ring 0.
 
 use tollgate_model::traced::Ended;
 use tollgate_os::process;
@@ -8,19 +8,18 @@ use super::imul::TEN;
 use super::opcode::{Alone, Opcode, check_pairs, twenty_seven};
 use crate::prelude::*;
 
-/// The instance of `by=module-ring3`: the program's own loop, with the module watching this process.
+/// Makes the instance of `by=module-ring3`: the program's own loop, while the module watches this process.
 pub(super) fn in_ring_3(timed: Timed, opcode: &Opcode) -> Result<Instance> {
     let emulator = Emulator::open()?;
     let alone = opcode.alone;
     check_pairs(opcode, |base, exponent| emulated(&emulator, alone, base, exponent))?;
     unknown_opcode_kills(&emulator)?;
-    // SAFETY: the loop needs nothing from its context; its instructions trap, as the trial showed, and the module steps over them while
-    // it watches.
+    // SAFETY: the loop needs no context; its instructions trap, as the trial showed, and the watching module steps over them.
     let timed_loop = unsafe { Loop::new(timed, [0; 7], None, twenty_seven) }?;
     Ok(timed_loop.with_hooks(Watched(emulator)).here().with_ops(TEN).with_most(MOST_ITERATIONS))
 }
 
-/// The instance of `by=module-ring0`: the module's own loop.
+/// Makes the instance of `by=module-ring0`: the module's own loop.
 pub(super) fn in_ring_0(opcode: &Opcode) -> Result<Instance> {
     let emulator = Emulator::open()?;
     let number = opcode.number;
@@ -35,7 +34,7 @@ pub(super) fn in_ring_0(opcode: &Opcode) -> Result<Instance> {
     Ok(Instance::new(runner).looping_at(entry).with_ops(TEN).with_most(MOST_ITERATIONS))
 }
 
-/// The result of one instruction in this process, and how often the module emulated it.
+/// Returns the result of one instruction in this process, and how often the module emulated it.
 fn emulated(emulator: &Emulator, alone: Alone, base: u32, exponent: u32) -> Result<(u64, u64)> {
     emulator.watch().or_refused("the module")?;
     // SAFETY: the instruction changes at most the two registers; if it traps, the module steps over it.
@@ -43,7 +42,7 @@ fn emulated(emulator: &Emulator, alone: Alone, base: u32, exponent: u32) -> Resu
     Ok((result, emulator.unwatch().or_refused("the module")?))
 }
 
-/// Checks that the module leaves other opcodes to the kernel: a child that it watches executes one, and dies of it.
+/// Checks that the module leaves other opcodes to the kernel: a watched child executes one, and dies of it.
 fn unknown_opcode_kills(emulator: &Emulator) -> Result<()> {
     let device = emulator.descriptor();
     let child = process::fork(|| {
@@ -54,7 +53,7 @@ fn unknown_opcode_kills(emulator: &Emulator) -> Result<()> {
             return 1;
         }
         // `ud1 eax, ecx`: the registers are exchanged.
-        // SAFETY: ends this process, which is what is tested.
+        // SAFETY: ends this process, which the check expects.
         unsafe { core::arch::asm!(".byte 0x0f, 0xb9, 0xc1") };
         2
     });
@@ -83,7 +82,6 @@ impl BatchHooks for Watched {
     }
 }
 
-/// Batches that the module runs and times.
 struct InRingZero {
     emulator: Emulator,
     opcode: u32,
@@ -98,7 +96,7 @@ impl Runner for InRingZero {
         self.run(warm_up, warm_up)?;
         let done = self.run(order.all(), order.iterations)?;
         twenty_seven(done.result.into()).map_err(Refusal::Fail)?;
-        // The module's task is neither switched out nor moved: preemption is off.
+        // The module's task is neither switched out nor moved, because preemption is off.
         let batch = Batch::new(done.work, done.empty_before.min(done.empty_after), true);
         Ok(Batch { counted: Some(done.emulated), ..batch })
     }

@@ -1,4 +1,4 @@
-//! The instructions of the published experiment, and what their emulation must give.
+//! The instructions of the published experiment, and the results that their emulation must give.
 
 use super::power::power;
 use crate::prelude::*;
@@ -17,15 +17,13 @@ timed_loop! {
 
 /// An invalid instruction that is emulated.
 pub(super) struct Opcode {
-    /// Ten of it, in a loop.
     pub code: TimedLoop,
-    /// Its name.
     pub mnemonic: &'static str,
     /// The instruction alone, between a load of its operands and a return.
     pub alone: Alone,
     /// Its number in the orders of the kernel module.
     pub number: u32,
-    /// Its effect where it does not trap.
+    /// Its effect if it does not trap.
     pub otherwise: &'static str,
 }
 
@@ -46,7 +44,6 @@ impl Opcode {
         }
     }
 
-    /// Where its loop begins.
     pub fn entry(&self) -> usize {
         match self.code {
             TimedLoop::Long(code) => code.address(),
@@ -58,20 +55,18 @@ impl Opcode {
 /// Returns the instruction's result in `rax`.
 pub(super) type Alone = unsafe extern "C" fn(rax: u64, rcx: u64) -> u64;
 
-/// `lock mov eax, ecx` alone.
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn lock_mov(rax: u64, rcx: u64) -> u64 {
     core::arch::naked_asm!("mov rax, rdi", "mov rcx, rsi", ".byte 0xf0, 0x89, 0xc8", "ret")
 }
 
-/// `ud1 ecx, eax` alone.
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn ud1(rax: u64, rcx: u64) -> u64 {
     core::arch::naked_asm!("mov rax, rdi", "mov rcx, rsi", ".byte 0x0f, 0xb9, 0xc8", "ret")
 }
 
-/// Checks that the instruction traps here, and that the emulation is right: on pairs at the edges, and on random ones, the same in each
-/// process. `emulated` gives a result and how often the instruction trapped.
+/// Checks that the instruction traps here and that the emulation is correct: on pairs at the edges, and on random ones, the same
+/// in each process. `emulated` returns a result and how often the instruction trapped.
 pub(super) fn check_pairs(
     opcode: &Opcode,
     mut emulated: impl FnMut(u32, u32) -> Result<(u64, u64)>,
@@ -97,7 +92,7 @@ pub(super) fn check_pairs(
     Ok(())
 }
 
-/// Whether the result is 3 to the power of 3.
+/// Expects 3 to the power of 3.
 pub(super) fn twenty_seven(result: u64) -> Result<(), String> {
     match result {
         27 => Ok(()),

@@ -1,13 +1,12 @@
 //! The emulated meaning of the invalid opcodes: eax to the power of ecx.
 
-/// `lock mov eax, ecx`, which is invalid: LOCK needs a destination in memory and an instruction that reads it (Intel
-/// SDM vol. 2, LOCK).
+/// `lock mov eax, ecx`, invalid: LOCK needs an instruction that reads its memory operand (Intel SDM vol. 2, LOCK).
 pub(super) const LOCK_MOV: [u8; 3] = [0xf0, 0x89, 0xc8];
 
 /// `ud1 ecx, eax`, which stays invalid (Intel SDM vol. 2, UD).
 pub(super) const UD1: [u8; 3] = [0x0f, 0xb9, 0xc8];
 
-/// The length of the emulated instruction at the start of `code`, if there is one.
+/// Returns the length of the emulated instruction at the start of `code`, if there is one.
 ///
 /// It reads no more bytes than it needs, since the code may end after another instruction.
 pub(super) fn decode(code: impl IntoIterator<Item = u8>) -> Option<usize> {
@@ -24,7 +23,7 @@ pub(super) fn decode(code: impl IntoIterator<Item = u8>) -> Option<usize> {
     None
 }
 
-/// `base` to the power of `exponent`, modulo 2^32; anything to the power of 0 is 1.
+/// Returns `base` to the power of `exponent`, modulo 2^32; anything to the power of 0 is 1.
 pub(super) extern "C" fn power(base: u32, exponent: u32) -> u32 {
     base.wrapping_pow(exponent)
 }

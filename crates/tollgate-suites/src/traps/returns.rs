@@ -1,9 +1,9 @@
 //! The same page faults with and without calls around the store.
 //!
-//! Where the kernel's returns are safe returns (SRSO), faults have two levels, as system calls have (`entry/return`), and a third more time in the
-//! upper one. In C the upper one was found with a call and a return around each store, and in a loop that was a function of its own; the
-//! lower one in a loop of a function that had called others, which had returned (docs/statistics.md has the figures). So these are the
-//! cases. All other benchmarks that fault call each operation.
+//! If the kernel's returns are safe returns (SRSO), faults have two levels, like system calls (`entry/return`), and the upper one
+//! takes a third longer. In C the upper level appeared with a call and a return around each store, and in a loop that was its own
+//! function. The lower one appeared in a loop of a function that had called others, which had returned (docs/statistics.md has
+//! the figures). So these are the cases. All other benchmarks that fault call each operation.
 
 use super::handler::TRAP;
 use super::touched::{SMALL, SMALL_AFTER_RETURN, SMALL_IN_LOOP};

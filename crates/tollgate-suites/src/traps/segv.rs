@@ -11,13 +11,12 @@ handler! {
 }
 
 handler! {
-    /// Makes the page writable by mprotect(2), number 10 (the address that was stored to is at 16 in the siginfo),
-    /// and retries the store.
+    /// Makes the page writable by mprotect(2), number 10 (its address is at 16 in the siginfo), and retries the store.
     repair:
         "mov rdi, [rsi + 16]", "and rdi, -4096", "mov esi, 4096", "mov edx, 3", "mov eax, 10", "syscall"
 }
 
-/// Pages of the region, and greatest number of stores in a batch.
+/// Pages of the region, and the limit of stores in a batch.
 const MOST: usize = 256;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -33,15 +32,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     kind: Kind::Instance(|timed, params, _| {
         let repairs = word(params, "repair") == "mprotect";
         let around = ReadOnly::new(timed, repairs)?;
-        // SAFETY: before each batch word 0 is set to the region's start, and the batch has no more stores than pages;
-        // the loop's hooks own the region.
+        // SAFETY: before each batch the hooks set word 0 to the start of their region, which has a page for each store.
         let timed = unsafe { Loop::new(timed, [0; 7], None, touched::aligned(PAGE)) }?.with_hooks(around);
         Ok(tried(timed, 1, "a store to a read-only page")?.here().with_most(MOST as u64))
     }),
     ..TRAP
 };
 
-/// Hooks around a batch of stores: populated, zeroed, read-only pages.
 struct ReadOnly {
     handled: Handled,
     region: Region,

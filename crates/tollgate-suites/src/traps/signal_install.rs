@@ -32,13 +32,12 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..TRAP
 };
 
-/// The previous action, restored after each batch.
 struct Kept(Option<Action>);
 
 impl Kept {
     fn put_back(&mut self) {
         if let Some(before) = self.0.take() {
-            // SAFETY: the action before the batch.
+            // SAFETY: this is the action from before the batch.
             let _ = unsafe { before.put(libc::SIGUSR1) };
         }
     }

@@ -4,7 +4,7 @@ use super::handler::{Handled, TRAP, handler, tried};
 use crate::prelude::*;
 
 timed_loop! {
-    /// tgkill(2), number 234. Word 0: the process; word 1: the thread; word 2: the signal.
+    /// tgkill(2), number 234. Words: 0: the process; 1: the thread; 2: the signal.
     tgkill: called "mov rdi, [r13]", "mov rsi, [r13 + 8]", "mov rdx, [r13 + 16]", "mov eax, 234", "syscall"
 }
 

@@ -1,5 +1,3 @@
-//! rt_sigreturn(2) alone.
-
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -45,7 +43,6 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// The frame's rax.
 const MARK: u64 = 0x7011_6a7e;
 
 fn from_the_frame(result: u64) -> Result<(), String> {
@@ -55,9 +52,8 @@ fn from_the_frame(result: u64) -> Result<(), String> {
     }
 }
 
-// The kernel's struct ucontext (include/uapi/asm-generic/ucontext.h, arch/x86/include/uapi/asm/sigcontext.h):
-// flags, link and stack, then 23 registers and the address of the floating-point state, 8 reserved words, the
-// mask.
+// The kernel's struct ucontext (include/uapi/asm-generic/ucontext.h, arch/x86/include/uapi/asm/sigcontext.h): flags,
+// link and stack, then 23 registers and the address of the floating-point state, 8 reserved words, the mask.
 const UCONTEXT: usize = 304;
 const R14: usize = 40 + 6 * 8;
 const RAX: usize = 40 + 13 * 8;
@@ -67,7 +63,7 @@ const MASK: usize = 40 + 32 * 8;
 // struct _fpx_sw_bytes: the kernel's description of the state, in bytes that the processor does not use.
 const SOFTWARE: usize = 464;
 const MAGIC: u32 = 0x4650_5853;
-/// The state with FXSAVE only.
+/// Size of the state with FXSAVE only.
 const LEGACY: usize = 512;
 
 /// The offset of the copy in its region. Below it is the stack of the call, which a signal would need.
@@ -83,8 +79,7 @@ static DESTINATION: AtomicUsize = AtomicUsize::new(0);
 unsafe extern "C" fn capture(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let copy = DESTINATION.load(Relaxed) as *mut u8;
     let context = context.cast::<u8>();
-    // SAFETY: the kernel made the frame; the destination is large enough for the context and, by the check here, for
-    // the state.
+    // SAFETY: the kernel made the frame; the destination fits the context and, by the check here, the state.
     unsafe {
         let state = context.add(STATE).cast::<*const u8>().read();
         if copy.is_null() || state.is_null() {
@@ -104,13 +99,11 @@ unsafe extern "C" fn capture(_: libc::c_int, _: *mut libc::siginfo_t, context: *
     SIGNALS.store(SIGNALS.load(Relaxed) + 1, Relaxed);
 }
 
-/// Hooks around a batch of returns: the copy of a frame.
 struct FromFrame {
     region: Region,
 }
 
 impl FromFrame {
-    /// Sends a signal and copies its frame.
     fn captured() -> Result<Self> {
         let region = Region::anonymous(LENGTH, libc::PROT_READ | libc::PROT_WRITE)?;
         region.small_pages();
@@ -133,7 +126,7 @@ impl BatchHooks for FromFrame {
     fn before(&mut self, context: &mut LoopContext, _: u64) -> Result<()> {
         let copy = self.region.start() + COPY as u64;
         let mask = (copy as usize + MASK) as *mut u64;
-        // The return restores a mask as well: this is the current one.
+        // The return also restores a mask: this is the current one.
         // SAFETY: with no set the call only writes 8 bytes within the region.
         unsafe { libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, ptr::null::<u64>(), mask, 8) };
         context.words[0] = copy;

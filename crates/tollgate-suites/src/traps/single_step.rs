@@ -1,11 +1,9 @@
-//! The single step.
-
 use super::handler::{self, Handled, SIGNAL, counted, handler};
 use crate::prelude::*;
 
 timed_loop! {
-    /// #DB comes after the instruction that follows the one that sets TF (Intel SDM vol. 3, single-step
-    /// exception condition).
+    /// #DB comes after the instruction that follows the one that sets TF (Intel SDM vol. 3, single-step exception
+    /// condition).
     step: called "pushfq", "or dword ptr [rsp], 0x100", "popfq", "nop"
 }
 
@@ -29,9 +27,8 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     ..SIGNAL
 };
 
-/// Whether one step traps once. The flag is clear afterwards in any case.
+/// Returns whether one step traps exactly once. The flag is clear afterwards in any case.
 fn traps() -> Result<bool> {
-    /// The loop's body once.
     #[unsafe(naked)]
     unsafe extern "C" fn one_step() {
         core::arch::naked_asm!(

@@ -1,5 +1,3 @@
-//! Properties of every instance of this suite.
-
 use std::ptr;
 use std::sync::{Mutex, MutexGuard};
 
@@ -19,14 +17,13 @@ pub(super) fn alone() -> MutexGuard<'static, ()> {
     locked(&ALONE)
 }
 
-/// Runs `work` in a child. Returns how it ended.
 fn outcome_of(work: impl FnOnce() -> i32) -> Ended {
     let child = process::fork(|| {
         let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the limit is valid for reading.
         unsafe { libc::setrlimit(libc::RLIMIT_CORE, &no_core) };
-        // SAFETY: a lock that another thread held at the fork is never released: the alarm kills a child that waits
-        // for it, however busy the machine is.
+        // SAFETY: a lock that another thread held at the fork is never released: the alarm kills a child that waits for
+        // it, however busy the machine is.
         unsafe { libc::alarm(600) };
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         outcome.unwrap_or_else(|panic| {
@@ -40,7 +37,6 @@ fn outcome_of(work: impl FnOnce() -> i32) -> Ended {
     child.and_then(|mut child| child.wait()).expect("it ends")
 }
 
-/// The signal that kills a child that runs this, if any.
 pub(super) fn died_of(work: impl FnOnce()) -> Option<libc::c_int> {
     let ended = outcome_of(|| {
         work();
@@ -58,7 +54,6 @@ fn cases() -> impl Iterator<Item = (&'static Benchmark, Params)> {
     })
 }
 
-/// The instance of a case, if the environment supports it.
 fn ready(benchmark: &'static Benchmark, params: &Params) -> Option<Instance> {
     let Kind::Instance(instance) = benchmark.kind else { panic!("no instance") };
     ready_or_skipped(
@@ -67,7 +62,7 @@ fn ready(benchmark: &'static Benchmark, params: &Params) -> Option<Instance> {
     )
 }
 
-/// Batches of several lengths, each of which counts its operations.
+/// Runs batches of several lengths, each of which must count its operations.
 fn use_it(benchmark: &'static Benchmark, params: &Params, instance: &mut Instance) {
     let (ops, most) = instance.limits();
     for iterations in [1, 3, 16, 2, most] {
@@ -79,8 +74,8 @@ fn use_it(benchmark: &'static Benchmark, params: &Params, instance: &mut Instanc
     }
 }
 
-/// What a batch counts. An unrelated fault, or a lack of free huge pages, makes a batch of page faults disturbed; the
-/// right count is right although the thread was switched out. A count that stays wrong is that of an undisturbed batch.
+/// Returns the count of a batch. An unrelated fault, or a lack of free huge pages, disturbs a batch of page faults; a
+/// correct count stands even if the thread was switched out. A count that stays wrong comes from an undisturbed batch.
 fn counted(benchmark: &Benchmark, case: &str, instance: &mut Instance, order: Order) -> Option<u64> {
     let strays = matches!(benchmark.counts, Some("minor faults" | "pages"));
     let wanted = order.all() * instance.limits().0;
@@ -108,7 +103,7 @@ fn held() -> Option<(usize, String)> {
     Some((maps, locked))
 }
 
-/// All in sequence in a process of its own: other tests map memory and start threads as well.
+/// Runs everything in sequence in its own process: other tests also map memory and start threads.
 #[test]
 fn every_batch_counts_its_operations_and_restores_the_process() {
     let _alone = alone();
@@ -207,7 +202,7 @@ fn a_fault_of_other_code_kills_although_a_handler_is_installed() {
         if handled.install().is_err() {
             return;
         }
-        // SAFETY: ends this process, which is what is tested.
+        // SAFETY: ends this process, which the test expects.
         unsafe { ptr::null_mut::<u8>().write_volatile(1) };
     });
     assert_eq!(signal, Some(libc::SIGSEGV));

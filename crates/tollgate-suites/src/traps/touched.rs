@@ -12,37 +12,30 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// The same without a call in the iteration. The loop's own function was called, and returns at the end.
+    /// Stores without a call in the iteration. The loop's function was called, and returns at the end.
     touch_in_loop: "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 4096"
 }
 
 timed_loop! {
-    /// The same as in a function that has called others and whose loop is its own code: a return takes the call of this function from
-    /// the processor's stack of calls, so that the return at the end is mispredicted.
+    /// Stores as in a function that has called others and contains the loop: a return takes this function's call from the
+    /// processor's stack of calls, so that the return at the end is mispredicted.
     touch_after_return: first "lea rdx, [rip + 5f]", "push rdx", "jmp 6f", "5:";
         "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 4096";
         after "6:", "ret"
 }
 
 timed_loop! {
-    /// The same with a huge page.
     touch_huge: called
         "xor eax, eax", "add rax, [r13]", "mov byte ptr [rax], 1", "add qword ptr [r13], 0x200000"
 }
 
-/// One store to each small page.
 pub(super) const SMALL: Timed = Timed::once("mov", TimedLoop::Long(touch_small));
-/// The same without a call around each, in a loop that is a function of its own.
 pub(super) const SMALL_IN_LOOP: Timed = Timed::once("mov", TimedLoop::Long(touch_in_loop));
-/// The same without a call that has yet to return.
 pub(super) const SMALL_AFTER_RETURN: Timed = Timed::once("mov", TimedLoop::Long(touch_after_return));
-/// One store to each huge page.
 pub(super) const LARGE: Timed = Timed::once("mov", TimedLoop::Long(touch_huge));
 
-/// The counts of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counting {
-    /// Minor faults of this thread.
     Faults,
     /// Small pages that are resident afterwards.
     Pages,
@@ -54,12 +47,10 @@ pub(super) enum Before {
     Missing,
     /// Mapped and read: a private mapping shares them with its file.
     Read,
-    /// Unmapped again, with the kernel's data of the pages in the processor's caches: a fault on a file page mostly
-    /// looks that up.
+    /// Unmapped again, with the kernel's data of the pages in the caches: a fault on a file page mostly looks that up.
     Forgotten,
 }
 
-/// A region whose pages are touched in order, with this stride.
 pub(super) struct Touched {
     pub region: Region,
     /// Bytes from one touch to the next.
@@ -69,17 +60,17 @@ pub(super) struct Touched {
     /// Small pages that each touch makes resident; 0 if mincore(2) is not reliable.
     pub made: usize,
     pub touches: usize,
-    /// Minor faults before it.
+    /// Minor faults before the batch.
     pub faults: u64,
 }
 
 impl Touched {
-    /// Pages of `region`, not mapped before, one touch for each `stride`; `made` as in [`Touched::made`].
+    /// Makes pages of `region`, not mapped before, with one touch for each `stride`; `made` as in [`Touched::made`].
     pub fn new(region: Region, stride: usize, made: usize, counting: Counting) -> Self {
         Self { region, stride, before: Before::Missing, counting, made, touches: 0, faults: 0 }
     }
 
-    /// The instance, with `ops` operations for each touch, after a trial of all its pages.
+    /// Makes the instance, with `ops` operations for each touch, after a trial of all its pages.
     pub fn instance(
         mut self,
         timed: Timed,
@@ -100,8 +91,8 @@ impl Touched {
                 ));
             }
         }
-        // SAFETY: before each batch word 0 is set to the region's start and word 1 to the stride, and the batch has
-        // no more touches than the region has pages; the loop's hooks own the region.
+        // SAFETY: before each batch word 0 is set to the region's start and word 1 to the stride, and the batch has no more
+        // touches than the region has pages; the loop's hooks own the region.
         let timed = unsafe { Loop::new(timed, [0; 7], None, check) }?.with_hooks(self);
         Exact::tried(timed, most, ops)
     }
@@ -142,26 +133,23 @@ impl BatchHooks for Touched {
         self.region.discard()?;
         Ok(Some(match self.counting {
             Counting::Pages => resident as u64,
-            // Without a free huge page the fault mapped a small one, which invalidates the batch.
+            // If no huge page was free, the fault mapped a small one, which invalidates the batch.
             Counting::Faults if resident < made => (resident / self.made) as u64,
             Counting::Faults => faults,
         }))
     }
 }
 
-/// A loop whose events are the thread's page faults. One more than requested is unrelated, such as a page of the
-/// program itself; fewer are a lack of huge pages. Such a batch is disturbed. A wrong count in many batches in a row
-/// is a failure.
+/// A loop whose events are the thread's page faults. One fault too many is unrelated, such as on a page of the program itself;
+/// too few show a lack of huge pages. Such a batch is disturbed. Many such batches in a row are a failure.
 pub(super) struct Exact {
     timed: Loop,
     ops: u64,
-    /// Disturbed batches in a row.
     strays: u32,
 }
 
 impl Exact {
-    /// The instance of a loop of at most `most` iterations of `ops` operations each, after a batch of all of them,
-    /// which also warms up the engine's own pages.
+    /// Makes the instance of a loop of `most` iterations of `ops` operations, after a batch that warms up the engine's pages.
     pub fn tried(timed: Loop, most: u64, ops: u64) -> Result<Instance> {
         const TRIALS: usize = 3;
         let mut exact = Self { timed, ops, strays: 0 };
@@ -207,14 +195,12 @@ pub(super) fn aligned(stride: usize) -> impl Fn(u64) -> Result<(), String> + Sen
     }
 }
 
-/// `pages` small pages of fresh memory.
 pub(super) fn small(pages: usize) -> Result<Region> {
     let region = Region::anonymous(pages * PAGE, libc::PROT_READ | libc::PROT_WRITE)?;
     region.small_pages();
     Ok(region)
 }
 
-/// `pages` huge pages of fresh memory, if the kernel gives any.
 pub(super) fn huge(pages: usize) -> Result<Region> {
     let region = Region::anonymous(pages * HUGE, libc::PROT_READ | libc::PROT_WRITE)?;
     region.advise(libc::MADV_HUGEPAGE).or_refused("madvise(MADV_HUGEPAGE) is refused")?;
@@ -226,7 +212,7 @@ mod tests {
     use super::*;
     use tollgate_engine::timed::EMPTY;
 
-    /// Counts so many more events than iterations.
+    /// Counts this many more events than iterations.
     struct TooMany(Vec<u64>, u64);
 
     impl BatchHooks for TooMany {
@@ -259,7 +245,7 @@ mod tests {
         assert_eq!(run(&mut once).0, Some(4));
         assert_eq!(once.strays, 0);
         let mut always = exact([2; 40]);
-        // Other faults may disturb each batch as well; a batch with a wrong count is never undisturbed.
+        // Other faults may also disturb a batch; a batch with a wrong count is never undisturbed.
         let kept = (0..40).filter(|_| {
             let before = always.strays;
             let (counted, _) = run(&mut always);

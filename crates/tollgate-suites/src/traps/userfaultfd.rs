@@ -1,5 +1,3 @@
-//! userfaultfd(2).
-
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::{io, mem, sync::Arc, sync::mpsc};
@@ -21,7 +19,7 @@ const UFFDIO_COPY: libc::c_ulong = 0xc028_aa03;
 const UFFDIO_REGISTER_MODE_MISSING: u64 = 1;
 const UFFD_EVENT_PAGEFAULT: u8 = 0x12;
 
-/// Pages of the region, and greatest number of faults in a batch.
+/// Pages of the region, and the limit of faults in a batch.
 const MOST: usize = 64;
 
 timed_loop! {
@@ -39,15 +37,13 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
     counts: Some("events"),
     kind: Kind::Instance(|timed, _, _| {
         let around = Pager::new()?;
-        // SAFETY: before each batch word 0 is set to the region's start, and the batch has no more loads than pages;
-        // the loop's hooks own the region.
+        // SAFETY: before each batch the hooks set word 0 to the start of their region, which has a page for each load.
         let timed = unsafe { Loop::new(timed, [0; 7], None, filled) }?.with_hooks(around);
         Ok(tried(timed, 1, "a page that userfaultfd(2) watches")?.here().with_most(MOST as u64))
     }),
     ..TRAP
 };
 
-/// The source of each page.
 #[repr(align(4096))]
 struct Source([u8; PAGE]);
 
@@ -91,8 +87,8 @@ struct Message {
     feature: u64,
 }
 
-/// Hooks around a batch of faults: a registered region, and during the batch the handling thread. Between batches
-/// there is no thread, so that other instances have the process to themselves.
+/// Hooks around a batch of faults: a registered region, and during the batch the handling thread. Between batches there
+/// is no thread, so that other instances have the process to themselves.
 struct Pager {
     /// The first field, so that it ends before the region is unmapped.
     server: Option<Server>,
@@ -115,7 +111,7 @@ impl Pager {
             mode: UFFDIO_REGISTER_MODE_MISSING,
             ioctls: 0,
         };
-        // SAFETY: the structure is uffdio_register as the kernel defines it, the range the region's.
+        // SAFETY: the structure is uffdio_register as the kernel defines it, and the range is the region's.
         checked(unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_REGISTER, &mut register) })
             .or_refused("ioctl(UFFDIO_REGISTER) is refused")?;
         Ok(Self { server: None, region, watch: Arc::new(watch), handled: Arc::default() })
@@ -175,13 +171,13 @@ fn open() -> Result<OwnedFd> {
     opened.or_refused("userfaultfd(2) is refused")
 }
 
-/// Unregisters the region, which wakes a waiting load: a wrong page is detected, a missing one would hang.
+/// Unregisters the region, which wakes a waiting load: a wrong page is detected, but a missing one would hang.
 fn give_up(watch: &OwnedFd, mut range: [u64; 2]) {
     // SAFETY: the two words are uffdio_range as the kernel defines it.
     unsafe { libc::ioctl(watch.as_raw_fd(), UFFDIO_UNREGISTER, range.as_mut_ptr()) };
 }
 
-/// Reads one event and fills its page. `false` without an event.
+/// Reads one event and fills its page. Returns false if there is no event.
 fn bring(watch: &OwnedFd) -> io::Result<bool> {
     let mut message = Message::default();
     // SAFETY: `message` is valid for writing its own length.

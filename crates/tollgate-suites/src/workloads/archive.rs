@@ -16,7 +16,6 @@ pub(super) fn path(fixture: &Tree) -> PathBuf {
     fixture.path_of("ferry.tar")
 }
 
-/// Makes it, unless it exists.
 pub(super) fn make(fixture: &Tree, context: &mut RunContext) -> Step<()> {
     let path = path(fixture);
     if path.exists() {
@@ -31,7 +30,6 @@ pub(super) fn make(fixture: &Tree, context: &mut RunContext) -> Step<()> {
     on_files("write(2)", archive.write_all(&[0; 2 * RECORD]).and_then(|()| archive.flush()))
 }
 
-/// Adds a file with this process's user.
 fn add(archive: &mut impl Write, path: &str, bytes: &[u8]) -> io::Result<()> {
     archive.write_all(&header(path, bytes.len())?)?;
     archive.write_all(bytes)?;

@@ -1,5 +1,3 @@
-//! A build by make and cc.
-
 use super::command::{Command, failed, first_line, left, removed};
 use super::fixture::{Program, Tree};
 use super::source::PROGRAM;
@@ -69,14 +67,13 @@ impl Work for Build {
 
     fn check(&self, fixture: &Tree, context: &mut RunContext) -> Step<String> {
         let outcome = self.run_program(fixture, context);
-        // Other workloads use the tree as well.
+        // Other workloads also use the tree.
         self.reset(fixture, context)?;
         outcome
     }
 }
 
 impl Build {
-    /// Runs the built program and checks its output.
     fn run_program(&self, fixture: &Tree, context: &mut RunContext) -> Step<String> {
         let printed = fixture.path_of("printed");
         let program = fixture.tree().join(PROGRAM);

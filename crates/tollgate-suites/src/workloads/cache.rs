@@ -9,23 +9,21 @@ use crate::files::data_dir::DataDir;
 use crate::files::residency::{PAGE, Residency, Trial, emptied};
 use crate::prelude::*;
 
-/// The state of a command's input at its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cache {
     Cold,
     Warm,
 }
 
-/// How residency of a directory's files can be checked.
 pub(super) struct Pages {
-    /// None if no call reports residency.
+    /// `None` if no call reports residency.
     trial: Option<Trial>,
     /// Why pages cannot be dropped, or a drop cannot be checked.
     stays: Option<String>,
 }
 
 impl Pages {
-    /// Finds it with a new file of this name.
+    /// Finds the call with a new file at this path.
     pub fn new(storage: &Storage, path: &Path) -> Step<Self> {
         let kind = DataDir::at(storage, Heartbeat::default())?.kind();
         write(path, &[1; PAGE as usize])?;
@@ -38,7 +36,6 @@ impl Pages {
         Ok(Self { trial, stays })
     }
 
-    /// Checks that this cache state is possible here.
     pub fn can_be(&self, cache: Cache) -> Result<()> {
         match (&self.stays, cache) {
             (Some(why), Cache::Cold) => Err(skip!("a cold cache is not possible here: {why}")),

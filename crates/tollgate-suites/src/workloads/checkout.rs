@@ -1,5 +1,3 @@
-//! git checkout of the next tag.
-
 use std::time::{Duration, SystemTime};
 use std::{fs::File, path::PathBuf};
 
@@ -56,7 +54,7 @@ fn ready(fixture: &mut Tree, _: &Params, context: &mut RunContext) -> Step<Box<d
 }
 
 impl Work for Checkout {
-    /// Git reads each file that is as new as its index, since it may have changed unseen (racy-git in git's
+    /// Git reads each file that is as new as its index, since it may have changed unnoticed (racy-git in git's
     /// documentation). Their number would vary, so the files get an old modification time.
     fn reset(&self, fixture: &Tree, context: &mut RunContext) -> Step<()> {
         let repository = history::repository(fixture);

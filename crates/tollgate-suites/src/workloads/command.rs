@@ -1,4 +1,4 @@
-//! Commands: programs in a process group of their own, in an environment that does not depend on tollgate's user.
+//! Commands: programs in their own process group, in an environment that does not depend on tollgate's user.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -17,22 +17,21 @@ use crate::command::{answer::Answer, helper};
 use crate::prelude::*;
 use crate::{files::data_dir::opened, files::refusal::refused};
 
-/// The failure of a step, which is no property of the environment.
+/// A failed step that is not a property of the environment.
 pub(super) fn failed<T>(why: impl Into<String>) -> Step<T> {
     Err(Refusal::Fail(why.into()).into())
 }
 
-/// The check of what a command left, or what is `wrong` with it.
+/// Returns the check of a command's result, or a failure that says what is `wrong`.
 pub(super) fn left(who: &str, is_right: bool, check: String, wrong: &str) -> Step<String> {
     if is_right { Ok(check) } else { failed(format!("{who} exited with status 0, but {wrong}")) }
 }
 
-/// Maps the error of a step on files to a refusal.
 pub(super) fn on_files<T>(what: &str, outcome: std::io::Result<T>) -> Step<T> {
     outcome.map_err(|error| refused(what, &error).into())
 }
 
-/// The same for a removal: what is missing is removed already.
+/// Like [`on_files`] for a removal: a missing file counts as removed.
 pub(super) fn removed(what: &str, outcome: std::io::Result<()>) -> Step<()> {
     match outcome {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -50,9 +49,9 @@ pub(super) struct Home {
 pub(super) struct Command {
     pub words: Vec<OsString>,
     pub at: PathBuf,
-    /// Its standard input; otherwise /dev/null.
+    /// /dev/null by default.
     pub input: Option<PathBuf>,
-    /// Its standard output; otherwise /dev/null.
+    /// /dev/null by default.
     pub output: Option<PathBuf>,
 }
 
@@ -106,7 +105,7 @@ impl Home {
         }
     }
 
-    /// Runs a command that is traced by this backend. It must exit with status 0.
+    /// Runs a command that this backend traces. It must exit with status 0.
     pub fn follow(
         &self,
         command: &Command,
@@ -176,7 +175,7 @@ impl Home {
         self.directory.join("complaints")
     }
 
-    /// `git checkout -q v2: its process ended with status 128: fatal: not a git repository`.
+    /// Formats as `git checkout -q v2: its process ended with status 128: fatal: not a git repository`.
     fn complaint(&self, command: &Command, how: &str) -> String {
         let said = first_line(&self.complaints());
         let said = if said.is_empty() { said } else { format!(": {said}") };
@@ -212,7 +211,7 @@ pub(super) fn is_here(program: &str) -> bool {
     std::env::split_paths(&programs::search_path()).any(|directory| can_run(directory.join(program)))
 }
 
-/// The first non-empty line of a file, without control characters; empty if there is none.
+/// Returns the first non-empty line of a file, without control characters; empty if there is none.
 pub(super) fn first_line(file: &Path) -> String {
     const MOST: u64 = 4096;
     const LONGEST: usize = 160;

@@ -12,7 +12,7 @@ pub(super) struct Digest {
 }
 
 const MOST_DEPTH: usize = 8;
-/// Greatest size of our files.
+/// Upper bound for the size of our files.
 const MOST_BYTES: u64 = 8 << 20;
 
 impl Digest {
@@ -21,13 +21,13 @@ impl Digest {
         self.sum = self.sum.wrapping_add(of_bytes(of_bytes(BEGIN, path) ^ path.len() as u64, bytes));
     }
 
-    /// The digest of a tree on disk, without `.git`.
+    /// Computes the digest of a tree on disk, without `.git`.
     pub fn of_tree(root: &Path) -> io::Result<Self> {
         let mut digest = Self::default();
         for path in files(root, false)? {
             let whole = root.join(&path);
             let status = whole.symlink_metadata()?;
-            // Other than regular files change the digest.
+            // Anything but regular files changes the digest.
             let bytes = if status.is_file() && status.len() <= MOST_BYTES {
                 let mut bytes = Vec::new();
                 File::open(&whole)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
@@ -41,7 +41,7 @@ impl Digest {
     }
 }
 
-/// The relative names of all files under `root`, with or without `.git`.
+/// Returns the relative names of all files under `root`, with or without `.git`.
 pub(super) fn files(root: &Path, with_git: bool) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut directories = vec![(PathBuf::new(), 0)];
@@ -62,7 +62,7 @@ pub(super) fn files(root: &Path, with_git: bool) -> io::Result<Vec<PathBuf>> {
 
 const BEGIN: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// Eight bytes at a time, each step one-to-one (after FNV-1a), so that no changed byte is lost within a file.
+/// Hashes eight bytes at a time. Each step is one-to-one (after FNV-1a), so that no changed byte is lost within a file.
 fn of_bytes(begin: u64, bytes: &[u8]) -> u64 {
     const PRIME: u64 = 0x0100_0000_01b3;
     let (words, rest) = bytes.as_chunks::<8>();

@@ -11,7 +11,7 @@ use super::digest::Digest;
 use super::source::{self, Size, Truth, Version};
 use crate::{files::data_dir::opened, prelude::*};
 
-/// A program that workloads need, its name with its project, and its Debian package.
+/// A program that workloads need: its name, its project, and its Debian package.
 pub(super) struct Program {
     pub name: &'static str,
     pub package: &'static str,
@@ -26,22 +26,19 @@ pub(super) struct Tree {
     /// The digest of the second version, once the history exists.
     pub second: Option<Digest>,
     pub home: Home,
-    /// Processors that commands may use.
     pub processors: usize,
-    /// Facts: versions of programs.
     pub facts: Vec<(String, Fact)>,
     root: PathBuf,
 }
 
 impl Tree {
-    /// Makes the first version of the tree in an existing directory.
     pub fn make(size: Size, under: &Workdir, context: &mut RunContext) -> Step<Self> {
         opened(under)?;
         let root = under.join(format!("workloads-{}", size.name()));
         // Leftovers of an earlier, killed command.
         let _ = fs::remove_dir_all(&root);
         on_files("mkdir(2)", fs::create_dir(&root))?;
-        // From here on it is removed on drop.
+        // From here on the tree is removed on drop.
         let mut fixture = Self {
             size,
             truth: Truth::default(),
@@ -59,7 +56,6 @@ impl Tree {
         Ok(fixture)
     }
 
-    /// A path next to the tree.
     pub fn path_of(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
@@ -71,7 +67,7 @@ impl Tree {
     /// Checks that a tree is the expected version.
     ///
     /// # Errors
-    /// `who`, such as `git checkout v2`, exited with status 0 and left other contents.
+    /// Fails if `who`, such as `git checkout v2`, exited with status 0 and left other contents.
     pub fn expect_tree(&self, who: &str, root: &Path, expected: Digest) -> Step<String> {
         let found = on_files("to read what was written", Digest::of_tree(root))?;
         let (files, wanted) = (found.files, expected.files);
@@ -86,7 +82,7 @@ impl Tree {
     /// Records a program's version as a fact, once.
     ///
     /// # Errors
-    /// When the time is over, or the user stops the run. A program without a version is no error.
+    /// Fails when the time is over, or if the user stops the run. A program without a version is not an error.
     pub fn ask_version(&mut self, program: &str, context: &mut RunContext) -> Step<String> {
         let name = format!("workloads.{program}");
         let source = format!("{program} --version");
@@ -109,7 +105,6 @@ impl Tree {
         Ok(line)
     }
 
-    /// Checks that a program exists, and records its version.
     pub fn needs(&mut self, program: &Program, context: &mut RunContext) -> Step<()> {
         let Program { name, package, debian } = program;
         if !is_here(name) {
@@ -132,13 +127,12 @@ pub(super) fn go_on(context: &RunContext) -> Step<()> {
     if context.left().is_zero() { Err(Stop::Time) } else { Ok(()) }
 }
 
-/// Reports the present part of a long step, then as [`go_on`].
+/// Reports the current part of a long step, then checks as [`go_on`].
 pub(super) fn at_work(context: &mut RunContext, what: &str) -> Step<()> {
     context.say(what);
     go_on(context)
 }
 
-/// Makes a new file, and its parent directories.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Step<()> {
     if let Some(directory) = path.parent() {
         on_files("mkdir(2)", fs::create_dir_all(directory))?;

@@ -1,5 +1,3 @@
-//! A search by grep.
-
 use std::io::{BufRead, BufReader, Read};
 use std::{fs::File, path::PathBuf};
 
@@ -35,7 +33,7 @@ pub(super) static WORKLOAD: Workload = Workload {
 
 const GREP: Program = Program { name: "grep", package: "GNU grep", debian: "grep" };
 
-/// Greatest length of the output that is read.
+/// Limit of the output that is read.
 const MOST_BYTES: u64 = 1 << 24;
 
 struct Grep;
@@ -51,7 +49,7 @@ impl Work for Grep {
         vec![fixture.tree().join("src"), fixture.tree().join("include")]
     }
 
-    /// Output to a file: with /dev/null GNU grep ends at the first match.
+    /// Writes to a file: with /dev/null GNU grep stops at the first match.
     fn command(&self, fixture: &Tree) -> Command {
         let expression = format!("{MARK}([a-z]*)");
         Command {

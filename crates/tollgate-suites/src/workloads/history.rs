@@ -19,7 +19,7 @@ pub(super) fn repository(fixture: &Tree) -> PathBuf {
     fixture.path_of("repository")
 }
 
-/// Makes it, unless it exists. Returns the second version's digest.
+/// Makes the history, unless it exists. Returns the second version's digest.
 pub(super) fn make(fixture: &mut Tree, context: &mut RunContext) -> Step<Digest> {
     if let Some(second) = fixture.second {
         return Ok(second);
@@ -122,7 +122,7 @@ impl History {
     }
 }
 
-/// The second component of a file's path, or the tree.
+/// Returns the second component of a file's path, or `tree`.
 fn part(path: &str) -> &str {
     let mut names = path.split('/');
     match (names.next(), names.next(), names.next()) {

@@ -1,8 +1,8 @@
-//! Real programs on a generated source tree: daily work of a programmer.
+//! Real programs on a generated source tree: a programmer's daily work.
 //!
 //! `source` generates the tree and its known contents, `fixture` is the tree on disk with files next to it, `command`
-//! runs or traces a program, `cache` fills or empties the page cache; `work` is the interface of the benchmarks, one
-//! file each, and `on_tree` makes them ready and executes them, one after the other.
+//! runs or traces a program, `cache` fills or empties the page cache. `work` is the interface of the benchmarks, one
+//! file each; `on_tree` prepares and executes them, one after the other.
 
 mod archive;
 mod build;
@@ -33,7 +33,6 @@ pub(crate) static SUITE: Suite = Suite {
     control: None,
 };
 
-/// The workloads, in the order of tables.
 static WORKLOADS: [&Workload; 5] =
     [&checkout::WORKLOAD, &tags::WORKLOAD, &build::WORKLOAD, &unpack::WORKLOAD, &grep::WORKLOAD];
 
@@ -59,7 +58,7 @@ const COMMAND: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// For [`Benchmark::crossed_in`]: storage is read with a cold cache.
+/// For [`Benchmark::crossed_in`]: storage is read if the cache is cold.
 fn crossed_in(params: &Params, boundary: Boundary) -> bool {
     match boundary {
         BlockRead | ReadAhead | IdleExit => word(params, "cache") == "cold",
@@ -71,7 +70,7 @@ fn size_of(params: &Params) -> Option<Size> {
     Size::named(word(params, Size::PARAMETER))
 }
 
-/// The cases of a benchmark with these further parameters: each size, with a cold and a warm cache.
+/// Returns the cases of a benchmark with these further parameters: each size, with a cold and a warm cache.
 fn cases(others: &[Params]) -> Vec<Params> {
     let mut cases = Vec::new();
     for size in Size::ALL {

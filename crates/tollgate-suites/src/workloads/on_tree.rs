@@ -1,4 +1,4 @@
-//! Workloads on their fixture: made ready, then executed once at a time, as the engine says.
+//! Workloads on their fixture: prepared, then executed once at a time, as the engine says.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{WORKLOADS, size_of};
 use super::{source::Size, work::Work};
 use crate::prelude::*;
 
-/// The cases of each size, since they share a tree; the probably fast ones first.
+/// Groups the cases by size, since they share a tree; the probably fast ones come first.
 pub(super) fn by_size(cases: &[Chosen]) -> Vec<Vec<usize>> {
     let of_size = |size: Size| {
         let is_of = |case: &usize| size_of(&cases[*case].1).unwrap_or_default() == size;
@@ -22,7 +22,6 @@ pub(super) fn by_size(cases: &[Chosen]) -> Vec<Vec<usize>> {
     Size::ALL.into_iter().map(of_size).filter(|of_size| !of_size.is_empty()).collect()
 }
 
-/// The expected rank of a case's time.
 fn guess((benchmark, params): &Chosen) -> (usize, bool) {
     const FAST_FIRST: [&str; 5] = ["grep", "unpack", "checkout", "tags", "build"];
     let is_it = |name: &&str| benchmark.name.ends_with(*name);
@@ -30,7 +29,6 @@ fn guess((benchmark, params): &Chosen) -> (usize, bool) {
     (FAST_FIRST.iter().position(is_it).unwrap_or(FAST_FIRST.len()), serial)
 }
 
-/// Makes the tree of cases of one size.
 pub(super) fn make(cases: &[Chosen], context: &mut RunContext) -> Step<Box<dyn Fixture>> {
     let size = cases.first().and_then(|(_, params)| size_of(params)).unwrap_or_default();
     let storage = context.plan.storage.clone().map_err(Refusal::Skip)?;
@@ -51,7 +49,6 @@ fn check_limit(size: Size, storage: &Storage) -> Result<()> {
     }
 }
 
-/// Cases on the tree that they share.
 struct OnTree {
     cases: Vec<Case>,
     pages: Pages,
@@ -63,7 +60,7 @@ struct Case {
     params: Params,
     cache: Cache,
     work: Option<Box<dyn Work>>,
-    /// Whether its input was in the right state of the cache when it was reset.
+    /// True if the cache had the required state when the input was reset.
     is_certified: bool,
     /// The last execution, until it is checked.
     ran: Option<Traced>,
@@ -129,7 +126,7 @@ fn unknown() -> Refusal {
     fail!("the fixture was made for fewer cases")
 }
 
-/// The default time, from the sizes of the trees.
+/// Returns the default time, from the sizes of the trees.
 pub(super) fn usual_time(cases: &[Chosen]) -> Duration {
     let is_chosen = |size: &Size| cases.iter().any(|(_, params)| size_of(params) == Some(*size));
     Size::ALL.into_iter().filter(is_chosen).map(Size::usual_time).sum()

@@ -1,5 +1,3 @@
-//! An index of definitions.
-
 use std::io::{BufRead, BufReader, Read};
 use std::{fs::File, path::PathBuf};
 
@@ -38,7 +36,7 @@ const CSCOPE: Program = Program { name: "cscope", package: "cscope", debian: "cs
 /// Its names in packages.
 const CTAGS: [&str; 3] = ["ctags", "universal-ctags", "ctags-universal"];
 
-/// Greatest length of the index that is read.
+/// Limit of the index that is read, in bytes.
 const MOST_BYTES: u64 = 1 << 28;
 
 enum Tags {
@@ -71,7 +69,7 @@ impl Tags {
         fixture.path_of("tags")
     }
 
-    /// Number of functions in the index. In a ctags file, `f` is the kind after a pattern and a tab; in cscope's, a
+    /// Counts the functions in the index. In a ctags file, `f` is the kind after a pattern and a tab. In cscope's, a
     /// line that begins with a tab and `$` defines a function (cscope's sources, invlib and build).
     fn functions(&self, fixture: &Tree) -> std::io::Result<u64> {
         let mut lines = BufReader::new(File::open(Self::table(fixture))?.take(MOST_BYTES));

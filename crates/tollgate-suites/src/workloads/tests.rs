@@ -1,5 +1,3 @@
-//! Selection of workloads, and commands that fail.
-
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
 use std::path::PathBuf;

@@ -1,5 +1,3 @@
-//! Unpacking an archive.
-
 use std::path::PathBuf;
 
 use super::command::{Command, on_files, removed};

@@ -6,7 +6,6 @@ use super::command::Command;
 use super::fixture::Tree;
 use crate::prelude::*;
 
-/// A benchmark that is a whole command.
 pub(super) struct Workload {
     pub benchmark: Benchmark,
     /// Prepares a case on a fixture.
@@ -26,6 +25,6 @@ pub(super) trait Work {
 
     fn command(&self, fixture: &Tree) -> Command;
 
-    /// Checks its result. Returns the check, as a clause.
+    /// Checks the result. Returns the check, as a clause.
     fn check(&self, fixture: &Tree, context: &mut RunContext) -> Step<String>;
 }

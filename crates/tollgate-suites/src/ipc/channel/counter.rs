@@ -1,4 +1,4 @@
-//! eventfd(2): the message is what is added to a counter.
+//! eventfd(2): the message is the value that is added to a counter.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -8,13 +8,11 @@ use super::{End, Ends, Outcome};
 use crate::descriptor::eventfd;
 use crate::prelude::*;
 
-/// An end that adds to one counter and reads another, which makes it 0.
 struct Counters {
     into: Arc<OwnedFd>,
     out: Arc<OwnedFd>,
 }
 
-/// One counter there, one back.
 pub fn counters() -> Result<Ends> {
     let counter = || eventfd(0, 0).map(Arc::new).or_refused("eventfd2(2) is refused");
     let (there, back) = (counter()?, counter()?);
@@ -26,14 +24,14 @@ impl End for Counters {
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> Outcome {
         let arguments = [self.into.as_raw_fd() as u64, message.as_ptr() as u64, message.len() as u64, 0];
-        // SAFETY: the kernel reads eight bytes, and the message has so many.
+        // SAFETY: the kernel reads the message, which has the eight bytes of a counter.
         whole(unsafe { call(libc::SYS_write, arguments) }, message.len())
     }
 
     #[inline(always)]
     fn receive(&mut self, message: &mut [u8]) -> Outcome {
         let arguments = [self.out.as_raw_fd() as u64, message.as_mut_ptr() as u64, message.len() as u64, 0];
-        // SAFETY: the kernel writes at most so many bytes.
+        // SAFETY: the message is valid for writing its own length.
         whole(unsafe { call(libc::SYS_read, arguments) }, message.len())
     }
 }

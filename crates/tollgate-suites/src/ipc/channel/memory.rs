@@ -1,4 +1,4 @@
-//! Shared memory: a sender copies each message into a slot, and a receiver copies it out.
+//! Shared memory: the sender copies each message into a slot, and the receiver copies it out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -6,47 +6,42 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use super::{End, Ends, Fault, Outcome};
 use crate::prelude::*;
 
-/// How an end waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// By futex(2); between threads the kernel finds its words by address (FUTEX_PRIVATE_FLAG).
+    /// By futex(2). Between threads the kernel finds the words by address (FUTEX_PRIVATE_FLAG).
     Asleep { is_private: bool },
     /// By loads alone.
     Polling,
 }
 
-/// Slots of each direction.
 const SLOTS: u32 = 8;
 
-/// A count that one end changes, in a pair of cache lines of its own, and whether the other end sleeps until it changes.
+/// A count that one end changes, in its own pair of cache lines, and whether the other end sleeps until it changes.
 #[repr(C, align(128))]
 struct Count {
     value: AtomicU32,
     is_awaited: AtomicU32,
 }
 
-/// One direction: messages that were put in, and those that were taken out.
+/// One direction: the number of messages that were put in, and of those that were taken out.
 #[repr(C)]
 struct Lane {
     put: Count,
     taken: Count,
 }
 
-/// An end of two lanes, each with slots behind it.
 struct Slots {
     memory: Arc<Mapping>,
-    /// The lane that it sends on: 0 or 1.
     into: usize,
-    /// Bytes of a message.
     bytes: usize,
     put: u32,
     taken: u32,
-    /// What the other end had taken when this one looked.
+    /// The number of messages that the other end had taken when this end last looked.
     seen_taken: u32,
     wait: Wait,
 }
 
-/// Two lanes of slots, in memory that children share.
+/// Makes two lanes of slots, in memory that is shared with children.
 pub fn slots(bytes: usize, wait: Wait) -> Result<Ends> {
     let length = 2 * stride(bytes);
     let memory = Arc::new(Mapping::anonymous(length, libc::MAP_SHARED).or_refused("mmap(2) is refused")?);
@@ -55,12 +50,11 @@ pub fn slots(bytes: usize, wait: Wait) -> Result<Ends> {
     Ok((Box::new(end(0)), Box::new(end(1))))
 }
 
-/// Bytes of a slot: whole cache lines.
 fn slot(bytes: usize) -> usize {
     bytes.next_multiple_of(64)
 }
 
-/// Bytes of a lane with its slots: whole pages.
+/// Bytes of a lane with its slots, in whole pages.
 fn stride(bytes: usize) -> usize {
     (size_of::<Lane>() + SLOTS as usize * slot(bytes)).next_multiple_of(4096)
 }
@@ -78,9 +72,9 @@ impl Slots {
         unsafe { &*self.base(lane).cast::<Lane>() }
     }
 
-    /// Waits until the slot of the next message is free, since what was put there a round ago was taken. The messages that were taken.
+    /// Waits until the next message's slot is free: its message of [`SLOTS`] messages ago was taken. Returns how many were taken.
     ///
-    /// It looks at a line that the other end changes with each message: a transfer for one message in [`SLOTS`], not for each.
+    /// The other end changes this cache line with each message. So it is transferred once for [`SLOTS`] messages, not for each.
     fn wait_for_slot(&self) -> Result<u32, Fault> {
         let (taken, full) = (&self.lane(self.into).taken, self.put.wrapping_sub(SLOTS));
         wait_while(taken, self.wait, |taken| taken == full)?;
@@ -90,14 +84,13 @@ impl Slots {
     #[inline(always)]
     fn slot(&self, lane: usize, number: u32) -> *mut u8 {
         let at = size_of::<Lane>() + (number % SLOTS) as usize * slot(self.bytes);
-        // SAFETY: so many slots lie behind the lane.
+        // SAFETY: [`SLOTS`] slots follow the lane.
         unsafe { self.base(lane).add(at) }
     }
 }
 
 impl End for Slots {
-    /// Writes to each page, without a change: a child has no page tables of shared memory, and the first use of each page would be a
-    /// page fault among the messages.
+    /// Touches each page without changing it: a child has no page tables for shared memory yet, and would fault among messages.
     fn enter(&mut self) {
         for at in (0..2 * stride(self.bytes)).step_by(4096) {
             // SAFETY: an aligned word within the mapping; zeros are valid.
@@ -112,7 +105,7 @@ impl End for Slots {
         }
         let lane = self.lane(self.into);
         let length = message.len().min(self.bytes);
-        // SAFETY: the slot has so many bytes, and belongs to this end until it is put in.
+        // SAFETY: the slot has `bytes` bytes, and belongs to this end until it is put in.
         unsafe { std::ptr::copy_nonoverlapping(message.as_ptr(), self.slot(self.into, self.put), length) };
         change(&lane.put, self.put.wrapping_add(1), self.wait)?;
         self.put = self.put.wrapping_add(1);
@@ -126,7 +119,7 @@ impl End for Slots {
         let seen = self.taken;
         wait_while(&lane.put, self.wait, |put| put == seen)?;
         let length = message.len().min(self.bytes);
-        // SAFETY: the slot has so many bytes, and belongs to this end until it is taken.
+        // SAFETY: the slot has `bytes` bytes, and belongs to this end until it is taken.
         unsafe { std::ptr::copy_nonoverlapping(self.slot(from, seen), message.as_mut_ptr(), length) };
         change(&lane.taken, seen.wrapping_add(1), self.wait)?;
         self.taken = seen.wrapping_add(1);
@@ -134,7 +127,6 @@ impl End for Slots {
     }
 }
 
-/// Changes a count, and wakes the other end where it sleeps.
 #[inline(always)]
 fn change(count: &Count, value: u32, wait: Wait) -> Outcome {
     count.value.store(value, SeqCst);
@@ -151,7 +143,7 @@ fn change(count: &Count, value: u32, wait: Wait) -> Outcome {
     }
 }
 
-/// Waits until a count is no longer one that stops this end.
+/// Waits until the count no longer stops this end.
 #[inline(always)]
 fn wait_while(count: &Count, wait: Wait, stops: impl Fn(u32) -> bool) -> Outcome {
     match wait {
@@ -169,7 +161,7 @@ fn sleep_while(count: &Count, flags: libc::c_int, stops: impl Fn(u32) -> bool) -
     if !stops(count.value.load(SeqCst)) {
         return Ok(());
     }
-    // Before the count is read once more: an end that changes it later sees the mark.
+    // Set before the count is read once more, so that an end that changes it later sees the mark.
     count.is_awaited.store(1, SeqCst);
     let mut outcome = Ok(());
     loop {
@@ -218,7 +210,7 @@ mod tests {
             seen_taken: 0,
             wait: Wait::Polling,
         };
-        // As if nothing had been taken of the round before: a sender that looks waits for it in vain.
+        // As if no message of the previous round had been taken: a sender that looks waits in vain.
         end.lane(0).taken.value.store(0_u32.wrapping_sub(SLOTS), SeqCst);
         for _ in 0..SLOTS {
             assert_eq!(end.send(&[1]), Ok(()));

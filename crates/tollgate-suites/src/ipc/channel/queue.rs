@@ -1,5 +1,3 @@
-//! POSIX message queues: mq_overview(7).
-
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,13 +10,11 @@ use crate::descriptor::owned;
 use crate::prelude::*;
 use crate::syscall::call6;
 
-/// An end that sends to one queue and receives from another.
 struct Queues {
     into: Arc<OwnedFd>,
     out: Arc<OwnedFd>,
 }
 
-/// One queue there, one back.
 pub fn queues(bytes: usize) -> Result<Ends> {
     let refused = |error: io::Error| match error.raw_os_error() {
         Some(libc::ENOSYS) => skip!("this kernel has no POSIX message queues"),
@@ -30,11 +26,11 @@ pub fn queues(bytes: usize) -> Result<Ends> {
     Ok((Box::new(home), Box::new(Queues { into: back, out: there })))
 }
 
-/// A queue of ten messages of so many bytes, the default length. Its name is removed at once.
+/// Creates a queue for ten messages, the default length. Removes its name at once.
 fn queue(bytes: usize) -> io::Result<OwnedFd> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     const MESSAGES: libc::c_long = 10;
-    // The kernel's name of a queue has no slash, which mq_open(3) takes away.
+    // The kernel expects the name without the slash, which mq_open(3) strips.
     let name = CString::new(format!("tollgate-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed)))?;
     // SAFETY: zeroes are valid attributes.
     let mut attributes: libc::mq_attr = unsafe { std::mem::zeroed() };
@@ -55,7 +51,7 @@ impl End for Queues {
     fn send(&mut self, message: &[u8]) -> Outcome {
         let queue = self.into.as_raw_fd() as u64;
         let arguments = [queue, message.as_ptr() as u64, message.len() as u64, 0, 0, 0];
-        // SAFETY: the kernel reads so many bytes; the priority is 0, and there is no time limit.
+        // SAFETY: the message is valid for reading its own length; the priority is 0, and there is no time limit.
         whole(unsafe { call6(libc::SYS_mq_timedsend, arguments) }, 0)
     }
 
@@ -63,7 +59,7 @@ impl End for Queues {
     fn receive(&mut self, message: &mut [u8]) -> Outcome {
         let queue = self.out.as_raw_fd() as u64;
         let arguments = [queue, message.as_mut_ptr() as u64, message.len() as u64, 0, 0, 0];
-        // SAFETY: the kernel writes at most so many bytes; the priority is not asked for, and there is no time limit.
+        // SAFETY: the message is valid for writing its own length; neither a priority nor a time limit is given.
         whole(unsafe { call6(libc::SYS_mq_timedreceive, arguments) }, message.len())
     }
 }

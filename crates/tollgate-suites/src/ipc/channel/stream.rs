@@ -1,4 +1,4 @@
-//! Streams of bytes: a call may move a part of a message.
+//! Byte streams: a call may move only part of a message.
 
 use std::ffi::CString;
 use std::io;
@@ -12,16 +12,14 @@ use super::{End, Ends, Fault, Outcome};
 use crate::files::data_dir::DataDir;
 use crate::prelude::*;
 
-/// An end that writes to one descriptor and reads from another.
 pub(super) struct Pipes {
     pub into: OwnedFd,
     pub out: OwnedFd,
 }
 
-/// An end that writes to a descriptor and reads from it.
 struct Connection(OwnedFd);
 
-/// One pipe there, one back, as in lmbench's lat_pipe and perf bench sched pipe.
+/// Makes two pipes, one for each direction, as in lmbench's lat_pipe and perf bench sched pipe.
 pub fn pipes() -> Result<Ends> {
     let pipe = || io::pipe().or_refused("pipe2(2) is refused");
     let ((there_out, there), (back_out, back)) = (pipe()?, pipe()?);
@@ -30,18 +28,18 @@ pub fn pipes() -> Result<Ends> {
     Ok((Box::new(home), Box::new(peer)))
 }
 
-/// A pair of stream sockets, as in lmbench's lat_unix and perf bench sched messaging.
+/// Makes a pair of stream sockets, as in lmbench's lat_unix and perf bench sched messaging.
 pub fn socketpair() -> Result<Ends> {
     let (home, peer) = UnixStream::pair().or_refused("socketpair(2) is refused")?;
     Ok(connected(home, peer))
 }
 
-/// A stream socket that was connected by a path in the run's directory. The path is removed at once.
+/// Connects a stream socket by a path in the run's directory. Removes the path at once.
 pub fn unix(context: &mut Context) -> Result<Ends> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let directory = DataDir::of(context)?;
     let name = format!("ipc-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
-    // A path to a socket has at most 107 bytes (unix(7)), and the directory's own may have more.
+    // The path of a socket has at most 107 bytes (unix(7)); the directory's own path may be longer.
     let path = format!("/proc/self/fd/{}/{name}", directory.descriptor());
     let made = UnixListener::bind(&path).and_then(|listener| {
         let home = UnixStream::connect(&path)?;
@@ -54,19 +52,18 @@ pub fn unix(context: &mut Context) -> Result<Ends> {
     Ok(connected(home, peer))
 }
 
-/// A connection over loopback, to a port that the kernel chose. Without Nagle's algorithm (TCP_NODELAY), as programs have it that
-/// exchange messages. Its close is a reset, which leaves no TIME_WAIT.
+/// Makes a connection over loopback, to a port that the kernel chooses. It disables Nagle's algorithm (TCP_NODELAY), as programs
+/// that exchange messages do. Closing it sends a reset, which leaves no TIME_WAIT.
 pub fn tcp() -> Result<Ends> {
     let (home, peer) = connection().or_refused("a connection over loopback is refused")?;
     Ok(connected(home, peer))
 }
 
-/// Its two ends.
 fn connection() -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let home = TcpStream::connect(listener.local_addr()?)?;
     let own = home.local_addr()?;
-    // Another program may have connected before.
+    // Another program may have connected first.
     let peer = loop {
         let (peer, from) = listener.accept()?;
         if from == own {
@@ -113,7 +110,7 @@ fn write_all(into: &OwnedFd, message: &[u8]) -> Outcome {
     let mut sent = 0;
     while let Some(rest) = message.get(sent..).filter(|rest| !rest.is_empty()) {
         let arguments = [into.as_raw_fd() as u64, rest.as_ptr() as u64, rest.len() as u64, 0];
-        // SAFETY: the kernel reads so many bytes.
+        // SAFETY: `rest` is valid for reading its own length.
         match unsafe { call(libc::SYS_write, arguments) } {
             moved if moved > 0 => sent += moved as usize,
             other => return Err(Fault::from_result(other)),
@@ -127,7 +124,7 @@ fn read_all(out: &OwnedFd, message: &mut [u8]) -> Outcome {
     let mut received = 0;
     while let Some(rest) = message.get_mut(received..).filter(|rest| !rest.is_empty()) {
         let arguments = [out.as_raw_fd() as u64, rest.as_mut_ptr() as u64, rest.len() as u64, 0];
-        // SAFETY: the kernel writes at most so many bytes.
+        // SAFETY: `rest` is valid for writing its own length.
         match unsafe { call(libc::SYS_read, arguments) } {
             moved if moved > 0 => received += moved as usize,
             other => return Err(Fault::from_result(other)),
@@ -155,7 +152,7 @@ mod tests {
         let Some(before) = left() else { return eprintln!("skipped: no /proc/net/tcp") };
         assert!(before >= 2, "{before} ends are listed");
         drop((home, peer));
-        // A process that another test forks has both ends until it ends.
+        // A process that another test forks holds both ends until it ends.
         let end = Instant::now() + Duration::from_secs(5);
         while left() != Some(0) && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(10));

@@ -1,4 +1,4 @@
-//! futex(2): the message is the word itself.
+//! futex(2): the message is the futex word itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -6,21 +6,18 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use super::{End, Ends, Fault, Outcome};
 use crate::prelude::*;
 
-/// The number of the last message in one direction, in a pair of cache lines of its own.
+/// The number of the last message in one direction, in its own pair of cache lines.
 #[repr(align(128))]
 struct Word(AtomicU32);
 
-/// An end that stores to one word and waits for a change of the other.
 struct Words {
     memory: Arc<Mapping>,
-    /// The index of the word that it stores to: 0 or 1.
     into: usize,
-    /// The last value that it saw in the other.
     seen: u32,
     flags: libc::c_int,
 }
 
-/// Two words in memory that children share. Between threads the kernel finds them by address (FUTEX_PRIVATE_FLAG).
+/// Makes two words in memory shared with children. Threads use FUTEX_PRIVATE_FLAG.
 pub fn words(is_private: bool) -> Result<Ends> {
     let memory =
         Mapping::anonymous(2 * size_of::<Word>(), libc::MAP_SHARED).or_refused("mmap(2) is refused")?;
@@ -33,7 +30,7 @@ pub fn words(is_private: bool) -> Result<Ends> {
 impl Words {
     #[inline(always)]
     fn word(&self, which: usize) -> &AtomicU32 {
-        // SAFETY: the mapping is page-aligned, has two of them, and all accesses are atomic; zeros are valid.
+        // SAFETY: the mapping is page-aligned and has two words, all accesses are atomic, and zeros are valid.
         unsafe { &(*self.memory.address().cast::<Word>().add(which)).0 }
     }
 }

@@ -1,6 +1,6 @@
-//! Locks, instruction by instruction: a process is stopped at an instruction of its `take`, another one acquires the
-//! lock on the same processor, and the first continues. This is done at every instruction, so that the effect of a
-//! preemption there shows each time, not once in millions.
+//! Locks, instruction by instruction. A process is stopped at an instruction of its `take`, another one acquires the
+//! lock on the same processor, and the first continues. This is repeated at every instruction, so a preemption there
+//! shows its effect each time, not once in millions.
 //!
 //! Two processes share the lock. Both are traced, and only one of them runs at any time, so the outcome is
 //! deterministic. A process that calls sched_yield(2) waits for the other. A system call is one step; the C library's
@@ -48,7 +48,7 @@ fn plain_lets_two_in_wherever_both_have_loaded_before_one_of_them_stores() {
             let outcome = pair.both_take([Some(points[a]), Some(points[b])], None)?;
             // A process that finds the lock held jumps over the store.
             assert_eq!(outcome.stopped, [true, !(a == 4 && b == 3)], "at {a} and {b}");
-            // A process that is stopped past its store holds the lock.
+            // A process that is stopped after its store holds the lock.
             let between = |number: usize| (1..=3).contains(&number);
             let expected = between(a) && b != 0 || a == 0 && between(b);
             assert_eq!(outcome.got == [true, true], expected, "at {a} and {b}: {outcome:?}");
@@ -94,7 +94,7 @@ fn no_release_is_lost_at_any_instruction() {
             assert_eq!(within_a_take.got, [true, false], "{name} at {point:#x}");
             let had_before = pair.given_back_at(point, true)?;
             assert!(had_before.sound && !had_before.got[1], "{name} at {point:#x}: {had_before:?}");
-            // Before the first instruction `take` has not read the word, and at the end it has found the lock held.
+            // At the first instruction `take` has not read the word yet; at the end it has found the lock held.
             assert!(point != takes[0] || had_before.got[0], "{name}");
             assert!(point != method.code().extent.take.1 || !had_before.got[0], "{name}");
         }
@@ -123,7 +123,7 @@ fn a_restartable_sequence_is_restarted_where_it_was_left_and_nowhere_else() {
                 Ok::<bool, Refusal>(aborts(&mut pair.a)? > before)
             };
             let within = sequence.contains(&point);
-            // Another process may have preempted it within the sequence as well.
+            // Another process may also have preempted it within the sequence.
             let expected = (0..20).any(|_| restarted().expect("as before") == within);
             assert!(expected, "{} at {point:#x}: within is {within}", method.name());
             if within {
@@ -147,7 +147,7 @@ fn a_sequence_of_which_the_kernel_does_not_know_is_plain() {
             }
         }
         let sequence = of_sequence(&extent);
-        // The load, the test, the jump and the store are its end.
+        // The sequence ends with load, test, jump and store; a stop at any of the last three breaks exclusion.
         assert_eq!(caught, sequence[sequence.len() - 3..], "{}", method.name());
         Ok(())
     });
@@ -205,7 +205,7 @@ fn a_lock_that_checks_its_processor_takes_nothing_elsewhere() {
         for point in of(method.code().extent.take) {
             for a_first in [false, true] {
                 let got = pair.both_take_apart(point, away, a_first)?;
-                // Past its store it holds the lock.
+                // After its store it holds the lock.
                 assert_eq!(got, [point == end, point != end], "at {point:#x}, {a_first}");
             }
         }
@@ -232,7 +232,7 @@ fn the_instructions_that_are_decoded_are_those_that_the_processor_executes() {
     });
 }
 
-/// The stop points of `take` and `release`: every instruction of the uncontended paths.
+/// Returns the stop points of `take` and `release`: every instruction of the uncontended paths.
 fn points_of(method: Method, pair: &mut Pair) -> Result<[Vec<usize>; 2]> {
     let extent = method.code().extent;
     if is_sequence(method) {

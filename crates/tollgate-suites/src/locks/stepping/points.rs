@@ -1,12 +1,10 @@
-//! The stop points of a lock: its instructions.
-
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 
 use super::traced::{Order, Stop, TracedProcess};
 use crate::locks::code::Extent;
 use crate::prelude::*;
 
-/// The address of each instruction in a range, and of the one after its last.
+/// Returns the address of each instruction in a range, and of the one after its last.
 pub(super) fn of(range: (usize, usize)) -> Vec<usize> {
     let mut points = within(range);
     points.push(range.1);
@@ -17,13 +15,13 @@ pub(super) fn within(range: (usize, usize)) -> Vec<usize> {
     decode(range).iter().map(|instruction| instruction.ip() as usize).collect()
 }
 
-/// The restartable sequence of `take`: its instructions up to the commit.
+/// Returns the restartable sequence of `take`: its instructions up to the commit.
 pub(super) fn of_sequence(extent: &Extent) -> Vec<usize> {
     let [_, start, length, _] = descriptor(extent);
     within((start, start + length))
 }
 
-/// The entries of the contended paths: jump targets, and the abort handler.
+/// Returns the entries of the contended paths: jump targets, and the abort handler.
 pub(super) fn entries(extent: &Extent) -> Vec<usize> {
     let (begin, end) = extent.aside[0];
     let jumps = decode(extent.take).into_iter().map(|instruction| instruction.near_branch_target() as usize);
@@ -35,7 +33,7 @@ pub(super) fn entries(extent: &Extent) -> Vec<usize> {
     entries
 }
 
-/// Of a restartable sequence (struct rseq_cs): version and flags, `start_ip`, `post_commit_offset` and `abort_ip`.
+/// The fields of struct rseq_cs: version and flags, `start_ip`, `post_commit_offset` and `abort_ip`.
 fn descriptor(extent: &Extent) -> [usize; 4] {
     assert_eq!(extent.data.1 - extent.data.0, size_of::<[usize; 4]>());
     // SAFETY: the descriptor lies between the two labels of the lock's data, aligned to its length.
@@ -49,14 +47,13 @@ fn decode((begin, end): (usize, usize)) -> Vec<Instruction> {
     Decoder::with_ip(64, bytes, begin as u64, DecoderOptions::NO_INVALID_CHECK).into_iter().collect()
 }
 
-/// Every executed instruction of `take` and of `release`, from its first to the one after its last, including the C
-/// library's. The lock is free before and after.
+/// Returns every executed instruction of `take` and of `release`, including the C library's, from the first to the one
+/// after the last. The lock is free before and after.
 pub(super) fn executed(process: &mut TracedProcess, extent: &Extent) -> Result<[Vec<usize>; 2]> {
     Ok([stepped(process, Order::Take, extent.take)?, stepped(process, Order::Release, extent.release)?])
 }
 
 fn stepped(process: &mut TracedProcess, order: Order, (begin, end): (usize, usize)) -> Result<Vec<usize>> {
-    /// More than any lock has.
     const MOST: usize = 10_000;
     process.tell(order)?;
     let first = process.run_to(Some(begin))?;
@@ -66,7 +63,7 @@ fn stepped(process: &mut TracedProcess, order: Order, (begin, end): (usize, usiz
             break;
         }
         let next = process.step()?;
-        // A loop executes an instruction several times; a process stops at the first time.
+        // A loop executes an instruction several times; a process stops the first time.
         if !points.contains(&next) {
             points.push(next);
         }

@@ -1,5 +1,3 @@
-//! Schedules of two traced processes.
-
 use std::thread;
 
 use super::traced::{Order, Stop, TracedProcess};
@@ -7,7 +5,7 @@ use crate::locks::lock::{Lock, Reach};
 use crate::prelude::*;
 use crate::{locks::method::Method, testing::ready};
 
-/// Two processes that share a lock, both on one processor. Between schedules they are at rest and the lock is free.
+/// Two processes that share a lock, both on one processor. Between schedules they rest and the lock is free.
 pub(super) struct Pair {
     pub a: TracedProcess,
     pub b: TracedProcess,
@@ -15,15 +13,15 @@ pub(super) struct Pair {
     _lock: Lock,
 }
 
-/// The outcome of two interleaved acquisitions.
+/// The outcome of two interleaved acquisitions. Arrays are for `a` and `b`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ContendedBatch {
-    /// Whether `a` and `b` were stopped at their points.
+    /// Whether each was stopped at its point.
     pub stopped: [bool; 2],
-    /// Whether `a` was stopped at the second instruction as well.
+    /// Whether `a` was also stopped at the second instruction.
     pub again: bool,
     pub waited: bool,
-    /// Whether `a` and `b` hold the lock.
+    /// Whether each holds the lock.
     pub got: [bool; 2],
 }
 
@@ -36,7 +34,7 @@ pub(super) struct Passage {
     pub had: bool,
     /// Whether `a` and `b` hold it at the end.
     pub got: [bool; 2],
-    /// Whether a free lock can be acquired by exactly one process, and a held one by none.
+    /// True if exactly one process can acquire a free lock, and none a held one.
     pub sound: bool,
 }
 
@@ -44,7 +42,7 @@ pub(super) struct Passage {
 const TURNS: usize = 100;
 
 impl Pair {
-    /// On the processor to which the calling thread is pinned.
+    /// Makes the pair on the processor to which the calling thread is pinned.
     pub fn new(method: Method) -> Result<Self> {
         let [home] = cpu::allowed()[..] else {
             return Err(fail!("the thread is not pinned to one processor"));
@@ -67,8 +65,8 @@ impl Pair {
         Ok(ContendedBatch { stopped, ..outcome })
     }
 
-    /// `a` runs `take`, and `b` at `point` of it. The word at `forgotten` of `a`'s rseq area is cleared there, so
-    /// that the kernel does not restart the sequence. Returns the holders, and releases the lock.
+    /// `a` runs `take`, and `b` runs its own when `a` is at `point`. There the word at `forgotten` in `a`'s rseq area
+    /// is cleared, so that the kernel does not restart the sequence. Returns the holders, and releases the lock.
     pub fn both_take_forgetting(&mut self, point: usize, forgotten: usize) -> Result<[bool; 2]> {
         self.a.tell(Order::Take)?;
         let a = self.a.run_to(Some(point))?;
@@ -79,8 +77,8 @@ impl Pair {
         Ok([a == 0, b])
     }
 
-    /// `a` runs `take`, and is migrated to another processor at `point` of it. `b` runs `take` on the old processor
-    /// before `a` continues, or after it. Returns the holders, and releases the lock.
+    /// `a` runs `take`, and is migrated to another processor at `point`. `b` runs `take` on the old processor before or
+    /// after `a` continues. Returns the holders, and releases the lock.
     pub fn both_take_apart(&mut self, point: usize, away: usize, a_first: bool) -> Result<[bool; 2]> {
         self.a.tell(Order::Take)?;
         let a = self.a.run_to(Some(point))?;
@@ -96,7 +94,7 @@ impl Pair {
         Ok([a == 0, b])
     }
 
-    /// `a` runs `take`. At `point` of it `b`, which held the lock before or acquires it there, releases it.
+    /// `a` runs `take`. At `point` of it, `b` releases the lock, which it held before or acquires there.
     pub fn given_back_at(&mut self, point: usize, had_before: bool) -> Result<Passage> {
         if had_before && !take(&mut self.b)? {
             return Err(fail!("a free lock could not be acquired"));
@@ -132,7 +130,7 @@ impl Pair {
         self.passage(stop == Stop::Point, had, [false, had])
     }
 
-    /// Both run alternately until they rest, `a` once to `again`. Returns their answers.
+    /// Runs both alternately until they rest, `a` once to `again`. Returns their answers.
     fn by_turns(&mut self, stops: [Stop; 2], again: Option<usize>) -> Result<(ContendedBatch, [u64; 2])> {
         let ([mut a, mut b], mut next) = (stops, again);
         let mut waited = false;
@@ -183,7 +181,6 @@ impl Pair {
     }
 }
 
-/// A whole `take`, without contention.
 fn take(process: &mut TracedProcess) -> Result<bool> {
     process.tell(Order::Take)?;
     finish(process).map(|answer| answer == 0)
@@ -199,7 +196,6 @@ pub(super) fn aborts(process: &mut TracedProcess) -> Result<u64> {
     finish(process)
 }
 
-/// Runs it until it rests. Returns its answer.
 fn finish(process: &mut TracedProcess) -> Result<u64> {
     match process.run_to(None)? {
         Stop::Rest(answer) => Ok(answer),
@@ -207,7 +203,7 @@ fn finish(process: &mut TracedProcess) -> Result<u64> {
     }
 }
 
-/// Runs `test` with a pair for each of these locks, in a thread on one processor. Prints skipped locks, and panics on
+/// Runs `each` with a pair for each of these locks, in a thread on one processor. Prints skipped locks, and panics on
 /// failures.
 pub(super) fn with_each(methods: &[Method], each: impl Fn(Method, &mut Pair) -> Result<()> + Sync) {
     let outcome = thread::scope(|scope| {

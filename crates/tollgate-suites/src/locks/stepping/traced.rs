@@ -1,7 +1,7 @@
 //! A traced process that acquires and releases a lock on request, and can be stopped at any instruction.
 //!
 //! Source: ptrace(2). A breakpoint is INT3 (Intel SDM volume 2, INT3), written into this process's own copy of the
-//! code: another process with the same code at the same address runs past it. PTRACE_SINGLESTEP cannot step through a
+//! code: another process with the same code at the same address does not stop. PTRACE_SINGLESTEP cannot step through a
 //! restartable sequence, since every step is an interruption, and each interruption sends the thread to its abort
 //! handler. A breakpoint interrupts it once.
 
@@ -15,9 +15,9 @@ use tollgate_os::process::{self, Child, Status};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub(super) enum Order {
-    /// Run `take`; answers the word's old value.
+    /// Runs `take`; answers the word's old value.
     Take = 1,
-    /// Release the lock; answers 0.
+    /// Releases the lock; answers 0.
     Release = 2,
     /// Answers the number of restarts of its sequences.
     Aborts = 3,
@@ -25,31 +25,29 @@ pub(super) enum Order {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// It has done its order, with this answer.
+    /// It has carried out its order, with this answer.
     Rest(u64),
-    /// At the requested instruction.
+    /// It is at the requested instruction.
     Point,
-    /// At a call of sched_yield(2): it waits for the other process.
+    /// It is at a call of sched_yield(2) and waits for the other process.
     Waits,
 }
 
 /// The process. It runs only during [`TracedProcess::run_to`] and [`TracedProcess::step`], and is killed on drop.
 pub(super) struct TracedProcess {
     child: Child,
-    /// Whether it has stopped at the entry of a system call, so that the next stop is at its exit.
+    /// True if it has stopped at the entry of a system call, so that the next stop is at its exit.
     in_call: bool,
 }
 
-/// INT3.
 const BREAKPOINT: u8 = 0xcc;
-/// Seconds after which the process is killed by its alarm. A test needs less than two.
+/// Seconds after which an alarm kills the process. A test needs less than two.
 const LIMIT: u32 = 120;
-/// Exit statuses of a process that cannot be traced, or cannot join the lock.
 const NOT_TRACED: i32 = 3;
 const NOT_JOINED: i32 = 4;
 
 impl TracedProcess {
-    /// Forks member `number` of a lock, on the processor of the calling thread, stopped.
+    /// Forks member `number` of a lock on the calling thread's processor, and stops it.
     pub fn new(lock: &Lock, number: usize) -> Result<Self> {
         // The child uses only inherited data, its one thread and the allocator, which is safe across fork.
         let child = process::fork_bound(|| serve(lock, number));
@@ -65,14 +63,14 @@ impl TracedProcess {
         }
     }
 
-    /// Gives it an order. It must be at rest; it begins when it is run.
+    /// Gives an order to a process at rest. It begins when it is run.
     pub fn tell(&mut self, order: Order) -> Result<()> {
         let mut registers = self.registers()?;
         registers.rax = order as u64;
         self.set(&registers)
     }
 
-    /// Runs it until it rests, waits or reaches the instruction at `point`.
+    /// Runs the process until it rests, waits or reaches the instruction at `point`.
     pub fn run_to(&mut self, point: Option<usize>) -> Result<Stop> {
         let replaced = point.map(|point| self.replace(point, BREAKPOINT)).transpose()?;
         let stop = self.run(point);
@@ -99,7 +97,7 @@ impl TracedProcess {
                     let mut registers = self.registers()?;
                     let at = registers.rip as usize - 1;
                     if Some(at) == point {
-                        // The instruction that was replaced is still to be run.
+                        // The replaced instruction has not run yet.
                         registers.rip -= 1;
                         self.set(&registers)?;
                         return Ok(Stop::Point);
@@ -126,17 +124,16 @@ impl TracedProcess {
         }
     }
 
-    /// Pins it to a processor, where it continues.
+    /// Pins the process to a processor, where it continues.
     pub fn bind(&mut self, cpu: usize) -> Result<()> {
         tollgate_os::affinity::pin(self.child.pid(), &[cpu]).or_refused("sched_setaffinity(2) is refused")
     }
 
-    /// Writes eight bytes into its memory.
     pub fn write(&mut self, address: usize, value: u64) -> Result<()> {
         self.request(libc::PTRACE_POKEDATA, address, value as usize)
     }
 
-    /// Writes a byte into its code. Returns the old one.
+    /// Writes a byte into the code. Returns the old one.
     fn replace(&mut self, address: usize, byte: u8) -> Result<u8> {
         let mut word = 0u64;
         // Unlike the C library's function, the system call writes the word to the address in the last argument.
@@ -162,11 +159,11 @@ impl TracedProcess {
     fn request(&self, request: libc::c_uint, address: usize, data: usize) -> Result<()> {
         // SAFETY: `data` is a number, or points to memory of the caller that the request reads or writes.
         let outcome = unsafe { libc::syscall(libc::SYS_ptrace, request, self.child.pid(), address, data) };
-        // A traced process allows every request, so this error is no limit of the environment.
+        // A traced process allows every request, so this error does not come from the environment.
         checked(outcome).map(drop).map_err(|error| fail!("ptrace({request:#x}): {}", plainly(&error)))
     }
 
-    /// Waits for its stop. Returns the signal.
+    /// Waits for the next stop. Returns the signal.
     fn wait(&mut self) -> Result<libc::c_int> {
         loop {
             let status = match self.child.next(0) {

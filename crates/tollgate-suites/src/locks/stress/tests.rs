@@ -13,7 +13,7 @@ fn together() -> Team {
     Team::new(Reach::On(home), &[home], Quota::default()).expect("a team")
 }
 
-/// Runs rounds for so long, or until a violation. None if the environment lacks what it needs.
+/// Runs rounds for this time, or until a violation. Returns `None` if the environment lacks a requirement.
 fn stress(team: &mut Team, method: Method, time: Duration) -> Option<Outcome> {
     let takes = if matches!(method, Method::Semop | Method::Eventfd) { 1 << 12 } else { 1 << 14 };
     let (began, mut all) = (Instant::now(), Outcome::default());
@@ -33,7 +33,7 @@ fn a_load_and_a_store_let_two_in() {
 
 #[test]
 fn no_lock_lets_two_in_however_often_its_users_are_switched_out() {
-    // One lock a process: a semaphore is in a namespace of its own.
+    // One process for each lock, because a semaphore has its own namespace.
     for method in Method::LOCKS {
         in_a_process_of_its_own(|| {
             let time = Duration::from_millis(400);
@@ -61,7 +61,7 @@ fn restartable_sequences_are_restarted() {
     });
 }
 
-/// All allowed processors, with this process pinned to the first; None if there is only one.
+/// All allowed processors, with this process pinned to the first; `None` if there is only one.
 fn processors() -> Option<Vec<usize>> {
     let all = cpu::allowed();
     if all.len() < 2 {
@@ -108,7 +108,8 @@ fn mutual_exclusion_holds_under_migration() {
     }
 }
 
-/// Migrates each thread of this process but `main` and itself between processors. Returns the number of migrations.
+/// Migrates all threads of this process except `main` and the calling one between processors. Returns the number of
+/// migrations.
 fn move_others(main: libc::pid_t, to: &[usize], over: &std::sync::atomic::AtomicBool) -> u64 {
     let mut random = Random::new(1);
     let mut moves = 0;

@@ -1,14 +1,13 @@
-//! The loops of bandwidth: an iteration moves one chunk of the working set, and the next one goes on behind it.
+//! The loops of bandwidth: each iteration moves one chunk of the working set, and the next one continues after it.
 //!
-//! The words of each loop: 0: the first byte; 1: the bytes of a chunk; 2: the offset of the next chunk; 3: the bytes
-//! after which it begins again; 4: the value that is stored, or the distance from source to destination.
+//! Words of each loop: 0: the first byte; 1: bytes of a chunk; 2: the offset of the next chunk; 3: bytes of a pass,
+//! after which it begins again; 4: the value to store, or the distance from source to destination.
 //!
-//! A chunk is a multiple of 256 bytes. Every vector loop moves 256 bytes between two branches, so that the widths of
-//! the vectors are what differs.
+//! A chunk is a multiple of 256 bytes. Vector loops move 256 bytes between two branches, so only vector widths differ.
 
 use crate::prelude::*;
 
-/// One loop: its preparation, what it does with a chunk from `rcx` to `rdx`, and the step to the next chunk.
+/// One loop: its preparation, its work on a chunk from `rcx` to `rdx`, and the step to the next chunk.
 macro_rules! pass {
     ($(#[$doc:meta])* $name:ident: $($body:literal),*) => {
         timed_loop! {
@@ -65,7 +64,6 @@ pass! {
 }
 
 pass! {
-    /// Stores word 4 to all words.
     write_sse2:
         "movq xmm0, r10", "punpcklqdq xmm0, xmm0",
         "3:",
@@ -97,7 +95,7 @@ pass! {
 }
 
 pass! {
-    /// The same past the caches. The fence waits until the stores are visible (Intel SDM volume 1, 10.4.6.2).
+    /// Stores bypassing the caches. The fence waits until the stores are visible (Intel SDM volume 1, 10.4.6.2).
     write_nt_sse2:
         "movq xmm0, r10", "punpcklqdq xmm0, xmm0",
         "3:",
@@ -129,7 +127,7 @@ pass! {
 }
 
 pass! {
-    /// Copies to what lies word 4 behind.
+    /// Copies to the address word 4 bytes further on.
     copy_sse2:
         "3:",
         "movdqa xmm0, [rcx]", "movdqa xmm1, [rcx + 16]", "movdqa xmm2, [rcx + 32]", "movdqa xmm3, [rcx + 48]",
@@ -165,7 +163,7 @@ pass! {
 }
 
 pass! {
-    /// Copies a chunk with one instruction, as glibc's memcpy does where the processor has ERMS.
+    /// Copies a chunk with one instruction, as glibc's memcpy does on processors with ERMS.
     copy_rep: "mov rsi, rcx", "lea rdi, [rcx + r10]", "mov rcx, r11", "rep movsb"
 }
 
@@ -174,7 +172,6 @@ pass! {
     fill_rep: "mov eax, r10d", "mov rdi, rcx", "mov rcx, r11", "rep stosb"
 }
 
-/// What is done with each byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
     Read,
@@ -202,16 +199,15 @@ impl Op {
     }
 }
 
-/// The instructions that move the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// REP MOVSB and REP STOSB.
     Rep,
-    /// 16 bytes an instruction.
+    /// 16 bytes per instruction.
     Sse2,
-    /// 32 bytes.
+    /// 32 bytes per instruction.
     Avx2,
-    /// 64 bytes (AVX-512F).
+    /// 64 bytes per instruction (AVX-512F).
     Avx512,
 }
 
@@ -231,7 +227,7 @@ impl By {
         Self::ALL.into_iter().find(|by| by.word() == word)
     }
 
-    /// Whether the processor has them and the kernel saves their registers (CPUID and XCR0).
+    /// Checks that the processor has the instructions and the kernel saves their registers (CPUID and XCR0).
     pub fn is_here(self) -> Result<()> {
         let (has, name) = match self {
             Self::Rep | Self::Sse2 => (true, ""),
@@ -242,10 +238,9 @@ impl By {
     }
 }
 
-/// A loop, the instruction that it is measured by, and how often the loop holds that.
+/// A loop, the instruction that moves its data, and how often the loop contains that.
 pub type Code = (LongLoop, &'static str, usize);
 
-/// The loop of an operation by these instructions; None where there is none.
 pub fn code(op: Op, by: By) -> Option<Code> {
     Some(match (op, by) {
         (Op::Read, By::Sse2) => (read_sse2, "paddq", 19),

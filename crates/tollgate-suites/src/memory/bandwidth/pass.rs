@@ -1,47 +1,41 @@
-//! Passes through a working set: where the next chunk lies, and the check of what was moved.
+//! Passes through a working set: where the next chunk is, and the check of what was moved.
 
 use super::loops::Op;
 use crate::prelude::*;
 
 /// A page of 4 KiB, the operation that is measured.
 pub const PAGE: u64 = 4 << 10;
-/// Greatest length of a chunk: an iteration of a few microseconds and more, of which its first and last instructions
-/// are no part that matters.
+/// Maximum length of a chunk. An iteration takes some microseconds, so its first and last instructions do not matter.
 const LARGEST_CHUNK: u64 = 256 << 10;
 
-/// A working set, and what happens to it.
 #[derive(Debug, Clone, Copy)]
 pub struct Set {
     pub op: Op,
-    /// The first byte that is read or written.
     pub start: u64,
-    /// The first byte of a copy's destination.
     pub to: u64,
-    /// All its bytes: of a copy half of them are the source, and half the destination.
+    /// Size of the whole set. Half of a copy's bytes are its source, and half its destination.
     pub bytes: u64,
 }
 
 impl Set {
-    /// The bytes of a pass: what is read, written or copied until it begins again.
+    /// Bytes of a pass: those that are read, written or copied until it begins again.
     pub fn of_a_pass(&self) -> u64 {
         if self.op == Op::Copy { self.bytes / 2 } else { self.bytes }
     }
 
-    /// The bytes of an iteration: they divide those of a pass.
     pub fn chunk(&self) -> u64 {
         let pass = self.of_a_pass();
         (1 << pass.trailing_zeros()).min(LARGEST_CHUNK)
     }
 
-    /// The words of a loop whose next chunk begins at `offset`.
     pub fn words(&self, offset: u64, value: u64) -> [u64; 7] {
         let last = if self.op == Op::Copy { self.to.wrapping_sub(self.start) } else { value };
         [self.start, self.chunk(), offset, self.of_a_pass(), last, 0, 0]
     }
 
-    /// The sum of so many bytes of words that are read from `offset` on, where each word is its own number.
+    /// Returns the sum of the words in `bytes` bytes from `offset` on, where each word is its own index.
     fn sum(&self, offset: u64, bytes: u64) -> u64 {
-        // Of the words below an offset.
+        // Sum of the words below an offset.
         let until = |offset: u64| {
             let words = u128::from(offset / 8);
             (words * words.saturating_sub(1) / 2) as u64
@@ -56,9 +50,9 @@ impl Set {
         pass.wrapping_mul(passes).wrapping_add(part)
     }
 
-    /// The offsets of some pages of so many bytes from `offset` on, evenly spaced, each page at most once.
+    /// Returns the offsets of some evenly spaced pages in `bytes` bytes from `offset` on, each at most once.
     fn pages(&self, offset: u64, bytes: u64) -> impl Iterator<Item = u64> + use<> {
-        /// What is looked at before a batch is cached in it: a line in a thousand is no part that matters.
+        /// Words that are checked before a batch are cached in it. One line in a thousand does not matter.
         const MOST: u64 = 16;
         let pass = self.of_a_pass();
         let number = bytes.min(pass) / PAGE;
@@ -67,7 +61,6 @@ impl Set {
     }
 }
 
-/// What was moved: so many bytes from an offset on, with this value where one is stored.
 #[derive(Debug, Clone, Copy)]
 pub struct Moved {
     offset: u64,
@@ -75,14 +68,14 @@ pub struct Moved {
     value: u64,
 }
 
-/// Writes its number to each word, so that sums and copies are known.
+/// Sets each word to its own index, so that sums and copies are known.
 pub fn number(words: &mut [u64]) {
     (0..).zip(words).for_each(|(number, word)| *word = number);
 }
 
 impl Set {
-    /// Before so many iterations from `offset` on, which store `value`: the looked-at words of a destination lose what an
-    /// earlier copy left there. `written` is the memory that is written to.
+    /// Prepares the check of iterations from `offset` on, which store `value`: overwrites the checked words in the
+    /// destination `written`, where an earlier copy may have left the right values.
     pub fn expect(&self, written: &mut [u64], offset: u64, iterations: u64, value: u64) -> Moved {
         let moved = self.moved(offset, iterations.saturating_mul(self.chunk()), value);
         if self.op == Op::Copy {
@@ -95,12 +88,11 @@ impl Set {
         moved
     }
 
-    /// So many bytes from `offset` on.
     pub fn moved(&self, offset: u64, bytes: u64, value: u64) -> Moved {
         Moved { offset, bytes, value }
     }
 
-    /// Checks the sum of what was read, or the first and the last word of some pages that were written.
+    /// Checks the sum of the words read, or the first and the last word of some written pages.
     pub fn check(&self, written: &[u64], moved: Moved, sum: u64) -> Result<()> {
         let Moved { offset, bytes, value } = moved;
         if self.op == Op::Read {
@@ -127,7 +119,6 @@ impl Set {
     }
 }
 
-/// The offsets of the words of a page that are looked at.
 fn looked_at(page: u64) -> [u64; 2] {
     [page, page + PAGE - 8]
 }

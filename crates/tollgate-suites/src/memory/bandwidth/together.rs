@@ -13,7 +13,6 @@ use crate::prelude::*;
 
 static STREAMS: Operation = Operation { prepare: stream, switches: false };
 
-/// The instance of so many threads, each with a working set of so many bytes in pages of this size.
 pub fn instance(
     (op, by): (Op, By),
     bytes: u64,
@@ -37,7 +36,7 @@ pub fn instance(
     )
 }
 
-/// A thread's two parts of memory, which it touched first.
+/// A thread's two regions, which it touched first.
 struct Parts {
     read: Mapping,
     written: Mapping,
@@ -46,7 +45,6 @@ struct Parts {
 }
 
 std::thread_local! {
-    /// Those of this thread, which all its operations share.
     static PARTS: RefCell<Vec<Rc<RefCell<Parts>>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -74,7 +72,7 @@ fn mapped((bytes, is_huge): (u64, bool)) -> io::Result<Mapping> {
     let advice = if is_huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
     match mapping.advise(advice) {
         Err(error) if is_huge => Err(error),
-        // A kernel without huge pages refuses the other advice.
+        // A kernel without huge pages refuses this advice.
         _ => Ok(mapping),
     }
 }
@@ -84,7 +82,6 @@ fn words(mapping: &mut Mapping) -> &mut [u64] {
     unsafe { std::slice::from_raw_parts_mut(mapping.address().cast(), mapping.length() / 8) }
 }
 
-/// A thread's way through its working set, 4 KiB in an iteration.
 struct Stream {
     code: LongLoop,
     context: Box<LoopContext>,
@@ -111,13 +108,13 @@ fn stream(seat: Seat) -> io::Result<Box<dyn Work>> {
 
 impl Work for Stream {
     fn make(&mut self, times: u64) -> Result<(), i32> {
-        /// One look at the written words in so many passes: it would take a part of the time.
+        /// Passes per check of the written words, which would otherwise take part of the time.
         const LOOKS: u64 = 64;
         let offset = self.context.words[2];
         self.passes += 1;
         self.context.words = self.set.words(offset, self.passes);
         self.context.words[1] = PAGE;
-        // SAFETY: the loop stays within the first bytes of the parts, which live as long as this, and has its registers.
+        // SAFETY: the loop stays within the regions, which live as long as this, and the processor has its registers.
         unsafe { self.code.run(times.max(1), &mut *self.context) };
         if self.set.op != Op::Read && !self.passes.is_multiple_of(LOOKS) {
             return Ok(());

@@ -63,7 +63,7 @@ static void link_cells(long count, long stride)
         uint32_t kept = order[at];
         order[at] = order[with], order[with] = kept;
     }
-    /* Not all at the same line of a page. */
+    /* Not all on the same line of a page. */
 #define CELL(at) (set + (at) * stride + (stride > 64 ? (at) * 11400714819323198485ull % (stride / 64) * 64 : 0))
     for (long at = 0; at < count; at++)
         *(void **)CELL((uint64_t)at) = CELL((uint64_t)order[at]);
@@ -80,7 +80,7 @@ static void follow(long loads)
     cell = at;
 }
 
-/* Passes, each stretch behind the one before. */
+/* Passes, each stretch after the previous one. */
 static char *other;
 static long offset;
 static __m256i value, sum;
@@ -155,7 +155,7 @@ int main(int count, char **words)
     }
     for (char line[8]; fgets(line, sizeof line, stdin);) {
         double took[STRETCHES];
-        /* A set that is passed through becomes cached by and by. One that no cache holds is followed once, which takes long enough. */
+        /* A set becomes cached after several passes. One that exceeds the caches is followed once, which takes long enough. */
         int passes = run == follow && whole > LARGEST_CACHED ? 1 : 8;
         while (passes-- > 0)
             run(whole);

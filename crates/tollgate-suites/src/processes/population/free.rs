@@ -1,9 +1,9 @@
-//! Free memory before and during a population, and whether the machine's accounts tell what it took.
+//! Free memory before and during a population, and whether the machine's accounts show how much it took.
 //!
-//! MemFree leaves out the pages on per-CPU lists (`pcp` in mm/page_alloc.c), which allocations take from first. These lists
-//! can hold more than a thousand threads need: then MemFree hardly changes, although the memory is taken. Free memory also
-//! changes by other activity. So it is read in idle stretches before and during the population too, and the lists by
-//! /proc/zoneinfo; where either change is no small part of what was taken, there is no figure.
+//! MemFree excludes the pages on per-CPU lists (`pcp` in mm/page_alloc.c), from which allocations take first. These lists
+//! can hold more than a thousand threads need: then MemFree hardly changes, although the memory is taken. Other activity
+//! also changes free memory. So MemFree and the lists (/proc/zoneinfo) are also read in idle stretches before and during
+//! the population. If either change is a considerable part of what was taken, there is no figure.
 
 use std::{thread::sleep, time::Duration};
 
@@ -11,10 +11,10 @@ use super::super::accounts::{Accounts, on_lists};
 use super::{Children, Of, Population, Threads, amount};
 use crate::prelude::*;
 
-/// Memory of tasks that have ended is free after a grace period of RCU.
+/// Memory of tasks that have ended becomes free after an RCU grace period.
 const SETTLE: Duration = Duration::from_millis(50);
 const IDLE: Duration = Duration::from_millis(20);
-/// Other changes may be this part of what was taken, and no more.
+/// Other changes may be at most this fraction (1/20) of what was taken.
 const SMALL: i64 = 20;
 
 pub(super) struct Free(pub Population);
@@ -52,7 +52,7 @@ impl Free {
     }
 }
 
-/// Memory that nothing uses, in bytes: as MemFree has it, and on per-CPU lists.
+/// Unused memory in bytes: MemFree, and the pages on per-CPU lists.
 #[derive(Debug, Clone, Copy)]
 struct Memory {
     free: i64,
@@ -72,7 +72,7 @@ impl Memory {
     }
 }
 
-/// Whether MemFree tells what a population took: read while idle, before it, during it, and while it was idle.
+/// Decides whether MemFree shows what a population took: readings while idle, before it, during it, and while it idled.
 fn told(population: &Population, [idle, before, during, after]: [Memory; 4]) -> Result<(), String> {
     let who = match population.of {
         Of::Processes => format!("{} processes", population.number),
@@ -141,14 +141,14 @@ mod tests {
 
     #[test]
     fn pages_from_per_cpu_lists_are_not_told() {
-        // As it was: 1,000 threads took 36 MiB, of which MemFree shows 2.
+        // As observed: 1,000 threads took 36 MiB, of which MemFree shows 2.
         let why = answer([900, 200], [900, 200], [898, 166], [898, 166]).expect_err("no figure");
         assert_eq!(
             why,
             "MemFree leaves out the pages on per-CPU lists (/proc/zoneinfo): 1000 threads took 36.0 MiB, 34.0 MiB of it \
              from there"
         );
-        // Nor is a decrease that refills the lists.
+        // A decrease that refills the lists does not count either.
         assert!(answer([900, 100], [900, 100], [840, 124], [840, 124]).is_err());
     }
 

@@ -10,8 +10,7 @@ use crate::descriptor::eventfd;
 use crate::prelude::*;
 
 timed_loop! {
-    /// Writes the token to one descriptor and reads it back from another. Word 0: the one; 1: the other; 2: the
-    /// token; 3: the bytes that were written and read, added up.
+    /// Writes the token to one descriptor and reads it back from another. Words: 0, 1: these; 2: the token; 3: bytes moved.
     write_and_read: called
         "mov edi, [r13]", "lea rsi, [r13 + 16]", "mov edx, 8", "mov eax, 1",
         "syscall",
@@ -22,8 +21,8 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// The partner's loop: reads the token and writes it back, until a call returns something else than its size or the flag is set; then
-    /// this is the last iteration. Words 0 to 2: as above; 3: the address of the flag, 32 bits.
+    /// The partner's loop: reads the token and writes it back. If a call returns anything but the token's size, or the flag is
+    /// set, this is the last iteration. Words: 0 to 2: as above; 3: the address of the flag, 32 bits.
     read_and_write: called
         "mov edi, [r13 + 8]", "lea rsi, [r13 + 16]", "mov edx, 8", "xor eax, eax",
         "syscall",
@@ -37,7 +36,7 @@ timed_loop! {
 
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(write_and_read);
 
-/// perf bench sched pipe: one pipe there, one back.
+/// perf bench sched pipe: one pipe for each direction.
 pub(super) fn pipes() -> Result<Means> {
     let pipe = || raw::pipe().or_refused("pipe2 is refused");
     let ((there_out, there), (back, back_in)) = (pipe()?, pipe()?);
@@ -47,14 +46,12 @@ pub(super) fn pipes() -> Result<Means> {
     ))
 }
 
-/// One counter there, one back.
 pub(super) fn counters() -> Result<Means> {
     let counter = || eventfd(0, 0).map(Arc::new).or_refused("eventfd2 is refused");
     let (there, back) = (counter()?, counter()?);
     Ok(means(Ends { give: Arc::clone(&there), take: Arc::clone(&back) }, Ends { give: back, take: there }))
 }
 
-/// One thread's descriptors to write and to read.
 struct Ends {
     give: Arc<OwnedFd>,
     take: Arc<OwnedFd>,

@@ -8,12 +8,10 @@ use super::{Means, Side, follow};
 use crate::prelude::*;
 
 timed_loop! {
-    /// Adds one to the partner's word and wakes it (FUTEX_WAKE_PRIVATE, 129), then sleeps until there is one more in
-    /// its own (FUTEX_WAIT_PRIVATE, 128). Word 0: the address of the partner's; 1: of its own; 2: the last value of
-    /// its own.
+    /// Adds one to the partner's word and wakes it (FUTEX_WAKE_PRIVATE, 129), then sleeps until its own word has increased
+    /// (FUTEX_WAIT_PRIVATE, 128). Words: 0: the address of the partner's word; 1: of its own; 2: the last value of its own.
     ///
-    /// If the partner was faster the wait returns at once (EAGAIN). After a spurious wake-up the next wait returns at
-    /// once.
+    /// If the partner was faster, the wait returns at once (EAGAIN). After a spurious wake-up the next wait returns at once.
     wake_and_wait: called
         "mov rdi, [r13]", "add dword ptr [rdi], 1",
         "mov esi, 129", "mov edx, 1", "mov eax, 202",
@@ -24,9 +22,8 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// The partner's loop: sleeps while its word is what it has seen, then adds one to the other's word and wakes it; after the flag was
-    /// set that is the last iteration. Word 0: the address of the other's; 1: of its own; 2: the last value of its own; 3: the address of
-    /// the flag, 32 bits.
+    /// The partner's loop: sleeps while its word is unchanged, then adds one to the other's word and wakes it. After the flag was
+    /// set, that is the last iteration. Words: as above; 3: the address of the flag, 32 bits.
     wait_and_wake: called
         "7:",
         "mov rdi, [r13 + 8]", "mov esi, 128", "mov edx, [r13 + 16]", "xor r10d, r10d", "mov eax, 202",
@@ -42,7 +39,7 @@ timed_loop! {
 
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(wake_and_wait);
 
-/// The number of tokens that a thread got, in a cache line of its own.
+/// The number of tokens that a thread got, in its own cache line.
 #[repr(align(64))]
 #[derive(Default)]
 struct Given(AtomicU32);

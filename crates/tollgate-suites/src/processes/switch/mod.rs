@@ -11,11 +11,10 @@ mod futex;
 mod semop;
 mod yielding;
 
-/// Round trips in one iteration: on one processor tens of microseconds.
+/// Round trips in one iteration: tens of microseconds on one processor.
 const TRIPS: u64 = 32;
-/// The same with an idle processor to be woken each time, which takes ten times as long in a virtual machine.
+/// The same if an idle processor must be woken each time, which takes ten times as long in a virtual machine.
 const TRIPS_APART: u64 = 4;
-/// One-way switches in a round trip.
 const SWITCHES: u64 = 2;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
@@ -78,7 +77,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         tried(SWITCHES * TRIPS_APART, &context.heartbeat, || switch.run(Clock::Kernel, TRIPS_APART))?;
         let ops = SWITCHES * switch.trips();
         let instance = Instance::new(switch).with_ops(ops).with_notes(note);
-        // The other cases' batches are as long with many more handovers.
+        // The other cases' batches are as long, with many more handovers.
         Ok(if elsewhere.is_some() { instance.with_most(1) } else { instance })
     }),
     ..PLAIN
@@ -86,7 +85,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
 
 fn cases() -> Vec<Params> {
     let case = |by: &str, placement: &str| params(&[("by", by.into()), ("placement", placement.into())]);
-    // A thread alone on a processor continues after sched_yield(2).
+    // A thread that is alone on a processor continues after sched_yield(2).
     let mut cases = vec![case("yield", "same-cpu"), case("semop", "same-cpu")];
     for placement in ["same-cpu", "other-cpu"] {
         cases.extend(["futex", "eventfd", "pipe"].map(|by| case(by, placement)));
@@ -109,7 +108,7 @@ fn means(params: &Params) -> Result<Means> {
     }
 }
 
-/// The partner's side of a handover, which is half of what is timed: a loop in instructions too, which ends itself by setting its counter.
+/// Runs the partner's half of a handover: also a loop in instructions, which ends itself by setting its counter.
 ///
 /// # Safety
 /// The words must be what the loop's documentation says, and what they point to must outlive the call.
@@ -130,22 +129,19 @@ fn other_processor(context: &Context) -> Result<(usize, String)> {
 struct Means {
     code: TimedLoop,
     side: Box<dyn Side>,
-    /// The partner's loop, until `part`.
     partner: Box<dyn FnOnce() + Send>,
 }
 
 trait Side {
-    /// For the loop's context.
     fn words(&self) -> [u64; 7];
 
     fn begin(&mut self, context: &mut LoopContext);
 
-    /// Checks the number of handovers since then.
+    /// Checks the number of handovers since `begin`.
     fn check(&self, context: &LoopContext, trips: u64) -> Result<()>;
 
     fn end(&mut self) {}
 
-    /// Ends the partner.
     fn part(&mut self);
 }
 
@@ -156,9 +152,7 @@ struct Switch {
     code: LongLoop,
     context: Box<LoopContext>,
     side: Box<dyn Side>,
-    /// Whether the partner is on another processor.
     other_cpu: bool,
-    /// Ids of the timed thread and its partner.
     threads: [libc::pid_t; 2],
     partner: Option<JoinHandle<()>>,
     _taken: Taken,
@@ -166,7 +160,6 @@ struct Switch {
 
 impl Switch {
     fn new(means: Means, elsewhere: Option<usize>, quota: &Quota) -> Result<Self> {
-        // A thread counts as one.
         let taken = quota.take_processes(1)?;
         let Means { code, side, partner: hand_back } = means;
         let TimedLoop::Long(code) = code else {
@@ -204,7 +197,6 @@ impl Switch {
         }
     }
 
-    /// Round trips in one iteration.
     fn trips(&self) -> u64 {
         if self.other_cpu { TRIPS_APART } else { TRIPS }
     }
@@ -217,7 +209,7 @@ impl Switch {
         let asleep = raw::switches_of_process();
         self.side.begin(&mut self.context);
         let warm_up = (trips / 16).max(1);
-        // SAFETY: the words are what this loop asks for, and `side` keeps what they point to.
+        // SAFETY: the words are what this loop requires, and `side` keeps what they point to.
         unsafe { code.run(warm_up, context) };
         self.side.check(&self.context, warm_up)?;
         self.side.begin(&mut self.context);
@@ -229,8 +221,7 @@ impl Switch {
         // SAFETY: as above.
         let worked = counting.work(|| clock.time(|| unsafe { code.run(trips, context) }));
         let tally = counting.end();
-        // Disturbance on one processor is time that neither thread used; on two, time that either was runnable and
-        // waited.
+        // Disturbance is time that neither thread used on one processor; on two, time in which either was runnable and waited.
         let passed = Duration::from_nanos(clock.nanoseconds(worked.ticks as f64) as u64);
         let alone = if self.other_cpu {
             cpu::were_free(self.queued().saturating_sub(queued), passed, trips)
@@ -247,14 +238,13 @@ impl Switch {
         Ok(Batch { counted: Some(counted), tally: tally.with_switches(counted), ..batch })
     }
 
-    /// How long both threads have waited for their processors; zero if unknown.
+    /// Returns how long both threads have waited for their processors; zero if unknown.
     fn queued(&self) -> Duration {
         let both = || self.threads.iter().filter_map(|&thread| raw::queued("self", thread)).sum();
         Duration::from_nanos(if self.other_cpu { both() } else { 0 })
     }
 
-    /// The switches of both threads so far. A partner on another processor may not sleep yet, so this waits for the
-    /// expected number for a while.
+    /// Returns the switches of both threads so far. Waits a while for the expected number: a partner elsewhere may not sleep yet.
     fn count(&self, expected: u64) -> u64 {
         const LOOKS: usize = 64;
         let looks = if self.other_cpu { LOOKS } else { 1 };
@@ -269,7 +259,6 @@ impl Switch {
     }
 }
 
-/// Enough for a loop of two calls.
 const STACK: usize = 64 << 10;
 
 /// A thread starts within microseconds, or never.

@@ -8,8 +8,8 @@ use crate::locks::Semaphore;
 use crate::prelude::*;
 
 timed_loop! {
-    /// Adds one to the partner's semaphore and waits until it can take one from its own. Word 0: the number of the partner's set; 1: of its
-    /// own; 2 and 3: the struct sembuf of each; 4: the results, combined by OR.
+    /// Adds one to the partner's semaphore and waits until it can take one from its own. Words: 0: the ID of the partner's set;
+    /// 1: of its own; 2 and 3: the struct sembuf of each; 4: the results, combined by OR.
     give_and_take: called
         "mov rdi, [r13]", "lea rsi, [r13 + 16]", "mov edx, 1", "mov eax, 65",
         "syscall",
@@ -20,8 +20,8 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// The partner's loop: takes from its own semaphore and gives to the other's, until a call fails, as of a set that was removed, or the
-    /// flag is set; then this is the last iteration. Words 0 to 3: as above; 4: the address of the flag, 32 bits.
+    /// The partner's loop: takes from its own semaphore and gives to the other's. If a call fails, as on a removed set, or the
+    /// flag is set, this is the last iteration. Words: 0 to 3: as above; 4: the address of the flag, 32 bits.
     take_and_give: called
         "mov rdi, [r13 + 8]", "lea rsi, [r13 + 24]", "mov edx, 1", "mov eax, 65",
         "syscall",
@@ -38,10 +38,8 @@ pub(super) const LOOP: TimedLoop = TimedLoop::Long(give_and_take);
 const GIVE: u64 = 1 << 16;
 const TAKE: u64 = (-1_i16 as u16 as u64) << 16;
 
-/// The word that combines all results.
 const RESULTS: usize = 4;
 
-/// Semaphores of both threads, at 0 first.
 struct Pair {
     there: Semaphore,
     back: Semaphore,
@@ -61,7 +59,6 @@ impl Pair {
     }
 }
 
-/// semop(2) of one operation.
 fn operate(semaphore: &Semaphore, operation: u64) -> i64 {
     // SAFETY: the kernel reads six bytes of the operation.
     unsafe { call(libc::SYS_semop, [semaphore.number() as u64, &raw const operation as u64, 1, 0]) }
@@ -92,7 +89,7 @@ impl Side for Semaphores {
     }
 
     fn check(&self, context: &LoopContext, trips: u64) -> Result<()> {
-        // A token that is left over, or missing, shows in a value (GETVAL).
+        // A token too many or too few shows in a value (GETVAL).
         let value = |semaphore: &Semaphore| {
             // SAFETY: GETVAL takes nothing.
             unsafe { libc::semctl(semaphore.number(), 0, libc::GETVAL) }

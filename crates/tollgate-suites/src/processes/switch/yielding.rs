@@ -1,4 +1,4 @@
-//! Switches by sched_yield(2): no token, both threads are always runnable.
+//! Switches by sched_yield(2): there is no token, and both threads are always runnable.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -23,12 +23,10 @@ timed_loop! {
 
 pub(super) const LOOP: TimedLoop = TimedLoop::Long(yield_once);
 
-/// Orders to the partner.
 const SLEEP: u32 = 0;
 const YIELD: u32 = 1;
 const END: u32 = 2;
 
-/// The partner's order and state.
 #[derive(Default)]
 struct State {
     order: AtomicU32,
@@ -60,7 +58,7 @@ pub(super) fn yielding() -> Means {
 }
 
 impl Yielding {
-    /// Gives the partner an order and yields until it follows, with a time limit.
+    /// Gives the partner an order and yields until it obeys, up to a limit.
     fn tell(&self, what: u32) {
         const MOST: usize = 64;
         self.0.order.store(what, SeqCst);

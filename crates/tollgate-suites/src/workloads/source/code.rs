@@ -5,32 +5,31 @@ use std::fmt::Write;
 use super::vocabulary;
 use crate::prelude::*;
 
-/// Fields of a module's structure.
 pub(super) const FIELDS: usize = 6;
 
 pub(super) type State = [u32; FIELDS];
 
 pub(super) struct Names<'a> {
     pub structure: &'a str,
-    /// A pointer to one.
+    /// A pointer to the structure.
     pub variable: &'a str,
     pub fields: [&'a str; FIELDS],
-    /// A function of another module that depends on its argument alone, see [`exported`].
+    /// A function of another module that depends only on its argument, see [`exported`].
     pub exported: &'a str,
 }
 
-/// One statement on the sum that a function returns in the end, and on the state.
+/// A statement on the sum that a function finally returns, and on the state.
 #[derive(Debug, Clone, Copy)]
 enum Statement {
     /// Rotates the sum to the left.
     Rotate { by: u32, with: u32 },
-    /// Adds a field, so many times.
+    /// Adds a field, `times` times.
     Add { field: usize, times: u32 },
     /// Changes a field.
     Store { field: usize, by: u32 },
     /// Depends on some bits of the sum.
     Branch { mask: u32, value: u32, field: usize, add: u32, with: u32 },
-    /// Multiplies and adds, so many times.
+    /// Multiplies and adds, `times` times.
     Loop { times: u32, factor: u32 },
     /// A switch with four cases.
     Switch { by: u32, field: usize, with: [u32; 3] },
@@ -49,7 +48,7 @@ pub(super) struct Function {
     begin: u32,
     statements: Vec<Statement>,
     last: usize,
-    /// Whether it calls no other function, so that others may call it.
+    /// True if it calls no other function, so that others may call it.
     is_leaf: bool,
 }
 
@@ -62,7 +61,6 @@ pub(super) fn exported(factor: u32, value: u32) -> u32 {
     sum
 }
 
-/// [`exported`] in C.
 pub(super) fn write_exported(text: &mut String, name: &str, factor: u32) {
     let _ = write!(
         text,
@@ -74,7 +72,7 @@ pub(super) fn write_exported(text: &mut String, name: &str, factor: u32) {
 }
 
 impl Function {
-    /// A random function of this name, which may call earlier leaves unless it is one.
+    /// Makes a random function of this name. It may call earlier leaves unless it is one.
     pub fn any(random: &mut Random, name: String, noun: &str, is_leaf: bool, earlier: &[Self]) -> Self {
         let leaves: Vec<usize> = (0..earlier.len()).filter(|&at| earlier[at].is_leaf).collect();
         let number = 3 + (random.next_u64() % 6) as usize;
@@ -94,7 +92,7 @@ impl Function {
         }
     }
 
-    /// Evaluates it: returns its result and updates the state.
+    /// Evaluates the function: returns its result and updates the state.
     pub fn execute(&self, state: &mut State, value: u32, all: &[Self], factor: u32) -> u32 {
         let mut sum = value ^ self.begin;
         for statement in &self.statements {
@@ -138,7 +136,6 @@ impl Function {
         sum.wrapping_add(state[self.last])
     }
 
-    /// Prints it as C.
     pub fn write(&self, text: &mut String, names: &Names, all: &[Self]) {
         let Names { structure, variable, fields, exported } = names;
         // Writing to a string does not fail.

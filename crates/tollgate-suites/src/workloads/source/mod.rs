@@ -1,7 +1,7 @@
 //! The source tree of workloads: a generated C project in two versions, always the same.
 //!
 //! Its contents are known before a compiler has run: names and bytes, the number of functions and of marked lines, and
-//! the output of the built program, since each statement of the generated C can be written and be executed here.
+//! the built program's output, because each statement of the generated C can be both written and executed here.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// Both.
+    /// Both sizes.
     pub const ALL: [Self; 2] = [Self::Small, Self::Large];
 
     /// The parameter's name.
@@ -43,7 +43,7 @@ impl Size {
         }
     }
 
-    /// An upper bound of the bytes of all files of such a tree.
+    /// An upper bound for the bytes of all files of such a tree.
     pub(super) fn bytes_at_most(self) -> u64 {
         match self {
             Self::Small => 16 << 20,
@@ -64,7 +64,7 @@ impl Size {
         Self::ALL.into_iter().find(|size| size.name() == name)
     }
 
-    /// Directories, and modules in each of them. A module has about 1500 lines.
+    /// Directories, and modules in each. A module has about 1500 lines.
     fn modules(self) -> (usize, usize) {
         match self {
             Self::Small => (8, 5),
@@ -107,7 +107,6 @@ pub(super) struct Truth {
 }
 
 pub(super) struct File {
-    /// Its path from the tree's root.
     pub path: String,
     pub text: String,
 }
@@ -136,7 +135,6 @@ pub(super) fn make<E>(
         give(format!("src/{}.c", module.path()), module.source(), &mut truth)?;
         parts.push(project::Part { path: module.path(), entry: module.entry() });
     }
-    // main is one.
     truth.functions += 1;
     truth.printed = printed;
     for (path, text) in project::files(version, &parts) {

@@ -13,7 +13,6 @@ pub(super) struct Identity {
     pub number: usize,
 }
 
-/// A module in one version.
 pub(super) struct Module {
     identity: Identity,
     directory: String,
@@ -30,7 +29,6 @@ impl Identity {
         seed(&[self.directory as u64, self.number as u64, what])
     }
 
-    /// Whether a module exists in a version.
     pub fn is_in(self, version: Version, first_ones: usize) -> bool {
         let is_new = self.number >= first_ones;
         let is_removed = self.number > 0 && self.seed(1) % 100 < 8;
@@ -40,7 +38,6 @@ impl Identity {
         }
     }
 
-    /// Whether the second version changed it.
     fn is_changed(self) -> bool {
         self.seed(2) % 100 < 45
     }
@@ -56,7 +53,6 @@ impl Identity {
 
 impl Module {
     pub fn new(identity: Identity, version: Version) -> Self {
-        /// Lines of a module.
         const LINES: std::ops::Range<u64> = 660..2540;
         /// Lines outside its functions, in both files.
         const FRAME: usize = 70;
@@ -126,7 +122,6 @@ impl Module {
         format!("{}/{}", self.directory, self.noun)
     }
 
-    /// The prefix of its public functions.
     fn prefix(&self) -> String {
         format!("{}_{}", self.directory, self.noun)
     }
@@ -135,17 +130,14 @@ impl Module {
         format!("{}_run", self.prefix())
     }
 
-    /// The exported function for all modules of the directory.
     fn exported(&self) -> String {
         format!("{}_mix", self.directory)
     }
 
-    /// Number of functions in its source.
     pub fn definitions(&self) -> usize {
         self.functions.len() + 1 + usize::from(self.identity.number == 0)
     }
 
-    /// The result of its entry function.
     pub fn execute(&self, value: u32) -> u32 {
         let mut state: State = std::array::from_fn(|field| value.wrapping_add(field as u32));
         let mut sum = value;

@@ -1,5 +1,3 @@
-//! The project's other files: main, the Makefile, and common ones.
-
 use std::fmt::Write;
 
 use super::Version;
@@ -14,7 +12,6 @@ pub(super) struct Part {
     pub entry: String,
 }
 
-/// The files other than modules.
 pub(super) fn files(version: Version, parts: &[Part]) -> [(&'static str, String); 4] {
     let readme = format!(
         "ferry {}\n========\n\nA program without a purpose, of the size of one that has it: {} modules that pass a \

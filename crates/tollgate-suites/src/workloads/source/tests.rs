@@ -1,5 +1,3 @@
-//! The tree has its known contents, also for a compiler.
-
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
 use std::{collections::BTreeMap, path::Path, process::Command};
@@ -74,7 +72,6 @@ fn its_versions_differ_in_a_share_of_several_directories() {
     assert!(same * 2 > all && same < all, "{same} of {all} lines");
 }
 
-/// A tree in a directory of its own.
 struct Written {
     directory: Directory,
     truth: Truth,

@@ -44,10 +44,9 @@ const DIRECTORIES: [&str; 20] = [
 ];
 const KINDS: [&str; 5] = ["", "_core", "_ops", "_ext", "_util"];
 
-/// Different names of directories.
 pub(super) const MOST_DIRECTORIES: usize = DIRECTORIES.len() * KINDS.len();
 
-/// The name of a directory by its number, below [`MOST_DIRECTORIES`].
+/// Returns the name of a directory by its number, below [`MOST_DIRECTORIES`].
 pub(super) fn directory(number: usize) -> String {
     let kind = KINDS[number / DIRECTORIES.len() % KINDS.len()];
     format!("{}{kind}", DIRECTORIES[number % DIRECTORIES.len()])
