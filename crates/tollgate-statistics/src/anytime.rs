@@ -1,5 +1,4 @@
-//! The median of values that become more while they are looked at, such as the executions of a command that end when their interval
-//! is narrow: an interval that holds at all looks together.
+//! Intervals of a median that hold at all looks together, while more values arrive.
 
 use crate::interval::{Interval, repeated_rank};
 use crate::order::sorted;
@@ -8,36 +7,37 @@ use crate::series::cautious_number;
 /// Fewer values have no interval.
 pub const FEWEST: usize = 6;
 
-/// Fewer values do not show how long a level lasts, and at 99.9 % have no interval by ranks. Of fewer independent ones nothing ends.
+/// With fewer values nothing shows how long a level lasts, and at 99.9 % there is no interval by ranks. With fewer independent
+/// values a measurement does not end.
 pub(crate) const FEWEST_SETTLED: usize = 14;
 
-/// Where an interval ends.
+/// The ends of an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Ends {
-    /// At the value of this rank from 1, and at that of the same rank from the largest.
+    /// The value of this rank from the smallest and from the largest.
     Rank {
-        /// The rank.
+        /// Counted from 1.
         rank: usize,
-        /// Whether the values are enough that measuring may end.
+        /// Whether there are enough values to end the measurement.
         is_settled: bool,
     },
-    /// So many widths of the range beyond the range of all values. It holds where values are looked at once.
+    /// This many widths of the range beyond the range of all values. It holds only for a single look.
     Beyond(f64),
 }
 
 impl Ends {
-    /// Those of the median of a series in the order of time, at `confidence`.
+    /// Returns the ends for the median of a series in the order of time. `None` if the values count as fewer than six.
     ///
-    /// For any number m that the median is, "above m" is a fair coin. With k of n values below m, and the share of heads unknown and
-    /// uniform otherwise, P(k of n by a fair coin) (n + 1) is the inverse of a martingale: that it ever falls to 1 - `confidence` has
-    /// that probability at most (Robbins, "Statistical Methods Related to the Law of the Iterated Logarithm", 1970; Howard & Ramdas,
-    /// "Sequential estimation of quantiles with applications to A/B testing and best-arm identification", Bernoulli 28, 2022). So an
-    /// interval of each m that was not excluded holds at all looks together, for values of any distribution. Differences of two equal
-    /// things in random order are fair coins about 0 whatever both have in common.
+    /// If m is the median, "above m" is a fair coin. With k of n values below m, and a uniform prior on the share of heads
+    /// otherwise, P(k of n by a fair coin) (n + 1) is the inverse of a martingale. The probability that it ever falls to 1 -
+    /// `confidence` is at most 1 - `confidence` (Robbins, "Statistical Methods Related to the Law of the Iterated Logarithm",
+    /// 1970; Howard & Ramdas, "Sequential estimation of quantiles with applications to A/B testing and best-arm identification",
+    /// Bernoulli 28, 2022). So the interval of all m that were not excluded holds at all looks together, for any distribution.
+    /// Differences of two equal things in random order are fair coins about 0 even if both have much in common.
     ///
-    /// Values that resemble their neighbours count as fewer, see `cautious_number` of the series. None where these are less than six.
+    /// Values that resemble their neighbours count as fewer, see `cautious_number`.
     pub fn new(series: &[f64], confidence: f64) -> Option<Self> {
-        /// The range of fewer values is narrower, and may not decide more often than that of so many.
+        /// The range of fewer values is narrower, and must not decide more often.
         const MANY: f64 = 24.0;
         let number = series.len();
         if number < FEWEST || !series.iter().all(|value| value.is_finite()) {
@@ -53,12 +53,12 @@ impl Ends {
                 let rank = ((number as f64 / 2.0 - beside) as usize).max(1);
                 Some(Self::Rank { rank, is_settled: worth >= FEWEST_SETTLED })
             }
-            // It may have been looked at before: more than of so few that are looked at once.
+            // Earlier looks are possible, so this is wider than for a few values that are looked at once.
             None => (worth >= FEWEST).then_some(Self::Beyond((MANY / number as f64).max(1.0))),
         }
     }
 
-    /// The interval of values in the place of those that it was made of. None where an end is not finite.
+    /// Returns the interval of `values`, which replace those that the ends were computed from. `None` if an end is not finite.
     pub fn interval(self, values: &[f64]) -> Option<Interval> {
         let sorted = sorted(values);
         let (first, last) = (*sorted.first()?, *sorted.last()?);
@@ -75,38 +75,38 @@ impl Ends {
         (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
     }
 
-    /// Whether measuring may end where it is narrow.
+    /// Whether measuring may end once the interval is narrow.
     pub fn is_settled(self) -> bool {
         matches!(self, Self::Rank { is_settled: true, .. })
     }
 }
 
-/// The confidence interval of the median of a series in the order of time that is looked at again and again. None with too few values
-/// that are independent of their neighbours.
+/// Returns the confidence interval of the median of a series in the order of time that is looked at repeatedly. `None` with too
+/// few independent values.
 pub fn anytime_interval(series: &[f64], confidence: f64) -> Option<Interval> {
     Ends::new(series, confidence)?.interval(series)
 }
 
-/// The same, where a series may end because of it.
+/// Like [`anytime_interval`], but `None` unless there are enough values to end the measurement.
 pub fn settled_interval(series: &[f64], confidence: f64) -> Option<Interval> {
     Ends::new(series, confidence).filter(|ends| ends.is_settled())?.interval(series)
 }
 
-/// The same by ranks alone, so that its ends are values of the series.
+/// Like [`anytime_interval`], but by ranks alone, so that the ends are values of the series.
 pub fn ranked_interval(series: &[f64], confidence: f64) -> Option<Interval> {
     Ends::new(series, confidence).filter(|ends| matches!(ends, Ends::Rank { .. }))?.interval(series)
 }
 
-/// The same of all values, however alike neighbours are: of values whose signs about their median are coins of their own, such as the
-/// differences of two equal things whose order was drawn anew for each. None with too few values.
+/// The interval of values whose signs about their median are independent coins, such as differences of equal things whose order
+/// was drawn for each. All count, however much neighbours resemble each other. `None` with too few.
 pub(crate) fn interval_of_coins(values: &[f64], confidence: f64) -> Option<Interval> {
     let rank = repeated_rank(values.len(), confidence)?;
     Ends::Rank { rank, is_settled: true }.interval(values)
 }
 
-/// So many widths of the range beyond all of few differences the centre lies at most once in 4,000 where the differences are normal,
-/// double exponential or of Student's distribution with 2 degrees of freedom, and once in 1,000 where they are uniform: 400,000
-/// simulated sets of each number.
+/// Widths of the range to add to that of `number` differences. The centre lies beyond at most once in 4,000 for normal, double
+/// exponential and Student's distributions (2 degrees of freedom), and once in 1,000 for uniform ones: 400,000 simulated sets of
+/// each number.
 fn beyond(number: usize) -> f64 {
     match number {
         ..7 => 1.0,
@@ -143,13 +143,13 @@ mod tests {
         let apart: Vec<f64> = (0..400).map(|at| f64::from(at * 7919 % 211)).collect();
         let steps: Vec<f64> = (0..400).map(|at| f64::from(at / 10 * 7919 % 211)).collect();
         assert!(width(&steps) > 1.8 * width(&apart), "{} {}", width(&steps), width(&apart));
-        // A level that lasts for half of the series is no median of many.
+        // A level that lasts for half of the series is not the median of many values.
         let halves: Vec<f64> =
             (0..400).map(|at| f64::from(at / 200) + f64::from(at * 7919 % 211) / 1e4).collect();
         assert_eq!(settled_interval(&halves, 0.99), None);
     }
 
-    /// Any other quantity with the same order excludes 0 where this one does.
+    /// Another quantity with the same order excludes 0 if this one does.
     #[test]
     fn ends_serve_other_values_of_the_same_order() {
         let logs: Vec<f64> = (0..60).map(|at| 0.02 + f64::from(at * 7919 % 61 - 30) / 1000.0).collect();

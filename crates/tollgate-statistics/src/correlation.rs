@@ -1,10 +1,8 @@
-//! The correlation of two quantities by ranks.
-
-/// Fewer pairs tell nothing of a correlation.
+/// Fewer pairs show nothing of a correlation.
 const FEWEST: usize = 12;
 
-/// Spearman's rank correlation, equal values having the mean of their ranks: Pearson's of the ranks, which one interrupt cannot
-/// decide. From -1 to 1. None where one of the two does not vary, where there are fewer than twelve pairs, or other numbers of both.
+/// Returns Spearman's rank correlation, -1 to 1: Pearson's of the ranks, which one interrupt cannot decide. Equal values share
+/// the mean of their ranks. `None` if one side does not vary, with fewer than twelve pairs, or if the lengths differ.
 pub fn rank_correlation(one: &[f64], other: &[f64]) -> Option<f64> {
     if one.len() < FEWEST || one.len() != other.len() {
         return None;
@@ -16,7 +14,7 @@ pub fn rank_correlation(one: &[f64], other: &[f64]) -> Option<f64> {
     (deviations > 0.0).then(|| (product(&one, &other) / deviations).clamp(-1.0, 1.0))
 }
 
-/// Each value's rank, less the mean of all; equal values have the mean of their ranks.
+/// Returns the rank of each value less the mean rank. Equal values share the mean of their ranks.
 pub fn centred_ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_unstable_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -47,7 +45,7 @@ mod tests {
         assert_eq!(rank_correlation(&rising, &grown[1..]), None);
     }
 
-    /// Conover's way of ties, by hand: ranks 1.5 1.5 3.5 3.5 … in the one.
+    /// Conover's treatment of ties: the ranks of the one are 1.5 1.5 3.5 3.5 …
     #[test]
     fn equal_values_share_their_ranks() {
         let pairs: Vec<f64> = (0..12).map(|at| f64::from(at / 2)).collect();

@@ -1,5 +1,3 @@
-//! The sign test and its interval of a median.
-
 use serde::{Deserialize, Serialize};
 
 /// A closed interval, in the unit of its quantity.
@@ -12,22 +10,22 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether `value` is in it.
+    /// Whether `value` lies in the interval, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
-    /// The smallest interval around both.
+    /// Returns the smallest interval around both.
     pub fn hull(self, other: Self) -> Self {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
 
-    /// What is in both, which have some value in common.
+    /// Returns the intersection. The two must overlap.
     pub fn common(self, other: Self) -> Self {
         Self { low: self.low.max(other.low), high: self.high.min(other.high) }
     }
 
-    /// From the smallest to the largest value; None when empty.
+    /// Returns the interval from the smallest to the largest value; `None` if there are none.
     pub fn range(values: &[f64]) -> Option<Self> {
         let low = values.iter().copied().min_by(f64::total_cmp)?;
         let high = values.iter().copied().max_by(f64::total_cmp)?;
@@ -35,11 +33,9 @@ impl Interval {
     }
 }
 
-/// The confidence interval of the median, from the k-th smallest to the k-th largest sample. It holds for
-/// independent samples of any distribution: the sign test inverted. Conover, *Practical Nonparametric
-/// Statistics* (3rd ed., 1999), section 3.2.
-///
-/// None where there are too few samples for that confidence: 0.95 needs six.
+/// Returns the confidence interval of the median, from the k-th smallest to the k-th largest sample: the sign test inverted. It
+/// holds for independent samples of any distribution (Conover, *Practical Nonparametric Statistics*, 3rd ed., 1999, section 3.2).
+/// `None` with too few samples for the confidence: 0.95 needs six.
 pub fn median_interval(samples: &[f64], confidence: f64) -> Option<Interval> {
     let rank = sign_test_rank(samples.len(), confidence)?;
     let mut copy = samples.to_vec();
@@ -52,9 +48,9 @@ pub fn median_interval(samples: &[f64], confidence: f64) -> Option<Interval> {
     Some(Interval { low, high })
 }
 
-/// The k such that from the k-th smallest to the k-th largest of `n` samples is the narrowest
-/// interval of the median at `confidence`: the largest k with P(B <= k - 1) <= (1 - confidence) / 2
-/// where B is binomial of `n` and one half. At least 1; None where even 1 is too much.
+/// Returns the largest k with P(B <= k - 1) <= (1 - confidence) / 2, where B is binomial with `n` and one half: from the k-th
+/// smallest to the k-th largest of `n` samples is the narrowest interval of the median. At least 1; `None` if even 1 is too
+/// large.
 pub fn sign_test_rank(n: usize, confidence: f64) -> Option<usize> {
     let tail = (1.0 - confidence) / 2.0;
     if n == 0 || tail.is_nan() || tail <= 0.0 {
@@ -73,8 +69,9 @@ pub fn sign_test_rank(n: usize, confidence: f64) -> Option<usize> {
     (rank > 0).then_some(rank)
 }
 
-/// The largest k with P(B = k - 1) (n + 1) <= 1 - `confidence` where B is binomial of `n` and one half: that it is ever so for the
-/// number below a median, as `n` grows, is at most as likely as 1 - `confidence`. At least 1; None where even 1 is too much.
+/// Returns the largest k with P(B = k - 1) (n + 1) <= 1 - `confidence`, where B is binomial with `n` and one half. As `n` grows,
+/// the number of values below the median is ever that small with at most that probability. At least 1; `None` if even 1 is too
+/// large.
 pub fn repeated_rank(n: usize, confidence: f64) -> Option<usize> {
     let error = 1.0 - confidence;
     if n == 0 || error.is_nan() || error <= 0.0 {
@@ -87,15 +84,15 @@ pub fn repeated_rank(n: usize, confidence: f64) -> Option<usize> {
     (rank > 0).then_some(rank)
 }
 
-/// P(B <= `most`) where B is binomial of `n` and one half.
+/// P(B <= `most`), where B is binomial with `n` and one half.
 pub fn half_binomial_at_most(n: usize, most: usize) -> f64 {
     let mut terms = HalfBinomial::new(n);
     let sum: f64 = (terms.first..=most.min(n)).map(|_| terms.next_term()).sum();
     sum.min(1.0)
 }
 
-/// P(B = i) for i = `first`, `first` + 1, …, each from the one before by the ratio of neighbouring
-/// binomial coefficients. All terms are positive, so the error stays near the rounding of one term.
+/// P(B = i) for i = `first`, `first` + 1, …, each from its predecessor by the ratio of neighbouring binomial coefficients. All
+/// terms are positive, so the error stays near the rounding of one term.
 struct HalfBinomial {
     n: usize,
     /// 0, or for large `n` twenty standard deviations below the middle: the sum below that is less than 1e-80.
@@ -105,7 +102,7 @@ struct HalfBinomial {
 }
 
 impl HalfBinomial {
-    /// Up to here 2^-n is a normal number.
+    /// Up to this `n`, 2^-n is a normal number.
     const EXACT: usize = 1000;
 
     fn new(n: usize) -> Self {
@@ -138,7 +135,7 @@ fn ln_factorial(n: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Ranks of the sign test's interval for n = 5 to 25 as tables print them, such as Conover's table A3 read for p = 1/2.
+    /// Ranks for n = 5 to 25 as published tables have them, such as Conover's table A3 for p = 1/2.
     #[test]
     fn ranks_are_the_published_ones() {
         let at_95 = [0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 5, 6, 6, 6, 7, 7, 8];
@@ -149,7 +146,7 @@ mod tests {
         }
     }
 
-    /// For large n the rank is n/2 - z * sqrt(n)/2 within one.
+    /// For large n the rank is within one of n/2 - z * sqrt(n)/2.
     #[test]
     fn ranks_of_large_n_follow_the_normal_limit() {
         for n in [999, 1000, 1001, 1002, 10_000, 123_457, 1_000_000] {
@@ -161,7 +158,7 @@ mod tests {
         }
     }
 
-    /// By hand: 2^-14 × 15 is below 0.001, and so are 2^-20 × 20 × 21 and 2^-23 × 253 × 24, while 2^-13 × 14 and 2^-22 × 231 × 23 are not.
+    /// 2^-14 × 15, 2^-20 × 20 × 21 and 2^-23 × 253 × 24 are below 0.001; 2^-13 × 14 and 2^-22 × 231 × 23 are not.
     #[test]
     fn ranks_that_hold_at_all_looks_are_those_of_robbins() {
         let found = [13, 14, 20, 22, 23].map(|n| repeated_rank(n, 0.999));
@@ -172,7 +169,7 @@ mod tests {
             (None, None, None)
         );
         for n in [160, 1000, 1001, 20_000, 100_000] {
-            // z is between that of one look, 3.29, and 5.
+            // z lies between 3.29, which is that of one look, and 5.
             let z = (n as f64 - 2.0 * repeated_rank(n, 0.999).unwrap() as f64) / (n as f64).sqrt();
             assert!((4.1..5.0).contains(&z), "{n}: {z}");
         }
@@ -186,7 +183,6 @@ mod tests {
             assert!((half_binomial_at_most(n / 2, n / 4) - direct).abs() < 1e-12);
             assert!((half_binomial_at_most(n, n) - 1.0).abs() < 1e-9);
         }
-        // An odd n is symmetrical about its middle.
         for n in [1001, 99_999, 999_999] {
             assert!((half_binomial_at_most(n, n / 2) - 0.5).abs() < 1e-7, "n = {n}");
         }

@@ -1,14 +1,13 @@
-//! Order statistics, intervals without an assumption on the distribution that hold however often one looks, and the verdicts of pairs that
-//! were neighbours in time.
+//! Order statistics, distribution-free intervals that hold at every look, and verdicts by pairs that were neighbours in time.
 //!
-//! No figure of tollgate's own is a mean: one interrupt changes a mean and leaves a median.
+//! tollgate never reports a mean of its own: one interrupt changes a mean, but not a median.
 //!
-//! - [`median`], [`quantile`], [`trimmed_mean`], [`modes`](fn@modes): what a series is.
-//! - [`median_interval`], [`series_interval`], [`anytime_interval`]: how far it is known; for one look, for a series whose neighbours
-//!   resemble each other, and for every look.
+//! - [`median`], [`quantile`], [`trimmed_mean`], [`modes`](fn@modes): describe a series.
+//! - [`median_interval`], [`series_interval`], [`anytime_interval`]: how precisely a median is known. They are for one look, for
+//!   a series whose neighbours resemble each other, and for every look.
 //! - [`shift`](fn@shift), [`ratio_of_totals`]: how far two series lie apart.
 //! - [`neighbours`]: pairs and their [`Verdict`], by [`Margins`].
-//! - [`random`]: a random order that can be drawn again.
+//! - [`random`]: a random order that can be repeated.
 
 #![forbid(unsafe_code)]
 
@@ -48,7 +47,6 @@ pub use trend::slope;
 pub use trimmed::trimmed_mean;
 pub use verdict::{MOST_SAME, Verdict, percent};
 
-// The examples of the README are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

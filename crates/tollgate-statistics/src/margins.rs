@@ -1,24 +1,22 @@
-//! Intervals of ratios that alternated, and the verdicts that follow from them.
-
 use crate::anytime::{FEWEST_SETTLED, interval_of_coins};
 use crate::interval::repeated_rank;
 use crate::series::independent_worth;
 use crate::total::Total;
 use crate::{Ends, FEWEST, Interval, Verdict, percent, quantile, sorted};
 
-/// What alternated pairs are compared by: the one quantity of all of them, which was chosen before any was looked at.
+/// The quantity by which alternated pairs are compared. It was chosen before any result was seen.
 pub const QUANTITY: &str = "the median of the pairs' ratios";
 
-/// Where turns alternated no relative difference of up to this counts, unless another one is asked for.
+/// The default threshold when turns alternated: no relative difference up to this counts.
 const MARGIN: f64 = 0.01;
 
-/// The relative difference up to which none counts, where turns alternated: what was asked for, or 1 % where that is nothing.
+/// Returns the relative difference up to which none counts when turns alternated: `asked`, or 1 % if that is 0.
 pub fn margin(asked: f64) -> f64 {
     if asked > 0.0 { asked } else { MARGIN }
 }
 
-/// The confidence of each of `rows` intervals: all of them hold together with 95 %, and each alone misses at most once in a thousand,
-/// at whatever looks.
+/// Returns the confidence of each of `rows` intervals: all hold together with 95 %, and each misses at most once in a thousand at
+/// all looks.
 pub fn confidence_of_each(rows: usize) -> f64 {
     confidence_of_selected(rows, 1)
 }
@@ -30,10 +28,10 @@ fn confidence_of_selected(rows: usize, selected: usize) -> f64 {
     1.0 - (TOGETHER * selected as f64 / rows.max(1) as f64).min(EACH)
 }
 
-/// The same where so many rows differ that at most a twentieth of those that are called different is expected to be wrong, which more rows
-/// may be than one: `different` are at a confidence. Where nothing differs it is that of each (Benjamini & Hochberg, "Controlling the False
-/// Discovery Rate", 1995). The intervals of the rows that are selected like that hold it too (Benjamini & Yekutieli, "False Discovery
-/// Rate-Adjusted Multiple Confidence Intervals for Selected Parameters", 2005).
+/// Returns the lowest such confidence at which at most a twentieth of the differing rows is expected to be wrong; `different`
+/// counts them. If none differ, it is that of each (Benjamini & Hochberg, "Controlling the False Discovery Rate", 1995). The
+/// intervals of the selected rows hold it too (Benjamini & Yekutieli, "False Discovery Rate-Adjusted Multiple Confidence
+/// Intervals for Selected Parameters", 2005).
 pub fn confidence_of_different(rows: usize, different: impl Fn(f64) -> usize) -> f64 {
     let most = (EACH / TOGETHER * rows as f64).ceil() as usize;
     let levels = (2..=most).rev().map(|selected| (selected, confidence_of_selected(rows, selected)));
@@ -41,19 +39,19 @@ pub fn confidence_of_different(rows: usize, different: impl Fn(f64) -> usize) ->
     found.next().map_or(confidence_of_each(rows), |(_, confidence)| confidence)
 }
 
-/// What a difference is held against.
+/// The limits that a difference must exceed.
 #[derive(Debug, Clone, Copy)]
 pub struct Margins {
-    /// No relative difference of up to this counts.
+    /// No relative difference up to this counts.
     pub margin: f64,
-    /// By how much equal code was seen to differ inside an environment.
+    /// How much equal code differed within an environment.
     pub controls: f64,
 }
 
 impl Margins {
-    /// By the whole interval alone, so that one of them holds: slower or faster, all of it beyond the margin and the controls; the
-    /// same, all of it within the margin; slower or faster by an amount that is open, 1 and what the controls show outside it;
-    /// inconclusive. Totals that are not shown to be the same make nothing the same. With the reason of the last.
+    /// Returns the verdict by the whole interval, and the reason if it is inconclusive. Slower or faster: all of it lies beyond
+    /// the margin and the controls. Same: all of it lies within the margin, and the totals, if given, are the same too. Somewhat
+    /// slower or faster: it excludes 1 and what the controls show.
     pub fn verdict(
         self,
         interval: Option<Interval>,
@@ -86,15 +84,15 @@ fn too_few(pairs: usize) -> String {
     }
 }
 
-/// The levels that one side may keep while it is measured lie up to twice apart: in logarithms.
+/// One side may keep a level, up to twice the other's, while it is measured: a difference of logarithms.
 const LEVELS: f64 = std::f64::consts::LN_2;
 
-/// The interval of a ratio by the logarithms of the pairs in the order of time, of which `ends` are those of the median. `drawn`: its
-/// confidence, where the order of each pair was drawn by a coin of its own; None where the order was given.
+/// Returns the interval of a ratio by the logarithms of the pairs in the order of time. `ends` are those of their median. `drawn`
+/// is the confidence if a coin drew the order of each pair; `None` if the order was given.
 ///
-/// It is what two intervals have in common. The one is that of the `ends`: neighbours that are alike count as fewer, whatever makes them
-/// alike. The other is `by_coins`. Pairs that are too few for it have the range of all, widened, and a side may keep its level for
-/// all of them: it is widened by that too.
+/// It is the intersection of the interval of the `ends`, for which resembling neighbours count as fewer, and that of `by_coins`.
+/// With too few pairs for the latter it is the widened range of all, widened again because a side may keep its level for all of
+/// them.
 pub fn interval_of(logs: &[f64], ends: Option<Ends>, drawn: Option<f64>) -> Option<Interval> {
     let by_pairs = ends.and_then(|ends| ends.interval(logs));
     let with_levels = match drawn {
@@ -106,11 +104,9 @@ pub fn interval_of(logs: &[f64], ends: Option<Ends>, drawn: Option<f64>) -> Opti
     both.or(by_pairs).or(with_levels).map(exp)
 }
 
-/// The interval of the logarithm of a ratio by pairs whose order was drawn.
-///
-/// Both sides meet the machine, and which one meets what is the coin of the pair: however long a pace lasts, the signs of equal sides
-/// are independent and fair. So no neighbours are too much alike to count. A level that one side keeps is no coin; it is added as what
-/// it may be at most.
+/// The interval of the logarithm of a ratio by pairs whose order was drawn. The coin of a pair decides which side meets which
+/// state of the machine, so the signs of equal sides are independent and fair however long a pace lasts. Resembling neighbours do
+/// not count as fewer. A level that one side keeps is not a coin; its largest size is added.
 pub(crate) fn by_coins(logs: &[f64], confidence: f64) -> Option<Interval> {
     interval_of_coins(logs, confidence).map(beside_levels)
 }
@@ -119,14 +115,14 @@ fn beside_levels(Interval { low, high }: Interval) -> Interval {
     Interval { low: low - LEVELS, high: high + LEVELS }
 }
 
-/// About so many pairs like these would have a verdict, where no relative difference of up to `asked` counts. None where 100,000 would
-/// have none.
+/// Returns about how many pairs like these would give a verdict if no relative difference up to `asked` counts. `None` if 100,000
+/// would not.
 pub fn pairs_that_decide(logs: &[f64], asked: f64) -> Option<usize> {
     const MOST: usize = 100_000;
     let (sorted, confidence) = (sorted(logs), confidence_of_each(1));
     let is_decided =
         |interval: Interval| Verdict::by_margin(exp(interval), margin(asked), 0.0) != Verdict::Inconclusive;
-    // The ends are where they would be of so many of this distribution.
+    // The interval that this many pairs of the distribution would have.
     let between = |number: usize| -> Option<Interval> {
         let share = repeated_rank(number, confidence)? as f64 / number as f64;
         Some(Interval { low: quantile(&sorted, share)?, high: quantile(&sorted, 1.0 - share)? })
@@ -140,7 +136,7 @@ pub fn pairs_that_decide(logs: &[f64], asked: f64) -> Option<usize> {
     numbers.take_while(|number| *number <= MOST).find(decide)
 }
 
-/// An interval of a ratio, by that of its logarithm.
+/// Converts an interval of logarithms to one of ratios.
 pub fn exp(logs: Interval) -> Interval {
     Interval { low: logs.low.exp(), high: logs.high.exp() }
 }
@@ -151,7 +147,7 @@ mod tests {
 
     const CONFIDENCE: f64 = 0.999;
 
-    /// Ten times, in bursts of other work that meet a side for six pairs.
+    /// A ratio of ten, with bursts of other work that affect a side for six pairs.
     fn bursts(number: usize) -> Vec<f64> {
         let burst = |at: usize| if (at / 6).is_multiple_of(2) { 0.0 } else { 0.9 };
         (0..number).map(|at| 2.3 + burst(at) + (at * 7919 % 13) as f64 / 1e3).collect()
@@ -191,10 +187,10 @@ mod tests {
         let [half, twentieth, equal] =
             [1.5, 1.05, 1.0].map(|ratio| pairs_that_decide(&around(ratio), 0.0).unwrap());
         assert!(14 < half && half <= twentieth && twentieth < equal, "{half} {twentieth} {equal}");
-        // More than were seen, which decided nothing.
+        // More than the pairs seen, which decided nothing.
         assert!(pairs_that_decide(&bursts(40), 0.0).unwrap() > 40);
         assert_eq!((pairs_that_decide(&[2.3], 0.0), pairs_that_decide(&[], 0.0)), (Some(14), None));
-        // Half of the pairs are 2 × and half 0.5 ×: the median is anywhere between.
+        // Half of the pairs are 2 × and half 0.5 ×, so the median may be anywhere between.
         let two = [0.7, -0.7, 0.7, -0.7, 0.7, -0.7];
         assert_eq!(pairs_that_decide(&two, 0.0), None);
         assert_eq!(pairs_that_decide(&[f64::NAN; 9], 0.0), None);

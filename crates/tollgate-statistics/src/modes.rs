@@ -1,5 +1,3 @@
-//! Whether samples are bimodal.
-
 use serde::{Deserialize, Serialize};
 
 use crate::interval::half_binomial_at_most;
@@ -15,37 +13,35 @@ pub struct Mode {
     pub share: f64,
 }
 
-/// Fewer samples than this are never called bimodal.
+/// Fewer samples are never called bimodal.
 const FEWEST: usize = 40;
 /// A smaller group than this share of the samples is a tail, not a mode.
 const SMALLEST_SHARE: f64 = 0.07;
 /// A mode has at least this share of its group near its middle; a tail has not.
 const GATHERED: f64 = 0.4;
-/// A valley holds at most one in so many of the samples that the smaller mode holds in the same width.
+/// A valley holds at most one sample for this many that the smaller mode holds in the same width.
 const VALLEY: usize = 4;
 /// The significance level of a valley.
 const CHANCE: f64 = 1e-4;
-/// Modes lie at least so many of the samples' smallest steps apart: steps of the clock are no modes.
+/// Modes lie at least this many of the samples' smallest steps apart: steps of the clock are not modes.
 const STEPS: f64 = 6.0;
-/// The upper mode lies above the lower by at least this share of it: a smaller difference does not matter in practice.
+/// The upper mode lies above the lower by at least this share of it. A smaller difference does not matter in practice.
 const APART: f64 = 0.02;
-/// Shares of the samples left out at each end when the two groups are looked for: spikes would attract the
-/// division.
+/// Shares of samples at each end to leave out when they are divided: spikes would attract the division.
 const CLIPS: [f64; 3] = [0.0, 0.02, 0.06];
 
-/// The modes of the samples, the lower first: one (the median), or two where there is clearly a valley between.
-/// Empty without samples.
+/// Returns the modes of the samples, the lower first: one (the median), or two if there is clearly a valley between them. Empty
+/// without samples.
 ///
-/// The samples are divided in two groups, as k-means in one dimension does (Fisher, "On Grouping for
-/// Maximum Homogeneity", 1958). They are two modes if each group is concentrated about its median, and if the middle
-/// third between the two medians is nearly empty compared with windows of the same width about the medians, by
-/// more than chance (sign test). Samples that have only two values are one mode: two neighbouring values of a
-/// coarse clock look the same.
+/// The samples are divided into two groups, as k-means in one dimension does (Fisher, "On Grouping for Maximum Homogeneity",
+/// 1958). They are two modes if each group is concentrated about its median, and if the middle third between the medians is
+/// nearly empty compared with windows of the same width about the medians, by more than chance (sign test). Samples with only two
+/// values are one mode: two neighbouring values of a coarse clock look the same.
 pub fn modes(samples: &[f64]) -> Vec<Mode> {
     modes_of_sorted(&sorted(samples))
 }
 
-/// [`modes`] of sorted samples, without a copy: there may be millions.
+/// Like [`modes`] for sorted samples, without a copy: there may be millions.
 pub fn modes_of_sorted(sorted: &[f64]) -> Vec<Mode> {
     let Some(at) = quantile(sorted, 0.5) else { return Vec::new() };
     match find_split(sorted) {
@@ -61,7 +57,7 @@ fn mode(group: &[f64], all: usize) -> Option<Mode> {
     Some(Mode { at: quantile(group, 0.5)?, share: group.len() as f64 / all as f64 })
 }
 
-/// The index at which the upper mode begins.
+/// Returns the index at which the upper mode begins.
 fn find_split(sorted: &[f64]) -> Option<usize> {
     if sorted.len() < FEWEST || !sorted.iter().all(|sample| sample.is_finite()) {
         return None;
@@ -78,7 +74,7 @@ fn find_split(sorted: &[f64]) -> Option<usize> {
     })
 }
 
-/// Samples about their median and below 2 in size, so that squares and sums are finite.
+/// Moves samples about their median and scales them below 2, so that squares and sums are finite.
 #[derive(Clone, Copy)]
 struct Scale {
     middle: f64,
@@ -92,20 +88,19 @@ impl Scale {
         (largest > 0.0).then_some(Self { middle, largest })
     }
 
-    /// A sample, scaled.
     fn at(self, sample: f64) -> f64 {
         sample / self.largest - self.middle / self.largest
     }
 
-    /// The smallest difference between neighbours that is more than rounding; None when all are equal.
+    /// The smallest difference between neighbours that exceeds rounding; `None` if all are equal.
     fn smallest_step(self, sorted: &[f64]) -> Option<f64> {
         const ROUNDING: f64 = 1e-9;
         let steps = sorted.windows(2).map(|pair| self.at(pair[1]) - self.at(pair[0]));
         steps.filter(|&step| step > ROUNDING).min_by(f64::total_cmp)
     }
 
-    /// Where the upper of two groups begins so that the squares within the groups are smallest, which is where
-    /// the square between them is largest.
+    /// Returns where the upper group begins so that the squares within the groups are smallest: where the square between them is
+    /// largest.
     fn divide(self, sorted: &[f64]) -> Option<usize> {
         let all: f64 = sorted.iter().map(|&sample| self.at(sample)).sum();
         let n = sorted.len() as f64;

@@ -1,7 +1,5 @@
-//! Quantiles of the normal distribution.
-
-/// The `p` quantile of the standard normal distribution by Acklam's rational approximation (2003);
-/// its relative error is below 1.2e-9. Infinite outside (0, 1).
+/// Returns the `p` quantile of the standard normal distribution by Acklam's rational approximation (2003); its relative error is
+/// below 1.2e-9. Infinite outside (0, 1).
 pub fn normal_quantile(p: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969683028665376e1,
@@ -43,8 +41,8 @@ pub fn normal_quantile(p: f64) -> f64 {
     }
 }
 
-/// The quantile of Student's distribution of so many degrees of freedom at the level of the normal quantile `z`, by the inverse of
-/// Wallace's approximation (1959).
+/// Returns the quantile of Student's distribution with `freedom` degrees of freedom at the level of the normal quantile `z`, by
+/// the inverse of Wallace's approximation (1959).
 pub fn student(z: f64, freedom: f64) -> f64 {
     let scaled = z * (8.0 * freedom + 3.0) / (8.0 * freedom + 1.0);
     (freedom * (scaled * scaled / freedom).exp_m1()).sqrt()

@@ -1,24 +1,24 @@
-//! The median and other quantiles. NaN sorts as [`f64::total_cmp`] has it, so nothing here panics.
+//! The median and other quantiles. NaN sorts as in [`f64::total_cmp`], so nothing here panics.
 
-/// A copy in ascending order.
+/// Returns a copy in ascending order.
 pub fn sorted(samples: &[f64]) -> Vec<f64> {
     let mut copy = samples.to_vec();
     copy.sort_unstable_by(f64::total_cmp);
     copy
 }
 
-/// The median, in the unit of the samples; of an even number the midpoint of the inner two. None when empty.
+/// Returns the median, in the unit of the samples. With an even number it is the midpoint of the inner two. `None` if empty.
 pub fn median(samples: &[f64]) -> Option<f64> {
     median_of(&mut samples.to_vec())
 }
 
-/// [`median`] without a copy; the order of the samples is lost.
+/// Like [`median`] without a copy; it reorders the samples.
 pub fn median_of(samples: &mut [f64]) -> Option<f64> {
     let (lower, upper) = inner(samples)?;
     Some(lower.midpoint(upper))
 }
 
-/// The two in the middle, or twice the one; the order of the samples is lost. None when empty.
+/// Returns the two in the middle, or the middle one twice; it reorders the samples. `None` if empty.
 pub fn inner(samples: &mut [f64]) -> Option<(f64, f64)> {
     let (number, middle) = (samples.len(), samples.len() / 2);
     if number == 0 {
@@ -32,9 +32,8 @@ pub fn inner(samples: &mut [f64]) -> Option<(f64, f64)> {
     Some((lower, upper))
 }
 
-/// The quantile `q` (0 to 1, clamped) of samples that are already sorted, between two samples in
-/// proportion: definition 7 of Hyndman & Fan, "Sample Quantiles in Statistical Packages" (1996).
-/// None when empty or when `q` is NaN.
+/// Returns the quantile `q` (0 to 1, clamped) of sorted samples, interpolated between two of them: definition 7 of Hyndman & Fan,
+/// "Sample Quantiles in Statistical Packages" (1996). `None` if empty or if `q` is NaN.
 pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     if q.is_nan() {

@@ -1,29 +1,26 @@
-//! Pairs of figures that were neighbours in time.
-
 use crate::margins::{Margins, by_coins, confidence_of_each, interval_of, margin};
 use crate::{Ends, Interval, Total, Verdict, median};
 
-/// The share of turns that may be without a ratio: more of them are no accidents, and the median of the others is biased.
+/// The share of turns that may lack a ratio. More are not accidents, and the median of the others is biased.
 pub const MOST_WITHOUT: f64 = 0.05;
 
-/// Executions of two commands, while they are measured.
+/// The comparison of two commands' executions while they are measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Neighbours {
     /// other / base: [`QUANTITY`](crate::QUANTITY).
     pub ratio: f64,
-    /// Of the ratio, at all looks together; None with too few pairs.
+    /// The interval of the ratio, at all looks together; `None` with too few pairs.
     pub interval: Option<Interval>,
-    /// Their verdict.
+    /// The verdict by [`Margins`].
     pub verdict: Verdict,
-    /// Whether the pairs are enough for an interval, or for a verdict, at all looks, and not for one look alone.
+    /// Whether there are enough pairs for an interval or a verdict at all looks, not just at one.
     is_settled: bool,
 }
 
 impl Neighbours {
-    /// Whether measuring may end: the interval is at most so wide, as a share of the ratio, or a tenth of the difference that it
-    /// shows. A precision of 0 is met by no difference.
+    /// Whether measuring may end: the interval is at most as wide as `precision`, as a share of the ratio, or as a tenth of the
+    /// difference that it shows. With a precision of 0 it never ends.
     pub fn is_precise(&self, precision: f64) -> bool {
-        /// A ratio of five need not be known to a hundredth.
         const PART: f64 = 0.1;
         let part = if precision > 0.0 { PART * self.ratio.ln().abs() } else { 0.0 };
         let wanted = precision.max(part);
@@ -32,8 +29,9 @@ impl Neighbours {
     }
 }
 
-/// Executions of which those of one number were neighbours in time, in an order that was drawn anew for each, compared pair by pair, as one of `rows` comparisons where no relative difference of up to `asked` counts. None without a pair of times above zero, and
-/// where too many are not. Of whole commands, `is_whole`, the totals are to be the same too.
+/// Compares executions pair by pair, as one of `rows` comparisons. Those with the same index were neighbours in time, in an order
+/// drawn for each pair. No relative difference up to `asked` counts. If `is_whole`, they are whole commands, and "same" requires
+/// the same totals too. `None` without a pair of times above zero, or if too many pairs lack one.
 pub fn neighbours(
     base: &[f64],
     other: &[f64],

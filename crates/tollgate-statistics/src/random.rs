@@ -1,27 +1,25 @@
-//! Random order from a seed that is kept with the run.
-
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled",
-/// ACM TOMS 42, 2016): short, and good enough to shuffle a few dozen instances.
+/// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled", ACM TOMS 42, 2016): short,
+/// and good enough to shuffle a few dozen instances.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
-    /// The same seed gives the same sequence.
+    /// Returns a generator. Equal seeds give equal sequences.
     pub fn new(seed: u64) -> Self {
-        // Splitmix's step, so that neighbouring seeds begin far apart; the state must not be 0.
+        // A step of SplitMix, so that neighbouring seeds begin far apart. The state must not be 0.
         let mut state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         state = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         Self((state ^ state >> 27).max(1))
     }
 
-    /// A seed that differs from process to process.
+    /// Returns a seed that differs from process to process.
     pub fn seed() -> u64 {
         RandomState::new().build_hasher().finish()
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

@@ -1,32 +1,32 @@
-//! Values in the order of time that resemble their neighbours, such as the medians of processes: a host keeps a pace
-//! for seconds, and each of these seconds tells about as much as one value.
+//! Series in the order of time whose values resemble their neighbours, such as the medians of processes: a host keeps a pace for
+//! seconds, and each of these seconds says about as much as one value.
 
 use crate::correlation::centred_ranks;
 use crate::interval::{Interval, sign_test_rank};
 use crate::normal::normal_quantile;
 use crate::order::{median, sorted};
 
-/// An integrated autocorrelation time is estimated from no more lags than this.
+/// The most lags from which an integrated autocorrelation time is estimated.
 const MOST_LAGS: usize = 256;
 
-/// The estimate of the autocorrelation time is too low for short series: its excess over 1 counts this many times where
-/// two series are compared.
+/// The estimated autocorrelation time is too low for short series. A comparison of two series multiplies its excess over 1 by
+/// this.
 const CAUTION: f64 = 1.5;
 
-/// The same for an interval: with it, simulated intervals hold their confidence from about 13 independent values on, see
+/// The factor for an interval: simulated intervals hold their confidence from about 13 independent values, see
 /// `tests/rates_of_statistics.rs`.
 const INTERVAL_CAUTION: f64 = 2.0;
 
-/// The number of independent values whose median would vary as much as the median of `series`, at most its length.
+/// Returns the number of independent values whose median would vary as much as that of `series`; at most its length.
 ///
-/// It is the length over the integrated autocorrelation time of the indicator "above the median", on which the sign test
-/// rests. The autocorrelations are summed as far as the sums of neighbouring two are positive and fall (Geyer, "Practical
-/// Markov Chain Monte Carlo", 1992, initial monotone sequence).
+/// It is the length over the integrated autocorrelation time of the indicator "above the median", on which the sign test rests.
+/// Autocorrelations are summed while the sums of neighbouring two are positive and fall (Geyer, "Practical Markov Chain Monte
+/// Carlo", 1992, initial monotone sequence).
 pub fn effective_number(series: &[f64]) -> f64 {
     effective(series, CAUTION)
 }
 
-/// The same, where a short series is taken as independent: its autocorrelation is all chance.
+/// Like [`effective_number`], but a short series counts as independent: its autocorrelation is chance.
 pub fn independent_number(series: &[f64]) -> f64 {
     const SHORT: usize = 20;
     if series.len() < SHORT { series.len() as f64 } else { effective_number(series) }
@@ -36,26 +36,26 @@ fn effective(series: &[f64], caution: f64) -> f64 {
     series.len() as f64 / (1.0 + caution * (autocorrelation_time(&sides(series)) - 1.0))
 }
 
-/// Above the median 1, below it -1, at it 0.
+/// 1 above the median, -1 below, 0 at it.
 fn sides(series: &[f64]) -> Vec<f64> {
     let middle = median(series).unwrap_or_default();
     let side = |value: &f64| f64::from(i8::from(*value > middle) - i8::from(*value < middle));
     series.iter().map(side).collect()
 }
 
-/// The sum of the products of any two that lie so far apart.
+/// The sum of the products of scores that lie `lag` apart.
 fn product(scores: &[f64], lag: usize) -> f64 {
     scores.iter().zip(&scores[lag..]).map(|(one, later)| one * later).sum()
 }
 
-/// The same of a series that is looked at again and again, by the autocorrelation of its ranks: an estimate that is often too low
-/// would end it at one of those moments. So that of few values counts as higher, by ten times its share of them. With it the
-/// simulations of `tests/rates_however_often.rs` hold for levels that last for a tenth of the series.
+/// The effective number of a series that is looked at repeatedly, by the autocorrelation of its ranks. An estimate that is often
+/// too low would end the measurement at one of those moments, so it is raised for few values, by ten times its share of them.
+/// With this the simulations of `tests/rates_however_often.rs` hold for levels that last a tenth of the series.
 pub fn cautious_number(series: &[f64]) -> f64 {
     cautious(series.len() as f64, long_autocorrelation_time(&centred_ranks(series)))
 }
 
-/// The same of so many values none of which resembles its neighbour.
+/// The cautious number of `number` values that do not resemble their neighbours.
 pub(crate) fn independent_worth(number: usize) -> f64 {
     cautious(number as f64, 1.0)
 }
@@ -65,8 +65,7 @@ fn cautious(number: f64, time: f64) -> f64 {
     number / ((1.0 + INTERVAL_CAUTION * (time - 1.0)) * (1.0 + UNCERTAIN * time / number))
 }
 
-/// The integrated autocorrelation time over up to half of the scores. Of many scores those of stretches, which have what is
-/// between any two of them.
+/// The integrated autocorrelation time over up to half of the scores. Many scores are first reduced to stretches.
 fn long_autocorrelation_time(scores: &[f64]) -> f64 {
     const MOST: usize = 2048;
     let each = scores.len().div_ceil(MOST).max(1);
@@ -101,15 +100,13 @@ fn autocorrelation_time_within(scores: &[f64], most_lags: usize) -> f64 {
     time.max(1.0)
 }
 
-/// The confidence interval of the median of values in the order of time: the sign test's, with its ranks those of as many
-/// independent values as the series is worth, by the autocorrelation of its values, and at most `most`. It is the range of
-/// all where that number is too small for the confidence.
-///
-/// None where even independent values would be too few.
+/// Returns the confidence interval of the median of values in the order of time: the sign test's, with the ranks of as many
+/// independent values as the series is worth by its autocorrelation, and of at most `most`. It is the range of all values if that
+/// number is too small for the confidence. `None` if even independent values would be too few.
 pub fn series_interval(series: &[f64], most: f64, confidence: f64) -> Option<Interval> {
     let independent = sign_test_rank(series.len(), confidence)?;
     let effective = effective(series, INTERVAL_CAUTION).min(most.max(1.0));
-    // The normal limit of the sign test's rank, which has no steps for a number that is not whole.
+    // The normal limit of the sign test's rank has no steps for a fractional number.
     let z = normal_quantile(0.5 + confidence / 2.0);
     let share = 0.5 - 0.5 * z / effective.sqrt();
     let rank = ((share * series.len() as f64) as usize).clamp(1, independent);
@@ -122,13 +119,12 @@ pub fn series_interval(series: &[f64], most: f64, confidence: f64) -> Option<Int
 pub struct Drift {
     /// The median of the second half over the median of the first.
     pub ratio: f64,
-    /// Whether each of the two medians lies outside the interval of the other half: more than the neighbourhood in time
-    /// explains.
+    /// Whether each median lies outside the other half's interval, which is more than the resemblance of neighbours explains.
     pub beyond_interval: bool,
 }
 
-/// The drift from the first half of a series to the second. None where a half has too few values for an interval at
-/// `confidence`, or where a median is not above zero.
+/// Returns the drift from the first half to the second. `None` if a half has too few values for an interval, or if a median is
+/// not above zero.
 pub fn drift(series: &[f64], confidence: f64) -> Option<Drift> {
     let (first, second) = series.split_at(series.len() / 2);
     let half = |values: &[f64]| Some((median(values)?, series_interval(values, f64::INFINITY, confidence)?));
@@ -142,7 +138,7 @@ pub fn drift(series: &[f64], confidence: f64) -> Option<Drift> {
 mod tests {
     use super::*;
 
-    /// Stretches of equal length at two levels, in turn.
+    /// Stretches of equal length that alternate between two levels.
     fn stretches(length: usize, number: usize) -> Vec<f64> {
         (0..length * number).map(|at| (at / length % 2) as f64).collect()
     }

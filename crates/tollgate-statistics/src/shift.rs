@@ -1,5 +1,3 @@
-//! The location shift between two groups of samples, by ranks.
-
 use serde::{Deserialize, Serialize};
 
 use crate::interval::Interval;
@@ -7,23 +5,20 @@ use crate::normal::normal_quantile;
 use crate::order::sorted;
 use crate::series::independent_number;
 
-/// The location shift between two groups of samples, in their unit.
+/// A location shift, in the unit of the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Shift {
-    /// The median of all differences between a sample of one and a sample of the other.
+    /// The median of all differences between two samples, one of each group.
     pub estimate: f64,
-    /// The confidence interval of the shift; None with too few samples.
+    /// The confidence interval of the shift; `None` with too few samples.
     pub interval: Option<Interval>,
 }
 
-/// The shift from `a` to `b`: the estimate of Hodges & Lehmann, "Estimates of Location Based on
-/// Rank Tests" (1963), with the interval of the test of Mann & Whitney, "On a Test of
-/// Whether one of Two Random Variables is Stochastically Larger than the Other" (1947), as in
-/// Conover, *Practical Nonparametric Statistics*, section 5.4.
-///
-/// Both groups are in the order of time, and samples may resemble their neighbours: the ranks of the interval are those of
-/// as many samples as are independent of each other. It assumes that the two groups differ by a shift.
-/// None when either is empty, or when a difference is not a finite number.
+/// Returns the shift from `a` to `b`: the estimate of Hodges & Lehmann, "Estimates of Location Based on Rank Tests" (1963), with
+/// the interval of the test of Mann & Whitney, "On a Test of Whether one of Two Random Variables is Stochastically Larger than
+/// the Other" (1947), as in Conover, *Practical Nonparametric Statistics*, section 5.4. It assumes that the groups differ by a
+/// shift. `None` if either is empty, or if a difference is not finite. Samples are in the order of time and may resemble their
+/// neighbours: the ranks are those of the independent ones.
 pub fn shift(a: &[f64], b: &[f64], confidence: f64) -> Option<Shift> {
     let differences = Differences::new(sorted(a), sorted(b))?;
     let count = differences.count();
@@ -33,16 +28,16 @@ pub fn shift(a: &[f64], b: &[f64], confidence: f64) -> Option<Shift> {
     Some(Shift { estimate, interval })
 }
 
-/// The pseudomedian: the median of the means of any two samples, after Hodges & Lehmann (1963). It varies hardly more than the mean where
-/// samples are normal, and little where some lie far out. None when empty, or when a sum is not a finite number.
+/// Returns the pseudomedian: the median of the means of any two samples (Hodges & Lehmann 1963). It varies hardly more than the
+/// mean if samples are normal, and little if some lie far out. `None` if empty, or if a sum is not finite.
 pub fn pseudomedian(samples: &[f64]) -> Option<f64> {
     let negated: Vec<f64> = samples.iter().map(|sample| -sample).collect();
     let sums = Differences::new(sorted(&negated), sorted(samples))?;
     Some(sums.middle() / 2.0)
 }
 
-/// The rank for groups of samples that resemble their neighbours. The variance of U over the number of pairs is about
-/// (1 / m + 1 / n) / 12, so the ranks of the effective numbers are stretched to all pairs.
+/// The rank for groups whose samples resemble their neighbours. The variance of U over the number of pairs is about (1 / m + 1 /
+/// n) / 12, so the ranks of the effective numbers are stretched to all pairs.
 fn rank_of_series(a: &[f64], b: &[f64], confidence: f64) -> Option<u64> {
     let independent = mann_whitney_rank(a.len(), b.len(), confidence)?;
     let [m, n] = [a, b].map(independent_number);
@@ -51,8 +46,8 @@ fn rank_of_series(a: &[f64], b: &[f64], confidence: f64) -> Option<u64> {
     Some(((rank as f64 * all / (m * n)) as u64).clamp(1, independent))
 }
 
-/// The share of pairs in which the sample of `b` is not above the sample of `a`, ties counting half:
-/// the Mann-Whitney U over its largest value. 0 when all of `b` is above all of `a`; None when either is empty.
+/// Returns the share of pairs in which the sample of `b` is not above that of `a`, with ties counting half: the Mann-Whitney U
+/// over its largest value. 0 if all of `b` is above all of `a`; `None` if either is empty.
 pub fn share_not_above(a: &[f64], b: &[f64]) -> Option<f64> {
     let differences = Differences::new(sorted(a), sorted(b))?;
     let at_most = differences.at_most(0.0);
@@ -60,14 +55,14 @@ pub fn share_not_above(a: &[f64], b: &[f64]) -> Option<f64> {
     Some((at_most + below) as f64 / (2 * differences.count()) as f64)
 }
 
-/// All differences b - a, ordered but never written out: there may be 10^10 of them.
+/// All differences b - a, ordered but never stored: there may be 10^10 of them.
 struct Differences {
     a: Vec<f64>,
     b: Vec<f64>,
 }
 
 impl Differences {
-    /// Of sorted groups; None when one is empty or a difference is not finite.
+    /// Takes sorted groups; `None` if one is empty or a difference is not finite.
     fn new(a: Vec<f64>, b: Vec<f64>) -> Option<Self> {
         let smallest = b.first()? - a.last()?;
         let largest = b.last()? - a.first()?;
@@ -78,13 +73,12 @@ impl Differences {
         self.a.len() as u64 * self.b.len() as u64
     }
 
-    /// The median.
     fn middle(&self) -> f64 {
         let count = self.count();
         self.nth((count - 1) / 2).midpoint(self.nth(count / 2))
     }
 
-    /// How many are at most `bound`. As b grows, the first a that is near enough never moves back.
+    /// Counts the differences of at most `bound`. As b grows, the first a that is near enough never moves back.
     fn at_most(&self, bound: f64) -> u64 {
         let mut first = 0;
         let mut count = 0;
@@ -97,7 +91,7 @@ impl Differences {
         count
     }
 
-    /// The difference of this rank from 0, by bisection over the representable numbers: at most 64 counts.
+    /// The difference of this rank, from 0, by bisection over the representable numbers: at most 64 counts.
     fn nth(&self, rank: u64) -> f64 {
         let mut low = to_ordered(self.b[0] - self.a[self.a.len() - 1]);
         let mut high = to_ordered(self.b[self.b.len() - 1] - self.a[0]);
@@ -121,13 +115,13 @@ pub fn to_ordered(x: f64) -> u64 {
     if bits & SIGN == 0 { bits | SIGN } else { !bits }
 }
 
-/// The number of such an integer.
+/// The inverse of [`to_ordered`].
 pub fn from_ordered(ordered: u64) -> f64 {
     f64::from_bits(if ordered & SIGN == 0 { !ordered } else { ordered & !SIGN })
 }
 
-/// The k such that from the k-th smallest to the k-th largest difference is the narrowest interval at
-/// `confidence`: the largest k with P(U <= k - 1) <= (1 - confidence) / 2. None where even 1 is too much.
+/// The largest k with P(U <= k - 1) <= (1 - confidence) / 2, as in [`sign_test_rank`](crate::sign_test_rank). `None` if even 1 is
+/// too large.
 fn mann_whitney_rank(m: usize, n: usize, confidence: f64) -> Option<u64> {
     let tail = (1.0 - confidence) / 2.0;
     if m == 0 || n == 0 || tail.is_nan() || tail <= 0.0 {
@@ -153,8 +147,7 @@ fn exact_rank(counts: &[i128], tail: f64) -> u64 {
     fits.count() as u64
 }
 
-/// U is nearly normal, with the variance m n (m + n + 1) / 12; a half is the correction for continuity.
-/// None where the smaller group is too small for that.
+/// U is nearly normal, with the variance m n (m + n + 1) / 12; the half is the continuity correction. `None` for a smaller group.
 fn normal_rank(m: usize, n: usize, tail: f64) -> Option<u64> {
     const FEWEST: usize = 8;
     if m.min(n) < FEWEST {
@@ -165,9 +158,9 @@ fn normal_rank(m: usize, n: usize, tail: f64) -> Option<u64> {
     Some((m * n / 2.0 + 0.5 + normal_quantile(tail) * deviation).max(0.0) as u64)
 }
 
-/// In how many of the arrangements of `m` and `n` samples U is 0, 1, 2, … m n: the coefficients of the
-/// Gaussian binomial, the product over i = 1 … m of (1 - q^(n + i)) / (1 - q^i) (Mann & Whitney 1947;
-/// Andrews, *The Theory of Partitions*, 3.2). Integers, so exact. None where they would be too large or too many.
+/// In how many arrangements of `m` and `n` samples U is 0, 1, 2, … m n: the coefficients of the Gaussian binomial, the product
+/// over i = 1 … m of (1 - q^(n + i)) / (1 - q^i) (Mann & Whitney 1947; Andrews, *The Theory of Partitions*, 3.2). `None` if too
+/// large or too many.
 fn arrangements_by_u(m: usize, n: usize) -> Option<Vec<i128>> {
     const MOST_WORK: usize = 4_000_000;
     let (few, many) = (m.min(n), m.max(n));
@@ -196,7 +189,7 @@ fn log2_choose(n: usize, k: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Critical values of U, two-sided at 5 % and 1 %: Conover's table A7, and every textbook's.
+    /// Critical values of U, two-sided at 5 % and 1 %: Conover's table A7.
     #[test]
     fn critical_values_are_the_published_ones() {
         let at_5 = [
@@ -256,7 +249,7 @@ mod tests {
         differences.sort_unstable_by(f64::total_cmp);
         let found = shift(&a, &b, 0.95).unwrap();
         assert_eq!(found.estimate, differences[20].midpoint(differences[21]));
-        // Table: U of 6 and 7 at 5 % is 6, so the 7th from either end.
+        // The table has 6 for U of 6 and 7 at 5 %, so the interval has the 7th from either end.
         assert_eq!(found.interval, Some(Interval { low: differences[6], high: differences[35] }));
         let back = shift(&b, &a, 0.95).unwrap();
         assert_eq!(back.interval, Some(Interval { low: -differences[35], high: -differences[6] }));
@@ -266,7 +259,7 @@ mod tests {
     fn the_pseudomedian_is_the_middle_of_the_means_of_two() {
         assert_eq!(pseudomedian(&[1.0, 2.0, 3.0, 4.0]), Some(2.5));
         assert_eq!(pseudomedian(&[5.0]), Some(5.0));
-        // Of three, each with itself once and with another twice: 0, 0.5, 0.5, 1, 5, 5, 5.5, 5.5, 10.
+        // Each of three with itself once and with another twice: 0, 0.5, 0.5, 1, 5, 5, 5.5, 5.5, 10.
         assert_eq!(pseudomedian(&[0.0, 10.0, 1.0]), Some(5.0));
         assert_eq!((pseudomedian(&[]), pseudomedian(&[f64::NAN])), (None, None));
     }

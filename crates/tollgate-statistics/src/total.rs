@@ -1,10 +1,8 @@
-//! What the executions of two commands take in all, beside what they usually take.
-
 use serde::{Deserialize, Serialize};
 
 use crate::{Interval, median, percent, ratio_of_totals};
 
-/// The confidence of the interval of a total: it shows what is the same, of which a twentieth may be wrong (Schuirmann, "A Comparison of
+/// The confidence of the interval of a total. It shows equality, which may be wrong once in twenty (Schuirmann, "A Comparison of
 /// the Two One-Sided Tests Procedure and the Power Approach for Assessing the Equivalence of Average Bioavailability", 1987).
 pub const CONFIDENCE_OF_TOTAL: f64 = 0.95;
 
@@ -13,20 +11,21 @@ pub const CONFIDENCE_OF_TOTAL: f64 = 0.95;
 pub struct Total {
     /// other / base.
     pub ratio: f64,
-    /// Of the ratio, at [`CONFIDENCE_OF_TOTAL`] and all looks together, asymptotically. None with too few executions.
+    /// The interval of the ratio, at [`CONFIDENCE_OF_TOTAL`] and all looks together, asymptotically. `None` with too few
+    /// executions.
     pub interval: Option<Interval>,
-    /// How the executions of the two are shared among modes, where they are not alike: a clause.
+    /// How the executions are shared among modes, if the two differ in that: a clause.
     pub modes: Option<String>,
 }
 
 impl Total {
-    /// Of executions of which those of one number were neighbours. None without times above zero.
+    /// Compares executions; those with the same index were neighbours. `None` without times above zero.
     pub fn new(base: &[f64], other: &[f64]) -> Option<Self> {
         let (ratio, interval) = ratio_of_totals(base, other, CONFIDENCE_OF_TOTAL)?;
         Some(Self { ratio, interval, modes: modes(base, other) })
     }
 
-    /// Why executions whose medians are the same are not.
+    /// Returns why executions are not the same although their medians are.
     pub fn doubt(&self, margin: f64) -> Option<String> {
         let Some(Interval { low, high }) = self.interval else {
             return Some("too few independent executions for the ratio of their totals".to_owned());
@@ -43,7 +42,8 @@ impl Total {
     }
 }
 
-/// `near 2.72 × the base's median are 0 % of the base's executions and 20 % of the other's`. None where both have one mode, or the same ones.
+/// `near 2.72 × the base's median are 0 % of the base's executions and 20 % of the other's`; `None` if both have one mode or
+/// equal ones.
 fn modes(base: &[f64], other: &[f64]) -> Option<String> {
     /// Smaller differences of shares are chance.
     const APART: f64 = 0.1;

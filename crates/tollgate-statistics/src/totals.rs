@@ -1,13 +1,11 @@
-//! The ratio of two totals, of pairs that are looked at again and again.
-
 use crate::anytime::FEWEST;
 use crate::interval::Interval;
 use crate::series::cautious_number;
 
-/// The ratio of the sums of `other` and `base` with an interval that holds at all looks together, asymptotically: a mean has no
-/// interval that needs no assumption. It is the confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas, "Time-uniform
-/// central limit theory and asymptotic confidence sequences" (Annals of Statistics 52, 2024), equation 8, for the mean of
-/// other - ratio × base; pairs that resemble their neighbours count as fewer. None without sums above zero.
+/// Returns the ratio of the sums of `other` and `base`, with an interval that holds at all looks together, asymptotically: no
+/// interval of a mean is free of assumptions. It is the confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas,
+/// "Time-uniform central limit theory and asymptotic confidence sequences" (Annals of Statistics 52, 2024), equation 8, for the
+/// mean of other - ratio × base. Pairs that resemble their neighbours count as fewer. `None` without sums above zero.
 pub fn ratio_of_totals(base: &[f64], other: &[f64], confidence: f64) -> Option<(f64, Option<Interval>)> {
     let number = base.len().min(other.len());
     let [of_base, of_other] = [base, other].map(|side| side[..number].iter().sum::<f64>());
@@ -26,9 +24,9 @@ pub fn ratio_of_totals(base: &[f64], other: &[f64], confidence: f64) -> Option<(
     Some((ratio, Some(interval).filter(|ends| ends.low.is_normal() && ends.high.is_finite())))
 }
 
-/// Half of the width of the interval of a mean of so many values with the variance 1.
+/// Half of the width of the interval of the mean of `number` values with variance 1.
 fn half_width(number: f64, error: f64) -> f64 {
-    /// Of so many values it is narrowest.
+    /// The number of values for which the interval is narrowest.
     const USUAL: f64 = 100.0;
     let least = -2.0 * error.ln();
     let scale = (least + least.ln() + 1.0) / USUAL;

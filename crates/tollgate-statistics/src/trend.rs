@@ -1,11 +1,9 @@
-//! The slope of values in the order of time.
-
 use crate::order::median;
 
-/// The slope per value: the median of the slopes of all pairs, after
-/// Theil (1950) and Sen, "Estimates of the Regression Coefficient Based on Kendall's Tau" (1968). 0 for fewer than two.
+/// Returns the slope per value: the median of the slopes of all pairs, after Theil (1950) and Sen, "Estimates of the Regression
+/// Coefficient Based on Kendall's Tau" (1968). 0 for fewer than two.
 pub fn slope(values: &[f64]) -> f64 {
-    /// More values than this are reduced to medians of equal stretches, which bounds the number of pairs.
+    /// More values are reduced to medians of equal stretches, which bounds the number of pairs.
     const MOST: usize = 128;
     let each = values.len().div_ceil(MOST).max(1);
     let stretches: Vec<f64> = values.chunks(each).filter_map(median).collect();

@@ -1,9 +1,8 @@
-//! The estimator of a published comparison, to be shown beside the median.
-
-/// Runs that it takes.
 pub const RUNS: usize = 12;
 
-/// The mean of the first twelve samples without the highest and the lowest: the estimator of Machida and Shinohara, Sony Research Forum 2000. None where there are fewer samples, or not finite ones.
+/// Returns the mean of the first twelve samples without the highest and the lowest, to be shown next to the median of a published
+/// comparison: the estimator of Machida and Shinohara, Sony Research Forum 2000. `None` if there are fewer samples, or if one is
+/// not finite.
 pub fn trimmed_mean(samples: &[f64]) -> Option<f64> {
     let mut runs = samples.get(..RUNS)?.to_vec();
     runs.sort_unstable_by(f64::total_cmp);

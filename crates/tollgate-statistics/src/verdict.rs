@@ -1,5 +1,3 @@
-//! Verdicts by an interval of a ratio.
-
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -31,15 +29,15 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict by an interval of the ratio other / base: slower if all of it is above 1 + `threshold`, faster
-    /// if all of it is below 1 / (1 + `threshold`). Same if all of it is between the two, boundaries included, and
-    /// no further from 1 than [`MOST_SAME`]: noise that hides 50 % does not make two runs the same.
+    /// Returns the verdict by an interval of other / base. Slower: all of it is above 1 + `threshold`. Faster: all of it is below
+    /// 1 / (1 + `threshold`). Same: all of it lies between the two, ends included, and no further from 1 than [`MOST_SAME`]:
+    /// noise that hides 50 % does not make two runs the same.
     pub fn from_interval(interval: Interval, threshold: f64) -> Self {
         Self::by(interval, threshold, MOST_SAME)
     }
 
-    /// The verdict where turns alternated: slower if all of the interval is above 1 + `margin` and 1 + `controls`; the same if all of
-    /// it is within the margin; somewhat slower if all of it is above 1 + `controls`. Likewise faster.
+    /// Returns the verdict when turns alternated. Slower: all of the interval is above 1 + `margin` and 1 + `controls`. Same: all
+    /// of it is within the margin. Somewhat slower: all of it is above 1 + `controls`. Faster is symmetric.
     pub fn by_margin(interval: Interval, margin: f64, controls: f64) -> Self {
         let is_above = |by: f64| interval.low > 1.0 + by;
         let is_below = |by: f64| interval.high < 1.0 / (1.0 + by);
@@ -54,7 +52,7 @@ impl Verdict {
         }
     }
 
-    /// As [`Verdict::from_interval`], with another limit in the place of [`MOST_SAME`].
+    /// Like [`Verdict::from_interval`], with another limit than [`MOST_SAME`].
     pub fn by(interval: Interval, threshold: f64, most_same: f64) -> Self {
         let within =
             |threshold: f64| interval.low >= 1.0 / (1.0 + threshold) && interval.high <= 1.0 + threshold;
@@ -69,7 +67,7 @@ impl Verdict {
         }
     }
 
-    /// All of them.
+    /// Every verdict, the differences first.
     pub const ALL: [Self; 6] = [
         Self::Slower,
         Self::SomewhatSlower,
@@ -79,12 +77,12 @@ impl Verdict {
         Self::Inconclusive,
     ];
 
-    /// Whether it is a significant difference, of whatever size.
+    /// Whether it is a significant difference of any size.
     pub fn is_difference(self) -> bool {
         !matches!(self, Self::Same | Self::Inconclusive)
     }
 
-    /// Whether it is a difference of more than the margin.
+    /// Whether it is a difference beyond the margin.
     pub fn is_beyond_margin(self) -> bool {
         matches!(self, Self::Faster | Self::Slower)
     }
@@ -96,7 +94,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// `0.3 %`, `1 %`.
+/// Writes a share as percent: `0.3 %`, `1 %`.
 pub fn percent(share: f64) -> String {
     let text = format!("{:.1}", share * 100.0);
     format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
