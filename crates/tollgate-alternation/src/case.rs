@@ -1,4 +1,4 @@
-//! A case on its sides: its figures, and what is known of their comparisons.
+//! A case on its sides: figures and the state of their comparisons.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -7,44 +7,41 @@ use tollgate_statistics::{Neighbours, Verdict, median, neighbours, settled_inter
 
 use crate::{Places, Plan, Trial};
 
-/// With fewer pairs an interval is not trusted to be narrow.
+/// With fewer pairs, an interval that looks narrow is not trusted.
 pub const LEAST_PAIRS: usize = 16;
-/// The confidence of the interval of a side alone, at all looks together.
+/// The confidence of the interval of a single side, at all looks together.
 const CONFIDENCE: f64 = 0.95;
 
-/// How far the comparisons of a case are decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum State {
     /// A verdict is inconclusive, or rests on too few executions.
     Undecided,
-    /// An interval is wide.
+    /// An interval is too wide.
     Wide,
-    /// Nothing more is asked for.
+    /// Nothing more is needed.
     Narrow,
 }
 
-/// A case on its sides.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub sides: Vec<Side>,
-    /// The time of all its rounds and of the longest, by the trial's clock, and their number.
+    /// The total time of its rounds, the longest of them, both by the trial's clock, and their number.
     pub taken: Duration,
     pub longest: Duration,
     pub executed: u32,
     pub state: State,
-    /// The pairs after which it was looked at last.
+    /// The number of pairs at the last look.
     looked: usize,
 }
 
-/// A case on a side.
 #[derive(Debug, Clone)]
 pub(crate) struct Side {
     pub number: usize,
-    /// One for each round that was timed; NaN where it was discarded.
+    /// One for each timed round; NaN if it was discarded.
     pub figures: Vec<f64>,
-    /// For each of them whether what was executed before it in its place was the same.
+    /// For each figure, whether its place executed the same thing before.
     pub is_after_itself: Vec<bool>,
-    /// Whether it is not executed any more.
+    /// Whether it is no longer executed.
     pub is_left: bool,
 }
 
@@ -70,17 +67,15 @@ impl Case {
         self.sides.iter_mut().find(|side| side.number == number)
     }
 
-    /// Its sides that are executed.
     pub fn open<'a>(&'a self, places: &'a Places) -> impl Iterator<Item = &'a Side> {
         self.sides.iter().filter(|side| !side.is_left && places.has(side.number))
     }
 
-    /// The rounds of which every side that is executed has a figure.
+    /// The number of rounds for which every open side has a figure.
     pub fn pairs(&self, places: &Places) -> usize {
         self.open(places).map(|side| side.figures.len()).min().unwrap_or_default()
     }
 
-    /// Notes what a round of it took.
     pub fn took(&mut self, round: Duration) {
         self.taken += round;
         self.longest = self.longest.max(round);
@@ -100,8 +95,8 @@ impl Case {
         (self.state, self.looked) = (State::Undecided, 0);
     }
 
-    /// Looks at its comparisons, where it has enough new figures: its intervals hold at all looks together, and with many figures a look
-    /// takes its time. The last comparison, with its side.
+    /// Compares its sides if there are enough new figures, and returns the last comparison with its side. It does not look each
+    /// time, because a look at many figures takes long.
     pub fn look(
         &mut self,
         places: &Places,
@@ -151,16 +146,15 @@ fn state_of(found: &Neighbours, plan: &Plan) -> State {
     }
 }
 
-/// Whether the median of a side alone is known so well.
+/// Whether the median of a single side is known to `precision`.
 fn is_narrow(figures: &[f64], precision: f64) -> bool {
     let interval = settled_interval(figures, CONFIDENCE);
     let median = median(figures).filter(|median| *median > 0.0);
     interval.zip(median).is_some_and(|(interval, median)| interval.high - interval.low <= precision * median)
 }
 
-/// The cases of the next round, where so much time is left: first those that the time brings to the pairs of an interval, as all of too few
-/// pairs would be a row without a verdict for each; then those whose comparisons are undecided; and when there are none, those whose
-/// intervals are wide.
+/// Chooses the cases of the next round for the time that is left. First come those that the time can bring to the pairs of an
+/// interval, since too few pairs of each would give no verdict at all. Then come undecided cases, then those with wide intervals.
 pub(crate) fn chosen(cases: &[Case], places: &Places, mut left: Duration) -> Vec<usize> {
     let open = || {
         let open = cases.iter().enumerate().filter(|(_, case)| case.open(places).next().is_some());
@@ -181,7 +175,7 @@ pub(crate) fn chosen(cases: &[Case], places: &Places, mut left: Duration) -> Vec
         (true, Some(least)) => {
             has_pairs().filter(|(_, case, _)| case.state == least).map(|(at, ..)| at).collect()
         }
-        // The time is for no other.
+        // The time suffices for no other case.
         (true, None) => lacking.into_iter().map(|(at, ..)| at).collect(),
     }
 }
@@ -190,7 +184,7 @@ pub(crate) fn chosen(cases: &[Case], places: &Places, mut left: Duration) -> Vec
 mod tests {
     use super::*;
 
-    /// A case with this number of pairs, which took this many milliseconds each.
+    /// A case with this number of pairs and a round of this many milliseconds.
     fn case(pairs: usize, ms: u64, state: State) -> Case {
         let mut case = Case { state, ..Case::new(&[0, 1]) };
         case.sides.iter_mut().for_each(|side| side.figures = vec![1.0; pairs]);
@@ -208,13 +202,13 @@ mod tests {
         assert_eq!(chosen(&new, 9600), [1, 2, 0]);
         assert_eq!(chosen(&new, 9599), [1, 2]);
         assert_eq!(chosen(&new, 4799), [1]);
-        // For none of them: they share it.
+        // The time suffices for none, so they share it.
         assert_eq!(chosen(&new, 1599), [1, 2, 0]);
-        // One that has begun comes first, although it is slow.
+        // A case that has begun comes first, although it is slow.
         let mut begun = [case(1, 300, Undecided), case(0, 100, Undecided), case(16, 100, Undecided)];
         assert_eq!(chosen(&begun, 6099), [0]);
         assert_eq!(chosen(&begun, 6100), [0, 1]);
-        // It will not be brought there any more, nor will the new one.
+        // The time suffices neither for this one nor for the new one.
         assert_eq!(chosen(&begun, 1599), [2]);
         begun[2].state = Wide;
         assert_eq!(chosen(&begun, 1599), [2]);

@@ -1,10 +1,11 @@
-//! Which side of a comparison is executed next, and when the comparison ends.
+//! Decides which side of a comparison is executed next, and when the comparison ends.
 //!
-//! A comparison has *cases*, such as benches, each on some *sides*, such as builds. A *round* executes the cases that are due, each once on
-//! each of its sides, in an order that is drawn anew. The figures of one round were neighbours in time, so they are compared pair by pair.
-//! The [`Trial`] executes, and it has the clock: nothing here waits or starts a process. So a simulation drives the code that measures.
+//! A comparison has *cases*, such as benches, each on some *sides*, such as builds. A *round* executes each due case once on each
+//! of its sides, in an order that is drawn for each round. The figures of a round were neighbours in time, so they are compared
+//! pair by pair. The [`Trial`] executes and has the clock. Nothing here waits or starts a process, so a simulation can drive the
+//! code that measures.
 //!
-//! - [`Plan`]: for how long, and how precisely. [`Trial`]: what is executed.
+//! - [`Plan`]: how long and how precisely. [`Trial`]: what is executed.
 //! - [`Alternation`]: the rounds. [`Places`]: where sides are executed, and which places are lost.
 //! - [`drawn`], [`Mirrored`]: the orders.
 
@@ -27,7 +28,6 @@ pub use plan::{Plan, Rounds};
 pub use rounds::Alternation;
 pub use trial::{How, Outcome, SoFar, Trial, Turn};
 
-// The example of the README is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,21 +1,19 @@
-//! In which order the sides of a round are executed.
-
 use tollgate_statistics::median;
 use tollgate_statistics::random::Random;
 
-/// The rounds after which the alternation checks whether the order matters. With many sides, one rarely follows itself.
+/// The rounds after which the alternation checks whether the order matters. With many sides, a side rarely follows itself.
 pub(crate) const LOOKS_AT_ORDER: [u32; 6] = [10, 16, 24, 32, 48, 64];
 
-/// These in random order. Each round has a coin of its own: so the signs of pairs are fair and independent where nothing differs.
+/// Returns the items in random order. Each round has its own coin, so signs of pairs are fair and independent if nothing differs.
 pub fn drawn<T>(mut these: Vec<T>, random: &mut Random) -> Vec<T> {
     random.shuffle(&mut these);
     these
 }
 
-/// One order at random, then its reverse (ABBA or BAAB): a trend within two turns adds nothing to either side.
+/// A random order, then its reverse (ABBA or BAAB): a trend within two turns adds nothing to either side.
 ///
-/// The signs of two turns are no coins of their own, but all of a pair of processes reversed changes the sign of the pair's median alone. So it
-/// is for turns whose pairs of processes are compared, and not for rounds that are.
+/// The signs of the two turns are not independent, but reversing all of a pair of processes changes only the sign of the pair's
+/// median. So this is for turns whose pairs of processes are compared, not for rounds that are compared themselves.
 #[derive(Debug, Clone)]
 pub struct Mirrored {
     order: Vec<usize>,
@@ -23,12 +21,12 @@ pub struct Mirrored {
 }
 
 impl Mirrored {
-    /// Takes these sides in turn.
+    /// Makes the orders of these sides.
     pub fn new(sides: Vec<usize>) -> Self {
         Self { order: sides, is_to_reverse: false }
     }
 
-    /// The order of the next turn.
+    /// Returns the order of the next turn.
     pub fn next(&mut self, random: &mut Random) -> Vec<usize> {
         if self.is_to_reverse {
             self.order.reverse();
@@ -40,21 +38,21 @@ impl Mirrored {
     }
 }
 
-/// An order that is kept from round to round, since the figures of a side depend on which side came before it.
+/// An order that stays from round to round, because the figures of a side depend on the side before it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InTurn {
-    /// The order.
+    /// The sides, as each round executes them.
     pub order: Vec<usize>,
-    /// The first side of which that was seen.
+    /// The first side whose figures showed that.
     pub side: usize,
-    /// The median of its figures after another side, and after itself.
+    /// The median of its figures in ns after another side, and after itself.
     pub medians: [f64; 2],
 }
 
-/// The medians of the figures that came after another side and of those that came after the same one, where the two have no value in common
-/// and lie apart. A checkout of what is checked out already is none.
+/// The medians of the figures after another side and after the side itself, if the two sets do not overlap and the medians lie
+/// apart: a checkout of what is already checked out, for example.
 pub(crate) fn depends(figures: &[f64], is_after_itself: &[bool]) -> Option<[f64; 2]> {
-    /// With four of each, one order in 35 has no value in common by chance.
+    /// With four of each, one order in 35 does not overlap by chance.
     const LEAST: usize = 4;
     const APART: f64 = 1.5;
     let both = [false, true].map(|after_itself| {

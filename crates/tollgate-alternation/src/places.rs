@@ -1,16 +1,14 @@
-//! The places where sides are executed, and those that are lost.
-
-/// Why nothing more is executed.
+/// The reason why execution stops.
 #[derive(Debug)]
 pub enum Halt<E> {
-    /// At this place: it ended, for this reason. The others go on.
+    /// This place ended, for this reason. The others go on.
     Lost(String),
-    /// Anywhere: the user stops it, or something failed.
+    /// Everything ends: the user stopped it, or something failed.
     Run(E),
 }
 
 impl<E> Halt<E> {
-    /// The same with another reason for the end of all.
+    /// Converts the reason why everything ends.
     pub fn map<F>(self, of: impl FnOnce(E) -> F) -> Halt<F> {
         match self {
             Self::Lost(why) => Halt::Lost(why),
@@ -19,32 +17,32 @@ impl<E> Halt<E> {
     }
 }
 
-/// The place of each side. A place that is lost takes its sides with it.
+/// The place of each side. The sides of a lost place are lost too.
 #[derive(Debug, Clone)]
 pub struct Places {
     of_side: Vec<usize>,
-    /// For each place why it gives nothing more, where it is lost.
+    /// For each place the reason why it is lost, if it is.
     lost: Vec<Option<String>>,
 }
 
 impl Places {
-    /// Deals the sides out to the places in turn: side 0 to place 0, side 1 to place 1.
+    /// Assigns sides to places in turn: side 0 to place 0, side 1 to place 1.
     pub fn in_turn(sides: usize, places: usize) -> Self {
         let places = places.max(1);
         Self { of_side: (0..sides).map(|side| side % places).collect(), lost: vec![None; places] }
     }
 
-    /// Each side at a place of its own.
+    /// Gives each side a place of its own.
     pub fn of_each(sides: usize) -> Self {
         Self::in_turn(sides, sides)
     }
 
-    /// The place of a side.
+    /// Returns the place of a side.
     pub fn of(&self, side: usize) -> usize {
         self.of_side[side]
     }
 
-    /// The number of places.
+    /// Returns the number of places.
     pub fn number(&self) -> usize {
         self.lost.len()
     }
@@ -54,15 +52,15 @@ impl Places {
         self.lost[self.of(side)].is_none()
     }
 
-    /// For each place why it gives nothing more, where it is lost.
+    /// Returns for each place the reason why it is lost, if it is.
     pub fn lost(&self) -> &[Option<String>] {
         &self.lost
     }
 
-    /// Takes a step at a place. None where the place is lost, or ended in this step.
+    /// Performs a step at a place. `None` if the place was lost before or is lost in this step.
     ///
     /// # Errors
-    /// What ends all; also [`Halt::Lost`] where no place is left.
+    /// [`Halt::Run`] as the step returns it; [`Halt::Lost`] if no place is left.
     pub fn step<T, E>(
         &mut self,
         place: usize,

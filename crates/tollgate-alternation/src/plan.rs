@@ -1,34 +1,32 @@
-//! For how long something is compared, and how precisely.
-
 use std::time::Duration;
 
 /// When a comparison ends.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// How many rounds.
+    /// The bounds of the number of rounds.
     pub rounds: Rounds,
-    /// No case begins after this time of [`Trial::now`](crate::Trial::now).
+    /// No case begins after this [`Trial::now`](crate::Trial::now).
     pub time: Duration,
-    /// Whether no case begins either where its longest round so far would end after that time.
+    /// Whether a case does not begin either if its longest round so far would end after that time.
     pub must_fit: bool,
-    /// It ends early when every interval is at most so wide, as a share of the ratio, or a tenth of the difference that it shows. Of a side
-    /// alone: as a share of its median.
+    /// Rounds end early when every interval is at most this wide, as a share of the ratio (of the median for a single side), or
+    /// as a tenth of the difference that it shows.
     pub precision: f64,
-    /// Whether every comparison must also be decided then.
+    /// Whether every comparison must also be decided by then.
     pub until_decided: bool,
-    /// No relative difference of up to this counts: 0.02 for 2 %.
+    /// No relative difference up to this counts: 0.02 for 2 %.
     pub asked: f64,
-    /// Whether figures are those of whole commands, whose totals must be the same too where they are called the same.
+    /// Whether figures are of whole commands, which are the same only if their totals are the same too.
     pub is_whole: bool,
-    /// The number of comparisons that intervals are corrected for (Bonferroni); None for those of a case.
+    /// The number of comparisons that intervals are corrected for (Bonferroni); `None` for the comparisons of each case.
     pub comparisons: Option<usize>,
-    /// Whether the cases of the first round come in their own order: those that are probably short first, so that few are missing where the
-    /// time is.
+    /// Whether the first round keeps the order of the cases. With short ones first, few are missing when the time is over.
     pub begins_in_order: bool,
 }
 
 impl Plan {
-    /// This number of rounds within this time, fewer where every interval is narrow. A case begins even where it ends after that time.
+    /// Plans this number of rounds within this time, and fewer if every interval is narrow. A case may begin even if it ends
+    /// after that time.
     pub fn new(rounds: Rounds, time: Duration, precision: f64) -> Self {
         Self {
             rounds,
@@ -47,22 +45,22 @@ impl Plan {
 /// How many rounds are timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rounds {
-    /// At least so many, also beyond the time.
+    /// The least, even beyond the time.
     pub least: u32,
-    /// At most so many.
+    /// The most.
     pub most: u32,
 }
 
 impl Rounds {
-    /// No round more than this: a document holds as many processes for each of its cases.
+    /// The most rounds of any plan: a document holds as many processes for each case.
     pub const MOST: u32 = 100_000;
 
-    /// Exactly so many.
+    /// Returns bounds that allow only this number.
     pub fn exactly(number: u32) -> Self {
         Self { least: number, most: number }
     }
 
-    /// Whether neither the time nor what is found ends them.
+    /// Whether neither the time nor the results end the rounds.
     pub fn is_exact(self) -> bool {
         self.least == self.most
     }

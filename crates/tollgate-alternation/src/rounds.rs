@@ -1,5 +1,3 @@
-//! The rounds of a comparison.
-
 use std::time::Duration;
 
 use tollgate_statistics::random::Random;
@@ -8,28 +6,27 @@ use crate::case::{Case, LEAST_PAIRS, chosen};
 use crate::order::{InTurn, LOOKS_AT_ORDER, depends, drawn};
 use crate::{Halt, How, Outcome, Places, Plan, SoFar, Trial, Turn};
 
-/// Rounds that are traced take at most this share of the time.
+/// The share of the time that traced rounds may take.
 const TRACED_SHARE: f64 = 0.2;
 
-/// A comparison: whose turn it is, what came of the turns before, and whether it is over.
+/// A comparison in progress: whose turn it is, the results so far, and whether it is over.
 #[derive(Debug, Clone)]
 pub struct Alternation {
-    /// Of the orders. Who seeds it can have them again.
+    /// Draws the orders. With the same seed they repeat.
     pub random: Random,
-    /// Where sides are executed.
+    /// The places of the sides.
     pub places: Places,
     plan: Plan,
     cases: Vec<Case>,
-    /// At least so many rounds are timed, also beyond the time.
+    /// The number of rounds to time even beyond the time.
     least: u32,
     so_far: SoFar,
     traced: Traced,
-    /// What was executed last at each place.
+    /// The last execution at each place.
     last: Vec<Option<(usize, usize)>>,
     in_turn: Option<InTurn>,
 }
 
-/// What was traced.
 #[derive(Debug, Clone, Copy, Default)]
 struct Traced {
     rounds: u32,
@@ -37,7 +34,7 @@ struct Traced {
 }
 
 impl Alternation {
-    /// Of cases, each on these sides, of which the first is the base of its comparisons.
+    /// Starts a comparison of cases, each on these sides. The first side is the base.
     pub fn new(plan: Plan, random: Random, cases: &[Vec<usize>], places: Places) -> Self {
         Self {
             random,
@@ -52,22 +49,22 @@ impl Alternation {
         }
     }
 
-    /// Leaves a case out.
+    /// Excludes a case from further rounds.
     pub fn leave(&mut self, case: usize) {
         self.cases[case].sides.iter_mut().for_each(|side| side.is_left = true);
     }
 
-    /// Leaves a case out on a side.
+    /// Excludes a case on one side.
     pub fn leave_side(&mut self, case: usize, side: usize) {
         self.cases[case].side(side).iter_mut().for_each(|side| side.is_left = true);
     }
 
-    /// What is known so far.
+    /// Returns the progress.
     pub fn so_far(&self) -> &SoFar {
         &self.so_far
     }
 
-    /// The figures of a case on a side, one for each round that all of its sides have.
+    /// Returns the figures of a case on a side, one for each round that all of its sides have.
     pub fn figures(&self, case: usize, side: usize) -> &[f64] {
         let case = &self.cases[case];
         let whole =
@@ -77,12 +74,12 @@ impl Alternation {
         figures.map_or(&[], |figures| &figures[..whole.min(figures.len())])
     }
 
-    /// The order that is kept, where the order matters.
+    /// Returns the fixed order, if the order matters.
     pub fn in_turn(&self) -> Option<&InTurn> {
         self.in_turn.as_ref()
     }
 
-    /// Executes each case once on each of its sides, and keeps no figure.
+    /// Executes each case once on each of its sides without keeping a figure.
     ///
     /// # Errors
     /// See [`Halt`].
@@ -93,7 +90,7 @@ impl Alternation {
     /// Executes rounds until every comparison is decided and narrow, or the time is over.
     ///
     /// # Errors
-    /// See [`Halt`]; what was found until then is kept.
+    /// See [`Halt`]; the figures so far are kept.
     pub fn run<T: Trial>(&mut self, trial: &mut T) -> Result<(), Halt<T::Stop>> {
         while self.so_far.rounds < self.plan.rounds.most && !self.is_time_over(trial) {
             let due = self.due(trial);
@@ -130,7 +127,6 @@ impl Alternation {
         is_needed || self.cases[case].longest <= self.plan.time.saturating_sub(trial.now())
     }
 
-    /// The cases of the next round, in random order.
     fn due(&mut self, trial: &impl Trial) -> Vec<usize> {
         for (at, case) in self.cases.iter_mut().enumerate() {
             let found = case.look(&self.places, &self.plan, trial, self.plan.comparisons);
@@ -141,7 +137,7 @@ impl Alternation {
             true => (0..self.cases.len()).filter(|case| self.is_open(*case)).collect(),
             false => chosen(&self.cases, &self.places, self.plan.time.saturating_sub(trial.now())),
         };
-        // What they took, by which they are chosen, is no part of their order.
+        // They are chosen by what they took, which must not affect their order.
         due.sort_unstable();
         if self.plan.begins_in_order && rounds == 0 { due } else { drawn(due, &mut self.random) }
     }
@@ -150,7 +146,6 @@ impl Alternation {
         self.cases[case].open(&self.places).next().is_some()
     }
 
-    /// The sides that a case is executed on next: in random order, or in turn.
     fn order(&mut self, case: usize) -> Vec<usize> {
         let here: Vec<usize> = self.cases[case].open(&self.places).map(|side| side.number).collect();
         match &self.in_turn {
@@ -159,8 +154,8 @@ impl Alternation {
         }
     }
 
-    /// Begins anew with the sides in turn, where the order matters: a side that finds what another one left is to find it always. In turn a
-    /// side never follows itself. Of several cases it is not known which one left what is found.
+    /// Begins anew with the sides in turn if the order matters: a side that inherits what another one left then always inherits
+    /// it, because in turn a side never follows itself. With several cases it is unknown which one left it.
     fn take_turns_if_needed<T: Trial>(&mut self, trial: &mut T) {
         let is_looked = self.in_turn.is_none() && LOOKS_AT_ORDER.contains(&self.so_far.rounds);
         let [case] = self.cases.as_slice() else { return };
@@ -173,19 +168,19 @@ impl Alternation {
             .find_map(|side| Some((side.number, depends(&side.figures, &side.is_after_itself)?)));
         let Some((side, medians)) = found else { return };
         let mut order = self.order(0);
-        // The first one comes after another, too.
+        // The first one must follow another, too.
         if order.first().is_some_and(|first| self.last.contains(&Some((0, *first)))) {
             order.rotate_left(1);
         }
         self.in_turn = Some(InTurn { order, side, medians });
         self.cases.iter_mut().for_each(Case::begin_anew);
         trial.begin_anew();
-        // What was dropped has cost its time: the time may be over before there is an interval.
+        // The dropped figures took their time, which may be over before there is an interval.
         self.least = self.least.max(self.so_far.rounds.min(LEAST_PAIRS as u32));
         (self.so_far, self.traced.rounds) = (SoFar::default(), 0);
     }
 
-    /// A round of traced executions, where it is due. Half of the time is for those that are timed, however long one that is traced takes.
+    /// Executes a traced round if it is due. Half of the time is for timed rounds, however long a traced one takes.
     fn trace<T: Trial>(&mut self, trial: &mut T) -> Result<(), Halt<T::Stop>> {
         let Traced { rounds, took } = self.traced;
         let began = trial.now();
@@ -203,7 +198,6 @@ impl Alternation {
         Ok(())
     }
 
-    /// Executes a case once on each of its sides.
     fn execute<T: Trial>(
         &mut self,
         trial: &mut T,
@@ -263,7 +257,7 @@ impl Alternation {
     }
 }
 
-/// What is done for all sides of a case before the next.
+/// Each step is done for all sides of a case before the next.
 #[derive(Clone, Copy)]
 enum Step {
     Prepare,

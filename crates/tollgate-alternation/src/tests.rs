@@ -1,4 +1,4 @@
-//! Rounds of scripted executions: no process, no sleep, and a clock that goes on by what executions are said to take.
+//! Rounds of scripted executions, without processes or sleeps. The clock advances by the scripted times.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,10 @@ use tollgate_statistics::random::Random;
 
 const MS: f64 = 1e6;
 
-/// What an execution does.
 type Script<'a> = dyn FnMut(&Turn, &SoFar) -> Result<Outcome, Halt<&'static str>> + 'a;
 
 struct Scripted<'a> {
-    /// What was executed, in order.
+    /// The executions, in order.
     told: Vec<Turn>,
     /// Nanoseconds so far.
     clock: f64,
@@ -39,7 +38,7 @@ impl<'a> Scripted<'a> {
         }
     }
 
-    /// Of executions that take so many milliseconds on each side, and up to a thousandth more or less.
+    /// Executions that take this many milliseconds on each side, give or take a thousandth.
     fn of(times: &'a [f64]) -> Self {
         let mut noise = Random::new(3);
         Self::new(move |turn, _| {
@@ -93,13 +92,12 @@ fn plan(rounds: Rounds) -> Plan {
 
 const FREE: Rounds = Rounds { least: 1, most: 400 };
 
-/// So many cases, each on so many sides.
 fn alternation(plan: Plan, seed: u64, cases: usize, sides: usize) -> Alternation {
     let cases = vec![(0..sides).collect(); cases];
     Alternation::new(plan, Random::new(seed), &cases, Places::of_each(sides))
 }
 
-/// The rounds of a comparison of one case whose executions take so long.
+/// The rounds of a comparison of one case whose executions take these times.
 fn rounds(plan: Plan, times: &[f64]) -> u32 {
     let mut alternation = alternation(plan, 7, 1, times.len());
     alternation.run(&mut Scripted::of(times)).expect("nothing halts");
@@ -120,7 +118,7 @@ fn a_round_has_every_side_once_in_an_order_of_its_own() {
         assert_eq!(trial.after_rounds, 4);
     }
     assert!(all.len() > 20);
-    // Which one of two begins says nothing of the next round, nor of the one after that.
+    // The first side of a round does not predict that of the next round, nor of the one after.
     let mut trial = Scripted::of(&[20.0, 21.0]);
     alternation(plan(Rounds::exactly(400)), 7, 1, 2).run(&mut trial).expect("nothing halts");
     let first: Vec<usize> = trial.told.chunks(2).map(|round| round[0].side).collect();
@@ -199,7 +197,7 @@ fn a_place_that_is_lost_takes_its_sides_with_it_and_the_others_go_on() {
     assert_eq!(alternation.places.lost(), [Some("it ended".to_owned()), None]);
     assert_eq!([1, 3].map(|side| alternation.figures(0, side).len()), [8, 8]);
     assert!(trial.told.iter().all(|turn| turn.number <= 3 || turn.side % 2 == 1));
-    // The last one takes the comparison with it.
+    // The last place takes the comparison with it.
     let mut trial = Scripted::new(|_, _| Err(Halt::Lost("it ended".to_owned())));
     let halted = self::alternation(rounds, 7, 1, 2).run(&mut trial);
     assert!(matches!(halted, Err(Halt::Lost(why)) if why == "it ended"));
@@ -250,7 +248,7 @@ fn warm_ups_are_not_kept_and_traced_rounds_take_their_share() {
     alternation.run(&mut trial).expect("nothing halts");
     assert_eq!(alternation.figures(0, 0).len(), 200);
     let traced = trial.told.iter().filter(|turn| turn.how == How::Traced).count() / 2;
-    // A round takes 50 ms, and one that is traced 150.
+    // A round takes 50 ms, and a traced one 150.
     assert!((14..=18).contains(&traced), "{traced}");
     assert_eq!((trial.told[0].how, trial.told[2].how), (How::Warm, How::Traced));
     let mut trial = Scripted { most_traced: 3, ..Scripted::of(&[20.0, 30.0]) };
@@ -310,7 +308,7 @@ fn what_surrounds_an_execution_is_subtracted_before_figures_are_compared() {
     assert!((ratio(0.0) - 1.5).abs() < 0.01 && (ratio(10.0 * MS) - 2.0).abs() < 0.01);
 }
 
-/// What is asked of a trial, in order.
+/// The calls of a trial, in order.
 struct Steps(Vec<(&'static str, usize)>);
 
 impl Trial for Steps {

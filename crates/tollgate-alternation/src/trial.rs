@@ -1,4 +1,4 @@
-//! What is executed: the interface between the order of executions and the executions.
+//! The interface between the order of executions and the executions.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use tollgate_statistics::Neighbours;
 
 use crate::{Halt, Places};
 
-/// Something that is executed in alternation. It has the clock, and whatever else an execution needs.
+/// Something that is executed in alternation. It has the clock, and everything else that an execution needs.
 pub trait Trial {
-    /// Why everything ends.
+    /// The reason why everything ends.
     type Stop;
 
-    /// The time since a moment of its choice.
+    /// Returns the time since a moment of its choice.
     fn now(&self) -> Duration;
 
-    /// Makes a side ready. It is called for all sides of a case before the first of them is executed, so that executions lie close together.
+    /// Makes a side ready. All sides of a case become ready before the first is executed, so that executions lie close together.
     ///
     /// # Errors
     /// See [`Halt`].
@@ -28,7 +28,7 @@ pub trait Trial {
     /// See [`Halt`].
     fn execute(&mut self, turn: &Turn, so_far: &SoFar) -> Result<Outcome, Halt<Self::Stop>>;
 
-    /// Judges an execution, after the last side of the case was executed: `outcome` is what [`Trial::execute`] gave.
+    /// Judges an execution after the case's last side was executed. `outcome` is what [`Trial::execute`] returned.
     ///
     /// # Errors
     /// See [`Halt`].
@@ -41,7 +41,7 @@ pub trait Trial {
         Ok(outcome)
     }
 
-    /// What else belongs to a round that was timed.
+    /// Does what else belongs to a timed round.
     ///
     /// # Errors
     /// See [`Halt`].
@@ -49,69 +49,69 @@ pub trait Trial {
         Ok(())
     }
 
-    /// What is subtracted from the figures of a side before they are compared.
+    /// Returns what is subtracted from the figures of a side before they are compared.
     fn less(&self, _side: usize) -> f64 {
         0.0
     }
 
-    /// At most so many rounds are traced; 0 where nothing is.
+    /// Returns the largest number of traced rounds; 0 if none are traced.
     fn most_traced(&self) -> u32 {
         0
     }
 
-    /// Whether a side finds what the execution before it left, so that its figure may depend on the order.
+    /// Whether a side inherits what the previous execution left, so that its figure may depend on the order.
     fn inherits(&self, _side: usize) -> bool {
         false
     }
 
-    /// All figures are dropped: the order matters, and the sides take turns from now on.
+    /// Drops all figures, because the order matters. From now on the sides take turns.
     fn begin_anew(&mut self) {}
 }
 
 /// One execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
-    /// The case.
+    /// The index of the case.
     pub case: usize,
-    /// The side.
+    /// The number of the side.
     pub side: usize,
-    /// What it is for.
+    /// The purpose.
     pub how: How,
-    /// How many rounds of this kind there were before.
+    /// The number of earlier rounds of this kind.
     pub number: u32,
 }
 
-/// What an execution is for.
+/// The purpose of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// Its figure is not kept: caches are as they were.
+    /// Warms up caches. The figure is dropped.
     Warm,
-    /// Its figure is kept.
+    /// The figure is kept.
     Timed,
-    /// It says where the time goes. Its figure is not kept.
+    /// Shows where the time goes. The figure is dropped.
     Traced,
 }
 
-/// What came of an execution.
+/// The result of an execution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
-    /// A figure. 0 where it has none, as too many of these say something.
+    /// A figure. 0 if it has none; too many of these prevent a comparison.
     Figure(f64),
-    /// None, for a reason that says nothing of the figure: its round keeps its place, and is not compared.
+    /// No figure, for a reason unrelated to it: the round keeps its place and is not compared.
     Discarded,
-    /// Nothing was executed, or nothing that is compared.
+    /// Nothing was executed, or nothing to compare.
     Done,
-    /// The case is not executed on this side any more.
+    /// The case is no longer executed on this side.
     LeaveSide,
-    /// The case is not executed any more.
+    /// The case is no longer executed.
     LeaveCase,
 }
 
-/// What is known so far.
+/// The progress of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SoFar {
-    /// Rounds that were timed.
+    /// The number of timed rounds.
     pub rounds: u32,
-    /// The last comparison: its case, the side that was compared with the first one, and what was found.
+    /// The last comparison: its case, the side that was compared with the first one, and the result.
     pub compared: Option<(usize, usize, Neighbours)>,
 }
