@@ -31,12 +31,12 @@ pub use tollgate_statistics::{Interval, Neighbours, Verdict};
 
 use side::Side;
 
-/// Where an interval is as narrow as this, nothing more is asked for.
+/// Intervals need not be narrower than this.
 const PRECISION: f64 = 0.01;
-/// The longest that a session takes, where nothing else is said.
+/// The default limit of a session.
 const MAX_TIME: Duration = Duration::from_secs(5);
 
-/// What is to be compared. The first side is the base.
+/// A comparison to be made. The first side is the base.
 #[must_use = "nothing is measured before `run`"]
 pub struct Session<'a> {
     sides: Vec<Side<'a>>,
@@ -51,18 +51,17 @@ impl Default for Session<'_> {
 }
 
 impl<'a> Session<'a> {
-    /// One without sides, of at most five seconds.
+    /// Returns a session without sides that takes at most five seconds.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a closure. What it returns is taken for used and dropped within the time.
+    /// Adds a closure. Its result counts as used, and is dropped within the timed part.
     pub fn side<T>(self, name: impl Into<String>, closure: impl FnMut() -> T + 'a) -> Self {
         self.with(Side::closure(name.into(), closure))
     }
 
-    /// Adds a closure that uses an input up in each iteration. Inputs are made, and what the closure returns is dropped, outside of what is
-    /// timed.
+    /// Adds a closure that consumes an input in each iteration. Making the inputs and dropping the results is not timed.
     pub fn side_with_inputs<I, T>(
         self,
         name: impl Into<String>,
@@ -72,19 +71,19 @@ impl<'a> Session<'a> {
         self.with(Side::with_inputs(name.into(), input, closure))
     }
 
-    /// Adds a command, which is executed from its start to its end. It has nothing to read, and what it prints is dropped; what it says on
-    /// standard error is not.
+    /// Adds a command, which is executed from start to end. Its input is empty and its output is discarded, but not its standard
+    /// error.
     pub fn command(self, name: impl Into<String>, command: Command) -> Self {
         self.with(Side::command(name.into(), command))
     }
 
-    /// No round begins after this time.
+    /// Sets the time after which no round begins.
     pub fn max_time(mut self, time: Duration) -> Self {
         self.max_time = time;
         self
     }
 
-    /// No relative difference of up to this counts: 0.02 for 2 %. Without it, or with 0, it is 1 %.
+    /// Sets the relative difference up to which none counts: 0.02 for 2 %. The default, also for 0, is 1 %.
     pub fn noise_threshold(mut self, threshold: f64) -> Self {
         self.noise_threshold = threshold;
         self
@@ -95,7 +94,7 @@ impl<'a> Session<'a> {
         self
     }
 
-    /// Executes the sides in rounds, each in a random order of its own, until every comparison is decided and narrow, or the time is over.
+    /// Executes the sides in rounds, each in random order, until every comparison is decided and narrow, or the time is over.
     pub fn run(self) -> Report {
         self.seeded(Random::seed())
     }
@@ -120,11 +119,11 @@ impl<'a> Session<'a> {
             None => 1,
         };
         let mut turns = Turns { sides: &mut self.sides, iterations, began: Instant::now() };
-        // The first round finds caches as they were.
+        // The first round finds caches cold.
         let ended = rounds.pass(&mut turns, How::Warm, 0).and_then(|()| rounds.run(&mut turns));
         match ended {
             Err(Halt::Run(failed)) => Err(failed),
-            // No side is anywhere else than here.
+            // All sides are here, so no place can be lost.
             Ok(()) | Err(Halt::Lost(_)) => Ok(()),
         }
     }
@@ -152,7 +151,7 @@ impl<'a> Session<'a> {
         Report { base, others, pairs: of_base.len(), halves, failed }
     }
 
-    /// The base's turns beside its own: of two that follow each other one, by chance, is in one half.
+    /// Splits the base's turns into halves: chance puts one of each two neighbours into one half.
     fn halves(&self, of_base: &[f64], random: &mut Random) -> Option<Neighbours> {
         let (one, other): (Vec<f64>, Vec<f64>) = of_base
             .chunks_exact(2)
@@ -165,10 +164,9 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The sides, which make their turns.
 struct Turns<'s, 'a> {
     sides: &'s mut [Side<'a>],
-    /// Of a batch of a closure.
+    /// The iterations of a batch of a closure.
     iterations: u64,
     began: Instant,
 }
@@ -212,7 +210,7 @@ mod tests {
         })
     }
 
-    /// What is executed with a seed, in order, and what is reported, of closures whose times are scripted.
+    /// The executions with a seed, in order, and the report, for closures with scripted times.
     fn record(seed: u64) -> String {
         let told = std::cell::RefCell::new(Vec::new());
         let mut noise = Random::new(seed);
@@ -254,11 +252,11 @@ mod tests {
             .noise_threshold(0.5)
             .run();
         let ratio = report.others[0].compared.map(|found| found.ratio);
-        // Making one takes a hundred times as long as its use.
+        // Making an input takes a hundred times as long as using it.
         assert!(ratio.is_some_and(|ratio| ratio < 3.0), "{report}");
     }
 
-    /// Work that has an input and does not look at it.
+    /// Work that ignores its input.
     trait WithInput {
         fn with_input(self) -> impl FnMut(u64) -> u64;
     }
@@ -276,7 +274,7 @@ mod tests {
             command.args(["-c", script]);
             command
         };
-        // A machine with other work may take a tenth of a second for a shell that does nothing.
+        // A busy machine may take a tenth of a second for a shell that does nothing.
         let session = || Session::new().noise_threshold(0.1).max_time(Duration::from_secs(20));
         let report = session().command("short", shell("true")).command("long", shell("sleep 0.3")).run();
         let verdict = report.others[0].compared.map(|found| found.verdict);
@@ -300,7 +298,6 @@ mod tests {
     }
 }
 
-// The examples of the README and of the page are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,33 +1,33 @@
-//! What was found, and how it is printed.
+//! The result of a session, and how it is printed.
 
 use std::fmt;
 
 use tollgate_statistics::{Interval, Neighbours, Verdict};
 
-/// What was found.
+/// The result of a session.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// The name of the base, and the median of its figures in ns.
     pub base: (String, f64),
-    /// The others in their order.
+    /// The other sides in their order.
     pub others: Vec<Other>,
-    /// Pairs of turns.
+    /// The number of pairs of turns.
     pub pairs: usize,
-    /// The base's turns beside its own, split by chance. Where they differ by more than the noise threshold every verdict is
-    /// [`Verdict::Inconclusive`]. None without turns.
+    /// The base compared with itself, its turns split by chance. If the halves differ by more than the noise threshold, every
+    /// verdict is [`Verdict::Inconclusive`]. `None` without turns.
     pub halves: Option<Neighbours>,
-    /// The side that ended the session. Nothing is compared then.
+    /// The side that ended the session, if one did. Then nothing is compared.
     pub failed: Option<Failed>,
 }
 
 /// A side compared with the base.
 #[derive(Debug, Clone)]
 pub struct Other {
-    /// Its name.
+    /// The name of the side.
     pub name: String,
     /// The median of its figures, in ns.
     pub ns: f64,
-    /// The comparison; None without a time above zero, and where a side failed.
+    /// The comparison; `None` without a time above zero, or if a side failed.
     pub compared: Option<Neighbours>,
 }
 
@@ -36,11 +36,11 @@ pub struct Other {
 pub struct Failed {
     /// The name of its side.
     pub side: String,
-    /// What happened: a clause.
+    /// The failure, as a clause.
     pub why: String,
 }
 
-/// `new is slower than old: 1.031 × [1.028, 1.034], 1.03 ns for 1.00 ns, 112 pairs`, a line for each.
+/// `new is slower than old: 1.031 × [1.028, 1.034], 1.03 ns for 1.00 ns, 112 pairs`, one line per side.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(Failed { side, why }) = &self.failed {
@@ -82,7 +82,7 @@ impl Report {
 /// Three digits: `1.03 ns`, `3.62 µs`.
 fn time(ns: f64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
-    // A figure that rounds to 1000 has the next unit.
+    // A figure that rounds to 1000 takes the next unit.
     let (size, unit) = units.into_iter().find(|(size, _)| ns >= size * 0.9995).unwrap_or((1.0, "ns"));
     let value = ns / size;
     let digits = if value >= 99.95 {

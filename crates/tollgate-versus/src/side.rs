@@ -1,28 +1,25 @@
-//! What is executed of one side.
-
 use std::hint::black_box;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::report::Failed;
 
-/// How long a batch of iterations takes: on a busy machine many are disturbed by nothing.
+/// The time of a batch of iterations: short enough that even on a busy machine many batches run undisturbed.
 const BATCH: Duration = Duration::from_micros(200);
-/// Batches of a closure in a turn, of which the fastest counts.
+/// The number of batches in a closure's turn. The fastest counts.
 const BATCHES: usize = 5;
-/// Inputs that are in memory at a time.
+/// The most inputs in memory at a time.
 const INPUTS: u64 = 4096;
 /// The most iterations of a batch.
 const MOST: u64 = 1 << 40;
 
-/// A side.
 pub(crate) struct Side<'a> {
     pub(crate) name: String,
     what: What<'a>,
 }
 
 enum What<'a> {
-    /// Executes so many iterations, and says how long they took.
+    /// Executes this many iterations, and returns their time.
     Closure(Box<dyn FnMut(u64) -> Duration + 'a>),
     Command(Command),
 }
@@ -32,7 +29,7 @@ impl<'a> Side<'a> {
         Self { name, what }
     }
 
-    /// One whose batches take what `batch` says.
+    /// A side whose batches take what `batch` returns.
     #[cfg(test)]
     pub(crate) fn scripted(name: String, batch: impl FnMut(u64) -> Duration + 'a) -> Self {
         Self::new(name, What::Closure(Box::new(batch)))
@@ -79,7 +76,7 @@ impl<'a> Side<'a> {
         matches!(self.what, What::Command(_))
     }
 
-    /// How many iterations a batch needs.
+    /// Finds the number of iterations of a batch.
     pub(crate) fn iterations(&mut self) -> Result<u64, Failed> {
         let mut iterations: u64 = 1;
         loop {
@@ -92,7 +89,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Its turn: a figure, in ns an iteration.
+    /// Takes a turn and returns its figure, in ns per iteration.
     pub(crate) fn turn(&mut self, iterations: u64) -> Result<f64, Failed> {
         let (batches, iterations) = if self.is_command() { (1, 1) } else { (BATCHES, iterations) };
         let mut fastest = Duration::MAX;
