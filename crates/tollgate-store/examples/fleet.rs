@@ -1,9 +1,9 @@
-//! Writes the directory of a simulated fleet: `fleet DIR MACHINES DAYS`. The code of real runs writes the rows. The latencies are
-//! drawn from a seed: every fleet of one size is the same. `DIR/exact.json` has the expected answers to the queries in
+//! Writes the directory of a simulated fleet: `fleet DIR MACHINES DAYS`. The code of real runs writes the rows. Latencies are
+//! drawn from a seed, so every fleet of one size is the same. `DIR/exact.json` has the expected answers to the queries in
 //! docs/fleet.md, computed from all samples.
 //!
 //! Halfway through the month the machines go from kernel 6.1.90 to 6.12.8, a third of them a day. The new kernel makes system
-//! calls 12 % slower. On two machines in five the tracing of system calls is on, which makes them 60 % slower.
+//! calls 12 % slower. Two machines in five trace system calls, which makes them 60 % slower.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -62,7 +62,6 @@ fn summary(mut samples: Vec<f64>) -> serde_json::Value {
     json!({"p99": samples[rank.max(1) - 1], "count": samples.len()})
 }
 
-/// A machine of the fleet on a day.
 struct Drawn {
     machine: u64,
     day: u64,
@@ -70,7 +69,7 @@ struct Drawn {
 }
 
 impl Drawn {
-    /// A property of the machine, the same on every day.
+    /// A property of the machine that stays the same every day.
     fn of_machine(&self, what: u64) -> f64 {
         uniform(self.machine * 1000 + what)
     }
@@ -86,7 +85,7 @@ impl Drawn {
 
     fn run(&self) -> Result<Run, Box<dyn Error>> {
         let (machine, day) = (self.machine, self.day);
-        // A minute past three, and a second later for each machine.
+        // A minute past three, plus a second for each machine.
         let second = machine % 60;
         let minute = 1 + machine / 60 % 59;
         let date = format!("2026-{:02}-{:02}", 11 + day / 30, 1 + day % 30);
@@ -106,7 +105,7 @@ impl Drawn {
         })
     }
 
-    /// The runs of a session, which every tenth machine made on the first day: a container makes a signal 5 % slower.
+    /// The runs of the session that every tenth machine made on the first day. A container makes a signal 5 % slower.
     fn session(&self) -> Result<Vec<Run>, Box<dyn Error>> {
         if self.day > 0 || !self.machine.is_multiple_of(10) {
             return Ok(Vec::new());
@@ -182,7 +181,7 @@ impl Drawn {
         let first = ((self.machine * 10_000 + self.day) * 16 + benchmark) * 1024;
         let sample = |number: usize| {
             let (body, tail) = (uniform(first + number as u64), uniform(first + 512 + number as u64));
-            // One in fifty is disturbed.
+            // One sample in fifty is disturbed.
             level * (1.0 + 0.02 * body) * if tail < 0.02 { 1.0 + 400.0 * tail } else { 1.0 }
         };
         Measured {

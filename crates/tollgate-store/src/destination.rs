@@ -1,4 +1,4 @@
-//! The destination of a new run, chosen before the run is made, so that a minute of measuring is not lost.
+//! The destination of a new run. It is chosen before the run is made, so that a minute of measuring is not lost.
 
 use std::fs;
 use std::io::{self, Write};
@@ -27,13 +27,13 @@ pub enum Destination {
     Kept(Directory),
     /// A directory of stored runs that the user named.
     Stored(PathBuf),
-    /// A directory that the user named for the runs of a session: a file for each.
+    /// A directory that the user named for the runs of a session, with a file for each.
     Directory(Directory),
-    /// Nowhere, for this reason: a sentence. The user named no file, so the run is still shown.
+    /// Nowhere, for this reason (a sentence). The user named no file, so the run is still shown.
     Nowhere(String),
 }
 
-/// The directory of kept runs that XDG_DATA_HOME names is of no use.
+/// The directory of kept runs that XDG_DATA_HOME names cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "runs cannot be kept in {} (XDG_DATA_HOME): {}; name another file with --out FILE",
@@ -51,19 +51,19 @@ pub struct HomeError {
 pub struct NoTime(NameError);
 
 impl Destination {
-    /// A file.
+    /// Takes a file.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn file(path: &Path) -> Result<Self, writing::Refusal> {
         writing::check(path)?;
         Ok(Self::File(path.to_owned()))
     }
 
-    /// The directory of kept runs.
+    /// Takes the directory of kept runs.
     ///
     /// # Errors
-    /// When the user named it and it cannot be written to.
+    /// If the user named it and it cannot be written to.
     pub fn usual() -> Result<Self, HomeError> {
         let (directory, is_named) = match home() {
             Home::Named(directory) => (directory, true),
@@ -86,32 +86,31 @@ impl Destination {
         }
     }
 
-    /// A directory of stored runs.
+    /// Takes a directory of stored runs.
     ///
     /// # Errors
-    /// When it cannot be written to.
+    /// If it cannot be written to.
     pub fn stored(directory: &Path) -> Result<Self, fleet::PrepareError> {
         fleet::prepare(directory)?;
         Ok(Self::Stored(directory.to_owned()))
     }
 
-    /// A directory for the runs of a session, made where it is missing. Each gets a file that is called by its place and its kind of
-    /// environment, such as `1-host.json` and `2-container.json`, in place of one that is called so.
+    /// Takes a directory for the runs of a session, and makes it if it is missing. The file of each run is named after its place
+    /// and its kind of environment, such as `1-host.json` and `2-container.json`, and replaces a file of that name.
     ///
     /// # Errors
-    /// When nothing can be written there.
+    /// If nothing can be written there.
     pub fn directory(path: &Path) -> io::Result<Self> {
         let directory = Directory::create(path, Mode::from_raw_mode(0o777))?;
         writing::try_out(&directory)?;
         Ok(Self::Directory(directory))
     }
 
-    /// Keeps a run. The path, where there is one now.
-    ///
-    /// A run that is soon made again need not wait for the disk; see [`writing::write_soon`].
+    /// Keeps a run and returns its path, if it has one now. A run that is soon repeated need not wait for the disk; see
+    /// [`writing::write_soon`].
     ///
     /// # Errors
-    /// When it cannot be written; then nothing of it is left.
+    /// If it cannot be written; then nothing of it is left.
     pub fn keep(&self, run: &Run, until: Until) -> Result<Option<PathBuf>, KeepError> {
         let path = match self {
             Self::Nowhere(_) => return Ok(None),
@@ -142,7 +141,8 @@ impl Destination {
     }
 }
 
-/// What the file of a run of a session is called: by its place, from 1, and its kind or the user's name for it. A run of none is called by its id.
+/// The file's name for a run of a session: its place, from 1, and its kind or the user's name for it. Other runs are named by
+/// their id.
 fn in_session(run: &Run) -> String {
     let Some(part) = &run.session else { return run.id.to_string() };
     let is_of_name = |c: &char| c.is_ascii_alphanumeric() || "-_.".contains(*c);
@@ -150,12 +150,12 @@ fn in_session(run: &Run) -> String {
     format!("{}-{kind}", part.place.saturating_add(1))
 }
 
-/// The directory of kept runs, made where it is missing. It is its owner's alone: command lines in runs may hold secrets.
+/// Opens the directory of kept runs, or makes it. Only its owner may read it, because command lines in runs may hold secrets.
 fn prepare(directory: &Path) -> io::Result<Directory> {
     let directory = Directory::create(directory, Mode::RWXU)?;
     let stat = rustix::fs::fstat(&directory)?;
     if stat.st_uid == rustix::process::geteuid().as_raw() && stat.st_mode & 0o077 != 0 {
-        // Made by an older version, or by hand.
+        // An older version or a person made it.
         let readable = rustix::fs::openat(&directory, ".", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         rustix::fs::fchmod(&readable, Mode::RWXU)?;
     }
@@ -163,18 +163,18 @@ fn prepare(directory: &Path) -> io::Result<Directory> {
     Ok(directory)
 }
 
-/// As root, the other user that the directory, or the first one above it that is there, belongs to: `sudo` may leave HOME as it was.
+/// As root, returns the other user who owns the directory, or its first ancestor that exists: `sudo` may leave HOME unchanged.
 pub(crate) fn owner_of_another(directory: &Path) -> Option<u32> {
     let is_root = rustix::process::geteuid().is_root();
     let there = directory.ancestors().find_map(|path| fs::symlink_metadata(path).ok())?;
     (is_root && there.uid() != 0).then_some(there.uid())
 }
 
-/// The id of a run that began then: its UTC time, by which ids sort, and something random, enough for ten thousand machines that
-/// begin in the same minute.
+/// Returns the id of a run that began then: its UTC time, by which ids sort, and a random part, enough for ten thousand machines
+/// that begin in the same minute.
 ///
 /// # Errors
-/// When the time has no four digits for the year.
+/// If the year of the time does not have four digits.
 pub fn new_id(began: SystemTime) -> Result<RunId, NoTime> {
     let time = humantime::format_rfc3339_seconds(began).to_string();
     let digits: String = time.chars().filter(|c| c.is_ascii_digit() || *c == 'T').collect();

@@ -1,4 +1,4 @@
-//! Run documents: reading those of unknown origin, and the errors of both ways.
+//! Reads run documents of unknown origin.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -18,31 +18,31 @@ use crate::kind::RunKind;
 
 pub(crate) const EXTENSION: &str = "json";
 
-/// The fault of a file that is no run: the predicate of a sentence whose subject is the file.
+/// Why a file is not a run: the predicate of a sentence whose subject is the file.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("does not exist")]
     Absent,
     /// It cannot be opened.
     #[error("cannot be read: {}", plainly(.0))]
     Unreadable(io::Error),
-    /// It is no file.
+    /// It is a directory.
     #[error("is a directory; a run document is a file")]
     Directory,
     /// It holds the lines of a run.
     #[error("holds lines, without samples; the run is beside them in runs/")]
     Lines,
-    /// It is what a verb shows as JSON.
+    /// It holds the JSON output of a verb.
     #[error("is what was shown with --format json, which has no samples; {}", the_run(.kept.as_deref()))]
     Shown {
-        /// The file of the run, where it was kept.
+        /// The file of the run, if it was kept.
         kept: Option<String>,
     },
-    /// It is no run document.
+    /// It is not a run document.
     #[error(transparent)]
     Document(#[from] ReadError),
-    /// It holds another run than its name says.
+    /// Its name is that of another run.
     #[error("holds the run {0}, which is not the one that its name says; give it the name {0}.{EXTENSION}")]
     AnotherRun(RunId),
     /// Its outline cannot be read.
@@ -50,7 +50,7 @@ pub enum OpenError {
     Syntax(#[from] serde_json::Error),
 }
 
-/// A run that was not kept; the sentence names the file.
+/// A run was not kept; the message names the file.
 #[derive(Debug, thiserror::Error)]
 #[error("the run was not kept: {}: {why}", path.display())]
 pub struct KeepError {
@@ -61,15 +61,12 @@ pub struct KeepError {
 /// Reads a run document.
 ///
 /// # Errors
-/// A file that is no run.
+/// If the file is not a run.
 pub fn open(path: &Path) -> Result<Run, OpenError> {
     read(path, File::open(path))
 }
 
-/// Reads a run document that was found and not named: a file that is there, and not a pipe or device that another user may have put there.
-///
-/// # Errors
-/// As [`open`].
+/// Like [`open`], for a file that was found and not named. It refuses a pipe or device that another user may have put there.
 pub(crate) fn open_found(path: &Path) -> Result<Run, OpenError> {
     read(path, open_regular(path).map_err(io::Error::from))
 }
@@ -105,7 +102,7 @@ fn the_run(kept: Option<&str>) -> String {
     }
 }
 
-/// Fields that tell what is shown as JSON: of a run, a session, commands, or a trace. A run document has none of them.
+/// Fields of the JSON output of a run, a session, commands or a trace. A run document has none of them.
 #[derive(Deserialize)]
 struct Shown {
     kept: Option<String>,
@@ -120,7 +117,7 @@ impl Shown {
     }
 }
 
-/// What a list shows of a run document. It is read without its samples.
+/// The part of a run document that a list shows, without the samples.
 #[derive(Debug, Deserialize)]
 pub struct Outline {
     schema: u64,
@@ -140,7 +137,6 @@ pub struct Outline {
     measurements: Vec<Row>,
 }
 
-/// What was asked for.
 #[derive(Debug, Deserialize)]
 struct Asked {
     #[serde(rename = "run.patterns")]
@@ -171,7 +167,7 @@ struct Execution {
 
 impl Outline {
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
-        /// A document of another schema need not have any of the other fields.
+        /// A document of another schema may lack the other fields.
         #[derive(Deserialize)]
         struct SchemaOnly {
             schema: u64,
@@ -187,23 +183,23 @@ impl Outline {
         }
     }
 
-    /// Its kind.
+    /// Returns the kind of run.
     pub fn kind(&self) -> RunKind {
         RunKind::by_first(self.measurements.first().map(|row| row.benchmark.as_str()))
     }
 
-    /// Whether it has a row of a benchmark, and where asked so one with a figure.
+    /// Whether it has a row of a benchmark, and if `with_figure` one that was measured.
     pub fn has(&self, benchmark: &str, with_figure: bool) -> bool {
         let mut rows = self.measurements.iter().filter(|row| row.benchmark == benchmark);
         rows.any(|row| !with_figure || row.status == Status::Measured)
     }
 
-    /// How long it took, in seconds.
+    /// Returns how long the run took, in seconds.
     pub fn seconds(&self) -> Option<f64> {
         seconds_between(&self.started, &self.finished)
     }
 
-    /// The patterns that chose its cases, none for everything. None where it has no such fact.
+    /// Returns the patterns that chose its cases; empty means all. `None` if it does not have that fact.
     pub fn patterns(&self) -> Option<Vec<String>> {
         match self.facts.patterns.as_ref()?.value()? {
             FactValue::List(patterns) => Some(patterns.clone()),
@@ -211,38 +207,36 @@ impl Outline {
         }
     }
 
-    /// The command that it traced.
+    /// Returns the traced command, if the run is a trace.
     pub fn command(&self) -> Option<&[String]> {
         let is_trace = self.kind() == RunKind::Trace;
         let first = self.measurements.first().filter(|_| is_trace)?.traced.first()?;
         Some(&first.command)
     }
 
-    /// Its measurements, without those of the program itself.
+    /// Returns the number of measurements, without those of the program itself.
     pub fn rows(&self) -> usize {
         self.measurements.iter().filter(|row| !row.benchmark.starts_with(own::SUITE)).count()
     }
 }
 
-/// Some fields of a document.
+/// Reads some fields of a document.
 fn part<T: DeserializeOwned>(path: &Path) -> Result<T, OpenError> {
     let file = open_regular(path).map_err(|why| OpenError::Unreadable(why.into()))?;
     Ok(serde_json::from_reader(BufReader::new(Bounded::new(file)))?)
 }
 
-/// What a run is called: read no further than to there.
+/// The names of a run.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// The user's name for it.
     pub(crate) label: Option<String>,
-    /// Its part in a session.
     pub(crate) session: Option<Part>,
 }
 
-/// The head of a document. It is read up to the field that follows the session, so that samples are not read.
+/// Reads the head of a document up to the field after the session, so that samples are not read.
 pub(crate) fn head_of(source: impl Read) -> Head {
     let found = RefCell::new(Head::default());
-    // The visitor stops in the middle of the document, which the deserializer then takes for an error.
+    // The visitor stops in the middle of the document, which the deserializer reports as an error.
     let source = BufReader::new(Bounded::new(source));
     let _ = serde_json::Deserializer::from_reader(source).deserialize_map(UpToHead(&found));
     found.into_inner()
@@ -265,7 +259,7 @@ impl<'de> Visitor<'de> for UpToHead<'_> {
                     self.0.borrow_mut().session = fields.next_value()?;
                     return Ok(());
                 }
-                // It stands behind both where this program wrote the document.
+                // In documents of this program it follows both.
                 "started" => return Ok(()),
                 _ => {
                     fields.next_value::<IgnoredAny>()?;

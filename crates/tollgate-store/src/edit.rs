@@ -1,4 +1,4 @@
-//! Kept runs renamed and deleted.
+//! Renames and deletes kept runs.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -17,22 +17,22 @@ use crate::kind::RunKind;
 use crate::meant::{Meaning, among};
 use crate::writing::{self, Existing, PRIVATE, Until};
 
-/// The directory of kept runs, held so that its runs can be changed. Nothing else in it is touched.
+/// The directory of kept runs, held open to change its runs. Nothing else in it is touched.
 #[derive(Debug)]
 pub struct Keeping {
     directory: Directory,
 }
 
-/// Why a kept run is not changed: a sentence.
+/// Why a kept run was not changed: a sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
-    /// It cannot be found.
+    /// No run was found.
     #[error(transparent)]
     Find(#[from] FindError),
     /// The directory cannot be used.
     #[error("kept runs cannot be changed: {0}")]
     Directory(String),
-    /// The file is no run.
+    /// The file is not a run.
     #[error("{0} {1}; remove the file itself if nothing needs it")]
     NoRun(String, String),
     /// The run cannot be written.
@@ -47,7 +47,7 @@ impl Keeping {
     /// Opens the directory of kept runs.
     ///
     /// # Errors
-    /// Where there is none; where root would work in another user's directory; where the path is not to be trusted.
+    /// If there is none, if root would work in another user's directory, or if the path is not trusted.
     pub fn open() -> Result<Self, EditError> {
         let (Home::Named(path) | Home::Usual(path)) = home() else { return Err(FindError::NoneKept.into()) };
         if let Some(owner) = owner_of_another(&path) {
@@ -65,17 +65,17 @@ impl Keeping {
         }
     }
 
-    /// The kept run that is meant by `last`, id, label or the beginning of an id, or the runs of the session that is. Files and stored
-    /// runs are none.
+    /// Finds the kept run that `last`, an id, a label or the beginning of an id means, or the runs of a session. Files and stored
+    /// runs do not count.
     ///
     /// # Errors
-    /// When there is none, or a beginning fits several.
+    /// If there is none, or a beginning fits several.
     pub fn find(&self, meant: &str) -> Result<Vec<Entry>, EditError> {
         let found = among(kept()?, meant, RunKind::ALL)?.map(Meaning::into_all);
         Ok(found.ok_or_else(|| FindError::NotKept(meant.to_owned()))?)
     }
 
-    /// Checks that an entry is a file with a run: of another schema too, but no link and nothing else.
+    /// Checks that an entry is a regular file with a run, which may have another schema. A link is refused.
     ///
     /// # Errors
     /// [`EditError::NoRun`].
@@ -92,10 +92,10 @@ impl Keeping {
         }
     }
 
-    /// Gives a run another label. Its place among the others stays: the file keeps its time.
+    /// Gives a run another label. The file keeps its time, and so its place among the others.
     ///
     /// # Errors
-    /// When it does not read as a run, or cannot be written; then it is as before.
+    /// If it is not a run or cannot be written; then it is unchanged.
     pub fn rename(&self, entry: &Entry, label: &Label) -> Result<(), EditError> {
         self.expect_run(entry)?;
         let opened = entry.open();
@@ -116,7 +116,7 @@ impl Keeping {
     /// Deletes a run.
     ///
     /// # Errors
-    /// As [`Keeping::expect_run`], and where the file cannot be removed.
+    /// Those of [`Keeping::expect_run`], and if the file cannot be removed.
     pub fn delete(&self, entry: &Entry) -> Result<(), EditError> {
         self.expect_run(entry)?;
         let fault = |error: rustix::io::Errno| {

@@ -1,4 +1,4 @@
-//! How a run or the runs of a session are found by file, label, id or `last`.
+//! Finds a run or the runs of a session by file, label, id or `last`.
 
 use std::path::{Path, PathBuf};
 
@@ -10,38 +10,39 @@ use crate::kept::{Entry, FindError, LAST, entries, kept};
 use crate::kind::RunKind;
 use crate::meant::{Meaning, among, newest};
 
-/// The run that a user means: a file where it looks like one, else a kept run by `last`, id, label (the newest that has it) or the
-/// beginning of an id, else a file after all. A directory of stored runs means the newest of them, `DIR:` before any of these one of
-/// them. `last` is the newest run that was measured here, which no trace and no run of the lab is. Where a session is meant, its base.
+/// Finds the run that a user means: a file if it looks like one, else a kept run by `last`, id, label (the newest with it) or the
+/// beginning of an id, else a file after all. A directory of stored runs means its newest run, and `DIR:` with one of these names
+/// a run in it. `last` is the newest run that was measured here, so not a trace or a run of the lab. A session stands for its
+/// base.
 ///
 /// # Errors
-/// When there is none, when a beginning fits several, or when the document is not a run.
+/// If there is none, if a beginning fits several, or if the document is not a run.
 pub fn find(meant: &str) -> Result<Run, FindError> {
     find_of(meant, RunKind::MEASURED)
 }
 
-/// The same where `last` is the newest kept run of these kinds.
+/// Like [`find`], but `last` is the newest kept run of these kinds.
 ///
 /// # Errors
-/// As [`find`].
+/// See [`find`].
 pub fn find_of(meant: &str, kinds: &[RunKind]) -> Result<Run, FindError> {
     locate(meant, kinds)?.open_first()
 }
 
-/// All runs that a user means: those of a session, the base first, or one run, as [`find_of`] has it. A session is meant by its id, the
-/// beginning of it, and a label or `last` that means one of its runs. The id of one of its runs means that run alone.
+/// Finds all runs that a user means: those of a session, the base first, or one run, as in [`find_of`]. A session is meant by its
+/// id, the beginning of it, and a label or `last` that means one of its runs. The id of one of its runs means only that run.
 ///
 /// # Errors
-/// As [`find`].
+/// See [`find`].
 pub fn find_runs(meant: &str, kinds: &[RunKind]) -> Result<Vec<Run>, FindError> {
     locate(meant, kinds)?.open_all()
 }
 
-/// The newest kept run that has a figure of a row that is meant, else the newest that says why it has none, with the others of its session;
-/// where no kept run was asked for such a row, the same of any row of its benchmark. None where no kept run has the benchmark.
+/// Finds the newest kept run with a figure of a meant row, else the newest that says why it has none, together with its session.
+/// If no kept run was asked for such a row, any row of the benchmark counts. `None` if no kept run has the benchmark.
 ///
 /// # Errors
-/// When the directory of kept runs cannot be read, or a document is not a run.
+/// If the directory of kept runs cannot be read, or a document is not a run.
 pub fn find_newest_of(
     benchmark: &str,
     is_meant: impl Fn(&Case) -> bool,
@@ -62,10 +63,10 @@ pub fn find_newest_of(
     Ok(None)
 }
 
-/// The runs of the newest kept session that has a figure of a benchmark, the base first; None where no kept one has.
+/// Finds the newest kept session with a figure of a benchmark. Its base comes first. `None` if there is none.
 ///
 /// # Errors
-/// When the directory of kept runs cannot be read, or a document is not a run.
+/// If the directory of kept runs cannot be read, or a document is not a run.
 pub fn find_newest_session_of(benchmark: &str) -> Result<Option<Vec<Run>>, FindError> {
     let has_figure = |entry: &Entry| {
         entry.head().session.is_some() && entry.outline().is_ok_and(|outline| outline.has(benchmark, true))
@@ -73,10 +74,10 @@ pub fn find_newest_session_of(benchmark: &str) -> Result<Option<Vec<Run>>, FindE
     newest(kept()?, has_figure).map(|found| Located::Kept(found).open_all()).transpose()
 }
 
-/// The runs of the session that is meant, the base first; None where a run of none is meant, or one run of it.
+/// Finds the runs of the meant session, the base first. `None` if a single run is meant.
 ///
 /// # Errors
-/// As [`find`].
+/// See [`find`].
 pub fn find_session(meant: &str) -> Result<Option<Vec<Run>>, FindError> {
     let located = locate(meant, RunKind::MEASURED)?;
     match &located {
@@ -85,10 +86,10 @@ pub fn find_session(meant: &str) -> Result<Option<Vec<Run>>, FindError> {
     }
 }
 
-/// The same among the user's own kept runs: no other user can have written one, so that what it names can be executed.
+/// Like [`find_session`] among the user's own kept runs. No other user can have written them, so what they name may be executed.
 ///
 /// # Errors
-/// When their directory cannot be read, or a document is not a run.
+/// If their directory cannot be read, or a document is not a run.
 pub fn find_kept_session(meant: &str) -> Result<Option<Vec<Run>>, FindError> {
     match among(kept()?, meant, RunKind::MEASURED)? {
         Some(session @ Meaning::Session(..)) => Located::Kept(session).open_all().map(Some),
@@ -96,11 +97,10 @@ pub fn find_kept_session(meant: &str) -> Result<Option<Vec<Run>>, FindError> {
     }
 }
 
-/// The file of a run.
 enum Located {
-    /// In a file, which may be called anything.
+    /// A file of any name.
     File(PathBuf),
-    /// Among runs whose files have their ids as names.
+    /// Runs whose files are named by their ids.
     Kept(Meaning),
 }
 
@@ -152,7 +152,7 @@ fn locate(meant: &str, kinds: &[RunKind]) -> Result<Located, FindError> {
     }
 }
 
-/// The directory of stored runs that is meant, and which of them. What has no `/` and no `:` may be a label.
+/// The directory of stored runs and the name within it. A name without `/` and `:` may be a label.
 fn in_store(meant: &str) -> Option<(&Path, &str)> {
     let whole = Path::new(meant);
     if meant.contains('/') && is_store(whole) {

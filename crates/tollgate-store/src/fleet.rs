@@ -6,8 +6,8 @@
 //! runs/20261121-015427-3f2a91c4.json                         the run itself, with its samples
 //! ```
 //!
-//! A machine only adds files, under names that no other machine has, and facts are named by their content: there is no lock and no
-//! server, and copying two stores into one merges them.
+//! A machine only adds files, under names that no other machine uses, and facts are named by their content. So it needs neither
+//! lock nor server, and copying two stores into one merges them.
 
 mod contents;
 pub mod layout;
@@ -39,10 +39,10 @@ pub struct PrepareError {
     error: io::Error,
 }
 
-/// Makes the directory, and tries out whether something can be written there.
+/// Makes the directory, and checks that it can be written.
 ///
 /// # Errors
-/// When nothing can.
+/// If it cannot.
 pub fn prepare(directory: &Path) -> Result<(), PrepareError> {
     let store = open(directory)?;
     for part in [layout::rows_directory().as_str(), layout::ENVIRONMENTS, layout::DOCUMENTS] {
@@ -53,20 +53,19 @@ pub fn prepare(directory: &Path) -> Result<(), PrepareError> {
     Ok(())
 }
 
-/// The mode of a store's directories, less the umask.
+/// The mode of a store's directories, before the umask.
 const ALL_MAY_READ: Mode = Mode::from_raw_mode(0o777);
 
-/// The store's own directory, which is made where it is missing. A link of another user does not lead to it, and none is followed
-/// inside.
+/// Opens the store's own directory, or makes it. Another user's link to it is not followed, nor any link inside.
 fn open(directory: &Path) -> Result<Directory, PrepareError> {
     Directory::create(directory, ALL_MAY_READ)
         .map_err(|error| PrepareError { directory: directory.to_owned(), error: error.into() })
 }
 
-/// Stores a run: its facts, its document, and last its lines. The document's path.
+/// Stores a run: its facts, its document, and last its lines. Returns the path of the document.
 ///
 /// # Errors
-/// When it cannot be; then neither its document nor its lines are there.
+/// If it cannot be stored; then neither its document nor its lines are there.
 pub fn write(directory: &Path, run: &Run) -> Result<PathBuf, KeepError> {
     let fault = |why: String| KeepError { path: directory.to_owned(), why };
     let files = layout::files(run).map_err(|error| fault(format!("the run {error}")))?;
@@ -86,7 +85,8 @@ pub fn write(directory: &Path, run: &Run) -> Result<PathBuf, KeepError> {
             _ => fault(format!("{}: {}", file.path, plainly(&error))),
         })
     };
-    // Written anew where it is there: the same bytes, and as young as the lines, so that what removes old files leaves both or neither.
+    // The facts are rewritten even if they exist: they get the same bytes and the age of the lines, so that a removal of old
+    // files takes both or neither.
     put(&files.facts, Existing::Replace)?;
     let documents = put(&files.document, Existing::Keep)?;
     if let Err(failure) = put(&files.rows, Existing::Keep) {
@@ -96,7 +96,7 @@ pub fn write(directory: &Path, run: &Run) -> Result<PathBuf, KeepError> {
     Ok(directory.join(&files.document.path))
 }
 
-/// A file of the layout: its directory below the store's, and its name.
+/// Splits the path of a file in the layout into its directory, relative to the store, and its name.
 fn named(path: &str) -> (&Path, &OsStr) {
     let path = Path::new(path);
     (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default())

@@ -1,5 +1,3 @@
-//! The directory of kept runs.
-
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,53 +10,53 @@ use tollgate_os::paths::open_regular;
 use crate::document::{EXTENSION, Head, OpenError, Outline, head_of, open_found};
 use crate::fleet::layout::DOCUMENTS;
 
-/// The name of the newest run.
+/// The name that means the newest run.
 pub const LAST: &str = "last";
 
-/// The reason why a run is not found: a sentence.
+/// Why a run was not found: a sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// The directory of runs cannot be read.
     #[error("{} cannot be read: {}", .0.display(), plainly(.1))]
     Unreadable(PathBuf, io::Error),
-    /// `last`, and there is none.
+    /// `last` was meant, and no run is kept.
     #[error("no run is kept yet; `tollgate run` makes one")]
     NoneKept,
-    /// `last`, and no run of that kind is kept.
+    /// `last` was meant, and no run of that kind is kept.
     #[error("no run of the kind {0} is kept; `tollgate runs` shows what is kept")]
     NoneOfKind(String),
-    /// No name of a kept run.
+    /// No kept run has this name.
     #[error("{0:?} is no kept run; `tollgate runs` shows what is kept")]
     NotKept(String),
-    /// No name of a run.
+    /// No run has this name.
     #[error(
         "no kept run has the label or id {0:?}, and there is no such file; `tollgate runs` shows what is kept"
     )]
     Unknown(String),
-    /// A directory of stored runs without documents.
+    /// A directory of stored runs lacks documents.
     #[error(
         "{} has no run documents in {DOCUMENTS}/: samples are only there, and without them nothing can be shown or compared",
         .0.display()
     )]
     NoDocuments(PathBuf),
-    /// No name of a run in that directory.
+    /// No run in that directory has this name.
     #[error("{} has no run with the label or id {:?}; `tollgate store list` shows what is stored", .0.display(), .1)]
     UnknownThere(PathBuf, String),
-    /// The beginning of several ids.
+    /// Several ids begin like this.
     #[error(
         "{number} kept runs have an id that begins with {meant:?}, from {first} to {last}; say more of it"
     )]
     Several {
         /// The beginning.
         meant: String,
-        /// How many runs have it.
+        /// The number of runs with it.
         number: usize,
         /// The oldest.
         first: RunId,
         /// The newest.
         last: RunId,
     },
-    /// The file is no run.
+    /// The file is not a run.
     #[error("{} {}", .0.display(), .1)]
     Unusable(PathBuf, OpenError),
 }
@@ -79,26 +77,26 @@ pub(crate) fn home() -> Home {
     }
 }
 
-/// A run that is kept.
+/// A kept run.
 #[derive(Debug)]
 pub struct Entry {
-    /// From its file's name.
+    /// The id in its file's name.
     pub id: RunId,
     /// Its file.
     pub path: PathBuf,
     pub(crate) written: SystemTime,
 }
 
-/// The kept runs, oldest first.
+/// Returns the kept runs, oldest first.
 ///
 /// # Errors
-/// When their directory exists and cannot be read.
+/// If their directory exists and cannot be read.
 pub fn kept() -> Result<Vec<Entry>, FindError> {
     let (Home::Named(directory) | Home::Usual(directory)) = home() else { return Ok(Vec::new()) };
     entries(&directory)
 }
 
-/// The run documents in a directory, oldest first; none where there is no such directory.
+/// The run documents in a directory, oldest first; empty if the directory does not exist.
 pub(crate) fn entries(directory: &Path) -> Result<Vec<Entry>, FindError> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -111,7 +109,7 @@ pub(crate) fn entries(directory: &Path) -> Result<Vec<Entry>, FindError> {
 }
 
 impl Entry {
-    /// Other files are skipped, such as those that a killed program left half-written.
+    /// Skips other files, such as those that a killed program left half-written.
     pub(crate) fn read(path: &Path) -> Option<Self> {
         if path.extension()? != EXTENSION {
             return None;
@@ -121,8 +119,8 @@ impl Entry {
         Some(Self { id, path: path.to_owned(), written: metadata.modified().ok()? })
     }
 
-    /// When it was kept: the second in which its file was written, by this machine's clock. Files of one second were perhaps copied
-    /// together: of these the time that their ids begin with decides, and of ids of one second the files again.
+    /// When the run was kept: the second in which its file was written, by this machine's clock. Files of one second were perhaps
+    /// copied together. The time in their ids orders these, and the exact time of the files orders ids of one second.
     fn moment(&self) -> (u64, &str, SystemTime, &RunId) {
         let second = self.written.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let id = self.id.as_ref();
@@ -130,30 +128,30 @@ impl Entry {
         (second, began, self.written, &self.id)
     }
 
-    /// Reads it.
+    /// Reads the run.
     ///
     /// # Errors
-    /// As [`open`](crate::document::open), and where it is not the run that its file's name says.
+    /// Those of [`open`](crate::document::open), and if the file is named after another run.
     pub fn open(&self) -> Result<Run, OpenError> {
         let run = open_found(&self.path)?;
         if run.id == self.id { Ok(run) } else { Err(OpenError::AnotherRun(run.id)) }
     }
 
-    /// Reads it without its samples.
+    /// Reads the run without its samples.
     ///
     /// # Errors
-    /// As [`Entry::open`].
+    /// See [`Entry::open`].
     pub fn outline(&self) -> Result<Outline, OpenError> {
         let outline = Outline::open(&self.path)?;
         if outline.id == self.id { Ok(outline) } else { Err(OpenError::AnotherRun(outline.id)) }
     }
 
-    /// Its label, without reading the rest.
+    /// Returns the label without reading the rest.
     pub fn label(&self) -> Option<String> {
         self.head().label
     }
 
-    /// The session that it is a part of, without reading the rest.
+    /// Returns the session that it is a part of, without reading the rest.
     pub fn session(&self) -> Option<RunId> {
         self.head().session.map(|part| part.id)
     }

@@ -1,5 +1,3 @@
-//! The kinds of runs.
-
 use std::fmt;
 
 use serde::Serialize;
@@ -25,12 +23,13 @@ pub enum RunKind {
 impl RunKind {
     /// Every kind.
     pub const ALL: &[Self] = &[Self::Run, Self::Trace, Self::Lab, Self::Versus];
-    /// What `last` means: this machine was measured, its cases often, so that they have intervals. The lab measures a machine of its own.
+    /// The kinds that `last` means. They measured this machine, each case often enough for intervals; the lab measures a machine
+    /// of its own.
     pub const MEASURED: &[Self] = &[Self::Run, Self::Versus];
-    /// What `last` means where benchmarks are asked for.
+    /// The kinds that `last` means when benchmarks are asked for.
     pub const OF_BENCHMARKS: &[Self] = &[Self::Run];
 
-    /// The kind of a run.
+    /// Returns the kind of a run.
     pub fn of(run: &Run) -> Self {
         Self::by_first(run.measurements.first().map(|measurement| measurement.case.benchmark.as_str()))
     }
@@ -40,8 +39,8 @@ impl RunKind {
         matches!(self, Self::Run | Self::Lab)
     }
 
-    /// By the name of its first benchmark: a trace has one, and the lab measures no others; the real time of a command is its first, and of
-    /// a build there are benches alone.
+    /// Determines the kind by the first benchmark. A trace has only one, and so has the lab. A comparison of commands begins with
+    /// the real time, and one of builds has only benches.
     pub(crate) fn by_first(benchmark: Option<&str>) -> Self {
         match benchmark {
             Some(CASE) => Self::Trace,

@@ -1,4 +1,4 @@
-//! Which of several kept runs a name means: a run, or the runs of a session.
+//! Finds which of several kept runs a name means: a run, or the runs of a session.
 
 use std::cmp::Ordering;
 use std::mem;
@@ -9,23 +9,19 @@ use crate::document::Head;
 use crate::kept::{Entry, FindError, LAST};
 use crate::kind::RunKind;
 
-/// What a name means.
 pub(crate) enum Meaning {
-    /// A run.
     Run(Entry),
-    /// The runs of a session: the first of them, which is its base unless that is deleted, and the others in their order.
+    /// The runs of a session: the first, which is the base unless that is deleted, and the others in their order.
     Session(Entry, Vec<Entry>),
 }
 
 impl Meaning {
-    /// The run, or the first of the session.
     pub(crate) fn first(&self) -> &Entry {
         match self {
             Self::Run(entry) | Self::Session(entry, _) => entry,
         }
     }
 
-    /// All of them.
     pub(crate) fn into_all(self) -> Vec<Entry> {
         match self {
             Self::Run(entry) => vec![entry],
@@ -34,12 +30,12 @@ impl Meaning {
     }
 }
 
-/// What is meant by `last`, the id of a run or of a session, a label, or the beginning of an id, among runs that are sorted by their
-/// age. A label and `last` mean the whole session where the run is of one, the id of a run means it alone.
-/// A document that does not read may be of any kind: opening it gives the reason.
+/// Finds the runs that `last`, the id of a run or of a session, a label, or the beginning of an id means. `entries` are sorted by
+/// age. A label or `last` means the whole session of its run, the id of a run only that run. An unreadable document may be of any
+/// kind: opening it shows why.
 ///
 /// # Errors
-/// A beginning that fits several.
+/// If a beginning fits several.
 pub(crate) fn among(
     mut entries: Vec<Entry>,
     meant: &str,
@@ -57,7 +53,7 @@ pub(crate) fn among(
     if meant.is_empty() {
         return Ok(None);
     }
-    // A label, the id of a session and its beginning are in the heads.
+    // Labels and sessions' ids are in the heads.
     let heads: Vec<Head> = entries.iter().map(Entry::head).collect();
     let is_label = meant.parse::<Label>().is_ok();
     let labelled = heads.iter().rposition(|head| is_label && head.label.as_deref() == Some(meant));
@@ -67,14 +63,14 @@ pub(crate) fn among(
     }
 }
 
-/// The newest of the runs that are meant, with the others of its session.
+/// Returns the newest run for which `is_meant` holds, with its session.
 pub(crate) fn newest(entries: Vec<Entry>, is_meant: impl Fn(&Entry) -> bool) -> Option<Meaning> {
     let newest = entries.iter().rposition(is_meant)?;
     let heads = entries.iter().map(Entry::head).collect();
     Some(whole(entries, heads, newest))
 }
 
-/// The run at this place, with the others of its session.
+/// The run at this index, with its session.
 fn whole(mut entries: Vec<Entry>, mut heads: Vec<Head>, at: usize) -> Meaning {
     let entry = entries.remove(at);
     let Some(own) = heads.remove(at).session else { return Meaning::Run(entry) };
@@ -92,12 +88,12 @@ fn whole(mut entries: Vec<Entry>, mut heads: Vec<Head>, at: usize) -> Meaning {
     Meaning::Session(first.1, others.into_iter().map(|(_, entry)| entry).collect())
 }
 
-/// By their places; a document that claims the place of another one comes behind it.
+/// By their places. A document that claims another one's place comes after it.
 fn in_order(a: &(u32, Entry), b: &(u32, Entry)) -> Ordering {
     (a.0, &a.1.id).cmp(&(b.0, &b.1.id))
 }
 
-/// What the beginning of an id means: a run; or a session, whose runs began in the same second as it.
+/// Resolves the beginning of an id to a run, or to a session, whose runs began in the same second as it.
 fn beginning_with(
     mut entries: Vec<Entry>,
     heads: Vec<Head>,
@@ -114,7 +110,7 @@ fn beginning_with(
     let is_one =
         fitting.iter().all(|&at| at == first || (session(at).is_some() && session(at) == session(first)));
     match runs.as_slice() {
-        // No more than one run: of its session the id begins otherwise, or it has none.
+        // Only this run: the id of its session begins otherwise, or it has none.
         [run] if is_one && !session(*run).is_some_and(begins) => {
             Ok(Some(Meaning::Run(entries.swap_remove(*run))))
         }

@@ -1,5 +1,5 @@
-//! Writes a file so that it is there whole or not at all, whenever the program is killed, and so that no other user can choose which
-//! file that is: each path goes through [`tollgate_os::paths`].
+//! Writes files so that each is there whole or not at all, whenever the program is killed, and so that no other user can choose
+//! which file that is: each path goes through [`tollgate_os::paths`].
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,25 +11,25 @@ use rustix::io::Errno;
 use tollgate_model::text::plainly;
 use tollgate_os::paths::{Directory, Output, open_stream};
 
-/// About what a short run takes: with less room than this, keeping one would most likely fail at the end.
+/// About the size of a short run. With less free space, keeping one would most likely fail at the end.
 const ROOM: usize = 256 << 10;
-/// The mode of a new file that others may read, less the umask.
+/// The mode of a new file that others may read, before the umask.
 pub const SHARED: Mode = Mode::from_raw_mode(0o666);
 /// The mode of a kept run: command lines in it may hold secrets.
 pub const PRIVATE: Mode = Mode::from_raw_mode(0o600);
-/// Entries of a directory that are looked at for what a killed program left.
+/// The most entries of a directory to search for the remains of a killed program.
 const MAX_LOOK: usize = 1 << 16;
 
-/// Whether a file that is there already may be replaced.
+/// Whether to replace an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
     /// Replace it.
     Replace,
-    /// Leave it: `AlreadyExists`.
+    /// Leave it and fail with `AlreadyExists`.
     Keep,
 }
 
-/// Whether files can be made in `directory`, and whether there is some room. Leaves nothing behind.
+/// Checks that files can be made in `directory` and that it has some room. It leaves no file.
 ///
 /// # Errors
 /// The errors of a later [`write_in`].
@@ -38,31 +38,30 @@ pub fn try_out(directory: &Directory) -> io::Result<()> {
     staged.file.write_all(&vec![0; ROOM])
 }
 
-/// The reason why a file cannot be written: a clause without a subject.
+/// Why a file cannot be written: a clause without a subject.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// A directory has that name.
+    /// The path is a directory.
     #[error("is a directory; name a file in it")]
     Directory,
     /// The path ends in `..`, or is empty.
     #[error("does not name a file")]
     Nameless,
-    /// The directory to write in is not there.
+    /// The parent directory does not exist.
     #[error("there is no directory {}", .0.display())]
     NoDirectory(PathBuf),
-    /// The path goes through a link or a file of another user, or cannot be followed.
+    /// The path goes through another user's link or file, or cannot be followed.
     #[error("{}", plainly(.0))]
     Path(io::Error),
-    /// The file is there, and is not to be written to.
+    /// The file exists, and cannot be written.
     #[error("cannot be written: {}", plainly(.0))]
     File(io::Error),
-    /// Its directory has no room, or is not to be written to.
+    /// The directory is full or read-only.
     #[error("nothing can be written in {}: {}", .0.display(), plainly(.1))]
     Room(PathBuf, io::Error),
 }
 
 impl Refusal {
-    /// The refusal that follows from the path alone, if any.
     fn of_path(path: &Path) -> Option<Self> {
         if path.is_dir() {
             return Some(Self::Directory);
@@ -77,7 +76,7 @@ impl Refusal {
         }
     }
 
-    /// The same as a sentence that names the file.
+    /// Returns a sentence that names the file.
     pub fn about(&self, file: &Path) -> String {
         match self {
             Self::NoDirectory(_) => self.to_string(),
@@ -86,16 +85,16 @@ impl Refusal {
         }
     }
 
-    /// The refusal that a write of this file met.
+    /// Returns the refusal for the error of a write.
     pub fn of_write(path: &Path, error: io::Error) -> Self {
         Self::of_path(path).unwrap_or_else(|| Self::of_search(path, error))
     }
 }
 
-/// Whether [`write_whole`] could write a file now. Leaves nothing behind and changes nothing.
+/// Checks that [`write_whole`] could write a file now, without changing anything.
 ///
 /// # Errors
-/// As above.
+/// Those of [`write_whole`].
 pub fn check(path: &Path) -> Result<(), Refusal> {
     if let Some(refusal) = Refusal::of_path(path) {
         return Err(refusal);
@@ -109,23 +108,23 @@ pub fn check(path: &Path) -> Result<(), Refusal> {
     try_out(directory).map_err(|error| Refusal::Room(directory.path().to_owned(), error))
 }
 
-/// Writes a file: its bytes are on the disk under no name, or under a temporary one, before they get the name that was asked for.
-/// A device or pipe, which holds nothing, is written as it is.
+/// Writes a file. Its bytes reach the disk under no name or a temporary one before they get the final name. A device or pipe,
+/// which holds nothing, is written directly.
 ///
-/// The new file is readable by others as the umask says. In place of a file of the effective user it gets that file's permission bits,
-/// without those for execution, set-user-ID and set-group-ID.
+/// The umask decides who may read a new file. A replacement of a file of the effective user gets its permission bits, without
+/// those for execution, set-user-ID and set-group-ID.
 ///
 /// # Errors
-/// As the file system says, or [`tollgate_os::paths::PathError`]; then there is no new file, and an old one is untouched.
+/// Those of the file system, or [`tollgate_os::paths::PathError`]. Then there is no new file, and an old one is unchanged.
 pub fn write_whole(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()> {
     write_as(path, existing, Until::Durable, |file| file.write_all(bytes))
 }
 
-/// The same without waiting for the disk: after a power cut the file may be there and cut off. Waiting takes as long as all that
-/// was written to this file system just before, which a traced command may have filled.
+/// Like [`write_whole`] without waiting for the disk: after a power cut the file may be truncated. Waiting takes as long as
+/// writing back everything recent on this file system, which a traced command may have filled.
 ///
 /// # Errors
-/// As [`write_whole`].
+/// See [`write_whole`].
 pub fn write_soon(
     path: &Path,
     existing: Existing,
@@ -134,10 +133,11 @@ pub fn write_soon(
     write_as(path, existing, Until::Written, write)
 }
 
-/// Writes a file with this mode, less the umask, in an open directory. A file or link of that name is replaced and never followed.
+/// Writes a file with this mode, before the umask, in an open directory. It replaces a file or link of that name and never
+/// follows it.
 ///
 /// # Errors
-/// As [`write_whole`].
+/// See [`write_whole`].
 pub fn write_in(
     directory: &Directory,
     name: &OsStr,
@@ -149,12 +149,12 @@ pub fn write_in(
     put(directory, name, existing, until, (mode, None), |file| file.write_all(bytes))
 }
 
-/// The state of a file when its writer goes on.
+/// How safe a file is when its writer goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// In the kernel's hands.
+    /// In the kernel's page cache.
     Written,
-    /// On the disk, and its name as well.
+    /// On the disk, with its name.
     Durable,
 }
 
@@ -174,7 +174,7 @@ fn write_as(
     }
 }
 
-/// `mode` is that of a new file, and that of the file that is replaced where the new one takes it.
+/// `mode` is that of a new file, and that of the replaced file if the new one inherits it.
 pub(crate) fn put(
     directory: &Directory,
     name: &OsStr,
@@ -193,7 +193,7 @@ pub(crate) fn put(
     }
     staged.publish(name, existing)?;
     if until == Until::Durable {
-        // The name too is to survive a power cut; where the directory cannot be synced, the file is still whole.
+        // The name must survive a power cut too. If the directory cannot be synced, the file is still whole.
         directory.sync();
     }
     Ok(())
@@ -206,7 +206,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// A file without its final name. Dropped before it has one, it is removed.
+/// A file without its final name. Dropping it before then removes it.
 struct Staged<'a> {
     directory: &'a Directory,
     file: File,
@@ -231,17 +231,16 @@ impl<'a> Staged<'a> {
         Ok(staged)
     }
 
-    /// Locked while the file has its temporary name: a free lock means that the writer has exited.
+    /// Holds a lock while the file has its temporary name. A free lock shows that the writer has exited.
     fn lock(&self) {
         let _ = rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive);
     }
 
-    /// Gives the file its name.
     fn publish(&mut self, name: &OsStr, existing: Existing) -> io::Result<()> {
         if self.temporary.is_none() {
             match (self.link(name), existing) {
                 (Err(error), Existing::Replace) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    // A link cannot replace; a rename can.
+                    // A link cannot replace a file; a rename can.
                     sweep(self.directory, name);
                     self.lock();
                     let temporary = temporary_name(name);
@@ -254,10 +253,10 @@ impl<'a> Staged<'a> {
         let Some(temporary) = &self.temporary else { return Ok(()) };
         if existing == Existing::Keep {
             match rustix::fs::linkat(self.directory, temporary, self.directory, name, AtFlags::empty()) {
-                // The temporary name goes when this is dropped.
+                // Dropping this removes the temporary name.
                 Ok(()) => return Ok(()),
                 Err(Errno::EXIST) => return Err(Errno::EXIST.into()),
-                // No links on this file system: rename, which replaces, but ids do not repeat.
+                // This file system has no links. A rename would replace a file, but ids do not repeat.
                 Err(_) => {}
             }
         }
@@ -281,14 +280,14 @@ impl Drop for Staged<'_> {
     }
 }
 
-/// An unnamed file gets its name through its descriptor's entry here.
+/// linkat(2) names an unnamed file through its descriptor's entry here.
 const DESCRIPTORS: &str = "/proc/self/fd";
 
 fn can_be_linked() -> bool {
     Path::new(DESCRIPTORS).is_dir()
 }
 
-/// Removes what a killed writer of this name left: files of the effective user with the form of [`temporary_name`] that have no lock.
+/// Removes what a killed writer of this name left: unlocked files of the effective user named as [`temporary_name`] does.
 fn sweep(directory: &Directory, name: &OsStr) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(readable) = rustix::fs::openat(directory, ".", flags, Mode::empty()) else { return };
@@ -319,7 +318,7 @@ fn is_temporary(entry: &[u8], name: &[u8]) -> bool {
     digits.is_some_and(|digits| digits.len() == 8 && digits.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// A name that no run has: they do not begin with a dot.
+/// No run has this name, because runs' names do not begin with a dot.
 fn temporary_name(name: &OsStr) -> OsString {
     let mut temporary = OsString::from(".");
     temporary.push(name);
@@ -327,7 +326,7 @@ fn temporary_name(name: &OsStr) -> OsString {
     temporary
 }
 
-/// Four bytes from the kernel; where it gives none, the process's number is at least its own.
+/// Returns four random bytes from the kernel, or the process ID if the kernel gives none.
 pub fn random() -> u32 {
     let mut bytes = [0; 4];
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
@@ -343,7 +342,7 @@ mod tests {
 
     use super::*;
 
-    /// A user that this machine need not have.
+    /// A user that need not exist.
     const OTHER: u32 = 54_321;
 
     fn names(directory: &Path) -> Vec<OsString> {
@@ -493,7 +492,7 @@ mod tests {
             assert!(error.contains("symbolic link") && error.contains("54321"), "{error}");
             assert_eq!(check(path).expect_err("refused beforehand").to_string(), error);
         };
-        // A link of another user in a directory of root's; then the same in a directory that the other owns, root's link too.
+        // Another user's link in root's directory; then the same in a directory of the other user, where root's links count too.
         for round in 0..2 {
             refuses(&theirs.join("file"));
             refuses(&theirs.join("new"));
@@ -506,7 +505,7 @@ mod tests {
         refuses(&theirs.join("roots/new"));
         assert_eq!(names(&precious), ["file"]);
         assert_eq!(fs::read(precious.join("file")).expect("read"), b"root's");
-        // Without a link their directory is written like any other.
+        // Without a link, their directory is written like any other.
         write_whole(&theirs.join("plain"), b"x", Existing::Replace).expect("written");
     }
 

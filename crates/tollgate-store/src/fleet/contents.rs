@@ -1,5 +1,3 @@
-//! The files of a directory of stored runs, by the layout.
-
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,10 +11,10 @@ use tollgate_view::export::time::Date;
 use super::layout::{DOCUMENTS, ENVIRONMENTS, is_store, rows_directory};
 use super::tree::{Entry, Tree};
 
-/// The longest line that is looked at: histograms and texts are bounded, so none of ours is longer.
+/// The longest line that is read. Histograms and texts are bounded, so no line of this program is longer.
 const LONGEST_LINE: u64 = 256 << 10;
 
-/// The reason why the files of a directory are not known: a sentence.
+/// Why the files of a directory are unknown: a sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentsError {
     /// It cannot be read.
@@ -27,29 +25,26 @@ pub enum ContentsError {
     NoStore(PathBuf),
 }
 
-/// What the layout names; anything else there is left out.
+/// The files of the layout. Anything else in the directory is ignored.
 pub(crate) struct Contents {
     tree: Tree,
     pub(crate) rows: Vec<Rows>,
-    /// The runs whose documents are there.
     pub(crate) documents: BTreeSet<RunId>,
-    /// Files of facts.
     pub(crate) fact_sets: usize,
-    /// Of all files.
+    /// The size of all files.
     pub(crate) bytes: u64,
 }
 
-/// The lines of a run.
 pub(crate) struct Rows {
     pub(crate) date: Date,
     pub(crate) id: RunId,
-    /// Beneath the directory.
+    /// Relative to the directory.
     pub(crate) path: String,
     pub(crate) size: u64,
 }
 
 impl Contents {
-    /// Looks at all names. An error where it cannot be read, or no run was ever stored in it.
+    /// Reads all names. Fails if the directory cannot be read, or if no run was ever stored in it.
     pub(crate) fn read(directory: &Path) -> Result<Self, ContentsError> {
         let unreadable = |error: io::Error| ContentsError::Unreadable(directory.to_owned(), error);
         let tree = Tree::open(directory).map_err(unreadable)?;
@@ -83,7 +78,7 @@ impl Contents {
                     let days = inner()?;
                     self.look_at_days(&days, name)?;
                 }
-                // Beside our directories there may be anything.
+                // Other directories may hold anything.
                 _ => {}
             }
         }
@@ -105,8 +100,8 @@ impl Contents {
         Ok(())
     }
 
-    /// The first line of a run's lines, which has the fields that all lines share. None for an empty file. The error is the
-    /// predicate of a sentence whose subject is the file.
+    /// Reads the first line of a run's lines, which has the fields that all lines share. `None` for an empty file. The error is
+    /// the predicate of a sentence whose subject is the file.
     pub(crate) fn first_row(&self, path: &str) -> Result<Option<ExportedRow<'static>>, String> {
         let bytes = self
             .tree
@@ -127,7 +122,6 @@ fn is_facts(entry: &Entry) -> bool {
     entry.kind == FileType::RegularFile && entry.name.strip_suffix(".json").is_some_and(is_hash)
 }
 
-/// The run whose file this is.
 fn run_of(entry: &Entry, extension: &str) -> Option<RunId> {
     (entry.kind == FileType::RegularFile).then(|| entry.name.strip_suffix(extension)?.parse().ok()).flatten()
 }

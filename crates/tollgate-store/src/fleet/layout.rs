@@ -1,4 +1,4 @@
-//! The names of the files of a run in a directory that many machines share.
+//! The names of a run's files in a directory that many machines share.
 
 use std::path::Path;
 
@@ -9,43 +9,39 @@ use tollgate_view::export::facts;
 use tollgate_view::export::row::{self, SCHEMA};
 use tollgate_view::export::time::{Date, Moment};
 
-/// The directory with the facts.
 pub(crate) const ENVIRONMENTS: &str = "env";
-/// The directory with the run documents.
 pub(crate) const DOCUMENTS: &str = "runs";
 
-/// The directory with the lines of this schema.
 pub(crate) fn rows_directory() -> String {
     format!("schema={SCHEMA}")
 }
 
-/// Whether this is a directory of stored runs.
 pub(crate) fn is_store(directory: &Path) -> bool {
     [rows_directory().as_str(), DOCUMENTS].iter().any(|part| directory.join(part).is_dir())
 }
 
 /// A file of the directory.
 pub struct File {
-    /// Beneath the directory's root.
+    /// Relative to the directory.
     pub path: String,
-    /// All of it.
+    /// The content.
     pub bytes: Vec<u8>,
 }
 
-/// The files of a run, in the order of writing: a reader of the lines finds the other two.
+/// The files of a run, in the order of writing: a reader who finds the lines finds the other two.
 pub struct Files {
-    /// The facts.
+    /// The facts, as JSON.
     pub facts: File,
-    /// The run itself.
+    /// The run document.
     pub document: File,
-    /// The lines.
+    /// The lines of the long form.
     pub rows: File,
 }
 
-/// The reason why a run cannot be stored.
+/// Why a run cannot be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
-    /// It has no day.
+    /// Its start is not a time.
     #[error("started at {:?}, which is no time such as 2026-11-21T01:54:27Z", excerpt(.started))]
     NoDay {
         /// Its text.
@@ -59,10 +55,10 @@ pub enum LayoutError {
     Rows(#[from] serde_json::Error),
 }
 
-/// The files of a run.
+/// Returns the files of a run.
 ///
 /// # Errors
-/// When it has no day, or contradicts itself.
+/// If it has no day, or contradicts itself.
 pub fn files(run: &Run) -> Result<Files, LayoutError> {
     let date = day(&run.started).ok_or_else(|| LayoutError::NoDay { started: run.started.clone() })?;
     let (env_id, facts) = facts::file(&run.facts)?;
@@ -77,7 +73,6 @@ pub fn files(run: &Run) -> Result<Files, LayoutError> {
     })
 }
 
-/// The day of a moment in a run document.
 fn day(started: &str) -> Option<Date> {
     started.parse().ok().map(|moment: Moment| moment.date())
 }

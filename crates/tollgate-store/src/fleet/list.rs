@@ -1,5 +1,3 @@
-//! The runs of a directory of stored runs, by day, machine and kernel.
-
 use std::path::Path;
 
 use serde::Serialize;
@@ -55,7 +53,7 @@ pub struct StoredRun {
 /// Lists the runs of a directory.
 ///
 /// # Errors
-/// A directory that is no store.
+/// If the directory is not a store.
 pub fn list(directory: &Path) -> Result<Listed, ContentsError> {
     let contents = Contents::read(directory)?;
     let mut runs: Vec<StoredRun> = contents

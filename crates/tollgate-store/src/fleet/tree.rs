@@ -1,5 +1,5 @@
-//! Reads a directory that other users can write to. Each directory is opened by itself and no link is followed, so that nothing outside
-//! is read.
+//! Reads a directory that other users can write to. Each directory is opened separately and no link is followed, so that nothing
+//! outside is read.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// A pipe without a writer must not hold us up.
+/// Non-blocking, so that a pipe without a writer does not hang the program.
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
 pub(crate) struct Tree {
@@ -19,26 +19,25 @@ pub(crate) struct Tree {
 }
 
 pub(crate) struct Entry {
-    /// Its name; what is not UTF-8 is no name of ours, and is shown as well as it can be.
+    /// Not a name of ours unless it is UTF-8; other names are shown lossily.
     pub(crate) name: String,
     pub(crate) kind: FileType,
     pub(crate) size: u64,
 }
 
 impl Tree {
-    /// The directory that the user named; that one may be a link, but no link of another user.
+    /// Opens the directory that the user named. It may be a link, but not another user's.
     pub(crate) fn open(directory: &Path) -> io::Result<Self> {
         let opened = tollgate_os::paths::Directory::open(directory)?;
         Ok(Self { directory: rustix::fs::openat(&opened, ".", DIRECTORY, Mode::empty())? })
     }
 
-    /// A directory in it.
     pub(crate) fn child(&self, name: &str) -> io::Result<Self> {
         let flags = DIRECTORY | OFlags::NOFOLLOW;
         Ok(Self { directory: rustix::fs::openat(&self.directory, name, flags, Mode::empty())? })
     }
 
-    /// Its entries, by name.
+    /// Returns its entries, sorted by name.
     pub(crate) fn entries(&self) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.directory)? {
@@ -47,7 +46,7 @@ impl Tree {
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            // An entry that another process has removed meanwhile.
+            // Another process has removed the entry meanwhile.
             let Ok(stat) = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
                 continue;
             };
@@ -61,7 +60,6 @@ impl Tree {
         Ok(entries)
     }
 
-    /// A regular file beneath it, for reading.
     fn file(&self, path: &str) -> io::Result<File> {
         let (parent, name) = self.parent(path)?;
         let parent = parent.as_ref().unwrap_or(self);
@@ -73,7 +71,7 @@ impl Tree {
         Ok(file)
     }
 
-    /// The bytes of a regular file beneath it, or the first `most` and one more.
+    /// Reads a regular file, up to `most` + 1 bytes.
     pub(crate) fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.file(path)?.take(most + 1).read_to_end(&mut bytes)?;
