@@ -1,34 +1,33 @@
-//! A field of a row, declared once: its key, its head, its unit, a sentence about it, and how it is got from a row. A list of
-//! columns is what every format shows rows by; a screen chooses from it by key.
-//!
-//! (As the fields of facebookincubator/below can each be asked for by name and have one configuration of how they are shown.)
+//! A field of a row, declared once: its key, head, unit, a sentence about it, and how to get it from a row. Every format shows
+//! rows by a list of columns; a screen selects some by key. (In facebookincubator/below, fields can likewise be requested by name
+//! and have one configuration of how they are shown.)
 
 use std::borrow::Cow;
 
 use crate::value::Value;
 
-/// What the figures of a column are in.
+/// The unit of a column's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Measure {
-    /// No unit: texts, numbers of things, ratios.
+    /// No unit: texts, counts, ratios.
     #[default]
     Bare,
     /// The unit of the row's samples.
     OfRow,
 }
 
-/// What a program reads in a field.
+/// The type of a field for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
-    /// A figure.
+    /// A number that may be fractional.
     Number,
-    /// A number of things.
+    /// A count.
     Whole,
-    /// Yes or no.
+    /// A boolean.
     Flag,
-    /// A text.
+    /// A string.
     Text,
-    /// A list of texts.
+    /// A list of strings.
     Texts,
     /// The parameters of a case, by name.
     Params,
@@ -36,7 +35,6 @@ pub enum ValueKind {
 
 #[cfg(feature = "schema")]
 impl ValueKind {
-    /// Its JSON Schema.
     pub(crate) fn schema(self) -> serde_json::Value {
         use serde_json::json;
         match self {
@@ -54,15 +52,15 @@ impl ValueKind {
 
 /// A field of rows of type `R`.
 pub struct Column<R> {
-    /// Its name for programs and screens.
+    /// Its name for programs and in options.
     pub key: &'static str,
-    /// Its name above a table.
+    /// Its heading in a table.
     pub head: Cow<'static, str>,
-    /// What it is, in a sentence.
+    /// A sentence that describes it.
     pub about: &'static str,
-    /// What its figures are in.
+    /// The unit of its figures.
     pub measure: Measure,
-    /// Whether it holds words, which begin below each other; figures end below each other.
+    /// Whether it holds words, which are left-aligned; figures are right-aligned.
     pub is_words: bool,
     fields: Option<&'static [&'static str]>,
     kinds: &'static [ValueKind],
@@ -78,7 +76,7 @@ impl<R> Clone for Column<R> {
 }
 
 impl<R> Column<R> {
-    /// A column of figures without a unit. None of a row is unknown, or does not apply.
+    /// Makes a column of figures without a unit. A value of `None` is unknown, or does not apply.
     pub fn new(
         key: &'static str,
         head: &'static str,
@@ -99,116 +97,116 @@ impl<R> Column<R> {
         }
     }
 
-    /// Its figures are in the unit of the row.
+    /// Gives its figures the unit of the row.
     pub fn in_unit(self) -> Self {
         Self { measure: Measure::OfRow, ..self }
     }
 
-    /// It holds words.
+    /// Makes it hold words.
     pub fn of_words(self) -> Self {
         Self { is_words: true, ..self }
     }
 
-    /// For programs it is several fields with these names, or none, where other columns have what it shows.
+    /// Names its fields for programs: several, or none if other columns have what it shows.
     pub fn with_fields(self, fields: &'static [&'static str]) -> Self {
         Self { fields: Some(fields), ..self }
     }
 
-    /// A program reads this in its fields, one for each; figures, or texts where it [holds words](Self::of_words), where it is not said.
+    /// Sets the type of each field. The default is a number, or a text if it [holds words](Self::of_words).
     pub fn with_kinds(self, kinds: &'static [ValueKind]) -> Self {
         Self { kinds, ..self }
     }
 
-    /// It is known of every row.
+    /// Declares that every row has a value.
     pub fn always(self) -> Self {
         Self { is_always: true, ..self }
     }
 
-    /// Whether it is known of every row.
+    /// Whether every row has a value.
     pub fn is_always(&self) -> bool {
         self.is_always
     }
 
-    /// What a program reads in field `at`.
+    /// Returns the type of field `at`.
     pub fn kind(&self, at: usize) -> ValueKind {
         let usual = if self.is_words { ValueKind::Text } else { ValueKind::Number };
         self.kinds.get(at).copied().unwrap_or(usual)
     }
 
-    /// The names of its fields.
+    /// Returns the names of its fields.
     pub fn fields(&self) -> &[&'static str] {
         self.fields.unwrap_or(std::slice::from_ref(&self.key))
     }
 
-    /// Its value of a row.
+    /// Returns its value for a row.
     pub fn value(&self, row: &R) -> Value {
         let blank = || Value::default().in_words(self.is_blank.then(String::new));
         (self.value)(row).unwrap_or_else(blank)
     }
 }
 
-/// A list of columns, in the order in which every format has them.
+/// Columns in the order in which every format shows them.
 pub struct Columns<R>(Vec<Column<R>>);
 
 impl<R> Columns<R> {
-    /// These columns.
+    /// Makes a list of these columns.
     pub fn new<const N: usize>(columns: [Column<R>; N]) -> Self {
         Self(columns.into())
     }
 
-    /// Those with these keys, in the order of the list.
+    /// Selects the columns with these keys, in the order of the list.
     pub fn pick(&self, keys: &[&str]) -> Self {
         let keys: Vec<&str> = keys.iter().filter_map(|key| self.get(key)).map(|column| column.key).collect();
         Self(self.iter().filter(|column| keys.contains(&column.key)).cloned().collect())
     }
 
-    /// The same in the order of the keys, for a table that leaves out the last where it is narrow.
+    /// Selects columns in the order of the keys, for a table that drops the last ones if it is narrow.
     pub fn arranged(&self, keys: &[&str]) -> Self {
         Self(keys.iter().filter_map(|key| self.get(key)).cloned().collect())
     }
 
-    /// All but those with these keys.
+    /// Removes the columns with these keys.
     pub fn without(&self, keys: &[&str]) -> Self {
         Self(self.iter().filter(|column| !keys.contains(&column.key)).cloned().collect())
     }
 
-    /// The same, where people read nothing in the place of what is unknown.
+    /// Shows nothing to people where a value is unknown.
     pub fn or_blank(mut self) -> Self {
         self.0.iter_mut().for_each(|column| column.is_blank = true);
         self
     }
 
-    /// The same with one more.
+    /// Appends a column.
     pub fn with(mut self, column: Column<R>) -> Self {
         self.0.push(column);
         self
     }
 
-    /// The same with another head for the column with this key.
+    /// Replaces the heading of the column with this key.
     pub fn headed(mut self, key: &str, head: impl Into<Cow<'static, str>>) -> Self {
         let head = head.into();
         self.0.iter_mut().filter(|column| column.key == key).for_each(|column| column.head = head.clone());
         self
     }
 
-    /// The value of a row in the column with this key.
+    /// Returns the value of a row in the column with this key.
     pub fn value(&self, key: &str, row: &R) -> Value {
         self.get(key).map(|column| column.value(row)).unwrap_or_default()
     }
 
-    /// A key that there is not is a slip of the program, which tests find.
+    /// An unknown key is a bug of the program that tests find.
     fn get(&self, key: &str) -> Option<&Column<R>> {
         let column = self.iter().find(|column| column.key == key);
         debug_assert!(column.is_some(), "no column {key}");
         column
     }
 
-    /// The columns.
+    /// Returns the columns.
     pub fn iter(&self) -> impl Iterator<Item = &Column<R>> + Clone {
         self.0.iter()
     }
 
-    /// The values of a row.
+    /// Returns the values of a row.
     pub fn values(&self, row: &R) -> Vec<Value> {
         self.iter().map(|column| column.value(row)).collect()
     }

@@ -1,13 +1,12 @@
-//! How figures are written: three significant digits and the unit that suits them.
+//! Writes figures with three significant digits and a suitable unit.
 
 use std::time::Duration;
 
 use tollgate_model::Unit;
 
-/// Digits of a figure.
 const DIGITS: i32 = 3;
 
-/// A figure with its unit: `87.1 ns`, `1.85 µs`, `1,204 instructions`.
+/// Writes a figure with its unit: `87.1 ns`, `1.85 µs`, `1,204 instructions`.
 pub fn estimate(value: f64, unit: Unit) -> String {
     if unit == Unit::Instructions {
         let plural = if value == 1.0 { "" } else { "s" };
@@ -17,17 +16,17 @@ pub fn estimate(value: f64, unit: Unit) -> String {
     format!("{} {}", significant(value / scale.divisor, DIGITS), scale.name)
 }
 
-/// A number of instructions: `209`, `1,204`; of a small mean that is no whole number two decimals: `409.25`.
+/// Writes a number of instructions: `209`, `1,204`. A small fractional mean has two decimals: `409.25`.
 pub fn instructions(count: f64) -> String {
-    /// A share that rounding leaves.
+    /// A fraction that rounding leaves.
     const LITTLE: f64 = 0.005;
-    /// From here on a share of an instruction is nothing to be seen.
+    /// From here on, a fraction of an instruction is not shown.
     const LARGE: f64 = 1000.0;
     if is_far(count.round()) {
         return significant(count, DIGITS);
     }
     let text = match (count - count.round()).abs() < LITTLE {
-        // There is no negative zero.
+        // Adding 0 avoids a negative zero.
         _ if count.abs() >= LARGE => format!("{count:.0}"),
         true => format!("{:.0}", count.round() + 0.0),
         false => format!("{count:.2}"),
@@ -35,12 +34,12 @@ pub fn instructions(count: f64) -> String {
     thousands(&text)
 }
 
-/// An amount of bytes: `5.61 GiB`.
+/// Writes an amount of bytes: `5.61 GiB`.
 pub fn bytes(amount: f64) -> String {
     estimate(amount, Unit::Bytes)
 }
 
-/// How often something happens: `1.25 M/s`.
+/// Writes a rate: `1.25 M/s`.
 pub fn per_second(rate: f64) -> String {
     let (divisor, prefix) = match rate {
         1e9.. => (1e9, " G"),
@@ -51,13 +50,13 @@ pub fn per_second(rate: f64) -> String {
     format!("{}{prefix}/s", significant(rate / divisor, DIGITS))
 }
 
-/// A difference with its sign: `+12.3 ns`.
+/// Writes a difference with its sign: `+12.3 ns`.
 pub fn difference(value: f64, unit: Unit) -> String {
     let sign = if value < 0.0 { "-" } else { "+" };
     format!("{sign}{}", estimate(value.abs(), unit))
 }
 
-/// An interval in the unit of its median: `86.9–87.3`.
+/// Writes an interval in the unit of its median: `86.9–87.3`.
 pub fn range(low: f64, high: f64, estimate: f64, unit: Unit) -> String {
     if unit == Unit::Instructions {
         return format!("{}–{}", instructions(low), instructions(high));
@@ -66,7 +65,8 @@ pub fn range(low: f64, high: f64, estimate: f64, unit: Unit) -> String {
     span(low / scale.divisor, high / scale.divisor)
 }
 
-/// An interval of bare numbers: `1.31–1.37`. Both ends have the same number of decimals, and no more digits than the figure between them.
+/// Writes an interval of bare numbers: `1.31–1.37`. Both ends have the same number of decimals, and no more digits than the
+/// larger one needs.
 pub fn span(low: f64, high: f64) -> String {
     let largest = low.abs().max(high.abs());
     if is_far(largest) {
@@ -76,12 +76,12 @@ pub fn span(low: f64, high: f64) -> String {
     format!("{low:.decimals$}–{high:.decimals$}")
 }
 
-/// A multiple: `×12.3`.
+/// Writes a multiple: `×12.3`.
 pub fn multiple(value: f64) -> String {
     format!("×{}", significant(value, DIGITS))
 }
 
-/// A multiple without trailing zeros, for an axis: `×0.5`, `×10`.
+/// Writes a multiple for an axis, without trailing zeros: `×0.5`, `×10`.
 pub fn multiple_in_short(value: f64) -> String {
     let text = significant(value, 2);
     match text.contains('.') && !text.contains('e') {
@@ -90,7 +90,7 @@ pub fn multiple_in_short(value: f64) -> String {
     }
 }
 
-/// A ratio around 1 shows thousandths: `1.034`, `0.966`, `12.3`.
+/// Writes a ratio, with thousandths around 1: `1.034`, `0.966`, `12.3`.
 pub fn ratio(value: f64) -> String {
     match value.abs() {
         size if (0.1..9.9995).contains(&size) => format!("{value:.3}"),
@@ -98,12 +98,12 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
-/// An interval of a ratio: `0.986–1.016`.
+/// Writes an interval of a ratio: `0.986–1.016`.
 pub fn ratio_span(low: f64, high: f64) -> String {
     format!("{}–{}", ratio(low), ratio(high))
 }
 
-/// The words for a higher figure of this unit and for a lower one.
+/// Returns the words for a higher and for a lower figure of this unit.
 pub fn words(unit: Unit) -> [&'static str; 2] {
     match unit {
         Unit::Nanoseconds | Unit::NanosecondsPerLine | Unit::Cycles => ["slower", "faster"],
@@ -112,20 +112,20 @@ pub fn words(unit: Unit) -> [&'static str; 2] {
     }
 }
 
-/// A difference by the ratio to its base, in the word for more or that for less: `3.2 % slower` below a tenth, in percent of the base,
-/// and from there on `1.69 × faster`.
+/// Writes a difference by the ratio to its base, with the word for more or for less: `3.2 % slower` below a tenth, else `1.69 ×
+/// faster`.
 pub fn compared(ratio: f64, [more, less]: [&str; 2]) -> String {
     format!("{} {}", size(ratio, is_small(ratio)), if ratio < 1.0 { less } else { more })
 }
 
-/// The same with the ends of an interval, the smaller difference first: `1.69 × faster [1.66, 1.72]`.
+/// Writes a difference with its interval, the smaller difference first: `1.69 × faster [1.66, 1.72]`.
 pub fn compared_within(ratio: f64, [low, high]: [f64; 2], words: [&str; 2]) -> String {
     let ends = if ratio < 1.0 { [high, low] } else { [low, high] };
     let [near, far] = ends.map(|end| size(end, is_small(ratio)).replace(" ×", ""));
     format!("{} [{near}, {far}]", compared(ratio, words))
 }
 
-/// A smaller difference is said in percent.
+/// Smaller differences are shown in percent.
 const SMALL: f64 = 0.1;
 
 fn is_small(ratio: f64) -> bool {
@@ -139,7 +139,7 @@ fn size(ratio: f64, is_small: bool) -> String {
     }
 }
 
-/// A share of one as percent: `0.25 %`, `3.4 %`, `12 %`.
+/// Writes a share of one as percent: `0.25 %`, `3.4 %`, `12 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent.abs() {
@@ -150,7 +150,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A frequency: `2.60 GHz`.
+/// Writes a frequency: `2.60 GHz`.
 pub fn frequency(hz: f64) -> String {
     let (divisor, name) = match hz {
         hz if hz >= 1e9 => (1e9, "GHz"),
@@ -160,7 +160,7 @@ pub fn frequency(hz: f64) -> String {
     format!("{} {name}", significant(hz / divisor, DIGITS))
 }
 
-/// A number with so many significant digits; with an exponent only where it would be a row of zeros.
+/// Writes a number with this many significant digits, with an exponent only if it would be a row of zeros.
 pub fn significant(value: f64, digits: i32) -> String {
     if is_far(value) {
         return format!("{value:.*e}", digits.max(1) as usize - 1);
@@ -169,7 +169,7 @@ pub fn significant(value: f64, digits: i32) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A number with a comma before each three digits: `1,390`.
+/// Writes a number with thousands separators: `1,390`.
 pub fn thousands(number: &str) -> String {
     let whole = number.find('.').unwrap_or(number.len());
     let digits = number.char_indices().map(|(at, digit)| {
@@ -179,18 +179,17 @@ pub fn thousands(number: &str) -> String {
     digits.collect()
 }
 
-/// Whether a number is so large or so small that it needs an exponent. Nothing measured is; what a document
-/// says may be.
+/// Whether a number needs an exponent. No measured number does, but one in a document may.
 fn is_far(value: f64) -> bool {
     value != 0.0 && value.is_finite() && !(1e-7..1e9).contains(&value.abs())
 }
 
-/// A number of things: `1 process`, `8 processes`.
+/// Writes a count: `1 process`, `8 processes`.
 pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// Time as the user would say it: `9 s`, `2 min`, `1 h 5 min`.
+/// Writes a duration for people: `9 s`, `2 min`, `1 h 5 min`.
 pub fn time_left(left: Duration) -> String {
     match left.as_secs_f64().ceil() as u64 {
         seconds if seconds < 100 => format!("{seconds} s"),
@@ -229,7 +228,7 @@ impl Scale {
     }
 }
 
-/// Decimals that show `digits` significant digits of `value`.
+/// The number of decimals that show `digits` significant digits of `value`.
 fn decimals(value: f64, digits: i32) -> usize {
     const MOST: i32 = 9;
     if value == 0.0 || !value.is_finite() || is_far(value) {
@@ -237,12 +236,12 @@ fn decimals(value: f64, digits: i32) -> usize {
     }
     let of_magnitude = |value: f64| digits - 1 - value.abs().log10().floor() as i32;
     let first = of_magnitude(value).clamp(0, MOST);
-    // Rounding may carry into the next magnitude: 9.996 is 10.0.
+    // Rounding may carry into the next magnitude: 9.996 becomes 10.0.
     let step = 10_f64.powi(first);
     of_magnitude((value * step).round() / step).clamp(0, MOST).min(first) as usize
 }
 
-/// `0.962 → 4.01 ns/line` for two figures, the unit once where it is the same.
+/// Writes two figures as `0.962 → 4.01 ns/line`, with the unit once if both share it.
 pub fn from_to(one: &str, other: &str) -> String {
     let one = match (one.split_once(' '), other.split_once(' ')) {
         (Some((figure, unit)), Some((_, same))) if unit == same => figure,

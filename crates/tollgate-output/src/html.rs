@@ -1,4 +1,4 @@
-//! Rows as a table on a page.
+//! Rows as an HTML table.
 
 use std::fmt::Write;
 
@@ -8,24 +8,24 @@ use crate::markup::{Text, escaped};
 /// A table with a caption.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
-    /// What it shows; a table without rows is its caption as a sentence.
+    /// The caption. Without rows only this appears, as a sentence.
     pub caption: Text,
     /// The names of its columns.
     pub head: Vec<Text>,
-    /// Its rows; the first cell of each names it.
+    /// Its rows. The first cell of each is its name.
     pub rows: Vec<Vec<Text>>,
-    /// It is open from the beginning.
+    /// Whether it is unfolded initially.
     pub is_open: bool,
 }
 
 impl Table {
-    /// A folded table without rows.
+    /// Makes a folded table without rows.
     pub fn new(caption: impl Into<Text>, head: impl IntoIterator<Item = impl Into<Text>>) -> Self {
         let head = head.into_iter().map(Into::into).collect();
         Self { caption: caption.into(), head, ..Self::default() }
     }
 
-    /// A folded table of rows.
+    /// Makes a folded table of rows.
     pub fn from_rows<R>(
         caption: impl Into<Text>,
         columns: &Columns<R>,
@@ -36,7 +36,7 @@ impl Table {
         Self { rows, ..Self::new(caption, columns.iter().map(|column| &*column.head)) }
     }
 
-    /// The elements.
+    /// Returns the HTML elements.
     pub fn render(&self) -> String {
         let caption = escaped(self.caption.as_str());
         if self.rows.is_empty() {
@@ -56,7 +56,6 @@ impl Table {
     }
 }
 
-/// A line of the table. The first cell is a name.
 fn line(cells: &[Text]) -> String {
     let mut line = "\n<tr>".to_owned();
     for (at, cell) in cells.iter().enumerate() {

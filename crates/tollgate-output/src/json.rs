@@ -1,4 +1,4 @@
-//! Rows as JSON: an object for each, with all fields of its columns in their order.
+//! Rows as JSON: an object per row, with all fields of its columns in order.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -11,12 +11,13 @@ use crate::column::{Columns, Measure};
 pub struct Record(Vec<(String, Raw)>);
 
 impl Record {
-    /// The fields of a row.
+    /// Returns the fields of a row.
     pub fn from_row<R>(columns: &Columns<R>, row: &R) -> Self {
         Self::with(columns, row, |field, raw, _| (field.to_owned(), raw))
     }
 
-    /// The same of a row that is in nanoseconds, for a document whose times are in seconds, as the ends of their names say: `adds_s`.
+    /// Returns the fields of a row in nanoseconds, for a document whose times are in seconds, as the suffixes of their names say:
+    /// `adds_s`.
     pub fn in_seconds<R>(columns: &Columns<R>, row: &R) -> Self {
         Self::with(columns, row, |field, raw, measure| {
             let raw = match measure {
@@ -41,7 +42,6 @@ impl Record {
     }
 }
 
-/// The name of a field in a document whose times are in seconds.
 fn name_in_seconds(field: &str, measure: Measure) -> String {
     match measure {
         Measure::Bare => field.to_owned(),
@@ -81,13 +81,13 @@ macro_rules! described {
     };
 }
 
-/// The JSON Schema of [`Record::from_row`] with these columns.
+/// Returns the JSON Schema of [`Record::from_row`] with these columns.
 #[cfg(feature = "schema")]
 pub fn schema<R>(columns: &Columns<R>) -> schemars::Schema {
     described(columns, |field, _| vec![field.to_owned()])
 }
 
-/// The same of a record that is [in seconds](Record::in_seconds), or as it is where its rows are no times.
+/// Returns the JSON Schema of a record that is [in seconds](Record::in_seconds), or unchanged if its rows are not times.
 #[cfg(feature = "schema")]
 pub fn schema_in_seconds<R>(columns: &Columns<R>) -> schemars::Schema {
     described(columns, |field, measure| {
@@ -97,7 +97,7 @@ pub fn schema_in_seconds<R>(columns: &Columns<R>) -> schemars::Schema {
     })
 }
 
-/// The names are those that a field can have, one of them at a time.
+/// `names` returns the names that a field can have; one of them is present.
 #[cfg(feature = "schema")]
 fn described<R>(columns: &Columns<R>, names: impl Fn(&str, Measure) -> Vec<String>) -> schemars::Schema {
     use serde_json::json;

@@ -1,6 +1,6 @@
-//! How things look, and nothing of what they mean. A field of a row is a [`mod@column`], whose [`value`]s every format shows in its own
-//! way: a terminal ([`table`], which alone knows a width), [`markdown`], a page ([`html`]), comma-separated values ([`spreadsheet`])
-//! and [`json`]. [`figures`] says how figures are written.
+//! Presentation without meaning. A field of a row is a [`mod@column`]. Every format shows its [`value`]s: a terminal ([`table`],
+//! the only one that knows a width), [`markdown`], a page ([`html`]), comma-separated values ([`spreadsheet`]) and [`json`].
+//! [`figures`] writes figures.
 
 #![forbid(unsafe_code)]
 

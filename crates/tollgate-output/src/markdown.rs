@@ -1,7 +1,7 @@
-//! Rows as a table in Markdown (GitHub Flavored Markdown, which others read too).
+//! Rows as a table in GitHub Flavored Markdown.
 //!
-//! Text of a document enters as character references alone: a reference never has a meaning for the structure (CommonMark
-//! 0.31, 2.5), so no label and no fact can make a link, a cell or an element.
+//! Text of a document becomes character references, which never have a structural meaning (CommonMark 0.31, 2.5), so no label and
+//! no fact can make a link, a cell or an element.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::column::{Column, Columns};
 use crate::markup::Text;
 use crate::value::{Tone, Value};
 
-/// A table of rows. What changed is bold.
+/// Writes a table of rows. Changed cells are bold.
 pub fn table<R>(columns: &Columns<R>, rows: impl IntoIterator<Item = R>) -> String {
     let heads: Vec<&str> = columns.iter().map(|column| &*column.head).collect();
     let rules: String = columns.iter().enumerate().map(rule).collect();
@@ -23,12 +23,12 @@ pub fn table<R>(columns: &Columns<R>, rows: impl IntoIterator<Item = R>) -> Stri
     text
 }
 
-/// Something that is shown when its caption is clicked on.
+/// Wraps a table so that a click on its caption unfolds it.
 pub fn folded(caption: &str, table: &str) -> String {
     format!("<details><summary>{caption}</summary>\n\n{table}</details>\n\n")
 }
 
-/// Names and words begin below each other, figures end below each other.
+/// Names and words are left-aligned, figures right-aligned.
 fn rule<R>((at, column): (usize, &Column<R>)) -> &'static str {
     if at == 0 || column.is_words { "---|" } else { "--:|" }
 }
@@ -42,7 +42,7 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// Text of a document, which is only text in any place.
+/// Escapes text of a document so that it is only text in any position.
 pub fn plain(text: &str) -> String {
     let mut safe = String::new();
     let mut before = ' ';
@@ -52,11 +52,11 @@ pub fn plain(text: &str) -> String {
         let next = characters.peek().copied().unwrap_or_default();
         match c {
             c if c.is_whitespace() => safe.push(' '),
-            // A joiner after it keeps an address and a mention from becoming a link.
+            // A word joiner keeps an address or a mention from becoming a link.
             '@' => safe.push_str("&#64;&#8288;"),
             // `www.` begins a link.
             '.' if before.eq_ignore_ascii_case(&'w') => safe.push_str("&#46;"),
-            // Within a word it emphasizes nothing, and before a space it begins no link.
+            // Within a word it does not emphasize, and before a space it does not begin a link.
             '_' if before.is_ascii_alphanumeric() && next.is_ascii_alphanumeric() => safe.push('_'),
             ':' if next == ' ' => safe.push(':'),
             '.' | ',' | ';' | '/' | '-' | '+' | '=' | '%' | '(' | ')' | '{' | '}' | '?' | '\'' | '"' => {

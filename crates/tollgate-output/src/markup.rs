@@ -1,34 +1,34 @@
-//! Text that is safe to stand on a page, and how it is escaped.
+//! Text that is safe to show on a page, and how to escape it.
 
 use std::fmt;
 
 use tollgate_model::text::{clean, commands_a_reader};
 
-/// Untrusted text, made safe: no character changes the direction of writing, is invisible or stacks, and its length is
-/// bounded. It still has to be escaped for its context.
+/// Untrusted text, made safe: no character changes the direction of writing, is invisible or stacks, and its length is bounded.
+/// It must still be escaped for its context.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Text(String);
 
-/// Characters of a sentence or a value.
+/// The longest sentence or value, in characters.
 const LONG: usize = 320;
-/// Characters of a label in a picture.
+/// The longest label in a picture, in characters.
 const SHORT: usize = 64;
 const CUT: char = '…';
-/// Marks that may be combined with one letter.
+/// The most combining marks of a letter.
 const MOST_MARKS: usize = 2;
 
 impl Text {
-    /// A sentence or a value.
+    /// Makes a sentence or a value.
     pub fn new(text: &str) -> Self {
         Self::cut(text, LONG)
     }
 
-    /// A label in a picture, where lines do not break.
+    /// Makes a label in a picture, where lines do not break.
     pub fn label(text: &str) -> Self {
         Self::cut(text, SHORT)
     }
 
-    /// Text that is cut after so many characters.
+    /// Makes text that is cut after `most` characters.
     pub fn cut(text: &str, most: usize) -> Self {
         let mut shown = String::new();
         let (mut characters, mut marks) = (0, 0);
@@ -47,19 +47,19 @@ impl Text {
         Self(shown)
     }
 
-    /// The text, not escaped.
+    /// Returns the text, not escaped.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it has no character.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Whether a character combines with the one before it, and so can stack beyond its line: the blocks of Unicode with
-/// such marks, and those of scripts that stack them.
+/// Whether a character combines with the one before it, and so can stack beyond its line: the Unicode blocks of such marks, and
+/// those of scripts that stack them.
 fn combines(c: char) -> bool {
     matches!(c,
         '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5c7}' | '\u{610}'..='\u{61a}'
@@ -87,7 +87,8 @@ impl fmt::Display for Text {
     }
 }
 
-/// Text for an element or a quoted attribute of HTML and SVG. No character of it commands a reader, or is none of XML (1.0, 2.2).
+/// Escapes text for an element or a quoted attribute of HTML and SVG. Characters that command a reader, or that XML excludes (XML
+/// 1.0, 2.2), are written out.
 pub fn escaped(text: &str) -> impl fmt::Display + '_ {
     struct Escaped<'a>(&'a str);
     impl fmt::Display for Escaped<'_> {
@@ -109,7 +110,7 @@ pub fn escaped(text: &str) -> impl fmt::Display + '_ {
     Escaped(text)
 }
 
-/// The same for an element only: quotes are not escaped.
+/// Escapes text for an element only, so without quotes.
 pub fn escaped_between_tags(text: &str) -> String {
     clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,4 +1,4 @@
-//! Comma-separated values (RFC 4180), safe to open in a spreadsheet.
+//! Comma-separated values (RFC 4180) that are safe to open in a spreadsheet.
 
 use serde_json::Value as Raw;
 use tollgate_model::text::clean;
@@ -7,12 +7,12 @@ use crate::column::Columns;
 
 pub use csv::Terminator;
 
-/// A field.
+/// A field of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell(String);
 
 impl From<&str> for Cell {
-    /// Spreadsheets compute a field that begins like a formula (OWASP, "CSV Injection"). An apostrophe before it makes it text. A
+    /// Spreadsheets evaluate a field that begins like a formula (OWASP, "CSV Injection"). A leading apostrophe makes it text. A
     /// field that begins with an apostrophe gets another, so that removing one always restores the text.
     fn from(text: &str) -> Self {
         let is_computed = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '\'']);
@@ -37,8 +37,8 @@ impl Cell {
     }
 }
 
-/// A value as one text: the values of a list are `; ` apart, the pairs of an object are `name=value`, a blank apart. A blank, an equals sign
-/// or a backslash within a name or a value has a backslash before it.
+/// A value as one text. List items are separated by `; `, the pairs of an object are `name=value`, separated by a space. A
+/// backslash precedes a space, an equals sign or a backslash within a name or a value.
 fn plain(raw: &Raw) -> String {
     match raw {
         Raw::Null => String::new(),
@@ -58,16 +58,16 @@ fn escaped(text: &str) -> String {
     text.chars().map(escape).collect()
 }
 
-/// Who reads a table.
+/// The reader of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
-    /// A terminal, or a program beside it: lines end with a line feed, and what commands a terminal is written out.
+    /// A terminal, or a program next to it: lines end with a line feed, and control sequences are written out.
     Terminal,
-    /// Another system: lines end as RFC 4180 has it, and every text reads back as it was.
+    /// Another system: lines end as in RFC 4180, and every text reads back unchanged.
     System,
 }
 
-/// Rows, with the names of their fields as a header.
+/// Writes rows, with the names of their fields as a header.
 pub fn from_rows<R>(columns: &Columns<R>, data: impl IntoIterator<Item = R>, reader: Reader) -> String {
     let header = columns.iter().flat_map(|column| column.fields()).map(|field| (*field).to_owned());
     let record = |row: R| {
@@ -84,7 +84,7 @@ pub fn from_rows<R>(columns: &Columns<R>, data: impl IntoIterator<Item = R>, rea
     rows(header.collect(), data.into_iter().map(record), end)
 }
 
-/// A table with a header. All rows have as many fields as the header.
+/// Writes a table with a header. All rows have as many fields as the header.
 pub fn rows(header: Vec<String>, data: impl IntoIterator<Item = Vec<Cell>>, end: Terminator) -> String {
     let mut writer = csv::WriterBuilder::new().terminator(end).from_writer(Vec::new());
     // Writing to memory does not fail.
@@ -104,7 +104,6 @@ mod tests {
     use crate::column::Column;
     use crate::value::Value;
 
-    /// The cells of a row with these values.
     fn line(values: &[Raw], reader: Reader) -> String {
         let columns =
             Columns::new([Column::new("v", "", "", |value: &Raw| Some(Value::new([value.clone()], "")))]);
@@ -127,7 +126,7 @@ mod tests {
     fn fields_are_quoted_where_they_must_be() {
         let lines = line(&["plain", "a, \"b\"", "two\nlines"].map(Raw::from), Reader::System);
         assert_eq!(lines, "plain\r\n\"a, \"\"b\"\"\"\r\n\"two\nlines\"\r\n");
-        // No text of a document commands a terminal.
+        // Text of a document must not control a terminal.
         assert_eq!(line(&["two\nlines\u{9b}2J".into()], Reader::Terminal), "two\\nlines\\u{9b}2J\n");
     }
 

@@ -1,5 +1,4 @@
-//! Layout: columns that are never broken, and remarks beside them where there is room, beneath them
-//! where there is not.
+//! Layout: columns that are never broken, with remarks beside them if there is room, else beneath.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,13 +15,13 @@ use tollgate_model::text::clean;
 use crate::column::{Column, Columns};
 use crate::value::{NONE, Tone, Value};
 
-/// The first column is cut here: a name from elsewhere may be of any length.
+/// The first column is cut here, because a foreign name may have any length.
 const LONGEST_NAME: usize = 76;
-/// A remark is cut here: a document's notes may be of any length.
+/// A remark is cut here, because a document's notes may have any length.
 const LONGEST_REMARK: usize = 2000;
 /// With fewer columns for names, all names get lines of their own.
 const ENOUGH_FOR_NAMES: usize = 24;
-/// Remarks narrower than this are put beneath their row.
+/// Narrower remarks are put beneath their row.
 const ENOUGH_FOR_REMARKS: usize = 34;
 const INDENT: &str = "    ";
 
@@ -33,24 +32,22 @@ const FLAG: Style = AnsiColor::Yellow.on_default();
 /// The style of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// No style.
+    /// Unstyled.
     Plain,
     /// Noisy or failed: a `~` before its name.
     Flagged,
     /// In colour; its words give the reason.
     Coloured,
-    /// Without figures.
+    /// For rows without figures.
     Faint,
     /// A line above rows that belong together.
     Heading,
 }
 
-/// A table whose first column is a name, whose others are figures unless said otherwise, and whose rows have
-/// remarks.
+/// A table whose first column is a name and whose other columns are figures by default. Rows may have remarks.
 pub struct Table {
     header: Vec<Cow<'static, str>>,
     words: Vec<Cow<'static, str>>,
-    /// How many of the last columns may be left out on narrow terminals.
     dispensable: usize,
     rows: Vec<Row>,
 }
@@ -58,7 +55,7 @@ pub struct Table {
 struct Row {
     look: Look,
     cells: Vec<String>,
-    /// What stands in the place of a name that has no room.
+    /// Replaces a name for which there is no room.
     short: Option<String>,
     remarks: String,
 }
@@ -75,17 +72,17 @@ impl From<Tone> for Look {
 }
 
 impl Table {
-    /// A table with these columns.
+    /// Makes a table with these columns.
     pub fn new(header: &[&'static str]) -> Self {
         Self::of_columns(header.iter().map(|name| Cow::Borrowed(*name)).collect())
     }
 
-    /// A table whose columns are named by a document.
+    /// Makes a table whose columns are named by a document.
     pub fn of_columns(header: Vec<Cow<'static, str>>) -> Self {
         Self { header, words: Vec::new(), dispensable: 0, rows: Vec::new() }
     }
 
-    /// A table of rows, each with what is remarked of it. The look of a row is that of its first value that has a tone.
+    /// Makes a table of rows, each with its remark. The first value with a tone gives the row its look.
     pub fn from_rows<R>(columns: &Columns<R>, rows: impl IntoIterator<Item = (R, Option<String>)>) -> Self {
         let words = columns.iter().filter(|column| column.is_words);
         let mut table = Self::of_columns(heads(columns.iter())).with_words_in(heads(words));
@@ -100,7 +97,7 @@ impl Table {
         table
     }
 
-    /// A table of cells, each row with its name before them. What is not known is a dash.
+    /// Makes a table of cells, each row with its name before them. An unknown value is a dash.
     pub fn of_cells<H: Into<Cow<'static, str>>, C: IntoIterator<Item = Option<String>>>(
         heads: impl IntoIterator<Item = H>,
         rows: impl IntoIterator<Item = (String, C)>,
@@ -113,38 +110,38 @@ impl Table {
         table
     }
 
-    /// These columns hold words, which begin below each other; figures end below each other.
+    /// Declares columns that hold words, which are left-aligned; figures are right-aligned.
     pub fn with_words(mut self, columns: &[&'static str]) -> Self {
         self.words.extend(columns.iter().map(|name| Cow::Borrowed(*name)));
         self
     }
 
-    /// The same of columns that a document names.
+    /// Like [`Self::with_words`], for columns that a document names.
     pub fn with_words_in(mut self, columns: Vec<Cow<'static, str>>) -> Self {
         self.words.extend(columns);
         self
     }
 
-    /// This many of the last columns are left out one after the other on narrow terminals.
+    /// Allows narrow terminals to drop this many of the last columns, one after the other.
     pub fn with_dispensable(mut self, columns: usize) -> Self {
         self.dispensable = columns.min(self.header.len());
         self
     }
 
-    /// Adds a line above the rows that belong together: what their names have in common.
+    /// Adds a line above rows that belong together, with what their names have in common.
     pub fn heading(&mut self, name: &str) {
         let cells = vec![clean(name).into_owned()];
         self.rows.push(Row { look: Look::Plain, cells, short: None, remarks: String::new() });
     }
 
-    /// Adds a row; cells beyond the last column are left out. Texts may come from anywhere.
+    /// Adds a row without the cells beyond the last column. Texts are untrusted.
     pub fn row(&mut self, look: Look, cells: &[String], remarks: &[String]) {
         let cells = cells.iter().take(self.header.len()).map(|cell| clean(cell).into_owned()).collect();
         let remarks: Vec<_> = remarks.iter().map(|remark| beginning(remark, LONGEST_REMARK)).collect();
         self.rows.push(Row { look, cells, short: None, remarks: remarks.join("; ") });
     }
 
-    /// The table for a terminal of this width, each line ended.
+    /// Lays the table out for a terminal of this width, each line ended.
     pub fn render(&self, width: usize) -> String {
         let all = self.header.len();
         let few = all - self.dispensable;
@@ -194,8 +191,8 @@ impl Table {
         text
     }
 
-    /// A line for each row and no more. Without a width nothing is cut, and the remarks end the line. With one, long names are cut,
-    /// and remarks are shown as far as there is room; `whole` remarks are longer than the line where they must be.
+    /// Lays out exactly one line per row. Without a width nothing is cut, and remarks end the line. With one, long names and
+    /// remarks are cut to it; if `whole`, remarks may make the line longer.
     pub fn lines(&self, width: Option<usize>, whole: bool) -> String {
         let room = width.unwrap_or(usize::MAX);
         let all = self.header.len();
@@ -228,14 +225,14 @@ impl Table {
         text
     }
 
-    /// Columns of the terminal for names beside the first so many columns of the table, where not all names fit.
+    /// Returns the terminal columns left for names next to the first `columns` of the table, if not all names fit.
     pub fn room_for_names(&self, width: usize, columns: usize) -> Option<usize> {
         let widest = |columns| widest(&self.columns(columns, 1, usize::MAX));
         let columns = columns.min(self.header.len());
         (widest(0..columns) > width).then(|| width.saturating_sub(widest(1..columns) + 1))
     }
 
-    /// The same with the short names of those that have no room beside figures which stand so far apart.
+    /// Replaces names that have no room by their short form. `gap` separates the figures.
     fn with_short_names(&self, room: usize, gap: u16) -> Self {
         let few = self.header.len() - self.dispensable;
         let longest = room.saturating_sub(widest(&self.columns(1..few, gap, usize::MAX)) + usize::from(gap));
@@ -245,7 +242,7 @@ impl Table {
         })
     }
 
-    /// The same with names of at most so many columns.
+    /// Cuts names to at most `longest` terminal columns.
     fn with_names_of(&self, longest: usize) -> Self {
         self.with_names(|row, name| match &row.short {
             Some(short) if name.width() > longest => cut(short, longest),
@@ -263,8 +260,7 @@ impl Table {
         Self { header: self.header.clone(), words: self.words.clone(), dispensable: self.dispensable, rows }
     }
 
-    /// Some columns, `gap` apart, one line a row, the header's first; without the names that are longer than
-    /// `longest`.
+    /// Some columns, `gap` apart, one line a row, the header first, without names longer than `longest`.
     fn columns(&self, columns: Range<usize>, gap: u16, longest: usize) -> Vec<String> {
         let (first, number) = (columns.start, columns.len());
         let mut table = comfy_table::Table::new();
@@ -292,7 +288,7 @@ impl Table {
         table.lines().map(|line| line.trim_end().to_owned()).collect()
     }
 
-    /// The names that are longer than `longest`, the header's first; for the others nothing.
+    /// The names longer than `longest`, the header's first; an empty text for the others.
     fn names(&self, longest: usize) -> Vec<String> {
         let header = self.header.first().map(|name| self.marked(Look::Plain, name));
         let name = |row: &Row| self.marked(row.look, row.cells.first().map_or("", |name| name));
@@ -300,7 +296,7 @@ impl Table {
         names.map(|name| if name.width() > longest { name } else { String::new() }).collect()
     }
 
-    /// A name with room for the mark that some row has, cut where it is too long.
+    /// A name with room for the mark of some row, cut if it is too long.
     fn marked(&self, look: Look, name: &str) -> String {
         let mark = match look {
             Look::Flagged => "~ ",
@@ -323,7 +319,7 @@ fn widest(lines: &[String]) -> usize {
     lines.iter().map(|line| line.width()).max().unwrap_or(0)
 }
 
-/// The beginning of a text that is longer than this many columns.
+/// Cuts a text that is wider than this many columns.
 pub fn cut(text: &str, longest: usize) -> String {
     if text.width() <= longest {
         return text.to_owned();
@@ -332,7 +328,7 @@ pub fn cut(text: &str, longest: usize) -> String {
     format!("{}…", &text[..end])
 }
 
-/// The same of one of several names: in the middle where the beginning of another one is the same.
+/// Cuts one of several names, in the middle if another one has the same beginning.
 fn cut_apart<'n>(name: &str, mut all: impl Iterator<Item = &'n str>, longest: usize) -> String {
     let short = cut(name, longest);
     if short == name || !all.any(|other| other != name && cut(other, longest) == short) {
@@ -355,7 +351,7 @@ fn push_line(text: &mut String, style: Style, line: &str) {
     };
 }
 
-/// A paragraph of text, wrapped; each line ended. Later lines are indented as far as `hang` is long.
+/// Wraps a paragraph, each line ended. Later lines are indented by the width of `hang`.
 pub fn paragraph(text: &str, width: usize, hang: &str) -> String {
     let indent = " ".repeat(hang.width());
     let room = width.saturating_sub(indent.len()).max(20);
@@ -368,7 +364,7 @@ pub fn paragraph(text: &str, width: usize, hang: &str) -> String {
     lines
 }
 
-/// A line in the style of a row, ended. What commands a terminal is written out.
+/// Returns a line in the style of a row, ended. Control sequences in it are written out.
 pub fn styled(look: Look, line: &str) -> String {
     let mut text = String::new();
     push_line(&mut text, style(Some(look)), &clean(line));
@@ -384,7 +380,7 @@ fn style(look: Option<Look>) -> Style {
     }
 }
 
-/// A heading, on lines of its own.
+/// Returns a heading on lines of its own.
 pub fn heading(text: &str, width: usize) -> String {
     let line = |line: String| format!("{HEADER}{line}{HEADER:#}\n");
     wrap(&clean(text), width).into_iter().map(line).collect()
@@ -394,7 +390,7 @@ pub fn heading(text: &str, width: usize) -> String {
 const UNITS: [&str; 13] =
     ["%", "ns", "µs", "ms", "s", "min", "GHz", "MHz", "cycles", "bytes", "KiB", "MiB", "ns/line"];
 
-/// Breaks at spaces, but not before a unit; a word that is too long is broken where it must be.
+/// Breaks at spaces, but not before a unit. Only a word that is too long for a line is broken.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut words: Vec<String> = Vec::new();
@@ -416,7 +412,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
             lines.push(std::mem::take(&mut line));
         }
         while word.width() > width {
-            // At least one character, so that it ends.
+            // At least one character, so that the loop ends.
             let least = word.chars().next().map_or(0, char::len_utf8);
             let (piece, rest) = word.split_at(end_within(word, width).max(least));
             lines.push(piece.to_owned());
@@ -433,7 +429,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Where the beginning of a text ends that fits this many columns.
+/// Returns the end of the longest beginning that fits this many columns.
 fn end_within(text: &str, columns: usize) -> usize {
     let mut used = 0;
     let beyond = text.char_indices().find(|(_, c)| {

@@ -1,28 +1,28 @@
-//! What a column holds of a row: the value as it is, for programs, and as people read it.
+//! The value of a column for a row, as data for programs and as words for people.
 
 use serde_json::Value as Raw;
 
-/// What stands in the place of a value that is unknown, or does not apply.
+/// Stands for a value that is unknown or does not apply.
 pub const NONE: &str = "–";
 
-/// How a value is to be looked at.
+/// How a value is emphasized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
-    /// As any other.
+    /// Not emphasized.
     #[default]
     Plain,
     /// A change.
     Changed,
-    /// Nothing that can be relied on.
+    /// Unreliable.
     Open,
-    /// Noisy: a `~` stands before the name.
+    /// Noisy: a `~` before the name.
     Flagged,
 }
 
-/// A value. Every format takes it from here: those for programs as it is, those for people in words.
+/// A value. Formats for programs show its data, those for people its words.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Value {
-    /// One for each field of its column; fewer where they are unknown.
+    /// One per field of its column; fewer if some are unknown.
     raw: Vec<Raw>,
     words: Option<String>,
     short: Option<String>,
@@ -30,79 +30,79 @@ pub struct Value {
 }
 
 impl Value {
-    /// Fields as they are, and what people read of them.
+    /// Makes a value from its fields and its words.
     pub fn new(raw: impl IntoIterator<Item = Raw>, words: impl Into<String>) -> Self {
         Self { raw: raw.into_iter().collect(), words: Some(words.into()), ..Self::default() }
     }
 
-    /// A text, which is itself in words.
+    /// Makes a text, which is its own words.
     pub fn text(text: impl Into<String>) -> Self {
         let text = text.into();
         Self::new([Raw::from(text.clone())], text)
     }
 
-    /// A figure, and how people read it.
+    /// Makes a figure with its words.
     pub fn figure(figure: f64, words: impl FnOnce(f64) -> String) -> Self {
         Self::new([Raw::from(figure)], words(figure))
     }
 
-    /// The two ends of an interval, and how people read it.
+    /// Makes an interval from its two ends, with its words.
     pub fn ends(ends: [f64; 2], words: impl FnOnce([f64; 2]) -> String) -> Self {
         Self::new(ends.map(Raw::from), words(ends))
     }
 
-    /// A number of things.
+    /// Makes a count.
     pub fn number(number: u64) -> Self {
         Self::new([Raw::from(number)], number.to_string())
     }
 
-    /// Names, none of which is a value too.
+    /// Makes a list of names. An empty list is a value too.
     pub fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let names: Vec<&str> = names.into_iter().collect();
         Self::new([Raw::from(names.clone())], names.join(", "))
     }
 
-    /// What people alone read: other columns have its fields.
+    /// Makes words only for people: other columns have its fields.
     pub fn of_words(words: impl Into<String>) -> Self {
         Self::new([], words)
     }
 
-    /// The same fields with other words, or none.
+    /// Replaces the words, or removes them.
     pub fn in_words(self, words: Option<String>) -> Self {
         Self { words, ..self }
     }
 
-    /// With shorter words for a place that has no room for them.
+    /// Adds shorter words for a place without room.
     pub fn or_short(self, short: impl Into<String>) -> Self {
         Self { short: Some(short.into()), ..self }
     }
 
-    /// With this tone.
+    /// Sets the tone.
     pub fn with_tone(self, tone: Tone) -> Self {
         Self { tone, ..self }
     }
 
-    /// Field `at` of its column, as it is.
+    /// Returns field `at` of its column, as data.
     pub fn raw(&self, at: usize) -> Raw {
         self.raw.get(at).cloned().unwrap_or_default()
     }
 
-    /// The words, or [`NONE`].
+    /// Returns the words, or [`NONE`].
     pub fn words(&self) -> &str {
         self.words.as_deref().unwrap_or(NONE)
     }
 
-    /// The words, where it has any.
+    /// Returns the words, if it has any.
     pub fn known(self) -> Option<String> {
         self.words
     }
 
-    /// The words for a place that has no room for [`Self::words`].
+    /// Returns the short words for a place without room for [`Self::words`].
     pub fn short(&self) -> Option<&str> {
         self.short.as_deref()
     }
 
-    /// How it is to be looked at.
+    /// Returns the tone.
     pub fn tone(&self) -> Tone {
         self.tone
     }

@@ -1,4 +1,4 @@
-//! What ARCHITECTURE.md says of a new figure and of a new format: one place each.
+//! Tests ARCHITECTURE.md's claim that a new figure and a new format each need one place.
 
 use tollgate_output::column::{Column, Columns};
 use tollgate_output::figures;
@@ -8,7 +8,7 @@ use tollgate_output::table::Table;
 use tollgate_output::value::{Tone, Value};
 use tollgate_output::{html, markdown};
 
-/// A row: a name and a ratio.
+/// A name and a ratio.
 type Row = (&'static str, Option<f64>);
 
 fn columns() -> Columns<Row> {
