@@ -70,17 +70,19 @@ impl Margins {
 
     fn reaches(self, Interval { low, high }: Interval) -> String {
         let span = format!("the ratio is between {low:.4} and {high:.4}");
-        match low > 1.0 || high < 1.0 {
-            true => format!("{span}, and equal code differed by {}", percent(self.controls)),
-            false => format!("{span}: 1 is in it, and more than {}", percent(self.margin)),
+        if low > 1.0 || high < 1.0 {
+            format!("{span}, and equal code differed by {}", percent(self.controls))
+        } else {
+            format!("{span}: 1 is in it, and more than {}", percent(self.margin))
         }
     }
 }
 
 fn too_few(pairs: usize) -> String {
-    match pairs < FEWEST {
-        true => format!("too few pairs of processes: {pairs}; an interval needs {FEWEST}"),
-        false => format!("too few independent pairs: of {pairs}, neighbours resemble each other"),
+    if pairs < FEWEST {
+        format!("too few pairs of processes: {pairs}; an interval needs {FEWEST}")
+    } else {
+        format!("too few independent pairs: of {pairs}, neighbours resemble each other")
     }
 }
 

@@ -42,13 +42,18 @@ impl Verdict {
         let is_above = |by: f64| interval.low > 1.0 + by;
         let is_below = |by: f64| interval.high < 1.0 / (1.0 + by);
         let beyond = margin.max(controls);
-        match interval.low >= 1.0 / (1.0 + margin) && interval.high <= 1.0 + margin {
-            true => Self::Same,
-            false if is_above(beyond) => Self::Slower,
-            false if is_below(beyond) => Self::Faster,
-            false if is_above(controls) => Self::SomewhatSlower,
-            false if is_below(controls) => Self::SomewhatFaster,
-            false => Self::Inconclusive,
+        if interval.low >= 1.0 / (1.0 + margin) && interval.high <= 1.0 + margin {
+            Self::Same
+        } else if is_above(beyond) {
+            Self::Slower
+        } else if is_below(beyond) {
+            Self::Faster
+        } else if is_above(controls) {
+            Self::SomewhatSlower
+        } else if is_below(controls) {
+            Self::SomewhatFaster
+        } else {
+            Self::Inconclusive
         }
     }
 
