@@ -133,9 +133,10 @@ impl Alternation {
             self.so_far.compared = found.map(|(side, found)| (at, side, found)).or(self.so_far.compared);
         }
         let rounds = self.so_far.rounds;
-        let mut due: Vec<usize> = match self.plan.rounds.is_exact() || rounds < self.least {
-            true => (0..self.cases.len()).filter(|case| self.is_open(*case)).collect(),
-            false => chosen(&self.cases, &self.places, self.plan.time.saturating_sub(trial.now())),
+        let mut due: Vec<usize> = if self.plan.rounds.is_exact() || rounds < self.least {
+            (0..self.cases.len()).filter(|case| self.is_open(*case)).collect()
+        } else {
+            chosen(&self.cases, &self.places, self.plan.time.saturating_sub(trial.now()))
         };
         // They are chosen by what they took, which must not affect their order.
         due.sort_unstable();
