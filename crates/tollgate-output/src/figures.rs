@@ -84,9 +84,10 @@ pub fn multiple(value: f64) -> String {
 /// Writes a multiple for an axis, without trailing zeros: `×0.5`, `×10`.
 pub fn multiple_in_short(value: f64) -> String {
     let text = significant(value, 2);
-    match text.contains('.') && !text.contains('e') {
-        true => format!("×{}", text.trim_end_matches('0').trim_end_matches('.')),
-        false => format!("×{text}"),
+    if text.contains('.') && !text.contains('e') {
+        format!("×{}", text.trim_end_matches('0').trim_end_matches('.'))
+    } else {
+        format!("×{text}")
     }
 }
 
@@ -133,9 +134,10 @@ fn is_small(ratio: f64) -> bool {
 }
 
 fn size(ratio: f64, is_small: bool) -> String {
-    match is_small {
-        true => percent((ratio - 1.0).abs()),
-        false => format!("{} ×", significant(ratio.max(1.0 / ratio), DIGITS)),
+    if is_small {
+        percent((ratio - 1.0).abs())
+    } else {
+        format!("{} ×", significant(ratio.max(1.0 / ratio), DIGITS))
     }
 }
 

@@ -42,9 +42,10 @@ impl Table {
         if self.rows.is_empty() {
             return format!("<p>{caption}.</p>");
         }
-        let (begin, end) = match self.is_open {
-            true => (format!("<h3>{caption}</h3>"), ""),
-            false => (format!("<details class=\"all\"><summary>{caption}</summary>"), "</details>"),
+        let (begin, end) = if self.is_open {
+            (format!("<h3>{caption}</h3>"), "")
+        } else {
+            (format!("<details class=\"all\"><summary>{caption}</summary>"), "</details>")
         };
         let head: String =
             self.head.iter().map(|name| format!("<th scope=\"col\">{}", escaped(name.as_str()))).collect();

@@ -216,9 +216,10 @@ impl Table {
                 remarks if whole => remarks.to_owned(),
                 remarks => cut(remarks, beside),
             };
-            let line = match remarks.is_empty() {
-                true => cut(line, room),
-                false => format!("{line}{}  {remarks}", " ".repeat(columns - line.width())),
+            let line = if remarks.is_empty() {
+                cut(line, room)
+            } else {
+                format!("{line}{}  {remarks}", " ".repeat(columns - line.width()))
             };
             push_line(&mut text, style(row.map(|row| row.look)), &line);
         }
@@ -345,9 +346,10 @@ fn push_line(text: &mut String, style: Style, line: &str) {
     use std::fmt::Write;
     let line = line.trim_end();
     // Writing to a string cannot fail.
-    let _ = match style == Style::new() {
-        true => writeln!(text, "{line}"),
-        false => writeln!(text, "{style}{line}{style:#}"),
+    let _ = if style == Style::new() {
+        writeln!(text, "{line}")
+    } else {
+        writeln!(text, "{style}{line}{style:#}")
     };
 }
 
