@@ -1,7 +1,7 @@
-//! The cases that are measured, and how a run spends its time on them.
+//! The cases to measure, and how a run spends its time on them.
 //!
-//! [`benchmark`] has suites, benchmarks and cases, [`selection`] the chosen ones, [`aspect`] what is measured of an environment itself; [`plan`]
-//! and [`run`] are what a run is given and what it tells.
+//! [`benchmark`] has suites, benchmarks and cases, [`selection`] the chosen ones, [`aspect`] the measurements of an environment
+//! itself. [`plan`] is the input of a run, [`run`] its output.
 
 pub mod aspect;
 pub mod benchmark;

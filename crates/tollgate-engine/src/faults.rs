@@ -40,7 +40,7 @@ static SUITE: Suite = Suite {
             counts: Some("drops"),
             ..fault("faults/miscounts", |_, _, _| Ok(Instance::new(Miscounts { batches: 0 })))
         },
-        // Registered behind what maps.
+        // Registered after the one that maps.
         &fault("faults/maps", |_, _, _| Ok(Instance::new(Maps(many_mappings()?)))),
         &Benchmark {
             unit: Unit::Bytes,
@@ -50,7 +50,7 @@ static SUITE: Suite = Suite {
                 Ok(Instance::new(OwnProcess::start(&context.quota, experiments)?.experiment(0)))
             })
         },
-        // The number of operations differs from process to process.
+        // The number of operations differs between processes.
         &fault("faults/fickle", |_, _, _| Ok(Instance::new(Spin).with_ops(u64::from(std::process::id())))),
     ],
     control: None,
@@ -101,7 +101,7 @@ impl Runner for Breaks {
     }
 }
 
-/// A batch takes 100 ms, more than a share of a short run.
+/// A batch takes 100 ms, more than its share of a short run.
 struct SlowBatch;
 impl Runner for SlowBatch {
     fn batch(&mut self, clock: Clock, _: Order) -> Result<Batch> {
@@ -110,7 +110,7 @@ impl Runner for SlowBatch {
     }
 }
 
-/// Counts one event an operation for a while, then one too many.
+/// Counts one event per operation for a while, then one too many.
 struct Miscounts {
     batches: u64,
 }
@@ -122,7 +122,7 @@ impl Runner for Miscounts {
     }
 }
 
-/// The mappings of a process that was forked for an instance.
+/// Counts the mappings of a process that was forked for an instance.
 struct OwnMappings;
 
 impl Experiment for OwnMappings {
@@ -132,7 +132,7 @@ impl Experiment for OwnMappings {
     }
 }
 
-/// Has many mappings: neighbours of equal access would be one.
+/// Has many mappings. Neighbours with equal access would be merged.
 struct Maps(#[expect(dead_code, reason = "they are held")] Vec<Mapping>);
 
 impl Runner for Maps {
@@ -159,7 +159,7 @@ fn tried(names: &[&str], plan: &Plan) -> Result<Findings, BenchError> {
     measure(&selection, plan, &mut |_| {})
 }
 
-/// A run in so many processes of each case. A busy machine starves a process for less than a hanging one is waited for.
+/// Measures each case in `processes` processes. A busy machine starves a process for less than the stall of 3 s.
 fn run(names: &[&str], processes: usize) -> Vec<Measurement> {
     let plan = Plan { stall: Duration::from_secs(3), ..Plan::of_processes(processes) };
     tried(names, &plan).expect("an environment that can measure").measurements
@@ -179,7 +179,7 @@ fn a_run_ends_about_when_its_time_is_over_whatever_hangs() {
     let began = Instant::now();
     let outcome = tried(&["faults/sound", "faults/hangs"], &Plan::within(budget));
     assert!(matches!(outcome, Ok(_) | Err(BenchError::NoTime { .. })), "{outcome:?}");
-    // A busy machine makes the end late, and the instance that hangs would make it endless.
+    // A busy machine delays the end. With a hanging instance it would never come.
     assert!(began.elapsed() < 4 * budget, "{:?}", began.elapsed());
 }
 
@@ -189,7 +189,7 @@ fn a_time_that_is_over_before_the_calibration_is_an_error_that_names_the_time() 
         tried(&["faults/sound"], &Plan::within(Duration::from_millis(1))).expect_err("nothing is measured");
     let why = "nothing was measured in 0.001 s: faults/sound: the run's time was over before its calibration: more time, or a pattern, measures it";
     assert_eq!(error.to_string(), why);
-    // What does not exist here is no matter of time.
+    // A missing operation is not a lack of time.
     let found = tried(&["faults/absent"], &Plan::of_processes(1)).expect("a run of what is skipped");
     assert!(matches!(outcome(&found.measurements, "faults/absent"), Outcome::Skipped { .. }));
 }
@@ -203,7 +203,7 @@ fn every_fault_ends_in_its_reason_and_the_sound_instance_in_its_estimate() {
         outcome => format!("{}: {}", outcome.status().name(), outcome.why().unwrap_or_default()),
     };
     if let Outcome::Measured(sound) = outcome(&measurements, "faults/sound") {
-        // A round that another instance aborted is run again and discards nothing of the sound one.
+        // A round that another instance aborted is repeated, and discards nothing of the sound one.
         assert_eq!(sound.discarded, 0);
     }
     for (name, expected) in [
@@ -234,7 +234,7 @@ fn a_slow_batch_runs_in_few_rounds_and_the_others_in_all() {
     };
     let (sound, slow) = (measured("faults/sound"), measured("faults/slow"));
     assert!(!slow.samples.is_empty());
-    // It is due in the first round of each process, and then seldom.
+    // It is due in the first round of each process, and then rarely.
     let rounds: u32 = slow.processes.iter().map(|process| process.rounds).sum();
     assert!(slow.samples.len() <= slow.processes.len() + rounds as usize / 10, "{rounds} rounds");
     // Rounds in which it was not due do not count as discarded, and processes stay aligned.
@@ -242,7 +242,7 @@ fn a_slow_batch_runs_in_few_rounds_and_the_others_in_all() {
     assert_eq!(sound.processes.len(), slow.processes.len());
     for (of_sound, of_slow) in sound.processes.iter().zip(&slow.processes) {
         assert_eq!(of_sound.rounds, of_slow.rounds);
-        // Both are due in the first round, and a busy machine may leave time for no other.
+        // Both are due in the first round, and a busy machine may leave no time for another.
         let ran_less = of_slow.ran.as_ref().is_some_and(|ran| ran.len() < of_sound.rounds as usize);
         assert!(of_sound.rounds == 1 || ran_less);
     }

@@ -1,8 +1,8 @@
 //! The engine measures a selection of benchmarks: it turns "measure these cases" into samples.
 //!
-//! [`measure()`] is the entry. It calibrates each case alone, then runs rounds of batches in fresh bench processes
-//! until every CI is narrow or the time is over. [`session::measure_in`] measures several environments, with an agent
-//! in each, and lets their bench processes take turns. [`versus`] executes whole commands of the user in alternation, [`benches`] the benches of builds.
+//! [`measure()`] is the entry. It calibrates each case alone, then runs rounds of batches in fresh bench processes until every CI
+//! is narrow or the time is over. [`session::measure_in`] measures several environments, with an agent in each, and lets their
+//! bench processes take turns. [`versus`] alternates whole commands of the user, [`benches`] the benches of builds.
 //!
 //! Its rooms, from top to bottom; each knows those below it:
 //!
@@ -10,10 +10,10 @@
 //! - `rounds`: a run in one environment, from calibration to findings.
 //! - `bench_process`: the process in which benchmarks run, and the border to its parent.
 //! - `cases`: what is measured, and how a run spends its time on it.
-//! - `loops`: ways to run a batch of operations, and what is counted beside its time.
+//! - `loops`: ways to run a batch of operations, and to count events next to its time.
 //! - `machine`: clock, processors, memory and limits, and processes that end together.
 
-// First, since its macros are known from here on.
+// First, because the modules below use its macros.
 #[macro_use]
 mod refusal;
 

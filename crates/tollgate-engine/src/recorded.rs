@@ -1,11 +1,10 @@
-//! What a scheduler did with 40 seeds, held against what it did when the recording was made.
-//!
-//! A recording has one example that can be read, and a hash for each seed. `UPDATE=1 cargo test` makes it anew.
+//! Compares what a scheduler does with 40 seeds with a recording. It has one readable example, and a hash for each seed;
+//! `UPDATE=1 cargo test` makes it anew.
 
 use std::path::Path;
 use std::{env, fs};
 
-/// Fails where what `scheduler` did with a seed is not what `recordings/NAME` has.
+/// Fails if what `scheduler` does with a seed differs from `recordings/NAME`.
 pub fn hold(name: &str, scheduler: impl Fn(u64) -> String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings").join(name);
     let mut found = String::new();

@@ -1,5 +1,3 @@
-//! Why a case cannot be measured.
-
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Outcome, text::said_by};
 
@@ -10,19 +8,19 @@ pub enum Refusal {
     Skip(String),
     /// The kernel refuses the call with these arguments, as it may.
     Refuse(String),
-    /// It exists here, and no figure of it would be true.
+    /// It exists here, but any figure of it would be wrong.
     NotMeasured(String),
-    /// It exists here, and the run had no time for it.
+    /// It exists here, but the run had no time for it.
     OutOfTime(String),
-    /// It exists here and failed.
+    /// It exists here, but failed.
     Fail(String),
 }
 
-/// A result that is refused, if nothing else is said.
+/// A result whose error is a refusal by default.
 pub type Result<T, E = Refusal> = std::result::Result<T, E>;
 
 impl Refusal {
-    /// Maps an error to a skip, or to a failure if only a resource has run short.
+    /// Converts an error to a skip, or to a failure if only a resource has run short.
     pub fn new(what: &str, error: &std::io::Error) -> Self {
         let sentence = format!("{what}: {}", said_by(what, error));
         match error.raw_os_error() {
@@ -33,17 +31,17 @@ impl Refusal {
         }
     }
 
-    /// Of what needs two processors.
+    /// Returns the skip of a case that needs two processors.
     pub fn one_processor() -> Self {
         Self::Skip("two processors are needed, and this process may use one".to_owned())
     }
 
-    /// The same for the calling thread's last error.
+    /// Converts the calling thread's last error.
     pub fn last(what: &str) -> Self {
         Self::new(what, &std::io::Error::last_os_error())
     }
 
-    /// The outcome of a case that was refused.
+    /// Returns the outcome of a refused case.
     pub fn outcome(self) -> Outcome {
         match self {
             Self::Skip(why) => Outcome::Skipped { why },
@@ -53,7 +51,7 @@ impl Refusal {
         }
     }
 
-    /// The reason, as a sentence.
+    /// Returns the reason, as a sentence.
     pub fn why(&self) -> &str {
         let (Self::Skip(why)
         | Self::Refuse(why)
@@ -63,7 +61,6 @@ impl Refusal {
         why
     }
 
-    /// The reason, as a sentence.
     pub(crate) fn why_mut(&mut self) -> &mut String {
         let (Self::Skip(why)
         | Self::Refuse(why)
@@ -76,7 +73,7 @@ impl Refusal {
 
 /// Errors of the operating system as refusals.
 pub trait OrRefused<T> {
-    /// Maps an error as [`Refusal::new`].
+    /// Converts an error as [`Refusal::new`] does.
     fn or_refused(self, what: &str) -> Result<T>;
 }
 
@@ -86,18 +83,18 @@ impl<T> OrRefused<T> for std::io::Result<T> {
     }
 }
 
-/// A system call's result, or its error where it is negative.
+/// Returns a system call's result, or its error if it is negative.
 pub fn checked(result: impl Into<i64>) -> std::io::Result<usize> {
     usize::try_from(result.into()).map_err(|_| std::io::Error::last_os_error())
 }
 
-/// A [`Refusal::Skip`] with a formatted reason.
+/// Makes a [`Refusal::Skip`] with a formatted reason.
 #[macro_export]
 macro_rules! skip {
     ($($reason:tt)*) => { $crate::Refusal::Skip(format!($($reason)*)) };
 }
 
-/// A [`Refusal::Fail`] with a formatted reason.
+/// Makes a [`Refusal::Fail`] with a formatted reason.
 #[macro_export]
 macro_rules! fail {
     ($($reason:tt)*) => { $crate::Refusal::Fail(format!($($reason)*)) };

@@ -1,23 +1,23 @@
-//! What is measured of an environment itself, by the side that starts it.
+//! Measurements of an environment itself, made by the side that starts it.
 
-/// What a case measures of an environment itself.
+/// A measurement of an environment itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Aspect {
     /// The time from fork(2) of its first process to its agent's first message.
     Start,
-    /// A part of that, of a guest.
+    /// A phase of a guest's start.
     Phase(Phase),
-    /// The time from fork(2) of its first process to the first byte of a shell in the agent's place.
+    /// The time from fork(2) of its first process to the first byte of a shell that replaces the agent.
     StartToShell,
     /// The time from the end of its input to the end of its last process.
     Stop,
     /// Bytes, while its agent waits for a request.
     Memory(Memory),
-    /// The time for a page that it has never had.
+    /// The time to touch a page that it never had before.
     FirstTouch,
 }
 
-/// A part of a guest's start, each from the end of the one before.
+/// A phase of a guest's start. Each begins at the end of the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// From fork(2) to the first byte of the firmware.
@@ -31,10 +31,10 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// All of them, in the order of time.
+    /// Every phase, in the order of time.
     pub const ALL: [Self; 4] = [Self::Monitor, Self::Firmware, Self::Kernel, Self::Init];
 
-    /// Its name in the parameters of a case.
+    /// Returns the name in the parameters of a case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Monitor => "monitor",
@@ -45,22 +45,22 @@ impl Phase {
     }
 }
 
-/// Whose memory is counted.
+/// The memory to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Memory {
-    /// Its processes on this machine: their proportional set sizes.
+    /// The proportional set sizes of its processes on this machine.
     Processes,
     /// The growth of this machine's page cache since before the start.
     PageCache,
-    /// What a kernel of its own says is in use.
+    /// The memory in use by its own kernel's account.
     Inside,
 }
 
 impl Memory {
-    /// All of them.
+    /// Every kind.
     pub const ALL: [Self; 3] = [Self::Processes, Self::PageCache, Self::Inside];
 
-    /// Its name in the parameters of a case.
+    /// Returns the name in the parameters of a case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Processes => "processes",

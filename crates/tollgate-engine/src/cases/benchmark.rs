@@ -13,30 +13,30 @@ use crate::{
     loops::context::Context, loops::instance::Instance, machine::topology::Topology, refusal::Result,
 };
 
-/// A set of benchmarks whose instances share their rounds.
+/// Benchmarks whose instances share their rounds.
 pub struct Suite {
     /// The part before the slash in its benchmarks' names.
     pub name: &'static str,
-    /// One sentence.
+    /// A sentence that describes it.
     pub about: &'static str,
     /// In the order of tables.
     pub benchmarks: &'static [&'static Benchmark],
-    /// The A/A control: the same code as its baseline, as a second instance in the same rounds. The difference
-    /// between the two bounds the noise threshold of every verdict.
+    /// The A/A control: the code of its baseline as a second instance in the same rounds. The difference between the two is a
+    /// lower bound of the noise threshold of every verdict.
     pub control: Option<&'static Benchmark>,
 }
 
 /// How the cases of a benchmark are measured. All benchmarks of a suite are of one kind.
 #[derive(Clone, Copy)]
 pub enum Kind {
-    /// In batches of an instance, which bench processes run in rounds. The function makes the instance of a case ready
-    /// in the calling process, from its timed code and its parameters, or says why that fails.
+    /// In batches of an instance, which bench processes run in rounds. The function prepares the instance of a case in the
+    /// calling process, from its timed code and its parameters, or returns why that fails.
     Instance(fn(Timed, &Params, &mut Context) -> Result<Instance>),
-    /// As whole commands, one after the other, by the run's own process or the agent's. They take so long that only a
-    /// user's request selects them.
+    /// As whole commands, one after the other, executed by the run's own process or the agent's. The user must ask for these long
+    /// cases.
     Command(&'static Commands),
-    /// Of an environment of a session itself, from outside, as often as it is started. The function says what a case measures; None for
-    /// parameters of another version.
+    /// From outside, for an environment of a session itself, each time it is started. The function returns what a case measures;
+    /// `None` for parameters of another version.
     Environment(fn(&Params) -> Option<Aspect>),
 }
 
@@ -45,9 +45,9 @@ pub type MakeFixture = fn(&[Chosen], &mut RunContext) -> Step<Box<dyn Fixture>>;
 
 /// The whole commands of a suite.
 pub struct Commands {
-    /// The time that these cases get by default.
+    /// Returns the time that these cases get by default.
     pub usual: fn(cases: &[Chosen]) -> Duration,
-    /// The cases that share a fixture, as indices, those first that probably take the least time; fixture by fixture.
+    /// Groups the cases that share a fixture, as indices, with the probably shortest first.
     pub fixtures: fn(cases: &[Chosen]) -> Vec<Vec<usize>>,
     /// Makes the fixture of some cases that share one.
     pub fixture: MakeFixture,
@@ -56,24 +56,24 @@ pub struct Commands {
 /// A chosen case: a benchmark and its parameters.
 pub type Chosen = (&'static Benchmark, Params);
 
-/// Which cases of a benchmark run.
+/// The extent of a benchmark's cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// The default cases on the first screen, where no pattern asks for others.
+    /// The default cases on the first screen, unless a pattern asks for others.
     Headlines,
     /// The default cases.
     Usual,
-    /// All of them: every pair of processors, every eighth of an octave.
+    /// Every case: every pair of processors, every eighth of an octave.
     Thorough,
 }
 
-/// With which other benchmarks a benchmark's cases share their processes.
+/// The benchmarks with which a benchmark's cases share their processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Company {
-    /// Those of its suite: they share rounds, and can be paired.
+    /// Those of its suite. They share rounds, and can be paired.
     Suite,
-    /// None. It leaves something behind that later batches of others pay, such as an exit to the hypervisor; or its figure depends on all
-    /// that its process holds, such as a fork of that process.
+    /// No other benchmark. It slows later batches of others, as an exit to the hypervisor does, or its figure depends on
+    /// everything in its process, as for a fork of that process.
     Own,
 }
 
@@ -87,52 +87,50 @@ pub struct Benchmark {
     pub avoid: &'static str,
     /// The manual, the source file or the paper that describes the operation.
     pub source: &'static str,
-    /// The boundaries that the operation crosses in any case and that take about a tenth of its time or more. A fact
-    /// of the machine is shown as a cause of a difference only where it affects one of them.
+    /// The boundaries that the operation always crosses and that take about a tenth of its time or more. A fact of the machine is
+    /// shown as a cause of a difference only if it affects one of them.
     pub crosses: &'static [Boundary],
-    /// Whether a case crosses this boundary, where the cases differ.
+    /// Whether a case crosses this boundary, if the cases differ.
     pub crossed_in: fn(&Params, Boundary) -> bool,
     /// The timed code of a case.
     pub timed: fn(&Params) -> Timed,
     /// The unit of its samples.
     pub unit: Unit,
-    /// The events that are counted next to the time, in the plural. Each operation makes exactly one, or the case
-    /// fails.
+    /// The events counted next to the time, in the plural. Each operation makes exactly one, or the case fails.
     pub counts: Option<&'static str>,
     /// A property that is counted among some of the operations.
     pub share: Option<Share>,
     /// Other counts of each batch, in the plural; at most as many as [`Counters`](crate::loops::runner::Counters) has.
     pub counters: &'static [&'static str],
-    /// The benchmark that this one is compared with, round by round. Both have the same number of operations in a
-    /// batch.
+    /// The benchmark that this one is compared with, round by round. Both have the same number of operations in a batch.
     pub baseline: Option<&'static str>,
-    /// The parameters of the case of the same benchmark that is a case's baseline. A case is no baseline of itself.
+    /// The parameters of another case of the same benchmark that is a case's baseline.
     pub baseline_params: fn(&Params) -> Option<Params>,
     /// Other benchmarks that explain its time, each with what it is: a step of it alone, or the same without one.
     pub beside: &'static [(&'static str, &'static str)],
-    /// Parameters of its cases on a machine; one empty set for a benchmark without parameters. They depend on nothing
-    /// else, so that those of any machine are known everywhere.
+    /// Returns the parameters of its cases on a machine; one empty set for a benchmark without parameters. They depend on nothing
+    /// else, so those of any machine are known everywhere.
     pub cases: fn(&Topology) -> Vec<Params>,
-    /// Parameters of the cases that run only in a thorough run, or when a pattern names them.
+    /// Returns the parameters of the cases that run only in a thorough run, or when a pattern names them.
     pub thorough_cases: fn(&Topology) -> Vec<Params>,
-    /// Whether a run without patterns measures a default case. It has a minute for all suites: of a curve or a family of calls it takes the
-    /// cases that say most. A pattern that matches a case always means it.
+    /// Whether a run without patterns measures a default case. It has a minute for all suites, so of a curve or a family of calls
+    /// it takes the most informative cases. A pattern that matches a case always means it.
     pub in_everything: fn(&Params, &Topology) -> bool,
-    /// Bytes that one operation of a case moves, where its throughput is of interest.
+    /// Returns the bytes that one operation of a case moves, if its throughput is of interest.
     pub bytes: fn(&Params) -> Option<u64>,
     /// Its cases on the first screen.
     pub headlines: &'static [Headline],
     /// How its cases are measured.
     pub kind: Kind,
-    /// With which other benchmarks its cases share their processes.
+    /// The benchmarks with which its cases share their processes.
     pub company: Company,
-    /// Whether an instance is made by forking the bench process. Such instances are made before all others, so that what the others map
-    /// and write is in no copy.
+    /// Whether an instance forks the bench process. Those are made before all others, so that no copy has what the others map and
+    /// write.
     pub forks: fn(&Params) -> bool,
-    /// Why a count of its instructions says nothing of the operation, where it does not: caches, storage or timers take its time, or
-    /// what translates the guest executes it otherwise.
+    /// Why a count of its instructions is not informative, if so: caches, storage or timers take its time, or the translator of
+    /// the guest executes it differently.
     pub uncounted: Option<&'static str>,
-    /// Why the operation does not exist in this environment, if this signal killed its process for that reason.
+    /// Returns why the operation does not exist in this environment, if this signal killed its process for that reason.
     pub absence: fn(signal: i32) -> Option<&'static str>,
 }
 
@@ -141,7 +139,7 @@ pub struct Benchmark {
 pub struct Share {
     /// Sample and property: `sampled lines came from the other processor`.
     pub what: &'static str,
-    /// One of so many operations is sampled.
+    /// One of this many operations is sampled.
     pub one_of: u64,
 }
 
@@ -173,27 +171,27 @@ pub const PLAIN: Benchmark = Benchmark {
     absence: never_absent,
 };
 
-/// [`Benchmark::uncounted`] of what memory and caches take.
+/// [`Benchmark::uncounted`] for the time of memory and caches.
 pub const TIME_OF_MEMORY: &str = "a guest under QEMU's translator has no times; memory is not counted";
 
 impl Benchmark {
-    /// The case of this benchmark with `params`.
+    /// Returns the case of this benchmark with `params`.
     pub fn case(&self, params: Params) -> Case {
         Case { benchmark: self.name.to_owned(), params }
     }
 
-    /// The baseline of a case of this benchmark.
+    /// Returns the baseline of a case of this benchmark.
     pub fn baseline_of(&self, params: &Params) -> Option<Case> {
         let own = || (self.baseline_params)(params).filter(|base| base != params).map(|base| self.case(base));
         self.baseline.map(Case::plain).or_else(own)
     }
 
-    /// The boundaries that its case with `params` crosses.
+    /// Returns the boundaries that the case with `params` crosses.
     pub fn crosses_in<'a>(&'a self, params: &'a Params) -> impl Iterator<Item = Boundary> + 'a {
         self.crosses.iter().copied().filter(|boundary| (self.crossed_in)(params, *boundary))
     }
 
-    /// The cases of this extent on a machine.
+    /// Returns the cases of this extent on a machine.
     pub fn cases_in(&self, extent: Extent, machine: &Topology) -> Vec<Params> {
         let mut cases = (self.cases)(machine);
         if extent == Extent::Thorough {
@@ -202,13 +200,13 @@ impl Benchmark {
         cases
     }
 
-    /// The parameters of a headline's case on a machine.
+    /// Returns the parameters of a headline's case on a machine.
     pub fn case_of(&self, headline: &Headline, machine: &Topology) -> Option<Params> {
         (self.cases)(machine).into_iter().find(|params| headline.names(params))
     }
 
-    /// The benchmark whose comparison this one belongs to: its baseline, or itself. All cases of a comparison have
-    /// the same number of operations in a batch.
+    /// Returns the benchmark whose comparison this one belongs to: its baseline, or itself. All cases of a comparison have the
+    /// same number of operations in a batch.
     pub fn comparison(&self) -> &'static str {
         self.baseline.unwrap_or(self.name)
     }
@@ -218,12 +216,12 @@ impl Benchmark {
         matches!(self.kind, Kind::Command(_))
     }
 
-    /// Whether its cases are of an environment itself.
+    /// Whether its cases measure an environment itself.
     pub fn is_of_environment(&self) -> bool {
         matches!(self.kind, Kind::Environment(_))
     }
 
-    /// What a case measures of an environment itself.
+    /// Returns what a case measures of an environment itself.
     pub fn aspect_of(&self, params: &Params) -> Option<Aspect> {
         match self.kind {
             Kind::Environment(aspect) => aspect(params),
@@ -231,12 +229,12 @@ impl Benchmark {
         }
     }
 
-    /// The suite's name.
+    /// Returns the suite's name.
     pub fn suite(&self) -> &'static str {
         self.name.split_once('/').map_or(self.name, |(suite, _)| suite)
     }
 
-    /// The name of the [`Group`](crate::Group) of its cases.
+    /// Returns the name of the [`Group`](crate::Group) of its cases.
     pub fn group(&self) -> &'static str {
         match self.company {
             Company::Suite => self.suite(),
@@ -270,12 +268,12 @@ pub fn each_word(name: &str, values: &[&str]) -> Vec<Params> {
     values.iter().map(|&value| params(&[(name, value.into())])).collect()
 }
 
-/// The parameters of one case.
+/// Makes the parameters of one case.
 pub fn params(pairs: &[(&str, ParamValue)]) -> Params {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
 }
 
-/// The parameter `name` of a case that is a word, empty where it has none.
+/// Returns the parameter `name` if it is a word, else an empty text.
 pub fn word<'a>(params: &'a Params, name: &str) -> &'a str {
     match params.get(name) {
         Some(ParamValue::Word(word)) => word,
@@ -283,7 +281,7 @@ pub fn word<'a>(params: &'a Params, name: &str) -> &'a str {
     }
 }
 
-/// The numeric parameter `name` of a case, 0 where it has none.
+/// Returns the parameter `name` if it is a number, else 0.
 pub fn number(params: &Params, name: &str) -> u64 {
     match params.get(name) {
         Some(ParamValue::Number(n)) => *n,

@@ -6,15 +6,15 @@ use tollgate_model::{Fact, Traced};
 use crate::cases::run::{BenchError, RunContext};
 use crate::refusal::Refusal;
 
-/// What some whole commands share, such as a source tree on disk. It is removed on drop.
+/// The common basis of some whole commands, such as a source tree on disk. It is removed on drop.
 pub trait Fixture {
-    /// Makes a case ready to be executed, by its index among the cases that the fixture was made for.
+    /// Prepares a case for execution, by its index among the cases of the fixture.
     ///
     /// # Errors
     /// See [`Stop`].
     fn make_ready(&mut self, case: usize, context: &mut RunContext) -> Step<()>;
 
-    /// Brings a case that is ready to the state in which its command begins.
+    /// Brings a prepared case to the state in which its command begins.
     ///
     /// # Errors
     /// See [`Stop`].
@@ -26,13 +26,13 @@ pub trait Fixture {
     /// See [`Stop`].
     fn run(&mut self, case: usize, is_traced: bool, context: &mut RunContext) -> Step<()>;
 
-    /// Checks the result of the command, which ran.
+    /// Checks the result of the command.
     ///
     /// # Errors
     /// See [`Stop`].
     fn check(&mut self, case: usize, context: &mut RunContext) -> Step<Repetition>;
 
-    /// Facts of what is executed, such as versions of programs.
+    /// Returns facts about what is executed, such as versions of programs.
     fn facts(&self) -> Vec<(String, Fact)>;
 }
 

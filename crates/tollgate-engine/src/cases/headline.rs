@@ -1,20 +1,20 @@
-//! The first screen: which case a row shows, and in which group of rows it stands.
+//! The first screen: which case a row shows, and in which group of rows.
 
 use tollgate_model::measurement::Params;
 
-/// A case on the first screen: a short run measures it, and the summary of any run shows it.
+/// A case on the first screen. A short run measures it, and the summary of any run shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Headline {
     /// The group of rows that it belongs to.
     pub section: Section,
     /// The name of its row, at most 28 characters.
     pub name: &'static str,
-    /// Parameters with their values as text. The first case that has them all is meant.
+    /// Parameters with their values as text. The first case that has all of them is meant.
     pub params: &'static [(&'static str, &'static str)],
 }
 
 impl Headline {
-    /// A row of this section and name, of the case with these parameters.
+    /// Makes a row for the case with these parameters.
     pub const fn of(
         section: Section,
         name: &'static str,
@@ -40,7 +40,7 @@ pub enum Section {
     Faults,
     /// Loads by working-set size, on one line.
     Loads,
-    /// Cache lines that are shared.
+    /// Shared cache lines.
     Memory,
     /// Locks, scheduling, processes.
     Processes,

@@ -1,4 +1,4 @@
-//! The plan: how long a run may take, and how that time is spent.
+//! How long a run may take, and how that time is spent.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use crate::{machine::limits::Limits, machine::storage::Storage};
 /// How a run spends its time. More time means narrower CIs, never other benchmarks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// For everything, from start to end.
+    /// The time of everything, from start to end.
     pub budget: Duration,
-    /// Each case is measured in so many processes, however long that takes; None where the time ends the run.
+    /// Each case is measured in this many processes, however long that takes. `None` if the time ends the run.
     pub processes: Option<usize>,
     /// Rounds end early when the half width of every CI is within this share of its median.
     pub precision: f64,
-    /// Least number of processes: with fewer, no comparison of two runs could be significant.
+    /// With fewer processes, no comparison of two runs could be significant.
     pub least_processes: usize,
-    /// Greatest number of processes.
+    /// The most processes of a case.
     pub most_processes: usize,
     /// An instance without progress for this long counts as hanging.
     pub stall: Duration,
-    /// The processor to stay on; None for the default, see [`crate::machine::topology::usual`].
+    /// The processor to stay on; `None` for the default, see [`crate::machine::topology::usual`].
     pub cpu: Option<usize>,
-    /// Whether the program's `main` begins with [`serve_if_worker`](crate::serve_if_worker): then bench processes are
-    /// started anew from its file, with new addresses and pages. A test's program only forks them.
+    /// Whether the program's `main` begins with [`serve_if_worker`](crate::serve_if_worker). Then bench processes are started
+    /// anew from its file, with new addresses and pages. A test's program only forks them.
     pub executes: bool,
     /// The environment's limits.
     pub limits: Limits,
@@ -32,12 +32,12 @@ pub struct Plan {
     pub storage: Result<Storage, String>,
 }
 
-/// What ends a run, or a part of it.
+/// The condition that ends a run, or a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
     /// This time since it began.
     Time(Duration),
-    /// A number of these, such as `process`; this is the one that goes on.
+    /// A number of these, such as `process`, and the current one.
     Number(&'static str, Place),
 }
 
@@ -46,18 +46,18 @@ pub enum Length {
 pub struct Place {
     /// Its number.
     pub number: usize,
-    /// How many there are.
+    /// The number of places.
     pub of: usize,
 }
 
-/// Time of a process whose preparation is short. Neighbouring processes share the machine's pace, which lasts for seconds:
-/// many short processes see more paces than few long ones.
+/// Time of a process whose preparation is short. Neighbouring processes share the machine's pace, which lasts for seconds: many
+/// short processes see more paces than few long ones.
 pub(crate) const SLICE: Duration = Duration::from_millis(60);
 
 impl Plan {
     /// 10 s.
     pub const QUICK: Duration = Duration::from_secs(10);
-    /// 60 s, for everything that is measured in rounds; whole commands have a time of their own, see
+    /// 60 s, for everything that is measured in rounds. Whole commands have their own time, see
     /// [`Selection::usual_time`](crate::Selection::usual_time).
     pub const STANDARD: Duration = Duration::from_secs(60);
     /// 20 s, for the starts of an environment.
@@ -69,10 +69,10 @@ impl Plan {
     /// The most processes of a case.
     pub const MOST_PROCESSES: usize = 2000;
 
-    /// A process may keep no batch of a case: so many are tried for each that is asked for.
+    /// Processes to try for each that is asked for, because a process may keep no batch of a case.
     const TRIES: usize = 5;
 
-    /// A plan for any budget.
+    /// Returns a plan for any budget.
     pub fn within(budget: Duration) -> Self {
         Self {
             budget,
@@ -80,8 +80,7 @@ impl Plan {
             precision: 0.005,
             least_processes: if budget < Self::STANDARD / 2 { 8 } else { 10 },
             most_processes: Self::MOST_PROCESSES,
-            // With less, a starved instance would count as hanging; with more, a hanging one would take the whole
-            // budget.
+            // With less, a starved instance would count as hanging; with more, a hanging one would take the whole budget.
             stall: (budget / 4).clamp(Duration::from_millis(750), Duration::from_secs(10)),
             cpu: None,
             executes: false,
@@ -90,18 +89,18 @@ impl Plan {
         }
     }
 
-    /// A plan for a number of processes of each case, at least 1.
+    /// Returns a plan for a number of processes of each case, at least 1.
     pub fn of_processes(number: usize) -> Self {
         Self {
             processes: Some(number),
             least_processes: number,
-            // A case whose batches are always discarded does not hold the others up for ever.
+            // A case whose batches are always discarded must not delay the others forever.
             most_processes: (number * Self::TRIES).min(Self::MOST_PROCESSES),
             ..Self::within(Self::LONGEST)
         }
     }
 
-    /// The same, where so many processes of a suite are done.
+    /// The condition that ends the run, after `done` processes of a suite.
     pub(crate) fn length(&self, done: usize) -> Length {
         match self.processes {
             Some(of) => Length::Number("process", Place { number: (done + 1).min(of), of }),
@@ -109,7 +108,6 @@ impl Plan {
         }
     }
 
-    /// What ends the run, as a fact of it.
     pub(crate) fn fact(&self) -> (String, Fact) {
         match self.processes {
             Some(number) => ("run.processes".to_owned(), Fact::known(number as i64, "--processes")),

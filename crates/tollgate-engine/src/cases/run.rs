@@ -1,4 +1,4 @@
-//! A run, as its caller sees it: progress, results, and why there are none.
+//! A run as its caller sees it: progress, results, and errors.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use tollgate_model::{Case, Fact, Measurement};
 use crate::cases::headline::Headline;
 use crate::cases::plan::{Length, Place, Plan};
 
-/// Why a place executes nothing more.
+/// The reason why a place executes nothing more.
 pub type Halt = tollgate_alternation::Halt<BenchError>;
 
 /// The results of a run.
@@ -18,7 +18,7 @@ pub struct Findings {
     pub measurements: Vec<Measurement>,
     /// Facts of the measuring itself: clock, processor, isolation, seed.
     pub facts: Vec<(String, Fact)>,
-    /// The signal that stopped the run early. What was measured before is here, and the other cases say so.
+    /// The signal that stopped the run early. Earlier measurements are kept, and the other cases say so.
     pub interrupted: Option<i32>,
     /// The first chosen case that the run had no time for.
     pub out_of_time: Option<Case>,
@@ -32,13 +32,13 @@ impl Findings {
         self.out_of_time = self.out_of_time.take().or(other.out_of_time);
     }
 
-    /// Whether a chosen case was measured: the engine's own benchmarks tell nothing without one.
+    /// Whether a chosen case was measured. The engine's own benchmarks alone are not informative.
     pub(crate) fn has_figures(&self) -> bool {
         let of_engine = |case: &Case| case.benchmark.starts_with("bench/");
         self.measurements.iter().any(|one| one.outcome.measured().is_some() && !of_engine(&one.case))
     }
 
-    /// Why the first case that the time was too short for has no figure; None where the plan has no time that is over.
+    /// Returns an error for the first case without a figure for lack of time; `None` if the plan has no time limit.
     pub(crate) fn no_time(&self, plan: &Plan) -> Option<BenchError> {
         if plan.processes.is_some() {
             return None;
@@ -57,7 +57,7 @@ pub struct Progress {
     pub what: String,
     /// Time since the run began.
     pub elapsed: Duration,
-    /// What ends the run.
+    /// The condition that ends the run.
     pub length: Length,
     /// The suite of that case. Suites take turns.
     pub suite: Place,
@@ -65,21 +65,21 @@ pub struct Progress {
     pub decided: Vec<Decided>,
 }
 
-/// A case of which enough processes have run for an interval.
+/// A case with enough processes for an interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decided {
     /// The case.
     pub case: Case,
     /// Its row on the first screen.
     pub headline: &'static Headline,
-    /// Its median so far, in nanoseconds for each operation. Zero and less are below the detection limit.
+    /// Its median so far, in nanoseconds per operation. Zero and less are below the detection limit.
     pub median_ns: f64,
 }
 
 /// Why a run has no findings.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// There is no such processor.
+    /// The processor does not exist.
     #[error("processor {asked} does not exist here; there are {count}, numbered from 0")]
     NoSuchCpu {
         /// As asked for.
@@ -87,7 +87,7 @@ pub enum BenchError {
         /// Configured processors.
         count: usize,
     },
-    /// The processor exists and this process may not use it.
+    /// The processor exists, but this process may not use it.
     #[error("processor {asked} is not allowed for this process; allowed are {}", list(.allowed))]
     CpuNotAllowed {
         /// As asked for.
@@ -98,7 +98,7 @@ pub enum BenchError {
     /// No bench process could be started.
     #[error("no bench process can be started: {}", said_by("process", .0))]
     NoProcess(#[from] std::io::Error),
-    /// No environment of a session gave a measurement. Each with the reason.
+    /// No environment of a session gave a measurement; a reason for each.
     #[error("nothing was measured: {0}")]
     NoEnvironment(String),
     /// The time was over before any case was measured.
@@ -106,9 +106,9 @@ pub enum BenchError {
     NoTime {
         /// The time of the run.
         budget: Duration,
-        /// A case that it was too short for.
+        /// A case that the time was too short for.
         case: Case,
-        /// What it was over before.
+        /// Why that case has no figure.
         why: String,
     },
     /// The user asked to stop before anything was measured.
@@ -128,7 +128,7 @@ pub struct RunContext<'a> {
     pub began: Instant,
     /// The deadline of this step.
     pub deadline: Instant,
-    /// The suite.
+    /// The suite, among those of the run.
     pub suite: Place,
     /// Receives the progress.
     pub watch: &'a mut dyn FnMut(&Progress),
@@ -142,7 +142,7 @@ impl RunContext<'_> {
         (self.watch)(&Progress { what, elapsed, length, suite, decided: Vec::new() });
     }
 
-    /// Time until the step ends.
+    /// Returns the time until the step ends.
     pub fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }

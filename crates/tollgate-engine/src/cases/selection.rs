@@ -17,7 +17,7 @@ pub struct Selection {
     pub find: fn(&str) -> Option<&'static Benchmark>,
 }
 
-/// The chosen cases of one suite that share their rounds: those of a benchmark that wants no company are alone.
+/// The chosen cases of one suite that share their rounds. One with [`Company::Own`](crate::Company::Own) has its own group.
 #[derive(Clone)]
 pub struct Group {
     /// The suite.
@@ -27,7 +27,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// What its measurements and the engine's own are told apart by: the suite, or the benchmark that wants no company.
+    /// Returns the name that identifies its measurements and the engine's own: the suite, or the benchmark with its own group.
     pub fn name(&self) -> &'static str {
         match self.cases.first() {
             Some((benchmark, _)) => benchmark.group(),
@@ -35,7 +35,7 @@ impl Group {
         }
     }
 
-    /// What measures its cases, if they are whole commands.
+    /// Returns the commands of its cases, if they are whole commands.
     pub(crate) fn commands(&self) -> Option<&'static Commands> {
         match self.cases.first()?.0.kind {
             Kind::Instance(_) | Kind::Environment(_) => None,
@@ -43,7 +43,7 @@ impl Group {
         }
     }
 
-    /// The headline of the case at this index: of several cases with a headline's parameters the first has it.
+    /// Returns the headline of the case at this index. Among several cases with a headline's parameters, the first has it.
     pub(crate) fn headline(&self, at: usize) -> Option<&'static Headline> {
         let (benchmark, params) = self.cases.get(at)?;
         let before = || self.cases[..at].iter().filter(|(other, _)| other.name == benchmark.name);
@@ -53,12 +53,12 @@ impl Group {
         benchmark.headlines.iter().find(is_its)
     }
 
-    /// Whether its cases are of environments themselves.
+    /// Whether its cases measure environments themselves.
     pub fn is_of_environments(&self) -> bool {
         self.cases.first().is_some_and(|(benchmark, _)| benchmark.is_of_environment())
     }
 
-    /// The default time of its cases, in each environment; None for rounds, which share one default.
+    /// Returns the default time of its cases in each environment; `None` for rounds, which share one default.
     pub fn usual_time(&self) -> Option<Duration> {
         if self.is_of_environments() {
             Some(Plan::STARTS)
@@ -69,14 +69,14 @@ impl Group {
 }
 
 impl Selection {
-    /// The chosen cases, in the registry's order.
+    /// Returns the chosen cases, in the registry's order.
     pub fn cases(&self) -> impl Iterator<Item = Case> + '_ {
         self.groups
             .iter()
             .flat_map(|group| group.cases.iter().map(|(benchmark, params)| benchmark.case(params.clone())))
     }
 
-    /// The default time of a run of them.
+    /// Returns the default time of a run of them.
     pub fn usual_time(&self) -> Duration {
         let rounds = self.groups.iter().any(|group| group.usual_time().is_none());
         let commands: Duration = self.groups.iter().filter_map(Group::usual_time).sum();

@@ -1,11 +1,8 @@
-//! A 32-bit program, kept in this one as bytes and started from memory. It reads orders from its standard input,
+//! A 32-bit program of a few hundred bytes, kept in this one and started from memory. It reads orders from its standard input,
 //! times the loop of a benchmark, and writes results to its standard output.
 //!
-//! Its frame is `compat.s`, with the loop appended. The program needs no loader, no libc and no file system: an ELF
-//! header, one segment, one entry point.
-//!
-//! The 32-bit program is an ELF file of a few hundred bytes that the kernel starts from memory. The frame
-//! with the clock belongs to the engine; a benchmark brings the loop.
+//! `compat.s` is the frame with the clock; a benchmark's loop is appended. The program needs no loader, libc or file system: it
+//! is an ELF header, one segment and one entry point.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
@@ -21,28 +18,25 @@ use crate::refusal::{OrRefused, Refusal, Result};
 
 core::arch::global_asm!(include_str!("compat.s"));
 
-/// The frame's bytes, ELF header first.
 fn frame() -> &'static [u8] {
     crate::bytes_between!("tollgate_compat_begin", "tollgate_compat_end")
 }
 
-/// Offsets of p_filesz and p_memsz in the file: a 52-byte ELF header, then the program header, in which
-/// they are the fifth and sixth words (System V ABI, Intel386 supplement).
+/// Offsets of p_filesz and p_memsz in the file. They are the fifth and sixth words of the program header, which follows the
+/// 52-byte ELF header (System V ABI, Intel386 supplement).
 const FILE_SIZE: usize = 52 + 16;
 const MEMORY_SIZE: usize = 52 + 20;
 
-/// Where the program's file is mapped: `.Ltg_base` of `compat.s`.
+/// The load address, `.Ltg_base` of `compat.s`.
 const BASE: u64 = 0x0804_8000;
 
-/// The address of the loop's first instruction in the program: right behind the frame.
+/// The address of the loop's first instruction in the program, directly after the frame.
 pub(crate) fn loop_address() -> u64 {
     BASE + frame().len() as u64
 }
 
-/// Bytes of the frame's own variables behind the file's end.
 const SCRATCH: u32 = 4096;
 
-/// A running 32-bit program with a benchmark's loop in it.
 pub(crate) struct Program {
     process: Child,
     orders: PipeWriter,
@@ -58,15 +52,14 @@ pub enum Entry {
     Sysenter,
     /// SYSCALL in compatibility mode (AMD).
     Syscall,
-    /// INT 80h: neither of the others.
+    /// INT 80h, if it has neither of the others.
     Int80,
     /// There is no 32-bit vDSO, or its code has none of these instructions.
     Unknown,
 }
 
 impl Entry {
-    /// Reads the first bytes of `__kernel_vsyscall` (arch/x86/entry/vdso/vdso32/system_call.S): some
-    /// pushes and moves, then the entry instruction.
+    /// Reads the start of `__kernel_vsyscall` (arch/x86/entry/vdso/vdso32/system_call.S): pushes and moves, then the entry.
     fn from_code(code: &[u8]) -> Self {
         let first = |pattern: [u8; 2]| code.windows(2).position(|pair| pair == pattern);
         let found = [
@@ -81,7 +74,7 @@ impl Entry {
             .map_or(Self::Unknown, |(_, entry)| entry)
     }
 
-    /// The instruction's name.
+    /// Returns the instruction's name in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sysenter => "sysenter",
@@ -92,17 +85,15 @@ impl Entry {
     }
 }
 
-/// The program's first message: the address of `__kernel_vsyscall` and the code there.
+/// The length of the program's first message: the address of `__kernel_vsyscall` and the code there.
 const HELLO: usize = 4 + 32;
 
-/// The program's answer to an order.
 #[derive(Debug, Clone, Copy)]
 struct Answer {
-    /// Of the empty loop, the benchmark's loop, and the empty loop again.
+    /// Ticks of the empty loop, the benchmark's loop, and the empty loop again.
     ticks: [u64; 3],
-    /// Each loop began and ended on the same processor.
     stayed: bool,
-    /// Its switches, minor and major faults in between.
+    /// Its context switches, minor and major faults during that.
     usage: [u64; 3],
     result: u32,
 }
@@ -126,7 +117,6 @@ impl Answer {
 }
 
 impl Program {
-    /// Starts the program with `code` as its loop.
     pub fn start(code: &[u8], check: fn(u32) -> Result<(), String>) -> Result<Self> {
         let no_pipe = |error: io::Error| fail!("no pipe: {}", tollgate_model::text::plainly(&error));
         let (orders_out, orders) = io::pipe().map_err(no_pipe)?;
@@ -191,7 +181,7 @@ impl Runner for Program {
     }
 }
 
-/// The frame with the loop behind it, and its sizes in the program header.
+/// Appends the loop to the frame, and sets the sizes in the program header.
 fn image(code: &[u8]) -> Vec<u8> {
     let mut image = frame().to_vec();
     image.extend_from_slice(code);

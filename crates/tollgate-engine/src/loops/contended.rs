@@ -1,11 +1,9 @@
-//! Loops that are timed while other threads run loops on other processors: those loops, the check that they ran at
-//! the same time, and the runner for both.
+//! Loops that are timed while other threads run loops on other processors.
 //!
-//! A contended batch counts only if both threads ran together: the other thread notes the time between its
-//! iterations, and must have begun before the batch, ended after it and never paused for longer than a time
-//! slice of other work. For one store in 509 the timed loop looks which thread had the line before: enough
-//! for a share, too few to change the latency. The timed thread uses the same memory with and without
-//! contention; two buffers at different addresses gave 25 and 43 ns a line.
+//! A contended batch counts only if both threads ran together. The other thread notes the time between its iterations. It must
+//! begin before the batch, end after it, and never pause for longer than a time slice of other work. For one store in 509 the
+//! timed loop checks which thread had the line before: often enough for a share, too rarely to change the latency. The timed
+//! thread uses the same memory with and without contention, because two buffers at different addresses gave 25 and 43 ns a line.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -21,30 +19,26 @@ use crate::machine::limits::{Quota, Taken};
 use crate::refusal::{Refusal, Result};
 use crate::{loops::context::Context, loops::heartbeat::Heartbeat, machine::cpu};
 
-/// The data of another thread's loop, at `r13`. It has pairs of cache lines to itself, since a processor may fetch
-/// lines in pairs.
+/// The data of another thread's loop, at `r13`, on its own pairs of cache lines: a processor may fetch lines in pairs.
 #[repr(C, align(128))]
 pub struct Side {
-    /// The loop's own use.
+    /// Free for the loop.
     pub words: [u64; WORDS],
-    /// Its first and last time stamp.
+    /// The loop's first and last time stamp.
     stamps: [u64; 2],
     /// Iterations that took more ticks than this are logged.
     long: u64,
-    /// Number of such iterations.
     long_iterations: u64,
-    /// Completed iterations.
     progress: PaddedWord,
-    /// Not 0: the loop must stop.
     stop: PaddedWord,
-    /// End and ticks of the latest long iterations, a ring buffer.
+    /// The end and the ticks of the latest long iterations, a ring buffer.
     log: [[u64; 2]; LOG],
 }
 
-/// A side's words for its loop.
+/// Words of a side that its loop may use.
 pub const WORDS: usize = 12;
 
-/// Entries of the log of long iterations: a power of two.
+/// A power of two.
 const LOG: usize = 64;
 
 impl Default for Side {
@@ -62,7 +56,7 @@ impl Default for Side {
 }
 
 impl Side {
-    /// Iterations that its loop has completed.
+    /// Returns how many iterations its loop has completed.
     pub fn iterations(&self) -> u64 {
         self.progress.0.load(SeqCst)
     }
@@ -73,12 +67,12 @@ impl Side {
 #[derive(Default)]
 struct PaddedWord(AtomicU64);
 
-/// The loop of another thread, written with `contending_loop!`: it runs until its stop word is set.
+/// The loop of another thread, written with `contending_loop!`. It runs until its stop word is set.
 pub type ContendingLoop = unsafe extern "C" fn(*mut Side);
 
-/// Writes the loop of another thread: `contending_loop! { /// doc … name: "instruction", … }`. In the body, which is
-/// one iteration, `r13` is the [`Side`]; `rbp` and `r12` must be kept. An iteration must end within about a
-/// microsecond: after each the loop takes a time stamp and checks the stop word.
+/// Writes the loop of another thread: `contending_loop! { /// doc … name: "instruction", … }`. The body is one iteration. In it
+/// `r13` points to the [`Side`]; `rbp` and `r12` must be kept. An iteration must end within about a microsecond, because the loop
+/// takes a time stamp and checks the stop word after each.
 #[macro_export]
 macro_rules! contending_loop {
     ($(#[$doc:meta])* $name:ident: $($body:literal),*) => {
@@ -91,7 +85,6 @@ macro_rules! contending_loop {
                 "mov r13, rdi",
                 "rdtsc", "shl rdx, 32", "or rax, rdx",
                 "mov [r13 + 96], rax",
-                // The last stamp.
                 "mov rbp, rax",
                 ".p2align 6",
                 "2:",
@@ -117,9 +110,9 @@ pub use crate::contending_loop;
 
 /// Another thread of a batch.
 pub struct Partner {
-    /// The processor.
+    /// Its processor.
     pub cpu: usize,
-    /// The loop.
+    /// Its loop.
     pub code: ContendingLoop,
     /// The loop's data.
     pub side: Box<Side>,
@@ -127,22 +120,22 @@ pub struct Partner {
 
 /// A benchmark's control over its two loops.
 pub trait Contender: Send {
-    /// Before a contended batch of so many iterations of the timed loop, of which the first are untimed.
+    /// Prepares a contended batch of this many iterations of the timed loop, some of them untimed at first.
     fn before(&mut self, context: &mut LoopContext, partners: &mut [Partner], iterations: u64);
 
-    /// After the batch. Returns the events that were counted in the timed part, if any.
+    /// Checks the batch. Returns the events that were counted in the timed part, if any.
     ///
     /// # Errors
-    /// The failure. A partner that did not respond is [`Outcome::Incomplete`] instead.
+    /// If an operation failed. If a partner did not respond, the result is [`Outcome::Incomplete`] instead.
     fn after(&mut self, context: &LoopContext, partners: &[Partner]) -> Result<Outcome>;
 
-    /// When the partners run, before the warm-up: `words` are those of the first one's side at this moment.
+    /// Is called while the partners run, before the warm-up. `words` are the current ones of the first partner's side.
     fn begun(&mut self, _context: &mut LoopContext, _words: [u64; WORDS]) {}
 
-    /// After the warm-up, before the timed part: resets counts.
+    /// Resets counts after the warm-up, before the timed part.
     fn begin(&mut self, _context: &mut LoopContext) {}
 
-    /// Least number of warm-up iterations.
+    /// Returns the least number of warm-up iterations.
     fn warm_up(&self) -> u64 {
         1
     }
@@ -151,7 +144,7 @@ pub trait Contender: Send {
 /// The outcome of a contended batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// A valid batch; its events, where any are counted.
+    /// A valid batch, with its events if any are counted.
     Sound(Option<u64>),
     /// A partner did not respond.
     Incomplete,
@@ -169,11 +162,11 @@ pub struct Contended {
 }
 
 impl Contended {
-    /// `code` with the loops of `partners` at the same time.
+    /// Combines `code` with the loops of `partners`, which run at the same time.
     ///
     /// # Safety
-    /// Each loop must be sound to run any number of times with what `contender` puts into its context or side, at the
-    /// same time as the others.
+    /// Each loop must be sound to run any number of times with its context or side from `contender`, at the same time as the
+    /// others.
     pub unsafe fn new(
         context: &mut Context,
         code: LongLoop,
@@ -184,7 +177,7 @@ impl Contended {
         Self { code, context: Box::default(), partners, cpu: None, contender: Box::new(contender), pool }
     }
 
-    /// With the timed loop on this processor, also where the calling thread is pinned to another one.
+    /// Runs the timed loop on this processor, even if the calling thread is pinned to another one.
     pub fn on(mut self, cpu: usize) -> Self {
         self.cpu = (cpu::allowed() != [cpu]).then_some(cpu);
         self
@@ -203,8 +196,7 @@ impl Contended {
         let code = self.code;
         let mut running: Vec<Running> = Vec::new();
         for (partner, thread) in self.partners.iter_mut().zip(partner_threads) {
-            // SAFETY: by `Contended::new`'s contract; the side lives as long as this instance, and `Running` waits for the
-            // thread before it goes.
+            // SAFETY: by `Contended::new`'s contract. The side lives as long as this, and `Running` waits for the thread before.
             running.push(unsafe { Running::start(thread, partner, hz) });
         }
         if !running.iter().all(Running::has_begun) {
@@ -264,7 +256,6 @@ impl Runner for Contended {
     }
 }
 
-/// The times at which a partner ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamps {
     first: u64,
@@ -287,9 +278,9 @@ impl Stamps {
         }
     }
 
-    /// Whether it ran all the time between two time stamps: it began before the first, did not end before the second,
-    /// and was away in between for at most a fifth of the time or 5 µs, which is less than another thread's time
-    /// slice. Under contention for a line each iteration is long: then it may be away for four iterations.
+    /// Whether it ran throughout the time between two time stamps. It must begin before the first and not end before the second.
+    /// In between it may be away for at most a fifth of the time, or 5 µs, which is less than another thread's time slice. Under
+    /// contention for a line each iteration is long, and it may be away for four of them.
     fn cover(&self, from: u64, to: u64, hz: u64) -> bool {
         const MANY: u64 = 16;
         let iteration = match self.iterations {
@@ -336,8 +327,7 @@ impl Running {
         Self { thread: Rc::clone(thread), side, ended: false }
     }
 
-    /// Waits until it iterates, but not for long. On a busy machine a sleeping wait keeps this thread's time slice
-    /// for the moment when the partner runs.
+    /// Waits briefly until it iterates. On a busy machine, sleeping keeps this thread's time slice until the partner runs.
     fn has_begun(&self) -> bool {
         self.is_looping() || (self.thread.mailbox.is_at_work() && self.is_looping())
     }
@@ -351,7 +341,7 @@ impl Running {
         let before = self.progress();
         while clock::monotonic() < until {
             for _ in 0..LOOK {
-                // The second iteration: the first may have waited for its code.
+                // The second iteration counts, because the first may have waited for its code.
                 if self.progress() >= before + 2 {
                     return true;
                 }
@@ -366,7 +356,6 @@ impl Running {
         unsafe { (*self.side).progress.0.load(SeqCst) }
     }
 
-    /// Its loop's words, each as it is now.
     fn words(&self) -> [u64; WORDS] {
         // SAFETY: the side outlives this; the loop changes each word as a whole.
         std::array::from_fn(|at| unsafe { AtomicU64::from_ptr(&raw mut (*self.side).words[at]).load(SeqCst) })
@@ -401,7 +390,7 @@ struct PartnerThread {
     _taken: Taken,
 }
 
-/// The partner threads of a bench process, which all its instances use.
+/// The partner threads of a bench process, shared by its instances.
 struct Pool {
     quota: Quota,
     heartbeat: Heartbeat,
@@ -414,7 +403,6 @@ impl Pool {
         Self { quota, heartbeat, threads: RefCell::default() }
     }
 
-    /// So many threads, started on first use.
     fn threads(&self, number: usize) -> Result<Vec<Rc<PartnerThread>>> {
         let mut threads = self.threads.borrow_mut();
         while threads.len() < number {
@@ -446,7 +434,6 @@ impl Drop for PartnerThread {
     }
 }
 
-/// Hands jobs to a partner thread and their results back.
 #[derive(Default)]
 struct Mailbox {
     heartbeat: Heartbeat,
@@ -463,7 +450,6 @@ enum Job {
         code: ContendingLoop,
         side: Address,
     },
-    /// The loop runs.
     AtWork,
     Done(Result<()>),
     Leave,
@@ -482,7 +468,7 @@ impl Mailbox {
     }
 
     fn done(&self) -> Result<()> {
-        /// A switched-out partner does not hang: it sees the stop word when it runs again.
+        /// A partner that is switched out does not hang: it sees the stop word when it runs again.
         const BEAT: Duration = Duration::from_millis(50);
         let mut job = self.lock();
         loop {
@@ -494,7 +480,7 @@ impl Mailbox {
         }
     }
 
-    /// Waits until the thread runs its job, but not for long.
+    /// Waits briefly until the thread runs its job.
     fn is_at_work(&self) -> bool {
         /// Longer than a few time slices of other threads on its processor.
         const PATIENCE: Duration = Duration::from_millis(20);
@@ -505,7 +491,7 @@ impl Mailbox {
     }
 
     fn work(&self) {
-        // SAFETY: a partner's loop works on memory. Where it is refused, what others do with files takes longer beside this thread.
+        // SAFETY: a partner's loop works only on memory. Without it, this thread only slows file operations of others.
         let _ = unsafe { tollgate_os::descriptors::own_table() };
         let mut on = None;
         loop {
@@ -603,7 +589,7 @@ mod tests {
     struct Counted {
         word: Arc<AtomicU64>,
         iterations: u64,
-        /// Its partner's first word, when that ran.
+        /// The first word of its partner while that ran.
         seen: Arc<AtomicU64>,
     }
 

@@ -1,5 +1,3 @@
-//! The context of a bench process, from which its instances are made.
-
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
@@ -10,15 +8,14 @@ use crate::{
     machine::topology::Topology,
 };
 
-/// What a bench process may use, and what its instances share.
+/// The resources of a bench process, and what its instances share.
 pub struct Context {
-    /// The processors that the program may use, as they were before this process was pinned.
+    /// The processors that the program may use, from before this process was pinned.
     pub processors: Vec<usize>,
     /// The processes and the memory that may still be taken.
     pub quota: Quota,
     /// Tells the parent that a long preparation or batch makes progress.
     pub heartbeat: Heartbeat,
-    /// The directory for files, or why there is none.
     storage: Result<Storage, String>,
     /// Whether an affinity binds, or why not.
     affinity: Result<(), String>,
@@ -39,18 +36,18 @@ impl Context {
         Self { affinity, ..self }
     }
 
-    /// The context of a process outside a run, such as a test: without limits, and without a directory for files.
+    /// Returns the context of a process outside a run, such as a test: without limits, and without a directory for files.
     pub fn here() -> Self {
         let no_directory = Err("no directory for files was named".to_owned());
         Self::new(cpu::allowed(), Quota::default(), Heartbeat::default(), no_directory)
     }
 
-    /// The same with a directory for files.
+    /// Adds a directory for files.
     pub fn with_storage(self, storage: Storage) -> Self {
         Self { storage: Ok(storage), ..self }
     }
 
-    /// The directory for files.
+    /// Returns the directory for files.
     ///
     /// # Errors
     /// [`Refusal::Skip`] with the reason if there is none.
@@ -58,31 +55,31 @@ impl Context {
         self.storage.as_ref().map_err(|why| Refusal::Skip(why.clone()))
     }
 
-    /// The one processor that this thread is bound to, and so are its future children and threads.
+    /// Returns the one processor that this thread and its future children and threads are bound to.
     ///
     /// # Errors
-    /// [`Refusal::Refuse`] where an affinity does not bind, [`Refusal::Skip`] where the thread is not pinned.
+    /// [`Refusal::Refuse`] if an affinity does not bind, [`Refusal::Skip`] if the thread is not pinned.
     pub fn home(&self) -> Result<usize> {
         self.affinity.clone().map_err(Refusal::Refuse)?;
         cpu::home()
     }
 
-    /// Another processor than this thread's, the best partner.
+    /// Returns the best other processor for a partner.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] if there is only one, [`Refusal::Refuse`] where an affinity does not bind.
+    /// [`Refusal::Skip`] if there is only one, [`Refusal::Refuse`] if an affinity does not bind.
     pub fn other_processor(&self) -> Result<usize> {
         self.affinity.clone().map_err(Refusal::Refuse)?;
         let others = cpu::others(&self.processors);
         others.first().copied().ok_or_else(Refusal::one_processor)
     }
 
-    /// What its processors share. Read on first use; a quota of processor time is not known to a pinned thread.
+    /// Returns what its processors share, read on first use. A pinned thread does not know a quota of processor time.
     pub fn topology(&mut self) -> Rc<Topology> {
         self.shared("topology", |context| Rc::new(Topology::read(context.processors.clone())))
     }
 
-    /// The fixture of this type and key, made on first use. It stays until the process ends.
+    /// Returns the fixture of this type and key, made on first use. It stays until the process ends.
     pub fn shared<T: Clone + 'static>(&mut self, key: &str, make: impl FnOnce(&mut Self) -> T) -> T {
         if let Some(known) = self.known(key) {
             return known;
@@ -92,7 +89,7 @@ impl Context {
         made
     }
 
-    /// As [`Context::shared`], for a fixture that may fail: one that is no longer `usable` is replaced.
+    /// Like [`Context::shared`] for a fixture that may fail: it is replaced when it is no longer `usable`.
     pub fn shared_while<T: Clone + 'static>(
         &mut self,
         key: &str,
@@ -107,7 +104,7 @@ impl Context {
         Ok(made)
     }
 
-    /// The fixture of this type and key, made on first use, and dropped with the last instance that holds it.
+    /// Returns the fixture of this type and key, made on first use, and dropped with the last instance that holds it.
     pub fn shared_while_held<T: 'static>(
         &mut self,
         key: &str,

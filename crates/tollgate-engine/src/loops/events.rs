@@ -1,13 +1,13 @@
-//! Events of a batch: what is counted beside its time, outside of what is timed.
+//! Counts events of a batch outside of the timed part.
 //!
-//! The kernel counts the context switches and page faults of a thread in any case, and getrusage(2) reads them. A software event of
-//! perf_event_open(2) would count the same, and make each page fault and each context switch slower while it is open
-//! (`perf_swevent_enabled`, `perf_sched_events` in the kernel's kernel/events/core.c), which are measured here.
+//! The kernel always counts the context switches and page faults of a thread, and getrusage(2) reads them. A software event of
+//! perf_event_open(2) would count the same, but slow each page fault and context switch while it is open (`perf_swevent_enabled`,
+//! `perf_sched_events` in the kernel's kernel/events/core.c), and these are measured here.
 //!
-//! Cycles, instructions and misses are counted by a group of hardware events, where the processor shows a PMU. A group that counts all of
-//! a processor costs a context switch nothing; the group of a thread is exchanged at each. So where an operation switches between
-//! threads, only the former is used: it also counts the other thread. A batch in which the kernel gave the counters away
-//! for a while (`time_running` is less than `time_enabled`) is not counted.
+//! A group of hardware events counts cycles, instructions and misses if the processor exposes a PMU. A group for a whole
+//! processor does not slow a context switch; the group of a thread is swapped at each. So if an operation switches between
+//! threads, only the former is used, which also counts the other thread. A batch is not counted if the kernel took the counters
+//! away for a while (`time_running` is less than `time_enabled`).
 
 mod pmu;
 pub(crate) mod tally;
@@ -31,15 +31,15 @@ pub struct Counting<'a> {
     usage: Usage,
     processor: Option<usize>,
     pmu: Option<&'a Pmu>,
-    /// The reading that stands before what comes next.
+    /// The latest reading before the next part.
     last: Option<pmu::Snapshot>,
-    /// In the empty part: what a reading and the loop add.
+    /// The empty part, for what a reading and the loop add.
     overhead: Option<Between>,
     worked: Option<Between>,
 }
 
 impl Counting<'static> {
-    /// From now on, with the process's own group of hardware events where it has one that counts this.
+    /// Begins counting, with the process's own group of hardware events if it has one for this.
     pub fn begin(of: Of) -> Self {
         Self::with(of, pmu::own(of))
     }
@@ -52,14 +52,14 @@ impl<'a> Counting<'a> {
         Self { of, usage, processor, pmu, last: None, overhead: None, worked: None }
     }
 
-    /// The empty loop, or a clock that times nothing: its hardware events are subtracted.
+    /// Runs the empty loop, or a clock that times nothing. Its hardware events are subtracted.
     pub fn empty<T>(&mut self, part: impl FnOnce() -> T) -> T {
         let (value, counted) = self.between(part);
         self.overhead = counted;
         value
     }
 
-    /// The timed part, with its two readings of the clock.
+    /// Runs the timed part with its two clock reads.
     pub fn work<T>(&mut self, part: impl FnOnce() -> T) -> T {
         let (value, counted) = self.between(part);
         self.worked = counted;
@@ -77,12 +77,12 @@ impl<'a> Counting<'a> {
         (value, counted)
     }
 
-    /// The counts until now.
+    /// Returns the counts until now.
     pub fn end(self) -> Tally {
         self.end_with_usage().0
     }
 
-    /// The same, and what getrusage(2) said at the beginning and says now.
+    /// Returns the counts, and getrusage(2)'s values at the beginning and now.
     pub fn end_with_usage(self) -> (Tally, [Usage; 2]) {
         let now = usage(self.of);
         let since = |now: u64, then: u64| now.saturating_sub(then);
@@ -117,7 +117,7 @@ fn usage(of: Of) -> Usage {
     }
 }
 
-/// Runs batches, and counts the events of those that were not counted where they were made: of the whole call, with its untimed parts.
+/// Runs batches. Those that did not count their events get those of the whole call, with its untimed parts.
 pub(crate) fn around(run: impl FnOnce() -> Result<Vec<Batch>>) -> Result<Vec<Batch>> {
     let counting = Counting::with(Of::Process, None);
     let mut batches = run()?;
@@ -128,7 +128,6 @@ pub(crate) fn around(run: impl FnOnce() -> Result<Vec<Batch>>) -> Result<Vec<Bat
     Ok(batches)
 }
 
-/// The fact of what counts events beside the time.
 pub(crate) fn fact(found: &std::result::Result<String, NoPmu>) -> Fact {
     match found {
         Ok(what) => Fact::known(what.clone(), "perf_event_open(2)"),
@@ -147,7 +146,7 @@ mod tests {
     use super::pmu::tests::{fake, reading};
     use super::*;
 
-    /// A batch between readings of these numbers, of cycles and instructions of ring 3.
+    /// A batch between readings with these numbers of cycles and instructions of ring 3.
     fn counted(readings: &[[u64; 4]]) -> Tally {
         let readings =
             readings.iter().map(|[enabled, running, counts @ ..]| reading(*enabled, *running, counts));
@@ -173,7 +172,7 @@ mod tests {
     fn a_batch_in_which_the_group_did_not_count_all_the_time_is_said_and_not_counted() {
         let whole = counted(&[[10, 10, 100, 50], [20, 20, 130, 60], [40, 40, 1130, 460]]);
         for readings in [
-            // In the timed part, in the empty one, and never.
+            // Not counted in the timed part, in the empty one, or at all.
             [[10, 10, 100, 50], [20, 20, 130, 60], [40, 35, 900, 400]],
             [[10, 10, 100, 50], [20, 15, 130, 60], [40, 35, 900, 400]],
             [[10, 0, 0, 0], [20, 0, 0, 0], [40, 0, 0, 0]],
@@ -183,7 +182,7 @@ mod tests {
             let by_pmu = &sum.counts(10)[1];
             assert_eq!((by_pmu.operations, by_pmu.uncounted), (10, 1));
             assert_eq!(by_pmu.per_operation(USER_CYCLES), Some(97.0));
-            // The kernel's own counts are of both batches.
+            // The kernel's own counts cover both batches.
             assert_eq!(sum.counts(10)[0].operations, 20);
         }
     }

@@ -1,14 +1,11 @@
-//! Experiments: one action that gives several measurements, each of them a row of its own.
-
 use std::{cell::RefCell, rc::Rc};
 
 use crate::loops::runner::{Batch, Order, Runner};
 use crate::{loops::context::Context, loops::instance::Instance, machine::clock::Clock, refusal::Result};
 
-/// One action that gives several measurements, such as the time until fork(2) returns and the time until the child
-/// has exited.
+/// One action that gives several measurements, such as the time until fork(2) returns and the time until the child has exited.
 pub trait Experiment {
-    /// Runs it `order.iterations` times. One batch for each question, always in the same order.
+    /// Runs it `order.iterations` times. Returns one batch for each question, always in the same order.
     fn run(&mut self, clock: Clock, order: Order) -> Result<Vec<Batch>>;
 }
 
@@ -27,7 +24,7 @@ struct Latest {
 }
 
 impl Shared {
-    /// The experiment with this key in this process, made by `make` on first use. It stays until the process ends.
+    /// Returns the experiment with this key in this process, made by `make` on first use. It stays until the process ends.
     pub fn once<E: Experiment + 'static>(
         context: &mut Context,
         key: &str,
@@ -40,7 +37,7 @@ impl Shared {
         context.shared_while(key, |_| true, make)
     }
 
-    /// The instance of question number `which`. All instances of an experiment are due in the same rounds.
+    /// Returns the instance of question number `which`. All instances of an experiment are due in the same rounds.
     pub fn question(&self, which: usize) -> Instance {
         let question = Question { latest: Rc::clone(&self.latest), which };
         let mut instance = Instance::new(question);

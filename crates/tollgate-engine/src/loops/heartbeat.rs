@@ -1,12 +1,10 @@
-//! Signs of progress from a bench process to its parent.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::machine::mapping::Mapping;
 
-/// Tells the parent of a bench process that a long batch makes progress, also from processes that an instance forked.
-/// It keeps the shared memory mapped; the default tells nothing.
+/// Tells the parent of a bench process that a long batch makes progress, even from processes that an instance forked. It keeps
+/// the shared memory mapped. The default does nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Heartbeat(Option<(Arc<Mapping>, usize)>);
 
@@ -14,12 +12,12 @@ impl Heartbeat {
     /// A heartbeat that counts at this offset of shared memory.
     ///
     /// # Safety
-    /// There must be an aligned word, to which every access is atomic.
+    /// An aligned word must be there, and every access to it must be atomic.
     pub(crate) unsafe fn at(memory: Arc<Mapping>, offset: usize) -> Self {
         Self(Some((memory, offset)))
     }
 
-    /// Counts one more sign of progress.
+    /// Signals progress.
     pub fn beat(&self) {
         let Some((memory, offset)) = &self.0 else { return };
         // SAFETY: by the contract of `at`.

@@ -16,21 +16,21 @@ use crate::{loops::compat, machine::clock::Clock, machine::cpu};
 pub struct Readiness {
     /// Time of one iteration of its loop.
     pub cost: Duration,
-    /// The same, with the untimed parts of a batch that are in proportion to its iterations.
+    /// Time of one iteration with the untimed parts of a batch that are proportional to its iterations.
     pub whole: Duration,
-    /// Time of the untimed parts that are not: a loop becomes steady, say.
+    /// Time of the other untimed parts, such as reaching a loop's steady state.
     #[serde(default)]
     pub fixed: Duration,
     /// Time of its preparation.
     pub setup: Duration,
     /// Operations in one iteration.
     pub ops: u64,
-    /// Greatest number of iterations in a batch.
+    /// The most iterations in a batch.
     pub most: u64,
-    /// Iterations of a sample of instructions; 0 where its batches are timed.
+    /// Iterations of a sample of instructions; 0 if its batches are timed.
     #[serde(default)]
     pub counted: u64,
-    /// The address of its loop's first instruction, in a process that is watched or in the kernel.
+    /// The address of its loop's first instruction, in a watched process or in the kernel.
     #[serde(default)]
     pub entry: Option<u64>,
     /// The experiment that it is a part of.
@@ -47,11 +47,11 @@ pub struct Instance {
     pub(crate) ready: Readiness,
     /// The part of the preparation that later processes of the run need not repeat.
     pub(crate) spent_once: Duration,
-    /// Its runner counts the events of its batches.
+    /// Whether its runner counts the events of its batches.
     counts_events: bool,
 }
 
-/// The address of a loop's first instruction, in this process or in the 32-bit program; None of whole operations.
+/// Returns the address of a loop's first instruction, in this process or in the 32-bit program. `None` for whole operations.
 pub fn loop_address(timed: &Timed) -> Option<u64> {
     match timed {
         Timed::Loop { code: TimedLoop::Long(code), .. } | Timed::Together { code, .. } => {
@@ -63,17 +63,16 @@ pub fn loop_address(timed: &Timed) -> Option<u64> {
 }
 
 impl Instance {
-    /// An instance whose batches `runner` runs.
+    /// Makes an instance whose batches `runner` runs.
     pub fn new(runner: impl Runner + 'static) -> Self {
         let ready = Readiness { ops: 1, most: u64::MAX, ..Readiness::default() };
         Self { runner: Box::new(runner), ready, spent_once: Duration::ZERO, counts_events: false }
     }
 
-    /// An instance in a 32-bit process of its own, and how the 32-bit vDSO enters the kernel there.
+    /// Makes an instance in a 32-bit process of its own, and returns how the 32-bit vDSO enters the kernel there.
     ///
     /// # Errors
-    /// [`Refusal::Skip`] where the kernel does not run 32-bit programs, [`Refusal::Fail`] for a loop in
-    /// 64-bit code.
+    /// [`Refusal::Skip`] if the kernel does not run 32-bit programs, [`Refusal::Fail`] for a loop in 64-bit code.
     pub fn in_compat(timed: Timed, check: fn(u32) -> Result<(), String>) -> Result<(Self, compat::Entry)> {
         let Timed::Loop { code: TimedLoop::Compat(code), .. } = timed else {
             return Err(fail!("only a 32-bit loop can run in a 32-bit process"));
@@ -83,31 +82,31 @@ impl Instance {
         Ok((Self::new(program), entry))
     }
 
-    /// One iteration makes so many operations.
+    /// Sets the number of operations in one iteration.
     pub fn with_ops(mut self, ops: u64) -> Self {
         self.ready.ops = ops.max(1);
         self
     }
 
-    /// A batch has at most so many iterations.
+    /// Limits the iterations of a batch.
     pub fn with_most(mut self, iterations: u64) -> Self {
         self.ready.most = iterations.max(1);
         self
     }
 
-    /// Its loop begins at this address, which is the kernel's.
+    /// Sets the address where its loop begins, in the kernel.
     pub fn looping_at(mut self, address: u64) -> Self {
         self.ready.entry = Some(address);
         self
     }
 
-    /// Instances with the same `fixture` share it: where time is short, a process runs all of them or none.
+    /// Names a fixture that instances share. If time is short, a process runs all of them or none.
     pub fn on_fixture(mut self, fixture: impl Into<String>) -> Self {
         self.ready.fixture = Some(fixture.into());
         self
     }
 
-    /// So much of the preparation made what later processes of the run find there, such as a file.
+    /// Sets the part of the preparation whose results, such as a file, later processes of the run find.
     pub fn spent_once(mut self, time: Duration) -> Self {
         self.spent_once = time;
         self
@@ -119,12 +118,12 @@ impl Instance {
         self
     }
 
-    /// One batch, as a round runs it.
+    /// Runs one batch, as a round does.
     pub fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         self.runner.batch(clock, order)
     }
 
-    /// One batch with its events: those that its runner counted, or those of the whole call.
+    /// Runs one batch and counts its events: those of its runner, or those of the whole call.
     pub(crate) fn counted_batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         if self.counts_events {
             return self.runner.batch(clock, order);
@@ -140,7 +139,7 @@ impl Instance {
         batches.pop().ok_or_else(|| fail!("no batch"))
     }
 
-    /// Operations in one iteration, and the greatest number of iterations in a batch.
+    /// Returns the operations in one iteration, and the most iterations in a batch.
     pub fn limits(&self) -> (u64, u64) {
         (self.ready.ops, self.ready.most)
     }
@@ -150,7 +149,6 @@ impl Instance {
 pub struct Loop {
     code: LongLoop,
     context: Box<LoopContext>,
-    /// The loop whose time is the overhead.
     overhead: LongLoop,
     check: Check,
     hooks: Option<Box<dyn BatchHooks>>,
@@ -163,15 +161,14 @@ pub struct Loop {
 pub type Check = Box<dyn Fn(u64) -> Result<(), String> + Send>;
 
 impl Loop {
-    /// `timed` with `words` in its context. `check` sees the result of every batch, so that an operation that failed
-    /// is not measured as one that worked.
+    /// Makes a loop with `words` in its context. `check` sees each batch's result, so that a failed operation is not measured.
     ///
     /// # Errors
     /// [`Refusal::Fail`] for a loop that is not 64-bit code.
     ///
     /// # Safety
-    /// The loop must be sound to run any number of times with these words: what they point to must
-    /// live in `owned`, or for as long as the process.
+    /// The loop must be sound to run any number of times with these words, whose targets live in `owned`, or as long as the
+    /// process.
     pub unsafe fn new(
         timed: Timed,
         words: [u64; 7],
@@ -194,7 +191,7 @@ impl Loop {
         })
     }
 
-    /// `timed`, which uses no word of its context. `check` as in [`Loop::new`].
+    /// Makes a loop that uses no word of its context. `check` is that of [`Loop::new`].
     ///
     /// # Errors
     /// [`Refusal::Fail`] for a loop that is not 64-bit code, or uses its context.
@@ -202,8 +199,7 @@ impl Loop {
         timed: Timed,
         check: impl Fn(u64) -> Result<(), String> + Send + 'static,
     ) -> Result<Self> {
-        // SAFETY: a loop that uses no context is sound to run any number of times (`timed_loop!`), and another one
-        // is dropped before it runs.
+        // SAFETY: a loop without a context is sound to run (`timed_loop!`); another one is dropped before it runs.
         let timed = unsafe { Self::new(timed, [0; 7], None, check) }?;
         if timed.code.uses_context() {
             return Err(fail!("the loop needs a context"));
@@ -211,7 +207,7 @@ impl Loop {
         Ok(timed)
     }
 
-    /// Less the time of this loop in the place of the empty one's: the calls around a system call, say.
+    /// Subtracts the time of this loop instead of the empty one's: the calls around a system call, for example.
     ///
     /// # Errors
     /// [`Refusal::Fail`] for a loop that uses its context.
@@ -223,39 +219,40 @@ impl Loop {
         Ok(self)
     }
 
-    /// With hooks around each batch.
+    /// Adds hooks around each batch.
     pub fn with_hooks(mut self, hooks: impl BatchHooks + 'static) -> Self {
         self.hooks = Some(Box::new(hooks));
         self
     }
 
-    /// Each batch begins in the steady state of the loop.
+    /// Begins each batch in the steady state of the loop.
     pub fn settled(mut self, settling: Settling) -> Self {
         self.settling = Some(settling);
         self
     }
 
-    /// The result of one operation, untimed and unchecked.
+    /// Returns the result of one operation, untimed and unchecked.
     pub fn try_once(&mut self) -> u64 {
         // SAFETY: `Loop::new`'s contract.
         unsafe { self.code.run(1, &mut *self.context) };
         self.context.result
     }
 
-    /// An instance in the bench process's main thread.
+    /// Makes an instance in the bench process's main thread.
     pub fn here(self) -> Instance {
         Instance::new(self)
     }
 
-    /// An instance in a thread of its own, which `prepare` changes first: a per-thread filter or flag affects no
-    /// other instance. The thread has a table of descriptors of its own: calls of the others would find their files more slowly beside it.
+    /// Makes an instance in a thread of its own, which `prepare` changes first: a per-thread filter or flag affects no other
+    /// instance. The thread has its own descriptor table: sharing one would slow file look-ups in other threads.
     pub fn in_thread(self, prepare: impl FnOnce() -> Result<()> + Send + 'static) -> Result<Instance> {
         let (orders, inbox) = mpsc::channel::<(Clock, Order)>();
         let (outbox, batches) = mpsc::channel();
         let (ready, prepared) = mpsc::channel();
         let mut runner = self;
         let body = move || {
-            // A copy, since the events of a batch are read by the process's descriptor. Where it is refused the loop's own figure is the same.
+            // A copy, since the batch's events are read through the process's descriptor. If it fails, the loop's figure is the
+            // same.
             let _ = tollgate_os::descriptors::copied_table();
             let outcome = prepare();
             let usable = outcome.is_ok();
@@ -301,10 +298,9 @@ impl Loop {
         self.after().map(drop)
     }
 
-    /// The loop between two empty ones.
     fn time(&mut self, clock: Clock, empty_iterations: u64, iterations: u64) -> Batch {
         let blocking = self.hooks.as_ref().is_some_and(|hooks| hooks.blocks());
-        // The empty loop has a context of its own, so the loop's result stays for the check.
+        // The empty loop has its own context, so that the loop's result stays for the check.
         let mut nothing = LoopContext::default();
         let context: *mut LoopContext = &mut *self.context;
         let code = self.code;

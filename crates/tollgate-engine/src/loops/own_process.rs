@@ -1,8 +1,7 @@
-//! Instances in a process of their own: a child process of a bench process that holds memory which other instances must not have, or
-//! that changes itself in ways that cannot be undone.
+//! Instances in a child of a bench process. It holds memory that other instances must not have, or changes itself irreversibly.
 //!
-//! fork(2) depends on all memory that the process has written. So each amount of memory has a process that
-//! writes it once and then runs the experiments for every instance that asks.
+//! fork(2) depends on all memory that the process has written. So each amount of memory has a process that writes it once and
+//! then runs the experiments for every instance that asks.
 
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::{cell::RefCell, os::fd::AsRawFd, rc::Rc};
@@ -15,7 +14,7 @@ use crate::machine::ending::{Ending, signal_name};
 use crate::refusal::{Refusal, Result};
 use crate::{loops::events, loops::experiment::Experiment, machine::clock::Clock, machine::limits::Quota};
 
-/// A handle of such a process. The process ends with its last handle, or with the bench process.
+/// A handle of such a process, which ends with its last handle or with the bench process.
 #[derive(Clone)]
 pub struct OwnProcess(Rc<RefCell<Process>>);
 
@@ -26,7 +25,6 @@ struct Process {
     died: Option<Refusal>,
 }
 
-/// A request: one line of JSON.
 #[derive(Serialize, Deserialize)]
 struct Request {
     experiment: usize,
@@ -34,20 +32,23 @@ struct Request {
     order: Order,
 }
 
-/// An answer: one line of JSON. The first one says that the process is ready.
+/// One line of JSON. The first answer says that the process is ready.
 type Answer = Result<Vec<Batch>>;
 
 impl OwnProcess {
-    /// Forks. In the child `prepare` makes experiments ready, which then run on request.
+    /// Forks a process. In it `prepare` makes experiments, which then run on request.
+    ///
+    /// # Errors
+    /// If the process cannot be started, or as `prepare` returns it.
     pub fn start(quota: &Quota, prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>>) -> Result<Self> {
         let no_process = |error: io::Error| quota.refused("a process for the instance", &error);
         let (orders_out, orders) = io::pipe().map_err(no_process)?;
         let (answers, answers_in) = io::pipe().map_err(no_process)?;
-        // No other thread of the bench process holds a lock while this one forks, except the C library's, which it makes
-        // safe across fork. The child lets go of its copies of the parent's ends, and so sees the parent's end.
+        // While this forks, no other thread of this process holds a lock, except the C library's, which that makes safe across
+        // fork. The child closes its copies of the parent's ends, and so sees when the parent closes them.
         let (orders_fd, answers_fd) = (orders.as_raw_fd(), answers.as_raw_fd());
         let child = process::fork_bound(|| {
-            // SAFETY: the descriptors are this copy's own, and nothing of it uses them.
+            // SAFETY: the descriptors are this copy's own, and nothing in it uses them.
             unsafe {
                 libc::close(orders_fd);
                 libc::close(answers_fd);
@@ -66,7 +67,7 @@ impl OwnProcess {
         self.0.borrow().died.is_none()
     }
 
-    /// Experiment number `which` of those that `prepare` returned. As a runner it is its first measurement alone.
+    /// Returns experiment number `which` of those that `prepare` returned. As a runner it is its first measurement alone.
     pub fn experiment(&self, which: usize) -> impl Experiment + Runner + use<> {
         Remote { own: self.clone(), which }
     }
@@ -137,7 +138,7 @@ impl Process {
         }
     }
 
-    /// Why it stopped answering; the same reason each time.
+    /// Returns why it stopped answering; the same reason each time.
     fn died(&mut self) -> Refusal {
         let ending = self.end();
         let why = self.died.get_or_insert_with(|| match ending {

@@ -1,9 +1,8 @@
-//! Threads or processes that make the same operation at the same time, each on a processor of its own: tasks, where both are meant.
+//! Threads or processes that make the same operation at the same time, each on its own processor. Both are called tasks.
 //!
-//! All of them wait at a barrier, begin together, and work until the same moment; each counts what it made. A window
-//! counts only if each of them worked through nearly all of it and kept its processor. The latency of an operation is that of
-//! one of them: so many in the time of the window, over what all of them made. Operations a second of all together are their
-//! number over that latency.
+//! All wait at a barrier, begin together, and work until the same moment; each counts what it made. A window counts only if each
+//! task worked through nearly all of it and kept its processor. The latency of an operation is that of one task: the number of
+//! tasks times the window, over what all of them made. Their operations a second are the number of tasks over that latency.
 
 mod board;
 mod operation;
@@ -26,24 +25,23 @@ use crate::{loops::context::Context, loops::heartbeat::Heartbeat, loops::instanc
 pub use operation::{Operation, Seat, Words, Work};
 pub use pool::TaskKind;
 
-/// Operations that a sample states: so many, that ticks are small beside them. How many a window has is another matter.
+/// Operations that a sample states, enough to make a tick small in comparison. A window may have another number.
 const STATED: u64 = 64;
 
-/// What so many threads or processes do.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
-    /// Their number.
+    /// The number of tasks.
     pub tasks: usize,
-    /// What each makes.
+    /// Their operation.
     pub operation: &'static Operation,
     /// Numbers for its preparation.
     pub words: Words,
 }
 
-/// The instance of a case. All cases in this process have their threads from one pool and their processes from another.
+/// Returns the instance of a case. All cases in this process share one pool of threads and one of processes.
 ///
 /// # Errors
-/// [`Refusal::Skip`](crate::Refusal::Skip) where there are fewer processors, or a limit allows fewer tasks.
+/// [`Refusal::Skip`](crate::Refusal::Skip) if there are fewer processors, or a limit allows fewer tasks.
 pub fn instance(context: &mut Context, kind: TaskKind, case: Case) -> Result<Instance> {
     let key = format!("parallel {kind:?}");
     let make = |context: &mut Context| Pool::new(context, kind).map(Rc::new);
@@ -57,11 +55,11 @@ struct Crowd {
     pool: Rc<Pool>,
     case: Case,
     heartbeat: Heartbeat,
-    /// Ticks of an operation, as the latest batch found.
+    /// Ticks of an operation, by the latest batch.
     latency: Option<f64>,
 }
 
-/// Of one window: ticks of an operation of one participant, and whether it counts.
+/// The result of one window: ticks of one participant's operation, and whether it counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct WindowTime {
     latency: f64,
@@ -72,7 +70,7 @@ struct WindowTime {
 }
 
 impl Crowd {
-    /// One window. None where they did not come together.
+    /// Runs one window. `None` if the tasks did not come together.
     fn window(&self, clock: Clock) -> Result<Option<WindowTime>> {
         let board = &*self.pool.board;
         self.announce(board, clock);
@@ -88,13 +86,12 @@ impl Crowd {
         Ok(is_whole.then(|| self.found(board)).filter(|found| found.latency.is_finite()))
     }
 
-    /// Puts the job on the board and wakes those who wait for it.
     fn announce(&self, board: &Board, clock: Clock) {
-        /// Nanoseconds between two looks at the clock, which takes about 20 ns.
+        /// Nanoseconds between two clock reads, each of which takes about 20 ns.
         const STEP: f64 = 4e3;
-        /// Of a window: hundred times as long as they take to begin.
+        /// The shortest window: a hundred times as long as the tasks take to begin.
         const LEAST: f64 = 300e3;
-        /// Looks at the clock in a window where operations are slow.
+        /// Clock reads in a window of slow operations.
         const STEPS: f64 = 8.0;
         let ns = self.latency.map(|ticks| clock.nanoseconds(ticks));
         let step = ns.map_or(1.0, |ns| (STEP / ns).clamp(1.0, 4096.0)).floor();
@@ -116,13 +113,13 @@ impl Crowd {
         wake_all(&job.number);
     }
 
-    /// Waits until all are done. Those that do not come together in time abandon the window.
+    /// Waits until all are done. If they do not come together in time, the window is abandoned.
     fn wait_for(&self, board: &Board) {
         const BEAT: Duration = Duration::from_millis(50);
-        /// To wake up, on top of so much for each: nanoseconds.
+        /// Nanoseconds to wake up, and in addition for each task.
         const PATIENCE: u64 = 40_000_000;
         const EACH: u64 = 200_000;
-        /// For all of it. Then the run's own limit of a process that makes no progress holds.
+        /// The limit for all of it. After that, the run's own limit for a process without progress applies.
         const LONGEST: u64 = 5_000_000_000;
         let began = clock::monotonic();
         loop {
@@ -157,12 +154,12 @@ impl Crowd {
 
 impl Runner for Crowd {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
-        /// On a busy machine not all have their processor at the same time.
+        /// On a busy machine, not all may have their processor at the same time.
         const TRIES: usize = 5;
         let mut latest = None;
         for _ in 0..TRIES {
             if let Some(found) = self.window(clock)? {
-                // The first window has no estimate, and looks at the clock after each operation.
+                // The first window has no estimate, and reads the clock after each operation.
                 let was_known = self.latency.replace(found.latency).is_some();
                 latest = Some(found);
                 if found.is_sound && was_known {
@@ -180,7 +177,7 @@ impl Runner for Crowd {
     }
 }
 
-/// What a participant made of a window.
+/// A participant's part of a window.
 #[derive(Debug, Clone, Copy)]
 struct Made {
     operations: u64,
@@ -201,13 +198,12 @@ impl Made {
         }
     }
 
-    /// Operations a tick.
+    /// Operations per tick.
     fn rate(&self) -> f64 {
         self.operations as f64 / self.last.saturating_sub(self.first).max(1) as f64
     }
 
-    /// Whether it worked from the beginning to the end: it began within a tenth of the window, and ended behind it by
-    /// less than another half.
+    /// Whether it worked throughout: it began within a tenth of the window, and ended after it by less than another half.
     fn covers(&self, from: u64, until: u64) -> bool {
         let length = until.saturating_sub(from);
         self.operations > 0
@@ -224,7 +220,7 @@ mod tests {
     use super::*;
     use crate::machine::cpu;
 
-    /// Counts in the window's own words, and fails where it is told to.
+    /// Counts in the window's own words, and fails if told to.
     struct Counting(u64, u64);
 
     impl Work for Counting {

@@ -1,8 +1,7 @@
-//! Runners: the interface of everything that runs batches, with its orders, results and refusals.
+//! Runners: the common interface of everything that runs batches, with its orders and results.
 //!
-//! An operation that blocks is judged by processor time. A thread that waits for its child is switched out
-//! in every operation; parent and children are pinned to one processor, and time that none of them used
-//! belongs to other work.
+//! An operation that blocks is judged by processor time. A thread that waits for its child is switched out in every operation.
+//! Parent and children are pinned to one processor, so time that none of them used belongs to other work.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +9,7 @@ use crate::loops::events::tally::{Tally, scaled};
 use crate::machine::clock::{Clock, Span};
 use crate::{loops::heartbeat::Heartbeat, loops::timed::LoopContext, refusal::Result};
 
-/// An order: so many iterations of the loop, and as many of the empty loop before and after it.
+/// An order: iterations of the loop, and as many of the empty loop before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// Iterations of both loops, at least 1.
@@ -20,53 +19,49 @@ pub struct Order {
 }
 
 impl Order {
-    /// So many iterations of both loops.
+    /// Orders this many iterations of both loops.
     pub fn new(iterations: u64) -> Self {
         Self { iterations, extra: 0 }
     }
 
-    /// Iterations of the timed loop.
+    /// Returns the iterations of the timed loop.
     pub fn all(self) -> u64 {
         self.iterations + self.extra
     }
 }
 
-/// One batch: the loop's ticks and those of the empty loop next to it.
-///
-/// The empty loop runs twice, and the shorter time counts: an interrupt in it would otherwise make the latency too
-/// low.
-///
-/// For a unit other than time, `work` is the amount in that unit, for all operations.
+/// One batch: the ticks of the loop and of the empty loop next to it. The empty loop runs twice and the shorter time counts: an
+/// interrupt in it would make the latency too low. For a unit other than time, `work` is the amount in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// Ticks of the timed loop.
+    /// Ticks of the timed loop, for all operations.
     pub work: u64,
     /// Ticks of the empty loop.
     pub empty: u64,
-    /// The thread was neither switched out nor migrated. For blocking calls: no other process used the processor.
+    /// Whether the thread was neither switched out nor migrated. For blocking calls: whether no other process used the processor.
     pub undisturbed: bool,
-    /// Events that were counted, where the benchmark counts any.
+    /// Events that were counted, if the benchmark counts any.
     pub counted: Option<u64>,
     /// Other counts, in the order of the benchmark's counters.
     pub counters: Counters,
-    /// Context switches, faults and hardware events; nothing where the runner does not count them.
+    /// Context switches, faults and hardware events; empty if the runner does not count them.
     pub tally: Tally,
 }
 
 impl Batch {
-    /// A batch in which nothing is counted.
+    /// Makes a batch in which nothing is counted.
     pub fn new(work: u64, empty: u64, undisturbed: bool) -> Self {
         let (counters, tally) = (Counters::default(), Tally::default());
         Self { work, empty, undisturbed, counted: None, counters, tally }
     }
 
-    /// A batch of the timed loop between two empty ones. One that left its processor is disturbed in any case.
+    /// Makes a batch of the timed loop between two empty ones. It is disturbed if it left its processor.
     pub fn between([emptied, worked, emptied_again]: [Span; 3], undisturbed: bool) -> Self {
         let stayed = [emptied, worked, emptied_again].iter().all(|span| span.same_processor);
         Self::new(worked.ticks, emptied.ticks.min(emptied_again.ticks), undisturbed && stayed)
     }
 
-    /// The part of a batch of so many operations that is of those that its case states: its time beyond the empty loop's, and its tally.
+    /// Scales a batch of `operations` operations to the `stated` ones of its case: its time less the empty loop's, and its tally.
     #[must_use]
     pub fn scaled(self, operations: u64, stated: u64) -> Self {
         let beyond = self.work.saturating_sub(self.empty);
@@ -79,6 +74,9 @@ impl Batch {
 pub type Counters = [u64; 4];
 
 /// Repeats a batch a few times until one is undisturbed. Returns the last one otherwise.
+///
+/// # Errors
+/// Those of the batch.
 pub fn until_undisturbed(heartbeat: &Heartbeat, mut batch: impl FnMut() -> Result<Batch>) -> Result<Batch> {
     const TRIES: usize = 3;
     let mut latest = batch()?;
@@ -97,25 +95,24 @@ pub trait Runner {
     /// Runs one batch.
     ///
     /// # Errors
-    /// A wrong result of the operation; or that this clock cannot time it.
+    /// If the operation gives a wrong result, or if this clock cannot time it.
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch>;
 }
 
-/// Untimed hooks around each batch of a loop: they install and remove a handler, give pages back to the kernel, count
-/// events.
+/// Untimed hooks around each batch of a loop. They install and remove a handler, give pages back to the kernel, count events.
 pub trait BatchHooks: Send {
-    /// Before a loop that is [`settled`](crate::loops::instance::Loop::settled) runs until it repeats itself: writes what it works on, where
-    /// other instances have written over it.
+    /// Is called before a [`settled`](crate::loops::instance::Loop::settled) loop runs until it repeats itself. It writes again
+    /// what other instances have overwritten.
     fn unsettled(&mut self, _context: &mut LoopContext) -> Result<()> {
         Ok(())
     }
 
-    /// Before so many iterations of the loop. It may change the loop's context.
+    /// Is called before this many iterations of the loop. It may change the loop's context.
     fn before(&mut self, _context: &mut LoopContext, _iterations: u64) -> Result<()> {
         Ok(())
     }
 
-    /// After the loop. Returns the number of events, where the benchmark counts any.
+    /// Is called after the loop. Returns the number of events, if the benchmark counts any.
     fn after(&mut self, _context: &LoopContext) -> Result<Option<u64>> {
         Ok(None)
     }

@@ -1,7 +1,7 @@
-//! The steady state of a loop: before a batch it runs untimed until a stretch takes what the stretch before it took.
+//! The steady state of a loop: before a batch it runs untimed until a stretch takes as long as the one before.
 //!
-//! A walk through memory that was just written, or that follows another walk, finds lines in the caches that its own use would not
-//! keep there. It has its own state when it has replaced what the caches held.
+//! A walk through memory that was just written, or that follows another walk, finds lines in the caches that its own use would
+//! not keep there. It reaches its own state when it has replaced what the caches held.
 
 use crate::loops::heartbeat::Heartbeat;
 use crate::machine::clock::Clock;
@@ -13,16 +13,16 @@ pub struct Settling {
     heartbeat: Heartbeat,
 }
 
-/// Stretches of the iterations after which nothing else is in use.
+/// Stretches in the iterations after which the caches hold only the loop's data.
 const PARTS: u64 = 4;
-/// Stretches at most: on a busy machine two of them may never agree.
+/// The most stretches: on a busy machine two of them may never agree.
 const MOST: u64 = 2 * PARTS;
-/// Two stretches agree where neither is so many per cent longer.
+/// Two stretches agree if neither is this many per cent longer.
 const AGREE: u64 = 10;
 
 impl Settling {
-    /// After so many iterations the loop has replaced what the caches held: a pass through its memory, or through as much of it as
-    /// they hold.
+    /// Makes a settling for a loop that has replaced the caches' contents after this many iterations: a pass through its memory,
+    /// or through as much of it as the caches hold.
     pub fn after(iterations: u64, heartbeat: Heartbeat) -> Self {
         /// Shorter stretches are mostly timer overhead.
         const SHORTEST: u64 = 64;
@@ -31,12 +31,12 @@ impl Settling {
         Self { stretch: if iterations < SHORTEST { iterations.max(1) * PARTS } else { stretch }, heartbeat }
     }
 
-    /// Runs stretches of so many iterations until two agree.
+    /// Runs stretches until two agree.
     pub(crate) fn settle(&self, clock: Clock, mut run: impl FnMut(u64)) {
         self.settle_by(|iterations| clock.time(|| run(iterations)).ticks);
     }
 
-    /// The same, where a stretch returns the time that it took.
+    /// Like [`Self::settle`]; `stretch` returns the time that it took.
     fn settle_by(&self, mut stretch: impl FnMut(u64) -> u64) {
         let mut latest = 0;
         for done in 1..=MOST {
@@ -59,7 +59,7 @@ fn agree(one: u64, other: u64) -> bool {
 mod tests {
     use super::*;
 
-    /// The stretches of a walk of 4,000 iterations that take these times, the last one again and again.
+    /// The number of stretches of a walk of 4,000 iterations that take these times, the last one repeatedly.
     fn stretches(times: &[u64]) -> usize {
         let mut taken = 0;
         Settling::after(4_000, Heartbeat::default()).settle_by(|iterations| {

@@ -1,10 +1,9 @@
-//! Timed loops, written in instructions. All have the same frame, so that the empty loop measures the overhead of
-//! every other.
+//! Timed loops of instructions. All have the same frame, so that the empty loop measures the overhead of every other.
 //!
-//! Timed loops are naked functions. A test disassembles each registered one and finds the instruction that
-//! its benchmark names, as often as it says, and no other that matters.
+//! Timed loops are naked functions. A test disassembles each registered one and checks that it has the instruction that its
+//! benchmark names, as often as it says, and no other that matters.
 
-/// The eight words at `r13` of a loop: its parameters, and in the last one the operation's result.
+/// The eight words at `r13` of a loop: its parameters, and last the operation's result.
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Default)]
 pub struct LoopContext {
@@ -23,12 +22,11 @@ pub struct LongLoop {
 }
 
 impl LongLoop {
-    /// For `timed_loop!`: the function and its instructions. A use of `r13` other than `[r13 + N]` within the eight
-    /// words does not compile.
+    /// Is for `timed_loop!`: the function and its instructions. `r13` may only be used as `[r13 + N]` within the eight words.
     ///
     /// # Safety
-    /// `entry` must hold these instructions in the frame of every loop. Without `r13` among them, it must be sound to
-    /// run them any number of times, whatever the state of the process.
+    /// `entry` must hold these instructions in the frame of every loop. Without `r13` among them, it must be sound to run them
+    /// any number of times, in any state of the process.
     #[doc(hidden)]
     pub const unsafe fn written(
         entry: unsafe extern "C" fn(u64, *mut LoopContext),
@@ -43,34 +41,34 @@ impl LongLoop {
         self.is_called
     }
 
-    /// The loop without its operation: what is subtracted.
+    /// Returns the loop without its operation, which is subtracted.
     pub fn empty(self) -> Self {
         if self.is_called { empty_called } else { empty_long }
     }
 
-    /// Runs so many iterations, at least 1 (0 would mean 2^64).
+    /// Runs this many iterations, at least 1 (0 would mean 2^64).
     ///
     /// # Safety
     /// The context must have what the loop's documentation says, and what it points to must live.
     #[inline(always)]
     pub unsafe fn run(self, iterations: u64, context: *mut LoopContext) {
-        // SAFETY: the caller's.
+        // SAFETY: by the caller's contract.
         unsafe { (self.entry)(iterations, context) }
     }
 
-    /// Whether it uses any word of its context, besides the result.
+    /// Whether it uses any word of its context except the result.
     pub fn uses_context(self) -> bool {
         self.uses_context
     }
 
-    /// The address of its first instruction.
+    /// Returns the address of its first instruction.
     pub fn address(self) -> usize {
         self.entry as usize
     }
 }
 
-/// Whether these instructions use `r13`. It may be stored, or be an address as `[r13]` or `[r13 + N]`, with eight bytes
-/// from `N` on below `limit`.
+/// Whether these instructions use `r13`. It must be stored, or be `[r13]` or `[r13 + N]`, with eight bytes from `N` on below
+/// `limit`.
 pub const fn uses_words(instructions: &[&str], limit: usize) -> bool {
     let mut uses = false;
     let mut line = 0;
@@ -112,8 +110,8 @@ pub const fn uses_words(instructions: &[&str], limit: usize) -> bool {
 pub enum TimedLoop {
     /// 64-bit code, called here.
     Long(LongLoop),
-    /// 32-bit code, position-independent, copied into the 32-bit program: iterations in `edi`, the address of
-    /// `__kernel_vsyscall` (or 0) in `esi`, the result in `eax`, back with `ret`.
+    /// 32-bit code, position-independent, copied into the 32-bit program. It has the iterations in `edi`, the address of
+    /// `__kernel_vsyscall` (or 0) in `esi` and the result in `eax`, and returns with `ret`.
     Compat(fn() -> &'static [u8]),
 }
 
@@ -143,24 +141,23 @@ pub enum Timed {
 }
 
 impl Timed {
-    /// A loop with one operation in an iteration, by this instruction.
+    /// Makes a loop with one operation per iteration, by this instruction.
     pub const fn once(instruction: &'static str, code: TimedLoop) -> Self {
         Self::Loop { code, instruction, times: 1 }
     }
 }
 
-/// Writes a loop in 64-bit code: `timed_loop! { /// doc … name: "instruction", … }`, optionally followed by `; after
-/// "label:", …` for code that the loop calls, and with `first "instruction", …;` before the body for code that runs
-/// once, ahead of the loop.
+/// Writes a loop in 64-bit code: `timed_loop! { /// doc … name: "instruction", … }`. `; after "label:", …` may follow for code
+/// that the loop calls, and `first "instruction", …;` may precede the body for code that runs once, before the loop.
 ///
-/// In the body `r13` is the context and `r12` the counter, which must be kept; all else is free. Offsets from `r13` are
-/// checked at compile time. A loop that does not use `r13` must be sound to run in any process: it can be made an
-/// instance without `unsafe`, see [`Loop::without_context`](crate::Loop::without_context).
+/// In the body `r13` is the context and `r12` the counter, which must be kept; all else is free. Offsets from `r13` are checked
+/// at compile time. A loop that does not use `r13` must be sound to run in any process: it can be made an instance without
+/// `unsafe`, see [`Loop::without_context`](crate::Loop::without_context).
 ///
-/// With `called` before the body, each iteration calls it and it returns, as a function of a program does; the empty loop that is
-/// subtracted makes the same call. Everything that enters the kernel is written so. Kernels with safe returns (SRSO), and processors that
-/// predict returns by a stack of the calls, give the kernel's own returns two times: one below a loop that makes no call, where every
-/// iteration leaves the predictors as the one before, and one below code that calls and returns, as all programs do.
+/// With `called` before the body, each iteration calls it and it returns, like a function of a program; the empty loop to
+/// subtract makes the same call. Everything that enters the kernel is written so. Kernels with safe returns (SRSO), and
+/// processors that predict returns by a return stack, give the kernel's own returns two latencies: one for a loop without calls,
+/// whose iterations all leave the predictors alike, and one for code that calls and returns, as all programs do.
 #[macro_export]
 macro_rules! timed_loop {
     ($(#[$doc:meta])* $name:ident: called $($body:literal),*) => {
@@ -199,15 +196,14 @@ macro_rules! timed_loop {
                 )
             }
             const INSTRUCTIONS: &[&str] = &[$($($first,)+)? $($body,)* $($($after,)+)?];
-            // SAFETY: these are its instructions. One that uses no `r13` answers for itself: its operation must be
-            // sound in any process.
+            // SAFETY: these are its instructions. One that uses no `r13` must be sound in any process by the macro's contract.
             unsafe { $crate::timed::LongLoop::written(entry, INSTRUCTIONS, $called) }
         };
     };
 }
 pub use crate::timed_loop;
 
-/// The bytes between two symbols that the program's own assembly defines in read-only data.
+/// Returns the bytes between two symbols that the program's own assembly defines in read-only data.
 #[macro_export]
 macro_rules! bytes_between {
     ($begin:expr, $end:expr) => {{
@@ -223,8 +219,8 @@ macro_rules! bytes_between {
     }};
 }
 
-/// Writes a loop in 32-bit code as bytes between two symbols: `compat_loop! { /// doc … name = "symbol":
-/// "instruction", … }`. In the body `edi` counts down, `esi` is `__kernel_vsyscall`; both must be kept.
+/// Writes a loop in 32-bit code as bytes between two symbols: `compat_loop! { /// doc … name = "symbol": "instruction", … }`. In
+/// the body `edi` counts down and `esi` is `__kernel_vsyscall`; both must be kept.
 #[macro_export]
 macro_rules! compat_loop {
     ($(#[$doc:meta])* $name:ident = $symbol:literal: $($body:literal),*) => {
@@ -233,7 +229,7 @@ macro_rules! compat_loop {
             ".code32",
             concat!($symbol, "_begin:"),
             "xor eax, eax",
-            // A data section is padded with zeros by default, which are no NOPs.
+            // A data section is padded with zeros by default, which are not NOPs.
             ".balign 64, 0x90",
             "2:",
             $($body,)*
@@ -258,7 +254,7 @@ timed_loop! {
 }
 
 timed_loop! {
-    /// The same for loops that call their body.
+    /// The frame of loops that call their body.
     empty_called: called
 }
 

@@ -1,13 +1,12 @@
-//! Whether an affinity binds. A sandbox may accept sched_setaffinity(2) and place threads as it likes, as gVisor does.
+//! Checks whether an affinity binds. A sandbox such as gVisor may accept sched_setaffinity(2) and place threads freely.
 //!
-//! Two threads that are pinned to one processor hand a word over to each other and spin until it comes back. On one
-//! processor a thread spins until it is switched out before the other one runs at all. On two processors the word is
-//! back within a microsecond, whenever both run. Spins are counted: in a sandbox a reading of the clock may take longer.
+//! Two threads pinned to one processor hand a word to each other and spin until it comes back. On one processor a thread spins
+//! until it is switched out, before the other runs at all. On two processors the word is back within a microsecond whenever both
+//! run. Spins are counted, because a clock read may take longer in a sandbox.
 //!
-//! A quick return alone shows nothing. Each wake-up of a third thread on the processor may put the other one of the two in the
-//! place of the first: a thread that wakes ten thousand times a second brings the word back as often. So a return
-//! counts where the kernel has not switched the thread out since it handed the word over. A kernel that counts no switches has
-//! the rarity of preemptions instead ([`OFTEN`]).
+//! A quick return alone shows nothing, because a wake-up of a third thread on the processor may swap the two: a thread that wakes
+//! ten thousand times a second causes as many returns. So a return counts only if the kernel has not switched the thread out
+//! since it handed the word over. If a kernel counts no switches, preemptions are still rare ([`OFTEN`]).
 
 use std::sync::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 use std::time::{Duration, Instant};
@@ -19,22 +18,20 @@ use crate::machine::cpu;
 
 /// Some microseconds: far less than a time slice.
 const FEW_SPINS: u64 = 1000;
-/// So often that preemptions right behind a handover, where the kernel does not count them, do not explain it. The threads stop
-/// there.
+/// The threads stop after this many quick returns. Uncounted preemptions directly after a handover do not explain that many.
 const OFTEN: u64 = 100;
-/// Or after this time.
+/// The threads stop after this time.
 const LONGEST: Duration = Duration::from_millis(12);
-/// So many pairs of threads: on a busy machine two may share a processor that are bound to none.
+/// Pairs of threads to try: on a busy machine, two that are not bound may still share a processor.
 const PAIRS: usize = 8;
 /// A thread that was asleep is placed anew.
 const REST: Duration = Duration::from_millis(1);
 
-/// What two threads showed that were pinned to one processor.
+/// The observation of two threads that were pinned to one processor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Observed {
-    /// The processor that they were pinned to.
     pub pinned: usize,
-    /// The processors that they ran on, as getcpu(2) says.
+    /// The processors that they ran on, by getcpu(2).
     pub ran_on: [Option<usize>; 2],
     /// How often the word came back within [`FEW_SPINS`] to a thread that was not switched out.
     pub quick: u64,
@@ -42,11 +39,7 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
-    /// Observes threads that are started now, and the calling one, which is pinned to `cpu`. It takes a tenth of a second
-    /// where the affinity binds.
-    ///
-    /// # Errors
-    /// Those of pthread_create(3).
+    /// Observes new threads and the calling one, which is pinned to `cpu`. It takes a tenth of a second if the affinity binds.
     pub fn here(cpu: usize) -> io::Result<Self> {
         let mut pair = Self::pair(cpu)?;
         for _ in 1..PAIRS {
@@ -70,7 +63,6 @@ impl Observed {
         Ok(Self { pinned: cpu, ran_on, quick: game.quick.into_inner(), over: game.began.elapsed() })
     }
 
-    /// Whether the affinity binds, or why not.
     pub fn binds(&self) -> Result<(), String> {
         let elsewhere = self.ran_on.iter().flatten().find(|&&on| on != self.pinned);
         let why = match elsewhere {
@@ -83,7 +75,7 @@ impl Observed {
         Err(format!("sched_setaffinity(2) succeeds and does not bind: {why}"))
     }
 
-    /// For a fact's source.
+    /// Describes it for a fact's source.
     pub fn describe(&self) -> String {
         format!(
             "two threads pinned to processor {}: a word came back {} times within {FEW_SPINS} spins and without a switch, in {} ms",
@@ -102,9 +94,9 @@ struct Game {
 }
 
 impl Game {
-    /// Hands the word on at each turn. The processor that the thread ran on.
+    /// Hands the word on at each turn. Returns the processor that the thread ran on.
     fn play(&self, turn: u64) -> Option<usize> {
-        /// Between looks at the clock.
+        /// Between clock reads.
         const SPINS: usize = 1 << 12;
         let mut handed_over: Option<HandedOver> = None;
         while self.quick.load(Acquire) < OFTEN && self.began.elapsed() < LONGEST {
@@ -112,7 +104,7 @@ impl Game {
                 if self.word.load(Acquire) % 2 == turn {
                     let is_quick = handed_over.is_some_and(|before| before.is_back_at_once(cpu::switches));
                     self.quick.fetch_add(u64::from(is_quick), AcqRel);
-                    // Before the word is handed over: a switch right behind that counts.
+                    // Read before the handover, so that a switch directly after it counts.
                     handed_over = Some(HandedOver { spins: 0, switches: cpu::switches() });
                     self.word.fetch_add(1, AcqRel);
                 }
@@ -126,15 +118,15 @@ impl Game {
     }
 }
 
-/// What a thread knows since it handed the word over.
+/// A thread's state since it handed the word over.
 struct HandedOver {
     spins: u64,
-    /// Switches of the thread before.
+    /// The switches of the thread before.
     switches: u64,
 }
 
 impl HandedOver {
-    /// Whether the other thread ran while this one spun. Switches are asked for where it may have.
+    /// Whether the other thread ran while this one spun. `switches` is called only if it may have.
     fn is_back_at_once(&self, switches: impl FnOnce() -> u64) -> bool {
         self.spins < FEW_SPINS && switches() == self.switches
     }
@@ -152,7 +144,7 @@ mod tests {
     fn threads_that_run_at_once_are_not_bound_to_one_processor() {
         let there = [Some(1), Some(1)];
         assert_eq!(observed(there, 0), Ok(()));
-        // Preemptions right behind a handover are rare, and possible.
+        // Preemptions directly after a handover are rare, but possible.
         assert_eq!(observed(there, 3), Ok(()));
         let why = observed(there, 100).expect_err("at the same time");
         assert!(why.ends_with("two threads pinned to processor 1 ran at the same time"), "{why}");
@@ -217,7 +209,7 @@ mod tests {
         if all.len() < 2 {
             return println!("skipped: one processor only");
         }
-        // As where pinning has no effect. On a busy machine they may have to share a processor for a while.
+        // As if pinning had no effect. On a busy machine they may have to share a processor for a while.
         let observed = || Observed { ran_on: [None; 2], ..Observed::here(last).expect("a thread") };
         assert!((0..1000).any(|_| observed().binds().is_err()));
     }

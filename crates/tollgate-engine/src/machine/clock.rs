@@ -1,4 +1,4 @@
-//! The clock: the time stamp counter, fenced, where it can be trusted; else the kernel's.
+//! The clock: the fenced time stamp counter if it can be trusted, else the kernel's.
 
 use std::arch::asm;
 use std::time::{Duration, Instant};
@@ -11,21 +11,21 @@ use crate::machine::cpu;
 /// The clock that times batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Clock {
-    /// The time stamp counter, at this many ticks a second.
+    /// The time stamp counter.
     Tsc {
-        /// Ticks a second.
+        /// Ticks per second.
         hz: u64,
     },
     /// `clock_gettime(CLOCK_MONOTONIC_RAW)`, in nanoseconds.
     Kernel,
 }
 
-/// Two readings of the clock around a stretch of work.
+/// Two clock reads around a stretch of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// Ticks between the readings.
     pub ticks: u64,
-    /// Whether both readings came from the same processor, as far as the clock shows.
+    /// Whether both came from the same processor, as far as the clock shows.
     pub same_processor: bool,
 }
 
@@ -41,13 +41,13 @@ pub enum TscFault {
     /// `prctl(PR_SET_TSC, PR_TSC_SIGSEGV)` is in force.
     #[error("this process may not read it (prctl PR_TSC_SIGSEGV)")]
     Refused,
-    /// A reading takes so long that a hypervisor or the kernel must emulate it.
+    /// A read takes so many ns that a hypervisor or the kernel must emulate it.
     #[error("a reading takes {0} ns: it is trapped and emulated")]
     Trapped(u64),
-    /// Readings on two processors are not in the order in which they were made.
+    /// Reads on two processors are not in the order in which they were made.
     #[error("processors {0} and {1} disagree by at least {2} ticks")]
     Offset(usize, usize, u64),
-    /// It does not run at a steady rate against the kernel's clock.
+    /// It does not run at a steady rate by the kernel's clock.
     #[error("its rate is not steady: {0} and {1} Hz in two trials")]
     Unsteady(u64, u64),
 }
@@ -59,14 +59,14 @@ pub enum FrequencySource {
     Cpuid15,
     /// CPUID leaf 4000_0010H: the hypervisor's value, in kHz.
     Hypervisor,
-    /// Counted against CLOCK_MONOTONIC_RAW.
+    /// Calibrated by CLOCK_MONOTONIC_RAW.
     Calibrated,
     /// QEMU's `-icount shift=0`: each instruction is a tick.
     Instructions,
 }
 
 impl FrequencySource {
-    /// For a fact's source.
+    /// Describes it for a fact's source.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Cpuid15 => "CPUID.15H",
@@ -77,12 +77,11 @@ impl FrequencySource {
     }
 }
 
-/// A reading slower than this is not an instruction's: bare rdtscp takes 10 to 30 ns.
+/// In ns. A slower read is emulated: bare rdtscp takes 10 to 30 ns.
 const TRAPPED: u64 = 400;
 
 impl Clock {
-    /// The time stamp counter if it can be trusted here. Takes about 40 ms where its frequency must be
-    /// calibrated.
+    /// Returns the time stamp counter if it can be trusted here. Takes about 40 ms if its frequency must be calibrated.
     pub fn tsc() -> Result<(Self, FrequencySource), TscFault> {
         check_features()?;
         let nanoseconds = reading_takes(monotonic_raw, || {
@@ -94,21 +93,21 @@ impl Clock {
         check_offsets()?;
         let calibrated = calibrate()?;
         let (hz, source) = match stated_frequency() {
-            // A hypervisor can declare a wrong frequency, so calibration has to agree with it.
+            // A hypervisor can declare a wrong frequency, so calibration must agree with it.
             Some((stated, source)) if stated.abs_diff(calibrated) < calibrated / 500 => (stated, source),
             _ => (calibrated, FrequencySource::Calibrated),
         };
         Ok((Self::Tsc { hz }, source))
     }
 
-    /// The time stamp counter where it goes one tick an instruction, and a thousand million of them are a second: a guest under
-    /// QEMU's translator with `-icount shift=0`. Whether it does is for the caller to check.
+    /// Returns the time stamp counter of a guest under QEMU's translator with `-icount shift=0`: it ticks once per instruction,
+    /// and a second has a thousand million ticks. The caller must check that.
     pub fn of_instructions() -> Result<(Self, FrequencySource), TscFault> {
         check_readable()?;
         Ok((Self::Tsc { hz: 1_000_000_000 }, FrequencySource::Instructions))
     }
 
-    /// Ticks a second.
+    /// Returns ticks per second.
     pub fn hz(self) -> u64 {
         match self {
             Self::Tsc { hz } => hz.max(1),
@@ -116,7 +115,7 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds in so many ticks.
+    /// Converts ticks to nanoseconds.
     pub fn nanoseconds(self, ticks: f64) -> f64 {
         ticks * 1e9 / self.hz() as f64
     }
@@ -140,7 +139,7 @@ impl Clock {
         }
     }
 
-    /// The current time in ticks, after all earlier instructions. Times of different threads are comparable:
+    /// Returns the current time in ticks, after all earlier instructions. Times of different threads are comparable, because
     /// [`Clock::tsc`] checked that the processors' counters agree.
     pub fn moment(self) -> u64 {
         match self {
@@ -150,23 +149,21 @@ impl Clock {
     }
 }
 
-/// Reads the counter so that nothing before is still under way and nothing after has begun:
-/// `lfence` waits for all earlier instructions, `rdtscp` names the processor (IA32_TSC_AUX), and the
-/// second `lfence` holds back what follows (Intel SDM vol. 2, RDTSC and RDTSCP; AMD APM vol. 3 with
-/// DE_CFG\[1\] set, as Linux does).
+/// Reads the counter so that earlier instructions have ended and later ones have not begun. `lfence` waits for all earlier
+/// instructions, `rdtscp` names the processor (IA32_TSC_AUX), and the second `lfence` holds back what follows (Intel SDM vol. 2,
+/// RDTSC and RDTSCP; AMD APM vol. 3 with DE_CFG\[1\] set, as Linux does).
 #[inline(always)]
 fn tsc_start() -> (u64, u32) {
     let (low, high, aux): (u32, u32, u32);
-    // SAFETY: the instructions touch only the named registers; `Clock::tsc` found rdtscp present and
-    // permitted before any `Clock::Tsc` was made.
+    // SAFETY: the instructions touch only the named registers. `Clock::tsc` found rdtscp present and permitted before any
+    // `Clock::Tsc` existed.
     unsafe {
         asm!("lfence", "rdtscp", "lfence", out("eax") low, out("edx") high, out("ecx") aux, options(nostack));
     }
     (u64::from(high) << 32 | u64::from(low), aux)
 }
 
-/// Reads the counter after everything before has finished: `rdtscp` waits for all earlier
-/// instructions by itself, and `lfence` keeps later ones from starting before it.
+/// Reads the counter after all earlier instructions: `rdtscp` waits for them, and `lfence` holds back later ones.
 #[inline(always)]
 fn tsc_end() -> (u64, u32) {
     let (low, high, aux): (u32, u32, u32);
@@ -177,12 +174,12 @@ fn tsc_end() -> (u64, u32) {
     (u64::from(high) << 32 | u64::from(low), aux)
 }
 
-/// CLOCK_MONOTONIC_RAW in nanoseconds: not steered by NTP.
+/// CLOCK_MONOTONIC_RAW in nanoseconds, which NTP does not steer.
 pub(crate) fn monotonic_raw() -> u64 {
     kernels(libc::CLOCK_MONOTONIC_RAW)
 }
 
-/// CLOCK_MONOTONIC in nanoseconds: the same number line in every process of the machine.
+/// CLOCK_MONOTONIC in nanoseconds, which is the same in every process of the machine.
 pub(crate) fn monotonic() -> u64 {
     kernels(libc::CLOCK_MONOTONIC)
 }
@@ -195,8 +192,7 @@ fn kernels(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The counter, for comparison with readings of another processor's loop. Only valid after [`Clock::tsc`] returned a
-/// clock.
+/// Reads the counter, for comparison with another processor's loop. Valid only after [`Clock::tsc`] returned a clock.
 pub(crate) fn stamp() -> u64 {
     tsc_start().0
 }
@@ -211,7 +207,6 @@ fn check_features() -> Result<(), TscFault> {
     }
 }
 
-/// Whether rdtscp exists and this process may execute it.
 fn check_readable() -> Result<(), TscFault> {
     let highest = cpuid(0x8000_0000, 0).eax;
     if highest < 0x8000_0001 || cpuid(0x8000_0001, 0).edx & 1 << 27 == 0 {
@@ -223,8 +218,8 @@ fn check_readable() -> Result<(), TscFault> {
     if mode == libc::PR_TSC_SIGSEGV { Err(TscFault::Refused) } else { Ok(()) }
 }
 
-/// Nanoseconds of one `reading` by the kernel's clock: what twice as many readings take more, each the least of several trials. The
-/// difference does not contain the two calls of the kernel's clock, which take microseconds where a sandbox emulates it.
+/// Returns the nanoseconds of one `reading` by the kernel's clock: the extra time of twice as many, each the least of several
+/// trials. The difference excludes the two calls of the kernel's clock, which take microseconds if a sandbox emulates it.
 fn reading_takes(kernels: impl Fn() -> u64, reading: impl Fn()) -> u64 {
     const READINGS: u64 = 32;
     const TRIALS: usize = 32;
@@ -238,8 +233,8 @@ fn reading_takes(kernels: impl Fn() -> u64, reading: impl Fn()) -> u64 {
     least[1].saturating_sub(least[0]) / READINGS
 }
 
-/// Moves from processor to processor and back and checks that later readings are larger. A migration takes
-/// microseconds, so only larger offsets show; smaller ones do not matter to batches that stay on one processor.
+/// Moves from processor to processor and back, and checks that later reads are larger. A migration takes microseconds, so only
+/// larger offsets show; smaller ones do not matter to batches that stay on one processor.
 fn check_offsets() -> Result<(), TscFault> {
     const MOST: usize = 16;
     let allowed = cpu::allowed();
@@ -282,7 +277,7 @@ fn stated_frequency() -> Option<(u64, FrequencySource)> {
     None
 }
 
-/// Counts ticks against CLOCK_MONOTONIC_RAW, twice.
+/// Counts ticks by CLOCK_MONOTONIC_RAW, twice.
 fn calibrate() -> Result<u64, TscFault> {
     const TRIALS: usize = 3;
     let mut previous = None;
@@ -311,7 +306,7 @@ fn calibrate_once(over: Duration) -> u64 {
     (u128::from(tsc_1.wrapping_sub(tsc_0)) * 1_000_000_000 / nanoseconds) as u64
 }
 
-/// A reading of both clocks as close together as 16 tries allow: the one in the tightest bracket.
+/// Reads both clocks as close together as 16 tries allow: the pair in the tightest bracket.
 fn simultaneous() -> (u64, u64) {
     let reading = || {
         let (before, _) = tsc_start();
@@ -335,7 +330,7 @@ mod tests {
             eprintln!("skipped: no usable TSC here: {}", Clock::tsc().expect_err("just seen"));
             return;
         };
-        // Other work may come between the two clocks, not always.
+        // Other work may come between the two clocks, but not always.
         let differences = (0..100).map(|_| {
             let before = monotonic_raw();
             let span = clock.time(|| std::thread::sleep(Duration::from_millis(30)));
@@ -346,8 +341,7 @@ mod tests {
         assert!(least.is_some(), "{source:?}");
     }
 
-    /// What a reading is found to take on a machine whose kernel's clock and counter take so long, while every 701st step is
-    /// interrupted for 50 µs.
+    /// The time found for a read if the kernel's clock and the counter take this long; every 701st step is interrupted for 50 µs.
     fn found(kernels_ns: u64, reading_ns: u64) -> u64 {
         let (now, steps) = (Cell::new(0_u64), Cell::new(0_u64));
         let pass = |ns: u64| {
@@ -365,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_slow_clock_of_the_kernel_is_not_charged_to_the_counter() {
-        // Natively; in gVisor, whose CLOCK_MONOTONIC_RAW is a call of the sandbox; where that is slower still.
+        // Natively; in gVisor, whose CLOCK_MONOTONIC_RAW is a call of the sandbox; and if that is slower still.
         for kernels_ns in [20, 4_500, 60_000] {
             assert_eq!(found(kernels_ns, 44), 44, "{kernels_ns}");
         }

@@ -7,13 +7,13 @@ use tollgate_os::{affinity, process::Child, rusage::Usage};
 
 use crate::refusal::Result;
 
-/// The processors that this thread may run on, ascending.
+/// Returns the processors that this thread may run on, ascending.
 pub fn allowed() -> Vec<usize> {
     affinity::allowed(0).unwrap_or_default()
 }
 
-/// Those of `allowed` other than this thread's, the best partner first: the next one with a core of its own,
-/// modulo the number of processors; hardware threads of this core come last.
+/// Returns those of `allowed` other than this thread's, the best partner first: the next one with a core of its own, modulo the
+/// number of processors. Hardware threads of this core come last.
 pub fn others(allowed: &[usize]) -> Vec<usize> {
     let Some(home) = current() else { return Vec::new() };
     let siblings = std::fs::read_to_string(format!("{TOPOLOGY}{home}/topology/thread_siblings_list"));
@@ -26,7 +26,7 @@ pub fn others(allowed: &[usize]) -> Vec<usize> {
 
 const TOPOLOGY: &str = "/sys/devices/system/cpu/cpu";
 
-/// A list such as `0-3,8` (cpuset(7), list format). Malformed parts are skipped.
+/// Parses a list such as `0-3,8` (cpuset(7), list format). Malformed parts are skipped.
 pub fn parse_list(text: &str) -> Vec<usize> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -48,20 +48,19 @@ pub fn allow(cpus: &[usize]) {
     let _ = affinity::pin(0, cpus);
 }
 
-/// The processor on which this thread runs.
+/// Returns the processor on which this thread runs.
 pub fn current() -> Option<usize> {
     // SAFETY: sched_getcpu(3) has no preconditions.
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// The id of the calling thread. By system call: std refers to gettid(3) weakly, and in a static program that can
-/// leave it at address 0.
+/// Returns the calling thread's id by system call: std refers to gettid(3) weakly, which a static program may leave at address 0.
 pub fn own_thread() -> libc::pid_t {
     // SAFETY: gettid(2) has no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) as libc::pid_t }
 }
 
-/// The one processor that this thread is bound to, and so are its future children and threads.
+/// Returns the one processor that this thread and its future children and threads are bound to.
 ///
 /// # Errors
 /// [`Refusal::Skip`](crate::Refusal::Skip) if it is not pinned to one.
@@ -72,25 +71,25 @@ pub fn home() -> Result<usize> {
     }
 }
 
-/// Context switches of this thread, voluntary and involuntary.
+/// Returns the context switches of this thread, voluntary and involuntary.
 pub fn switches() -> u64 {
     Usage::of_thread().switches()
 }
 
-/// Page faults of this thread that needed no input or output.
+/// Returns the page faults of this thread that needed no I/O.
 pub fn minor_faults() -> u64 {
     Usage::of_thread().minflt
 }
 
-/// Context switches of all threads of this process, voluntary and involuntary.
+/// Returns the context switches of all threads of this process, voluntary and involuntary.
 pub fn switches_of_process() -> u64 {
     Usage::of_process().switches()
 }
 
-/// Whether this process and its children had a processor to themselves for a while.
+/// Measures whether this process and its children had a processor to themselves for a while.
 ///
-/// A thread that waits for a child is switched out in any case, so its switches say nothing. But where all of them
-/// share one processor, elapsed time beyond their processor time belongs to other processes.
+/// A thread that waits for a child is always switched out, so its switches say nothing. But if all of them share one processor,
+/// elapsed time beyond their processor time belongs to other processes.
 #[derive(Debug)]
 pub struct CpuShare {
     began: Instant,
@@ -100,12 +99,12 @@ pub struct CpuShare {
 }
 
 impl CpuShare {
-    /// From now on.
+    /// Begins measuring.
     pub fn begin() -> Self {
         Self::begin_with(&[])
     }
 
-    /// From now on, with children that take part and keep running.
+    /// Begins measuring with children that take part and keep running.
     pub fn begin_with(children: &[Child]) -> Self {
         let clocks: Vec<libc::clockid_t> =
             children.iter().filter_map(|child| clock_of(child.pid())).collect();
@@ -113,14 +112,14 @@ impl CpuShare {
         Self { began: Instant::now(), used, clocks }
     }
 
-    /// Whether this process, its reaped children and the participating ones used nearly all of the time since. True
-    /// where the kernel does not account in microseconds.
+    /// Whether this process, its reaped children and the participating ones used nearly all of the time since. True if the kernel
+    /// does not account in microseconds.
     pub fn was_full(self) -> bool {
         self.was_full_with(&[])
     }
 
-    /// The same with children that it has made since and that still run. Judged before they end: the end of many takes as long as
-    /// their making, and what disturbs it does not disturb that.
+    /// Like [`Self::was_full`], with running children made since the beginning. It is called before they end: ending many takes
+    /// as long as making them, and a disturbance of the end does not disturb the making.
     pub fn was_full_with(self, born: &[libc::pid_t]) -> bool {
         let passed = self.began.elapsed();
         let used = self.used_with(born);
@@ -133,25 +132,24 @@ impl CpuShare {
     }
 }
 
-/// Whether other work took so little of the time that passed that the time is still the operation's.
+/// Whether other work took so little that the time is still the operation's.
 fn is_little(others: Duration, passed: Duration) -> bool {
     /// The two clocks are read one after the other, and one of them in whole microseconds.
     const SLACK: Duration = Duration::from_micros(15);
     others <= passed / 20 + SLACK
 }
 
-/// Whether threads on processors of their own had these to themselves while so many messages went from one to the other: how long they
-/// were runnable and waited for them.
+/// Whether threads had their own processors to themselves during `messages` messages between them. They were runnable and waited
+/// for processors for the time `queued`.
 ///
-/// An idle processor is free at once, and one on which the other end's last wake-up is still under way soon after. A long message has
-/// more such waits than a short one, so that a part of the time is allowed for as well.
+/// An idle processor is free at once, or soon after if it is still handling the other end's last wake-up. A long message has more
+/// such waits than a short one, so a share of the time is allowed as well.
 pub fn were_free(queued: Duration, passed: Duration, messages: u64) -> bool {
     const EACH: Duration = Duration::from_micros(2);
     let each = EACH.saturating_mul(u32::try_from(messages).unwrap_or(u32::MAX));
     is_little(queued.saturating_sub(each), passed)
 }
 
-/// The clock of a process's processor time.
 fn clock_of(pid: libc::pid_t) -> Option<libc::clockid_t> {
     let mut clock = 0;
     // SAFETY: `clock` is valid for writing.
@@ -159,7 +157,7 @@ fn clock_of(pid: libc::pid_t) -> Option<libc::clockid_t> {
     (outcome == 0).then_some(clock)
 }
 
-/// Processor time of this process and of the children that it has waited for.
+/// The processor time of this process and of the children that it has waited for.
 fn time_used() -> Duration {
     Duration::from_nanos(Usage::of_process().run_ns() + Usage::of_children().run_ns())
 }
@@ -205,7 +203,7 @@ mod tests {
 
     #[test]
     fn sleep_makes_the_share_less_than_full() {
-        // In a process of its own: other tests' threads use time as well.
+        // In a process of its own, because other tests' threads use time as well.
         let child = process::fork_bound(|| {
             let slept = CpuShare::begin();
             // A share of zero would look like a kernel that does not account.
@@ -239,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_child_that_was_made_since_counts_while_it_runs() {
-        // In a process of its own: other tests' threads use time as well.
+        // In a process of its own, because other tests' threads use time as well.
         let child = process::fork_bound(|| {
             const LONG: Duration = Duration::from_millis(60);
             let spin = || {
@@ -263,7 +261,7 @@ mod tests {
     #[test]
     fn long_messages_may_wait_for_a_part_of_their_time() {
         let us = Duration::from_micros;
-        // Eight round trips of 64 KiB that take 120 µs each, and of one byte that take 50 µs.
+        // Eight round trips: of 64 KiB in 120 µs each, and of one byte in 50 µs.
         assert!(were_free(us(8 * 6), us(8 * 120), 8));
         assert!(were_free(us(8 * 2), us(8 * 50), 8));
         // One preemption.
@@ -287,7 +285,7 @@ mod tests {
     #[test]
     fn sleeping_is_a_switch() {
         let before = switches();
-        // On a machine that is very busy the time may be over before the thread is asleep.
+        // On a very busy machine the time may be over before the thread is asleep.
         let has_switched = || {
             std::thread::sleep(std::time::Duration::from_millis(2));
             switches() > before

@@ -1,5 +1,3 @@
-//! How a child process ended, as a sentence.
-
 use serde::{Deserialize, Serialize};
 use tollgate_model::traced::Ended;
 
@@ -8,7 +6,7 @@ use tollgate_model::traced::Ended;
 pub enum Ending {
     /// It finished its task.
     Finished,
-    /// It ended with this status instead.
+    /// It exited with this status instead.
     Exited(i32),
     /// It was killed by this signal.
     Killed(i32),
@@ -31,7 +29,7 @@ impl From<Ended> for Ending {
 }
 
 impl Ending {
-    /// The reason why the running instance failed.
+    /// Returns the reason why the running instance failed.
     pub fn describe(self, stall: std::time::Duration) -> String {
         match self {
             Self::Finished => "ended".to_owned(),
@@ -48,7 +46,7 @@ impl Ending {
     }
 }
 
-/// `SIGSEGV` for 11; the number where it has no name.
+/// Returns `SIGSEGV` for 11, or the number if it has no name.
 pub fn signal_name(signal: i32) -> String {
     let name = match signal {
         libc::SIGHUP => "SIGHUP",

@@ -1,9 +1,7 @@
-//! A process group of a child: all its processes end when its first process ends, and when this process ends for any
-//! reason.
+//! A process group of a child. All its processes end when its first process ends, and when this process ends for any reason.
 //!
-//! The parent is the subreaper (prctl(2)) of its measuring processes: one may end with children of its own,
-//! which an init would reap at its leisure. Where the parent is killed, each process dies with its parent
-//! (PR_SET_PDEATHSIG).
+//! The parent is the subreaper (prctl(2)) of its measuring processes: one may end with children of its own, which an init would
+//! reap late. If the parent is killed, each process dies with it (PR_SET_PDEATHSIG).
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,12 +12,11 @@ use tollgate_os::{children::Inherited, signals};
 
 use crate::{machine::ending::Ending, machine::interrupt};
 
-/// The interval between two looks at a process that measures. On one processor each wake-up of the parent disturbs the
-/// measurement, so they are rare.
+/// The interval between two checks of a measuring process. On one processor each wake-up of the parent disturbs the measurement.
 pub(crate) const LOOK: Duration = Duration::from_millis(40);
 
-/// Runs `work` in the first process of a new group, a fork of this one, which exits with the status that it returns.
-/// The group is killed at `deadline`, when the user asks to stop, or when `goes_on`, which is called repeatedly, says no.
+/// Runs `work` in the first process of a new group, a fork of this one, which exits with the status that it returns. The group is
+/// killed at `deadline`, when the user asks to stop, or when `goes_on`, which is called repeatedly, returns false.
 pub fn run(
     work: impl FnOnce() -> i32,
     deadline: Instant,
@@ -52,10 +49,10 @@ pub fn run(
     }
 }
 
-/// Kills daemons: processes that left their group and were reparented to this process, and those that come to it then. Children from
-/// before the first measurement are left alone. Returns how many of them had not ended by themselves.
+/// Kills daemons: processes that left their group and were reparented to this one, now or as others end. Children from before the
+/// first measurement are left alone. Returns how many had not ended by themselves.
 pub fn end_strays(inherited: &Inherited) -> u32 {
-    /// Each generation comes when the one before has ended.
+    /// Each generation arrives when the one before has ended.
     const GENERATIONS: usize = 64;
     let mut ended = 0;
     let mut left = Vec::new();

@@ -1,8 +1,8 @@
 //! Requests to stop: SIGINT, SIGTERM and SIGHUP set a flag, which every wait checks.
 //!
-//! A verb that makes processes or directories calls [`install`] before the first of them, checks [`requested`] after
-//! each of its phases, and removes what it made. The program's end calls [`conclude`] and raises the signal again, so
-//! that a shell ends the loop that runs the program.
+//! A verb that makes processes or directories calls [`install`] before the first of them, checks [`requested`] after each of its
+//! phases, and removes what it made. At the end the program calls [`conclude`] and raises the signal again, which ends a shell's
+//! loop around it.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -12,17 +12,16 @@ use tollgate_os::signals::{self, Disposition};
 
 /// The signals that ask a program to stop.
 const ASKING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
-/// timeout(1) sends its signal to the program and then to the program's group: a second signal within this time is
-/// the same request. In nanoseconds.
+/// In ns. timeout(1) signals the program and then its group, so a second signal within this time is the same request.
 const SAME: u64 = 500_000_000;
 
-/// The signal that came; 0 before that. The signal handler writes both, so they are statics.
+/// The signal that came; 0 before. The signal handler writes both, so they are statics.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
-/// The time of the first signal by CLOCK_MONOTONIC, in nanoseconds; 0 before that.
+/// The time of the first signal by CLOCK_MONOTONIC, in nanoseconds; 0 before.
 static CAME: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// Whether this thread's present step is to end, see [`stop_step`].
+    /// Whether this thread's current step must end, see [`stop_step`].
     static STEP_STOPPED: Cell<bool> = const { Cell::new(false) };
     /// See [`SetAside`].
     static ASIDE: Cell<bool> = const { Cell::new(false) };
@@ -37,7 +36,7 @@ extern "C" fn note(signal: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c
     match CAME.compare_exchange(0, now.max(1), Relaxed, Relaxed) {
         Ok(_) => SIGNAL.store(signal, Relaxed),
         Err(first) if now.saturating_sub(first) < SAME => {}
-        // The signal is blocked while it is handled, and ends this process when this returns.
+        // The signal is blocked while it is handled, and kills this process when this returns.
         Err(_) => {
             signals::default(&[signal]);
             signals::raise(signal);
@@ -45,23 +44,20 @@ extern "C" fn note(signal: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c
     }
 }
 
-/// Ignores SIGXFSZ: a write beyond RLIMIT_FSIZE fails with EFBIG instead of killing this process. Measured programs
-/// get the signal's default action back.
+/// Ignores SIGXFSZ: a write beyond RLIMIT_FSIZE fails with EFBIG instead of killing this process. Measured programs reset it.
 pub fn ignore_file_size_signal() {
     signals::ignore(libc::SIGXFSZ);
 }
 
-/// Gives SIGCHLD its default action. Ignored, as `trap '' CHLD` of a shell leaves it, it takes away the end of each child before that is
-/// waited for (wait(2)).
+/// Gives SIGCHLD its default action. If it is ignored, as after `trap '' CHLD` in a shell, wait(2) loses the status of children.
 pub fn expect_children() {
     signals::default(&[libc::SIGCHLD]);
 }
 
-/// Installs handlers for the signals that ask a program to stop: they set a flag. A second signal, more than half a
-/// second after the first, kills the process.
+/// Installs handlers that set a flag for the signals that ask to stop. A second signal after half a second kills the process.
 pub fn install() {
     ignore_file_size_signal();
-    // SAFETY: the function does what a handler may do.
+    // SAFETY: the function does only what a handler may do.
     let noting = unsafe { Disposition::handler(note, 0) };
     for signal in ASKING {
         // A signal that was ignored at the start (nohup(1)) stays ignored.
@@ -71,7 +67,7 @@ pub fn install() {
     }
 }
 
-/// Ends this thread's present step as a signal would, until [`resume`]: an agent's coordinator does not wait for it any more.
+/// Ends this thread's current step as a signal would, until [`resume`], because an agent's coordinator no longer waits for it.
 pub(crate) fn stop_step() {
     STEP_STOPPED.set(true);
 }
@@ -81,17 +77,17 @@ pub(crate) fn resume() -> bool {
     STEP_STOPPED.replace(false)
 }
 
-/// While it lives, this thread does not see the signal that asked to stop: what is to be undone by commands of the user is undone. A
-/// later signal kills the process.
+/// Hides the signal that asked to stop from this thread while it lives, so that the user's clean-up commands still run. A later
+/// signal kills the process.
 #[derive(Debug)]
 #[must_use = "the signal is seen again when this is dropped"]
 pub struct SetAside {
     was_before: bool,
-    /// Of this thread alone.
+    /// Affects only this thread.
     of_thread: PhantomData<*const ()>,
 }
 
-/// See [`SetAside`].
+/// Hides the signal, see [`SetAside`].
 pub fn set_aside() -> SetAside {
     SetAside { was_before: ASIDE.replace(true), of_thread: PhantomData }
 }
@@ -102,7 +98,7 @@ impl Drop for SetAside {
     }
 }
 
-/// The signal that asked to stop, if any.
+/// Returns the signal that asked to stop, if any.
 pub fn requested() -> Option<i32> {
     if ASIDE.get() {
         return None;
@@ -114,16 +110,15 @@ pub fn requested() -> Option<i32> {
     }
 }
 
-/// Whether a step may go on.
+/// Checks whether a step may go on.
 ///
 /// # Errors
-/// What `stop` makes of the signal that asked to stop, if any.
+/// The result of `stop` for the signal that asked to stop, if any.
 pub fn check<E>(stop: impl FnOnce(i32) -> E) -> Result<(), E> {
     requested().map_or(Ok(()), |signal| Err(stop(signal)))
 }
 
-/// Restores the signals' default actions, then returns the signal that asked to stop, if any. A later signal kills
-/// the process, so none is lost.
+/// Restores the default actions, then returns the signal that asked to stop, if any. None is lost: a later one kills the process.
 pub fn conclude() -> Option<i32> {
     for signal in ASKING {
         if Disposition::of(signal).is_handled_by(note) {

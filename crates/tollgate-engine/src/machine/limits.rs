@@ -1,5 +1,5 @@
-//! Limits: how many processes and how much memory a bench process may take. At most a tenth of the processes and half
-//! of the memory that the environment allows, since other programs run there too.
+//! Limits of the processes and the memory that a bench process may take: at most a tenth of the processes and half of the memory
+//! that the environment allows, since other programs run there too.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::{io, sync::Arc};
@@ -9,7 +9,7 @@ use tollgate_model::text::plainly;
 
 use crate::refusal::{Refusal, Result};
 
-/// Limits of the environment; None without a known limit.
+/// Limits of the environment; `None` if no limit is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Tasks at a time.
@@ -27,7 +27,7 @@ pub struct Allowed {
     pub by: String,
 }
 
-/// What a bench process and its instances may still take. Clones share one account.
+/// The amounts that a bench process and its instances may still take. Clones share one account.
 #[derive(Debug, Clone)]
 pub struct Quota {
     processes: Arc<Account>,
@@ -35,14 +35,13 @@ pub struct Quota {
 }
 
 impl Default for Quota {
-    /// Without a limit.
     fn default() -> Self {
         Self::new(Limits::default())
     }
 }
 
 impl Quota {
-    /// Shares of these limits.
+    /// Makes accounts for shares of these limits.
     pub fn new(limits: Limits) -> Self {
         let account = |allowed, unit| Arc::new(Account { allowed, taken: AtomicU64::new(0), unit });
         Self {
@@ -51,7 +50,7 @@ impl Quota {
         }
     }
 
-    /// Reserves so many processes or threads, on top of the bench process.
+    /// Reserves this many processes or threads in addition to the bench process.
     ///
     /// # Errors
     /// [`Refusal::Skip`] with the limit that it would exceed.
@@ -59,7 +58,7 @@ impl Quota {
         self.processes.take(number)
     }
 
-    /// Reserves so many bytes of memory.
+    /// Reserves this many bytes of memory.
     ///
     /// # Errors
     /// [`Refusal::Skip`] with the limit that it would exceed.
@@ -67,9 +66,8 @@ impl Quota {
         self.memory.take(bytes)
     }
 
-    /// How many tasks of so many `bytes` each fit into the limits next to `reserved`, at most `most`; and the limit,
-    /// if it is less. The result does not depend on current reservations, since each process of a run must get the
-    /// same number.
+    /// Returns how many tasks of `bytes` each fit into the limits next to `reserved`, at most `most`; and the limit if it is
+    /// less. The result does not depend on current reservations, because each process of a run must get the same number.
     pub fn how_many(&self, most: u64, bytes: u64, reserved: &Reserved) -> (u64, Option<String>) {
         let limits =
             [self.processes.capacity(1, &reserved.processes), self.memory.capacity(bytes, &reserved.bytes)];
@@ -80,14 +78,14 @@ impl Quota {
         }
     }
 
-    /// Bytes of memory for each of so many equal takers, and the limit. Every process of a run gets the same amount.
-    /// None without a known limit.
+    /// Returns the bytes of memory for each of `parts` equal takers, and the limit. Every process of a run gets the same amount.
+    /// `None` if no limit is known.
     pub fn memory_for_each(&self, parts: u64) -> Option<(u64, String)> {
         let (each, limit) = self.memory.capacity(parts.max(1), &[])?;
         Some((each, format!("one of {parts} equal parts of {limit}")))
     }
 
-    /// The refusal of one more process or thread by `call`.
+    /// Returns the refusal of one more process or thread by `call`.
     pub fn refused(&self, call: &str, error: &io::Error) -> Refusal {
         match (error.raw_os_error(), &self.processes.allowed) {
             (Some(libc::EAGAIN), Some(allowed)) => {
@@ -104,13 +102,13 @@ impl Quota {
     }
 }
 
-/// Of the reason why a case was left out the MiB that it needs and the limit, where it was memory.
+/// Parses why a case was left out: if for memory, returns the MiB that it needs and the limit.
 pub fn lack_of_memory(why: &str) -> Option<(u64, &str)> {
     let (need, limit) = why.split_once(MORE)?;
     Some((need.strip_suffix(" MiB")?.parse().ok()?, limit))
 }
 
-/// Between a need and the limit that it exceeds.
+/// Stands between a need and the limit that it exceeds.
 pub const MORE: &str = " would be more than ";
 
 /// Amounts that other instances of the same process reserve, one after the other, as far as the limit allows.
@@ -184,7 +182,7 @@ impl Account {
 }
 
 impl Count {
-    /// The part of the limit that may be taken: its divisor and its name.
+    /// The divisor of the limit, and the name of the share.
     fn share(self) -> (u64, &'static str) {
         match self {
             Self::Processes => (10, "a tenth"),

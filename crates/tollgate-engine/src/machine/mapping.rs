@@ -12,7 +12,7 @@ pub const HUGE: usize = 2 << 20;
 pub struct Mapping {
     address: *mut u8,
     length: usize,
-    /// The range that is unmapped at the end.
+    /// The range to unmap at the end.
     whole: (*mut libc::c_void, usize),
 }
 
@@ -22,12 +22,12 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// So many bytes of zeros that may be read and written; `kind` is MAP_SHARED (with children) or MAP_PRIVATE.
+    /// Maps this many bytes of zeros for reading and writing. `kind` is MAP_SHARED (with children) or MAP_PRIVATE.
     pub fn anonymous(length: usize, kind: libc::c_int) -> io::Result<Self> {
         Self::new(length, libc::PROT_READ | libc::PROT_WRITE, kind | libc::MAP_ANONYMOUS, -1, 0)
     }
 
-    /// So many bytes of a file, or of zeros.
+    /// Maps this many bytes of a file, or of zeros.
     pub fn new(
         length: usize,
         protection: libc::c_int,
@@ -45,7 +45,7 @@ impl Mapping {
         Ok(Self { address: address.cast(), length, whole: (address, length) })
     }
 
-    /// The same at a multiple of a huge page: the kernel treats aligned windows alike in each run.
+    /// Maps at a multiple of a huge page: the kernel treats aligned windows alike in each run.
     pub fn aligned(
         length: usize,
         protection: libc::c_int,
@@ -62,8 +62,8 @@ impl Mapping {
         )
     }
 
-    /// So many bytes of zeros between two pages that are not accessible. Beside memory of the same kind they would be a part of one
-    /// mapping, which a change of their protection divides and the next one joins.
+    /// Maps this many bytes of zeros between two inaccessible pages. Next to memory of the same kind they would share one
+    /// mapping, which a change of their protection splits and the next one merges.
     pub fn alone(length: usize) -> io::Result<Self> {
         const PAGE: usize = 4096;
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
@@ -71,14 +71,14 @@ impl Mapping {
         Self::reserved(length, 2 * PAGE)?.within(|first| first + PAGE, length, access, flags, -1)
     }
 
-    /// Addresses for so many bytes and more.
+    /// Reserves addresses for `length` bytes and `more`.
     fn reserved(length: usize, more: usize) -> io::Result<Self> {
         let nothing = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let length = length.checked_add(more).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
         Self::new(length, libc::PROT_NONE, nothing, -1, 0)
     }
 
-    /// A mapping in the place of a part of these addresses, which begins where `place` says.
+    /// Maps over a part of these addresses, which begins at `place`.
     fn within(
         self,
         place: impl FnOnce(usize) -> usize,
@@ -99,17 +99,17 @@ impl Mapping {
         Ok(Self { address, length, whole })
     }
 
-    /// Its address.
+    /// Returns its address.
     pub fn address(&self) -> *mut u8 {
         self.address
     }
 
-    /// Its length in bytes, at least 1.
+    /// Returns its length in bytes, at least 1.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// madvise(2) on all of it.
+    /// Calls madvise(2) on all of it.
     pub fn advise(&self, advice: libc::c_int) -> io::Result<()> {
         // SAFETY: the range is this mapping's; no advice does more than empty its pages.
         checked(unsafe { libc::madvise(self.address.cast(), self.length, advice) }).map(drop)

@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 /// An upper bound of the size of such a file, in bytes.
 const MOST: u64 = 1 << 20;
 
-/// The proportional set sizes of these processes together, in bytes: of pages that several processes have, each has its part.
+/// The total proportional set size of these processes, in bytes: each has its share of a page that several have.
 pub fn proportional(pids: &[libc::pid_t]) -> Result<f64, Refusal> {
     let mut sum = 0.0;
     for pid in pids {
@@ -20,7 +20,7 @@ pub fn proportional(pids: &[libc::pid_t]) -> Result<f64, Refusal> {
                 let bytes = kilobytes(&text, "Pss").ok_or_else(|| skip!("{path} has no Pss"))?;
                 sum += bytes as f64;
             }
-            // It has ended (ESRCH where it was open by then).
+            // It has ended (ESRCH if it was open by then).
             Err(error)
                 if error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH) => {}
             Err(error) => {
@@ -32,23 +32,22 @@ pub fn proportional(pids: &[libc::pid_t]) -> Result<f64, Refusal> {
     if sum > 0.0 { Ok(sum) } else { Err(skip!("no process of it has a file smaps_rollup in /proc")) }
 }
 
-/// The pages of files and devices that this machine keeps in memory, in bytes. Files in memory are among them.
+/// The pages of files and devices that this machine keeps in memory, in bytes. Files in memory count.
 pub fn page_cache() -> Result<f64, Refusal> {
     let text = meminfo()?;
     let of = |key| kilobytes(&text, key).ok_or_else(|| skip!("/proc/meminfo has no {key}"));
     Ok((of("Cached")? + of("Buffers")?) as f64)
 }
 
-/// The memory in use by the account of the kernel that is asked, in bytes: what is not available without swapping.
+/// The memory in use by this kernel's account, in bytes: what is not available without swapping.
 pub fn used() -> Result<u64, Refusal> {
     let text = meminfo()?;
     let of = |key| kilobytes(&text, key).ok_or_else(|| skip!("/proc/meminfo has no {key}"));
-    // Before Linux 3.14 there is no estimate of what is available.
+    // Before Linux 3.14 there is no estimate of available memory.
     let available = of("MemAvailable").or_else(|_| of("MemFree"))?;
     Ok(of("MemTotal")?.saturating_sub(available))
 }
 
-/// The memory that is available, in bytes.
 pub fn available() -> Option<u64> {
     let text = meminfo().ok()?;
     kilobytes(&text, "MemAvailable").or_else(|| kilobytes(&text, "MemFree"))
@@ -64,7 +63,6 @@ fn read(path: &str) -> io::Result<String> {
     Ok(text)
 }
 
-/// The bytes in a line `key:  value kB`.
 fn kilobytes(text: &str, key: &str) -> Option<u64> {
     let of_line = |line: &str| line.strip_prefix(key)?.strip_prefix(':').map(str::to_owned);
     let value = text.lines().find_map(of_line)?;

@@ -1,8 +1,8 @@
-//! Keeps a thread that waits off the processor on which others measure.
+//! Keeps a waiting thread off the processor on which others measure.
 
 use crate::machine::cpu;
 
-/// While it lives, this thread stays off one processor.
+/// Keeps this thread off one processor while it lives.
 pub(crate) struct OtherCpus {
     /// The processors that it could use before.
     pub before: Vec<usize>,
@@ -17,7 +17,7 @@ impl OtherCpus {
         Self { before: allowed }
     }
 
-    /// Does something with all the processors: a process that is started inherits them.
+    /// Calls `work` with all processors allowed: a process that it starts inherits them.
     pub fn lifted<T>(&self, work: impl FnOnce() -> T) -> T {
         let own = cpu::allowed();
         cpu::allow(&self.before);

@@ -8,7 +8,7 @@ use tollgate_os::workdir::Workdir;
 pub struct Storage {
     /// The directory.
     pub directory: Workdir,
-    /// Greatest number of bytes at a time.
+    /// The most bytes at a time.
     pub limit: u64,
     /// The source of that limit, such as `a tenth of the 4 GiB that are free there (statfs(2))`.
     pub by: String,

@@ -1,5 +1,5 @@
-//! What the cases of a benchmark depend on: the processors that may be used, the caches that they share, and the memory
-//! nodes. It is read once and handed down, so that every list and selection can be made of another machine.
+//! The machine's properties that determine a benchmark's cases: the processors that may be used, the caches that they share, and
+//! the memory nodes. It is read once and passed on, so that every list and selection can be made for another machine.
 //!
 //! Source: /sys/devices/system/cpu/cpu*/{cache,topology} (Documentation/ABI/testing/sysfs-devices-system-cpu) and
 //! /sys/devices/system/node (Documentation/ABI/stable/sysfs-devices-node); without cache entries there, CPUID.
@@ -17,23 +17,22 @@ use crate::machine::cpu;
 pub struct Topology {
     /// The processors that the program may use, ascending.
     pub processors: Vec<usize>,
-    /// The one of them on which is measured by default.
+    /// The default one to measure on.
     pub home: Option<usize>,
-    /// How many of them the cgroup's quota of processor time fills (cpu.max), where that is less than all.
+    /// How many of them the cgroup's quota of processor time fills (cpu.max), if that is less than all.
     pub quota: Option<usize>,
-    /// What some of them share: those around the default one, and some evenly spaced ones. Reading hundreds would delay
-    /// the start of a run.
+    /// Relations of those around the default one, and of some evenly spaced ones. Reading hundreds would delay a run's start.
     pub known: BTreeMap<usize, Processor>,
-    /// The caches by CPUID, where the kernel lists none of the default processor.
+    /// The caches by CPUID, if the kernel lists none for the default processor.
     pub by_cpuid: Vec<Cache>,
     /// The nodes that have memory.
     pub nodes: Vec<Node>,
 }
 
-/// What the kernel says of a processor.
+/// The kernel's description of a processor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Processor {
-    /// The hardware threads of its core, itself among them; empty if unknown.
+    /// The hardware threads of its core, including itself; empty if unknown.
     pub siblings: Vec<usize>,
     /// Its caches that hold data; empty if unknown.
     pub caches: Vec<Cache>,
@@ -44,7 +43,7 @@ pub struct Processor {
 pub struct Cache {
     /// Its level, from 1.
     pub level: u8,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
     /// The processors that share it; empty if unknown.
     pub shared: Vec<usize>,
@@ -55,35 +54,35 @@ pub struct Cache {
 pub struct Node {
     /// Its number.
     pub number: usize,
-    /// Its processors; none of a node that has memory only.
+    /// Its processors; empty for a node with memory only.
     pub processors: Vec<usize>,
-    /// The distance to each node that is online, by number.
+    /// The distance to each online node, by number.
     pub distances: Vec<(usize, u64)>,
 }
 
 impl Node {
-    /// The distance to another node; the greatest there is where the kernel does not say.
+    /// Returns the distance to another node, or the largest number if the kernel gives none.
     pub fn distance(&self, other: usize) -> u64 {
         self.distances.iter().find(|(number, _)| *number == other).map_or(u64::MAX, |(_, distance)| *distance)
     }
 }
 
 impl Topology {
-    /// This machine, for a process that may use these processors.
+    /// Reads this machine, for a process that may use these processors.
     pub fn read(processors: Vec<usize>) -> Self {
         let read = Self::below(Path::new("/"), processors);
         let is_unknown = read.caches().is_empty();
         Self { by_cpuid: if is_unknown { caches_by_cpuid() } else { Vec::new() }, ..read }
     }
 
-    /// This machine, for this process.
+    /// Reads this machine, for this process.
     pub fn here() -> Self {
         let read = Self::read(cpu::allowed());
         let usable = thread::available_parallelism().map_or(1, usize::from);
         Self { quota: Some(usable).filter(|&usable| usable < read.processors.len()), ..read }
     }
 
-    /// The machine whose `/sys` is below this directory, without CPUID and quotas.
+    /// Reads the machine whose `/sys` is below this directory, without CPUID and quotas.
     pub fn below(root: &Path, processors: Vec<usize>) -> Self {
         let sysfs = Sysfs::below(root);
         let home = usual_of(&processors, &sysfs.fast());
@@ -92,28 +91,28 @@ impl Topology {
         Self { known: known.collect(), nodes: sysfs.nodes(), processors, home, ..Self::default() }
     }
 
-    /// How many threads may run at the same time, each on a processor of its own.
+    /// Returns how many threads may run at the same time, each on a processor of its own.
     pub fn parallelism(&self) -> usize {
         self.quota.unwrap_or(self.processors.len()).max(1)
     }
 
-    /// The caches of the default processor; empty if unknown.
+    /// Returns the caches of the default processor; empty if unknown.
     pub fn caches(&self) -> &[Cache] {
         let of_kernel = self.home.and_then(|home| self.known.get(&home)).map(|home| home.caches.as_slice());
         of_kernel.filter(|caches| !caches.is_empty()).unwrap_or(&self.by_cpuid)
     }
 
-    /// Its processors; of many, [`MOST_PAIRED`] evenly spaced ones.
+    /// Returns its processors; if there are many, [`MOST_PAIRED`] evenly spaced ones.
     pub fn evenly_spaced(&self) -> Vec<usize> {
         evenly(&self.processors, MOST_PAIRED)
     }
 }
 
-/// Greatest number of processors whose pairs are all measured: the pairs grow with its square.
+/// The most processors whose pairs are all measured: the pairs grow with its square.
 pub const MOST_PAIRED: usize = 24;
 
-/// The processor to measure on by default: the last of those allowed, since processor 0 serves most interrupts; on a
-/// processor with two kinds of cores the last of the fast ones.
+/// Returns the default processor to measure on: the last of those allowed, since processor 0 serves most interrupts. On a
+/// processor with two kinds of cores it is the last of the fast ones.
 pub fn usual(allowed: &[usize]) -> Option<usize> {
     usual_of(allowed, &Sysfs::below(Path::new("/")).fast())
 }
@@ -123,8 +122,8 @@ fn usual_of(allowed: &[usize], fast: &[usize]) -> Option<usize> {
     last_fast.or(allowed.last().copied())
 }
 
-/// Processors for relations: those with the nearest numbers to `home`, its hardware threads, some evenly spaced ones, and
-/// those whose pairs are all measured.
+/// Processors whose relations are read: those with the nearest numbers to `home`, its hardware threads, some evenly spaced ones,
+/// and those whose pairs are all measured.
 fn around(allowed: &[usize], home: Option<usize>, threads: &[usize]) -> BTreeSet<usize> {
     const NEAREST: usize = 32;
     const EVENLY: usize = 32;
@@ -137,7 +136,7 @@ fn around(allowed: &[usize], home: Option<usize>, threads: &[usize]) -> BTreeSet
     some
 }
 
-/// At most so many of them, evenly spaced, including the first and the last.
+/// At most `most` of them, evenly spaced, including the first and the last.
 fn evenly(all: &[usize], most: usize) -> Vec<usize> {
     if all.len() <= most {
         return all.to_vec();
@@ -145,7 +144,6 @@ fn evenly(all: &[usize], most: usize) -> Vec<usize> {
     (0..most).map(|at| all[at * (all.len() - 1) / (most - 1)]).collect()
 }
 
-/// The kernel's files.
 struct Sysfs {
     devices: PathBuf,
 }
@@ -187,7 +185,7 @@ impl Sysfs {
         (0..MOST).map_while(at).flatten().collect()
     }
 
-    /// None if there is no such cache; an inner None for an instruction cache.
+    /// `None` if there is no such cache; an inner `None` for an instruction cache.
     fn cache(&self, directory: &str) -> Option<Option<Cache>> {
         let read = |name: &str| self.text(&format!("{directory}/{name}"));
         let (level, kind) = (read("level")?, read("type")?);
@@ -205,7 +203,7 @@ impl Sysfs {
     }
 
     fn nodes(&self) -> Vec<Node> {
-        // A node's file has a distance for each node that is online, in their order.
+        // A node's file has a distance for each online node, in their order.
         let online = self.list("system/node/online");
         let distances = |number: usize| {
             let text = self.text(&format!("system/node/node{number}/distance")).unwrap_or_default();
@@ -221,7 +219,7 @@ impl Sysfs {
     }
 }
 
-/// `48K`.
+/// Parses a size such as `48K`.
 fn size(text: &str) -> Option<u64> {
     let (digits, shift) = match text.strip_suffix('K') {
         Some(digits) => (digits, 10),

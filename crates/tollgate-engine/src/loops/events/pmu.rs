@@ -1,4 +1,4 @@
-//! The hardware events of a bench process: one group, opened once, of the largest part of the list that this environment allows.
+//! The hardware events of a bench process: one group, opened once, of as many of its events as this environment allows.
 
 use std::io;
 use std::path::Path;
@@ -16,7 +16,7 @@ use tollgate_os::process;
 
 use crate::machine::cpu;
 
-/// The events, in the order of a tally. A group has the first two, four or six of them.
+/// In the order of a tally. A group has the first two, four or six of them.
 pub(super) const NAMES: [&str; EVENTS] =
     [USER_CYCLES, USER_INSTRUCTIONS, KERNEL_CYCLES, KERNEL_INSTRUCTIONS, BRANCH_MISSES, CACHE_MISSES];
 
@@ -31,29 +31,27 @@ const LIST: [Event; EVENTS] = [
     Event { kind: HardwareEvent::CacheMisses, rings: Rings::All },
 ];
 
-/// Without misses: a processor with two hardware threads a core may have four counters for each, and the kernel's watchdog takes one.
+/// Without misses: of two hardware threads per core each may have four counters, and the kernel's watchdog takes one.
 const WITHOUT_MISSES: usize = 4;
 /// Ring 3 alone, which kernel.perf_event_paranoid=2 allows.
 const USER: usize = 2;
 
-/// Whose events are counted.
+/// The subject of counting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    /// Those of the calling thread.
+    /// The calling thread.
     Thread,
-    /// Those of this process, with all its threads, and of the children that it waits for.
+    /// This process, with all its threads, and the children that it waits for.
     Process,
 }
 
-/// Why there are no hardware events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NoPmu {
-    /// They are there, and this process may not count them.
+    /// They exist, but this process may not count them.
     pub is_refused: bool,
     pub why: String,
 }
 
-/// What a group is read from: the kernel, or numbers of a test.
 pub(super) trait Reads: Send + Sync {
     fn read(&self) -> Option<Reading>;
 }
@@ -64,17 +62,15 @@ impl Reads for Group {
     }
 }
 
-/// An open group.
 pub(super) struct Pmu {
     group: Box<dyn Reads>,
-    /// How many of the list it has.
     events: usize,
     scope: Scope,
     /// The process and thread that opened it.
     opener: (u32, ThreadId),
 }
 
-/// A reading of all events of the list; those that the group does not have are 0.
+/// All events of the list; those that the group lacks are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Snapshot {
     enabled: u64,
@@ -82,7 +78,6 @@ pub(super) struct Snapshot {
     counts: [u64; EVENTS],
 }
 
-/// The events between two readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Between {
     /// Whether the group counted all the time.
@@ -110,8 +105,8 @@ impl Pmu {
         self.events == EVENTS
     }
 
-    /// Whether it counts these here: the group of a processor what runs there now, the group of a thread its own part alone. A forked
-    /// process has its parent's group, which goes on to count the parent.
+    /// Whether the group counts this here. The group of a processor counts what runs there now, that of a thread only itself. A
+    /// forked process has its parent's group, which goes on counting the parent.
     fn counts(&self, of: Of) -> bool {
         match self.scope {
             Scope::Processor(number) => cpu::current() == Some(number),
@@ -144,7 +139,7 @@ impl Snapshot {
 }
 
 impl Between {
-    /// Less the overhead: the end of one reading, the beginning of the next, two readings of the clock and an empty loop.
+    /// Subtracts the overhead: the end of one reading, the beginning of the next, two clock reads and an empty loop.
     pub fn less(&self, overhead: Option<&Self>) -> Self {
         let Some(overhead) = overhead else { return *self };
         let counts = std::array::from_fn(|at| self.counts[at].saturating_sub(overhead.counts[at]));
@@ -158,25 +153,21 @@ fn opener() -> (u32, ThreadId) {
 
 static OWN: OnceLock<Option<Pmu>> = OnceLock::new();
 
-/// The group of this process, where it has one that counts these here.
 pub(super) fn own(of: Of) -> Option<&'static Pmu> {
     OWN.get()?.as_ref().filter(|pmu| pmu.counts(of))
 }
 
-/// Opens the group of this process, which is pinned to `processor`: of all of it where that is allowed, otherwise of the calling
-/// thread, but not where operations switch between threads. Returns what it counts.
-///
-/// # Errors
-/// Why there is none.
+/// Opens the group of this process, which is pinned to `processor`. The group is of the whole processor if that is allowed, else
+/// of the calling thread, unless operations switch between threads. Returns what it counts, or why there is none.
 pub(crate) fn open(processor: Option<usize>, switches: bool) -> Result<String, NoPmu> {
     let found = permitted().and_then(|()| find(processor, switches, Group::open));
     let said = found.as_ref().map(Pmu::describe).map_err(Clone::clone);
-    // A process opens it once; a second time would find the first.
+    // A process opens it once; a second call would find the first.
     let _ = OWN.set(found.ok());
     said
 }
 
-/// The largest group that opens and counts.
+/// Finds the largest group that opens and counts.
 fn find<G: Reads + 'static>(
     processor: Option<usize>,
     switches: bool,
@@ -192,7 +183,7 @@ fn find<G: Reads + 'static>(
             match open(scope, &LIST[..events]) {
                 Ok(group) => {
                     let pmu = Pmu { group: Box::new(group), events, scope, opener: opener() };
-                    // More events than free counters: it is open and never counts.
+                    // With more events than free counters, a group is open but never counts.
                     if pmu.read().is_some_and(|snapshot| snapshot.running > 0) {
                         return Ok(pmu);
                     }
@@ -218,7 +209,7 @@ fn is_refusal(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM))
 }
 
-/// Why perf_event_open(2) failed.
+/// Explains why perf_event_open(2) failed.
 fn reason(error: &io::Error) -> NoPmu {
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
     reason_of(error, paranoid.as_deref(), is_filtered(), has_pmu())
@@ -248,7 +239,7 @@ fn reason_of(error: &io::Error, paranoid: Option<&str>, is_filtered: bool, has_p
     }
 }
 
-/// Whether the kernel knows a PMU of this processor; None where sysfs is not mounted. Hybrid processors have two.
+/// Whether the kernel knows a PMU of this processor; `None` if sysfs is not mounted. Hybrid processors have two.
 fn has_pmu() -> Option<bool> {
     let devices = Path::new("/sys/bus/event_source/devices");
     devices.exists().then(|| ["cpu", "cpu_core"].iter().any(|name| devices.join(name).exists()))
@@ -260,7 +251,7 @@ fn is_filtered() -> bool {
     status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() != "0"))
 }
 
-/// A filter may end a process that makes the call: then another process tries it first.
+/// A filter may kill a process that makes the call, so another process tries it first.
 fn permitted() -> Result<(), NoPmu> {
     if !is_filtered() {
         return Ok(());
@@ -284,7 +275,6 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Returns these readings, one after the other.
     pub struct Fake(pub Mutex<Vec<Reading>>);
 
     impl Reads for Fake {
@@ -298,7 +288,6 @@ pub(super) mod tests {
         Reading { enabled, running, counts: counts.to_vec() }
     }
 
-    /// A group of so many events with these readings.
     pub fn fake(events: usize, scope: Scope, readings: Vec<Reading>) -> Pmu {
         Pmu { group: Box::new(Fake(Mutex::new(readings))), events, scope, opener: opener() }
     }

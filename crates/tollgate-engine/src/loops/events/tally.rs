@@ -1,5 +1,3 @@
-//! The counts of a batch, and what a document has of them.
-
 use serde::{Deserialize, Serialize};
 use tollgate_model::EventCounts;
 use tollgate_model::events::Counter;
@@ -7,16 +5,16 @@ use tollgate_model::events::{CONTEXT_SWITCHES, MAJOR_FAULTS, MIGRATIONS, MINOR_F
 
 use super::pmu::{Between, EVENTS, NAMES, Of, Pmu};
 
-/// Words of a tally: for each source the batches that it counted, and its counts.
+/// For each source the number of batches that it counted, and its counts.
 pub(crate) const WORDS: usize = 12 + EVENTS;
 
 /// The counts of a batch, or the sums of many.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally([u64; WORDS]);
 
-/// The words of a tally, by their index. Those of the PMU's events come last.
+/// The index of each word. The PMU's events come last.
 mod word {
-    /// Batches whose thread was counted, whose process was, and those that were counted whole, with their untimed parts.
+    /// Batches counted by thread, batches counted by process, and those that were counted whole, with their untimed parts.
     pub const OF_THREAD: usize = 0;
     pub const OF_PROCESS: usize = 1;
     pub const WHOLE: usize = 2;
@@ -24,18 +22,17 @@ mod word {
     pub const MIGRATIONS: usize = 4;
     pub const MINOR: usize = 5;
     pub const MAJOR: usize = 6;
-    /// Batches in which the PMU counted all of a processor, or the timed thread; and those in which it did not count all the time.
+    /// Batches in which the PMU counted all of a processor, or the timed thread; and those that it did not count throughout.
     pub const PROCESSOR: usize = 7;
     pub const THREAD: usize = 8;
     pub const UNCOUNTED: usize = 9;
-    /// Of the batches that the PMU counted, those whose kernel part was counted too, and those whose misses were.
+    /// Batches of the PMU with the kernel part, and those with misses.
     pub const KERNEL: usize = 10;
     pub const MISSES: usize = 11;
     pub const PMU: usize = 12;
 }
 
 impl Tally {
-    /// Of its sums in shared memory.
     pub(crate) fn of_words(words: [u64; WORDS]) -> Self {
         Self(words)
     }
@@ -44,35 +41,34 @@ impl Tally {
         self.0
     }
 
-    /// Whether anything counted.
     pub(crate) fn is_empty(&self) -> bool {
         self.0[word::OF_THREAD..=word::WHOLE] == [0; 3]
     }
 
-    /// Context switches.
+    /// Returns the number of context switches.
     pub fn switches(&self) -> u64 {
         self.0[word::SWITCHES]
     }
 
-    /// The same with so many context switches: those of all threads that take part, where another interface has counted them.
+    /// Replaces the number of context switches, if another interface has counted those of all threads that take part.
     pub fn with_switches(mut self, switches: u64) -> Self {
         self.0[word::SWITCHES] = switches;
         self
     }
 
-    /// The same and the page faults of another process that took part.
+    /// Adds the page faults of another process that took part.
     pub fn with_faults(mut self, minor: u64, major: u64) -> Self {
         self.0[word::MINOR] = self.0[word::MINOR].saturating_add(minor);
         self.0[word::MAJOR] = self.0[word::MAJOR].saturating_add(major);
         self
     }
 
-    /// Page faults of both kinds.
+    /// Returns the number of page faults of both kinds.
     pub fn faults(&self) -> u64 {
         self.0[word::MINOR].saturating_add(self.0[word::MAJOR])
     }
 
-    /// Of counts of so many operations, the part of a batch that states fewer or more of them. Migrations are of batches.
+    /// Scales counts of `operations` operations to a batch that states `stated`. Migrations belong to batches and stay.
     #[must_use]
     pub fn scaled(mut self, operations: u64, stated: u64) -> Self {
         let events = [word::SWITCHES, word::MINOR, word::MAJOR];
@@ -82,7 +78,7 @@ impl Tally {
         self
     }
 
-    /// Of events that `operations` operations had, the part of one batch that states fewer or more of them.
+    /// Makes a tally from the usage of `operations` operations, scaled to a batch that states `stated`.
     pub(crate) fn of_operations(usage: [u64; 3], operations: u64, stated: u64) -> Self {
         let part = |number: u64| scaled(number, operations, stated);
         let mut tally = Self::default();
@@ -93,7 +89,7 @@ impl Tally {
         tally
     }
 
-    /// These counts less those of another part, which was counted beside it.
+    /// Subtracts the counts of another part that ran at the same time.
     pub fn less(mut self, other: &Self) -> Self {
         for at in (word::SWITCHES..=word::MAJOR).chain(word::PMU..WORDS) {
             self.0[at] = self.0[at].saturating_sub(other.0[at]);
@@ -101,7 +97,6 @@ impl Tally {
         self
     }
 
-    /// The two together, of one batch that consists of two parts.
     pub fn and(&self, other: &Self) -> Self {
         let mut sum = Self(std::array::from_fn(|at| self.0[at].saturating_add(other.0[at])));
         for at in [word::OF_THREAD, word::OF_PROCESS, word::WHOLE, word::PROCESSOR, word::THREAD] {
@@ -119,7 +114,6 @@ impl Tally {
         sum
     }
 
-    /// For a document: of batches that have so many operations each.
     pub(crate) fn counts(&self, operations: u64) -> Vec<EventCounts> {
         [self.by_kernel(operations), self.by_pmu(operations)].into_iter().flatten().collect()
     }
@@ -153,7 +147,7 @@ impl Tally {
         let of = |at: usize| self.0[at];
         let batches = of(word::PROCESSOR).saturating_add(of(word::THREAD));
         let scope = if of(word::PROCESSOR) > 0 { "all of the processor" } else { "the timed thread" };
-        // A process in which the group had to be smaller leaves those events out for all.
+        // If the group had to be smaller in one process, all leave those events out.
         let (kernel, misses) = (of(word::KERNEL) == batches, of(word::MISSES) == batches);
         let counts = NAMES.into_iter().enumerate().filter(|(slot, _)| match slot {
             0 | 1 => true,
@@ -168,7 +162,7 @@ impl Tally {
         })
     }
 
-    /// What the kernel counted in one batch: context switches, migrations, and page faults of both kinds.
+    /// The kernel's counts of one batch: context switches, migrations, and page faults of both kinds.
     pub(super) fn of_kernel(of: Of, [switches, migrations, minor, major]: [u64; 4]) -> Self {
         let mut tally = Self::default();
         tally.0[if of == Of::Thread { word::OF_THREAD } else { word::OF_PROCESS }] = 1;
@@ -179,14 +173,13 @@ impl Tally {
         tally
     }
 
-    /// The same of a whole call, with its untimed parts.
+    /// Marks counts of a whole call, with its untimed parts.
     pub(super) fn of_whole(mut self) -> Self {
         self.0[word::OF_PROCESS] = 0;
         self.0[word::WHOLE] = 1;
         self
     }
 
-    /// Adds what the PMU counted in the batch.
     pub(super) fn add_pmu(&mut self, pmu: &Pmu, counted: &Between) {
         if !counted.is_whole {
             self.0[word::UNCOUNTED] = 1;
@@ -203,7 +196,7 @@ fn counter(what: &str, number: u64) -> Counter {
     Counter { what: what.to_owned(), number }
 }
 
-/// Of a number for so many operations, the part of those that are stated, rounded to the nearest.
+/// Scales a count of `operations` operations to `stated`, rounded to the nearest.
 pub(crate) fn scaled(number: u64, operations: u64, stated: u64) -> u64 {
     let scaled = u128::from(number) * u128::from(stated) + u128::from(operations) / 2;
     u64::try_from(scaled / u128::from(operations.max(1))).unwrap_or(u64::MAX)

@@ -1,13 +1,13 @@
-//! What threads or processes do again and again: as it is prepared, and as it is made.
+//! Operations that threads or processes repeat: their preparation and their execution.
 
 use std::io;
 
-/// The numbers that a case gives to what a participant prepares.
+/// The numbers that a case gives to a participant's preparation.
 pub type Words = [u64; 4];
 
-/// What a participant does again and again.
+/// An operation that a participant repeats.
 pub trait Work {
-    /// Makes the operation so many times.
+    /// Makes the operation this many times.
     ///
     /// # Errors
     /// The error number of the call that failed.
@@ -17,7 +17,7 @@ pub trait Work {
 /// A participant, for the preparation of its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seat {
-    /// Its number, from 0 on.
+    /// Its number, from 0.
     pub number: usize,
     /// The numbers of the case.
     pub words: Words,
@@ -26,14 +26,14 @@ pub struct Seat {
 /// An operation that several can make at once.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation {
-    /// Makes a participant's work ready, in its thread or process. It stays until that ends.
+    /// Prepares a participant's work in its thread or process. The work stays until that ends.
     pub prepare: fn(Seat) -> io::Result<Box<dyn Work>>,
     /// Whether switches between threads on one processor are part of the operation.
     pub switches: bool,
 }
 
 impl Operation {
-    /// An operation in which no thread waits for another one.
+    /// Makes an operation in which no thread waits for another.
     pub const fn steady(prepare: fn(Seat) -> io::Result<Box<dyn Work>>) -> Self {
         Self { prepare, switches: false }
     }

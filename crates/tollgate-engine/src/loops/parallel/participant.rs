@@ -1,4 +1,4 @@
-//! One thread or process: waits for jobs, prepares what they need, and works through their windows.
+//! One thread or process: it waits for jobs, prepares what they need, and works through their windows.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::SeqCst;
@@ -11,7 +11,6 @@ use super::operation::{Operation, Seat, Words, Work};
 use crate::machine::clock::Clock;
 use crate::machine::cpu;
 
-/// Its own state.
 pub struct Participant {
     number: usize,
     /// By the address of the operation.
@@ -23,7 +22,6 @@ impl Participant {
         Self { number, ready: BTreeMap::new() }
     }
 
-    /// Serves jobs on this processor until it is told to leave.
     pub fn serve(mut self, board: &Board, processor: usize) {
         let pinned = cpu::pin(processor);
         let mut seen = 0;
@@ -51,7 +49,6 @@ impl Participant {
         }
     }
 
-    /// Takes part in the job: prepares, waits for the others, works until the window is over.
     fn take_part(&mut self, board: &Board, slot: &Slot) {
         let work = match self.work(board) {
             Ok(work) => work,
@@ -104,7 +101,7 @@ impl Participant {
     }
 }
 
-/// Leaves the error, and arrives, so that the others do not wait for it.
+/// Stores the error and arrives, so that the others do not wait for it.
 fn refuse(board: &Board, slot: &Slot, error: Option<i32>) {
     slot.error.store(error.unwrap_or(libc::EIO), SeqCst);
     arrive(board);
@@ -112,7 +109,7 @@ fn refuse(board: &Board, slot: &Slot, error: Option<i32>) {
 
 /// Arrives at the barrier. The last one opens the window, so that no other thread has to run.
 fn arrive(board: &Board) {
-    /// Until all have seen that it opens: microseconds.
+    /// Microseconds until all have seen that the window opens.
     const LEAD_US: u64 = 5;
     if board.arrived().fetch_add(1, SeqCst) + 1 < board.job().tasks.load(SeqCst) {
         return;
@@ -131,10 +128,10 @@ fn clock_of(board: &Board) -> Clock {
     }
 }
 
-/// When the window begins; None where it is abandoned. The thread that gave the job abandons it after a while, and ends with the others; the
-/// bound here is for what cannot be foreseen.
+/// Returns when the window begins; `None` if it is abandoned. The thread that gave the job abandons it after a while, and ends
+/// with the others. The bound here is for the unforeseen.
 fn wait_for_window(board: &Board, clock: Clock) -> Option<u64> {
-    /// Between looks at the clock.
+    /// Between clock reads.
     const SPINS: u32 = 1 << 10;
     const LONGEST_S: u64 = 2;
     let gives_up = clock.moment() + LONGEST_S * clock.hz();

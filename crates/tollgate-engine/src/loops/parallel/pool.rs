@@ -1,4 +1,4 @@
-//! The threads or processes of a bench process that work at the same time, started when they are first needed, each on a processor of its own.
+//! The tasks of a bench process that work at the same time, each on its own processor. They start when first needed.
 
 use std::cell::RefCell;
 use std::io;
@@ -13,17 +13,17 @@ use crate::machine::limits::{Quota, Taken};
 use crate::refusal::Result;
 use crate::{Context, machine::cpu};
 
-/// What they are.
+/// Whether tasks are threads or processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TaskKind {
-    /// Threads of one process: they share its memory and its descriptors.
+    /// Threads of one process, which share its memory and descriptors.
     Threads,
-    /// Processes, each with memory and descriptors of its own.
+    /// Processes, each with its own memory and descriptors.
     Processes,
 }
 
 impl TaskKind {
-    /// The word for one of them.
+    /// Returns the word for one of them.
     pub fn one(self) -> &'static str {
         match self {
             Self::Threads => "thread",
@@ -32,11 +32,10 @@ impl TaskKind {
     }
 }
 
-/// Those of one kind, and their board. The thread that gives the jobs is none of them: it sleeps meanwhile.
+/// Tasks of one kind, and their board. The thread that gives the jobs is not one of them: it sleeps meanwhile.
 pub struct Pool {
     pub kind: TaskKind,
     pub board: Arc<Board>,
-    /// Their processors, this thread's first.
     processors: Vec<usize>,
     quota: Quota,
     started: RefCell<Started>,
@@ -50,7 +49,6 @@ struct Started {
 }
 
 impl Pool {
-    /// Without any.
     pub fn new(context: &mut Context, kind: TaskKind) -> Result<Self> {
         let mut processors = vec![context.home()?];
         processors.extend(cpu::others(&context.processors));
@@ -65,10 +63,10 @@ impl Pool {
         })
     }
 
-    /// Starts what is missing of so many.
+    /// Starts the missing ones of `tasks`.
     ///
     /// # Errors
-    /// [`Refusal::Skip`](crate::Refusal::Skip) where there are fewer processors, or a limit allows fewer tasks.
+    /// [`Refusal::Skip`](crate::Refusal::Skip) if there are fewer processors, or a limit allows fewer tasks.
     pub fn have(&self, tasks: usize) -> Result<()> {
         let processors = self.processors.len();
         if tasks > processors {
@@ -90,7 +88,7 @@ impl Pool {
                 }
                 TaskKind::Processes => {
                     let board = &self.board;
-                    // Where this process has threads they sleep now, without a lock.
+                    // If this process has threads, they sleep now, without a lock.
                     let life = || {
                         Participant::new(number).serve(board, processor);
                         0
@@ -113,7 +111,7 @@ impl Drop for Pool {
         for thread in started.threads.drain(..) {
             let _ = thread.join();
         }
-        // All at once; each is waited for when it is dropped.
+        // All are killed at once; dropping each waits for it.
         started.children.iter().for_each(|child| child.kill(libc::SIGKILL));
     }
 }
