@@ -7,29 +7,18 @@ use serde::de::DeserializeOwned;
 
 /// The longest frame, in bytes. A record of 4,096 rounds of a thousand instances fits in it.
 pub const MOST: usize = 64 << 20;
-/// The bytes of a length, in little-endian order.
+/// Bytes of the little-endian length.
 const LENGTH: usize = size_of::<u32>();
 
-/// Why bytes are no message. A sentence without its subject, which is the writer.
+/// Why bytes are not a message: a sentence without its subject, which is the writer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The length is beyond what may come.
     #[error("announced a message of {length} bytes; the longest that may come has {most}")]
-    TooLong {
-        /// What was announced, in bytes.
-        length: usize,
-        /// The longest that may come.
-        most: usize,
-    },
-    /// The JSON is not that of a known message.
+    TooLong { length: usize, most: usize },
     #[error("sent a message that cannot be read: {0}")]
     Unreadable(String),
 }
 
-/// A message as a frame.
-///
-/// # Errors
-/// One that is too long, or has no JSON.
 pub fn framed(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; LENGTH];
     serde_json::to_writer(&mut bytes, message)?;
@@ -41,22 +30,18 @@ pub fn framed(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a message.
-///
-/// # Errors
-/// As [`framed`], and those of write(2).
 pub fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     to.write_all(&framed(message)?)?;
     to.flush()
 }
 
-/// Bytes that have come in, of which messages are made.
+/// Received bytes, which are split into messages.
 #[derive(Debug)]
 pub struct Inbox {
     bytes: Vec<u8>,
     /// Bytes at the front that were taken.
     taken: usize,
-    /// The longest message that may come.
+    /// The longest allowed message.
     most: usize,
 }
 
@@ -67,17 +52,15 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// One in which messages of so many bytes may come.
     pub fn up_to(most: usize) -> Self {
         Self { bytes: Vec::new(), taken: 0, most }
     }
 
-    /// Messages of so many bytes may come from now on, if longer ones may not already.
+    /// Allows messages of this length, unless longer ones are allowed already.
     pub fn allow(&mut self, most: usize) {
         self.most = self.most.max(most).min(MOST);
     }
 
-    /// Adds bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.taken);
         self.taken = 0;
@@ -89,15 +72,12 @@ impl Inbox {
         &self.bytes[self.taken..]
     }
 
-    /// Takes so many bytes, which are there, off the front.
+    /// Takes this many of the bytes off the front.
     pub fn skip(&mut self, bytes: usize) {
         self.taken = (self.taken + bytes).min(self.bytes.len());
     }
 
-    /// The next message; None while it is not complete.
-    ///
-    /// # Errors
-    /// See [`Fault`]. Nothing after it can be read.
+    /// Returns the next message; `None` while it is incomplete. After a [`Fault`] nothing can be read.
     pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Fault> {
         let Some((length, rest)) = self.rest().split_first_chunk::<LENGTH>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;

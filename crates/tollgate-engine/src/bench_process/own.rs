@@ -13,17 +13,17 @@ use tollgate_model::Boundary::{
 use tollgate_model::own;
 
 timed_loop! {
-    /// Number -1, which no system call has: the unit in which crossings are shown.
+    /// Number -1 is not a system call: the unit in which crossings are shown.
     refused_call: called "mov rax, -1", "syscall"
 }
 
-/// The plainest kernel entry.
+/// The simplest kernel entry.
 pub const REFUSED_CALL: Timed = Timed::once("syscall", TimedLoop::Long(refused_call));
 
-/// Added to every group: detection limit, loop overhead, timer overhead, and the canary.
+/// The benchmarks that are added to every group: detection limit, loop overhead, timer overhead, and the canary.
 pub static OWN_BENCHMARKS: &[&Benchmark] = &[&EMPTY_LOOP, &EMPTY_LOOP_RAW, &CLOCK_PAIR, &CANARY];
 
-/// The empty loop less the empty loop: all of its result is noise.
+/// The empty loop less the empty loop: the result is only noise.
 static EMPTY_LOOP: Benchmark = Benchmark {
     name: own::EMPTY_LOOP,
     operation: "Nothing: an empty loop less another empty loop, which gives the detection limit.",
@@ -31,7 +31,7 @@ static EMPTY_LOOP: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// The loop that is subtracted from every other, with nothing subtracted.
+/// The loop that is subtracted from every other, without a subtraction.
 static EMPTY_LOOP_RAW: Benchmark = Benchmark {
     name: own::RAW_LOOP,
     operation: "One iteration of the empty loop, timer included, nothing subtracted: the loop overhead.",
@@ -39,7 +39,6 @@ static EMPTY_LOOP_RAW: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// Two readings of the clock with nothing in between.
 static CLOCK_PAIR: Benchmark = Benchmark {
     name: own::CLOCK_PAIR,
     operation: "Two readings of the clock with nothing in between, as around every batch: the timer overhead.",
@@ -48,7 +47,6 @@ static CLOCK_PAIR: Benchmark = Benchmark {
     ..PLAIN
 };
 
-/// The unit itself, briefly.
 static CANARY: Benchmark = Benchmark {
     name: own::CANARY,
     operation: "One SYSCALL with number -1, a few microseconds of it in each round: a process in which it takes longer was disturbed.",
@@ -90,6 +88,6 @@ impl Runner for ClockPairs {
     }
 }
 
-/// The intended time of a batch of the slowest case of a comparison: long enough to make the timer overhead
-/// negligible, short enough that most batches see no interrupt.
+/// The intended time of a batch of the slowest case of a comparison: long enough to make the timer overhead negligible, short
+/// enough that most batches see no interrupt.
 pub const BATCH_TIME: Duration = Duration::from_micros(50);

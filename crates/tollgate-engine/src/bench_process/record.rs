@@ -1,7 +1,7 @@
-//! Records: what a bench process left behind, as plain data. A run reads it out of the shared results, and an agent sends it.
+//! Records: what a bench process left, as plain data. A run reads it from the shared results; an agent sends it.
 //!
-//! A record of an agent is what another program wrote. [`ProcessRecord::checked`] refuses one that does not fit its task, and no
-//! number in a checked one can overflow what is computed from it.
+//! Another program wrote the record of an agent. [`ProcessRecord::checked`] refuses one that does not fit its task, and no number
+//! in a checked one can overflow a later computation.
 
 use std::time::Duration;
 
@@ -21,10 +21,8 @@ const MOST_COUNTED: u64 = 1 << 20;
 const MOST_TEXT: usize = 1 << 13;
 const MOST_NOTES: usize = 256;
 
-/// What a bench process left behind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ProcessRecord {
-    /// Rounds that were recorded.
     pub rounds: usize,
     /// The instance that ran when the process ended.
     pub current: Option<usize>,
@@ -33,13 +31,12 @@ pub(crate) struct ProcessRecord {
     pub instances: Vec<InstanceRecord>,
 }
 
-/// The batches of one instance in a process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct InstanceRecord {
     pub state: InstanceState,
-    /// The rounds that it took part in, ascending; None for all.
+    /// The rounds that it took part in, ascending; `None` for all.
     pub ran: Option<Vec<u32>>,
-    /// Those of which the batch was discarded, ascending.
+    /// The rounds whose batch was discarded, ascending.
     pub discarded: Vec<u32>,
     /// Net ticks of the kept batches, in the order of rounds.
     pub ticks: Vec<i64>,
@@ -47,7 +44,7 @@ pub(crate) struct InstanceRecord {
 }
 
 impl ProcessRecord {
-    /// Of the shared results of a process that has ended, or that writes nothing for now.
+    /// Reads the shared results of a process that has ended, or that writes nothing now.
     pub fn read(shared: &SharedResults, instances: usize) -> Self {
         let rounds = shared.rounds_recorded();
         let instances =
@@ -58,10 +55,7 @@ impl ProcessRecord {
         record
     }
 
-    /// This record, if it is one of so many instances.
-    ///
-    /// # Errors
-    /// What is wrong with it, as the end of a sentence.
+    /// Returns this record if it has this many instances. The error is the end of a sentence.
     pub fn checked(mut self, instances: usize) -> Result<Self, String> {
         if self.instances.len() != instances {
             return Err(format!("a record of {} instances in place of {instances}", self.instances.len()));
@@ -79,7 +73,7 @@ impl ProcessRecord {
         Ok(self)
     }
 
-    /// The same of a process that had so many rounds, of which this one may have missed the last.
+    /// Limits the record to the rounds of a process, of which this one may have missed the last.
     pub fn within(mut self, rounds: usize) -> Self {
         let had = self.rounds.min(rounds) as u32;
         for instance in &mut self.instances {
@@ -112,7 +106,7 @@ impl InstanceRecord {
         Self { state: shared.instance(instance), ran, discarded, ticks, events: shared.events(instance) }
     }
 
-    /// Its part of the rounds of a process that had so many.
+    /// Its part of the rounds of a process that had `rounds`.
     pub fn rounds(&self, rounds: usize) -> ProcessRounds {
         ProcessRounds { rounds: rounds as u32, ran: self.ran.clone(), discarded: self.discarded.clone() }
     }
@@ -134,7 +128,7 @@ impl InstanceRecord {
             && self.ticks.len() + self.discarded.len() == ran
     }
 
-    /// Cuts what no instance has. A process with wild writes can have left it.
+    /// Cuts what no instance has. A process with wild writes may have left it.
     fn settle(&mut self) {
         let cut = |text: &mut String| {
             text.truncate(boundary(text, MOST_TEXT));

@@ -1,8 +1,8 @@
-//! Shared results: memory that the engine shares with a bench process. The task goes in, samples and reasons come out,
-//! and the records stay readable however the process ends.
+//! Memory that the engine shares with a bench process. The task goes in, samples and reasons come out, and the records stay
+//! readable however the process ends.
 //!
-//! Samples and counts are typed records of atomic words, so that a child with wild writes can make the parent read a
-//! wrong number but never cause undefined behaviour. All else is JSON.
+//! Samples and counts are typed records of atomic words. So a child with wild writes can make the parent read a wrong number, but
+//! never cause undefined behaviour. All else is JSON.
 
 use std::fs::{File, Permissions};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -24,21 +24,19 @@ use crate::{
     loops::heartbeat::Heartbeat, loops::runner::Counters, machine::mapping::Mapping, refusal::Result,
 };
 
-/// Greatest number of instances of a group.
+/// The most instances of a group.
 pub const MAX_INSTANCES: usize = 2048;
-/// Greatest number of rounds of a process.
+/// The most rounds of a process.
 pub const MAX_ROUNDS: usize = 4096;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"tollgat2");
 
 const NO_INSTANCE: u64 = u64::MAX;
 
-/// The start of the memory. The records of all instances follow, then the samples, round by round, so that few rounds
-/// need few pages.
+/// The start of the memory. Then come the records of all instances, and the samples round by round: few rounds need few pages.
 #[repr(C)]
 struct Head {
     magic: AtomicU64,
-    /// The instance that runs.
     current: AtomicU64,
     beats: AtomicU64,
     rounds: AtomicU64,
@@ -60,7 +58,7 @@ struct Sample {
     ticks: AtomicI64,
 }
 
-/// A value as JSON, in so many words.
+/// A value as JSON.
 #[repr(C)]
 struct Json<const WORDS: usize> {
     /// In bytes; 0 while there is none.
@@ -85,7 +83,6 @@ impl<const WORDS: usize> Json<WORDS> {
         true
     }
 
-    /// The value, if there is one.
     fn read<T: DeserializeOwned>(&self) -> Option<T> {
         let length = usize::try_from(self.length.load(Acquire)).ok()?;
         let words = self.words.get(..length.div_ceil(8))?;
@@ -98,29 +95,28 @@ impl<const WORDS: usize> Json<WORDS> {
 pub struct SharedResults {
     memory: Arc<Mapping>,
     instances: usize,
-    /// None where only a fork can share the memory.
+    /// `None` if only a fork can share the memory.
     file: Option<OwnedFd>,
 }
 
-/// What a bench process found before its task.
+/// The findings of a bench process before its task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// The time stamp counter with the source of its frequency, or the reason against it; None where it was not asked
-    /// for.
+    /// The time stamp counter with the source of its frequency, or the reason against it. `None` if it was not asked for.
     pub clock: Option<Result<(Clock, FrequencySource), String>>,
     /// The error number of pinning the process.
     pub pin_error: Option<i32>,
-    /// What pinned threads showed; None where it was not asked for, or could not be tried.
+    /// The observation of pinned threads; `None` if it was not asked for, or could not be made.
     pub affinity: Option<Observed>,
-    /// What hardware events are counted, or why none are; None where it was not asked for.
+    /// The hardware events that are counted, or why none are; `None` if it was not asked for.
     #[serde(default)]
     pub pmu: Option<Result<String, NoPmu>>,
 }
 
-/// An instance in a child: its calibration, or why it cannot be measured. None where the child did not reach it.
+/// The calibration of an instance in a child, or why it cannot be measured. `None` if the child did not reach it.
 pub type InstanceState = Option<Result<Readiness>>;
 
-/// Counts of a batch: the benchmark's events, its counters, then what is counted beside any time.
+/// Counts of a batch: the benchmark's events, its counters, then the counts next to any time.
 pub type Events = [u64; EVENTS];
 
 const EVENTS: usize = OWN_EVENTS + events::WORDS;
@@ -138,16 +134,12 @@ pub enum Slot {
     Discarded,
 }
 
-/// Bytes of the memory for so many instances.
 const fn size(instances: usize) -> usize {
     size_of::<Head>() + instances * (size_of::<WorkerPage>() + MAX_ROUNDS * size_of::<Sample>())
 }
 
 impl SharedResults {
-    /// New memory for so many instances, in a memfd where the kernel has them, so that it survives an exec.
-    ///
-    /// # Errors
-    /// More than [`MAX_INSTANCES`]; errors of memfd_create(2) and mmap(2).
+    /// Makes memory for at most [`MAX_INSTANCES`] instances, in a memfd if the kernel has them, so that it survives an exec.
     pub fn new(instances: usize) -> io::Result<Self> {
         if instances > MAX_INSTANCES {
             return Err(io::Error::other("too many instances for one process"));
@@ -155,8 +147,8 @@ impl SharedResults {
         let file = memfd::create("tollgate-shared").ok().map(OwnedFd::from);
         let file = file.filter(|file| {
             let file = file.try_clone().map(File::from);
-            // It is made with all permissions (mm/memfd.c). A link to /proc/self/fd in another user's directory leads a
-            // process with that user's file access to it, and must not open it.
+            // A memfd has all permissions (mm/memfd.c). A process with another user's file access must not open it through a link
+            // to /proc/self/fd in that user's directory.
             let settle = |file: File| {
                 file.set_permissions(Permissions::from_mode(0o600))?;
                 file.set_len(size(instances) as u64)
@@ -169,10 +161,7 @@ impl SharedResults {
         Ok(shared)
     }
 
-    /// The shared results that another process made, from their descriptor.
-    ///
-    /// # Errors
-    /// When the descriptor is not such a file.
+    /// Maps the shared results of another process by their descriptor.
     pub fn open(file: OwnedFd) -> io::Result<Self> {
         let file = File::from(file);
         let bytes = file.metadata()?.len();
@@ -198,7 +187,7 @@ impl SharedResults {
     }
 
     fn records(&self) -> &[WorkerPage] {
-        // SAFETY: as in `head`; `map` made room for these behind it.
+        // SAFETY: as in `head`; `map` made room for these after it.
         unsafe {
             let first = self.memory.address().add(size_of::<Head>()).cast();
             std::slice::from_raw_parts(first, self.instances)
@@ -206,17 +195,14 @@ impl SharedResults {
     }
 
     fn samples(&self) -> &[Sample] {
-        // SAFETY: as in `head`; `map` made room for these behind the records.
+        // SAFETY: as in `head`; `map` made room for these after the records.
         unsafe {
             let first = self.records().as_ptr().add(self.instances).cast();
             std::slice::from_raw_parts(first, self.instances * MAX_ROUNDS)
         }
     }
 
-    /// Writes the task.
-    ///
-    /// # Errors
-    /// When it is longer than 512 KiB.
+    /// Writes the task, of at most 512 KiB.
     pub fn set_task(&self, task: &impl Serialize) -> io::Result<()> {
         let too_long = || io::Error::other("too many instances for one process");
         self.head().task.write(task).then_some(()).ok_or_else(too_long)
@@ -248,7 +234,6 @@ impl SharedResults {
         self.head().beats.fetch_add(1, Relaxed);
     }
 
-    /// A handle that counts progress, for an instance whose batch takes long.
     pub fn heartbeat(&self) -> Heartbeat {
         // SAFETY: the word is atomic and lies in the head.
         unsafe { Heartbeat::at(Arc::clone(&self.memory), offset_of!(Head, beats)) }
@@ -277,7 +262,7 @@ impl SharedResults {
         (self.head().rounds.load(Relaxed) as usize).min(MAX_ROUNDS)
     }
 
-    /// Recorded rounds after the process has ended: the complete ones, or an incomplete first one.
+    /// Rounds that are recorded after the process has ended: the complete ones, or an incomplete first one.
     pub fn rounds_recorded(&self) -> usize {
         let begun = || (0..self.instances).any(|instance| self.slot(0, instance) != Slot::Empty);
         if self.rounds() == 0 && begun() { 1 } else { self.rounds() }
@@ -308,7 +293,7 @@ impl SharedResults {
         exists.then(|| &self.samples()[round * self.instances + instance])
     }
 
-    /// Records the state of `instance`. Of one that is too long the notes are left out, and the end of the reason.
+    /// Records the state of `instance`. If it is too long, the notes and the end of the reason are dropped.
     pub fn set_instance(&self, instance: usize, state: &Result<Readiness>) {
         /// Characters, each of which takes at most six bytes in JSON.
         const MOST: usize = 1 << 10;
@@ -339,7 +324,6 @@ impl SharedResults {
         Some(state)
     }
 
-    /// Adds to the counts of an instance's kept batches.
     pub fn add_events(&self, instance: usize, events: Events) {
         let Some(record) = self.records().get(instance) else { return };
         for (word, number) in record.events.iter().zip(events) {
@@ -358,7 +342,7 @@ impl SharedResults {
     }
 }
 
-/// Maps memory for so many instances: the file's, or new memory that forks share.
+/// Maps the file, or new memory that forks share.
 fn map(file: Option<&OwnedFd>, instances: usize) -> io::Result<Arc<Mapping>> {
     let (kind, descriptor) = match file {
         Some(file) => (0, file.as_raw_fd()),

@@ -4,18 +4,17 @@
 
 use crate::cases::benchmark::Benchmark;
 
-/// By how much an instance is slowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SlowDown {
     /// Iterations beyond the counted ones.
     pub extra: u64,
-    /// The factor of the ticks that whole iterations leave: a hundredth of ten iterations is none.
+    /// The factor for the part that whole iterations cannot add: a hundredth of ten iterations is none.
     pub stretch: f64,
 }
 
 impl SlowDown {
-    /// The order of this process's environment, `TOLLGATE_TEST_SLOW=benchmark=factor[,benchmark=factor]`. `*` is every benchmark,
-    /// and the A/A control is slowed like its baseline.
+    /// Reads `TOLLGATE_TEST_SLOW=benchmark=factor[,benchmark=factor]` of this process's environment. `*` is every benchmark, and
+    /// the A/A control is slowed like its baseline.
     #[cfg(debug_assertions)]
     pub fn new(benchmark: &Benchmark, iterations: u64) -> Self {
         let orders = std::env::var("TOLLGATE_TEST_SLOW").unwrap_or_default();
@@ -28,13 +27,11 @@ impl SlowDown {
         Self { extra, stretch: whole / (iterations.max(1) + extra) as f64 }
     }
 
-    /// Nothing in a release.
     #[cfg(not(debug_assertions))]
     pub fn new(_benchmark: &Benchmark, _iterations: u64) -> Self {
         Self { extra: 0, stretch: 1.0 }
     }
 
-    /// The net ticks of a slowed batch.
     pub fn net(self, net: i64) -> i64 {
         if self.stretch == 1.0 { net } else { (net as f64 * self.stretch).round() as i64 }
     }

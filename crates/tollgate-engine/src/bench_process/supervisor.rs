@@ -24,13 +24,12 @@ pub(crate) enum Isolation {
 }
 
 impl Isolation {
-    /// The best that this environment allows, for a program that serves after an exec or does not.
+    /// The best that this environment allows, depending on whether the program serves after an exec.
     pub fn here(serves: bool) -> Self {
         if !serves {
             return Self::Fork;
         }
-        // The link needs /proc; the path of the auxiliary vector does not, but may be stale. O_PATH, since an
-        // executable file need not be readable.
+        // The link needs /proc; the path of the auxiliary vector may be stale. O_PATH, because an executable may be unreadable.
         let open = |path: &Path| File::options().read(true).custom_flags(libc::O_PATH).open(path);
         let own = open(Path::new("/proc/self/exe")).or_else(|_| open(&path_executed()?));
         own.map_or(Self::Fork, Self::Exec)
@@ -62,7 +61,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts it, and tries again where memory or process ids are short for a moment.
+    /// Starts it, and retries if memory or process ids are short for a moment.
     pub fn start(task: &Task, isolation: &Isolation, find: Find) -> io::Result<Self> {
         const TRIES: u32 = 5;
         let mut tried = 1;
@@ -93,18 +92,19 @@ impl Worker {
         let mut arguments: Vec<*const libc::c_char> = words.iter().map(|word| word.as_ptr()).collect();
         arguments.push(std::ptr::null());
 
-        // The child calls only async-signal-safe functions until it has become another program. If it cannot, other
-        // threads of the parent, if any, hold no lock that it needs (the C library makes its own safe across fork).
+        // The child calls only async-signal-safe functions until it has become another program. If it cannot, other threads of
+        // the parent, if any, hold no lock that it needs (the C library makes its own safe across fork).
         let first = process::fork_bound(|| {
-            // A group of its own: the terminal's Ctrl-C reaches only the parent, which then kills the group.
+            // In its own group, the terminal's Ctrl-C does not reach it, but the parent, which then kills the group.
             group::lead();
             // SAFETY: both are descriptors.
             unsafe { libc::dup2(2, 1) };
             if task.counts() {
                 keep_addresses();
             }
-            // The program that it becomes runs on no other processor: of each that has run it the kernel asks at every flush of a TLB whether
-            // it must be interrupted (mm_cpumask in arch/x86/mm/tlb.c), which a process that was pinned later pays for up to a second.
+            // The program that it becomes must run on no other processor. At every TLB flush the kernel checks whether to
+            // interrupt each processor that has run it (mm_cpumask in arch/x86/mm/tlb.c), which costs a process that is pinned
+            // later up to a second.
             let _ = task.cpu.map(cpu::pin);
             if let Some((program, descriptor)) = exec {
                 // SAFETY: plain system calls on our own descriptors; the strings and their array outlive the call.
@@ -128,27 +128,24 @@ impl Worker {
         Ok(Self { group: Group::of(first), shared })
     }
 
-    /// What it has left so far, of so many instances.
     pub fn record(&self, instances: usize) -> ProcessRecord {
         ProcessRecord::read(&self.shared, instances)
     }
 
-    /// A descriptor that is readable when the process has ended, where the kernel has such descriptors.
+    /// A descriptor that is readable when the process has ended, if the kernel has such descriptors.
     pub fn descriptor_of_end(&self) -> Option<OwnedFd> {
         self.group.first().pidfd().ok()
     }
 
-    /// How it ended, where it has.
     pub fn ended(&mut self) -> Option<Ending> {
         self.group.reap().map(Ending::from)
     }
 
-    /// Kills it and all that it started.
     pub fn kill(&mut self) {
         self.group.kill();
     }
 
-    /// Lets it end by itself for so long, then kills it.
+    /// Waits until it ends, and kills it after `patience`.
     pub fn let_end(mut self, patience: Duration) {
         let until = Instant::now() + patience;
         while self.group.reap().is_none() && Instant::now() < until {
@@ -156,8 +153,8 @@ impl Worker {
         }
     }
 
-    /// Waits for the process's end, or kills it: without progress for `stall`, at `deadline`, or when the user asks
-    /// to stop. `tick` is called repeatedly.
+    /// Waits for the process's end, or kills it: without progress for `stall`, at `deadline`, or when the user asks to stop.
+    /// `tick` is called repeatedly.
     pub fn watch(
         &mut self,
         stall: Duration,
@@ -194,11 +191,11 @@ impl Worker {
     }
 }
 
-/// Has the programs that this process becomes lie at the same addresses each time: the number of tables and mappings that the kernel
-/// walks and copies depends on them.
+/// Makes the programs that this process becomes lie at the same addresses each time, because the number of tables and mappings
+/// that the kernel walks and copies depends on them.
 fn keep_addresses() {
     const ASK: libc::c_ulong = 0xffff_ffff;
-    // SAFETY: personality(2) changes no memory. Where it is refused the addresses differ from process to process.
+    // SAFETY: personality(2) changes no memory. If it fails, the addresses differ between processes.
     unsafe {
         let now = libc::personality(ASK);
         if now >= 0 {
@@ -219,12 +216,12 @@ mod tests {
     use crate::bench_process::worker::Work;
     use crate::machine::limits::Limits;
 
-    /// Each processor that a program has run on is asked at every flush of its TLB, for up to a second.
+    /// Each processor that a program has run on is checked at every flush of its TLB, for up to a second.
     #[test]
     fn the_program_that_it_becomes_begins_on_its_processor_alone() {
         let allowed = cpu::allowed();
         let [.., before, last] = allowed[..] else { return println!("skipped: one processor only") };
-        // A program that pins nothing, and takes the words that a bench process gets for numbers of seconds.
+        // A program that pins nothing, and takes the words of a bench process for numbers of seconds.
         let Ok(sleep) = File::open("/bin/sleep") else { return println!("skipped: there is no /bin/sleep") };
         let sleeps = std::fs::canonicalize("/bin/sleep").expect("its path");
         for cpu in [before, last] {

@@ -1,12 +1,11 @@
 //! The child's side: a bench process that prepares instances, calibrates them, runs rounds of them or counts their instructions.
 //!
-//! A batch brings its own empty loop, before and after the timed one, and the shorter counts. One empty loop
-//! for a whole round would be further away in time and would have to survive the same round; with one empty
-//! loop only, an interrupt in it made latencies too low about once in a few thousand batches.
+//! A batch has its own empty loop before and after the timed one, and the shorter counts. One empty loop for a whole round would
+//! be further away in time and would have to survive the same round. With only one per batch, an interrupt in it made latencies
+//! too low about once in a few thousand batches.
 //!
-//! Batches are discarded, not rounds. With twenty instances a round lasts more than a millisecond, and on a
-//! busy processor nearly every round holds a context switch. Pairs are made of the rounds in which both
-//! batches survived.
+//! Batches are discarded, not rounds. With twenty instances a round lasts more than a millisecond, and on a busy processor nearly
+//! every round has a context switch. Pairs are made of the rounds in which both batches survived.
 
 mod counting;
 mod turns;
@@ -47,10 +46,9 @@ pub(crate) struct Task {
     pub cpu: Option<usize>,
     /// The processors that the program may use; its parent's affinity may be narrower.
     pub allowed: Vec<usize>,
-    /// Whether the affinity binds, or why not, where it was tried.
+    /// Whether the affinity binds, or why not, if it was tried.
     pub affinity: Result<(), String>,
     pub limits: Limits,
-    /// The directory for files, or why there is none.
     pub storage: Result<Storage, String>,
     pub work: Work,
 }
@@ -73,7 +71,6 @@ impl Task {
         matches!(self.work, Work::Count { .. } | Work::Watched { .. })
     }
 
-    /// Whether an operation switches between threads.
     fn switches(&self, find: Find) -> bool {
         let benchmarks = self.orders().iter().filter_map(|order| find(&order.benchmark));
         benchmarks.into_iter().any(|benchmark| benchmark.crosses.contains(&Boundary::ContextSwitch))
@@ -94,8 +91,7 @@ impl Task {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Work {
     Clock,
-    /// Prepare each instance alone and measure the time of one iteration, until about this deadline (CLOCK_MONOTONIC,
-    /// nanoseconds) for all of them.
+    /// Prepare each instance alone and time one iteration, for all until about this deadline (CLOCK_MONOTONIC, nanoseconds).
     Calibration {
         clock: Clock,
         instances: Vec<InstanceOrder>,
@@ -108,21 +104,18 @@ pub(crate) enum Work {
         /// CLOCK_MONOTONIC, nanoseconds.
         deadline: u64,
     },
-    /// Make turns, as orders come.
     Turns {
         clock: Clock,
         instances: Vec<InstanceOrder>,
-        /// The ends of two pipes: orders to read, and where a byte says that a turn is over.
+        /// The ends of two pipes: orders to read, and where a byte reports the end of a turn.
         pipes: [i32; 2],
     },
-    /// Count the instructions of each instance.
     Count {
         instances: Vec<InstanceOrder>,
     },
     /// Make turns whose instructions are logged.
     Watched {
         instances: Vec<InstanceOrder>,
-        /// As those of turns.
         pipes: [i32; 2],
     },
 }
@@ -130,15 +123,13 @@ pub(crate) enum Work {
 /// An instance to prepare.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InstanceOrder {
-    /// Its benchmark's name.
     pub benchmark: String,
-    /// Its parameters.
     pub params: Params,
     /// Operations in an iteration, from the calibration; 0 before it.
     pub ops: u64,
     /// Iterations of the loop in a batch.
     pub iterations: u64,
-    /// It takes part in every so-many-th round, from the first on.
+    /// With stride n it takes part in every n-th round, beginning with the first.
     pub stride: usize,
 }
 
@@ -147,8 +138,8 @@ pub(crate) const WARM_UP_ROUNDS: usize = 3;
 
 pub(crate) type Find = fn(&str) -> Option<&'static Benchmark>;
 
-/// Must be called first in `main`, with the registry's `find`. A process that was started as a bench process does its
-/// task here and never returns.
+/// Serves and never returns if this process was started as a bench process. `main` must call it first, with the registry's
+/// `find`.
 pub fn serve_if_worker(find: fn(&str) -> Option<&'static Benchmark>) {
     let mut arguments = std::env::args_os();
     if arguments.next().is_none_or(|name| name != NAME) {
@@ -198,7 +189,7 @@ pub(crate) fn serve(shared: &SharedResults, find: Find) -> i32 {
     } else if task.work == Work::Clock {
         report.affinity = task.cpu.and_then(|cpu| Observed::here(cpu).ok());
     }
-    // Where instructions are counted no hardware counts any.
+    // When instructions are counted, hardware counters are not used.
     if !counts_instructions {
         let pinned = task.cpu.filter(|_| report.pin_error.is_none());
         let pmu = events::open(pinned, switches);
@@ -232,7 +223,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// The order in which instances are made: first those that fork this process, which then holds nothing of the others.
+    /// The order in which instances are made: first those that fork this process, so that the copies have nothing of the others.
     fn making_order(&self, orders: &[InstanceOrder]) -> Vec<usize> {
         let forks = |order: &InstanceOrder| {
             (self.find)(&order.benchmark).is_some_and(|benchmark| (benchmark.forks)(&order.params))
@@ -274,7 +265,7 @@ impl Bench<'_> {
         RoundRunner { shared: self.shared, clock, orders, instances, kept }.run(seed, deadline);
     }
 
-    /// The exit status.
+    /// Returns the exit status.
     fn turns(&mut self, clock: Clock, orders: &[InstanceOrder], pipes: [i32; 2], is_sample: bool) -> i32 {
         let Ok(pipes) = Pipes::open(pipes) else { return 2 };
         let instances = self.make_ready(orders);
@@ -288,7 +279,7 @@ impl Bench<'_> {
             let order = &orders[index];
             self.shared.enter(index);
             let state = self.prepare(order).and_then(|(benchmark, instance)| {
-                // A limit can change from process to process.
+                // A limit can change between processes.
                 if instance.ready.ops != order.ops {
                     let (now, then) = (instance.ready.ops, order.ops);
                     return Err(fail!(
@@ -307,8 +298,8 @@ impl Bench<'_> {
     }
 }
 
-/// Raises the iterations until a batch is long enough to be timed, then takes the shortest of a few. On a busy
-/// machine each batch may be delayed, so the search ends at `until`.
+/// Raises the iterations until a batch is long enough to be timed, then takes the shortest of a few. On a busy machine each batch
+/// may be delayed, so the search ends at `until`.
 fn try_out(
     shared: &SharedResults,
     clock: Clock,
@@ -319,14 +310,14 @@ fn try_out(
 ) -> Result<Readiness> {
     const LONG_ENOUGH: u64 = 20_000; // nanoseconds
     const TRIES: usize = 4;
-    /// A batch that takes so long is not tried again because something disturbed it, which it mostly is.
+    /// Such a long batch is not retried after a disturbance, because it mostly has one.
     const SLOW: u64 = 100_000_000; // nanoseconds
     /// Time of all tries together: one batch of milliseconds is exact enough.
     const ENOUGH: u64 = 2_000_000; // nanoseconds
     const MOST: u64 = 1 << 16;
     let most = instance.ready.most.min(MOST);
-    // Nanoseconds of the timed part, and of everything. What took milliseconds because other work had the processor is no slow operation:
-    // batches of one would be measured, which find something else.
+    // Nanoseconds of the timed part, and of everything. If other work makes an operation take milliseconds it is not slow: it
+    // would be measured in batches of one, which find something else.
     let mut takes = |iterations: u64| {
         let mut attempts = 0;
         loop {
@@ -343,7 +334,7 @@ fn try_out(
     };
     let mut iterations = 1;
     let mut shortest: (u64, u64) = takes(iterations)?;
-    // What one iteration leaves untimed, all of them may.
+    // All of what one iteration leaves untimed may be fixed.
     let mut fixed = shortest.1.saturating_sub(shortest.0);
     while shortest.0 < LONG_ENOUGH && shortest.1 < ENOUGH && iterations < most && clock::monotonic() < until {
         iterations = (iterations * 4).min(most);
@@ -357,14 +348,13 @@ fn try_out(
         }
     }
     fixed = fixed.min(shortest.1.saturating_sub(shortest.0));
-    // Rounded up: an iteration of less than a nanosecond must not become zero.
+    // Rounded up, because an iteration of less than a nanosecond must not become zero.
     let per_iteration = |time: u64| Duration::from_nanos(time.div_ceil(iterations).max(1));
     let (cost, whole) = (per_iteration(shortest.0), per_iteration(shortest.1 - fixed));
     let fixed = Duration::from_nanos(fixed);
     Ok(Readiness { cost, whole, fixed, setup, ..instance.ready })
 }
 
-/// Runs one batch and checks its count of events.
 fn run_batch(benchmark: &Benchmark, instance: &mut Instance, clock: Clock, order: Order) -> Result<Batch> {
     let batch = instance.counted_batch(clock, order)?;
     let operations = order.all() * instance.ready.ops;
@@ -391,13 +381,11 @@ fn events_of(batch: &Batch) -> Events {
     events
 }
 
-/// Iterations whose batch takes about [`BATCH_TIME`].
 pub(crate) fn iterations_for(cost: Duration) -> u64 {
     const MOST: u64 = 1 << 14;
     (BATCH_TIME.as_nanos() / cost.as_nanos().max(1)).clamp(1, u128::from(MOST)) as u64
 }
 
-/// The instances of a process and their kept batches.
 struct RoundRunner<'a> {
     shared: &'a SharedResults,
     clock: Clock,
@@ -442,7 +430,7 @@ impl RoundRunner<'_> {
         while shared.rounds() < MAX_ROUNDS {
             random.shuffle(&mut self.instances);
             if shared.rounds() == 0 {
-                // All are due in the first round; long batches come last, in case the time is short.
+                // All are due in the first round. Long batches come last, in case the time is short.
                 let orders = self.orders;
                 self.instances.sort_by_key(|ready| orders[ready.index].stride);
             }
@@ -463,8 +451,7 @@ impl RoundRunner<'_> {
         shared.leave();
     }
 
-    /// One batch of every instance that is due, recorded as round `record`. Without a record it warms up the
-    /// instances that are due in each round.
+    /// Runs one batch of every due instance, recorded as round `record`. Without a record it warms up those that are always due.
     fn round(&mut self, record: Option<usize>, deadline: u64) -> RoundEnd {
         for position in 0..self.instances.len() {
             let Ready { index, benchmark, instance, slow_down } = &mut self.instances[position];

@@ -19,7 +19,7 @@ use crate::{
     machine::ending::Ending, refusal::Refusal,
 };
 
-/// A case, from the choice to its measurement.
+/// A case, from its selection to its measurement.
 #[derive(Clone)]
 pub(crate) struct CaseState {
     pub benchmark: &'static Benchmark,
@@ -35,9 +35,7 @@ pub(crate) struct CaseState {
     pub medians: Vec<f64>,
     /// When the first and the last process that kept a batch ended.
     pub ends: Option<(Instant, Instant)>,
-    /// Its row on the first screen.
     pub headline: Option<&'static Headline>,
-    /// Its first figure was reported.
     pub is_reported: bool,
 }
 
@@ -84,7 +82,7 @@ impl CaseState {
         iterations_for(self.ready.cost).min(self.ready.most)
     }
 
-    /// The operations of a batch that they fill.
+    /// Operations that fill a batch.
     pub fn operations_alone(&self) -> u64 {
         self.iterations_alone() * self.ready.ops
     }
@@ -118,7 +116,6 @@ impl CaseState {
         }
     }
 
-    /// Records what the process that counted it left.
     pub fn record_count(&mut self, record: &InstanceRecord, rounds: usize) {
         self.record_calibration(record.state.clone());
         if let Some(Ok(ready)) = &record.state {
@@ -140,7 +137,7 @@ impl CaseState {
         });
     }
 
-    /// Collects what one process of so many rounds left of this case, if it ran there.
+    /// Collects what one process of `rounds` rounds left of this case, if it ran there.
     pub fn collect(&mut self, record: Option<&InstanceRecord>, rounds: usize) {
         if let Some(Err(refusal)) = record.and_then(|record| record.state.clone()) {
             self.state = State::Refused(match refusal {
@@ -167,7 +164,7 @@ impl CaseState {
         self.processes.push(record.rounds(rounds));
     }
 
-    /// Its first figure, once, where it is on the first screen and has had so many processes.
+    /// Its first figure, once, if it is on the first screen and had this many processes.
     pub fn newly_decided(&mut self, clock: Clock, processes: usize) -> Option<Decided> {
         let is_time = matches!(self.benchmark.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine);
         if self.is_reported || self.medians.len() < processes || !is_time {
@@ -264,7 +261,7 @@ impl CaseState {
         }
     }
 
-    /// Its measurement. `cut` says why the measuring ended early, where it did.
+    /// Its measurement. `cut` is why the measuring ended early, if it did.
     pub fn conclude(self, suite: &str, clock: Clock, cut: Option<&str>) -> Measurement {
         let not_measured = |why: String| Outcome::NotMeasured { why };
         let outcome = match (&self.state, self.measured(suite, clock)) {
@@ -294,8 +291,7 @@ impl CaseState {
     }
 }
 
-/// A power of ten that still separates two ticks. More digits exceed the clock's precision and double a document's
-/// length.
+/// A power of ten that still separates two ticks. More digits exceed the clock's precision and double a document's length.
 fn digits_of(tick: f64) -> f64 {
     10_f64.powi((1.0 - tick.log10()).ceil().clamp(0.0, 15.0) as i32)
 }

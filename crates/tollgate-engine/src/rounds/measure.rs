@@ -23,21 +23,20 @@ use crate::rounds::schedule::{self, Schedule};
 use crate::{loops::events, machine::cpu, machine::group, machine::topology};
 use tollgate_model::stats::random::Random;
 
-/// The calibration's share of the remaining time. It needs a tenth of that, unless processors are short or instances
-/// hang.
+/// The calibration's share of the remaining time. It needs a tenth of that, unless processors are short or instances hang.
 pub(crate) const CALIBRATION_SHARE: f64 = 0.5;
 /// The share of the budget that the calibration must leave to the rounds.
 pub(crate) const ROUNDS_SHARE: f64 = 0.35;
 /// The share of the budget after which measuring ends; the rest is for evaluation.
 pub(crate) const END_SHARE: f64 = 0.97;
 
-/// The fact that the user stopped the run: the signal's name.
+/// The name of the fact that the user stopped the run: the signal's name.
 pub const INTERRUPTED: &str = "run.interrupted";
 
 /// Measures the chosen cases within the plan's budget.
 ///
-/// A case that cannot be measured is skipped or failed with its reason; the run continues without it. If the user stops the
-/// run, the findings are those until then.
+/// A case that cannot be measured is skipped or failed with its reason; the run continues without it. If the user stops the run,
+/// the findings are those until then.
 ///
 /// # Errors
 /// See [`BenchError`]: if nothing can be measured, or the time is over or the user stops the run before anything is.
@@ -99,7 +98,7 @@ pub fn measure(
     Ok(findings)
 }
 
-/// Of a case that this process cannot measure, since it starts no environment.
+/// The row of a case that this process cannot measure, because it starts no environment.
 fn of_an_environment((benchmark, params): &Chosen) -> Measurement {
     let why = "it is of an environment: `tollgate run environments` measures it, of those that --in names or of all that work here";
     let outcome = Outcome::NotMeasured { why: why.to_owned() };
@@ -149,7 +148,7 @@ struct RoundsRun<'a> {
     start_up: Duration,
     random: Random,
     facts: Vec<(String, Fact)>,
-    /// Processes of rounds that the suite has had which runs.
+    /// Processes of rounds that the current suite has had.
     done: usize,
     /// First figures that are not reported yet.
     decided: Vec<Decided>,
@@ -193,7 +192,6 @@ impl<'a> RoundsRun<'a> {
         })
     }
 
-    /// Everything, from the clock to the last round.
     fn whole(&mut self, groups: &mut [Schedule]) -> Result<(), BenchError> {
         self.find_clock()?;
         self.find_start_up()?;
@@ -216,7 +214,7 @@ impl<'a> RoundsRun<'a> {
         Ok(())
     }
 
-    /// Finds what the start of a process takes, by one without instances.
+    /// Finds the start time of a process by one without instances.
     fn find_start_up(&mut self) -> Result<(), BenchError> {
         let began = Instant::now();
         let work = Work::Calibration { clock: self.clock, instances: Vec::new(), deadline: 0 };
@@ -225,12 +223,12 @@ impl<'a> RoundsRun<'a> {
         Ok(())
     }
 
-    /// Calibrates each instance. One that dies, hangs or takes too long is recorded, and the next process continues
-    /// with the one after it, in half of the time that the group has left, so that hanging instances leave time for the others. A group
-    /// that is slow throughout leaves the rest of its cases out: rounds of them would take several times as long.
-    /// `groups` are still to be calibrated, this one included.
+    /// Calibrates each instance. If one dies, hangs or takes too long, that is recorded, and the next process continues with the
+    /// one after it, in half of the group's remaining time, so that hanging instances leave time for the others. A group that is
+    /// slow throughout leaves out the rest of its cases, because rounds of them would take several times as long. `groups` are
+    /// still to be calibrated, this one included.
     fn calibration(&mut self, group: &mut Schedule, groups: usize) -> Result<(), BenchError> {
-        /// Processes that hung, one after the other, after which so little is left.
+        /// After this many successive processes that hung, so little is left.
         const HANGING: u32 = 6;
         let enough_for_rounds = self.plan.budget.mul_f64(ROUNDS_SHARE);
         let most = self.left().mul_f64(CALIBRATION_SHARE) / groups as u32 * 2;
@@ -252,9 +250,9 @@ impl<'a> RoundsRun<'a> {
         }
     }
 
-    /// Runs processes until every group is settled or the time is over: first of the groups of which a case has too few for an interval,
-    /// where there is time for that, of the one with the fewest; then of the one that has taken the least of its share. So a group's processes
-    /// are spread over the whole run. A group begins where those before it leave it time.
+    /// Runs processes until every group is settled or the time is over. First come groups with a case that has too few for an
+    /// interval, if there is time for that, the one with the fewest first; then the group that has taken the least of its share.
+    /// So a group's processes are spread over the whole run. A group begins if those before it leave it time.
     fn run_rounds(&mut self, groups: &mut [Schedule]) -> Result<(), BenchError> {
         const TOO_SHORT: Duration = Duration::from_millis(20);
         let mut begun = 0;
@@ -283,7 +281,7 @@ impl<'a> RoundsRun<'a> {
         Ok(())
     }
 
-    /// Calibrates the first of these groups, and runs one process of it, which shows what the machine leaves to one.
+    /// Calibrates the first of these groups, and runs one process of it, which shows how much of the machine it gets.
     fn begin_group(&mut self, groups: &mut [Schedule]) -> Result<(), BenchError> {
         let number = groups.len();
         let group = &mut groups[0];
@@ -352,7 +350,6 @@ impl<'a> RoundsRun<'a> {
         }
     }
 
-    /// Time until the last rounds end.
     fn left(&self) -> Duration {
         self.deadline().saturating_duration_since(Instant::now())
     }

@@ -1,13 +1,13 @@
 //! The schedule of one suite: calibrates its chosen cases, orders their batches and collects their samples.
 //!
-//! The cases of one comparison that are of one magnitude have the same operation count, and only those. A batch
-//! takes about 50 µs: a call of 1 ns and an interrupt of 4 µs cannot share a count.
+//! Only cases of one comparison and magnitude have the same operation count. A batch takes about 50 µs: a call of 1 ns and an
+//! interrupt of 4 µs cannot share a count.
 //!
-//! A slow instance is due seldom. Instances whose batch takes more than a millisecond take part in every
-//! second, fourth, … round. A round in which an instance was not due is not a discarded one.
+//! Instances whose batch takes more than a millisecond take part in every second, fourth, … round. A round in which an instance
+//! was not due does not count as discarded.
 //!
-//! A case with fewer than six processes has no interval, and is compared with nothing. So where a process has no time for all cases it runs
-//! some of them, those of the first screen and the short ones first, and the others begin once these have six processes each.
+//! A case with fewer than six processes has no interval and cannot be compared. So if a process has no time for all cases, it
+//! runs some of them, those of the first screen and the short ones first. The others begin once these have six processes each.
 //!
 //! Time is divided among processes, not benchmarks: more time means more processes for all.
 
@@ -31,7 +31,7 @@ use crate::machine::ending::Ending;
 use crate::refusal::Refusal;
 use crate::rounds::case_state::{CaseState, State};
 
-/// A process takes so many times what one batch of each of its instances needs.
+/// A process takes this many times what one batch of each of its instances needs.
 const TIMES_NEED: u32 = 3;
 
 /// The cases of one suite, which share their rounds.
@@ -43,31 +43,31 @@ pub(crate) struct Schedule {
     pub processes: usize,
     /// Those of them whose first round was whole.
     pub whole: usize,
-    /// So often the time of a process is doubled: processors are short.
+    /// How often the time of a process was doubled because processors are short.
     doubled: u32,
     pub settled: bool,
-    /// The processes that each case is to have, where these end the run.
+    /// The processes that each case gets, if these end the run.
     pub wanted: Option<usize>,
     /// Its share of the time for rounds, and how much of that it has taken.
     pub share: Duration,
     pub taken: Duration,
-    /// What it would have taken if no process had been lengthened or late.
+    /// The time that it would have taken if no process had been lengthened or late.
     pub planned: Duration,
-    /// What the start of a process takes of its time.
+    /// The time that a process takes to start.
     start_up: Duration,
 }
 
 /// When a fixture has its turn in a process, the earliest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
-    /// The engine's own cases, without which no other says much.
+    /// The engine's own cases, without which the others mean little.
     Own,
     /// It has begun, and has too few processes for an interval.
     Begun,
-    /// It never ran; the first screen has it, or not.
+    /// It never ran, and is on the first screen or not.
     Headline,
     New,
-    /// It has enough, and so many processes.
+    /// It has enough: this many processes.
     Enough(usize),
 }
 
@@ -83,7 +83,6 @@ impl BatchOrder {
         self.indices.is_empty()
     }
 
-    /// The name of the instance that runs, by its number.
     pub fn name(&self, instance: Option<usize>) -> String {
         instance.and_then(|instance| self.names.get(instance)).cloned().unwrap_or_default()
     }
@@ -110,8 +109,7 @@ impl Schedule {
         Self { suite: group.name(), place, cases, ..Self::default() }
     }
 
-    /// The chosen cases, to be counted: an emulator has no detection limit, no loop overhead and no pace. `refused` says of a benchmark
-    /// why it is not counted.
+    /// The chosen cases, to be counted: an emulator has no detection limit, loop overhead or pace. `refused` says why one is not.
     pub fn counted(group: &Group, place: Place, refused: impl Fn(&Benchmark) -> Option<Refusal>) -> Self {
         let mut schedule = Self::new(group, place);
         schedule.cases.truncate(group.cases.len());
@@ -121,7 +119,6 @@ impl Schedule {
         schedule
     }
 
-    /// The same cases, without what was found of them.
     pub fn without_results(&self) -> Self {
         let cases = self.cases.iter().map(|state| CaseState {
             headline: state.headline,
@@ -132,19 +129,18 @@ impl Schedule {
 
     /// Its part of the time beyond what each suite needs.
     fn weight(&self) -> u32 {
-        /// More cases make a suite.
+        /// From this many cases on, a group counts as a suite.
         const WHOLE: usize = 8;
         self.cases.iter().filter(|state| state.decides()).count().clamp(1, WHOLE) as u32
     }
 
-    /// The number of its cases.
     pub fn number(&self) -> usize {
         self.cases.len()
     }
 
-    /// Gives the cases of a comparison that are of one magnitude the same number of operations: as many as keep the slowest of them within
-    /// a batch's time. What a batch finds in caches and predictors, and what its ends cost, depend on its length: a case whose batch
-    /// were cut far below its own by a slower one would have another figure beside that one than alone.
+    /// Gives the cases of a comparison that are of one magnitude the same number of operations: as many as keep the slowest
+    /// within a batch's time. The state of caches and predictors, and the cost of a batch's ends, depend on the batch's length.
+    /// If a slower case cut a batch far below its own length, its figure would differ from the one alone.
     pub fn count_operations(&mut self) {
         let comparisons: BTreeSet<&str> =
             self.cases.iter().map(|state| state.benchmark.comparison()).collect();
@@ -166,7 +162,7 @@ impl Schedule {
         self.equalize_experiments();
     }
 
-    /// Groups of these cases whose own batches have up to four times the operations of the shortest in the group.
+    /// Groups cases whose own batches have up to four times the operations of the shortest in the group.
     fn magnitudes(&self, mut cases: Vec<usize>) -> Vec<Vec<usize>> {
         const FAR: u64 = 4;
         let operations = |index: usize| self.cases[index].operations_alone();
@@ -193,8 +189,8 @@ impl Schedule {
         self.shorten_empty_loop();
     }
 
-    /// The empty loop has no more iterations than any loop of its suite: what it seems to take is the error of such a batch, and single
-    /// operations have a smaller one than thousands of iterations.
+    /// The empty loop has no more iterations than any loop of its suite. Its apparent time is the error of such a batch, and that
+    /// is smaller for single operations than for thousands of iterations.
     fn shorten_empty_loop(&mut self) {
         let runs = |state: &&CaseState| state.state == State::Running && state.decides();
         let Some(longest) = self.cases.iter().filter(runs).map(|state| state.iterations).max() else {
@@ -212,8 +208,8 @@ impl Schedule {
         gather(alone, |index| self.cases[index].ready.experiment.as_deref())
     }
 
-    /// Groups the running cases' experiments by fixture. A process runs all experiments of a fixture or none. Where processes end the run,
-    /// those are left out that have theirs.
+    /// Groups the running cases' experiments by fixture. A process runs all experiments of a fixture or none. If processes end
+    /// the run, fixtures that have theirs are left out.
     fn fixtures(&self) -> Vec<Vec<usize>> {
         let experiments = self.experiments(&self.indices(&State::Running));
         let mut fixtures = gather(experiments, |index| self.cases[index].ready.fixture.as_deref());
@@ -223,7 +219,7 @@ impl Schedule {
         fixtures
     }
 
-    /// Whether a case has kept a batch in as many processes as it is to have; never where the time ends the run.
+    /// Whether a case has kept a batch in as many processes as it gets; never if the time ends the run.
     fn has_its_processes(&self, index: usize) -> bool {
         self.wanted.is_some_and(|number| self.cases[index].medians.len() >= number)
     }
@@ -251,7 +247,7 @@ impl Schedule {
         setup + self.experiments(fixture).iter().map(|experiment| self.batch(experiment)).sum::<Duration>()
     }
 
-    /// The instances that are not calibrated yet: in short time those that the others need are first, and those of the first screen.
+    /// The instances that are not calibrated yet. In case time is short, the engine's own come first, then the first screen's.
     pub fn waiting(&self) -> BatchOrder {
         let mut waiting = self.indices(&State::Waiting);
         let is_later = |state: &CaseState| (state.decides(), state.headline.is_none());
@@ -259,12 +255,10 @@ impl Schedule {
         self.batch_order(waiting.into_iter().map(|index| (index, 1)).collect())
     }
 
-    /// The number of cases that are not calibrated or counted yet.
     pub fn waits(&self) -> usize {
         self.indices(&State::Waiting).len()
     }
 
-    /// The one case of a schedule that has one.
     pub fn single(&self) -> Option<&CaseState> {
         match self.cases.as_slice() {
             [state] => Some(state),
@@ -272,12 +266,12 @@ impl Schedule {
         }
     }
 
-    /// The first of them alone.
     pub fn first_waiting(&self) -> BatchOrder {
         self.batch_order(self.indices(&State::Waiting).into_iter().take(1).map(|index| (index, 1)).collect())
     }
 
-    /// The instances of a process of about this length, and its time. If not all fit, see [`Turn`]; the fastest of one turn come first.
+    /// The instances of a process of about this length, and its time. If not all fit, see [`Turn`]; the fastest of a turn are
+    /// first.
     pub fn running(&self, slice: Duration) -> (BatchOrder, Duration) {
         let alike = |fixture: Vec<usize>| (self.turn(&fixture), self.begin_of(&fixture), fixture);
         let mut fixtures: Vec<(Turn, Duration, Vec<usize>)> =
@@ -318,7 +312,6 @@ impl Schedule {
         }
     }
 
-    /// Those of these cases that run.
     pub fn only(&self, indices: &[usize]) -> BatchOrder {
         let runs = |index: &&usize| self.cases[**index].state == State::Running;
         self.batch_order(indices.iter().filter(runs).map(|&index| (index, 1)).collect())
@@ -399,7 +392,7 @@ impl Schedule {
             state.collect(instance.and_then(|instance| record.instances.get(instance)), record.rounds);
         }
         self.count_process(record.rounds > 0 && record.instances.iter().all(InstanceRecord::has_run));
-        // A process that ran out of time is no fault of an instance.
+        // An instance is not at fault if its process ran out of time.
         if !matches!(ending, Ending::Finished | Ending::OutOfTime)
             && let Some(failed) = batch_order.index_now(record)
         {
@@ -407,7 +400,7 @@ impl Schedule {
         }
     }
 
-    /// Counts a process whose first round was whole, or not: then the next one gets twice the time, since processors are short.
+    /// Counts a process. If its first round was not whole, processors are short, and the next one gets twice the time.
     pub fn count_process(&mut self, is_whole: bool) {
         const MOST: u32 = 10;
         self.processes += 1;
@@ -415,9 +408,9 @@ impl Schedule {
         self.doubled = if is_whole { self.doubled.saturating_sub(1) } else { (self.doubled + 1).min(MOST) };
     }
 
-    /// Time of a process: a few times what it needs for its preparation and one batch of each instance. Where the time ends the run, it
-    /// is shorter, with some of the instances, where the suite's share has no time for the least number of such processes, and longer
-    /// where it has time for too many.
+    /// Time of a process: a few times what it needs for its preparation and one batch of each instance. If the time ends the run,
+    /// it is shorter, with some of the instances, when the suite's share does not suffice for the least number of such processes,
+    /// and longer when it suffices for too many.
     pub fn slice(&self, plan: &Plan) -> Duration {
         let wanted = (self.need() * TIMES_NEED).max(self.first_round());
         if plan.processes.is_some() {
@@ -434,7 +427,7 @@ impl Schedule {
         wanted.min(fitting).max(SLICE)
     }
 
-    /// The time of the next process: its slice, and more where processes ended without a whole round.
+    /// The time of the next process: its slice, or more if processes ended without a whole round.
     pub fn length(&self, plan: &Plan) -> Duration {
         self.slice(plan).max(self.least_slice())
     }
@@ -443,12 +436,12 @@ impl Schedule {
         SLICE * (1 << self.doubled)
     }
 
-    /// What a process with a whole round takes, by those that there were.
+    /// The average time of a process with a whole round so far.
     fn each(&self) -> Duration {
         (self.taken / self.whole.max(1) as u32).max(self.least_slice())
     }
 
-    /// What it takes until it has the processes of an interval; nothing where it has none, since no case of it runs.
+    /// Time until it has the processes of an interval. Zero if it had none, since no case of it runs.
     fn needed(&self) -> Duration {
         match self.processes {
             0 => Duration::ZERO,
@@ -470,9 +463,9 @@ impl Schedule {
         }
     }
 
-    /// Settles the schedule when every CI is narrow, or every case has its processes, or when there were enough processes.
+    /// Settles the schedule when every CI is narrow, every case has its processes, or there were enough processes.
     pub fn settle(&mut self, plan: &Plan) {
-        /// Autocorrelations take time, so they are looked at after so many processes.
+        /// Computing autocorrelations takes time, so it happens once per this many processes.
         const EVERY: usize = 8;
         let is_done = match self.wanted {
             Some(number) => self.has_kept(number),
@@ -482,12 +475,12 @@ impl Schedule {
         self.settled = is_done || self.processes >= plan.most_processes;
     }
 
-    /// Whether each case that runs kept a batch in so many processes.
+    /// Whether each running case kept a batch in this many processes.
     pub fn has_kept(&self, number: usize) -> bool {
         self.deciding().all(|state| state.medians.len() >= number)
     }
 
-    /// The first chosen case of which no batch was kept for want of time.
+    /// The first chosen case of which no batch was kept for lack of time.
     pub fn out_of_time(&self) -> Option<Case> {
         self.cases.iter().find(|state| state.decides() && state.lacks_time()).map(CaseState::case)
     }
@@ -497,24 +490,23 @@ impl Schedule {
         self.cases.iter().filter(|state| state.state == State::Running && state.decides())
     }
 
-    /// First figures of its cases on the first screen.
     pub fn newly_decided(&mut self, clock: Clock) -> impl Iterator<Item = Decided> {
         self.cases.iter_mut().filter_map(move |state| state.newly_decided(clock, ENOUGH_PROCESSES))
     }
 
-    /// `cut` says why the measuring ended early, where it did.
+    /// `cut` is why the measuring ended early, if it did.
     pub fn conclude(self, clock: Clock, cut: Option<&str>) -> Vec<Measurement> {
         let suite = self.suite;
         self.cases.into_iter().map(|state| state.conclude(suite, clock, cut)).collect()
     }
 }
 
-/// Whether these groups leave so much of the time that another one can be calibrated and have the processes of an interval too.
+/// Whether these groups leave enough time to calibrate another one and give it the processes of an interval.
 pub(crate) fn leave_time(groups: &[Schedule], left: Duration) -> bool {
-    /// Its calibration takes as long as so many processes.
+    /// Its calibration takes as long as this many processes.
     const CALIBRATION: usize = 2;
     let began = || groups.iter().filter(|group| group.processes > 0);
-    // By how much other work lengthens a process.
+    // The factor by which other work lengthens a process.
     let each: Duration = began().map(Schedule::each).sum();
     let planned: Duration = began().map(|group| group.planned / group.processes as u32).sum();
     let busy = each.as_secs_f64() / planned.as_secs_f64();
@@ -523,7 +515,7 @@ pub(crate) fn leave_time(groups: &[Schedule], left: Duration) -> bool {
     groups.is_empty() || needed + next * (ENOUGH_PROCESSES + CALIBRATION) as u32 <= left
 }
 
-/// How many of these groups, from the first, the time brings to the processes of an interval.
+/// How many of these groups, from the first, can get the processes of an interval in this time.
 pub(crate) fn carried(groups: &[Schedule], mut left: Duration) -> usize {
     let is_carried = |group: &&Schedule| match left.checked_sub(group.needed()) {
         Some(rest) => {
@@ -535,9 +527,9 @@ pub(crate) fn carried(groups: &[Schedule], mut left: Duration) -> usize {
     groups.iter().take_while(is_carried).count()
 }
 
-/// Divides the time for rounds among the suites: each gets the least number of its processes, the small ones first where
-/// there is no time for all, and all get equal parts of the rest, but those of few cases: a benchmark with processes of its own is no suite.
-/// Where processes end the run, each gets what they take.
+/// Divides the time for rounds among the suites. Each gets the least number of its processes, the small ones first if the time
+/// does not suffice for all, and an equal part of the rest. A group of few cases gets less of the rest, because a benchmark with
+/// its own processes is not a suite. If processes end the run, each gets what they take.
 pub(crate) fn share(groups: &mut [Schedule], time: Duration, plan: &Plan, start_up: Duration) {
     for group in &mut *groups {
         group.start_up = start_up;
@@ -562,7 +554,7 @@ pub(crate) fn share(groups: &mut [Schedule], time: Duration, plan: &Plan, start_
     groups.iter_mut().for_each(|group| group.share += rest * group.weight() / all);
 }
 
-/// Whether a case has too few processes for an interval, and was not tried in vain so often that it would hold the others up.
+/// Whether a case has too few processes for an interval. After too many failures it does not count, to not delay the others.
 fn lacks_processes(state: &CaseState) -> bool {
     state.medians.len() < ENOUGH_PROCESSES && state.processes_run() < 2 * ENOUGH_PROCESSES
 }
@@ -580,8 +572,7 @@ fn gather<'a>(groups: Vec<Vec<usize>>, name: impl Fn(usize) -> Option<&'a str>) 
     gathered
 }
 
-/// The stride of a batch of this length: it is due in every so-many-th round. Rounds stay short, so that the
-/// machine's state changes little within one.
+/// The stride of a batch of this length: it is due in every n-th round. The machine's state changes little in a short round.
 fn stride(batch: Duration) -> usize {
     const DUE_IN_EACH: Duration = Duration::from_millis(1);
     const MOST: u128 = 1 << 10;
@@ -687,14 +678,14 @@ mod tests {
         assert!(leave(&[], 0) && leave(&[begun(6, 60)], 480) && !leave(&[begun(6, 60)], 479));
         // Five more of the one that began.
         assert!(leave(&[begun(1, 60)], 780) && !leave(&[begun(1, 60)], 779));
-        // Other work has most of the processor, so that processes take six times as long, and so would those of another group.
+        // Other work has most of the processor. Processes take six times as long, and so would those of another group.
         assert!(leave(&[begun(1, 360)], 4680) && !leave(&[begun(1, 360)], 4679));
         // Half of its processes ended without a round, and so will half of those to come.
         let poor = Schedule { whole: 2, ..begun(4, 60) };
         assert!(leave(std::slice::from_ref(&poor), 1440) && !leave(&[poor], 1439));
-        // One that has no case that runs took nothing.
+        // A group without a running case took nothing.
         assert!(leave(&[Schedule::default()], 480));
-        // A machine that became busier: the last waits, where all would end with too few.
+        // The machine became busier: the last waits, because otherwise all would end with too few.
         let groups = [begun(4, 60), begun(3, 360), begun(2, 360)];
         let carried = [119, 120, 1199, 1200, 2640].map(|ms| carried(&groups, Duration::from_millis(ms)));
         assert_eq!(carried, [0, 1, 1, 2, 3]);
@@ -721,7 +712,7 @@ mod tests {
         schedule.cases[0].ready.setup = Duration::from_millis(50);
         assert_eq!(schedule.need(), Duration::from_millis(91));
         assert_eq!(indices(&schedule, 60).0, [1]);
-        // The short one is warmed up by three batches.
+        // Three batches warm the short one up.
         assert_eq!(indices(&schedule, 93).0, [1]);
         assert_eq!(indices(&schedule, 94).0, [0, 1, 2]);
     }
@@ -748,11 +739,11 @@ mod tests {
             schedule.count_operations();
             [schedule.cases[0].iterations, schedule.cases[1].iterations]
         };
-        // 50 µs are a batch.
+        // A batch is 50 µs.
         assert_eq!(iterations([1_000, 2_500]), [20, 20]);
         assert_eq!(iterations([1_000, 25_000]), [50, 2]);
         assert_eq!(iterations([5, 25_000]), [10_000, 2]);
-        // The costs of a handover between two threads: the sleeping lock took the batch of the spinning one from 708 operations to 22.
+        // The costs of a handover between two threads: the sleeping lock cut the spinning one's batch from 708 operations to 22.
         let mut handovers = schedule(&[(&BASE, 2_272), (&BASE, 71), (&BASE, 90), (&OTHER, 30)]);
         for (index, most) in [(0, u64::MAX), (1, u64::MAX), (2, u64::MAX), (3, u64::MAX)] {
             (handovers.cases[index].ready.ops, handovers.cases[index].ready.most) = (1, most);
@@ -813,7 +804,7 @@ mod tests {
         schedule.cases[1].medians.push(1.0);
         schedule.settle(&plan);
         assert!(schedule.settled);
-        // It is not waited for without end.
+        // The wait for it is bounded.
         schedule.cases[1].medians.clear();
         schedule.processes = plan.most_processes;
         schedule.settle(&plan);
@@ -832,7 +823,7 @@ mod tests {
         assert_eq!(shares(2), [(1520, 190), (480, 60)]);
         // Equal parts of the rest, in processes of about three times the need.
         assert_eq!(shares(40), [(21_760, 1500), (18_240, 182)]);
-        // A benchmark that is alone takes its part of it, and not that of a suite.
+        // A lone benchmark takes its own part, not that of a suite.
         let mut groups = [schedule(&[(&BASE, MS)]), schedule(&[(&BASE, MS); 20])];
         share(&mut groups, Duration::from_secs(90), &plan, Duration::ZERO);
         let [alone, suite] = groups.map(|group| group.share.as_millis());

@@ -1,13 +1,13 @@
-//! Counts the instructions of an operation, where the time stamp counter goes one tick an instruction: a guest under QEMU's
+//! Counts the instructions of an operation by a time stamp counter that ticks once per instruction: in a guest under QEMU's
 //! translator with `-icount shift=0`.
 //!
-//! A sample is the difference of two batches, of which one has twice the iterations of the other: what a batch has once, such as the
-//! readings of the counter and the call of the loop, is not in it. Beside a long operation that is nothing, and a sample is one batch of
-//! one: the fewer instructions a sample has, the fewer of them have a tick of the kernel. The same code takes the same instructions in each batch, but
-//! where the kernel's tick, another thread or a page of its own falls into one. So the samples that agree to the last instruction are
-//! kept, and the others are discarded and counted.
+//! A sample is the difference of two batches, one with twice the iterations of the other. So it excludes what a batch has once,
+//! such as the counter reads and the call of the loop. Next to a long operation that is negligible, and a sample is one batch of
+//! one: the fewer instructions a sample has, the fewer samples have a tick of the kernel. The same code takes the same
+//! instructions in each batch, unless the kernel's tick, another thread or a page of its own interferes. So samples that agree to
+//! the last instruction are kept, and the others are discarded and counted.
 //!
-//! Nothing is decided by time: two runs of the same guest make the same batches.
+//! Time decides nothing: two runs of the same guest make the same batches.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,29 +26,27 @@ use crate::refusal::{Refusal, Result};
 
 /// Operations of a batch: the first number whose batch is short enough.
 const OPERATIONS: [u64; 6] = [100, 30, 10, 4, 2, 1];
-/// Instructions of a batch of several operations at most. A kernel with 250 ticks a second has four million between two.
+/// The most instructions of a batch of several operations. A kernel with 250 ticks a second has four million between two.
 const SHORT: u64 = 60_000;
-/// Instructions of a long iteration, at least.
+/// The least instructions of a long iteration.
 const LONG: u64 = 20_000;
-/// Samples of a case: the first number whose batches are few enough instructions. The ranges of two times seven that differ by chance
-/// alone lie apart once in 1,716 cases.
+/// Samples of a case: the first number whose batches are few enough instructions. The ranges of two times seven that differ only
+/// by chance do not overlap in one of 1,716 cases.
 const SAMPLES: [usize; 4] = [25, 15, 9, 7];
-/// Samples without a difference that are enough. Of an operation with another way in a quarter of its batches, once in 13 cases nine show
-/// none.
+/// This many equal samples are enough. If a quarter of an operation's batches differ, nine show none of them in one of 13 cases.
 const AGREED: usize = 9;
-/// The same of an amount, in bytes: no tick of the kernel is in one.
+/// Enough samples of an amount in bytes, which no tick of the kernel affects.
 const AMOUNTS: usize = 3;
 /// Instructions of all batches of a case, about.
 const ENOUGH: u64 = 60_000_000;
-/// Samples that are not recorded: they bring in pages and fill the kernel's free lists.
+/// Unrecorded samples, which bring in pages and fill the kernel's free lists.
 const WARM_UP: usize = 2;
-/// A pause before each batch: the kernel ends what earlier batches left to it, such as RCU callbacks. An idle guest's clock goes on to
-/// its next timer at once.
+/// A pause before each batch, in which the kernel finishes earlier work, such as RCU callbacks. An idle guest skips to its next
+/// timer.
 const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 20 });
 /// Batches of one iteration that show how long it is.
 const TRIES: usize = 4;
 
-/// What a case of so many instructions is counted with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Plan {
     /// Iterations of the shorter batch of a sample.
@@ -59,12 +57,12 @@ struct Plan {
 }
 
 impl Plan {
-    /// For an iteration that takes so many instructions, in a batch that takes so many with its untimed parts.
+    /// Plans for an iteration of `cost` instructions, in a batch of `whole` with its untimed parts.
     fn new(ready: &Readiness, unit: Unit, cost: u64, whole: u64) -> Self {
         // An amount is in bytes, which say nothing of instructions.
         let is_one = unit == Unit::Bytes || cost >= LONG;
         let fits = |&iterations: &u64| iterations == 1 || iterations.saturating_mul(cost) <= SHORT;
-        // An even number where there are several: some operations of the kernel alternate between two ways.
+        // If several, an even number: some operations of the kernel alternate between two paths.
         let mut iterations = OPERATIONS.iter().map(|&operations| match operations {
             1 => 1,
             several => several.div_ceil(ready.ops).next_multiple_of(2),
@@ -81,7 +79,7 @@ impl Plan {
     }
 }
 
-/// A sample: instructions of the plan's iterations.
+/// Instructions of the plan's iterations.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     ticks: i64,
@@ -90,7 +88,6 @@ struct Sample {
 }
 
 impl Bench<'_> {
-    /// Counts each instance, one after the other.
     pub fn count(&mut self, clock: Result<Clock, String>, orders: &[InstanceOrder]) {
         let clock = clock.and_then(|clock| steps_by_one(clock).map(|()| clock));
         for (index, order) in orders.iter().enumerate() {
@@ -108,7 +105,6 @@ impl Bench<'_> {
     }
 }
 
-/// Counts one instance, and records its samples.
 fn count(
     shared: &SharedResults,
     index: usize,
@@ -119,7 +115,7 @@ fn count(
     let (cost, whole) = try_out(shared, clock, benchmark, &mut instance)?;
     let plan = Plan::new(&instance.ready, benchmark.unit, cost, whole);
     let mut take = || sample(shared, clock, benchmark, &mut instance, plan);
-    // Where an iteration is long, its tries have warmed up all that there is.
+    // If an iteration is long, its tries have warmed everything up.
     if plan.samples > SAMPLES[SAMPLES.len() - 1] {
         for _ in 0..WARM_UP {
             take()?;
@@ -188,15 +184,15 @@ fn sample(
     })
 }
 
-/// Whether so many samples are the same to the last instruction, or byte, that more would be too.
+/// Whether enough samples are equal to the last instruction, or byte, to expect that more would be.
 fn agree(samples: &[Sample], unit: Unit) -> bool {
     let enough = if unit == Unit::Bytes { AMOUNTS } else { AGREED };
     samples.len() >= enough && samples.windows(2).all(|pair| pair[0].ticks == pair[1].ticks)
 }
 
-/// Which samples are kept: those that agree, if they are at least three quarters of all. Ticks of the kernel are in one of twenty.
-/// Otherwise the operation is not the same in every batch: the kernel takes another way in a part of each second, or at each
-/// sixty-third page. Then those in which no other thread took the processor are kept, or all, where each was disturbed.
+/// Selects the samples to keep: those that agree, if they are at least three quarters of all. Ticks of the kernel are in one of
+/// twenty. Otherwise the operation varies: the kernel takes another path in a part of each second, or at each sixty-third page.
+/// Then those are kept in which no other thread took the processor, or all if each was disturbed.
 fn kept(samples: &[Sample]) -> Vec<bool> {
     let mut times: BTreeMap<i64, usize> = BTreeMap::new();
     samples.iter().for_each(|sample| *times.entry(sample.ticks).or_default() += 1);
@@ -212,8 +208,7 @@ fn kept(samples: &[Sample]) -> Vec<bool> {
     }
 }
 
-/// Whether the counter goes one tick an instruction: more iterations of the empty loop, of two instructions, are exactly so many more
-/// ticks.
+/// Whether the counter ticks once per instruction: more iterations of the empty loop, of two instructions, add exactly so much.
 fn steps_by_one(clock: Clock) -> Result<(), String> {
     const FEW: u64 = 1_000;
     const MANY: u64 = 3_000;
@@ -253,10 +248,10 @@ mod tests {
     fn samples_that_agree_are_kept_if_they_are_three_quarters_of_all() {
         for (ticks, expected) in [
             (&[209, 209, 700, 209][..], &[true, true, false, true][..]),
-            // Two ways: neither is the operation's.
+            // Two paths, neither of which is typical.
             (&[215, 209, 209, 215], &[true, true, true, true]),
             (&[209, 215, 209, 215, 209, 209], &[true, true, true, true, true, true]),
-            // Not the same in every batch: what another thread disturbed is left out, unless all were.
+            // Different in every batch: what another thread disturbed is left out, unless all were.
             (&[100, 101, 102, 950, 103], &[true, true, true, false, true]),
             (&[950, 960, 970], &[true, true, true]),
             (&[209, 700], &[true, true]),

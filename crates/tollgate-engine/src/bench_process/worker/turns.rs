@@ -1,9 +1,9 @@
-//! Turns of a bench process: it waits for an order, runs a batch of each instance that the order names, and says that it is done.
-//! Meanwhile the bench processes of the other environments of the session wait.
+//! Turns of a bench process: it waits for an order, runs a batch of each instance that the order names, and reports that it is
+//! done. Meanwhile the bench processes of the session's other environments wait.
 //!
-//! In front of its timed batch each instance runs one that is not recorded: the other environment has left its own lines in the
-//! caches and its own branches in the predictors, and some kernels flush those between guests (IBPB). A batch of so few iterations that
-//! a part of them is none has no such batch: the loop's own first iteration is not timed either.
+//! Before its timed batch each instance runs one that is not recorded. The other environment has left its own lines in the caches
+//! and its own branches in the predictors, and some kernels flush those between guests (IBPB). A batch with too few iterations
+//! for that has none: the loop's own first iteration is not timed either.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -18,28 +18,27 @@ use crate::loops::runner::Order;
 use crate::machine::clock::Clock;
 use crate::refusal::{Refusal, Result};
 
-/// A batch that is not recorded has such a part of the iterations of a timed one.
+/// The unrecorded batch has this fraction of the iterations of a timed one.
 pub const WARM_UP_PART: u64 = 4;
 
-/// What to run in a turn.
+/// The order for a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnOrder {
-    /// The round that it is a part of.
+    /// The round that it belongs to.
     pub round: usize,
-    /// The instances, in their order. Questions of one experiment stand together.
+    /// The instances, in their order. Questions of one experiment are adjacent.
     pub due: Vec<usize>,
-    /// Whether a batch that is not recorded comes before each timed one.
+    /// Whether an unrecorded batch precedes each timed one.
     pub warms_up: bool,
 }
 
-/// The ends of the pipes for orders, and for the byte that says that a turn is over.
+/// The ends of the pipes for orders, and for the byte that reports the end of a turn.
 pub(super) struct Pipes {
     orders: File,
     done: File,
 }
 
 impl Pipes {
-    /// Of the descriptors that the parent left open for this process.
     pub fn open(descriptors: [i32; 2]) -> io::Result<Self> {
         if descriptors.iter().any(|&descriptor| descriptor <= 2) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -53,19 +52,18 @@ impl Pipes {
     }
 }
 
-/// The instances of a process that makes turns.
 pub(super) struct TurnRunner<'a> {
     pub shared: &'a SharedResults,
     pub clock: Clock,
     pub orders: &'a [InstanceOrder],
     /// Those that were prepared and have not failed.
     pub instances: Vec<Ready>,
-    /// Whether a turn is a sample of instructions: two batches, of which the second has twice the iterations where it may.
+    /// Whether a turn is a sample of instructions: two batches, the second with twice the iterations if possible.
     pub is_sample: bool,
 }
 
 impl TurnRunner<'_> {
-    /// Makes turns until it is told that there are no more, or the pipe of orders closes.
+    /// Makes turns until it is told to stop, or the pipe of orders closes.
     pub fn run(mut self, mut pipes: Pipes) -> io::Result<()> {
         self.shared.leave();
         let mut inbox = Inbox::default();
@@ -113,7 +111,7 @@ impl TurnRunner<'_> {
         ready.instance.ready.experiment.as_deref()
     }
 
-    /// One batch, recorded in this round. An instance that fails is removed.
+    /// Runs one batch, recorded in this round. An instance that fails is removed.
     fn batch(&mut self, index: usize, round: Option<usize>) {
         let Some(position) = self.instances.iter().position(|ready| ready.index == index) else { return };
         self.shared.enter(index);
@@ -145,7 +143,7 @@ impl TurnRunner<'_> {
         Ok(())
     }
 
-    /// A sample as those that are counted, recorded in this round.
+    /// Takes a sample as in counting, recorded in this round.
     fn sample(&mut self, position: usize, round: Option<usize>) -> Result<()> {
         let Ready { index, benchmark, instance, .. } = &mut self.instances[position];
         let iterations = self.orders[*index].iterations;
