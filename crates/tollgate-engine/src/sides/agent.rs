@@ -1,8 +1,8 @@
 //! The agent: this program in an environment of a session. It prepares bench processes there as the session's coordinator asks.
 //!
-//! It speaks on standard input and output, and ends when its input does. Its parts: `frame` (bytes to messages), `protocol` (the
-//! messages), `serve` (its life), `bench` (the bench process that it watches), `commands` (whole commands), `itself` (the memory of its
-//! environment), `functions` (the names of the kernel's).
+//! It speaks on standard input and output, and ends when its input does. Its parts: `protocol` (the messages), `serve` (its
+//! life), `bench` (the bench process that it watches), `commands` (whole commands), `itself` (the memory of its environment),
+//! `functions` (the names of the kernel's functions).
 
 mod bench;
 pub(crate) mod commands;
@@ -22,7 +22,7 @@ pub use protocol::PATIENCE;
 pub use protocol::PROTOCOL;
 pub use serve::serve;
 
-/// What an agent measures with. Everything is of the environment that it runs in.
+/// The resources of an agent, all of the environment that it runs in.
 pub struct Means<'a> {
     /// The version of this program.
     pub version: &'static str,
@@ -34,7 +34,7 @@ pub struct Means<'a> {
     pub facts: &'a mut dyn FnMut(Moment) -> Facts,
     /// Reads the environment's limits.
     pub limits: &'a dyn Fn() -> Limits,
-    /// The directory for files, made when a chosen case needs it, or why there is none. Its maker keeps it until [`serve()`] returns.
+    /// The directory for files, made when a chosen case needs it, or why there is none. It is kept until [`serve()`] returns.
     pub storage: &'a mut dyn FnMut() -> Result<Storage, String>,
     /// Executes commands of the user. Its maker keeps what they leave until [`serve()`] returns.
     pub executor: &'a mut dyn versus::Executor,
@@ -45,6 +45,6 @@ pub struct Means<'a> {
 pub enum Moment {
     /// Before the first measurement: all of them.
     Before,
-    /// After the last one: those that change by the moment.
+    /// After the last one: those that change from moment to moment.
     After,
 }

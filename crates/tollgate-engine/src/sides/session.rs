@@ -1,8 +1,8 @@
 //! A session: several environments that are measured in turns, on the same processor of the same machine.
 //!
 //! An agent, which is this program, serves in each environment. It prepares bench processes there as a run does, and lets one
-//! make its turn when this side says so. A turn is a batch of each case that is due, up to about 2 ms; one environment at a time
-//! is awake. An environment whose instructions are counted takes no turns.
+//! make its turn when this side says so. A turn is a batch of each due case, up to about 2 ms. One environment at a time is
+//! awake. An environment whose instructions are counted takes no turns.
 
 mod agent_side;
 mod commands;
@@ -48,7 +48,7 @@ pub struct Link {
     pub to: OwnedFd,
     /// Its standard output.
     pub from: OwnedFd,
-    /// Why the environment ended or did not begin, in its own words: the first line that it wrote to standard error.
+    /// Returns why the environment ended or did not begin, in its own words: the first line of its standard error.
     pub said: Box<dyn FnMut() -> Option<String>>,
 }
 
@@ -56,30 +56,29 @@ pub struct Link {
 pub struct Side<'a> {
     /// As the user named it.
     pub name: String,
-    /// Starts it with an agent in it; also for another start, when the one before has ended.
+    /// Starts it with an agent in it, also again after the previous start has ended.
     ///
     /// # Errors
     /// A sentence.
     pub start: Box<dyn FnMut() -> Result<Link, String> + 'a>,
     /// How often it is started in the session, at least 1.
     pub starts: usize,
-    /// Called before its processes are prepared and before each of its turns, where the environment's turns need another setting of
-    /// the machine.
+    /// Is called before its processes are prepared and before each of its turns, to make the machine's setting that these need.
     ///
     /// # Errors
     /// A sentence; the session ends.
     pub wake: Option<Box<dyn FnMut() -> Result<(), String> + 'a>>,
-    /// The processor to stay on; None for the session's.
+    /// The processor to stay on; `None` for the session's.
     pub cpu: Option<usize>,
     /// Whether its turns can be paired with the base's: it runs on this machine.
     pub is_paired: bool,
-    /// Whether its time stamp counter goes one tick an instruction: its batches are counted, once, and not timed.
+    /// Whether its time stamp counter ticks once per instruction. Then its batches are counted, once, and not timed.
     pub is_counting: bool,
     /// Whether its files are on a disk that the host serves.
     pub has_disk: bool,
-    /// Reads what this machine knows of it while it runs, beside the facts that its agent reads.
+    /// Reads what this machine knows of it while it runs, in addition to its agent's facts.
     pub outside: Option<Outside<'a>>,
-    /// Starts and ends it to be measured itself; None where that is not measured.
+    /// Starts and ends it to measure that itself; `None` if that is not measured.
     pub life: Option<Box<dyn Life + 'a>>,
 }
 
@@ -94,7 +93,7 @@ pub trait InstructionLog {
     /// A sentence.
     fn begin(&mut self) -> Result<(), String>;
 
-    /// Ends it. The addresses of the instructions that were executed meanwhile, in their order.
+    /// Ends it. Returns the addresses of the executed instructions, in order.
     ///
     /// # Errors
     /// A sentence.
@@ -106,43 +105,43 @@ pub trait InstructionLog {
     /// A sentence.
     fn begin_sums(&mut self, stacks: Option<Stacks>) -> Result<(), String>;
 
-    /// Ends it. What was executed between the marks.
+    /// Ends it. Returns what was executed between the marks.
     ///
     /// # Errors
-    /// A sentence, also where a mark is missing.
+    /// A sentence, also if a mark is missing.
     fn end_sums(&mut self) -> Result<Sums, String>;
 }
 
-/// Instructions that were executed, summed.
+/// Sums of executed instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sums {
     /// In user mode, each execution of an instruction once.
     pub user: u64,
-    /// In the kernel, likewise.
+    /// In the kernel, each execution of an instruction once.
     pub kernel: u64,
-    /// Iterations of instructions that repeat themselves (`rep`), less the first of each: in user mode, and in the kernel.
+    /// Iterations of repeated instructions (`rep`), without the first of each: in user mode, and in the kernel.
     pub repeated: [u64; 2],
-    /// By address: each execution once, and iterations less the first of each.
+    /// By address: each execution once, and iterations without the first of each.
     pub addresses: HashMap<u64, [u64; 2]>,
-    /// The stacks of the kernel's functions, where they are asked for.
+    /// The stacks of the kernel's functions, if requested.
     pub stacks: Option<Stacks>,
 }
 
 impl Sums {
-    /// The instructions of programs, each iteration of `rep` as one.
+    /// Returns the instructions of programs, counting each iteration of `rep`.
     pub fn program(&self) -> u64 {
         self.user + self.repeated[0]
     }
 }
 
-/// What was found in one environment of a session.
+/// The findings in one environment of a session.
 #[derive(Debug, Clone, Default)]
 pub struct EnvironmentFindings {
     /// The facts that the agent read there.
     pub facts: Facts,
     /// Its measurements, and the facts of the measuring.
     pub findings: Findings,
-    /// Why the environment gave nothing more, where it ended early or never began.
+    /// Why the environment gave nothing more, if it ended early or never began.
     pub lost: Option<String>,
 }
 
@@ -151,7 +150,7 @@ pub struct EnvironmentFindings {
 pub struct SessionFindings {
     /// One for each side, in their order.
     pub found: Vec<EnvironmentFindings>,
-    /// Facts of the session as a whole, for each of its runs: pairs of processes, turns in each and why so many.
+    /// Facts of the session as a whole, for each of its runs: pairs of processes, and the turns in each with the reason.
     pub facts: Vec<(String, Fact)>,
     /// The signal that stopped it early.
     pub interrupted: Option<i32>,

@@ -1,5 +1,3 @@
-//! The bench process of an agent: started as asked, watched, ended.
-
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -12,18 +10,17 @@ use crate::bench_process::worker::{Find, Task, TurnOrder, Work};
 use crate::machine::ending::Ending;
 use crate::{machine::clock, machine::group};
 
-/// A bench process and what it is expected to do.
 pub struct Bench {
     worker: Worker,
     instances: usize,
     turns: Option<Pipes>,
     /// Readable when it has ended.
     ended: Option<OwnedFd>,
-    /// Whether something is asked of it: it waits for a turn otherwise.
+    /// Whether it works on a request; otherwise it waits for a turn.
     is_busy: bool,
     stall: Duration,
     most: Duration,
-    /// Since when it is busy.
+    /// When it became busy.
     since: Instant,
     beats: u64,
     last_beat: Instant,
@@ -33,12 +30,12 @@ pub struct Bench {
 struct Pipes {
     orders: PipeWriter,
     done: PipeReader,
-    /// Whether it has said that it is prepared.
+    /// Whether it has reported that it is prepared.
     is_ready: bool,
 }
 
 impl Pipes {
-    /// Also the descriptors of the other ends, which are kept open there.
+    /// Also returns the descriptors of the other ends, which are kept open there.
     fn new(theirs: &mut Option<(PipeReader, PipeWriter)>) -> io::Result<(Self, [i32; 2])> {
         let ((to_read, orders), (done, to_write)) = (io::pipe()?, io::pipe()?);
         let descriptors = [to_read.as_raw_fd(), to_write.as_raw_fd()];
@@ -48,10 +45,7 @@ impl Pipes {
 }
 
 impl Bench {
-    /// Starts it with this job. `task` makes the whole task of its work.
-    ///
-    /// # Errors
-    /// Those of fork(2), pipe(2) and the shared memory.
+    /// Starts it with this job. `task` makes the whole task from its work.
     pub fn start(
         job: Job,
         task: impl FnOnce(Work) -> Task,
@@ -105,32 +99,28 @@ impl Bench {
         })
     }
 
-    /// The descriptors whose readiness is news.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        // One that ends while it waits is found when it gets its next turn.
+        // If it ends while it waits, that is found when it gets its next turn.
         let of_end = self.ended.iter().map(AsFd::as_fd);
         of_end.chain(self.turns.iter().map(|turns| turns.done.as_fd())).filter(|_| self.is_busy)
     }
 
-    /// The place of the pipe that says that a turn is over, among [`Self::descriptors`].
+    /// The index of the pipe that reports the end of a turn, among [`Self::descriptors`].
     pub fn place_of_done(&self) -> Option<usize> {
         self.turns.as_ref().filter(|_| self.is_busy).map(|_| usize::from(self.ended.is_some()))
     }
 
-    /// How long to wait for news at most.
+    /// The longest time to wait for news.
     pub fn look(&self) -> Duration {
         match (self.is_busy, &self.ended) {
             (true, Some(_)) => group::LOOK,
-            // Without a descriptor its end has to be looked for.
+            // Without a descriptor, its end must be polled.
             (true, None) => group::LOOK / 4,
             (false, _) => SIGN,
         }
     }
 
-    /// Hands out a turn.
-    ///
-    /// # Errors
-    /// A sentence, where it waits for none. The write of one to a process that has ended is none: its end is news.
+    /// Hands out a turn. Fails if it waits for none. If the process has ended, the failed write is not an error: its end is news.
     pub fn turn(&mut self, order: &TurnOrder) -> Result<(), String> {
         let Some(turns) = self.turns.as_mut().filter(|turns| turns.is_ready) else {
             return Err("no bench process waits for a turn".to_owned());
@@ -144,7 +134,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The next news, if there is any. `done` says whether the pipe of ended turns is readable.
+    /// The next news, if any. `done` is whether the pipe of ended turns is readable.
     pub fn news(&mut self, done: bool) -> Option<Answer> {
         if !self.is_busy {
             return None;
@@ -185,14 +175,13 @@ impl Bench {
         Answer::Ended { ending, record: self.worker.record(self.instances) }
     }
 
-    /// What it left, when its turns are over. It must not be busy.
+    /// Its record after its turns are over. It must not be busy.
     pub fn left(&self) -> ProcessRecord {
         self.worker.record(self.instances)
     }
 
-    /// Lets it end by itself for a moment.
     pub fn end(mut self) {
-        /// It only has to let go of what it prepared.
+        /// It only has to release what it prepared.
         const PATIENCE: Duration = Duration::from_secs(1);
         if let Some(turns) = &mut self.turns {
             let _ = frame::write(&mut turns.orders, &None::<TurnOrder>);

@@ -1,4 +1,4 @@
-//! The agent's end of the line while it executes whole commands.
+//! The agent's streams while it executes whole commands.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,16 +14,13 @@ use crate::cases::run::Halt;
 use crate::machine::group::LOOK;
 use crate::machine::interrupt;
 
-/// The agent's streams, for whole commands.
 pub struct AgentLine<'a> {
-    /// Standard input and output.
     pub streams: &'a mut Streams,
-    /// What has come in.
     pub inbox: &'a mut Inbox,
 }
 
 impl AgentLine<'_> {
-    /// Whether there is input, or its end, within this time.
+    /// Whether input, or its end, comes within this time.
     fn is_readable(&self, within: Duration) -> io::Result<bool> {
         let most = Timespec { tv_sec: within.as_secs().cast_signed(), tv_nsec: within.subsec_nanos().into() };
         match poll(&mut [PollFd::new(&self.streams.input, PollFlags::IN)], Some(&most)) {
@@ -33,13 +30,13 @@ impl AgentLine<'_> {
         }
     }
 
-    /// Whether the line has ended, or something was said that no answer is awaited for. Does not wait.
+    /// Whether the coordinator has closed the line or sent another request. Does not wait.
     fn is_over(&self) -> bool {
         !self.inbox.rest().is_empty() || self.is_readable(Duration::ZERO).unwrap_or(true)
     }
 
-    /// Does the work for a request, gives signs of life meanwhile, and says its answer. What comes in before its end stops it. The work says
-    /// what it does, or nothing.
+    /// Does the work for a request, sends signs of life meanwhile, and then the answer. Input before its end stops it. The work
+    /// reports what it does, or an empty text.
     pub fn work(
         &mut self,
         work: impl FnOnce(&mut dyn FnMut(&str)) -> Result<Answer, Halt>,
@@ -58,7 +55,7 @@ impl AgentLine<'_> {
             if what != told || now - said >= SIGN {
                 (said, told) = (now, what.to_owned());
                 let sign = if what.is_empty() { Answer::Running(None) } else { Answer::Doing(told.clone()) };
-                // That the line has ended is seen by the next request.
+                // The next request notices the end of the line.
                 let _ = frame::write(&mut self.streams.output, &sign);
             }
         });

@@ -1,25 +1,22 @@
-//! Names of the kernel's functions, from `/proc/kallsyms` (proc(5)). Where `kernel.kptr_restrict` hides the addresses, all are zero.
+//! Names of the kernel's functions, from `/proc/kallsyms` (proc(5)). If `kernel.kptr_restrict` hides the addresses, all are zero.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 const SYMBOLS: &str = "/proc/kallsyms";
-/// Bytes of symbols that are read: a large kernel has about ten million.
+/// Bytes of symbols to read: a large kernel has about ten million.
 const MOST: u64 = 1 << 28;
-/// The longest line that is looked at, in bytes.
+/// Bytes of the longest line to look at.
 const MOST_LINE: usize = 1 << 10;
 
-/// The function of this kernel at each address, in their order.
-///
-/// # Errors
-/// A sentence: the symbols cannot be read, or their addresses are hidden.
+/// Returns the kernel's function at each address, in order. Fails if the symbols are unreadable, or their addresses hidden.
 pub fn here(addresses: &[u64]) -> Result<Vec<Option<String>>, String> {
     let file = File::open(SYMBOLS).map_err(|error| format!("{SYMBOLS}: {error}"))?;
     named(BufReader::with_capacity(1 << 16, file), addresses)
 }
 
-/// The symbol that begins last at or before an address.
+/// The last symbol that begins at or before an address.
 #[derive(Debug, Clone, Default)]
 struct Nearest {
     start: u64,
@@ -28,12 +25,12 @@ struct Nearest {
 }
 
 fn named(symbols: impl BufRead, addresses: &[u64]) -> Result<Vec<Option<String>>, String> {
-    // For each address the best symbol so far. Symbols are sorted within the kernel, and not those of modules.
+    // The best symbol so far of each address. Symbols are sorted within the kernel, but not those of modules.
     let mut wanted: BTreeMap<u64, Nearest> =
         addresses.iter().map(|&address| (address, Nearest::default())).collect();
     let mut symbols = symbols.take(MOST);
     let (mut line, mut is_hidden) = (Vec::new(), true);
-    // Symbols in one gap between two wanted addresses are all for the next of them, and for those behind it only the last matters.
+    // Symbols between two wanted addresses all belong to the next one, and only the last matters for those after it.
     loop {
         line.clear();
         match symbols.read_until(b'\n', &mut line) {
@@ -46,7 +43,7 @@ fn named(symbols: impl BufRead, addresses: &[u64]) -> Result<Vec<Option<String>>
         if !matches!(kind, b'T' | b't' | b'W' | b'w') {
             continue;
         }
-        // The first wanted one behind it takes it; the others inherit it below.
+        // The first wanted address after it takes it; the others inherit it below.
         if let Some((_, nearest)) = wanted.range_mut(start..).next() {
             nearest.offer(start, kind.is_ascii_uppercase(), name);
         }
@@ -68,7 +65,7 @@ fn named(symbols: impl BufRead, addresses: &[u64]) -> Result<Vec<Option<String>>
 }
 
 impl Nearest {
-    /// Takes the later one; of several names of one address a global one without underscores in front.
+    /// Takes the later one. Among several names of one address it prefers a global one without leading underscores.
     fn offer(&mut self, start: u64, is_global: bool, name: &str) {
         let underscores = |name: &str| name.len() - name.trim_start_matches('_').len();
         let is_better = match start.cmp(&self.start) {
@@ -86,7 +83,7 @@ impl Nearest {
     }
 }
 
-/// `ffffffff81000000 T _text`, and `\t[module]` behind it: the address, the kind and the name.
+/// Parses `ffffffff81000000 T _text`, perhaps with `\t[module]`: the address, the kind and the name.
 fn parsed(line: &[u8]) -> Option<(u64, u8, &str)> {
     let line = std::str::from_utf8(line.get(..line.len().min(MOST_LINE))?).ok()?;
     let mut words = line.split_ascii_whitespace();

@@ -1,29 +1,23 @@
-//! What an agent does for the measurement of its environment itself: it says how much memory is in use, and touches new pages.
+//! Measures the agent's environment itself: the memory in use, and the time for new pages.
 
 use tollgate_model::text::plainly;
 
 use crate::machine::mapping::Mapping;
 use crate::machine::memory;
 
-/// The size of a page that is touched, in bytes (Intel SDM volume 3, 4.5.4).
+/// Bytes of a page (Intel SDM volume 3, 4.5.4).
 pub const PAGE: usize = 4096;
 /// The most pages that are touched at once: 256 MiB.
 const MOST_PAGES: u64 = 1 << 16;
-/// They are at most this part of the memory that is available.
+/// They are at most this fraction of the available memory.
 const PART: u64 = 8;
 
 /// The memory in use, in bytes, by the account of the environment's kernel.
-///
-/// # Errors
-/// A sentence.
 pub fn used() -> Result<u64, String> {
     memory::used().map_err(|refusal| refusal.why().to_owned())
 }
 
-/// Writes a byte to each of so many new pages, one after the other. They are small pages, as far as this kernel decides.
-///
-/// # Errors
-/// A sentence: they would be too much of the memory.
+/// Writes a byte to each of `pages` new pages, in order. They are small if this kernel allows. Fails if they are too many.
 pub fn touch(pages: u64) -> Result<(), String> {
     let too_many = |what: &str| format!("{pages} pages of {PAGE} bytes are {what}");
     if pages == 0 {
@@ -38,7 +32,7 @@ pub fn touch(pages: u64) -> Result<(), String> {
     }
     let mapping = Mapping::anonymous(length, libc::MAP_PRIVATE)
         .map_err(|error| format!("mmap: {}", plainly(&error)))?;
-    // SAFETY: the range is the mapping's own. Where the kernel has no huge pages this fails, and there are none.
+    // SAFETY: the range is the mapping's own. It fails if the kernel has no huge pages, which is fine.
     unsafe { libc::madvise(mapping.address().cast(), length, libc::MADV_NOHUGEPAGE) };
     for at in (0..length).step_by(PAGE) {
         // SAFETY: within the mapping, which may be written to, and to which nothing else refers.

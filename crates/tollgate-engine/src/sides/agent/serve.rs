@@ -1,7 +1,7 @@
 //! The agent's life: requests from standard input, answers to standard output.
 //!
-//! The end of its input ends the agent at once, whatever its bench process does: the coordinator has ended, and this environment
-//! is to be removed.
+//! The end of its input ends the agent at once, also while its bench process runs: the coordinator has ended, and this
+//! environment will be removed.
 
 use std::io;
 use std::time::Duration;
@@ -29,10 +29,9 @@ use crate::rounds::commands::{CommandRequest, Served};
 use crate::sides::versus::{self, Halt};
 use crate::{machine::cpu, machine::interrupt, machine::topology};
 
-/// Serves as an agent until standard input ends. The exit status of the program.
+/// Serves as an agent until standard input ends. Returns the exit status of the program.
 ///
-/// Nothing else of this process may use standard input and output. Where standard output is closed there is nobody to tell, and the
-/// agent ends as well.
+/// Nothing else in this process may use standard input and output. The agent also ends if standard output is closed.
 pub fn serve(means: Means<'_>) -> i32 {
     let served = Streams::take().and_then(|streams| Agent::begin(means, streams)?.run());
     match served {
@@ -63,7 +62,7 @@ struct Agent<'a> {
     _subreaper: Subreaper,
 }
 
-/// Processes that commands of workloads leave. They end with the fixture of the commands, when this process has no other children.
+/// Processes that commands of workloads leave. They end with the commands' fixture, when this process has no other children.
 #[derive(Default)]
 struct Left {
     /// The processes that were there before.
@@ -186,7 +185,7 @@ impl<'a> Agent<'a> {
                 };
                 let said = self.say(&answer);
                 drop((answer, addresses));
-                // A command that is executed next begins as a copy of this process: megabytes that lie idle would be a part of it.
+                // The next command begins as a copy of this process, which should not include megabytes of free memory.
                 // SAFETY: malloc_trim(3) has no preconditions.
                 unsafe { libc::malloc_trim(0) };
                 said
@@ -245,7 +244,7 @@ impl<'a> Agent<'a> {
     }
 
     fn start(&mut self, job: Job, stall: Duration, most: Duration) -> io::Result<Bench> {
-        // The one before has ended, or is not wanted any more.
+        // The previous one has ended, or is no longer wanted.
         self.bench = None;
         let storage = if job.orders().iter().any(|order| Storage::is_used_by(&order.benchmark)) {
             self.storage.get_or_insert_with(|| (self.means.storage)()).clone()
@@ -263,7 +262,7 @@ impl<'a> Agent<'a> {
         Bench::start(job, task, (stall, most), &self.isolation, self.means.find)
     }
 
-    /// Waits for input or news of the bench process, and tells the news. False at the end of the input.
+    /// Waits for input or news of the bench process, and sends the news. False at the end of the input.
     fn wait(&mut self) -> io::Result<bool> {
         let look = self.bench.as_ref().map_or(SIGN * 4, Bench::look);
         let (readable, done) = {

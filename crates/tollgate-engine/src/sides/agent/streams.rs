@@ -1,5 +1,3 @@
-//! The streams by which an agent and its coordinator speak.
-
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -13,13 +11,12 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Takes them from this process.
     pub fn take() -> io::Result<Self> {
         let moved = |from: &dyn AsFd| -> io::Result<File> {
             Ok(rustix::io::fcntl_dupfd_cloexec(from.as_fd(), 3)?.into())
         };
         let (input, output) = (moved(&io::stdin())?, moved(&io::stdout())?);
-        // An empty input and the standard error stream take their places.
+        // An empty input and the standard error stream replace them.
         let nothing: OwnedFd = match File::open("/dev/null") {
             Ok(file) => file.into(),
             Err(_) => io::pipe()?.0.into(),
@@ -32,7 +29,7 @@ impl Streams {
         Ok(Self { input, output })
     }
 
-    /// Reads what there is of the input. False at its end.
+    /// Reads the available input. False at its end.
     pub fn read_to(&mut self, inbox: &mut Inbox) -> io::Result<bool> {
         let mut bytes = [0; 1 << 13];
         match self.input.read(&mut bytes) {

@@ -16,28 +16,27 @@ use crate::sides::agent::Moment;
 use crate::sides::agent::protocol::{Answer, Hello, Job, PATIENCE, Request};
 use crate::{machine::interrupt, rounds::measure};
 
-/// Beyond the time that a request may take.
+/// Added to the time that a request may take.
 const MARGIN: Duration = Duration::from_secs(10);
-/// Seconds of this machine in which a counting environment's clock goes on by one, at most: QEMU's translator makes 20 to 100 million of
-/// its thousand million instructions in each.
+/// The most seconds of this machine for one second of a counting environment's clock: QEMU's translator executes 20 to 100
+/// million of its thousand million instructions per second.
 const SLOWEST: u32 = 60;
-/// A counting environment starts, and an agent in it says that it is still at it, within so many times the time of another one.
+/// The factor on the time in which a counting environment starts, and its agent gives a sign of life.
 const SLOWER: u32 = 9;
 
-/// One environment of a session.
 pub struct AgentSide<'s, 'a> {
     pub side: &'s mut Side<'a>,
-    /// What was started, until its agent has greeted.
+    /// A started environment, until its agent has greeted.
     link: Option<Link>,
     connection: Option<Connection>,
     pub hello: Hello,
     pub cpu: Option<usize>,
     pub clock: Clock,
-    /// Its schedules, one for each suite, with the same cases as those of the other environments.
+    /// One for each suite, with the same cases as those of the other environments.
     pub schedules: Vec<Schedule>,
-    /// What the agent read.
+    /// The agent's.
     pub facts: Facts,
-    /// Of the measuring there.
+    /// Facts of the measuring there.
     pub of_measuring: Vec<(String, Fact)>,
     /// Why it gives nothing more.
     pub lost: Option<String>,
@@ -69,21 +68,18 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         self.connection.is_some()
     }
 
-    /// Why it is not, where it is not.
+    /// Returns why it is not there, if so.
     pub fn must_be_here(&self) -> Result<(), String> {
         let why = || self.lost.clone().unwrap_or_else(|| "its agent has ended".to_owned());
         if self.is_here() { Ok(()) } else { Err(why()) }
     }
 
-    /// Lets go of the agent, which then ends.
+    /// Closes the line to the agent, which then ends.
     pub fn close(&mut self) {
         self.connection = None;
     }
 
-    /// Notes why it gives nothing more, and lets go of it.
-    ///
-    /// # Errors
-    /// The user's signal.
+    /// Notes why it gives nothing more, and closes the line. Fails with the user's signal.
     pub fn lose(&mut self, gone: Gone) -> Result<(), Stop> {
         (self.link, self.connection) = (None, None);
         match gone {
@@ -99,10 +95,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         }
     }
 
-    /// Notes that it is lost, where it is.
-    ///
-    /// # Errors
-    /// The user's signal.
+    /// Notes that it is lost, if so. Fails with the user's signal.
     pub fn settled<T>(&mut self, outcome: Result<T, Gone>) -> Result<Option<T>, Stop> {
         interrupt::check(Stop::Interrupted)?;
         match outcome {
@@ -114,18 +107,17 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         }
     }
 
-    /// Starts the environment and greets its agent.
     pub fn start(&mut self) -> Result<(), Gone> {
         self.start_within(self.patience())
     }
 
-    /// The same where its agent may take so long.
+    /// Starts the environment and greets its agent within this time.
     pub fn start_within(&mut self, patience: Duration) -> Result<(), Gone> {
         self.launch()?;
         self.greet_within(patience)
     }
 
-    /// Starts the environment, and does not wait for its agent.
+    /// Starts the environment without waiting for its agent.
     pub fn launch(&mut self) -> Result<(), Gone> {
         self.connection = None;
         self.started += 1;
@@ -133,7 +125,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         Ok(())
     }
 
-    /// Greets the agent of what was started.
+    /// Greets the agent of a started environment.
     pub fn greet(&mut self) -> Result<(), Gone> {
         self.greet_within(self.patience())
     }
@@ -144,7 +136,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         Ok(())
     }
 
-    /// Starts it as it is started to be measured itself, and reads its facts. It ends then.
+    /// Starts it as for a measurement of itself, and reads its facts. Then it ends.
     pub fn look_inside(&mut self) -> Result<(), Gone> {
         let Some(life) = &mut self.side.life else { return Ok(()) };
         let link = life.start(&mut || {}).map_err(Gone::Lost)?;
@@ -154,22 +146,22 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         self.read_facts(Moment::After)
     }
 
-    /// How many times the usual time a message of it may take.
+    /// The factor on the usual time of its messages.
     fn slower(&self) -> u32 {
         if self.side.is_counting { SLOWER } else { 1 }
     }
 
-    /// A message of it comes within this time.
+    /// The time in which its message must come.
     pub fn patience(&self) -> Duration {
         PATIENCE * self.slower()
     }
 
-    /// Calls what the side's turns need first.
+    /// Makes the setting that the side's turns need.
     pub fn wake(&mut self) -> Result<(), Gone> {
         self.side.wake.as_mut().map_or(Ok(()), |wake| wake().map_err(Gone::Over))
     }
 
-    /// Has the agent stay off the processor of its bench processes.
+    /// Makes the agent stay off the processor of its bench processes.
     pub fn settle(&mut self, cpu: Option<usize>) -> Result<(), Gone> {
         self.cpu = cpu;
         if let Some(asked) = cpu.filter(|asked| !self.hello.allowed.contains(asked)) {
@@ -188,13 +180,11 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         }
     }
 
-    /// Reads the facts of a moment.
     pub fn read_facts(&mut self, moment: Moment) -> Result<(), Gone> {
         self.ask_for_facts(moment)?;
         self.receive_facts()
     }
 
-    /// Asks for the facts of a moment.
     pub fn ask_for_facts(&mut self, moment: Moment) -> Result<(), Gone> {
         if let (Moment::After, Some(outside)) = (moment, &self.side.outside) {
             self.facts.extend(outside());
@@ -202,7 +192,6 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         self.send(&Request::Facts(moment), self.patience())
     }
 
-    /// Receives the facts that were asked for.
     pub fn receive_facts(&mut self) -> Result<(), Gone> {
         match self.receive(self.patience())? {
             Answer::Facts(facts) => {
@@ -230,7 +219,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         Ok(())
     }
 
-    /// A fact of the measuring, in place of an earlier one of the name.
+    /// Notes a fact of the measuring, which replaces an earlier one of that name.
     pub fn note(&mut self, name: &str, fact: Fact) {
         match self.of_measuring.iter_mut().find(|(other, _)| other == name) {
             Some((_, earlier)) => *earlier = fact,
@@ -238,7 +227,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         }
     }
 
-    /// Runs a whole bench process. `tick` learns the instance that runs.
+    /// Runs a whole bench process. `tick` receives the instance that runs.
     pub fn run(
         &mut self,
         job: Job,
@@ -251,7 +240,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         self.wait(most, instances, tick)
     }
 
-    /// Waits until the bench process that was asked for has ended.
+    /// Waits until the requested bench process has ended.
     pub fn wait(
         &mut self,
         most: Duration,
@@ -262,7 +251,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         ended.ok_or_else(|| Gone::Lost("its agent gave an answer that was not asked for".to_owned()))
     }
 
-    /// Starts a bench process that waits for turns. Its end, where it has ended instead.
+    /// Starts a bench process that waits for turns. Returns its end if it ended instead.
     pub fn prepare(
         &mut self,
         job: Job,
@@ -294,7 +283,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
     ) -> Result<Option<(Ending, ProcessRecord)>, Gone> {
         let last = self.end_of(most);
         loop {
-            // Signs of life come four times a second; a machine that is very busy delays them.
+            // Signs of life come four times a second; a very busy machine delays them.
             let left = last.saturating_duration_since(Instant::now());
             let answer = self.receive(left.min(self.patience()))?;
             match taken(answer, instances, tick)? {
@@ -308,7 +297,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         }
     }
 
-    /// What the bench process that was asked for has given until now, where it has ended. It has until then.
+    /// Returns the record of the requested bench process, if it has ended. `last` is its deadline.
     pub fn answered_by_now(
         &mut self,
         last: Instant,
@@ -325,19 +314,19 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         if Instant::now() > last { Err(busy()) } else { Ok(None) }
     }
 
-    /// When a request of so long must have been answered.
+    /// The deadline of the answer to a request that may take `most`.
     pub fn end_of(&self, most: Duration) -> Instant {
         let most = if self.side.is_counting { most * SLOWEST } else { most };
         Instant::now() + most + MARGIN * self.slower()
     }
 
-    /// What its agent writes to, as of now.
+    /// The descriptor that its agent writes to now.
     pub fn output(&self) -> Option<BorrowedFd<'_>> {
         let of_link = || self.link.as_ref().map(|link| link.from.as_fd());
         self.connection.as_ref().map(Connection::output).or_else(of_link)
     }
 
-    /// That it has said nothing for as long as it may. Nothing more is expected of it.
+    /// Reports that it was silent for too long, and closes the line.
     pub fn silent(&mut self) -> Gone {
         let patience = self.patience();
         let connection = self.connection.take().or_else(|| self.link.take().map(Connection::new));
@@ -353,7 +342,6 @@ impl<'s, 'a> AgentSide<'s, 'a> {
     }
 }
 
-/// What an answer about a bench process says.
 enum Taken {
     Running,
     Ready,
@@ -391,9 +379,9 @@ pub fn unexpected(answer: Answer) -> Gone {
     })
 }
 
-/// A fact of an agent as a run document may have it; None with a name that no fact has.
+/// Makes an agent's fact fit for a run document; `None` if its name is not that of a fact.
 fn settled((name, mut fact): (String, Fact)) -> Option<(String, Fact)> {
-    /// Characters of the longest text: a kernel command line, and lists of mitigations.
+    /// Characters of the longest text: a kernel command line, or a list of mitigations.
     const MOST: usize = 1 << 13;
     let is_name = |c: char| c.is_ascii_graphic();
     if name.is_empty() || name.len() > 128 || !name.chars().all(is_name) || name.starts_with("run.") {

@@ -17,21 +17,19 @@ use crate::refusal::Refusal;
 use crate::rounds::commands::{self, Attempt, CommandAnswer, CommandRequest, NO_TIME, Phase, Stage, Terms};
 use crate::sides::agent::protocol::{Answer, Request};
 
-/// An agent may be so late with an answer: what it does besides the command, such as checks, is not cut short.
+/// An agent's answer may be this late, so that checks and other work around the command are not cut short.
 const LATE: Duration = Duration::from_secs(20);
 /// The time in which an agent takes a request.
 const MARGIN: Duration = Duration::from_secs(10);
 /// Characters of a sentence, and of the name of a step, that an agent may send.
 const MOST_TEXT: usize = 400;
 const MOST_NAME: usize = 200;
-/// Notes of an execution.
 const MOST_NOTES: usize = 16;
 
-/// The whole commands of a session.
 pub struct Commands<'c> {
     /// Their groups, each with its place among the suites.
     groups: Vec<(&'c Group, Place)>,
-    /// For each group that was measured the measurements of each timed side.
+    /// For each measured group, the measurements of each timed side.
     measured: Vec<Vec<Vec<Measurement>>>,
 }
 
@@ -40,10 +38,8 @@ impl<'c> Commands<'c> {
         Self { groups, measured: Vec::new() }
     }
 
-    /// Measures them on all sides, whose agents wait for a request. An agent that ends on the way is lost.
-    ///
-    /// # Errors
-    /// The user's signal, or a setting that a side needs and cannot have. What was measured until then is kept.
+    /// Measures them on all sides, whose agents wait for a request. An agent that ends meanwhile is lost. Fails with the user's
+    /// signal, or if a side cannot have a setting that it needs; earlier measurements are kept.
     pub fn measure(
         &mut self,
         sides: &mut [AgentSide<'_, '_>],
@@ -87,8 +83,8 @@ impl<'c> Commands<'c> {
         Ok(())
     }
 
-    /// The measurements of a timed side, by its place among the timed ones, one for each case; None for a counting one. `cut` is why
-    /// the session ended early there, if it did.
+    /// The measurements of a timed side, by its index among the timed ones, one for each case; `None` for a counting one. `cut`
+    /// is why the session ended early there, if it did.
     pub fn measurements(&self, side: Option<usize>, cut: Option<&str>) -> Vec<Measurement> {
         let not_measured = |(benchmark, params): &Chosen| {
             let why = match side {
@@ -111,7 +107,7 @@ struct RemoteStage<'r, 's, 'a> {
     side: &'r mut AgentSide<'s, 'a>,
     /// Receives what the agent works on.
     told: &'r RefCell<&'r mut dyn FnMut(String)>,
-    /// Whether there are several environments to be told apart.
+    /// Whether messages name the environment because there are several.
     names: bool,
 }
 
@@ -167,7 +163,7 @@ impl Stage for RemoteStage<'_, '_, '_> {
     }
 
     fn finish(&mut self) -> Result<Vec<(String, Fact)>, Halt> {
-        // The work in hand of an agent ends with its line, and so does the fixture.
+        // The end of the line ends an agent's current work, and with it the fixture.
         if interrupt::requested().is_some() {
             self.side.close();
             return Ok(Vec::new());

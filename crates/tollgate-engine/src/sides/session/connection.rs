@@ -1,5 +1,5 @@
 //! The connection to an agent. Every wait has an end: a program that never answers, prints a banner, speaks another protocol or
-//! dies costs its environment only.
+//! dies costs only its environment.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ use crate::sides::agent::protocol::{Answer, Hello, LONGEST_HELLO, MAGIC, PROTOCO
 
 /// Characters of a banner that are quoted.
 const QUOTED: usize = 60;
-/// How long the rest of a banner's line may take, and the last words of an agent that has ended.
+/// The time for the rest of a banner's line, and for the last words of an agent that has ended.
 const MOMENT: Duration = Duration::from_millis(200);
 
 /// Why a connection gives nothing more.
@@ -59,7 +59,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// To an agent that has not greeted.
+    /// Connects to an agent that has not greeted.
     pub fn new(link: Link) -> Self {
         let Link { to, from, said } = link;
         let (to, from) = (File::from(to), File::from(from));
@@ -70,10 +70,7 @@ impl Connection {
         Self { to, from, said, inbox: Inbox::up_to(LONGEST_HELLO) }
     }
 
-    /// Waits for the greeting, so long at most.
-    ///
-    /// # Errors
-    /// A sentence that says what came in its place.
+    /// Waits for the greeting. Fails with a sentence about what came instead.
     pub fn greeted(link: Link, patience: Duration) -> Result<(Self, Hello), Gone> {
         let mut connection = Self::new(link);
         let until = Instant::now() + patience;
@@ -98,10 +95,7 @@ impl Connection {
         Ok((connection, hello))
     }
 
-    /// Sends a request.
-    ///
-    /// # Errors
-    /// The agent has ended, or takes nothing for so long.
+    /// Sends a request. Fails if the agent has ended, or takes nothing for this long.
     pub fn send(&mut self, request: &Request, patience: Duration) -> Result<(), Gone> {
         let bytes = frame::framed(request).map_err(|error| Gone::Lost(plainly(&error)))?;
         request.longest_answer().into_iter().for_each(|most| self.inbox.allow(most));
@@ -122,28 +116,21 @@ impl Connection {
         Ok(())
     }
 
-    /// The next answer.
-    ///
-    /// # Errors
-    /// The agent has ended, sends what is no answer, or nothing for so long.
+    /// Returns the next answer. Fails if the agent has ended, sends anything else, or nothing for this long.
     pub fn receive(&mut self, patience: Duration) -> Result<Answer, Gone> {
         self.next(Instant::now() + patience)?.ok_or_else(|| self.silent(patience))
     }
 
-    /// An answer that has come already.
-    ///
-    /// # Errors
-    /// The agent has ended, or sends what is no answer.
+    /// Returns an answer that has already come. Fails if the agent has ended, or sends anything else.
     pub fn received(&mut self) -> Result<Option<Answer>, Gone> {
         self.next(Instant::now())
     }
 
-    /// What it comes from.
     pub fn output(&self) -> BorrowedFd<'_> {
         self.from.as_fd()
     }
 
-    /// The next message; None where none has come until then.
+    /// The next message; `None` if none comes before `until`.
     fn next<T: serde::de::DeserializeOwned>(&mut self, until: Instant) -> Result<Option<T>, Gone> {
         loop {
             match self.inbox.next() {
@@ -159,7 +146,7 @@ impl Connection {
         }
     }
 
-    /// Waits for more bytes. False where none have come until then.
+    /// Waits for more bytes. False if none come before `until`.
     fn more(&mut self, until: Instant) -> Result<bool, Gone> {
         let mut bytes = [0; 1 << 16];
         loop {
@@ -180,7 +167,7 @@ impl Connection {
         }
     }
 
-    /// It printed something else than an agent's first bytes.
+    /// Reports output other than an agent's first bytes.
     fn banner(&mut self) -> Gone {
         let until = Instant::now() + MOMENT;
         while self.inbox.rest().len() < 4 * QUOTED && !self.inbox.rest().contains(&b'\n') {
@@ -193,7 +180,7 @@ impl Connection {
         Gone::Lost(format!("it printed {line:?} before its agent's first message"))
     }
 
-    /// That the agent has given nothing for so long.
+    /// Reports that the agent was silent for this long.
     pub fn silent(&mut self, patience: Duration) -> Gone {
         let what = format!("its agent gave no answer for {:.0} s", patience.as_secs_f64());
         self.with_last_words(what)
@@ -223,7 +210,7 @@ impl Connection {
 /// A signal may come just before a wait.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Waits a moment until one of them can be read or has ended. Which can.
+/// Waits briefly until one of them can be read or has ended. Returns which.
 pub fn readable<'f>(files: impl Iterator<Item = BorrowedFd<'f>>) -> Vec<bool> {
     let mut all: Vec<_> = files.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
     let most = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
@@ -232,7 +219,7 @@ pub fn readable<'f>(files: impl Iterator<Item = BorrowedFd<'f>>) -> Vec<bool> {
     all.iter().map(|file| !file.revents().is_empty()).collect()
 }
 
-/// Waits until the file is ready, or until that moment. False where it is not.
+/// Waits until the file is ready, or until that moment. False if it is not.
 fn ready(file: &File, how: PollFlags, until: Instant) -> Result<bool, Gone> {
     loop {
         interrupt::check(Gone::Interrupted)?;
@@ -248,7 +235,7 @@ fn ready(file: &File, how: PollFlags, until: Instant) -> Result<bool, Gone> {
     }
 }
 
-/// A text of another program, on one line and not long.
+/// Makes a text of another program short and one line.
 pub fn plain(text: &str, most: usize) -> String {
     let mut plain: String =
         text.chars().take(most).map(|c| if commands_a_reader(c) { ' ' } else { c }).collect::<String>();

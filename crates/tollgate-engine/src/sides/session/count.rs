@@ -1,8 +1,8 @@
-//! Commands of the user in an environment whose instructions are counted: one, or those of the benches of a build.
+//! Counts the instructions of the user's commands in an environment: one command, or those of the benches of a build.
 //!
-//! Their executions are over before the agent begins, so that nothing of them depends on when this side speaks. The agent tells what came of
-//! them. Then it executes each command twice more: once while the monitor logs each instruction, which says how many are the program's own,
-//! and once traced, which says how many system calls there are.
+//! Their executions end before the agent begins, so that they do not depend on when this side speaks. The agent reports their
+//! results. Then it executes each command twice more: once while the monitor logs each instruction, which shows how many are the
+//! program's own, and once traced, which shows how many system calls there are.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,55 +20,55 @@ use crate::sides::agent::Moment;
 use crate::sides::versus::counted::{FOUND, NO_MORE};
 use crate::sides::versus::{End, Execution, Executor, Given, How, Input, Order};
 
-/// The log holds about a million instructions in a second. More than these take longer than anybody waits for the split.
+/// The log holds about a million instructions per second, so more than this take too long.
 const MOST_LOGGED: u64 = 64_000_000;
-/// Why a command was not traced, where nobody asked for that.
+/// Why a command was not traced, if that was not requested.
 pub const UNASKED: &str = "not asked for";
-/// Executions that a guest may tell of.
+/// Executions that a guest may report.
 const MOST: usize = 1 << 20;
 
-/// What is to be counted.
+/// The order for [`count_in`].
 #[derive(Debug)]
 pub struct Counting<'a> {
-    /// What is counted, for messages.
+    /// Its name in messages.
     pub name: &'a str,
-    /// The commands and what is executed around each, as the guest has them. Around one of several nothing is executed.
+    /// The commands and what is executed around each, as the guest has them. Nothing is executed around one of several.
     pub commands: &'a [Given],
     /// Real time of this machine for the start and all executions.
     pub within: Duration,
-    /// Why no execution is logged; None where one is.
+    /// Why no execution is logged; `None` if one is.
     pub why_not_logged: Option<&'static str>,
     /// Whether they are traced.
     pub is_traced: bool,
-    /// Whether the instructions of the kernel are divided among its functions.
+    /// Whether the kernel's instructions are divided among its functions.
     pub has_functions: bool,
     /// Whether another execution is logged for the stacks of these functions.
     pub has_stacks: bool,
 }
 
-/// What came of them.
+/// The results.
 #[derive(Debug)]
 pub struct Counted {
-    /// What `/init` executed, in its order, with what surrounds a command.
+    /// The executions of `/init`, in order, including those around a command.
     pub executions: Vec<Execution>,
-    /// What was found of each command behind that.
+    /// The findings about each command after that.
     pub inside: Vec<Inside>,
 }
 
-/// What a command's instructions consist of.
+/// The composition of a command's instructions.
 #[derive(Debug)]
 pub struct Inside {
-    /// One execution's instructions, by the log, or why they are not known.
+    /// One execution's instructions, by the log, or why they are unknown.
     pub sums: Result<Sums, String>,
-    /// One that was traced, or why there is none.
+    /// A traced execution, or why there is none.
     pub traced: Result<Execution, String>,
-    /// The kernel's functions of the logged execution, the largest first, and its programs as one; where they are asked for.
+    /// The kernel's functions of the logged execution, the largest first, and its programs as one; if requested.
     pub functions: Vec<FunctionCount>,
-    /// The stacks of another logged execution, each with its instructions, as flame graphs take them, or why there are none.
+    /// The stacks of another logged execution, each with its instructions, as for flame graphs, or why there are none.
     pub stacks: Result<Vec<(String, u64)>, String>,
 }
 
-/// Starts the environment, in which the commands are executed, and asks its agent what came of that.
+/// Starts the environment, in which the commands are executed, and asks its agent for the results.
 ///
 /// # Errors
 /// [`BenchError::NoEnvironment`] with a sentence; [`BenchError::Interrupted`].
@@ -120,7 +120,7 @@ fn ask(
     Ok(Counted { executions, inside })
 }
 
-/// Logs and traces a command that was executed so.
+/// Logs and traces a command.
 fn look_inside<'e>(
     remote: &mut RemoteExecutor<'_, '_, '_>,
     log: &mut dyn InstructionLog,
@@ -217,7 +217,7 @@ fn names(remote: &mut RemoteExecutor<'_, '_, '_>, sums: &Sums) -> Result<BTreeMa
     Ok(names)
 }
 
-/// The instructions of the functions of the kernel, and of the program as one.
+/// The instructions of the kernel's functions, and of the program as one.
 fn counts(sums: &Sums, names: &BTreeMap<u64, String>) -> Vec<FunctionCount> {
     let mut counts: BTreeMap<Option<&str>, [u64; 2]> = BTreeMap::new();
     counts.insert(None, [sums.user, sums.repeated[0]]);

@@ -1,9 +1,9 @@
 //! Environments whose instructions are counted: guests under QEMU's translator with `-icount shift=0`.
 //!
-//! Nothing of them is a time, so they take no turns, and the session's time is not theirs: as many as there are processors are counted at
-//! the same time, and where one has ended the next one starts. All are counted and ended before the environments that are timed are
-//! started: an idle guest of that kind goes from timer to timer without a pause and would take a processor from the others. Each case has a
-//! bench process of its own, so that its count depends on no other case, and one that dies or hangs costs itself.
+//! They have no times, so they take no turns and none of the session's time. As many as there are processors are counted at the
+//! same time, and when one has ended the next one starts. All of them end before the timed environments start, because an idle
+//! guest of that kind goes from timer to timer without a pause and would take a processor from the others. Each case has its own
+//! bench process, so that its count depends on no other case, and one that dies or hangs costs only itself.
 
 use std::time::{Duration, Instant};
 use std::vec;
@@ -22,16 +22,16 @@ use crate::sides::agent::Moment;
 use crate::sides::agent::protocol::{Job, Request};
 use crate::{machine::cpu, machine::memory, rounds::measure};
 
-/// A process without progress for so many instructions hangs, at a thousand million in each second of the guest. Tests count in seconds of a
-/// machine that may be busy.
+/// A process without progress for this long hangs, at a thousand million instructions per second of the guest. Tests count
+/// seconds of a machine that may be busy.
 pub const STALL: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 1 });
-/// A process ends after so many. On a busy machine the translator makes a hundred million in a second of the host.
+/// A process ends after this long. On a busy machine the translator executes a hundred million instructions per second.
 pub const MOST: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 4 });
 
-/// A processor that waits for a disk of the host executes what there is meanwhile, and that is another number each time.
+/// A processor that waits for the host's disk executes other code meanwhile, and that varies each time.
 const OF_DISK: &str = "the guest's disk is a file of the host, which answers in its own time; without cache=, or with on=brd, files are in the guest's memory";
 
-/// The cases of a suite that are counted, in a guest with such a disk or without one.
+/// Returns the cases of a suite that are counted, in a guest with or without such a disk.
 pub fn schedule(group: &Group, place: Place, has_disk: bool) -> Schedule {
     Schedule::counted(group, place, |benchmark| {
         let of_disk = || (has_disk && Storage::is_used_by(benchmark.name)).then_some(OF_DISK);
@@ -40,11 +40,8 @@ pub fn schedule(group: &Group, place: Place, has_disk: bool) -> Schedule {
     })
 }
 
-/// Counts all that is to be counted. A side that is lost keeps what it gave. Where `are_started`, the environments are started to be
-/// measured themselves: one without other cases has its facts read then.
-///
-/// # Errors
-/// The user's signal.
+/// Counts everything that is to be counted. A side that is lost keeps its results. If `are_started`, the environments are
+/// measured themselves, and those without other cases have their facts read then. Fails with the user's signal.
 pub fn count(
     sides: &mut [AgentSide<'_, '_>],
     teller: &mut Teller<'_>,
@@ -62,10 +59,10 @@ pub fn count(
     counted
 }
 
-/// So many environments are counted at the same time: each takes a processor and some memory, and none is timed. More than there are
-/// processors took longer, where each waited for the others at each case: three by two processors 192 s in place of 150.
+/// How many environments are counted at the same time. Each takes a processor and some memory. More than there are processors
+/// took longer, because each waited for the others at each case: three on two processors 192 s instead of 150.
 fn at_once() -> usize {
-    /// With what the translator has for itself.
+    /// Including the translator's own memory.
     const MEMORY: u64 = 1 << 30;
     let memory = memory::available().map_or(usize::MAX, |available| (available / MEMORY) as usize);
     cpu::allowed().len().min(memory).max(1)
@@ -98,7 +95,7 @@ impl Together<'_, '_, '_> {
         }
     }
 
-    /// Starts the next ones, where there is room.
+    /// Starts the next ones if there is room.
     fn start(&mut self, teller: &mut Teller<'_>) -> Result<(), Stop> {
         while self.started.len() < self.most
             && let Some(side) = self.waiting.next()
@@ -113,15 +110,13 @@ impl Together<'_, '_, '_> {
     }
 }
 
-/// One that was started.
 struct Started<'t, 's, 'a> {
     side: &'t mut AgentSide<'s, 'a>,
     awaits: Awaited,
-    /// When it was asked, or has said something.
+    /// When it was asked, or last spoke.
     heard: Instant,
 }
 
-/// What it has been asked for.
 enum Awaited {
     Greeting,
     Facts,
@@ -129,7 +124,7 @@ enum Awaited {
     LastFacts,
 }
 
-/// A case of a suite, to be counted by then.
+/// A case of a suite, to be counted by `by`.
 struct Asked {
     group: usize,
     order: BatchOrder,
@@ -143,7 +138,7 @@ enum Course {
 }
 
 impl Started<'_, '_, '_> {
-    /// Takes what it has said, and asks for the next thing. It does not wait for an answer.
+    /// Takes its messages, and asks for the next thing. Does not wait for an answer.
     fn go_on(&mut self, has_said: bool, teller: &mut Teller<'_>) -> Result<Course, Gone> {
         if !has_said {
             let is_late = self.heard.elapsed() > self.side.patience();
@@ -196,7 +191,7 @@ impl Started<'_, '_, '_> {
 }
 
 impl AgentSide<'_, '_> {
-    /// Counts the next case of a suite. False where all are counted.
+    /// Counts the next case of a suite. False if all are counted.
     pub fn count_one(&mut self, group: usize, say: &mut dyn FnMut(String)) -> Result<bool, Gone> {
         let Some(asked) = self.ask_for_one(group)? else { return Ok(false) };
         let (ending, record) = self.wait(MOST, asked.order.orders.len(), &mut ticks(&asked, say))?;
@@ -204,7 +199,7 @@ impl AgentSide<'_, '_> {
         Ok(true)
     }
 
-    /// Asks for the next case of a suite; None where all are counted.
+    /// Asks for the next case of a suite; `None` if all are counted.
     fn ask_for_one(&mut self, group: usize) -> Result<Option<Asked>, Gone> {
         let order = self.schedules[group].first_waiting();
         if order.is_empty() {
@@ -215,7 +210,7 @@ impl AgentSide<'_, '_> {
         Ok(Some(Asked { group, order, by: self.end_of(MOST) }))
     }
 
-    /// Receives what there is of the count that was asked for. Whether it is all.
+    /// Receives what there is of the requested count. Returns whether it is complete.
     fn received_by_now(&mut self, asked: &Asked, say: &mut dyn FnMut(String)) -> Result<bool, Gone> {
         let instances = asked.order.orders.len();
         let ended = self.answered_by_now(asked.by, instances, &mut ticks(asked, say))?;
@@ -224,7 +219,6 @@ impl AgentSide<'_, '_> {
         Ok(true)
     }
 
-    /// Notes a count.
     fn note_count(&mut self, asked: &Asked, ending: Ending, record: &ProcessRecord) {
         if ending == Ending::Finished {
             let (clock, _, facts) = measure::clock_found(ending, &record.report, self.cpu, STALL);
@@ -235,7 +229,7 @@ impl AgentSide<'_, '_> {
     }
 }
 
-/// Tells the case, and each of its instances as it runs.
+/// Reports the case, and each of its instances as it runs.
 fn ticks<'s>(asked: &'s Asked, say: &'s mut dyn FnMut(String)) -> impl FnMut(Option<usize>) + 's {
     say(asked.order.name(Some(0)));
     move |instance| {

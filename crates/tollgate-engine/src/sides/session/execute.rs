@@ -16,29 +16,29 @@ use crate::sides::versus::{Cooled, End, Execution, Executor, Order, Output};
 
 /// The time in which an agent takes a request.
 const MARGIN: Duration = Duration::from_secs(10);
-/// An agent gives a sign of life within this time: four times a second, but while it drops files from the page cache.
+/// The time for a sign of life of an agent. It gives four per second, except while it drops files from the page cache.
 const LATE: Duration = Duration::from_secs(20);
 const COOLS: Duration = Duration::from_secs(300);
-/// Characters of a sentence that an agent may send, and bytes of what a command said.
+/// Characters of a sentence that an agent may send, and bytes of a command's output.
 const MOST_TEXT: usize = 400;
 /// Characters of a file's path (PATH_MAX of linux/limits.h).
 const MOST_PATH: usize = 4096;
-/// Mappings of code that are taken.
+/// The most mappings of code to take.
 const MOST_MAPPED: usize = 1 << 12;
 const MOST_SAID: usize = 16 << 10;
 
 /// Executes commands by these executors.
 pub type Work<'w> = dyn FnMut(&mut [&mut dyn Executor]) -> Result<(), BenchError> + 'w;
 
-/// Starts an agent in each environment, reads the facts there before and after, and lets `work` execute commands meanwhile, by one
-/// executor for each side. `say` receives what goes on.
+/// Starts an agent in each environment, reads the facts there before and after, and lets `work` execute commands in between, by
+/// one executor for each side. `say` receives the progress.
 ///
-/// An environment that is lost says so in [`EnvironmentFindings::lost`], and its executor in [`Halt::Lost`]. Where the user stopped the work,
-/// [`Findings::interrupted`] says so.
+/// A lost environment is reported in [`EnvironmentFindings::lost`], and by its executor as [`Halt::Lost`]. If the user stopped
+/// the work, [`Findings::interrupted`] has the signal.
 ///
 /// # Errors
-/// Those of `work`; [`BenchError::NoEnvironment`] where there is none, or the times of one are no times; [`BenchError::Interrupted`]
-/// before the work began.
+/// Those of `work`; [`BenchError::NoEnvironment`] if there is none, or if one has no real times; [`BenchError::Interrupted`]
+/// before `work`.
 pub fn execute_in(
     sides: &mut [Side<'_>],
     say: &mut dyn FnMut(String),
@@ -104,7 +104,7 @@ fn begin(side: &mut AgentSide<'_, '_>, say: &mut dyn FnMut(String)) -> Result<()
     side.read_facts(Moment::Before)
 }
 
-/// Notes that a side is lost, where it is.
+/// Notes that a side is lost, if so.
 fn taken(side: &mut AgentSide<'_, '_>, outcome: Result<(), Gone>) -> Result<(), BenchError> {
     match side.settled(outcome) {
         Ok(_) => Ok(()),
@@ -116,7 +116,7 @@ fn taken(side: &mut AgentSide<'_, '_>, outcome: Result<(), Gone>) -> Result<(), 
 /// Executes commands in an environment, by its agent.
 pub(super) struct RemoteExecutor<'r, 's, 'a> {
     pub side: &'r mut AgentSide<'s, 'a>,
-    /// Of the last request: an answer to another one came too late.
+    /// The last request's. An answer with another number came too late.
     number: u64,
     /// An agent gives a sign of life within this time.
     patience: Duration,
@@ -140,7 +140,7 @@ impl RemoteExecutor<'_, '_, '_> {
                 let answer = side.receive(patience)?;
                 match &answer {
                     Answer::Running(_) => tick(),
-                    // One that was asked for before is of no use any more.
+                    // The answer to an earlier request is ignored.
                     Answer::Executed { number, .. } | Answer::Cooled { number, .. } if *number != asked => {}
                     Answer::Executed { .. } | Answer::Cooled { .. } => return Ok(answer),
                     _ => return Err(unexpected(answer)),
@@ -163,7 +163,7 @@ impl Executor for RemoteExecutor<'_, '_, '_> {
     fn execute(&mut self, order: &Order, tick: &mut dyn FnMut()) -> Result<Execution, Halt> {
         let mut order = Box::new(order.clone());
         if order.output == Output::Inherit {
-            // An agent speaks on its own.
+            // An agent needs its own output.
             order.output = Output::Pipe;
         }
         self.number += 1;
@@ -187,7 +187,7 @@ impl Executor for RemoteExecutor<'_, '_, '_> {
     }
 }
 
-/// An execution with texts that are not too long.
+/// Cuts long texts of an execution.
 fn bounded(mut execution: Execution) -> Execution {
     if execution.said.len() > MOST_SAID {
         let bytes = execution.said.as_bytes();

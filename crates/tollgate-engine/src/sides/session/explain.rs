@@ -1,7 +1,7 @@
-//! Which functions the instructions of an operation are in, in an environment whose instructions are counted.
+//! Divides an operation's instructions among functions, in an environment whose instructions are counted.
 //!
-//! The case is counted first, as in a run. Then another process like that one takes samples while the environment logs each instruction
-//! that it executes, and the agent names the kernel's functions. A sample in the log that has the row's count stands for it.
+//! The case is counted first, as in a run. Then another such process takes samples while the environment logs each instruction
+//! that it executes, and the agent names the kernel's functions. A logged sample with the row's count stands for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,18 +24,17 @@ use crate::machine::ending::Ending;
 use crate::refusal::Refusal;
 use crate::sides::agent::protocol::{Answer, Job, Request};
 
-/// Samples in front of the logged ones.
+/// Samples before the logged ones.
 const WARM_UP: usize = 3;
-/// Samples that are logged, and the number of instructions after which no other one is: the log holds about a million in a second.
+/// Samples to log, and the number of instructions after which logging ends: the log holds about a million per second.
 const SAMPLES: usize = 5;
-/// The same of a case whose samples are all equal.
+/// Samples to log if all are equal.
 const EQUAL_SAMPLES: usize = 2;
 const ENOUGH: usize = 4_000_000;
 /// Functions that the agent is asked for in one message.
 pub(super) const MOST_ADDRESSES: usize = 1 << 16;
 /// Characters of a function's name.
 const MOST_NAME: usize = 120;
-/// Why a case is not explained.
 const NO_LOOP: &str =
     "it is no loop of instructions but whole operations, which cannot be told apart in the log";
 /// Reading the symbols of a kernel takes a part of a second in the guest.
@@ -46,13 +45,13 @@ const SYMBOLS: Duration = Duration::from_secs(300);
 pub struct Functions {
     /// Instructions of an operation, as a run counts them: the median of its samples.
     pub counted: f64,
-    /// The least and the most of its samples; both the same where the count is exact.
+    /// The least and the most of its samples; equal if the count is exact.
     pub range: (f64, f64),
     /// Operations in an iteration.
     pub operations: u64,
-    /// Iterations that the functions' instructions are the sum of.
+    /// Iterations over which the functions' instructions are summed.
     pub iterations: u64,
-    /// Instructions of the iterations that were looked at.
+    /// Lengths of the iterations, in instructions.
     pub lengths: Lengths,
     /// In the order of their first execution.
     pub functions: Vec<FunctionCount>,
@@ -75,7 +74,7 @@ pub fn explain_in(
     }
     let place = Place { number: 1, of: 1 };
     let schedules = vec![counting::schedule(group, place, side.has_disk)];
-    // What is counted takes none of a run's time.
+    // Counting takes none of a run's time.
     let plan = Plan::within(Duration::ZERO);
     let mut teller = Teller::new(watch, &plan);
     let mut side = AgentSide::new(side, schedules);
@@ -86,21 +85,21 @@ pub fn explain_in(
     })
 }
 
-/// What the count of the case says of its samples.
+/// The count of the case, for its samples.
 struct Counted {
     per_operation: f64,
     range: (f64, f64),
-    /// Instructions of the sample in the middle.
+    /// Instructions of the median sample.
     ticks: i64,
     /// Its iterations are those of the shorter batch of a sample.
     order: InstanceOrder,
     /// Iterations of the longer batch of a sample.
     in_batch: u64,
-    /// Its loop calls its body.
+    /// Whether its loop calls its body.
     is_called: bool,
 }
 
-/// A sample, and what was executed in about its time.
+/// A sample, and the addresses executed in about its time.
 struct Logged {
     addresses: Vec<u64>,
     ticks: i64,
@@ -142,7 +141,6 @@ impl AgentSide<'_, '_> {
         })
     }
 
-    /// The count of the one case.
     fn counted(&self) -> Result<Counted, String> {
         let state = self.schedules.first().and_then(|schedule| schedule.single());
         let state = state.ok_or("one case is explained at a time")?;
@@ -176,7 +174,7 @@ impl AgentSide<'_, '_> {
         Ok(Counted { per_operation, range, ticks, order, in_batch, is_called })
     }
 
-    /// Samples of this instance with the addresses that the environment executed meanwhile, and the one at which the loop begins.
+    /// Samples of this instance with the addresses that the environment executed meanwhile, and the one where the loop begins.
     fn logged(
         &mut self,
         counted: &Counted,
@@ -215,7 +213,6 @@ impl AgentSide<'_, '_> {
         Ok((samples.map(|(addresses, ticks)| Logged { addresses, ticks }).collect(), entry))
     }
 
-    /// Has the bench process take a sample.
     fn sample(&mut self, round: usize) -> Result<(), Gone> {
         let turn = TurnOrder { round, due: vec![0], warms_up: false };
         match self.ask(&Request::Turn(turn), MOST, 1, &mut |_| {})? {

@@ -1,19 +1,16 @@
-//! Iterations of a timed loop in the addresses that were executed, and the functions that their instructions are in.
+//! Finds iterations of a timed loop in the executed addresses, and the functions of their instructions.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The loop's head is aligned so (`timed_loop!`), and lies so close behind its first instruction.
+/// The loop's head has this alignment (`timed_loop!`), and lies this close after its first instruction.
 const ALIGNMENT: u64 = 64;
 const NEAR: u64 = 4096;
 /// `dec`, `jnz`: the end of an iteration, which the empty loop has as well.
 pub const OVERHEAD: usize = 2;
 
-/// The iterations of the last call of a loop that begins at `entry` and makes so many: ranges of the addresses, without the loop's own
-/// instructions. A loop that `is_called` has a call and a return of its own around its body.
-///
-/// # Errors
-/// A sentence: the loop was not executed, or not so often.
+/// Returns the `number` iterations of the last call of a loop that begins at `entry`, as ranges of the addresses without the
+/// loop's own instructions. A loop that `is_called` also has a call and a return around its body. Fails if there are fewer.
 pub fn iterations(
     addresses: &[u64],
     entry: u64,
@@ -25,7 +22,7 @@ pub fn iterations(
     let heads = heads(addresses, call, entry, number);
     let heads = heads
         .ok_or_else(|| format!("the log of instructions does not hold {number} iterations of the loop"))?;
-    // The branch back is the last instruction of the program before the next iteration, where nothing comes between.
+    // The branch back is the program's last instruction before the next iteration, if nothing comes between.
     let back = most_frequent(heads[1..].iter().map(|&head| addresses[head - 1]));
     let last = back.and_then(|back| addresses.iter().rposition(|&address| address == back));
     let end = last.filter(|&last| heads.last().is_some_and(|&head| last > head)).map(|last| last + 1);
@@ -38,7 +35,7 @@ pub fn iterations(
     Ok(heads.iter().zip(ends).map(iteration).collect())
 }
 
-/// Where the loop's head stands: the first aligned address behind the entry that was executed as often as there are iterations.
+/// Where the loop's head is: the first aligned address after the entry that was executed as often as there are iterations.
 fn heads(addresses: &[u64], call: usize, entry: u64, number: usize) -> Option<Vec<usize>> {
     let is_candidate =
         |address: u64| address > entry && address - entry < NEAR && address.is_multiple_of(ALIGNMENT);
@@ -63,12 +60,12 @@ fn most_frequent(values: impl Iterator<Item = u64>) -> Option<u64> {
     times.into_iter().max_by_key(|&(value, times)| (times, value)).map(|(value, _)| value)
 }
 
-/// How many instructions iterations have.
+/// Lengths of iterations, in instructions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lengths {
-    /// How many iterations there are.
+    /// The number of iterations.
     pub iterations: u64,
-    /// The length that most of them have.
+    /// The most frequent length.
     pub usual: u64,
     /// How many have it.
     pub agree: u64,
@@ -76,16 +73,15 @@ pub struct Lengths {
     pub most: u64,
 }
 
-/// Which iterations stand for the operation.
+/// The iterations that stand for the operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {
-    /// Their ranges.
     pub iterations: Vec<Range<usize>>,
-    /// Of all that were looked at.
+    /// The lengths of all iterations.
     pub lengths: Lengths,
 }
 
-/// The first iteration of the length that most have, if that is the count of the operation; otherwise all, of which the mean is shown.
+/// Chooses the first iteration of the most frequent length, if that is the operation's count; otherwise all, to show the mean.
 pub fn choose(iterations: &[Range<usize>], counted: f64) -> Chosen {
     /// Counts have three decimals.
     const EQUAL: f64 = 0.01;
@@ -108,13 +104,13 @@ pub fn choose(iterations: &[Range<usize>], counted: f64) -> Chosen {
 /// Instructions in a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionCount {
-    /// Its name; None for the instructions of programs that are not divided, or those of a file without symbols.
+    /// Its name; `None` for undivided instructions of programs, or those of a file without symbols.
     pub name: Option<String>,
-    /// The file of a program's function, such as `libc.so.6`; None of the kernel's, and of all programs as one.
+    /// The file of a program's function, such as `libc.so.6`; `None` for the kernel's, and for all programs as one.
     pub file: Option<String>,
-    /// In all iterations that were chosen.
+    /// In all chosen iterations.
     pub instructions: u64,
-    /// Further iterations of instructions that repeat themselves (`rep`), where they are known apart; they are not among the others.
+    /// Further iterations of repeated instructions (`rep`), if known separately; they are not included above.
     pub repeated: u64,
 }
 
@@ -155,7 +151,7 @@ mod tests {
     const HEAD: u64 = 0x40_1040;
     const KERNEL: u64 = 0xffff_ffff_8100_0000;
 
-    /// A call of a loop whose iterations have so many instructions of the kernel.
+    /// A call of a loop whose iterations have these numbers of kernel instructions.
     fn call(kernel: &[u64]) -> Vec<u64> {
         let mut addresses = vec![0x40_0000, ENTRY, ENTRY + 2];
         for &number in kernel {

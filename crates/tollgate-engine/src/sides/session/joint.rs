@@ -1,4 +1,4 @@
-//! The cases of several environments as one schedule: what a pair of processes takes, and the same operations in each.
+//! The cases of several environments as one schedule: the time of a pair of processes, and equal operations in each.
 
 use tollgate_model::own::CONTROL;
 
@@ -8,11 +8,11 @@ use crate::loops::instance::Readiness;
 use crate::rounds::case_state::{CaseState, State};
 use crate::rounds::schedule::Schedule;
 
-/// Costs that lie further apart get their own numbers of iterations.
+/// Costs that differ by a larger factor get their own numbers of iterations.
 const FAR: f64 = 8.0;
 
-/// Gives each case the same iterations in all environments where it costs about as much as in the first one that measures it. What an
-/// operation costs can depend on how many follow each other: faults around a fault map its neighbours.
+/// Gives each case the same iterations in all environments where it costs about as much as in the first one that measures it. The
+/// cost of an operation can depend on how many follow each other: a fault maps its neighbours too (fault-around).
 pub fn equalize(schedules: &mut [&mut Schedule]) {
     for index in 0..schedules.iter().map(|schedule| schedule.cases.len()).min().unwrap_or(0) {
         let is_running = |schedule: &&mut Schedule| schedule.cases[index].state == State::Running;
@@ -34,8 +34,8 @@ fn are_near(one: &CaseState, other: &CaseState) -> bool {
     other.state == State::Running && one.ready.ops == other.ready.ops && (1.0 / FAR..=FAR).contains(&ratio)
 }
 
-/// Shortens the batches of turns, in all environments alike. A busy machine's pace moves from batch to batch more than a batch varies
-/// for its shortness, so that twice as many turns of half the length give the narrower ratio.
+/// Shortens the batches of turns equally in all environments. A busy machine's pace varies more between batches than short
+/// batches vary themselves, so twice as many turns of half the length give a narrower ratio.
 pub fn shorten(schedule: &mut Schedule) {
     const PARTS: u64 = 2;
     for state in &mut schedule.cases {
@@ -43,7 +43,7 @@ pub fn shorten(schedule: &mut Schedule) {
     }
 }
 
-/// Brings the joint schedule up to date: a case runs where it runs in any environment, and takes the time of all of them.
+/// Updates the joint schedule: a case runs if it runs in any environment, and takes the time of all of them.
 pub fn refresh(joint: &mut Schedule, schedules: &[&Schedule]) {
     for (index, state) in joint.cases.iter_mut().enumerate() {
         let running = || {
@@ -64,7 +64,7 @@ pub fn refresh(joint: &mut Schedule, schedules: &[&Schedule]) {
     }
 }
 
-/// The units of these cases; `rest` says in which part of the rounds a case takes part.
+/// The units of these cases. `rest` returns n for a case that takes part in every n-th round.
 pub fn units(
     joint: &Schedule,
     schedules: &[&Schedule],
@@ -77,7 +77,7 @@ pub fn units(
         let running: Vec<&CaseState> = states.filter(|state| state.state == State::Running).collect();
         let batch = running.iter().map(|state| state.batch()).max().unwrap_or_default();
         let iterations = running.iter().map(|state| state.iterations).max().unwrap_or(1);
-        // The engine's own cases say how exact the others are; only the A/A control is compared.
+        // The engine's own cases show how exact the others are; only the A/A control is compared.
         let of_case = |&case: &usize| {
             let state = &joint.cases[case];
             match state.decides() {
@@ -129,7 +129,7 @@ mod tests {
     {
         let (mut one, mut other, mut far) =
             (schedule([1_000, 2_000]), schedule([1_200, 60_000]), schedule([100_000, 100_000]));
-        // 50 us are a batch. What fits 2 us is near enough to what fits 1 us; what fits 60 us is not.
+        // A batch is 50 µs. A case that fits 2 µs is near enough to one that fits 1 µs; one that fits 60 µs is not.
         assert_eq!([iterations(&one), iterations(&other), iterations(&far)], [[25, 25], [41, 1], [1, 1]]);
         equalize(&mut [&mut one, &mut other, &mut far]);
         assert_eq!([iterations(&one), iterations(&other), iterations(&far)], [[25, 25], [25, 1], [1, 1]]);
@@ -143,7 +143,7 @@ mod tests {
         other.cases[1].state = State::Refused(fail!("not here"));
         let mut joint = one.without_results();
         refresh(&mut joint, &[&one, &other]);
-        // Batches of 50 us with a quarter of warm-up, in both environments or in one.
+        // Batches of 50 µs with a quarter of warm-up, in both environments or in one.
         let whole = [0, 1].map(|index| joint.cases[index].ready.whole);
         assert_eq!(whole, [Duration::from_nanos(125_000), Duration::from_nanos(62_500)]);
         let units = units(&joint, &[&one, &other], &[0, 1], |case| case + 1);

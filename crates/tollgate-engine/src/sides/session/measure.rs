@@ -27,16 +27,16 @@ use crate::sides::agent::Moment;
 use crate::sides::agent::protocol::Job;
 use tollgate_model::stats::random::Random;
 
-/// Processes that end as soon as this before the end are not started.
+/// Processes are not started with less time than this.
 const TOO_SHORT: Duration = Duration::from_millis(20);
 
-/// Measures the chosen cases in every environment within the plan's budget, in turns where two or more of them can be paired.
+/// Measures the chosen cases in every environment within the plan's budget, in turns if two or more of them can be paired.
 ///
-/// An environment that cannot be started, or whose agent dies, says so in [`EnvironmentFindings::lost`], and the others go on. The start of the
-/// environments and the reading of their facts are no part of the budget, and neither is all that is counted.
+/// An environment that cannot be started, or whose agent dies, says so in [`EnvironmentFindings::lost`], and the others go on.
+/// The budget does not include the start of the environments, the reading of their facts, and everything that is counted.
 ///
 /// # Errors
-/// See [`BenchError`]: if nothing was measured in any environment, or the processor that was asked for is not there.
+/// See [`BenchError`]: if nothing was measured in any environment, or the requested processor does not exist.
 pub fn measure_in(
     sides: &mut [Side<'_>],
     selection: &Selection,
@@ -98,7 +98,6 @@ pub fn measure_in(
     judge(session.conclude(signal), signal, sides, plan)
 }
 
-/// The findings, if there are any.
 fn judge(
     findings: SessionFindings,
     signal: Option<i32>,
@@ -123,13 +122,13 @@ fn judge(
 }
 
 impl Session<'_, '_, '_> {
-    /// Everything, from the first start of the environments to their last end. Rounds and starts take such parts of the budget.
+    /// Everything, from the first start of the environments to their last end. Rounds and starts take these parts of the budget.
     fn whole(&mut self, allowed: Vec<usize>, of_rounds: f64, of_starts: f64) -> Result<(), Stop> {
         counting::count(&mut self.sides, &mut self.teller, !self.starts.is_empty())?;
         self.teller.began = Instant::now();
         if self.sides.iter().any(|side| !side.side.is_counting) {
             match self.timed(allowed, of_rounds, of_starts) {
-                // Those that are counted may be started yet.
+                // Counted environments may still be started.
                 Err(Stop::Over) if of_starts > 0.0 => {}
                 ended => ended?,
             }
@@ -140,7 +139,7 @@ impl Session<'_, '_, '_> {
         self.starts.measure(&mut self.sides, (self.plan, deadline), &mut self.random, &mut self.teller)
     }
 
-    /// All that is timed but starts.
+    /// Everything that is timed except starts.
     fn timed(&mut self, allowed: Vec<usize>, of_rounds: f64, of_starts: f64) -> Result<(), Stop> {
         self.each(|session, at| {
             let name = session.sides[at].side.name.clone();
@@ -168,7 +167,7 @@ impl Session<'_, '_, '_> {
         self.each(|session, at| session.sides[at].read_facts(Moment::After))
     }
 
-    /// The processor that was asked for, or the usual one of those that every environment of this machine may use.
+    /// The requested processor, or the usual one of those that every environment of this machine may use.
     fn choose_cpu(&self, allowed: &[usize]) -> Option<usize> {
         let here = || self.sides.iter().filter(|side| side.is_here() && side.side.is_paired);
         let common: Vec<usize> = allowed
@@ -194,7 +193,7 @@ impl Session<'_, '_, '_> {
         self.sides[at].find_clock(stall, most)
     }
 
-    /// Starts an environment anew. Its cases stay calibrated.
+    /// Restarts an environment. Its cases stay calibrated.
     pub fn restart(&mut self, at: usize) -> Result<(), Gone> {
         let cpu = self.sides[at].cpu;
         let Self { sides, other_cpus, .. } = self;
@@ -231,8 +230,8 @@ impl Session<'_, '_, '_> {
         self.tracks(deadline)
     }
 
-    /// Calibrates each instance of a suite, as a run does: one that dies, hangs or takes too long is recorded, and the next
-    /// process continues with the one after it. So many such steps are to come, this one included.
+    /// Calibrates each instance of a suite, as a run does: if one dies, hangs or takes too long, that is recorded, and the next
+    /// process continues with the one after it. The last argument counts the steps to come, including this one.
     fn calibration(
         &mut self,
         at: usize,
@@ -260,8 +259,8 @@ impl Session<'_, '_, '_> {
         Ok(())
     }
 
-    /// Runs pairs of processes of the environments that can be paired, and whole processes of the others, until the deadline: always
-    /// of the one, and of the suite, that has taken the least of its share.
+    /// Runs pairs of processes of the environments that can be paired, and whole processes of the others, until the deadline.
+    /// Each time it takes the one, and the suite, that has taken the least of its share.
     fn tracks(&mut self, deadline: Instant) -> Result<(), Stop> {
         let here = |side: &&AgentSide| side.is_here();
         let paired: Vec<usize> = (0..self.sides.len())
@@ -292,7 +291,7 @@ impl Session<'_, '_, '_> {
             if let Err(stop) = self.restart_some(done) {
                 break Err(stop);
             }
-            // None is the track of turns.
+            // `None` is the track of turns.
             let mut open: Vec<(f64, Option<usize>)> = Vec::new();
             open.extend(turns.as_ref().and_then(|track| track.progress(self)).map(|done| (done, None)));
             let progress = |&at: &usize| Some((self.sides[at].progress()?, Some(at)));
@@ -317,7 +316,7 @@ impl Session<'_, '_, '_> {
         stopped
     }
 
-    /// Starts anew what has to be, when this part of the time, or of the processes, has passed.
+    /// Restarts what is due when this part of the time, or of the processes, has passed.
     fn restart_some(&mut self, passed: f64) -> Result<(), Stop> {
         for at in 0..self.sides.len() {
             let side = &self.sides[at];
@@ -350,7 +349,7 @@ impl Session<'_, '_, '_> {
             let of_starts = starts.measurements(at, &side, cut);
             let schedules = std::mem::take(&mut side.schedules);
             let lacks_time = || schedules.iter().find_map(Schedule::out_of_time);
-            // One that was lost says why.
+            // A lost side says why.
             let out_of_time = if cut.is_none() { lacks_time() } else { None };
             let conclude = |schedule: Schedule| schedule.conclude(clock, cut);
             let of_rounds = schedules.into_iter().flat_map(conclude);

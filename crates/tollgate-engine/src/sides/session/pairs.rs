@@ -1,6 +1,6 @@
-//! Pairs of processes: what they have shown of the ratios, and how many turns the next one should have.
+//! Pairs of processes: their ratios, and how many turns the next one should have.
 //!
-//! Time goes to starts of processes or to turns in them. The variance of the final ratio is least where a process has
+//! Time goes to starts of processes or to turns in them. The variance of the final ratio is least if a process has
 //! √(c_start/c_turn · T²_turns/T²_processes) turns: the costs of a start and of a turn, and the variances of the log-ratio within
 //! processes and between them (Kalibera & Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013, section 5).
 
@@ -13,18 +13,17 @@ use tollgate_model::stats;
 
 use crate::bench_process::record::InstanceRecord;
 
-/// Turns of a process, where nothing is known yet; a process is started anew some eight times a second then.
+/// Turns of a process while nothing is known: about eight processes start per second then.
 pub const FIRST_GUESS: usize = 40;
-/// The fewest turns: their median has to be one of several.
+/// The fewest turns, so that their median is one of several.
 const LEAST: usize = 8;
-/// The half width of a decided ratio: differences of half a percent are to be found.
+/// The half width of a decided ratio: differences of half a percent should be found.
 pub const NARROW: f64 = 0.0035;
-/// A decided case takes part in every so-many-th round.
+/// A decided case takes part in every fourth round.
 pub const MOST_REST: usize = 4;
 /// The most turns: the machine's pace changes within seconds.
 const MOST: usize = 200;
 
-/// The pairs of one suite.
 #[derive(Debug, Clone, Default)]
 pub struct Pairs {
     /// Pairs of processes that had a turn.
@@ -35,7 +34,7 @@ pub struct Pairs {
     pub is_nearly_decided: bool,
     starting: Duration,
     turning: Duration,
-    /// By the place of the other environment and the case.
+    /// By the index of the other environment and the case.
     ratios: BTreeMap<(usize, usize), Ratios>,
 }
 
@@ -49,10 +48,10 @@ struct Ratios {
 }
 
 impl Ratios {
-    /// About the half width of the interval that a comparison will have, as an estimate that costs little: the standard error of a
-    /// median of these, √(π/2) of a mean's, times the boundary of its confidence. None with too few pairs.
+    /// A fast estimate of the half width of a comparison's interval: the standard error of a median of these, √(π/2) of a mean's,
+    /// times the boundary of its confidence. `None` with too few pairs.
     fn half_width(&self) -> Option<f64> {
-        /// 4.3 deviations of a sum of signs at all looks together with an error of 1 in 1,000, from some ten to some thousand pairs.
+        /// 4.3 deviations of a sum of signs at all looks together with an error of 1 in 1,000, for ten to some thousand pairs.
         const QUANTILE: f64 = 4.3 * 1.2533;
         let number = self.medians.len();
         if number < ENOUGH_PROCESSES {
@@ -63,7 +62,7 @@ impl Ratios {
 }
 
 impl Pairs {
-    /// Adds a pair that took so long, and so much of that in so many turns.
+    /// Adds a pair that took `whole`, of which `turning` in `turns`.
     pub fn add(&mut self, whole: Duration, turning: Duration, turns: usize) {
         self.number += 1;
         self.turns += turns;
@@ -71,7 +70,7 @@ impl Pairs {
         self.turning += turning;
     }
 
-    /// Adds the batches of a case in a pair: of the base, and of the environment at this place.
+    /// Adds the batches of a case in a pair: of the base, and of the environment at this index.
     pub fn compare(&mut self, place: usize, case: usize, [base, other]: [&InstanceRecord; 2], rounds: usize) {
         let mut of_base = base.batches(rounds).peekable();
         let mut ratios = Vec::new();
@@ -90,7 +89,7 @@ impl Pairs {
         }
     }
 
-    /// The turns of the next process, at most so many.
+    /// The number of turns of the next process.
     pub fn next(&self, first: usize, most: usize) -> usize {
         self.best().unwrap_or(first as f64).clamp(LEAST as f64, MOST.min(most.max(LEAST)) as f64).round()
             as usize
@@ -112,7 +111,7 @@ impl Pairs {
         stats::median(&self.ratios.values().filter_map(best).collect::<Vec<f64>>())
     }
 
-    /// Milliseconds of a start and of a turn, and the one over the other.
+    /// Milliseconds of a start and of a turn, and their ratio.
     fn costs(&self) -> Option<(f64, f64, f64)> {
         if self.number == 0 || self.turns == 0 {
             return None;
@@ -128,8 +127,8 @@ impl Pairs {
         self.ratios.values().filter(is_narrow).count() as f64 / self.ratios.len().max(1) as f64
     }
 
-    /// A case takes part in every so-many-th round: the widest of its ratios says how much more it needs. The comparison of one that
-    /// is decided goes on, since the machine may change.
+    /// Returns n for a case that takes part in every n-th round: the widest of its ratios shows how much more it needs. A decided
+    /// case goes on, since the machine may change.
     pub fn rest(&self, case: usize) -> usize {
         let of_case = self.ratios.iter().filter(|((_, other), _)| *other == case);
         let widest = of_case.map(|(_, ratios)| ratios.half_width().unwrap_or(f64::INFINITY)).reduce(f64::max);
@@ -151,9 +150,9 @@ impl Pairs {
     }
 }
 
-/// The variance, from the median absolute deviation: one interrupt does not decide it. None without values.
+/// The variance, from the median absolute deviation, so that one interrupt does not decide it. `None` without values.
 fn variance(values: &[f64]) -> Option<f64> {
-    /// Of a normal distribution: its standard deviation over that deviation.
+    /// The standard deviation of a normal distribution over that deviation.
     const NORMAL: f64 = 1.4826;
     let median = stats::median(values)?;
     let deviations: Vec<f64> = values.iter().map(|value| (value - median).abs()).collect();

@@ -1,4 +1,4 @@
-//! What a session that runs has, and what each part of it works with.
+//! The state of a running session.
 
 use tollgate_model::Fact;
 
@@ -11,7 +11,6 @@ use crate::cases::plan::Plan;
 use crate::machine::other_cpus::OtherCpus;
 use tollgate_model::stats::random::Random;
 
-/// A session that runs.
 pub struct Session<'p, 's, 'a> {
     pub plan: &'p Plan,
     pub sides: Vec<AgentSide<'s, 'a>>,
@@ -19,16 +18,14 @@ pub struct Session<'p, 's, 'a> {
     pub teller: Teller<'p>,
     /// Facts of the session as a whole.
     pub facts: Vec<(String, Fact)>,
-    /// Commands of the user.
     pub commands: Commands<'p>,
-    /// Starts of environments.
     pub starts: Starts<'p>,
     /// Keeps this process off the measured processor.
     pub other_cpus: Option<OtherCpus>,
 }
 
 impl Session<'_, '_, '_> {
-    /// Does something in each environment that is there. One that fails is lost.
+    /// Performs a step in each environment that is there or was never started. One that fails is lost.
     pub fn each(&mut self, mut step: impl FnMut(&mut Self, usize) -> Result<(), Gone>) -> Result<(), Stop> {
         for at in 0..self.sides.len() {
             let is_new = self.sides[at].started == 0 && !self.sides[at].side.is_counting;
@@ -40,7 +37,7 @@ impl Session<'_, '_, '_> {
         if self.sides.iter().any(AgentSide::is_here) { Ok(()) } else { Err(Stop::Over) }
     }
 
-    /// Notes that a side is lost, where it is.
+    /// Notes that a side is lost, if so.
     pub fn settled<T>(&mut self, at: usize, outcome: Result<T, Gone>) -> Result<Option<T>, Stop> {
         self.sides[at].settled(outcome)
     }

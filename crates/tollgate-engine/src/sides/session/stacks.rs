@@ -1,32 +1,33 @@
-//! The stacks of functions that executed instructions are in, from the order of their addresses alone.
+//! Reconstructs the stacks of functions from the order of the executed addresses alone.
 //!
-//! The first instruction of a function is a call of it. Any other one of a function below is a return to that, which ends all above; of a
-//! function that is not there it is a call too, since some are entered at more than one instruction. What another thread does is so above
-//! the function that switched to it. A function that jumps to another at its end keeps its frame until the caller of both goes on.
-//! `__x86_indirect_thunk_rax` and its like are no callers: what they jump to is called by their caller.
+//! The first instruction of a function is a call of it. Any other instruction of a function further down is a return to that,
+//! which ends all above. If the function is not on the stack, it is a call too, since some are entered at more than one
+//! instruction. So another thread's functions appear above the function that switched to it. A function that jumps to another at
+//! its end keeps its frame until the caller of both goes on. `__x86_indirect_thunk_rax` and the like are not callers: their
+//! caller calls the target.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::iterations::is_kernel;
 
-/// Functions within each other. The kernel's stack has room for fewer.
+/// The deepest nesting. The kernel's stack has room for fewer.
 const DEEPEST: usize = 256;
-/// Different stacks.
+/// The most different stacks.
 const MOST: usize = 1 << 20;
-/// What programs execute.
+/// The instructions of programs.
 const USER: &str = "user space";
 /// Kernel code without a symbol.
 const UNKNOWN: &str = "(no function)";
-/// Functions that jump to another one and do nothing else, by how their names begin and end.
+/// The beginnings and ends of the names of functions that only jump to another one.
 const THUNKS: [&str; 2] = ["__x86_indirect", "return_thunk"];
 
 /// Follows instructions from function to function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stacks {
     names: Vec<String>,
-    /// By address of the kernel: the function, and whether it is the first instruction of it that was executed.
+    /// By kernel address: the function, and whether it is its first executed instruction.
     functions: HashMap<u64, (usize, bool)>,
-    /// Frames, each below all that it calls; the first is what programs execute.
+    /// Frames, each before all that it calls; the first is that of programs.
     frames: Vec<Frame>,
     /// The frame of the last instruction.
     at: usize,
@@ -35,7 +36,7 @@ pub struct Stacks {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Frame {
     function: usize,
-    /// The caller. That of the first is itself.
+    /// The caller. That of the first frame is itself.
     caller: usize,
     depth: usize,
     callees: Vec<usize>,
@@ -43,12 +44,12 @@ struct Frame {
 }
 
 impl Stacks {
-    /// Of an execution whose kernel addresses have these functions.
+    /// For an execution whose kernel addresses have these functions.
     pub fn of(named: &BTreeMap<u64, String>) -> Self {
         let mut names = vec![USER.to_owned(), UNKNOWN.to_owned()];
         let (mut numbers, mut functions) = (HashMap::new(), HashMap::new());
         for (address, name) in named.iter().filter(|(address, _)| is_kernel(**address)) {
-            // Addresses are in their order, and a call begins at the lowest one.
+            // Addresses are sorted, and a call begins at the lowest one.
             let first = !numbers.contains_key(name);
             let number = *numbers.entry(name).or_insert_with(|| {
                 names.push(name.clone());
@@ -67,7 +68,7 @@ impl Stacks {
         self.at = 0;
     }
 
-    /// An instruction at this address was executed; of one that repeats itself the first time.
+    /// Adds the execution of an instruction at this address; for a repeated one only the first iteration.
     pub fn executed(&mut self, address: u64) {
         let (function, is_first) = if is_kernel(address) {
             self.functions.get(&address).copied().unwrap_or((1, false))
@@ -100,7 +101,7 @@ impl Stacks {
         None
     }
 
-    /// The frame of a function that is called by the last one.
+    /// The frame of a function that the last one calls.
     fn called(&mut self, function: usize) -> usize {
         let mut caller = self.at;
         while self.is_thunk(self.frames[caller].function) {
@@ -119,7 +120,7 @@ impl Stacks {
         if let Some(known) = known {
             return *known;
         }
-        // What has no room is in its caller.
+        // Without room, it counts for its caller.
         if self.frames.len() >= MOST {
             return caller;
         }
@@ -130,7 +131,7 @@ impl Stacks {
         frame
     }
 
-    /// The stacks with their instructions, as flame graphs take them: the frames from the outermost on, with `;` between them.
+    /// The stacks with their instructions, as for flame graphs: the frames from the outermost on, with `;` between them.
     pub fn folded(&self) -> Vec<(String, u64)> {
         let mut lines = BTreeMap::new();
         for (number, frame) in self.frames.iter().enumerate().filter(|(_, frame)| frame.instructions > 0) {
@@ -224,7 +225,7 @@ mod tests {
         let found = execute(&mut stacks, &turns);
         assert_eq!(found.iter().map(|(_, instructions)| instructions).sum::<u64>(), 10_000);
         assert!(stacks.frames.iter().all(|frame| frame.depth <= DEEPEST), "{}", stacks.frames.len());
-        // Without any functions all of the kernel is one.
+        // Without any functions the whole kernel is one.
         let found = execute(&mut Stacks::of(&BTreeMap::new()), &[Some((0, 0)), None]);
         assert_eq!(found, lines(&[("user space", 1), ("user space;(no function)", 1)]));
     }

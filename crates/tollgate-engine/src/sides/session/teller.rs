@@ -1,11 +1,10 @@
-//! Tells the progress of a session: the case and the environment.
+//! Reports the progress of a session: the case and the environment.
 
 use std::time::{Duration, Instant};
 
 use crate::cases::plan::{Length, Place, Plan};
 use crate::cases::run::{Decided, Progress};
 
-/// Receives what is to be told.
 pub struct Teller<'a> {
     watch: &'a mut dyn FnMut(&Progress),
     pub began: Instant,
@@ -13,9 +12,9 @@ pub struct Teller<'a> {
     latest: Option<Instant>,
     /// First figures that are not reported yet.
     pub decided: Vec<Decided>,
-    /// Processes that the suite or the environment has had which is at work.
+    /// Processes that the current suite or environment has had.
     pub done: usize,
-    /// The place among the cases whose instructions are counted, meanwhile: that takes none of the time.
+    /// The place among the counted cases, while they are counted: that takes none of the time.
     pub counted: Option<Place>,
 }
 
@@ -25,7 +24,6 @@ impl<'a> Teller<'a> {
         Self { watch, began, plan, latest: None, decided, done: 0, counted: None }
     }
 
-    /// Tells what goes on now.
     pub fn say(&mut self, what: String, suite: Place) {
         self.latest = Some(Instant::now());
         let decided = std::mem::take(&mut self.decided);
@@ -36,9 +34,9 @@ impl<'a> Teller<'a> {
         (self.watch)(&Progress { what, elapsed: self.began.elapsed(), length, suite, decided });
     }
 
-    /// The same, unless something was told a moment ago.
+    /// Reports unless something was reported a moment ago.
     pub fn hint(&mut self, suite: Place, what: impl FnOnce() -> String) {
-        /// A display that is drawn takes time.
+        /// Drawing a display takes time.
         const OFTEN: Duration = Duration::from_millis(100);
         if self.latest.is_none_or(|latest| latest.elapsed() >= OFTEN) {
             self.say(what(), suite);

@@ -1,4 +1,4 @@
-//! Sessions with agents in forks of the test's program, and with programs that are no agents.
+//! Sessions with agents in forks of the test's program, and with programs that are not agents.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -89,7 +89,7 @@ pub(super) fn find(name: &str) -> Option<&'static Benchmark> {
     SUITE.benchmarks.iter().copied().find(|benchmark| benchmark.name == name).or_else(|| own(name))
 }
 
-/// In place of the sound benchmark another one of the name.
+/// Replaces the sound benchmark by another one of that name.
 macro_rules! find_other {
     ($runner:expr) => {{
         static OTHER: Benchmark = named("some/sound", Kind::Instance(|_, _, _| Ok(Instance::new($runner))));
@@ -100,18 +100,18 @@ macro_rules! find_other {
     }};
 }
 
-/// In a process of its own: others of the test's program have children too.
+/// In a process of its own, because others of the test's program have children too.
 pub(super) fn alone(work: impl FnOnce() -> bool) {
     let mut child = process::fork(|| i32::from(!work())).expect("a process");
     let ended = child.wait().expect("its own child");
     assert!(matches!(Ending::from(ended), Ending::Finished), "{ended:?}");
 }
 
-/// A child that lives on these two descriptors as its standard input and output.
+/// A child with these two descriptors as its standard input and output.
 pub(super) fn child(life: impl FnOnce() -> i32) -> (Child, File, File) {
     let ((input, to), (from, output)) = (io::pipe().expect("a pipe"), io::pipe().expect("a pipe"));
     let child = process::fork_bound(|| {
-        // SAFETY: the descriptors are this copy's own. It lets go of those of other tests, which would keep their pipes open.
+        // SAFETY: the descriptors are this copy's own. Those of other tests are closed; they would keep their pipes open.
         unsafe {
             libc::dup2(input.as_raw_fd(), 0);
             libc::dup2(output.as_raw_fd(), 1);
@@ -158,7 +158,7 @@ pub(super) fn side_of(find: Find) -> Side<'static> {
     side("host", move || Ok(link(child(move || agent(find)))))
 }
 
-/// A session in so many processes of each case.
+/// Measures each case in `processes` processes.
 fn session(mut sides: Vec<Side<'_>>, processes: usize) -> Result<SessionFindings, BenchError> {
     let cases = SUITE.benchmarks.iter().map(|benchmark| (*benchmark, Params::new())).collect();
     let selection = Selection { groups: vec![Group { suite: &SUITE, cases }], find };
@@ -170,8 +170,8 @@ fn outcome<'a>(found: &'a EnvironmentFindings, name: &str) -> &'a Outcome {
     &all.find(|measurement| measurement.case.benchmark == name).expect("a row for every case").outcome
 }
 
-/// The first of ten sessions of which this holds, of up to 16 times so many processes. Where other work has the processor batches take long,
-/// and a process has few of them.
+/// Returns the first of ten sessions for which this holds, with up to 16 times as many processes. If other work has the
+/// processor, batches take long and a process has few of them.
 fn session_where(
     processes: usize,
     sides: impl Fn() -> Vec<Side<'static>>,
@@ -270,7 +270,7 @@ fn a_case_that_fails_in_one_environment_stays_measured_in_the_other() {
     }
 }
 
-/// Whole batches of 209 instructions an iteration, with 70 in front of each, and a tick in every so many of them.
+/// Batches of 209 instructions an iteration and 70 before, with a tick in every `every`-th.
 struct Steps {
     every: u64,
     batches: u64,
@@ -301,10 +301,10 @@ fn a_counting_environment_keeps_the_batches_that_agree_and_the_others_are_timed_
     // Two batches are a sample, and one in thirteen has a tick.
     let [process] = of_counted.processes.as_slice() else { panic!("one process") };
     assert_eq!(of_counted.samples.len() as u64 + of_counted.discarded, u64::from(process.rounds));
-    // A batch that took long here, since other work had the processor, has fewer samples.
+    // If other work had the processor, a batch took long and there are fewer samples.
     assert!(process.rounds < 25 || of_counted.discarded == 4, "{process:?}");
     assert_eq!(of_counted.clock_hz, 1_000_000_000);
-    // Each case has one row, and the engine's own ones are of times.
+    // Each case has one row. The engine's own ones are times.
     let names: Vec<&str> =
         counted.findings.measurements.iter().map(|row| row.case.benchmark.as_str()).collect();
     assert_eq!(names, ["some/sound", "some/long"]);
@@ -320,7 +320,7 @@ fn environments_are_counted_at_the_same_time_and_one_that_is_lost_costs_itself()
     let ends = Side { start: Box::new(|| Ok(link(child(|| 0)))), ..counting(steps) };
     // It dies while it is counted.
     let dies = counting(find_other!(Then(0, kill_agent)));
-    // More than there are processors on many a machine.
+    // More than many a machine has processors.
     let sides = vec![counting(steps), lost(), ends, counting(steps), dies, counting(steps), lost()];
     let found = session(sides, 1).expect("counted");
     let medians: Vec<Result<f64, String>> = (found.found.iter())
@@ -373,7 +373,7 @@ fn a_case_that_dies_while_it_is_counted_costs_itself_and_one_of_memory_is_not_co
     }
 }
 
-/// Writes these bytes in place of an agent, and ends or stays.
+/// Writes these bytes instead of an agent, and ends or stays.
 fn impostor(bytes: Vec<u8>, stays: bool) -> Side<'static> {
     side("other", move || {
         let bytes = bytes.clone();
@@ -442,7 +442,7 @@ fn a_program_that_is_no_agent_is_named_by_what_it_did_and_the_other_environment_
 fn a_program_that_never_answers_is_given_up_and_nothing_measured_is_an_error() {
     let began = Instant::now();
     let none = side("none", || Err("there is no such runtime".to_owned()));
-    // Silent from the first byte on, and behind its greeting.
+    // Silent from the first byte on, and after its greeting.
     let sides = vec![impostor(Vec::new(), true), impostor(greeting(PROTOCOL), true), none];
     let error = session(sides, 1).expect_err("nothing to measure");
     assert!(began.elapsed() < Duration::from_secs(45));
@@ -486,7 +486,7 @@ fn an_agent_ends_with_its_input_and_its_bench_process_with_it() {
     drop(to);
     child.wait().expect("its end");
     assert!(began.elapsed() < Duration::from_secs(45));
-    // The bench process holds a copy of the output: with it the pipe would stay open.
+    // The bench process holds a copy of the output, which would keep the pipe open.
     let mut rest = Vec::new();
     io::Read::read_to_end(&mut { from }, &mut rest).expect("the end of the output");
     assert!(began.elapsed() < Duration::from_secs(45) && rest.starts_with(&MAGIC));

@@ -1,9 +1,9 @@
 //! The plan of a round: which cases share a turn.
 //!
-//! A turn is up to about 2 ms of batches in each environment. Alternation in turns of that length loses nothing, and above 20 ms it
-//! does: a busy machine keeps one pace for so long. A round has as many turns as its cases need. A batch that is longer than a turn
-//! has one to itself, and takes part in every second, fourth, … round only. So does a case whose ratio is decided: the time is for the
-//! others.
+//! A turn is up to about 2 ms of batches in each environment. Alternation in turns of that length loses nothing; above 20 ms it
+//! does, because a busy machine keeps one pace for about that long. A round has as many turns as its cases need. A batch that is
+//! longer than a turn has its own, and takes part only in every second, fourth, … round. So does a case whose ratio is decided,
+//! which leaves the time to the others.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub struct Unit {
     pub batch: Duration,
     /// Iterations of a batch, in the environment where it has most.
     pub iterations: u64,
-    /// It takes part in every so-many-th of those rounds only, since its ratio needs few more turns.
+    /// It takes part only in every `rest`-th of those rounds, since its ratio needs few more turns.
     pub rest: usize,
 }
 
@@ -31,7 +31,7 @@ pub struct Unit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
     pub cases: Vec<usize>,
-    /// Whether a batch that is not recorded comes before each timed one.
+    /// Whether an unrecorded batch precedes each timed one.
     pub warms_up: bool,
 }
 
@@ -44,7 +44,7 @@ impl Unit {
         time(self.batch, self.iterations)
     }
 
-    /// It is due in every so-many-th round: a case with long batches takes no more time than several with short ones.
+    /// It is due in every n-th round for a stride n, so that a case with long batches takes no more time than several short ones.
     fn stride(&self) -> usize {
         const DUE_IN_EACH: Duration = Duration::from_micros(500);
         const MOST: u128 = 1 << 10;
@@ -53,7 +53,7 @@ impl Unit {
     }
 }
 
-/// The time that a turn takes for a batch of so long and so many iterations.
+/// The time that a turn takes for such a batch.
 pub fn time(batch: Duration, iterations: u64) -> Duration {
     let warms_up = batch <= TURN && iterations >= WARM_UP_PART;
     if warms_up { batch + batch / WARM_UP_PART as u32 } else { batch }

@@ -21,13 +21,13 @@ use crate::sides::agent::protocol::{Job, Request};
 
 /// With fewer pairs no interval that is corrected for the rows of a run could be narrow.
 const LEAST_PAIRS: usize = 24;
-/// So many more pairs between two looks at whether every ratio is decided.
+/// Further pairs between two checks whether every ratio is decided.
 const EVERY: usize = 4;
 
 /// The environments that are measured in turns, with one schedule for all of them.
 pub struct TurnTrack {
     sides: Vec<usize>,
-    /// One for each suite. It has no samples: it knows what a pair takes, and which cases have run how often.
+    /// One for each suite. Without samples: it has the time of a pair, and how often each case has run.
     joint: Vec<Schedule>,
     pairs: Vec<Pairs>,
 }
@@ -36,12 +36,12 @@ pub struct TurnTrack {
 struct There {
     side: usize,
     batch_order: BatchOrder,
-    /// How it ended and what it left, where it has ended.
+    /// How it ended and what it left, if it has ended.
     left: Option<(Ending, ProcessRecord)>,
 }
 
 impl TurnTrack {
-    /// Of these sides, which are calibrated, for so long.
+    /// For these calibrated sides.
     pub fn new(session: &mut Session<'_, '_, '_>, sides: Vec<usize>, time: Duration) -> Self {
         for &at in &sides {
             session.sides[at].schedules.iter_mut().for_each(joint::shorten);
@@ -57,7 +57,7 @@ impl TurnTrack {
         Self { sides, joint, pairs }
     }
 
-    /// The least share that a suite has taken of its time. None where all are settled, or no side is left.
+    /// The least share that a suite has taken of its time. `None` if all are settled, or no side is left.
     pub fn progress(&self, session: &Session<'_, '_, '_>) -> Option<f64> {
         self.here(session).first()?;
         self.next().map(|group| self.joint[group].progress())
@@ -78,7 +78,6 @@ impl TurnTrack {
         self.sides.iter().copied().filter(|&at| session.sides[at].is_here()).collect()
     }
 
-    /// Runs the next pair.
     pub fn pair(&mut self, session: &mut Session<'_, '_, '_>, deadline: Instant) -> Result<(), Stop> {
         let Some(group) = self.next() else { return Ok(()) };
         let (here, began) = (self.here(session), Instant::now());
@@ -146,7 +145,7 @@ impl TurnTrack {
         let (group, stall) = (pair.group, session.plan.stall);
         let mut records: Vec<(usize, BatchOrder, ProcessRecord)> = Vec::new();
         for There { side, batch_order, left } in pair.there {
-            // Of a side that was lost meanwhile nothing has come.
+            // A side that was lost meanwhile left nothing.
             let (ending, record) = left.unwrap_or((Ending::Finished, ProcessRecord::default()));
             let record = record.within(rounds);
             session.sides[side].schedules[group].collect(&batch_order, &record, ending, stall);
@@ -179,9 +178,9 @@ impl TurnTrack {
 
     /// A suite is settled when every ratio is decided, or every case has its pairs, or there were enough pairs.
     fn settle(&mut self, session: &Session<'_, '_, '_>, group: usize, plan: &Plan) {
-        /// A fifth of the precision of a median: nothing is left to be found.
+        /// A fifth of the precision of a median leaves nothing to be found.
         const PART: f64 = 0.2;
-        /// The share of decided ratios with which a suite needs less time than the others.
+        /// The share of decided ratios above which a suite needs less time than the others.
         const MOST: f64 = 0.85;
         let (joint, pairs) = (&mut self.joint[group], &mut self.pairs[group]);
         if let Some(wanted) = plan.processes {
@@ -194,7 +193,6 @@ impl TurnTrack {
         joint.settled |= joint.processes >= plan.most_processes;
     }
 
-    /// The facts of the pairs.
     pub fn facts(&self) -> Vec<(String, Fact)> {
         let suites = self.joint.iter().zip(&self.pairs).filter(|(_, pairs)| pairs.number > 0);
         let of_each: Vec<String> =
@@ -218,7 +216,6 @@ impl TurnTrack {
     }
 }
 
-/// A pair that runs.
 struct Pair {
     group: usize,
     there: Vec<There>,
@@ -226,7 +223,6 @@ struct Pair {
 }
 
 impl Pair {
-    /// Prepares the bench process of a side.
     fn prepare(
         &mut self,
         session: &mut Session<'_, '_, '_>,
@@ -261,7 +257,7 @@ impl Pair {
         self.there.len() == number && self.there.iter().all(is_there)
     }
 
-    /// Makes a turn in each of the sides, in this order. Where one ends, the others still make it.
+    /// Makes a turn in each of the sides, in this order. If one ends, the others still make it.
     fn turn(
         &mut self,
         session: &mut Session<'_, '_, '_>,

@@ -1,4 +1,4 @@
-//! Whole processes of rounds, for an environment whose turns pair with none: the only one of a session, or one on another machine.
+//! Whole processes of rounds, for an environment without paired turns: the only one of a session, or one on another machine.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,6 @@ use crate::rounds::case_state::State;
 use crate::sides::agent::protocol::Job;
 
 impl Session<'_, '_, '_> {
-    /// Runs one process of rounds in an environment whose turns pair with none.
     pub fn whole_process(&mut self, at: usize, deadline: Instant) -> Result<(), Gone> {
         let (plan, seed) = (self.plan, self.random.next_u64());
         let Self { sides, teller, .. } = self;
@@ -56,7 +55,7 @@ impl AgentSide<'_, '_> {
         })
     }
 
-    /// The least share that a suite has taken; None where all are settled, or the agent is gone.
+    /// The least share that a suite has taken; `None` if all are settled, or the agent has ended.
     pub fn progress(&self) -> Option<f64> {
         let group = self.next().filter(|_| self.is_here())?;
         Some(self.schedules[group].progress())

@@ -20,9 +20,9 @@ use crate::sides::agent::protocol::{Hello, MAGIC, PROTOCOL};
 use crate::sides::agent::streams::Streams;
 use crate::sides::session::{Link, Side};
 
-/// Commands that run at this moment, on all sides.
+/// Commands that run now, on all sides.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
-/// The most of them.
+/// The most of them at a time.
 static TOGETHER: AtomicUsize = AtomicUsize::new(0);
 
 struct Shelf;
@@ -64,7 +64,7 @@ static COMMANDS: benchmark::Commands = benchmark::Commands {
 static GREP: Benchmark = Benchmark { name: "fake/grep", kind: Kind::Command(&COMMANDS), ..PLAIN };
 static SUITE: Suite = Suite { name: "fake", about: "", benchmarks: &[&GREP], control: None };
 
-/// An agent that ends after so many requests.
+/// An agent that ends after `requests`.
 fn agent(mut streams: Streams, requests: usize) -> io::Result<()> {
     io::Write::write_all(&mut streams.output, &MAGIC)?;
     let hello = Hello { protocol: PROTOCOL, version: String::new(), allowed: vec![0], usual: None };
@@ -114,9 +114,9 @@ fn side(requests: usize) -> Side<'static> {
 /// The measurements of each side, why each was lost, and why the executions ended early.
 type Found = (Vec<Vec<Measurement>>, Vec<Option<String>>, Result<(), Stop>);
 
-/// What is found of two cases with these sides, and why each was lost.
+/// Measures two cases on these sides.
 fn found(sides: &mut [Side<'_>]) -> Found {
-    /// The commands of two sessions would run at the same time.
+    /// Otherwise the commands of two sessions would run at the same time.
     static ONE: Mutex<()> = Mutex::new(());
     let _alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let cases = (0..2).map(|number: u64| (&GREP, params(&[("number", number.into())]))).collect();
@@ -163,6 +163,6 @@ fn a_setting_that_cannot_be_made_ends_the_executions() {
     let (measured, lost, ended) = found(&mut [side(1000), other]);
     assert_eq!(ended, Err(Stop::Over));
     assert_eq!(lost[1].as_deref(), Some("the file is read-only"));
-    // What was executed before is kept.
+    // Earlier executions are kept.
     assert!(measured.iter().all(|of_side| of_side[0].outcome.measured().is_some()));
 }

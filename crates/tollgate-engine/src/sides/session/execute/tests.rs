@@ -7,7 +7,7 @@ use tollgate_model::traced::Ended;
 use super::*;
 use crate::sides::session::tests::{child, find, side, side_of};
 
-/// An executor of these words: `say`, `wait` (until it is stopped), `die` (the agent does), `fail`, `long` (a text).
+/// Understands these words: `say`, `wait` (until it is stopped), `die` (the agent does), `fail`, `long` (a text).
 pub struct Fake;
 
 impl Executor for Fake {
@@ -74,7 +74,7 @@ fn commands_are_executed_in_each_environment_that_there_is() {
         assert_eq!(executors.len(), 4);
         for at in [2, 0, 2] {
             let execution = executors[at].execute(&order("say"), &mut || {}).expect("executed");
-            // What is an agent's own is not the command's.
+            // The agent's own output is not the command's.
             assert_eq!(execution.said, "[\"say\"] Pipe");
         }
         let Err(Halt::Lost(why)) = executors[1].execute(&order("say"), &mut || {}) else { unreachable!() };
@@ -107,7 +107,7 @@ fn commands_are_executed_in_each_environment_that_there_is() {
 fn a_command_that_is_not_waited_for_is_stopped() {
     let began = Instant::now();
     execute_in(&mut [side_of(find)], &mut |_| {}, &mut |executors| {
-        // As after an interruption: the answer to the first one is not taken for that to the second.
+        // As after an interruption: the answer to the first request is not taken for that to the second.
         let Err(Halt::Lost(why)) = executors[0].execute(&order("fail"), &mut || {}) else { unreachable!() };
         assert_eq!(why, "no process");
         Ok(())
@@ -128,7 +128,7 @@ fn a_command_that_is_not_waited_for_is_stopped() {
     send(&mut agent, 1, "long");
     let mut remote = RemoteExecutor { number: 2, ..RemoteExecutor::new(&mut agent, LATE) };
     assert_eq!(remote.execute(&order("say"), &mut || {}).expect("executed").said, "[\"say\"] Pipe");
-    // The end of the line ends the work in hand.
+    // The end of the line ends the current work.
     send(&mut agent, 9, "wait");
     drop(agent);
     drop(sides);
