@@ -1,12 +1,12 @@
 //! The benches of a user's builds, executed in alternation: `tollgate versus --bench`.
 //!
-//! A build is a program with benches and the harness that executes them. Each execution is of one bench of one build, takes some ten
-//! milliseconds and gives one figure; those of one bench in all builds follow each other, so that they are neighbours in time.
+//! A build is a program with benches and the harness that executes them. Each execution is of one bench of one build, takes some
+//! ten milliseconds and gives one figure. Those of one bench in all builds follow each other as neighbours in time.
 //!
-//! - [`harness`]: which harness a program has, what it is asked, and what it answers. `divan`, `reading`: the answers.
+//! - [`harness`]: which harness a program has, its command lines, and its answers. `divan`, `reading`: parsers of the answers.
 //! - [`template`]: a harness of the user's own, as two command lines and a line of output.
-//! - [`kernel`]: what an iteration asks of the kernel. [`counted`]: its instructions, in a guest that counts.
-//! - [`builds`]: programs by links of equal length, and their executions. `copies`: in other pages at each.
+//! - [`kernel`]: the system calls and page faults of an iteration. [`counted`]: its instructions, in a guest that counts.
+//! - [`builds`]: programs by links of equal length, and their executions. `copies`: in other pages each time.
 //! - [`rounds`]: the executions from the first to the last.
 
 pub mod builds;

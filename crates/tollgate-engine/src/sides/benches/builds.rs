@@ -1,7 +1,7 @@
 //! Builds of benches, and their executions.
 //!
-//! A longer path of a program moves its stack, by which a bench of divan became 16 % slower. So all builds are executed by paths of equal
-//! length, with equal arguments and an equal environment, and write into directories whose paths are of equal length.
+//! A longer path of a program moves its stack, which made a bench of divan 16 % slower. So all builds are executed by paths of
+//! equal length, with equal arguments and an equal environment, and write into directories whose paths are of equal length.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ use crate::sides::versus::rounds::how_ended;
 use crate::sides::versus::{End, Execution, How, NotCompared, Order, Output};
 use crate::sides::versus::{Executor, Halt};
 
-/// The most bytes of what an execution writes to standard output.
+/// The most bytes that an execution may write to standard output.
 const MOST_OUTPUT: u64 = 16 << 20;
 /// The most benches of a build.
 const MOST_BENCHES: usize = 1 << 16;
-/// So often a bench is executed for a figure that a harness hurried.
+/// Executions of a bench for a figure, if the harness hurried.
 const MOST_ATTEMPTS: u32 = 3;
-/// The most bytes of the name of a bench, which stands in documents behind that of its harness.
+/// Bytes of the longest name of a bench. In documents it follows that of its harness.
 const LONGEST_NAME: usize = 200;
 
 /// A build.
@@ -34,7 +34,7 @@ const LONGEST_NAME: usize = 200;
 pub struct Build {
     /// Its name in messages.
     pub name: String,
-    /// The program.
+    /// The path of the program.
     pub program: PathBuf,
 }
 
@@ -45,17 +45,16 @@ pub struct Builds {
     builds: Vec<Build>,
     /// Links to the programs.
     links: Vec<String>,
-    /// What is executed for a figure in the place of the link.
+    /// Executed for a figure instead of the link.
     copies: Vec<Option<RefCell<Copies>>>,
-    /// How they are executed: what is no part of a harness.
+    /// How they are executed, apart from the harness.
     order: Order,
-    /// Where an execution has the directory of its results.
+    /// The place of an execution's results.
     place: Place,
-    /// What all of these lie in.
+    /// Contains all of these.
     _directory: PrivateDirectory,
 }
 
-/// What became of an execution.
 pub(super) struct Done {
     /// The figure, or why there is none: the predicate of a sentence whose subject is the bench.
     pub figure: Result<f64, String>,
@@ -67,7 +66,7 @@ impl Builds {
     /// Makes the links.
     ///
     /// # Errors
-    /// A sentence: no directory for them, a path that is no text.
+    /// A sentence: there is no directory for them, or a path is not text.
     pub fn new(harness: Harness, builds: Vec<Build>, order: Order) -> Result<Self, String> {
         let cannot = |why: String| format!("no link to a build can be made: {why}");
         let directory = PrivateDirectory::temporary().map_err(|why| cannot(plainly(&why)))?;
@@ -86,20 +85,20 @@ impl Builds {
         Ok(Self { harness, builds, links, copies, order, place, _directory: directory })
     }
 
-    /// Their harness.
+    /// Returns their harness.
     pub fn harness(&self) -> &Harness {
         &self.harness
     }
 
-    /// The builds, the base first.
+    /// Returns the builds, the base first.
     pub fn all(&self) -> &[Build] {
         &self.builds
     }
 
-    /// The benches of a build, in its order.
+    /// Lists the benches of a build, in its order.
     ///
     /// # Errors
-    /// A list that ended badly, and one without a bench; see [`Halt`].
+    /// If the list ended badly, or has no bench; see [`Halt`].
     pub fn list(
         &self,
         number: usize,
@@ -143,8 +142,8 @@ impl Builds {
         }
     }
 
-    /// The benches of a build of which one fails while all are listed: each is listed by itself. One that fails stays in the list by its own name,
-    /// as it is to be left out for what it says when it is timed. None where the harness lists without executing, or that list fails too.
+    /// Lists each bench by itself, because one fails while all are listed. That one stays in the list by its own name, so that it
+    /// is left out for its message when it is timed. `None` if the harness lists without executing, or if that list fails too.
     fn one_by_one(
         &self,
         number: usize,
@@ -174,7 +173,6 @@ impl Builds {
         Ok((!benches.is_empty()).then_some(benches))
     }
 
-    /// Executes a bench of a build once.
     pub(super) fn one(
         &self,
         number: usize,
@@ -197,14 +195,14 @@ impl Builds {
                 end => Err(format!("{}{}", how_ended(&end, within), last_words(&execution.said))),
             };
             attempts += 1;
-            // A bench may be told in its source to make few iterations.
+            // The source of a bench may demand few iterations.
             if attempts == MOST_ATTEMPTS || !figure.as_ref().is_ok_and(|figure| figure.is_hasty) {
                 return Ok(Done { figure: figure.map(|figure| figure.ns), took });
             }
         }
     }
 
-    /// A copy of a build that was just made, or the link where there is none. Their paths are of equal length.
+    /// Makes a copy of a build, or returns the link if there is none. Their paths are of equal length.
     fn fresh(&self, number: usize) -> String {
         let copy = self.copies[number].as_ref().and_then(|copies| {
             let mut copies = copies.try_borrow_mut().ok()?;
@@ -213,7 +211,6 @@ impl Builds {
         copy.unwrap_or_else(|| self.links[number].clone())
     }
 
-    /// The link to a build.
     pub(super) fn link(&self, number: usize) -> &str {
         &self.links[number]
     }
@@ -236,7 +233,7 @@ impl Builds {
             within,
             output: Output::File(file.clone()),
             most_output: Some(MOST_OUTPUT),
-            // Fresh, or criterion compares with what the user keeps there, and replaces it.
+            // A new directory. Otherwise criterion compares with the user's results, and replaces them.
             variables: vec![("CRITERION_HOME".to_owned(), home)],
             ..self.order.clone()
         };
@@ -247,7 +244,7 @@ impl Builds {
 
 pub(super) struct Ran {
     pub execution: Execution,
-    /// What it wrote to standard output, or why that is not known.
+    /// Its standard output, or why that is unknown.
     output: Result<String, String>,
     results: PrivateDirectory,
 }
@@ -259,10 +256,10 @@ fn read(file: &Path) -> Result<String, String> {
     }
 }
 
-/// What an execution said last on standard error, behind a colon: the message of a panic, or the last line.
+/// Returns `: ` and the last words on standard error: the message of a panic, or the last line.
 pub(super) fn last_words(said: &str) -> String {
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
-    // Rust has advice below the message, and Go the stacks of all goroutines.
+    // Rust prints advice after the message, and Go the stacks of all goroutines.
     let last = lines().rfind(|line| !line.starts_with("note: run with `RUST_BACKTRACE"));
     match panic_of(lines()).or_else(|| last.map(str::to_owned)) {
         Some(line) => format!(": {}", excerpt(&line)),
@@ -278,7 +275,7 @@ fn panic_of<'t>(mut lines: impl Iterator<Item = &'t str>) -> Option<String> {
             break message.strip_suffix(" [recovered]").unwrap_or(message);
         }
         if let Some((_, at)) = line.split_once(" panicked at ").filter(|_| line.starts_with("thread '")) {
-            // Before Rust 1.73 the message stands before the place, in quotes.
+            // Before Rust 1.73 the message precedes the place, in quotes.
             break match at.strip_prefix('\'').and_then(|rest| rest.rsplit_once("', ")) {
                 Some((message, _)) => message,
                 None => lines.next()?,
@@ -288,7 +285,6 @@ fn panic_of<'t>(mut lines: impl Iterator<Item = &'t str>) -> Option<String> {
     Some(format!("panicked: {message}"))
 }
 
-/// Why a list is none.
 pub(super) fn ended(halt: Halt) -> NotCompared {
     match halt {
         Halt::Lost(why) => BenchError::NoEnvironment(why).into(),
@@ -296,7 +292,7 @@ pub(super) fn ended(halt: Halt) -> NotCompared {
     }
 }
 
-/// Whether a bench has a name that documents can hold.
+/// Whether documents can hold the name of a bench.
 pub fn is_nameable(bench: &str) -> bool {
     bench.len() <= LONGEST_NAME && !bench.contains(commands_a_reader)
 }

@@ -1,8 +1,8 @@
-//! Programs of builds in other pages of memory at each execution.
+//! Places programs of builds in other pages of memory for each execution.
 //!
-//! A file stays where it is in the page cache, and where its pages lie decides which of its lines share sets of the caches: of two equal files
-//! one was 2.8 % faster in a bench of Go's package sort, in all executions, until either was written anew. So an execution is of a copy that
-//! was just made, and the noise of places is within each side.
+//! A file stays where it is in the page cache, and the place of its pages decides which of its lines share sets of the caches.
+//! One of two equal files was 2.8 % faster in a bench of Go's package sort, in all executions, until either was rewritten. So an
+//! execution is of a fresh copy, and the noise of places is within each side.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -15,18 +15,18 @@ use tollgate_os::paths;
 /// Copying larger programs would take longer than executing them.
 const LARGEST: u64 = 16 << 20;
 
-/// What a program is copied from.
+/// The source of a program's copies.
 #[derive(Debug)]
 pub(super) struct Copies {
     contents: Vec<u8>,
-    /// The copy, of which there are two for a moment: its pages are then not those of the one before.
+    /// The copy. For a moment there are two, so that the new one has other pages.
     path: PathBuf,
     next: PathBuf,
 }
 
 impl Copies {
-    /// Of this program, into this directory. None where it is executed as it lies: it is large or no ELF file, looks for libraries beside
-    /// itself (`$ORIGIN`), or nothing can be executed in the directory.
+    /// For this program, into this directory. `None` if the program itself must be executed: it is large or not an ELF file,
+    /// looks for libraries next to itself (`$ORIGIN`), or nothing can be executed in the directory.
     pub fn new(program: &Path, directory: &Path, number: usize) -> Option<Self> {
         let contents = paths::read_regular(&fs::canonicalize(program).ok()?, LARGEST).ok()?;
         let looks_beside = contents.windows(7).any(|bytes| bytes == b"$ORIGIN");
@@ -40,10 +40,7 @@ impl Copies {
         Some(copies)
     }
 
-    /// Makes a copy in other pages, in the place of the one before.
-    ///
-    /// # Errors
-    /// Those of creating, writing and renaming a file. The copy before is still there.
+    /// Replaces the copy by one in other pages. If that fails, the old one is still there.
     pub fn renew(&mut self) -> io::Result<&Path> {
         let written = OpenOptions::new()
             .write(true)

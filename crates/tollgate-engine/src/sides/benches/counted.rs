@@ -1,7 +1,7 @@
-//! What an iteration of a bench executes, in instructions, in a guest that counts them.
+//! The instructions of an iteration of a bench, in a guest that counts them.
 //!
-//! A bench is executed with a number of iterations and with twice as many, as in [`kernel`](super::kernel). What the longer execution has more
-//! is that of its iterations: what starts the process and the harness is in both.
+//! A bench is executed with a number of iterations and with twice as many, as in [`kernel`](super::kernel). The difference
+//! belongs to the iterations, because both executions start the process and the harness.
 
 use std::time::Duration;
 
@@ -21,11 +21,11 @@ use crate::sides::versus::{End, Execution, Found, Given, NotCompared, Order};
 /// The commands of a bench: with its iterations, and with twice as many.
 const COMMANDS: usize = 2;
 
-/// What the figures are: the object of a sentence.
+/// Describes the figures: the object of a sentence.
 pub const STATISTIC: &str = "what an execution with twice the iterations has more, an iteration: the program's instructions; \
     {of=kernel}: the kernel's, where it is entered; {of=total}: both, where no log tells them apart";
 
-/// A bench that is to be counted.
+/// A bench to count.
 #[derive(Debug)]
 pub struct Numbered<'b> {
     bench: &'b Bench,
@@ -34,14 +34,14 @@ pub struct Numbered<'b> {
 }
 
 impl Numbered<'_> {
-    /// The iterations, where this build has the bench.
+    /// The iterations, if this build has the bench.
     fn of_build(&self, build: usize) -> Option<u64> {
         self.iterations.as_ref().ok().copied().filter(|_| self.bench.builds.contains(&build))
     }
 }
 
 impl Builds {
-    /// How many iterations of each bench are counted: as many in all builds. Each is executed on this machine first.
+    /// Determines how many iterations of each bench are counted, equally in all builds. Each is executed on this machine first.
     ///
     /// # Errors
     /// See [`Halt`](crate::cases::run::Halt).
@@ -65,10 +65,10 @@ impl Builds {
         benches.iter().map(&mut one).collect()
     }
 
-    /// The commands that are counted of a build: two of each bench that it has.
+    /// Returns the commands to count for a build: two of each bench that it has.
     ///
     /// # Errors
-    /// The harness cannot be told how many iterations to make.
+    /// If the harness does not take a number of iterations.
     pub fn commands(&self, build: usize, benches: &[Numbered<'_>]) -> Result<Vec<Given>, NotCompared> {
         let mut all = Vec::new();
         for (bench, iterations) in
@@ -90,7 +90,7 @@ impl Builds {
         Ok(all)
     }
 
-    /// What was found of each build, by what came of its commands.
+    /// Returns the findings of each build, from the results of its commands.
     pub fn found(
         &self,
         benches: &[Numbered<'_>],
@@ -122,18 +122,17 @@ impl Builds {
     }
 }
 
-/// What was counted of a bench in a build.
 #[derive(Debug, Clone, PartialEq)]
 struct Counts {
     iterations: u64,
-    /// The instructions that the longer execution of a round has more, an iteration.
+    /// The difference of a round's executions, in instructions per iteration.
     total: Vec<f64>,
-    /// Those of the program, or why they are not known.
+    /// Those of the program, or why they are unknown.
     user: Result<f64, String>,
 }
 
 impl Counts {
-    /// Of the bench that has this place among those of the build; why there are none: the predicate of a sentence.
+    /// For the bench with this index among those of the build. The error is the predicate of a sentence.
     fn new(counted: &Counted, place: usize, iterations: u64, within: Duration) -> Result<Self, String> {
         let all = counted.executions.chunks(counted.inside.len());
         let pairs: Vec<_> = all.filter_map(|round| round.chunks(COMMANDS).nth(place)).collect();
@@ -146,7 +145,7 @@ impl Counts {
             [short, long] => Some(more(short.wall_ns, long.wall_ns)),
             _ => None,
         });
-        // The first execution after the start finds nothing that the kernel knows later.
+        // In the first execution after the start, the kernel finds things that it knows later.
         let total: Vec<f64> = totals.skip(1).collect();
         let sums = counted.inside.chunks(COMMANDS).nth(place).ok_or("was not counted")?;
         let user = |at: usize| sums[at].sums.as_ref().map(|sums| sums.program()).map_err(Clone::clone);
@@ -163,7 +162,7 @@ impl Counts {
         Some(self.total.iter().map(|total| (total - user).max(0.0)).collect())
     }
 
-    /// Whether an iteration has more of them than what executions differ by anyway.
+    /// Whether an iteration has more of them than executions differ by anyway.
     fn enters_kernel(&self) -> bool {
         let median = self.kernel().and_then(|kernel| stats::median(&kernel));
         median.is_some_and(|median| median * self.iterations as f64 > KERNEL_NOISE)
@@ -180,8 +179,8 @@ impl Counts {
     }
 }
 
-/// The rows of a bench in each build, the same ones in all: the instructions of the program, and those of the kernel where any build enters it.
-/// Where they are not known apart, their sum.
+/// The rows of a bench, equal in all builds: the program's instructions, and the kernel's if any build enters it; or their sum,
+/// if they are not known separately.
 fn rows(name: &str, counts: &[Option<Counts>]) -> Vec<Vec<Measurement>> {
     let is_split = counts.iter().flatten().all(|counts| counts.user.is_ok());
     let enters_kernel = counts.iter().flatten().any(Counts::enters_kernel);
@@ -205,8 +204,8 @@ mod tests {
     use super::*;
     use crate::sides::session::{Inside, Sums};
 
-    /// Executions of a bench with 100 iterations and with 200, in two rounds behind the first one: the program's instructions and the kernel's of
-    /// an iteration, and as many as those of the start of the harness.
+    /// Executions of a bench with 100 iterations and with 200, in two rounds after the first: the program's instructions and the
+    /// kernel's per iteration, and those of the start of the harness.
     fn counted(user: u64, kernel: u64) -> Counted {
         let sums = |iterations: u64| Sums { user: 5_000_000 + iterations * user, ..Sums::default() };
         let execution = |iterations: u64| Execution {
@@ -237,7 +236,7 @@ mod tests {
     fn what_both_executions_have_is_of_no_iteration() {
         let row = |name: &str, samples: &[f64]| (name.to_owned(), samples.to_vec());
         assert_eq!(rows_of(&[&counted(300, 0)]), [[row("go/A", &[300.0])]]);
-        // The kernel's part is there on both sides where one side enters it.
+        // If one side enters the kernel, both sides have the kernel's part.
         let found = rows_of(&[&counted(300, 0), &counted(310, 500)]);
         assert_eq!(found[0], [row("go/A", &[300.0]), row("go/A{of=kernel}", &[0.0; 2])]);
         assert_eq!(found[1], [row("go/A", &[310.0]), row("go/A{of=kernel}", &[500.0; 2])]);

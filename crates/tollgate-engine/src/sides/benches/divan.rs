@@ -1,10 +1,10 @@
-//! What divan writes: a tree of its benches, which has a row of figures at each leaf when they are timed.
+//! Parses divan's output: a tree of its benches, which has a row of figures at each leaf when they are timed.
 
 /// The width of a level in characters: `│  `, `├─ `.
 const LEVEL: usize = 3;
 
-/// The paths of the leaves of the tree that `--test` shows, each from its root: `ops::sum::100`. Ignored benches are left out, and lines that
-/// are no part of a tree, which benches wrote.
+/// The paths of the leaves of the tree that `--test` prints, each from its root: `ops::sum::100`. Ignored benches are left out,
+/// and lines outside a tree, which benches wrote.
 pub(super) fn leaves(output: &str) -> Vec<String> {
     let mut nodes: Vec<(usize, &str)> = Vec::new();
     let mut root = None;
@@ -16,7 +16,7 @@ pub(super) fn leaves(output: &str) -> Vec<String> {
                 nodes.push((depth, name));
                 is_open = if depth == 1 { !is_last } else { is_open };
             }
-            // Between the branches of a root stands no other one.
+            // No root appears between the branches of another.
             None if !is_open && !line.trim().is_empty() => root = Some(line.trim()),
             None => {}
         }
@@ -50,7 +50,7 @@ fn branch(line: &str) -> Option<Branch<'_>> {
     is_margin.then_some(Branch { depth, name: rest.trim(), is_last: line[at..].starts_with('╰') })
 }
 
-/// A bench that is executed with several numbers of threads has a leaf `t=N` for each, which is no part of its path: the path, and that number.
+/// Splits off the leaf `t=N` of a bench that is executed with several numbers of threads: it is not part of the path.
 pub(super) fn without_threads(bench: &str) -> (&str, Option<&str>) {
     let split = bench.rsplit_once("::t=");
     match split
@@ -61,7 +61,7 @@ pub(super) fn without_threads(bench: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The median of the only row with figures, in ns. None where there is none, or more than one.
+/// The median of the only row with figures, in ns. `None` if there is none, or more than one.
 pub(super) fn median(output: &str) -> Option<f64> {
     let mut medians = output.lines().filter_map(of_row);
     let median = medians.next()?;

@@ -1,4 +1,4 @@
-//! Harnesses of benches: how a program shows which one it has, how it lists its benches, and how it executes one of them.
+//! Harnesses of benches: how to recognise a program's harness, list its benches, and execute one of them.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,10 +10,10 @@ use tollgate_os::paths;
 use super::template::Template;
 use super::{divan, reading};
 
-/// More of a program is not searched: larger ones hold what they are debugged by.
+/// The rest of a larger program is not searched: it is debug information.
 const MOST_SEARCHED: u64 = 4 << 30;
 
-/// What executes the benches of a build.
+/// A harness, which executes the benches of a build.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Harness {
     /// criterion.rs.
@@ -28,18 +28,17 @@ pub enum Harness {
     Template(Box<Template>),
 }
 
-/// How much a harness is to execute, where it can be told: as much in all builds. Its own choice goes by a first impression, and differs from
-/// execution to execution.
+/// How much a harness executes, equally in all builds, if it can be set. Its own choice by a first impression varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     /// Iterations of a sample.
     pub sample: u64,
-    /// Samples.
+    /// The number of samples.
     pub number: u64,
 }
 
 impl Size {
-    /// What tells how long an iteration takes, at first.
+    /// For a first estimate of an iteration's time.
     pub(super) const FIRST: Self = Self { sample: 1, number: 3 };
 }
 
@@ -47,20 +46,20 @@ impl Size {
 const ALL: f64 = 10e6;
 /// The time of a sample of divan: a thousand steps of its clock.
 const SAMPLE_OF_DIVAN: f64 = 20e3;
-/// The most iterations of a sample, which may each have an input that is made before, and the most samples.
+/// The most iterations of a sample, which may each have an input prepared, and the most samples.
 const MOST_ITERATIONS: f64 = 10e3;
 const MOST_OF_DIVAN: f64 = 500.0;
-/// The most iterations of a sample where their number is a power of two.
+/// The most iterations of a sample if their number is a power of two.
 const MOST_OF_A_SAMPLE: u64 = 8192;
 /// The time of a sample of Go, and the most samples: on a busy machine nothing disturbs one of the short ones.
 const SAMPLE_OF_GO: f64 = 0.4e6;
 const MOST_OF_GO: f64 = 25.0;
-/// Samples of criterion, of which one of number n makes n times the iterations of the first; the fewest are those that it asks for.
+/// Samples of criterion, of which number n makes n times the iterations of the first. It demands at least ten.
 const OF_CRITERION: [u64; 2] = [10, 40];
 /// Repetitions of Google Benchmark, which take a fifth of a millisecond each, or as long as an iteration.
 const MOST_OF_GOOGLE: f64 = 50.0;
 
-/// A harness, and texts that a program has of it.
+/// Texts in a program that identify its harness.
 const SIGNS: [(Harness, &[&str]); 4] = [
     // The variable that names the directory of its results.
     (Harness::Criterion, &["CRITERION_HOME"]),
@@ -72,7 +71,7 @@ const SIGNS: [(Harness, &[&str]); 4] = [
 ];
 
 impl Harness {
-    /// The harness of a program, by the texts in its file.
+    /// Identifies the harness of a program by the texts in its file.
     ///
     /// # Errors
     /// The predicate of a sentence whose subject is the file.
@@ -90,7 +89,7 @@ impl Harness {
         }
     }
 
-    /// Its name in options and in the names of cases.
+    /// Returns its name in options and in the names of cases.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Criterion => "criterion",
@@ -101,7 +100,7 @@ impl Harness {
         }
     }
 
-    /// Whether the name of a bench can be handed to it as it is: no shell of `--one` takes it for more than a word.
+    /// Whether the name of a bench can be passed unchanged: a shell of `--one` takes it for one word.
     pub fn can_name(&self, bench: &str) -> bool {
         match self {
             Self::Template(template) if template.is_interpreted() => quoted(bench) == bench,
@@ -109,7 +108,7 @@ impl Harness {
         }
     }
 
-    /// Which figure of an execution is taken. It was chosen for each harness by executions of equal and of unequal builds.
+    /// Describes the figure of an execution. It was chosen for each harness by executions of equal and of unequal builds.
     pub fn statistic(&self) -> &'static str {
         match self {
             Self::Criterion => "the fastest of its samples",
@@ -120,7 +119,7 @@ impl Harness {
         }
     }
 
-    /// What it is asked to execute in some ten milliseconds, where an iteration takes so many ns.
+    /// The size that takes some ten milliseconds if an iteration takes `ns`.
     pub(super) fn size(&self, ns: f64) -> Size {
         let iterations = |time: f64, most: f64| (time / ns).ceil().clamp(1.0, most);
         let of = |sample: f64, most: f64| {
@@ -140,7 +139,7 @@ impl Harness {
         }
     }
 
-    /// Why the instructions of its program are not told from the kernel's by a log; None where they are.
+    /// Returns why a log does not separate the program's instructions from the kernel's; `None` if it does.
     pub fn why_not_split(&self) -> Option<&'static str> {
         match self {
             Self::Divan => Some(
@@ -153,13 +152,14 @@ impl Harness {
         }
     }
 
-    /// The time of the iterations that are counted, on this machine, in ns. They are some million instructions: a log has room for them, and what
-    /// executions differ by anyway is little beside them. It is little beside more iterations only where no log says what is the kernel's.
+    /// The time of the counted iterations on this machine, in ns. They are some million instructions: a log has room for them,
+    /// and the differences between executions are small in comparison. Without a log of the kernel's part that takes more
+    /// iterations.
     pub(super) fn counted_time(&self) -> f64 {
         if self.why_not_split().is_some() { 10e6 } else { 0.5e6 }
     }
 
-    /// How often each number of iterations is counted: enough for a median of what differs.
+    /// Returns how often each number of iterations is counted: enough for a median of what differs.
     pub fn counted_rounds(&self) -> u32 {
         if *self == Self::Go { 15 } else { 5 }
     }
@@ -176,7 +176,7 @@ impl Harness {
         with(program, rest)
     }
 
-    /// The command that names the benches and executes none, where that is another one: what they have inside is not named.
+    /// The command that names the benches without executing them, if it is another one. It does not name sub-benches.
     pub(super) fn name_words(&self, program: &str) -> Option<Vec<String>> {
         match self {
             Self::Divan => Some(with(program, &["--list", "--color", "never"])),
@@ -185,7 +185,6 @@ impl Harness {
         }
     }
 
-    /// The names by what that command wrote.
     pub(super) fn named(&self, output: &str) -> Vec<String> {
         match self {
             Self::Go => {
@@ -209,7 +208,7 @@ impl Harness {
         words
     }
 
-    /// The benches by what that command wrote, in its order, each once.
+    /// The listed benches, in order, each once.
     pub(super) fn listed(&self, output: &str) -> Vec<String> {
         let lines = || output.lines().map(str::trim).filter(|line| !line.is_empty());
         let all: Vec<String> = match self {
@@ -225,7 +224,7 @@ impl Harness {
         all.into_iter().filter(|name| known.insert(name.clone())).collect()
     }
 
-    /// Whether that list is whole although its command ended with this exit status: a bench of Go that fails does so at every execution.
+    /// Whether the list is complete despite this exit status: a failing bench of Go fails at every execution.
     pub(super) fn is_listed(&self, status: i32, output: &str) -> bool {
         status == 0 || (*self == Self::Go && status == 1 && output.contains("--- FAIL:"))
     }
@@ -234,7 +233,7 @@ impl Harness {
     pub(super) fn one_words(&self, program: &str, bench: &str, size: Size) -> Vec<String> {
         match self {
             Self::Criterion => {
-                // Its own sense of a sufficient time is some seconds; without --bench it only tests.
+                // Its default time is some seconds; without --bench it only tests.
                 let number = size.number.max(OF_CRITERION[0]).to_string();
                 let rest = [
                     ["--warm-up-time", "0.01"],
@@ -274,8 +273,8 @@ impl Harness {
         }
     }
 
-    /// The command that executes one bench with so many iterations, and no others but Go's first one; None of a harness that chooses their
-    /// number itself.
+    /// The command that executes one bench with exactly this many iterations, except Go's first one; `None` if the harness
+    /// chooses.
     pub(super) fn exactly(&self, program: &str, bench: &str, iterations: u64) -> Option<Vec<String>> {
         match self {
             Self::Divan | Self::Go => Some(self.one_words(program, bench, self.whole(iterations))),
@@ -292,26 +291,24 @@ impl Harness {
         }
     }
 
-    /// So many iterations, a power of two. Those of a sample of divan may each have an input that is made before.
+    /// This many iterations, a power of two. Those of a sample of divan may each have an input prepared.
     pub(super) fn whole(&self, iterations: u64) -> Size {
         let most = if *self == Self::Divan { MOST_OF_A_SAMPLE } else { iterations };
         Size { sample: iterations.min(most), number: iterations.div_ceil(most) }
     }
 
-    /// Whether it can be told how many iterations to make.
+    /// Whether the number of iterations can be set.
     pub fn is_told(&self) -> bool {
         self.exactly("", "", 1).is_some()
     }
 
-    /// Whether it can be told how much to execute.
+    /// Whether the amount to execute can be set.
     pub(super) fn has_size(&self) -> bool {
         self.is_told() || *self == Self::Criterion
     }
 
-    /// The figure of an execution in ns, by what it wrote to standard output and to the directory of its results.
-    ///
-    /// # Errors
-    /// The predicate of a sentence whose subject is the bench.
+    /// The figure of an execution in ns, from its standard output and the directory of its results. The error is the predicate of
+    /// a sentence whose subject is the bench.
     pub(super) fn figure(&self, output: &str, results: &Path) -> Result<Figure, String> {
         let mut is_hasty = false;
         let ns = match self {
@@ -335,19 +332,18 @@ impl Harness {
     }
 }
 
-/// What an execution gave.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Figure {
-    /// In ns an iteration.
+    /// In ns per iteration.
     pub ns: f64,
-    /// Whether the harness made so few iterations that its clock is part of the figure: something else ran while it tried how many it needs.
+    /// Whether the clock affects the figure, because a disturbance made the harness choose too few iterations.
     pub is_hasty: bool,
 }
 
-/// Repetitions of Google Benchmark that took less, in ns, although twice as much was asked for.
+/// Repetitions of Google Benchmark that took less, in ns, although twice as much was requested.
 const SHORT_OF_GOOGLE: f64 = 0.1e6;
 
-/// The harnesses of which a file has the texts.
+/// The harnesses whose texts a file contains.
 fn search(file: File) -> io::Result<Vec<Harness>> {
     const PIECE: usize = 1 << 20;
     let longest = SIGNS.iter().flat_map(|(_, signs)| *signs).map(|sign| sign.len()).max().unwrap_or_default();
@@ -355,7 +351,7 @@ fn search(file: File) -> io::Result<Vec<Harness>> {
     let mut bytes: Vec<u8> = Vec::with_capacity(PIECE + longest);
     let mut found = [false; SIGNS.len()];
     loop {
-        // What lies across the end of a piece is in the next one.
+        // A text across the end of a piece is found in the next one.
         bytes.drain(..bytes.len().saturating_sub(longest));
         if file.by_ref().take(PIECE as u64).read_to_end(&mut bytes)? == 0 {
             break;
@@ -383,18 +379,18 @@ fn with(program: &str, rest: &[&str]) -> Vec<String> {
     std::iter::once(&program).chain(rest).map(|word| (*word).to_owned()).collect()
 }
 
-/// A name as a regular expression (POSIX, ECMAScript, RE2) that matches it alone.
+/// A regular expression (POSIX, ECMAScript, RE2) that matches only this name.
 fn literal(name: &str) -> String {
     let escaped = |c: char| if r"\.+*?()|[]{}^$".contains(c) { vec!['\\', c] } else { vec![c] };
     name.chars().flat_map(escaped).collect()
 }
 
-/// Go's number of processors, which is said to all builds, so that they agree on what stands behind the name of each bench.
+/// Sets Go's number of processors in all builds, so that they agree on the suffix of each bench's name.
 fn processors() -> String {
     format!("-test.cpu={}", number_of_processors())
 }
 
-/// What stands there: nothing for one processor.
+/// The suffix: nothing for one processor.
 fn suffix() -> String {
     match number_of_processors() {
         1 => String::new(),
@@ -402,8 +398,8 @@ fn suffix() -> String {
     }
 }
 
-/// That of the user's `GOMAXPROCS`, or one: with more the runtime hands a bench from thread to thread around each measurement, which took
-/// ten times the time of the measurements on a busy machine.
+/// The user's `GOMAXPROCS`, or one. With more, the runtime moves a bench between threads around each measurement, which took ten
+/// times the time of the measurements on a busy machine.
 fn number_of_processors() -> usize {
     let asked = std::env::var("GOMAXPROCS").ok().and_then(|number| number.trim().parse().ok());
     asked.filter(|number| *number > 0).unwrap_or(1)

@@ -1,7 +1,7 @@
-//! What an iteration of a bench asks of the kernel: its system calls and page faults.
+//! The system calls and page faults of an iteration of a bench.
 //!
-//! A bench is traced with a number of iterations, and with twice as many. What the longer execution has more, is that of its iterations: what
-//! the harness does before and after them is in both.
+//! A bench is traced with a number of iterations, and with twice as many. The difference belongs to the iterations, because both
+//! executions have the work of the harness before and after them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,28 +18,27 @@ use crate::sides::versus::{Executor, Halt};
 /// The time of the iterations of the shorter execution, in ns, without the overhead of the tracer; and the most iterations.
 const TIME: f64 = 5e6;
 const MOST_ITERATIONS: f64 = 1e7;
-/// Pairs of executions of a build, of whose differences the median is taken: a runtime of a language has calls of its own.
+/// Pairs of executions of a build, for a median of their differences: a language's runtime has calls of its own.
 const PAIRS: usize = 3;
-/// An execution has this long.
+/// The time limit of an execution.
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// What an iteration asks of the kernel.
+/// The requests of an iteration to the kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// System calls by their names, as in the kernel's table.
+    /// System calls by their names in the kernel's table.
     pub calls: BTreeMap<String, f64>,
     /// Page faults.
     pub faults: f64,
-    /// The iterations that the longer execution had more.
+    /// The difference in iterations of the two executions.
     pub iterations: u64,
 }
 
 impl Builds {
-    /// What an iteration of a bench asks of the kernel in each build.
+    /// Measures the system calls and page faults of an iteration of a bench in each build.
     ///
     /// # Errors
-    /// A harness that cannot be told how many iterations to make, and one that failed; no tracer; see
-    /// [`Halt`].
+    /// If the harness does not take a number of iterations or failed, or there is no tracer; see [`Halt`].
     pub fn asked_of_kernel(
         &self,
         bench: &str,
@@ -50,8 +49,8 @@ impl Builds {
         (0..self.all().len()).map(|build| self.asked_by(build, bench, iterations, &mut *executor)).collect()
     }
 
-    /// How many iterations take so many ns, by the base: a power of two, so that it is the same as a rule when it is asked again. The predicate
-    /// of a sentence where the bench fails.
+    /// How many iterations take `ns` in the base: a power of two, so that it usually repeats. The error is the predicate of a
+    /// sentence.
     pub(super) fn iterations(
         &self,
         bench: &str,
@@ -60,7 +59,7 @@ impl Builds {
         executor: &mut dyn Executor,
     ) -> Result<Result<u64, String>, Halt> {
         let (mut size, mut iterations) = (Size::FIRST, 1);
-        // The first figure has what a first iteration takes more.
+        // The first figure includes the extra time of a first iteration.
         for _ in 0..2 {
             let done = self.one(0, bench, size, Some(within), &mut *executor, &mut || {})?;
             match done.figure {
@@ -100,7 +99,6 @@ impl Builds {
         Ok(Asked { calls: medians(&all), faults: median(all.iter().map(|(_, faults)| *faults)), iterations })
     }
 
-    /// Traces an execution with so many iterations.
     fn traced(
         &self,
         build: usize,
@@ -122,10 +120,7 @@ impl Builds {
         }
     }
 
-    /// The command that executes a bench of a build with so many iterations.
-    ///
-    /// # Errors
-    /// The harness cannot be told how many to make.
+    /// The command that executes a bench of a build with exactly this many iterations, if the harness takes their number.
     pub(super) fn exactly(
         &self,
         build: usize,
@@ -155,7 +150,7 @@ fn counts(execution: &Execution) -> Option<Counts> {
     Some((calls.collect(), execution.faults as f64))
 }
 
-/// What the longer execution has more, an iteration.
+/// The difference per iteration.
 fn difference((short, few): Counts, (mut long, many): Counts, iterations: u64) -> Counts {
     short.into_iter().for_each(|(name, count)| *long.entry(name).or_default() -= count);
     let each = |more: f64| more / iterations as f64;
@@ -169,7 +164,7 @@ fn medians(all: &[Counts]) -> BTreeMap<String, f64> {
     names.map(|name| (name.clone(), of(&name))).collect()
 }
 
-/// The median; that of nothing is 0.
+/// The median, or 0 without values.
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     stats::median(&values.collect::<Vec<f64>>()).unwrap_or_default()
 }

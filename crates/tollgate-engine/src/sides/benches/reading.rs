@@ -1,4 +1,4 @@
-//! What criterion, Go and Google Benchmark write.
+//! Parses the output of criterion, Go and Google Benchmark.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use tollgate_os::paths;
 
 /// The most bytes of a file of results.
 const MOST_RESULTS: u64 = 16 << 20;
-/// How deep criterion's directories lie, and how many entries they have: of one bench some ten.
+/// The depth and the number of entries of criterion's directories: one bench has some ten.
 const MOST_DEPTH: usize = 8;
 const MOST_ENTRIES: usize = 1000;
 
-/// Criterion's fastest sample, in ns an iteration, of the `new/sample.json` below the directory of its results.
+/// Criterion's fastest sample, in ns per iteration, from `new/sample.json` below the directory of its results.
 pub(super) fn criterion(results: &Path) -> Result<f64, String> {
     let file = find_sample(results, MOST_DEPTH).ok_or("left no new/sample.json below CRITERION_HOME")?;
     let wrong = |why: String| format!("has a new/sample.json that {why}");
@@ -30,7 +30,7 @@ pub(super) fn criterion(results: &Path) -> Result<f64, String> {
 
 fn find_sample(directory: &Path, depth: usize) -> Option<PathBuf> {
     let entries: Vec<fs::DirEntry> = fs::read_dir(directory).ok()?.take(MOST_ENTRIES).flatten().collect();
-    // Not through links, which a build may have left.
+    // Links, which a build may have left, are not followed.
     let is_directory = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
     let is_new = directory.ends_with("new");
     let own =
@@ -41,15 +41,15 @@ fn find_sample(directory: &Path, depth: usize) -> Option<PathBuf> {
     })
 }
 
-/// The name of the bench that a line of Go's output begins with, without the number of processors behind it.
+/// The name of the bench at the start of a line of Go's output, without the number of processors.
 pub(super) fn go_name(line: &str, suffix: &str) -> Option<String> {
     let name = line.split_whitespace().next().filter(|name| name.starts_with("Benchmark"))?;
     Some(name.strip_suffix(suffix).unwrap_or(name).to_owned())
 }
 
-/// The fastest of Go's measurements, in ns an operation.
+/// The fastest of Go's measurements, in ns per operation.
 pub(super) fn go(output: &str) -> Result<f64, String> {
-    // What a bench writes itself may stand before them.
+    // A bench's own output may precede them.
     let before = output.lines().filter_map(|line| line.split_once(" ns/op")).map(|(before, _)| before);
     let figures = before.filter_map(|before| before.split_whitespace().next_back()?.parse::<f64>().ok());
     figures.min_by(f64::total_cmp).ok_or_else(|| {
@@ -61,16 +61,14 @@ pub(super) fn go(output: &str) -> Result<f64, String> {
     })
 }
 
-/// A repetition of Google Benchmark.
 pub(super) struct Repetition {
-    /// In ns an iteration.
+    /// In ns per iteration.
     pub ns: f64,
     pub iterations: f64,
 }
 
-/// The fastest repetition of Google Benchmark.
 pub(super) fn google(output: &str) -> Result<Repetition, String> {
-    // What a bench writes itself may stand before the document.
+    // A bench's own output may precede the document.
     let document = output.find("{\n").map_or(output, |at| &output[at..]);
     let document: Value =
         serde_json::from_str(document).map_err(|why| format!("wrote no document of JSON: {why}"))?;

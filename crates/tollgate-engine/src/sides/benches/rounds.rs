@@ -1,8 +1,8 @@
 //! The executions of benches, from the first to the last.
 //!
-//! A round executes each bench that is due once in each build. The benches are in random order, and so are the builds of each. At first those
-//! are due that the time brings to the pairs of an interval: all of too few pairs would be a row without a verdict for each. Then those whose
-//! comparisons are undecided; and when there are none, those whose intervals are wide.
+//! A round executes each due bench once in each build. The benches are in random order, and so are the builds of each. First come
+//! those that the time can bring to the pairs of an interval, since too few pairs of each would give no verdict at all. Then come
+//! undecided comparisons, then those with wide intervals.
 
 use std::time::{Duration, Instant};
 
@@ -25,28 +25,28 @@ use tollgate_model::stats::random::Random;
 pub struct Plan {
     /// The benches.
     pub benches: Vec<Bench>,
-    /// Executions of each that are not kept, before the others.
+    /// Executions of each before the others, which are not kept.
     pub warmups: u32,
     /// How many executions of each are kept.
     pub rounds: Rounds,
     /// No bench begins after this time.
     pub time: Duration,
-    /// As [`crate::sides::versus::Plan::precision`].
+    /// See [`crate::sides::versus::Plan::precision`].
     pub precision: f64,
-    /// No relative difference of up to this counts.
+    /// No relative difference up to this counts.
     pub asked: f64,
-    /// An execution that takes longer has failed; None for twenty times the slowest so far, and 30 s.
+    /// An execution that takes longer has failed; `None` for twenty times the slowest so far, and 30 s.
     pub timeout: Option<Duration>,
-    /// Of the random order.
+    /// The seed of the random order.
     pub seed: u64,
 }
 
-/// A bench, and the builds that have it: the base is the first of them.
+/// A bench, and the builds that have it, the base first.
 #[derive(Debug, Clone)]
 pub struct Bench {
-    /// Its name, as its harness has it; [`is_nameable`](super::is_nameable).
+    /// Its harness's name for it; [`is_nameable`](super::is_nameable).
     pub name: String,
-    /// The numbers of the builds; fewer than two, or without the base: it is not compared.
+    /// The numbers of the builds. With fewer than two, or without the base, it is not compared.
     pub builds: Vec<usize>,
 }
 
@@ -63,7 +63,8 @@ impl Bench {
     }
 }
 
-/// Executes benches until their comparisons are decided and their intervals narrow, or the time is over. What was found is of each build.
+/// Executes benches until their comparisons are decided and their intervals narrow, or the time is over. Returns each build's
+/// findings.
 ///
 /// # Errors
 /// Those of the executor. A bench that fails is left out, and its measurement says why.
@@ -107,7 +108,6 @@ struct Executions<'r> {
     began: Instant,
 }
 
-/// What is known of a bench.
 struct BenchState {
     size: Size,
     /// The longest of its executions in each build.
@@ -140,14 +140,14 @@ impl Executions<'_> {
         for number in 0..self.plan.warmups {
             rounds.pass(self, How::Warm, number)?;
         }
-        // What was done until here is not what the time is for.
+        // The time does not include the preparation.
         self.began = Instant::now();
         rounds.run(self)
     }
 
-    /// Finds how much is to be executed at a time, by the base: as much in all builds.
+    /// Finds the amount to execute at a time, by the base; it is the same in all builds.
     fn find_size(&mut self, at: usize) -> Result<(), Halt> {
-        // The first figure has the steps of a clock, and what a first iteration takes more.
+        // The first figure includes the steps of a clock, and the extra time of a first iteration.
         for _ in 0..2 {
             if !self.builds.harness().has_size() || self.benches[at].why.is_some() {
                 return Ok(());
@@ -159,7 +159,7 @@ impl Executions<'_> {
         Ok(())
     }
 
-    /// The figure of one execution. None where it failed, which is kept.
+    /// The figure of one execution. `None` if it failed, which is kept.
     fn figure(&mut self, at: usize, build: usize, so_far: &SoFar) -> Result<Option<f64>, Halt> {
         let Self { builds, executor, plan, watch, benches, began } = self;
         let (name, state) = (&plan.benches[at].name, &mut benches[at]);
@@ -197,7 +197,7 @@ impl Executions<'_> {
         Compared { found, facts, lost: vec![None], interrupted }
     }
 
-    /// What a build's run has of a bench.
+    /// The outcome of a bench in a build's run.
     fn outcome(&self, at: usize, build: usize, figures: &[f64], interrupted: Option<i32>) -> Outcome {
         let state = &self.benches[at];
         let is_there = self.plan.benches[at].builds.contains(&build);

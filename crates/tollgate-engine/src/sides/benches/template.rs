@@ -1,15 +1,15 @@
-//! A harness that the user describes: a command that lists the benches, one that executes one of them, and where its figure stands.
+//! A harness that the user describes: commands that list the benches and execute one of them, and the position of its figure.
 
 use tollgate_model::stats;
 use tollgate_model::text::excerpt;
 use tollgate_os::words;
 
-/// What stands for the path of a build, and for the name of a bench.
+/// Placeholders for the path of a build, and for the name of a bench.
 const BINARY: &str = "{binary}";
 const BENCH: &str = "{bench}";
-/// What stands for a number of iterations.
+/// The placeholder for a number of iterations.
 const NUMBER: &str = "{iterations}";
-/// What stands for a figure, and its unit in ns.
+/// Placeholders for a figure, and its unit in ns.
 const UNITS: [(&str, f64); 4] = [("{ns}", 1.0), ("{us}", 1e3), ("{ms}", 1e6), ("{s}", 1e9)];
 
 /// A harness that the user describes.
@@ -17,17 +17,18 @@ const UNITS: [(&str, f64); 4] = [("{ns}", 1.0), ("{us}", 1e3), ("{ms}", 1e6), ("
 pub struct Template {
     list: Vec<String>,
     one: Vec<String>,
-    /// What stands before a figure in its line, and behind it.
+    /// The texts before and after a figure in its line.
     around: [String; 2],
     /// The unit of figures, in ns.
     unit: f64,
 }
 
 impl Template {
-    /// Of the command that lists the benches, a line each; the command that executes one; and a line with its figure, such as `took {ms} ms`.
+    /// Parses the command that lists the benches, one per line; the command that executes one; and its figure's line (`took {ms}
+    /// ms`).
     ///
     /// # Errors
-    /// What is wrong with which option: a sentence.
+    /// A sentence: the option and what is wrong with it.
     pub fn new(list: &str, one: &str, read: &str) -> Result<Self, String> {
         let split = |option: &str, line: &str, needed: &[&str]| {
             let words = words::split(line).map_err(|why| format!("{option} {}: {why}", excerpt(line)))?;
@@ -51,8 +52,8 @@ impl Template {
         })
     }
 
-    /// Whether a name of a bench is part of a command line, as in `sh -c '{binary} {bench}'`, which another program takes apart: after an
-    /// option such as `-c`, or beside other words.
+    /// Whether the name of a bench is part of a command line that another program parses, as in `sh -c '{binary} {bench}'`: after
+    /// an option such as `-c`, or next to other words.
     pub(super) fn is_interpreted(&self) -> bool {
         let is_option =
             |word: &String| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
@@ -65,7 +66,7 @@ impl Template {
         self.list.iter().map(|word| word.replace(BINARY, program)).collect()
     }
 
-    /// Whether the command is told how many iterations to make.
+    /// Whether the command takes the number of iterations.
     pub(super) fn is_told(&self) -> bool {
         self.one.iter().any(|word| word.contains(NUMBER))
     }
@@ -97,7 +98,7 @@ impl Template {
     }
 }
 
-/// A number, whose digits may be in groups of three: `1,234.5`. Another comma may be that of a decimal fraction.
+/// A number, perhaps with groups of three digits: `1,234.5`. Another comma may be that of a decimal fraction.
 fn number(text: &str) -> Option<f64> {
     let whole = text.split('.').next().unwrap_or_default();
     let are_groups = whole.split(',').skip(1).all(|group| group.len() == 3);

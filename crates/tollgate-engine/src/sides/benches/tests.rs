@@ -14,16 +14,16 @@ use crate::cases::run::Halt;
 use crate::sides::versus::{Compared, Cooled, End, Execution, Executor, Order, Output, Rounds};
 use tollgate_model::stats::random::Random;
 
-/// A place that executes nothing: it answers as a harness does.
+/// Executes nothing and answers like a harness.
 struct Mock<A> {
     answer: A,
     orders: Vec<Order>,
     random: Random,
-    /// The user's signal comes after so many executions.
+    /// The user's signal comes after this many executions.
     interrupted_after: usize,
 }
 
-/// What a program writes, and how it ends.
+/// A program's output, and how it ends.
 type Answer = (String, End);
 
 impl<A: FnMut(&Order, f64) -> Answer> Mock<A> {
@@ -39,7 +39,7 @@ impl<A: FnMut(&Order, f64) -> Answer> Executor for Mock<A> {
             return Err(Halt::Run(BenchError::Interrupted(2)));
         }
         self.orders.push(order.clone());
-        // Up to a thousandth, that of neighbours not alike.
+        // Up to a thousandth, different for neighbours.
         let noise = 1.0 + (self.random.next_u64() >> 40) as f64 / (1u64 << 24) as f64 / 1000.0;
         let (text, end) = (self.answer)(order, noise);
         let Output::File(file) = &order.output else { panic!("an output that is read") };
@@ -83,7 +83,7 @@ fn custom(read: &str) -> Template {
     Template::new("{binary} list", "{binary} run {bench}", read).unwrap()
 }
 
-/// Which build an order is of, by its link.
+/// The build of an order, by its link.
 fn build_of(order: &Order) -> usize {
     fs::read_link(&order.words[0]).map_or(9, |program| usize::from(program != Path::new("/old")))
 }
@@ -97,7 +97,7 @@ fn samples<'a>(compared: &'a Compared, build: usize, case: &str) -> &'a [f64] {
     outcome(compared, build, case).measured().map_or(&[], |measured| &measured.samples)
 }
 
-/// `words` after the program, with a bench that has everything that matters in a regular expression.
+/// `words` after the program, for a bench with every special character of regular expressions.
 fn words(harness: &Harness, bench: &str) -> String {
     harness.one_words("P", bench, Size { sample: 64, number: 20 }).join(" ")
 }
@@ -165,7 +165,7 @@ fn lists_of_each_harness_are_read() {
         "{benches}"
     );
     assert!(benches.ends_with("|ops::nested::fill::u64::8|ops::nested::fill::u64::64"), "{benches}");
-    // A bench writes what it likes, and an ignored one is no bench.
+    // A bench may write anything, and an ignored one does not count.
     let noisy = "ops\n├─ a\nhello\n├─ b  (ignored)\n╰─ c\n\nother\n╰─ d\n";
     assert_eq!(of(&Harness::Divan, noisy), "ops::a|ops::c|other::d");
     let go = include_str!("recorded/go-list.txt");
@@ -227,7 +227,7 @@ fn tempfile_with(name: &str, text: &str) -> tollgate_os::private::PrivateDirecto
     made
 }
 
-/// Whatever a build answers, it is a sentence.
+/// Every answer of a build leads to a sentence.
 #[test]
 fn answers_that_are_none_are_said() {
     let nowhere = Path::new("/nonexistent");
@@ -271,7 +271,7 @@ fn a_program_is_recognised_by_the_texts_in_it() {
         let made = tempfile_with("program", text);
         Harness::of_program(&made.path().join("program"))
     };
-    // Across the end of a piece that is searched.
+    // Across the end of a searched piece.
     let far = format!("{}DIVAN_SAMPLE_COUNT", "D".repeat((1 << 20) - 5));
     assert_eq!(of(&far), Ok(Harness::Divan));
     assert_eq!(of("a CRITERION_HOME b"), Ok(Harness::Criterion));
@@ -316,7 +316,7 @@ fn a_changed_bench_is_found_and_equal_ones_are_the_same() {
     );
     let leads = pairs.iter().filter(|pair| pair[0].words[0].ends_with("build-000")).count();
     assert!(leads.abs_diff(pairs.len() / 2) <= pairs.len() / 5, "{leads} of {}", pairs.len());
-    // Nothing but the link tells an execution which build it is.
+    // Only the link tells an execution which build it is.
     let lengths = |order: &Order| {
         let variable = order.variables.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
         (order.words.iter().map(String::len).sum::<usize>(), variable)
@@ -416,7 +416,7 @@ fn a_list_that_ended_badly_is_said() {
     assert_eq!(none, format!("old lists no bench; asked by {asked}, it wrote: usage: x"));
 }
 
-/// A run of benches is known by these names: one that is missing there would be taken for a run of the registry's benchmarks.
+/// A run of benches is recognised by these names. With a missing one it would be taken for a run of the registry's benchmarks.
 #[test]
 fn the_cases_of_every_harness_are_benches() {
     for harness in [
