@@ -1,3 +1,5 @@
+//! Random order from a seed that is kept with the run.
+
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled", ACM TOMS 42, 2016): short,

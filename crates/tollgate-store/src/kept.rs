@@ -1,3 +1,5 @@
+//! The directory of kept runs.
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

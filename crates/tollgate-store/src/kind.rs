@@ -1,3 +1,5 @@
+//! Kinds of runs.
+
 use std::fmt;
 
 use serde::Serialize;

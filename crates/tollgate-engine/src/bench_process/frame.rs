@@ -7,7 +7,6 @@ use serde::de::DeserializeOwned;
 
 /// The longest frame, in bytes. A record of 4,096 rounds of a thousand instances fits in it.
 pub const MOST: usize = 64 << 20;
-/// Bytes of the little-endian length.
 const LENGTH: usize = size_of::<u32>();
 
 /// Why bytes are not a message: a sentence without its subject, which is the writer.
@@ -39,9 +38,7 @@ pub fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
 #[derive(Debug)]
 pub struct Inbox {
     bytes: Vec<u8>,
-    /// Bytes at the front that were taken.
     taken: usize,
-    /// The longest allowed message.
     most: usize,
 }
 
@@ -67,12 +64,10 @@ impl Inbox {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The bytes that no message has taken.
     pub fn rest(&self) -> &[u8] {
         &self.bytes[self.taken..]
     }
 
-    /// Takes this many of the bytes off the front.
     pub fn skip(&mut self, bytes: usize) {
         self.taken = (self.taken + bytes).min(self.bytes.len());
     }

@@ -27,7 +27,6 @@ pub(crate) struct ProcessRecord {
     /// The instance that ran when the process ended.
     pub current: Option<usize>,
     pub report: Report,
-    /// One for each instance of its task.
     pub instances: Vec<InstanceRecord>,
 }
 
@@ -36,7 +35,6 @@ pub(crate) struct InstanceRecord {
     pub state: InstanceState,
     /// The rounds that it took part in, ascending; `None` for all.
     pub ran: Option<Vec<u32>>,
-    /// The rounds whose batch was discarded, ascending.
     pub discarded: Vec<u32>,
     /// Net ticks of the kept batches, in the order of rounds.
     pub ticks: Vec<i64>,
@@ -111,7 +109,6 @@ impl InstanceRecord {
         ProcessRounds { rounds: rounds as u32, ran: self.ran.clone(), discarded: self.discarded.clone() }
     }
 
-    /// The kept batches, each with its round.
     pub fn batches(&self, rounds: usize) -> impl Iterator<Item = (u32, i64)> {
         let kept: Vec<u32> = self.rounds(rounds).kept_rounds().collect();
         kept.into_iter().zip(self.ticks.iter().copied())
@@ -151,7 +148,6 @@ impl InstanceRecord {
     }
 }
 
-/// The last boundary of two characters at or before this byte.
 fn boundary(text: &str, most: usize) -> usize {
     (0..=most.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }

@@ -46,7 +46,6 @@ struct Head {
 
 #[repr(C)]
 struct WorkerPage {
-    /// Counts of its kept batches.
     events: [AtomicU64; EVENTS],
     state: Json<{ 1 << 10 }>,
 }
@@ -58,7 +57,6 @@ struct Sample {
     ticks: AtomicI64,
 }
 
-/// A value as JSON.
 #[repr(C)]
 struct Json<const WORDS: usize> {
     /// In bytes; 0 while there is none.
@@ -67,7 +65,6 @@ struct Json<const WORDS: usize> {
 }
 
 impl<const WORDS: usize> Json<WORDS> {
-    /// Writes the value; false if it does not fit.
     fn write(&self, value: &impl Serialize) -> bool {
         let Some(json) = serde_json::to_vec(value).ok().filter(|json| json.len() <= WORDS * 8) else {
             return false;
@@ -104,7 +101,6 @@ pub struct SharedResults {
 pub struct Report {
     /// The time stamp counter with the source of its frequency, or the reason against it. `None` if it was not asked for.
     pub clock: Option<Result<(Clock, FrequencySource), String>>,
-    /// The error number of pinning the process.
     pub pin_error: Option<i32>,
     /// The observation of pinned threads; `None` if it was not asked for, or could not be made.
     pub affinity: Option<Observed>,
@@ -121,14 +117,12 @@ pub type Events = [u64; EVENTS];
 
 const EVENTS: usize = OWN_EVENTS + events::WORDS;
 
-/// Those that the benchmark names.
 pub(crate) const OWN_EVENTS: usize = 1 + size_of::<Counters>() / 8;
 
 /// One batch in the matrix of rounds and instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
     Empty,
-    /// Ticks of the batch less those of its empty loop.
     Kept(i64),
     /// The thread was switched out or migrated.
     Discarded,
@@ -161,7 +155,6 @@ impl SharedResults {
         Ok(shared)
     }
 
-    /// Maps the shared results of another process by their descriptor.
     pub fn open(file: OwnedFd) -> io::Result<Self> {
         let file = File::from(file);
         let bytes = file.metadata()?.len();
@@ -175,7 +168,6 @@ impl SharedResults {
         Ok(shared)
     }
 
-    /// The descriptor to hand to another program.
     pub fn descriptor(&self) -> Option<i32> {
         self.file.as_ref().map(AsRawFd::as_raw_fd)
     }
@@ -253,7 +245,6 @@ impl SharedResults {
         self.head().rounds.fetch_add(1, Relaxed);
     }
 
-    /// Counts the rounds up to this one, which has begun.
     pub fn begin_round(&self, round: usize) {
         self.head().rounds.fetch_max(round as u64 + 1, Relaxed);
     }
@@ -342,7 +333,6 @@ impl SharedResults {
     }
 }
 
-/// Maps the file, or new memory that forks share.
 fn map(file: Option<&OwnedFd>, instances: usize) -> io::Result<Arc<Mapping>> {
     let (kind, descriptor) = match file {
         Some(file) => (0, file.as_raw_fd()),

@@ -1,5 +1,3 @@
-//! The parent's side: starts a bench process, watches it and ends it.
-
 use std::ffi::{CStr, CString, OsStr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -54,7 +52,6 @@ fn path_executed() -> io::Result<PathBuf> {
     Ok(Path::new(OsStr::from_bytes(path.to_bytes())).to_owned())
 }
 
-/// A bench process. Dropping this kills it and all that it started.
 pub(crate) struct Worker {
     group: Group,
     pub shared: SharedResults,
@@ -103,8 +100,8 @@ impl Worker {
                 keep_addresses();
             }
             // The program that it becomes must run on no other processor. At every TLB flush the kernel checks whether to
-            // interrupt each processor that has run it (mm_cpumask in arch/x86/mm/tlb.c), which costs a process that is pinned
-            // later up to a second.
+            // interrupt each processor that has run it (mm_cpumask in arch/x86/mm/tlb.c), which costs a process pinned later up
+            // to a second.
             let _ = task.cpu.map(cpu::pin);
             if let Some((program, descriptor)) = exec {
                 // SAFETY: plain system calls on our own descriptors; the strings and their array outlive the call.

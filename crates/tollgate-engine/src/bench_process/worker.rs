@@ -66,7 +66,6 @@ impl Task {
         }
     }
 
-    /// Whether instructions are counted.
     pub fn counts(&self) -> bool {
         matches!(self.work, Work::Count { .. } | Work::Watched { .. })
     }
@@ -120,14 +119,12 @@ pub(crate) enum Work {
     },
 }
 
-/// An instance to prepare.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InstanceOrder {
     pub benchmark: String,
     pub params: Params,
     /// Operations in an iteration, from the calibration; 0 before it.
     pub ops: u64,
-    /// Iterations of the loop in a batch.
     pub iterations: u64,
     /// With stride n it takes part in every n-th round, beginning with the first.
     pub stride: usize,
@@ -265,7 +262,6 @@ impl Bench<'_> {
         RoundRunner { shared: self.shared, clock, orders, instances, kept }.run(seed, deadline);
     }
 
-    /// Returns the exit status.
     fn turns(&mut self, clock: Clock, orders: &[InstanceOrder], pipes: [i32; 2], is_sample: bool) -> i32 {
         let Ok(pipes) = Pipes::open(pipes) else { return 2 };
         let instances = self.make_ready(orders);
@@ -391,12 +387,10 @@ struct RoundRunner<'a> {
     clock: Clock,
     orders: &'a [InstanceOrder],
     instances: Vec<Ready>,
-    /// The latest kept batch of each instance.
     kept: Vec<Option<Kept>>,
 }
 
 struct Ready {
-    /// Its index among the orders.
     index: usize,
     benchmark: &'static Benchmark,
     instance: Instance,

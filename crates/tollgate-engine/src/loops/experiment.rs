@@ -1,3 +1,5 @@
+//! Experiments: actions that give several measurements each.
+
 use std::{cell::RefCell, rc::Rc};
 
 use crate::loops::runner::{Batch, Order, Runner};

@@ -28,6 +28,7 @@ pub use pool::TaskKind;
 /// Operations that a sample states, enough to make a tick small in comparison. A window may have another number.
 const STATED: u64 = 64;
 
+/// The work of a number of tasks.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
     /// The number of tasks.

@@ -20,14 +20,12 @@ use crate::machine::cpu;
 const FEW_SPINS: u64 = 1000;
 /// The threads stop after this many quick returns. Uncounted preemptions directly after a handover do not explain that many.
 const OFTEN: u64 = 100;
-/// The threads stop after this time.
 const LONGEST: Duration = Duration::from_millis(12);
 /// Pairs of threads to try: on a busy machine, two that are not bound may still share a processor.
 const PAIRS: usize = 8;
 /// A thread that was asleep is placed anew.
 const REST: Duration = Duration::from_millis(1);
 
-/// The observation of two threads that were pinned to one processor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Observed {
     pub pinned: usize,
@@ -75,7 +73,6 @@ impl Observed {
         Err(format!("sched_setaffinity(2) succeeds and does not bind: {why}"))
     }
 
-    /// Describes it for a fact's source.
     pub fn describe(&self) -> String {
         format!(
             "two threads pinned to processor {}: a word came back {} times within {FEW_SPINS} spins and without a switch, in {} ms",
@@ -121,7 +118,6 @@ impl Game {
 /// A thread's state since it handed the word over.
 struct HandedOver {
     spins: u64,
-    /// The switches of the thread before.
     switches: u64,
 }
 

@@ -277,7 +277,6 @@ fn stated_frequency() -> Option<(u64, FrequencySource)> {
     None
 }
 
-/// Counts ticks by CLOCK_MONOTONIC_RAW, twice.
 fn calibrate() -> Result<u64, TscFault> {
     const TRIALS: usize = 3;
     let mut previous = None;

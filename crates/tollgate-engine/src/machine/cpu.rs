@@ -237,7 +237,6 @@ mod tests {
 
     #[test]
     fn a_child_that_was_made_since_counts_while_it_runs() {
-        // In a process of its own, because other tests' threads use time as well.
         let child = process::fork_bound(|| {
             const LONG: Duration = Duration::from_millis(60);
             let spin = || {
@@ -264,7 +263,6 @@ mod tests {
         // Eight round trips: of 64 KiB in 120 µs each, and of one byte in 50 µs.
         assert!(were_free(us(8 * 6), us(8 * 120), 8));
         assert!(were_free(us(8 * 2), us(8 * 50), 8));
-        // One preemption.
         assert!(!were_free(us(3_000), us(8 * 120 + 3_000), 8));
         assert!(!were_free(us(300), us(8 * 50 + 300), 8));
     }

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
 use tollgate_os::signals::{self, Disposition};
 
-/// The signals that ask a program to stop.
 const ASKING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// In ns. timeout(1) signals the program and then its group, so a second signal within this time is the same request.
 const SAME: u64 = 500_000_000;
@@ -23,7 +22,6 @@ static CAME: AtomicU64 = AtomicU64::new(0);
 thread_local! {
     /// Whether this thread's current step must end, see [`stop_step`].
     static STEP_STOPPED: Cell<bool> = const { Cell::new(false) };
-    /// See [`SetAside`].
     static ASIDE: Cell<bool> = const { Cell::new(false) };
 }
 

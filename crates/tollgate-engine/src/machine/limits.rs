@@ -149,7 +149,6 @@ enum Count {
 impl Account {
     fn take(self: &Arc<Self>, amount: u64) -> Result<Taken> {
         let taken = self.taken.fetch_add(amount, Relaxed) + amount;
-        // Released on every path from here on.
         let held = Taken { account: Arc::clone(self), amount };
         match &self.allowed {
             Some(allowed) if taken > allowed.amount / self.unit.share().0 => {
@@ -182,7 +181,6 @@ impl Account {
 }
 
 impl Count {
-    /// The divisor of the limit, and the name of the share.
     fn share(self) -> (u64, &'static str) {
         match self {
             Self::Processes => (10, "a tenth"),

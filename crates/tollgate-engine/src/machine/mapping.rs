@@ -71,14 +71,12 @@ impl Mapping {
         Self::reserved(length, 2 * PAGE)?.within(|first| first + PAGE, length, access, flags, -1)
     }
 
-    /// Reserves addresses for `length` bytes and `more`.
     fn reserved(length: usize, more: usize) -> io::Result<Self> {
         let nothing = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let length = length.checked_add(more).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
         Self::new(length, libc::PROT_NONE, nothing, -1, 0)
     }
 
-    /// Maps over a part of these addresses, which begins at `place`.
     fn within(
         self,
         place: impl FnOnce(usize) -> usize,

@@ -1,5 +1,3 @@
-//! Keeps a waiting thread off the processor on which others measure.
-
 use crate::machine::cpu;
 
 /// Keeps this thread off one processor while it lives.

@@ -1,5 +1,3 @@
-//! The working directory for files, and how much may be written there.
-
 use serde::{Deserialize, Serialize};
 use tollgate_os::workdir::Workdir;
 

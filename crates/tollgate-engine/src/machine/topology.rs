@@ -179,7 +179,6 @@ impl Sysfs {
     }
 
     fn caches(&self, cpu: usize) -> Vec<Cache> {
-        /// An upper bound of the number of caches.
         const MOST: usize = 16;
         let at = |index| self.cache(&format!("system/cpu/cpu{cpu}/cache/index{index}"));
         (0..MOST).map_while(at).flatten().collect()
@@ -219,7 +218,6 @@ impl Sysfs {
     }
 }
 
-/// Parses a size such as `48K`.
 fn size(text: &str) -> Option<u64> {
     let (digits, shift) = match text.strip_suffix('K') {
         Some(digits) => (digits, 10),
@@ -230,7 +228,6 @@ fn size(text: &str) -> Option<u64> {
 
 /// The caches by CPUID: leaf 4 (Intel SDM volume 2A), or 8000_001DH (AMD APM volume 3, appendix E).
 fn caches_by_cpuid() -> Vec<Cache> {
-    /// An upper bound of the number of caches.
     const MOST: u32 = 16;
     let offers = |leaf: u32| cpuid(leaf & 0x8000_0000, 0).eax >= leaf;
     let is_first = |leaf: &u32| offers(*leaf) && cpuid(*leaf, 0).eax & 0x1f != 0;

@@ -1,5 +1,3 @@
-//! One case of a schedule: calibration, records of each process, measurement.
-
 use std::time::{Duration, Instant};
 
 use tollgate_model::estimate::{CONFIDENCE, paces};
@@ -177,7 +175,6 @@ impl CaseState {
         Some(Decided { case: self.case(), headline, median_ns })
     }
 
-    /// Time from the end of its first process to that of its last.
     fn span_ns(&self) -> Option<u64> {
         self.ends.map(|(first, last)| (last - first).as_nanos() as u64)
     }

@@ -1,5 +1,3 @@
-//! A run, from the calibration of its instances to its measurements.
-
 use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
@@ -144,13 +142,11 @@ struct RoundsRun<'a> {
     isolation: Isolation,
     find: Find,
     clock: Clock,
-    /// An upper bound for the start of a process.
     start_up: Duration,
     random: Random,
     facts: Vec<(String, Fact)>,
     /// Processes of rounds that the current suite has had.
     done: usize,
-    /// First figures that are not reported yet.
     decided: Vec<Decided>,
     /// Keeps this process off the measured processor.
     other_cpus: OtherCpus,

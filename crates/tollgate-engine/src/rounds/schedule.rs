@@ -34,7 +34,6 @@ use crate::rounds::case_state::{CaseState, State};
 /// A process takes this many times what one batch of each of its instances needs.
 const TIMES_NEED: u32 = 3;
 
-/// The cases of one suite, which share their rounds.
 #[derive(Default)]
 pub(crate) struct Schedule {
     pub suite: &'static str,
@@ -53,7 +52,6 @@ pub(crate) struct Schedule {
     pub taken: Duration,
     /// The time that it would have taken if no process had been lengthened or late.
     pub planned: Duration,
-    /// The time that a process takes to start.
     start_up: Duration,
 }
 
@@ -229,7 +227,6 @@ impl Schedule {
         experiment.iter().map(|&index| self.cases[index].batch()).max().unwrap_or_default()
     }
 
-    /// Time until a process that runs all has done its first round.
     fn first_round(&self) -> Duration {
         self.start_up + self.fixtures().iter().map(|fixture| self.begin_of(fixture)).sum::<Duration>()
     }
@@ -270,8 +267,7 @@ impl Schedule {
         self.batch_order(self.indices(&State::Waiting).into_iter().take(1).map(|index| (index, 1)).collect())
     }
 
-    /// The instances of a process of about this length, and its time. If not all fit, see [`Turn`]; the fastest of a turn are
-    /// first.
+    /// The instances of a process of about this length, and its time. If not all fit, see [`Turn`]; the fastest come first.
     pub fn running(&self, slice: Duration) -> (BatchOrder, Duration) {
         let alike = |fixture: Vec<usize>| (self.turn(&fixture), self.begin_of(&fixture), fixture);
         let mut fixtures: Vec<(Turn, Duration, Vec<usize>)> =
@@ -326,7 +322,6 @@ impl Schedule {
         (0..self.cases.len()).filter(|&index| self.cases[index].state == *state).collect()
     }
 
-    /// Some cases, each with its stride.
     fn batch_order(&self, due: Vec<(usize, usize)>) -> BatchOrder {
         let orders = due.iter().map(|&(index, stride)| self.cases[index].order(stride)).collect();
         let names = due.iter().map(|&(index, _)| self.cases[index].case().to_string()).collect();
@@ -379,7 +374,6 @@ impl Schedule {
         }
     }
 
-    /// Collects the records of one process of rounds, however it ended.
     pub fn collect(
         &mut self,
         batch_order: &BatchOrder,
@@ -475,7 +469,6 @@ impl Schedule {
         self.settled = is_done || self.processes >= plan.most_processes;
     }
 
-    /// Whether each running case kept a batch in this many processes.
     pub fn has_kept(&self, number: usize) -> bool {
         self.deciding().all(|state| state.medians.len() >= number)
     }
@@ -485,7 +478,6 @@ impl Schedule {
         self.cases.iter().find(|state| state.decides() && state.lacks_time()).map(CaseState::case)
     }
 
-    /// The cases that rounds continue for.
     fn deciding(&self) -> impl Iterator<Item = &CaseState> {
         self.cases.iter().filter(|state| state.state == State::Running && state.decides())
     }
@@ -494,7 +486,6 @@ impl Schedule {
         self.cases.iter_mut().filter_map(move |state| state.newly_decided(clock, ENOUGH_PROCESSES))
     }
 
-    /// `cut` is why the measuring ended early, if it did.
     pub fn conclude(self, clock: Clock, cut: Option<&str>) -> Vec<Measurement> {
         let suite = self.suite;
         self.cases.into_iter().map(|state| state.conclude(suite, clock, cut)).collect()
@@ -691,7 +682,6 @@ mod tests {
         assert_eq!(carried, [0, 1, 1, 2, 3]);
     }
 
-    /// A case whose batches are all discarded.
     #[test]
     fn a_case_that_keeps_nothing_does_not_hold_the_others_up() {
         let mut schedule = schedule(&[(&BASE, 10 * MS), (&OTHER, 1000 * MS)]);

@@ -28,7 +28,6 @@ use crate::refusal::{Refusal, Result};
 const OPERATIONS: [u64; 6] = [100, 30, 10, 4, 2, 1];
 /// The most instructions of a batch of several operations. A kernel with 250 ticks a second has four million between two.
 const SHORT: u64 = 60_000;
-/// The least instructions of a long iteration.
 const LONG: u64 = 20_000;
 /// Samples of a case: the first number whose batches are few enough instructions. The ranges of two times seven that differ only
 /// by chance do not overlap in one of 1,716 cases.
@@ -37,19 +36,16 @@ const SAMPLES: [usize; 4] = [25, 15, 9, 7];
 const AGREED: usize = 9;
 /// Enough samples of an amount in bytes, which no tick of the kernel affects.
 const AMOUNTS: usize = 3;
-/// Instructions of all batches of a case, about.
 const ENOUGH: u64 = 60_000_000;
 /// Unrecorded samples, which bring in pages and fill the kernel's free lists.
 const WARM_UP: usize = 2;
-/// A pause before each batch, in which the kernel finishes earlier work, such as RCU callbacks. An idle guest skips to its next
-/// timer.
+/// A pause before each batch, in which the kernel finishes earlier work such as RCU callbacks. An idle guest skips it.
 const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 20 });
 /// Batches of one iteration that show how long it is.
 const TRIES: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Plan {
-    /// Iterations of the shorter batch of a sample.
     iterations: u64,
     /// Whether a sample is the difference to a batch of twice the iterations.
     is_difference: bool,
@@ -79,7 +75,6 @@ impl Plan {
     }
 }
 
-/// Instructions of the plan's iterations.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     ticks: i64,

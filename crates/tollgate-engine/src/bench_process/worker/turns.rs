@@ -21,10 +21,8 @@ use crate::refusal::{Refusal, Result};
 /// The unrecorded batch has this fraction of the iterations of a timed one.
 pub const WARM_UP_PART: u64 = 4;
 
-/// The order for a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnOrder {
-    /// The round that it belongs to.
     pub round: usize,
     /// The instances, in their order. Questions of one experiment are adjacent.
     pub due: Vec<usize>,
@@ -32,7 +30,6 @@ pub struct TurnOrder {
     pub warms_up: bool,
 }
 
-/// The ends of the pipes for orders, and for the byte that reports the end of a turn.
 pub(super) struct Pipes {
     orders: File,
     done: File,

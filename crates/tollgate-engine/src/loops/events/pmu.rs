@@ -167,7 +167,6 @@ pub(crate) fn open(processor: Option<usize>, switches: bool) -> Result<String, N
     said
 }
 
-/// Finds the largest group that opens and counts.
 fn find<G: Reads + 'static>(
     processor: Option<usize>,
     switches: bool,
@@ -209,7 +208,6 @@ fn is_refusal(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM))
 }
 
-/// Explains why perf_event_open(2) failed.
 fn reason(error: &io::Error) -> NoPmu {
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
     reason_of(error, paranoid.as_deref(), is_filtered(), has_pmu())
@@ -245,7 +243,6 @@ fn has_pmu() -> Option<bool> {
     devices.exists().then(|| ["cpu", "cpu_core"].iter().any(|name| devices.join(name).exists()))
 }
 
-/// Whether a seccomp filter is installed (proc_pid_status(5)).
 fn is_filtered() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() != "0"))

@@ -97,6 +97,7 @@ impl Tally {
         self
     }
 
+    /// Combines two parts of one batch.
     pub fn and(&self, other: &Self) -> Self {
         let mut sum = Self(std::array::from_fn(|at| self.0[at].saturating_add(other.0[at])));
         for at in [word::OF_THREAD, word::OF_PROCESS, word::WHOLE, word::PROCESSOR, word::THREAD] {

@@ -34,7 +34,6 @@ pub struct Window {
     pub until: AtomicU64,
 }
 
-/// The number of tasks that wait for the window, or are done with it.
 #[repr(C, align(128))]
 #[derive(Default)]
 pub struct Arrivals(pub AtomicU32);
@@ -49,9 +48,7 @@ pub struct Slot {
     /// The times before the first and after the last of them.
     pub first: AtomicU64,
     pub last: AtomicU64,
-    /// How often the processor was taken away from it.
     pub preempted: AtomicU64,
-    /// Its context switches, minor and major faults.
     pub usage: [AtomicU64; 3],
     /// The error number of a preparation or an operation that failed; 0 for none.
     pub error: AtomicI32,

@@ -13,7 +13,6 @@ use crate::machine::cpu;
 
 pub struct Participant {
     number: usize,
-    /// By the address of the operation.
     ready: BTreeMap<(*const Operation, Words), Box<dyn Work>>,
 }
 

@@ -14,13 +14,11 @@ pub struct Bench {
     worker: Worker,
     instances: usize,
     turns: Option<Pipes>,
-    /// Readable when it has ended.
     ended: Option<OwnedFd>,
     /// Whether it works on a request; otherwise it waits for a turn.
     is_busy: bool,
     stall: Duration,
     most: Duration,
-    /// When it became busy.
     since: Instant,
     beats: u64,
     last_beat: Instant,
@@ -30,7 +28,6 @@ pub struct Bench {
 struct Pipes {
     orders: PipeWriter,
     done: PipeReader,
-    /// Whether it has reported that it is prepared.
     is_ready: bool,
 }
 
@@ -110,7 +107,6 @@ impl Bench {
         self.turns.as_ref().filter(|_| self.is_busy).map(|_| usize::from(self.ended.is_some()))
     }
 
-    /// The longest time to wait for news.
     pub fn look(&self) -> Duration {
         match (self.is_busy, &self.ended) {
             (true, Some(_)) => group::LOOK,

@@ -1,5 +1,3 @@
-//! The agent's streams while it executes whole commands.
-
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -20,7 +18,6 @@ pub struct AgentLine<'a> {
 }
 
 impl AgentLine<'_> {
-    /// Whether input, or its end, comes within this time.
     fn is_readable(&self, within: Duration) -> io::Result<bool> {
         let most = Timespec { tv_sec: within.as_secs().cast_signed(), tv_nsec: within.subsec_nanos().into() };
         match poll(&mut [PollFd::new(&self.streams.input, PollFlags::IN)], Some(&most)) {

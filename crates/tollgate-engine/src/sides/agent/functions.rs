@@ -7,7 +7,6 @@ use std::io::{BufRead, BufReader};
 const SYMBOLS: &str = "/proc/kallsyms";
 /// Bytes of symbols to read: a large kernel has about ten million.
 const MOST: u64 = 1 << 28;
-/// Bytes of the longest line to look at.
 const MOST_LINE: usize = 1 << 10;
 
 /// Returns the kernel's function at each address, in order. Fails if the symbols are unreadable, or their addresses hidden.

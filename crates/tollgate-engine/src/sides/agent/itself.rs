@@ -1,5 +1,3 @@
-//! Measures the agent's environment itself: the memory in use, and the time for new pages.
-
 use tollgate_model::text::plainly;
 
 use crate::machine::mapping::Mapping;
@@ -12,7 +10,6 @@ const MOST_PAGES: u64 = 1 << 16;
 /// They are at most this fraction of the available memory.
 const PART: u64 = 8;
 
-/// The memory in use, in bytes, by the account of the environment's kernel.
 pub fn used() -> Result<u64, String> {
     memory::used().map_err(|refusal| refusal.why().to_owned())
 }

@@ -47,7 +47,6 @@ pub struct Hello {
     pub usual: Option<usize>,
 }
 
-/// A message of the coordinator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Request {
     /// Read the facts. Answer: [`Answer::Facts`].
@@ -76,11 +75,7 @@ pub enum Request {
         order: Box<Order>,
     },
     /// Drop these files from the page cache. Answer: [`Answer::Cooled`].
-    Cool {
-        /// Repeated in the answer.
-        number: u64,
-        files: Vec<String>,
-    },
+    Cool { number: u64, files: Vec<String> },
     /// Report the memory in use. Answer: [`Answer::Used`].
     Memory,
     /// Write to this many new pages. Answer: [`Answer::Done`].
@@ -89,7 +84,6 @@ pub enum Request {
     Functions(Vec<u64>),
 }
 
-/// The work of a bench process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Job {
     /// Find the clock, and whether an affinity binds.
@@ -154,11 +148,9 @@ impl Job {
     }
 }
 
-/// A message of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     Facts(Facts),
-    /// It stays off the processor.
     Settled {
         /// How bench processes are started there.
         isolation: String,
@@ -173,7 +165,6 @@ pub enum Answer {
     Done,
     /// Bytes of memory in use, by the account of the environment's kernel.
     Used(u64),
-    /// The bench process has ended.
     Ended {
         ending: Ending,
         record: ProcessRecord,
@@ -185,7 +176,6 @@ pub enum Answer {
         execution: Box<Execution>,
     },
     Cooled {
-        /// The request's.
         number: u64,
         cooled: Cooled,
     },

@@ -1,7 +1,7 @@
 //! The agent's life: requests from standard input, answers to standard output.
 //!
 //! The end of its input ends the agent at once, also while its bench process runs: the coordinator has ended, and this
-//! environment will be removed.
+//! environment goes.
 
 use std::io;
 use std::time::Duration;
@@ -52,7 +52,6 @@ struct Agent<'a> {
     other_cpus: Option<OtherCpus>,
     allowed: Vec<usize>,
     cpu: Option<usize>,
-    /// Whether pinning binds, or why not.
     affinity: Result<(), String>,
     limits: Option<Limits>,
     storage: Option<Result<Storage, String>>,
@@ -65,7 +64,6 @@ struct Agent<'a> {
 /// Processes that commands of workloads leave. They end with the commands' fixture, when this process has no other children.
 #[derive(Default)]
 struct Left {
-    /// The processes that were there before.
     before: Option<Inherited>,
 }
 

@@ -29,7 +29,6 @@ impl Streams {
         Ok(Self { input, output })
     }
 
-    /// Reads the available input. False at its end.
     pub fn read_to(&mut self, inbox: &mut Inbox) -> io::Result<bool> {
         let mut bytes = [0; 1 << 13];
         match self.input.read(&mut bytes) {

@@ -20,9 +20,7 @@ use crate::sides::versus::rounds::how_ended;
 use crate::sides::versus::{End, Execution, How, NotCompared, Order, Output};
 use crate::sides::versus::{Executor, Halt};
 
-/// The most bytes that an execution may write to standard output.
 const MOST_OUTPUT: u64 = 16 << 20;
-/// The most benches of a build.
 const MOST_BENCHES: usize = 1 << 16;
 /// Executions of a bench for a figure, if the harness hurried.
 const MOST_ATTEMPTS: u32 = 3;
@@ -43,7 +41,6 @@ pub struct Build {
 pub struct Builds {
     harness: Harness,
     builds: Vec<Build>,
-    /// Links to the programs.
     links: Vec<String>,
     /// Executed for a figure instead of the link.
     copies: Vec<Option<RefCell<Copies>>>,
@@ -51,7 +48,6 @@ pub struct Builds {
     order: Order,
     /// The place of an execution's results.
     place: Place,
-    /// Contains all of these.
     _directory: PrivateDirectory,
 }
 
@@ -244,7 +240,6 @@ impl Builds {
 
 pub(super) struct Ran {
     pub execution: Execution,
-    /// Its standard output, or why that is unknown.
     output: Result<String, String>,
     results: PrivateDirectory,
 }

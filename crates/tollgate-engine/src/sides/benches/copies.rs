@@ -15,7 +15,6 @@ use tollgate_os::paths;
 /// Copying larger programs would take longer than executing them.
 const LARGEST: u64 = 16 << 20;
 
-/// The source of a program's copies.
 #[derive(Debug)]
 pub(super) struct Copies {
     contents: Vec<u8>,

@@ -29,12 +29,10 @@ pub const STATISTIC: &str = "what an execution with twice the iterations has mor
 #[derive(Debug)]
 pub struct Numbered<'b> {
     bench: &'b Bench,
-    /// The iterations of the shorter execution, or why it is left out.
     iterations: Result<u64, Outcome>,
 }
 
 impl Numbered<'_> {
-    /// The iterations, if this build has the bench.
     fn of_build(&self, build: usize) -> Option<u64> {
         self.iterations.as_ref().ok().copied().filter(|_| self.bench.builds.contains(&build))
     }
@@ -127,7 +125,6 @@ struct Counts {
     iterations: u64,
     /// The difference of a round's executions, in instructions per iteration.
     total: Vec<f64>,
-    /// Those of the program, or why they are unknown.
     user: Result<f64, String>,
 }
 
@@ -156,7 +153,6 @@ impl Counts {
         }
     }
 
-    /// The kernel's instructions in each round.
     fn kernel(&self) -> Option<Vec<f64>> {
         let user = self.user.as_ref().ok()?;
         Some(self.total.iter().map(|total| (total - user).max(0.0)).collect())

@@ -37,7 +37,6 @@ pub(super) fn leaves(output: &str) -> Vec<String> {
 struct Branch<'a> {
     depth: usize,
     name: &'a str,
-    /// Nothing follows at its level.
     is_last: bool,
 }
 

@@ -119,7 +119,6 @@ impl Harness {
         }
     }
 
-    /// The size that takes some ten milliseconds if an iteration takes `ns`.
     pub(super) fn size(&self, ns: f64) -> Size {
         let iterations = |time: f64, most: f64| (time / ns).ceil().clamp(1.0, most);
         let of = |sample: f64, most: f64| {
@@ -153,8 +152,7 @@ impl Harness {
     }
 
     /// The time of the counted iterations on this machine, in ns. They are some million instructions: a log has room for them,
-    /// and the differences between executions are small in comparison. Without a log of the kernel's part that takes more
-    /// iterations.
+    /// and the differences between executions are small in comparison. Without a log of the kernel's part it takes more.
     pub(super) fn counted_time(&self) -> f64 {
         if self.why_not_split().is_some() { 10e6 } else { 0.5e6 }
     }
@@ -195,7 +193,6 @@ impl Harness {
         }
     }
 
-    /// The command that lists what one of these has inside.
     pub(super) fn list_one_words(&self, program: &str, name: &str) -> Vec<String> {
         let mut words = self.list_words(program);
         match self {
@@ -208,7 +205,6 @@ impl Harness {
         words
     }
 
-    /// The listed benches, in order, each once.
     pub(super) fn listed(&self, output: &str) -> Vec<String> {
         let lines = || output.lines().map(str::trim).filter(|line| !line.is_empty());
         let all: Vec<String> = match self {
@@ -229,7 +225,6 @@ impl Harness {
         status == 0 || (*self == Self::Go && status == 1 && output.contains("--- FAIL:"))
     }
 
-    /// The command that executes one bench for some ten milliseconds.
     pub(super) fn one_words(&self, program: &str, bench: &str, size: Size) -> Vec<String> {
         match self {
             Self::Criterion => {
@@ -273,8 +268,7 @@ impl Harness {
         }
     }
 
-    /// The command that executes one bench with exactly this many iterations, except Go's first one; `None` if the harness
-    /// chooses.
+    /// The command that executes one bench with exactly this many iterations, except Go's first; `None` if the harness chooses.
     pub(super) fn exactly(&self, program: &str, bench: &str, iterations: u64) -> Option<Vec<String>> {
         match self {
             Self::Divan | Self::Go => Some(self.one_words(program, bench, self.whole(iterations))),
@@ -302,7 +296,6 @@ impl Harness {
         self.exactly("", "", 1).is_some()
     }
 
-    /// Whether the amount to execute can be set.
     pub(super) fn has_size(&self) -> bool {
         self.is_told() || *self == Self::Criterion
     }
@@ -334,7 +327,6 @@ impl Harness {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Figure {
-    /// In ns per iteration.
     pub ns: f64,
     /// Whether the clock affects the figure, because a disturbance made the harness choose too few iterations.
     pub is_hasty: bool,
@@ -343,7 +335,6 @@ pub(super) struct Figure {
 /// Repetitions of Google Benchmark that took less, in ns, although twice as much was requested.
 const SHORT_OF_GOOGLE: f64 = 0.1e6;
 
-/// The harnesses whose texts a file contains.
 fn search(file: File) -> io::Result<Vec<Harness>> {
     const PIECE: usize = 1 << 20;
     let longest = SIGNS.iter().flat_map(|(_, signs)| *signs).map(|sign| sign.len()).max().unwrap_or_default();

@@ -20,7 +20,6 @@ const TIME: f64 = 5e6;
 const MOST_ITERATIONS: f64 = 1e7;
 /// Pairs of executions of a build, for a median of their differences: a language's runtime has calls of its own.
 const PAIRS: usize = 3;
-/// The time limit of an execution.
 const WITHIN: Duration = Duration::from_secs(60);
 
 /// The requests of an iteration to the kernel.
@@ -49,8 +48,8 @@ impl Builds {
         (0..self.all().len()).map(|build| self.asked_by(build, bench, iterations, &mut *executor)).collect()
     }
 
-    /// How many iterations take `ns` in the base: a power of two, so that it usually repeats. The error is the predicate of a
-    /// sentence.
+    /// How many iterations take `ns` in the base: a power of two, so that it usually repeats. The error is a sentence's
+    /// predicate.
     pub(super) fn iterations(
         &self,
         bench: &str,
@@ -141,7 +140,6 @@ impl Builds {
     }
 }
 
-/// Calls by their names, and page faults.
 type Counts = (BTreeMap<String, f64>, f64);
 
 fn counts(execution: &Execution) -> Option<Counts> {
@@ -150,7 +148,6 @@ fn counts(execution: &Execution) -> Option<Counts> {
     Some((calls.collect(), execution.faults as f64))
 }
 
-/// The difference per iteration.
 fn difference((short, few): Counts, (mut long, many): Counts, iterations: u64) -> Counts {
     short.into_iter().for_each(|(name, count)| *long.entry(name).or_default() -= count);
     let each = |more: f64| more / iterations as f64;

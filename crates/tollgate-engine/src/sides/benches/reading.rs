@@ -1,12 +1,9 @@
-//! Parses the output of criterion, Go and Google Benchmark.
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tollgate_os::paths;
 
-/// The most bytes of a file of results.
 const MOST_RESULTS: u64 = 16 << 20;
 /// The depth and the number of entries of criterion's directories: one bench has some ten.
 const MOST_DEPTH: usize = 8;
@@ -62,7 +59,6 @@ pub(super) fn go(output: &str) -> Result<f64, String> {
 }
 
 pub(super) struct Repetition {
-    /// In ns per iteration.
     pub ns: f64,
     pub iterations: f64,
 }

@@ -63,8 +63,8 @@ impl Bench {
     }
 }
 
-/// Executes benches until their comparisons are decided and their intervals narrow, or the time is over. Returns each build's
-/// findings.
+/// Executes benches until their comparisons are decided and their intervals narrow, or the time is over. Returns the findings by
+/// build.
 ///
 /// # Errors
 /// Those of the executor. A bench that fails is left out, and its measurement says why.
@@ -110,7 +110,6 @@ struct Executions<'r> {
 
 struct BenchState {
     size: Size,
-    /// The longest of its executions in each build.
     slowest: Vec<Option<Duration>>,
     /// Why it is left out: the predicate of a sentence.
     why: Option<String>,
@@ -197,7 +196,6 @@ impl Executions<'_> {
         Compared { found, facts, lost: vec![None], interrupted }
     }
 
-    /// The outcome of a bench in a build's run.
     fn outcome(&self, at: usize, build: usize, figures: &[f64], interrupted: Option<i32>) -> Outcome {
         let state = &self.benches[at];
         let is_there = self.plan.benches[at].builds.contains(&build);

@@ -7,7 +7,6 @@ use tollgate_os::words;
 /// Placeholders for the path of a build, and for the name of a bench.
 const BINARY: &str = "{binary}";
 const BENCH: &str = "{bench}";
-/// The placeholder for a number of iterations.
 const NUMBER: &str = "{iterations}";
 /// Placeholders for a figure, and its unit in ns.
 const UNITS: [(&str, f64); 4] = [("{ns}", 1.0), ("{us}", 1e3), ("{ms}", 1e6), ("{s}", 1e9)];
@@ -19,13 +18,12 @@ pub struct Template {
     one: Vec<String>,
     /// The texts before and after a figure in its line.
     around: [String; 2],
-    /// The unit of figures, in ns.
     unit: f64,
 }
 
 impl Template {
-    /// Parses the command that lists the benches, one per line; the command that executes one; and its figure's line (`took {ms}
-    /// ms`).
+    /// Parses the commands that list the benches, one per line, and execute one, and the line with its figure, such as `took {ms}
+    /// ms`.
     ///
     /// # Errors
     /// A sentence: the option and what is wrong with it.
@@ -66,7 +64,6 @@ impl Template {
         self.list.iter().map(|word| word.replace(BINARY, program)).collect()
     }
 
-    /// Whether the command takes the number of iterations.
     pub(super) fn is_told(&self) -> bool {
         self.one.iter().any(|word| word.contains(NUMBER))
     }

@@ -23,7 +23,6 @@ struct Mock<A> {
     interrupted_after: usize,
 }
 
-/// A program's output, and how it ends.
 type Answer = (String, End);
 
 impl<A: FnMut(&Order, f64) -> Answer> Mock<A> {

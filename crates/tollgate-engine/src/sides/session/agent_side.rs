@@ -34,13 +34,10 @@ pub struct AgentSide<'s, 'a> {
     pub clock: Clock,
     /// One for each suite, with the same cases as those of the other environments.
     pub schedules: Vec<Schedule>,
-    /// The agent's.
     pub facts: Facts,
-    /// Facts of the measuring there.
     pub of_measuring: Vec<(String, Fact)>,
     /// Why it gives nothing more.
     pub lost: Option<String>,
-    /// How often it was started.
     pub started: usize,
     /// The time that its last process took to start and to end.
     pub start_up: Duration,
@@ -74,7 +71,6 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         if self.is_here() { Ok(()) } else { Err(why()) }
     }
 
-    /// Closes the line to the agent, which then ends.
     pub fn close(&mut self) {
         self.connection = None;
     }
@@ -95,7 +91,6 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         }
     }
 
-    /// Notes that it is lost, if so. Fails with the user's signal.
     pub fn settled<T>(&mut self, outcome: Result<T, Gone>) -> Result<Option<T>, Stop> {
         interrupt::check(Stop::Interrupted)?;
         match outcome {
@@ -111,7 +106,6 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         self.start_within(self.patience())
     }
 
-    /// Starts the environment and greets its agent within this time.
     pub fn start_within(&mut self, patience: Duration) -> Result<(), Gone> {
         self.launch()?;
         self.greet_within(patience)
@@ -125,7 +119,6 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         Ok(())
     }
 
-    /// Greets the agent of a started environment.
     pub fn greet(&mut self) -> Result<(), Gone> {
         self.greet_within(self.patience())
     }
@@ -151,7 +144,6 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         if self.side.is_counting { SLOWER } else { 1 }
     }
 
-    /// The time in which its message must come.
     pub fn patience(&self) -> Duration {
         PATIENCE * self.slower()
     }
@@ -227,7 +219,6 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         }
     }
 
-    /// Runs a whole bench process. `tick` receives the instance that runs.
     pub fn run(
         &mut self,
         job: Job,
@@ -240,7 +231,6 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         self.wait(most, instances, tick)
     }
 
-    /// Waits until the requested bench process has ended.
     pub fn wait(
         &mut self,
         most: Duration,
@@ -320,7 +310,6 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         Instant::now() + most + MARGIN * self.slower()
     }
 
-    /// The descriptor that its agent writes to now.
     pub fn output(&self) -> Option<BorrowedFd<'_>> {
         let of_link = || self.link.as_ref().map(|link| link.from.as_fd());
         self.connection.as_ref().map(Connection::output).or_else(of_link)

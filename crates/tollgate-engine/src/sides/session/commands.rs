@@ -19,7 +19,6 @@ use crate::sides::agent::protocol::{Answer, Request};
 
 /// An agent's answer may be this late, so that checks and other work around the command are not cut short.
 const LATE: Duration = Duration::from_secs(20);
-/// The time in which an agent takes a request.
 const MARGIN: Duration = Duration::from_secs(10);
 /// Characters of a sentence, and of the name of a step, that an agent may send.
 const MOST_TEXT: usize = 400;
@@ -27,7 +26,6 @@ const MOST_NAME: usize = 200;
 const MOST_NOTES: usize = 16;
 
 pub struct Commands<'c> {
-    /// Their groups, each with its place among the suites.
     groups: Vec<(&'c Group, Place)>,
     /// For each measured group, the measurements of each timed side.
     measured: Vec<Vec<Vec<Measurement>>>,
@@ -105,7 +103,6 @@ impl<'c> Commands<'c> {
 /// The fixtures of an environment, which its agent has.
 struct RemoteStage<'r, 's, 'a> {
     side: &'r mut AgentSide<'s, 'a>,
-    /// Receives what the agent works on.
     told: &'r RefCell<&'r mut dyn FnMut(String)>,
     /// Whether messages name the environment because there are several.
     names: bool,

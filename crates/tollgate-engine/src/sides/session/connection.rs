@@ -15,19 +15,16 @@ use crate::cases::run::{BenchError, Halt};
 use crate::machine::interrupt;
 use crate::sides::agent::protocol::{Answer, Hello, LONGEST_HELLO, MAGIC, PROTOCOL, Request};
 
-/// Characters of a banner that are quoted.
 const QUOTED: usize = 60;
 /// The time for the rest of a banner's line, and for the last words of an agent that has ended.
 const MOMENT: Duration = Duration::from_millis(200);
 
-/// Why a connection gives nothing more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gone {
     /// A sentence about the environment.
     Lost(String),
     /// A sentence about the environment that ends the session.
     Over(String),
-    /// The user asked to stop, by this signal.
     Interrupted(i32),
 }
 
@@ -44,13 +41,11 @@ impl From<Gone> for Halt {
 /// Why the measuring ends before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// The user asked for it, by this signal.
     Interrupted(i32),
     /// No environment is left, or a setting cannot be changed; the sides say why.
     Over,
 }
 
-/// A greeted agent. Dropping it ends the agent.
 pub struct Connection {
     to: File,
     from: File,
@@ -180,7 +175,6 @@ impl Connection {
         Gone::Lost(format!("it printed {line:?} before its agent's first message"))
     }
 
-    /// Reports that the agent was silent for this long.
     pub fn silent(&mut self, patience: Duration) -> Gone {
         let what = format!("its agent gave no answer for {:.0} s", patience.as_secs_f64());
         self.with_last_words(what)

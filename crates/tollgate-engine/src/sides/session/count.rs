@@ -24,7 +24,6 @@ use crate::sides::versus::{End, Execution, Executor, Given, How, Input, Order};
 const MOST_LOGGED: u64 = 64_000_000;
 /// Why a command was not traced, if that was not requested.
 pub const UNASKED: &str = "not asked for";
-/// Executions that a guest may report.
 const MOST: usize = 1 << 20;
 
 /// The order for [`count_in`].
@@ -120,7 +119,6 @@ fn ask(
     Ok(Counted { executions, inside })
 }
 
-/// Logs and traces a command.
 fn look_inside<'e>(
     remote: &mut RemoteExecutor<'_, '_, '_>,
     log: &mut dyn InstructionLog,
@@ -188,7 +186,6 @@ fn recall(remote: &mut RemoteExecutor<'_, '_, '_>) -> Result<Vec<Execution>, Hal
     Ok(all)
 }
 
-/// The sums of an execution that is logged, or why there are none.
 fn logged(
     remote: &mut RemoteExecutor<'_, '_, '_>,
     log: &mut dyn InstructionLog,

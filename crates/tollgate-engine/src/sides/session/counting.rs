@@ -68,7 +68,6 @@ fn at_once() -> usize {
     cpu::allowed().len().min(memory).max(1)
 }
 
-/// Environments that are counted at the same time, each at its own pace.
 struct Together<'t, 's, 'a> {
     most: usize,
     waiting: vec::IntoIter<&'t mut AgentSide<'s, 'a>>,
@@ -76,7 +75,6 @@ struct Together<'t, 's, 'a> {
 }
 
 impl Together<'_, '_, '_> {
-    /// Starts each, counts its cases, and ends it.
     fn count(mut self, teller: &mut Teller<'_>) -> Result<(), Stop> {
         loop {
             self.start(teller)?;
@@ -95,7 +93,6 @@ impl Together<'_, '_, '_> {
         }
     }
 
-    /// Starts the next ones if there is room.
     fn start(&mut self, teller: &mut Teller<'_>) -> Result<(), Stop> {
         while self.started.len() < self.most
             && let Some(side) = self.waiting.next()
@@ -173,7 +170,6 @@ impl Started<'_, '_, '_> {
         Ok(Course::GoesOn)
     }
 
-    /// Asks for the next case, or for the facts at the end.
     fn ask_on(&mut self, teller: &mut Teller<'_>) -> Result<(), Gone> {
         for group in 0..self.side.schedules.len() {
             if let Some(asked) = self.side.ask_for_one(group)? {

@@ -14,7 +14,6 @@ use crate::sides::agent::Moment;
 use crate::sides::agent::protocol::{Answer, Request};
 use crate::sides::versus::{Cooled, End, Execution, Executor, Order, Output};
 
-/// The time in which an agent takes a request.
 const MARGIN: Duration = Duration::from_secs(10);
 /// The time for a sign of life of an agent. It gives four per second, except while it drops files from the page cache.
 const LATE: Duration = Duration::from_secs(20);
@@ -23,7 +22,6 @@ const COOLS: Duration = Duration::from_secs(300);
 const MOST_TEXT: usize = 400;
 /// Characters of a file's path (PATH_MAX of linux/limits.h).
 const MOST_PATH: usize = 4096;
-/// The most mappings of code to take.
 const MOST_MAPPED: usize = 1 << 12;
 const MOST_SAID: usize = 16 << 10;
 
@@ -37,8 +35,8 @@ pub type Work<'w> = dyn FnMut(&mut [&mut dyn Executor]) -> Result<(), BenchError
 /// the work, [`Findings::interrupted`] has the signal.
 ///
 /// # Errors
-/// Those of `work`; [`BenchError::NoEnvironment`] if there is none, or if one has no real times; [`BenchError::Interrupted`]
-/// before `work`.
+/// Those of `work`; [`BenchError::NoEnvironment`] if there is none, or one has no real times; [`BenchError::Interrupted`]
+/// earlier.
 pub fn execute_in(
     sides: &mut [Side<'_>],
     say: &mut dyn FnMut(String),
@@ -104,7 +102,6 @@ fn begin(side: &mut AgentSide<'_, '_>, say: &mut dyn FnMut(String)) -> Result<()
     side.read_facts(Moment::Before)
 }
 
-/// Notes that a side is lost, if so.
 fn taken(side: &mut AgentSide<'_, '_>, outcome: Result<(), Gone>) -> Result<(), BenchError> {
     match side.settled(outcome) {
         Ok(_) => Ok(()),
@@ -118,7 +115,6 @@ pub(super) struct RemoteExecutor<'r, 's, 'a> {
     pub side: &'r mut AgentSide<'s, 'a>,
     /// The last request's. An answer with another number came too late.
     number: u64,
-    /// An agent gives a sign of life within this time.
     patience: Duration,
 }
 
@@ -187,7 +183,6 @@ impl Executor for RemoteExecutor<'_, '_, '_> {
     }
 }
 
-/// Cuts long texts of an execution.
 fn bounded(mut execution: Execution) -> Execution {
     if execution.said.len() > MOST_SAID {
         let bytes = execution.said.as_bytes();

@@ -33,7 +33,6 @@ const EQUAL_SAMPLES: usize = 2;
 const ENOUGH: usize = 4_000_000;
 /// Functions that the agent is asked for in one message.
 pub(super) const MOST_ADDRESSES: usize = 1 << 16;
-/// Characters of a function's name.
 const MOST_NAME: usize = 120;
 const NO_LOOP: &str =
     "it is no loop of instructions but whole operations, which cannot be told apart in the log";
@@ -85,7 +84,6 @@ pub fn explain_in(
     })
 }
 
-/// The count of the case, for its samples.
 struct Counted {
     per_operation: f64,
     range: (f64, f64),
@@ -93,9 +91,7 @@ struct Counted {
     ticks: i64,
     /// Its iterations are those of the shorter batch of a sample.
     order: InstanceOrder,
-    /// Iterations of the longer batch of a sample.
     in_batch: u64,
-    /// Whether its loop calls its body.
     is_called: bool,
 }
 
@@ -222,7 +218,6 @@ impl AgentSide<'_, '_> {
         }
     }
 
-    /// The kernel's functions at these addresses.
     pub(super) fn names(&mut self, addresses: BTreeSet<u64>) -> Result<BTreeMap<u64, String>, Gone> {
         let addresses: Vec<u64> = addresses.into_iter().take(MOST_ADDRESSES).collect();
         if addresses.is_empty() {

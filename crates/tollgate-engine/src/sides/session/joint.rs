@@ -64,7 +64,6 @@ pub fn refresh(joint: &mut Schedule, schedules: &[&Schedule]) {
     }
 }
 
-/// The units of these cases. `rest` returns n for a case that takes part in every n-th round.
 pub fn units(
     joint: &Schedule,
     schedules: &[&Schedule],

@@ -139,7 +139,6 @@ impl Session<'_, '_, '_> {
         self.starts.measure(&mut self.sides, (self.plan, deadline), &mut self.random, &mut self.teller)
     }
 
-    /// Everything that is timed except starts.
     fn timed(&mut self, allowed: Vec<usize>, of_rounds: f64, of_starts: f64) -> Result<(), Stop> {
         self.each(|session, at| {
             let name = session.sides[at].side.name.clone();

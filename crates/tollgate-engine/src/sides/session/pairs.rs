@@ -30,7 +30,6 @@ pub struct Pairs {
     pub number: usize,
     /// The turns that each case could have in them.
     pub turns: usize,
-    /// Whether most of the ratios have narrow intervals.
     pub is_nearly_decided: bool,
     starting: Duration,
     turning: Duration,
@@ -38,12 +37,10 @@ pub struct Pairs {
     ratios: BTreeMap<(usize, usize), Ratios>,
 }
 
-/// The log-ratios of one case, of an environment to the base.
+/// The log-ratios of one case, of an environment to the base: the median and the variance of each pair.
 #[derive(Debug, Clone, Default)]
 struct Ratios {
-    /// The median of each pair.
     medians: Vec<f64>,
-    /// The variance within each pair.
     within: Vec<f64>,
 }
 
@@ -121,7 +118,6 @@ impl Pairs {
         (turn > 0.0).then_some((start, turn, start / turn))
     }
 
-    /// The share of the ratios whose half width is at most this.
     pub fn decided(&self, half_width: f64) -> f64 {
         let is_narrow = |ratios: &&Ratios| ratios.half_width().is_some_and(|half| half <= half_width);
         self.ratios.values().filter(is_narrow).count() as f64 / self.ratios.len().max(1) as f64

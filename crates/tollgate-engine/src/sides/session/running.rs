@@ -1,5 +1,3 @@
-//! The state of a running session.
-
 use tollgate_model::Fact;
 
 use super::agent_side::AgentSide;
@@ -16,7 +14,6 @@ pub struct Session<'p, 's, 'a> {
     pub sides: Vec<AgentSide<'s, 'a>>,
     pub random: Random,
     pub teller: Teller<'p>,
-    /// Facts of the session as a whole.
     pub facts: Vec<(String, Fact)>,
     pub commands: Commands<'p>,
     pub starts: Starts<'p>,
@@ -37,7 +34,6 @@ impl Session<'_, '_, '_> {
         if self.sides.iter().any(AgentSide::is_here) { Ok(()) } else { Err(Stop::Over) }
     }
 
-    /// Notes that a side is lost, if so.
     pub fn settled<T>(&mut self, at: usize, outcome: Result<T, Gone>) -> Result<Option<T>, Stop> {
         self.sides[at].settled(outcome)
     }

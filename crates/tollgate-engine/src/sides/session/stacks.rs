@@ -3,8 +3,8 @@
 //! The first instruction of a function is a call of it. Any other instruction of a function further down is a return to that,
 //! which ends all above. If the function is not on the stack, it is a call too, since some are entered at more than one
 //! instruction. So another thread's functions appear above the function that switched to it. A function that jumps to another at
-//! its end keeps its frame until the caller of both goes on. `__x86_indirect_thunk_rax` and the like are not callers: their
-//! caller calls the target.
+//! its end keeps its frame until the caller of both goes on. For `__x86_indirect_thunk_rax` and the like, their own caller calls
+//! the target.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,7 +14,6 @@ use super::iterations::is_kernel;
 const DEEPEST: usize = 256;
 /// The most different stacks.
 const MOST: usize = 1 << 20;
-/// The instructions of programs.
 const USER: &str = "user space";
 /// Kernel code without a symbol.
 const UNKNOWN: &str = "(no function)";
@@ -29,7 +28,6 @@ pub struct Stacks {
     functions: HashMap<u64, (usize, bool)>,
     /// Frames, each before all that it calls; the first is that of programs.
     frames: Vec<Frame>,
-    /// The frame of the last instruction.
     at: usize,
 }
 
@@ -113,7 +111,6 @@ impl Stacks {
         self.frame(caller, function)
     }
 
-    /// The frame of a function above this one.
     fn frame(&mut self, caller: usize, function: usize) -> usize {
         let known =
             self.frames[caller].callees.iter().find(|frame| self.frames[**frame].function == function);

@@ -1,5 +1,3 @@
-//! Reports the progress of a session: the case and the environment.
-
 use std::time::{Duration, Instant};
 
 use crate::cases::plan::{Length, Place, Plan};
@@ -10,7 +8,6 @@ pub struct Teller<'a> {
     pub began: Instant,
     plan: &'a Plan,
     latest: Option<Instant>,
-    /// First figures that are not reported yet.
     pub decided: Vec<Decided>,
     /// Processes that the current suite or environment has had.
     pub done: usize,

@@ -51,7 +51,6 @@ impl Runner for Spin {
     }
 }
 
-/// A batch of 5 ms.
 struct Sleeps;
 impl Runner for Sleeps {
     fn batch(&mut self, clock: Clock, _: Order) -> Refused<Batch> {
@@ -318,7 +317,6 @@ fn environments_are_counted_at_the_same_time_and_one_that_is_lost_costs_itself()
     let steps = find_other!(Steps { every: 13, batches: 0 });
     let lost = || Side { start: Box::new(|| Err("it does not start".to_owned())), ..counting(steps) };
     let ends = Side { start: Box::new(|| Ok(link(child(|| 0)))), ..counting(steps) };
-    // It dies while it is counted.
     let dies = counting(find_other!(Then(0, kill_agent)));
     // More than many a machine has processors.
     let sides = vec![counting(steps), lost(), ends, counting(steps), dies, counting(steps), lost()];
