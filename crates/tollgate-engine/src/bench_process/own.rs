@@ -88,6 +88,5 @@ impl Runner for ClockPairs {
     }
 }
 
-/// The intended time of a batch of the slowest case of a comparison: long enough to make the timer overhead negligible, short
-/// enough that most batches see no interrupt.
+/// The intended time of a comparison's slowest batch: long beside the timer overhead, but mostly too short for an interrupt.
 pub const BATCH_TIME: Duration = Duration::from_micros(50);

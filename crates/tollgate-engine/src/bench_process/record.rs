@@ -1,7 +1,6 @@
 //! Records: what a bench process left, as plain data. A run reads it from the shared results; an agent sends it.
 //!
-//! Another program wrote the record of an agent. [`ProcessRecord::checked`] refuses one that does not fit its task, and no number
-//! in a checked one can overflow a later computation.
+//! [`ProcessRecord::checked`] refuses an agent's record that does not fit its task. A checked one cannot overflow a computation.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! Memory that the engine shares with a bench process. The task goes in, samples and reasons come out, and the records stay
-//! readable however the process ends.
+//! Memory that the engine shares with a bench process. It gives the task, and its records stay readable however the process ends.
 //!
 //! Samples and counts are typed records of atomic words. So a child with wild writes can make the parent read a wrong number, but
 //! never cause undefined behaviour. All else is JSON.
@@ -141,8 +140,8 @@ impl SharedResults {
         let file = memfd::create("tollgate-shared").ok().map(OwnedFd::from);
         let file = file.filter(|file| {
             let file = file.try_clone().map(File::from);
-            // A memfd has all permissions (mm/memfd.c). A process with another user's file access must not open it through a link
-            // to /proc/self/fd in that user's directory.
+            // A memfd has all permissions (mm/memfd.c). A process with another user's file access must not open it through a link to
+            // /proc/self/fd in that user's directory.
             let settle = |file: File| {
                 file.set_permissions(Permissions::from_mode(0o600))?;
                 file.set_len(size(instances) as u64)
@@ -173,8 +172,7 @@ impl SharedResults {
     }
 
     fn head(&self) -> &Head {
-        // SAFETY: the mapping is page-aligned, begins with a head of zeros or another process's words, and stays as
-        // long as this; every access to it in any process is atomic.
+        // SAFETY: the mapping is page-aligned, begins with zeros or another process's words, and outlives this; all access is atomic.
         unsafe { &*self.memory.address().cast() }
     }
 

@@ -13,8 +13,7 @@ pub(crate) struct SlowDown {
 }
 
 impl SlowDown {
-    /// Reads `TOLLGATE_TEST_SLOW=benchmark=factor[,benchmark=factor]` of this process's environment. `*` is every benchmark, and
-    /// the A/A control is slowed like its baseline.
+    /// Reads `TOLLGATE_TEST_SLOW=benchmark=factor[,benchmark=factor]`. `*` is every benchmark; the A/A control follows its baseline.
     #[cfg(debug_assertions)]
     pub fn new(benchmark: &Benchmark, iterations: u64) -> Self {
         let orders = std::env::var("TOLLGATE_TEST_SLOW").unwrap_or_default();

@@ -99,9 +99,8 @@ impl Worker {
             if task.counts() {
                 keep_addresses();
             }
-            // The program that it becomes must run on no other processor. At every TLB flush the kernel checks whether to
-            // interrupt each processor that has run it (mm_cpumask in arch/x86/mm/tlb.c), which costs a process pinned later up
-            // to a second.
+            // The program that it becomes must not run elsewhere first. At every TLB flush the kernel checks whether to interrupt
+            // each processor that has run it (mm_cpumask in arch/x86/mm/tlb.c), which would cost it up to a second.
             let _ = task.cpu.map(cpu::pin);
             if let Some((program, descriptor)) = exec {
                 // SAFETY: plain system calls on our own descriptors; the strings and their array outlive the call.
@@ -188,8 +187,7 @@ impl Worker {
     }
 }
 
-/// Makes the programs that this process becomes lie at the same addresses each time, because the number of tables and mappings
-/// that the kernel walks and copies depends on them.
+/// Keeps the addresses of the programs that this process becomes: they decide how many tables the kernel walks and copies.
 fn keep_addresses() {
     const ASK: libc::c_ulong = 0xffff_ffff;
     // SAFETY: personality(2) changes no memory. If it fails, the addresses differ between processes.

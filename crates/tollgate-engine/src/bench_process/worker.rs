@@ -1,8 +1,7 @@
 //! The child's side: a bench process that prepares instances, calibrates them, runs rounds of them or counts their instructions.
 //!
-//! A batch has its own empty loop before and after the timed one, and the shorter counts. One empty loop for a whole round would
-//! be further away in time and would have to survive the same round. With only one per batch, an interrupt in it made latencies
-//! too low about once in a few thousand batches.
+//! A batch has its own empty loop before and after the timed one, and the shorter counts. One for a whole round would be further away
+//! in time and would have to survive that round. With one per batch, an interrupt made about one latency in a few thousand too low.
 //!
 //! Batches are discarded, not rounds. With twenty instances a round lasts more than a millisecond, and on a busy processor nearly
 //! every round has a context switch. Pairs are made of the rounds in which both batches survived.
@@ -294,8 +293,7 @@ impl Bench<'_> {
     }
 }
 
-/// Raises the iterations until a batch is long enough to be timed, then takes the shortest of a few. On a busy machine each batch
-/// may be delayed, so the search ends at `until`.
+/// Raises the iterations until a batch is long enough to be timed, then takes the shortest of a few. The search ends at `until`.
 fn try_out(
     shared: &SharedResults,
     clock: Clock,
@@ -312,8 +310,8 @@ fn try_out(
     const ENOUGH: u64 = 2_000_000; // nanoseconds
     const MOST: u64 = 1 << 16;
     let most = instance.ready.most.min(MOST);
-    // Nanoseconds of the timed part, and of everything. If other work makes an operation take milliseconds it is not slow: it
-    // would be measured in batches of one, which find something else.
+    // Nanoseconds of the timed part, and of everything. An operation that other work delays by milliseconds is not slow: batches of
+    // one would measure something else.
     let mut takes = |iterations: u64| {
         let mut attempts = 0;
         loop {

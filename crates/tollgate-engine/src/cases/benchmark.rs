@@ -21,8 +21,7 @@ pub struct Suite {
     pub about: &'static str,
     /// In the order of tables.
     pub benchmarks: &'static [&'static Benchmark],
-    /// The A/A control: the code of its baseline as a second instance in the same rounds. The difference between the two is a
-    /// lower bound of the noise threshold of every verdict.
+    /// The A/A control: its baseline's code again in the same rounds. Their difference is a lower bound of each verdict's threshold.
     pub control: Option<&'static Benchmark>,
 }
 
@@ -32,8 +31,7 @@ pub enum Kind {
     /// In batches of an instance, which bench processes run in rounds. The function prepares the instance of a case in the
     /// calling process, from its timed code and its parameters, or returns why that fails.
     Instance(fn(Timed, &Params, &mut Context) -> Result<Instance>),
-    /// As whole commands, one after the other, executed by the run's own process or the agent's. The user must ask for these long
-    /// cases.
+    /// As whole commands, one after the other, by the run's own process or the agent's. They are long, so the user must ask for them.
     Command(&'static Commands),
     /// From outside, for an environment of a session itself, each time it is started. The function returns what a case measures;
     /// `None` for parameters of another version.
@@ -72,8 +70,7 @@ pub enum Extent {
 pub enum Company {
     /// Those of its suite. They share rounds, and can be paired.
     Suite,
-    /// No other benchmark. It slows later batches of others, as an exit to the hypervisor does, or its figure depends on
-    /// everything in its process, as for a fork of that process.
+    /// No other. It slows later batches of others, like an exit to the hypervisor, or depends on all of its process, like its fork.
     Own,
 }
 
@@ -87,8 +84,8 @@ pub struct Benchmark {
     pub avoid: &'static str,
     /// The manual, the source file or the paper that describes the operation.
     pub source: &'static str,
-    /// The boundaries that the operation always crosses and that take about a tenth of its time or more. A fact of the machine is
-    /// shown as a cause of a difference only if it affects one of them.
+    /// The boundaries that the operation always crosses and that take about a tenth of its time or more. Only facts that affect one
+    /// of them are shown as causes of a difference.
     pub crosses: &'static [Boundary],
     /// Whether a case crosses this boundary, if the cases differ.
     pub crossed_in: fn(&Params, Boundary) -> bool,
@@ -108,8 +105,7 @@ pub struct Benchmark {
     pub baseline_params: fn(&Params) -> Option<Params>,
     /// Other benchmarks that explain its time, each with what it is: a step of it alone, or the same without one.
     pub beside: &'static [(&'static str, &'static str)],
-    /// Returns the parameters of its cases on a machine; one empty set for a benchmark without parameters. They depend on nothing
-    /// else, so those of any machine are known everywhere.
+    /// Returns the parameters of its cases on a machine, which alone decides; one empty set for a benchmark without parameters.
     pub cases: fn(&Topology) -> Vec<Params>,
     /// Returns the parameters of the cases that run only in a thorough run, or when a pattern names them.
     pub thorough_cases: fn(&Topology) -> Vec<Params>,
@@ -124,11 +120,9 @@ pub struct Benchmark {
     pub kind: Kind,
     /// The benchmarks with which its cases share their processes.
     pub company: Company,
-    /// Whether an instance forks the bench process. Those are made before all others, so that no copy has what the others map and
-    /// write.
+    /// Whether an instance forks the bench process. Those are made first, so that no copy has what others map and write.
     pub forks: fn(&Params) -> bool,
-    /// Why a count of its instructions is not informative, if so: caches, storage or timers take its time, or the translator of
-    /// the guest executes it differently.
+    /// Why its instructions are not informative, if so: caches, storage or timers take its time, or a translated guest differs.
     pub uncounted: Option<&'static str>,
     /// Returns why the operation does not exist in this environment, if this signal killed its process for that reason.
     pub absence: fn(signal: i32) -> Option<&'static str>,
@@ -205,8 +199,7 @@ impl Benchmark {
         (self.cases)(machine).into_iter().find(|params| headline.names(params))
     }
 
-    /// Returns the benchmark whose comparison this one belongs to: its baseline, or itself. All cases of a comparison have the
-    /// same number of operations in a batch.
+    /// Returns the benchmark that it is compared with, or itself. Compared cases have the same number of operations in a batch.
     pub fn comparison(&self) -> &'static str {
         self.baseline.unwrap_or(self.name)
     }

@@ -50,15 +50,13 @@ pub struct Place {
     pub of: usize,
 }
 
-/// Time of a process whose preparation is short. Neighbouring processes share the machine's pace, which lasts for seconds: many
-/// short processes see more paces than few long ones.
+/// Time of a process whose preparation is short. The machine keeps a pace for seconds: many short processes see more paces.
 pub(crate) const SLICE: Duration = Duration::from_millis(60);
 
 impl Plan {
     /// 10 s.
     pub const QUICK: Duration = Duration::from_secs(10);
-    /// 60 s, for everything that is measured in rounds. Whole commands have their own time, see
-    /// [`Selection::usual_time`](crate::Selection::usual_time).
+    /// 60 s, for rounds. Whole commands have their own time, see [`Selection::usual_time`](crate::Selection::usual_time).
     pub const STANDARD: Duration = Duration::from_secs(60);
     /// 20 s, for the starts of an environment.
     pub const STARTS: Duration = Duration::from_secs(20);

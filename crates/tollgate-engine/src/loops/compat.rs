@@ -1,8 +1,6 @@
-//! A 32-bit program of a few hundred bytes, kept in this one and started from memory. It reads orders from its standard input,
-//! times the loop of a benchmark, and writes results to its standard output.
-//!
-//! `compat.s` is the frame with the clock; a benchmark's loop is appended. The program needs no loader, libc or file system: it
-//! is an ELF header, one segment and one entry point.
+//! A 32-bit program of a few hundred bytes, kept in this one and started from memory. It reads orders from its standard input, times
+//! the loop of a benchmark, and writes results to its standard output. `compat.s` is the frame with the clock; a benchmark's loop is
+//! appended. The program needs no loader, libc or file system: it has an ELF header, one segment and one entry point.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
@@ -22,8 +20,7 @@ fn frame() -> &'static [u8] {
     crate::bytes_between!("tollgate_compat_begin", "tollgate_compat_end")
 }
 
-/// Offsets of p_filesz and p_memsz in the file. They are the fifth and sixth words of the program header, which follows the
-/// 52-byte ELF header (System V ABI, Intel386 supplement).
+/// Offsets of p_filesz and p_memsz, words 5 and 6 of the program header after the 52-byte ELF header (System V ABI, i386).
 const FILE_SIZE: usize = 52 + 16;
 const MEMORY_SIZE: usize = 52 + 20;
 

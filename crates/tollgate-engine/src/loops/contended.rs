@@ -70,9 +70,9 @@ struct PaddedWord(AtomicU64);
 /// The loop of another thread, written with `contending_loop!`. It runs until its stop word is set.
 pub type ContendingLoop = unsafe extern "C" fn(*mut Side);
 
-/// Writes the loop of another thread: `contending_loop! { /// doc … name: "instruction", … }`. The body is one iteration. In it
-/// `r13` points to the [`Side`]; `rbp` and `r12` must be kept. An iteration must end within about a microsecond, because the loop
-/// takes a time stamp and checks the stop word after each.
+/// Writes the loop of another thread: `contending_loop! { /// doc … name: "instruction", … }`. The body is one iteration. In it `r13`
+/// points to the [`Side`]; `rbp` and `r12` must be kept. After each, the loop takes a time stamp and checks the stop word, so an
+/// iteration must end within about a microsecond.
 #[macro_export]
 macro_rules! contending_loop {
     ($(#[$doc:meta])* $name:ident: $($body:literal),*) => {
@@ -165,8 +165,7 @@ impl Contended {
     /// Combines `code` with the loops of `partners`, which run at the same time.
     ///
     /// # Safety
-    /// Each loop must be sound to run any number of times with its context or side from `contender`, at the same time as the
-    /// others.
+    /// Each loop must be sound to run any number of times with its data from `contender`, at the same time as the others.
     pub unsafe fn new(
         context: &mut Context,
         code: LongLoop,

@@ -4,10 +4,10 @@
 //! perf_event_open(2) would count the same, but slow each page fault and context switch while it is open (`perf_swevent_enabled`,
 //! `perf_sched_events` in the kernel's kernel/events/core.c), and these are measured here.
 //!
-//! A group of hardware events counts cycles, instructions and misses if the processor exposes a PMU. A group for a whole
-//! processor does not slow a context switch; the group of a thread is swapped at each. So if an operation switches between
-//! threads, only the former is used, which also counts the other thread. A batch is not counted if the kernel took the counters
-//! away for a while (`time_running` is less than `time_enabled`).
+//! A group of hardware events counts cycles, instructions and misses if the processor exposes a PMU. A group for a whole processor
+//! does not slow a context switch; the group of a thread is swapped at each. So if an operation switches between threads, only the
+//! former is used. A batch is not counted if the kernel took the counters away for a while (`time_running` is less than
+//! `time_enabled`).
 
 mod pmu;
 pub(crate) mod tally;

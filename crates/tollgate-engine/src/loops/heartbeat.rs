@@ -3,8 +3,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::machine::mapping::Mapping;
 
-/// Tells the parent of a bench process that a long batch makes progress, even from processes that an instance forked. It keeps
-/// the shared memory mapped. The default does nothing.
+/// Tells the parent that a long batch makes progress, even from forks of the bench process. It keeps the memory mapped; the default
+/// does nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Heartbeat(Option<(Arc<Mapping>, usize)>);
 

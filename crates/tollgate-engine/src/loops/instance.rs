@@ -167,8 +167,7 @@ impl Loop {
     /// [`Refusal::Fail`] for a loop that is not 64-bit code.
     ///
     /// # Safety
-    /// The loop must be sound to run any number of times with these words, whose targets live in `owned`, or as long as the
-    /// process.
+    /// The loop must be sound to run any number of times with these words, whose targets live in `owned` or forever.
     pub unsafe fn new(
         timed: Timed,
         words: [u64; 7],
@@ -251,8 +250,7 @@ impl Loop {
         let (ready, prepared) = mpsc::channel();
         let mut runner = self;
         let body = move || {
-            // A copy, since the batch's events are read through the process's descriptor. If it fails, the loop's figure is the
-            // same.
+            // A copy, since the batch's events are read through the process's descriptor. If it fails, the loop's figure is valid.
             let _ = tollgate_os::descriptors::copied_table();
             let outcome = prepare();
             let usable = outcome.is_ok();

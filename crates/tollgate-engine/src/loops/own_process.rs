@@ -1,7 +1,6 @@
 //! Instances in a child of a bench process. It holds memory that other instances must not have, or changes itself irreversibly.
-//!
-//! fork(2) depends on all memory that the process has written. So each amount of memory has a process that writes it once and
-//! then runs the experiments for every instance that asks.
+//! fork(2) depends on all memory that the process has written, so each amount of memory has a process that writes it once and runs
+//! all experiments.
 
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::{cell::RefCell, os::fd::AsRawFd, rc::Rc};

@@ -101,8 +101,7 @@ pub trait Runner {
 
 /// Untimed hooks around each batch of a loop. They install and remove a handler, give pages back to the kernel, count events.
 pub trait BatchHooks: Send {
-    /// Is called before a [`settled`](crate::loops::instance::Loop::settled) loop runs until it repeats itself. It writes again
-    /// what other instances have overwritten.
+    /// Is called before a [`settled`](crate::loops::instance::Loop::settled) loop settles. It repairs what others have overwritten.
     fn unsettled(&mut self, _context: &mut LoopContext) -> Result<()> {
         Ok(())
     }

@@ -21,8 +21,7 @@ const MOST: u64 = 2 * PARTS;
 const AGREE: u64 = 10;
 
 impl Settling {
-    /// Makes a settling for a loop that has replaced the caches' contents after this many iterations: a pass through its memory,
-    /// or through as much of it as the caches hold.
+    /// Makes a settling for a loop that fills the caches in this many iterations: a pass through its memory, or the part that fits.
     pub fn after(iterations: u64, heartbeat: Heartbeat) -> Self {
         /// Shorter stretches are mostly timer overhead.
         const SHORTEST: u64 = 64;

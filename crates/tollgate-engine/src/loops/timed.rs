@@ -1,7 +1,6 @@
-//! Timed loops of instructions. All have the same frame, so that the empty loop measures the overhead of every other.
-//!
-//! Timed loops are naked functions. A test disassembles each registered one and checks that it has the instruction that its
-//! benchmark names, as often as it says, and no other that matters.
+//! Timed loops of instructions. All have the same frame, so that the empty loop measures the overhead of every other. They are naked
+//! functions. A test disassembles each and checks that it has its benchmark's instruction as often as stated, and no other that
+//! matters.
 
 /// The eight words at `r13` of a loop: its parameters, and last the operation's result.
 #[repr(C, align(64))]
@@ -25,8 +24,7 @@ impl LongLoop {
     /// Is for `timed_loop!`: the function and its instructions. `r13` may only be used as `[r13 + N]` within the eight words.
     ///
     /// # Safety
-    /// `entry` must hold these instructions in the frame of every loop. Without `r13` among them, it must be sound to run them
-    /// any number of times, in any state of the process.
+    /// `entry` must hold these instructions in the frame of every loop. Without `r13`, they must be sound to run in any process.
     #[doc(hidden)]
     pub const unsafe fn written(
         entry: unsafe extern "C" fn(u64, *mut LoopContext),

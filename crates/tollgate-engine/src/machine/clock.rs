@@ -139,8 +139,7 @@ impl Clock {
         }
     }
 
-    /// Returns the current time in ticks, after all earlier instructions. Times of different threads are comparable, because
-    /// [`Clock::tsc`] checked that the processors' counters agree.
+    /// Returns the current time in ticks, after all earlier instructions; comparable between threads, as [`Clock::tsc`] checked.
     pub fn moment(self) -> u64 {
         match self {
             Self::Tsc { .. } => tsc_end().0,

@@ -12,8 +12,7 @@ pub fn allowed() -> Vec<usize> {
     affinity::allowed(0).unwrap_or_default()
 }
 
-/// Returns those of `allowed` other than this thread's, the best partner first: the next one with a core of its own, modulo the
-/// number of processors. Hardware threads of this core come last.
+/// Returns the others of `allowed`, the best partner first: the next one with its own core, modulo their number; siblings come last.
 pub fn others(allowed: &[usize]) -> Vec<usize> {
     let Some(home) = current() else { return Vec::new() };
     let siblings = std::fs::read_to_string(format!("{TOPOLOGY}{home}/topology/thread_siblings_list"));
@@ -112,8 +111,7 @@ impl CpuShare {
         Self { began: Instant::now(), used, clocks }
     }
 
-    /// Whether this process, its reaped children and the participating ones used nearly all of the time since. True if the kernel
-    /// does not account in microseconds.
+    /// Whether this process, its reaped children and the participants used nearly all of the time. True without precise accounting.
     pub fn was_full(self) -> bool {
         self.was_full_with(&[])
     }
@@ -139,8 +137,7 @@ fn is_little(others: Duration, passed: Duration) -> bool {
     others <= passed / 20 + SLACK
 }
 
-/// Whether threads had their own processors to themselves during `messages` messages between them. They were runnable and waited
-/// for processors for the time `queued`.
+/// Whether threads had their own processors to themselves during `messages` messages. They waited runnable for the time `queued`.
 ///
 /// An idle processor is free at once, or soon after if it is still handling the other end's last wake-up. A long message has more
 /// such waits than a short one, so a share of the time is allowed as well.

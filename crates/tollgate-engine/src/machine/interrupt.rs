@@ -1,8 +1,8 @@
 //! Requests to stop: SIGINT, SIGTERM and SIGHUP set a flag, which every wait checks.
 //!
 //! A verb that makes processes or directories calls [`install`] before the first of them, checks [`requested`] after each of its
-//! phases, and removes what it made. At the end the program calls [`conclude`] and raises the signal again, which ends a shell's
-//! loop around it.
+//! phases, and removes what it made. Finally the program calls [`conclude`] and raises the signal again, so that a shell's loop ends
+//! too.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -75,8 +75,7 @@ pub(crate) fn resume() -> bool {
     STEP_STOPPED.replace(false)
 }
 
-/// Hides the signal that asked to stop from this thread while it lives, so that the user's clean-up commands still run. A later
-/// signal kills the process.
+/// Hides the signal that asked to stop from this thread, so that the user's clean-up commands run. A later signal kills the process.
 #[derive(Debug)]
 #[must_use = "the signal is seen again when this is dropped"]
 pub struct SetAside {

@@ -1,5 +1,5 @@
-//! Limits of the processes and the memory that a bench process may take: at most a tenth of the processes and half of the memory
-//! that the environment allows, since other programs run there too.
+//! Limits of a bench process: at most a tenth of the processes and half of the memory that the environment allows, for others run
+//! there too.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::{io, sync::Arc};

@@ -122,8 +122,7 @@ fn usual_of(allowed: &[usize], fast: &[usize]) -> Option<usize> {
     last_fast.or(allowed.last().copied())
 }
 
-/// Processors whose relations are read: those with the nearest numbers to `home`, its hardware threads, some evenly spaced ones,
-/// and those whose pairs are all measured.
+/// Processors whose relations are read: the nearest to `home`, its hardware threads, evenly spaced ones, and those of all pairs.
 fn around(allowed: &[usize], home: Option<usize>, threads: &[usize]) -> BTreeSet<usize> {
     const NEAREST: usize = 32;
     const EVENLY: usize = 32;

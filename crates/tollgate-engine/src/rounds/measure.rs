@@ -31,10 +31,8 @@ pub(crate) const END_SHARE: f64 = 0.97;
 /// The name of the fact that the user stopped the run: the signal's name.
 pub const INTERRUPTED: &str = "run.interrupted";
 
-/// Measures the chosen cases within the plan's budget.
-///
-/// A case that cannot be measured is skipped or failed with its reason; the run continues without it. If the user stops the run,
-/// the findings are those until then.
+/// Measures the chosen cases within the plan's budget. A case that cannot be measured is skipped or failed with its reason. If the
+/// user stops the run, the findings are those until then.
 ///
 /// # Errors
 /// See [`BenchError`]: if nothing can be measured, or the time is over or the user stops the run before anything is.
@@ -219,10 +217,10 @@ impl<'a> RoundsRun<'a> {
         Ok(())
     }
 
-    /// Calibrates each instance. If one dies, hangs or takes too long, that is recorded, and the next process continues with the
-    /// one after it, in half of the group's remaining time, so that hanging instances leave time for the others. A group that is
-    /// slow throughout leaves out the rest of its cases, because rounds of them would take several times as long. `groups` are
-    /// still to be calibrated, this one included.
+    /// Calibrates each instance. If one dies, hangs or takes too long, that is recorded, and the next process continues with the next
+    /// one, in half of the group's remaining time, so that hanging instances leave time for the others. A group that is slow
+    /// throughout leaves out the rest of its cases, because rounds of them would take several times as long. `groups` includes this
+    /// one.
     fn calibration(&mut self, group: &mut Schedule, groups: usize) -> Result<(), BenchError> {
         /// After this many successive processes that hung, so little is left.
         const HANGING: u32 = 6;

@@ -1,15 +1,13 @@
-//! The schedule of one suite: calibrates its chosen cases, orders their batches and collects their samples.
+//! The schedule of one suite: calibrates its chosen cases, orders their batches and collects their samples. Only cases of one
+//! comparison and magnitude have the same operation count: in a batch of about 50 µs, a call of 1 ns and an interrupt of 4 µs cannot
+//! share one.
 //!
-//! Only cases of one comparison and magnitude have the same operation count. A batch takes about 50 µs: a call of 1 ns and an
-//! interrupt of 4 µs cannot share a count.
+//! Instances whose batch takes more than a millisecond take part in every second, fourth, … round. Other rounds do not count as
+//! discarded.
 //!
-//! Instances whose batch takes more than a millisecond take part in every second, fourth, … round. A round in which an instance
-//! was not due does not count as discarded.
-//!
-//! A case with fewer than six processes has no interval and cannot be compared. So if a process has no time for all cases, it
-//! runs some of them, those of the first screen and the short ones first. The others begin once these have six processes each.
-//!
-//! Time is divided among processes, not benchmarks: more time means more processes for all.
+//! A case with fewer than six processes has no interval and cannot be compared. So if a process has no time for all cases, it runs
+//! some of them, those of the first screen and the short ones first. The others begin once these have six processes each. Time is
+//! divided among processes, not benchmarks: more time means more processes for all.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -206,8 +204,8 @@ impl Schedule {
         gather(alone, |index| self.cases[index].ready.experiment.as_deref())
     }
 
-    /// Groups the running cases' experiments by fixture. A process runs all experiments of a fixture or none. If processes end
-    /// the run, fixtures that have theirs are left out.
+    /// Groups the running cases' experiments by fixture: a process runs all or none of one. If processes end the run, complete ones
+    /// are out.
     fn fixtures(&self) -> Vec<Vec<usize>> {
         let experiments = self.experiments(&self.indices(&State::Running));
         let mut fixtures = gather(experiments, |index| self.cases[index].ready.fixture.as_deref());
@@ -402,9 +400,8 @@ impl Schedule {
         self.doubled = if is_whole { self.doubled.saturating_sub(1) } else { (self.doubled + 1).min(MOST) };
     }
 
-    /// Time of a process: a few times what it needs for its preparation and one batch of each instance. If the time ends the run,
-    /// it is shorter, with some of the instances, when the suite's share does not suffice for the least number of such processes,
-    /// and longer when it suffices for too many.
+    /// Time of a process: a few times what it needs for its preparation and one batch of each instance. If the time ends the run, a
+    /// small share of the suite shortens it to some of the instances, and a large share lengthens it.
     pub fn slice(&self, plan: &Plan) -> Duration {
         let wanted = (self.need() * TIMES_NEED).max(self.first_round());
         if plan.processes.is_some() {

@@ -1,13 +1,10 @@
-//! Counts the instructions of an operation by a time stamp counter that ticks once per instruction: in a guest under QEMU's
-//! translator with `-icount shift=0`.
+//! Counts the instructions of an operation in a guest under QEMU's translator with `-icount shift=0`, where each is one tick.
 //!
-//! A sample is the difference of two batches, one with twice the iterations of the other. So it excludes what a batch has once,
-//! such as the counter reads and the call of the loop. Next to a long operation that is negligible, and a sample is one batch of
-//! one: the fewer instructions a sample has, the fewer samples have a tick of the kernel. The same code takes the same
-//! instructions in each batch, unless the kernel's tick, another thread or a page of its own interferes. So samples that agree to
-//! the last instruction are kept, and the others are discarded and counted.
-//!
-//! Time decides nothing: two runs of the same guest make the same batches.
+//! A sample is the difference of two batches, one with twice the iterations of the other. So it excludes what a batch has once, such
+//! as the counter reads and the call of the loop. Next to a long operation that is negligible, and a sample is one batch of one: the
+//! fewer instructions a sample has, the fewer samples have a tick of the kernel. The same code takes the same instructions in each
+//! batch, unless the kernel's tick, another thread or a page of its own interferes. So samples that agree to the last instruction are
+//! kept; the others are discarded and counted. Time decides nothing: two runs of the same guest make the same batches.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,8 +26,8 @@ const OPERATIONS: [u64; 6] = [100, 30, 10, 4, 2, 1];
 /// The most instructions of a batch of several operations. A kernel with 250 ticks a second has four million between two.
 const SHORT: u64 = 60_000;
 const LONG: u64 = 20_000;
-/// Samples of a case: the first number whose batches are few enough instructions. The ranges of two times seven that differ only
-/// by chance do not overlap in one of 1,716 cases.
+/// Samples of a case: the first number whose batches are few enough instructions. Two times seven do not overlap by chance once in
+/// 1,716.
 const SAMPLES: [usize; 4] = [25, 15, 9, 7];
 /// This many equal samples are enough. If a quarter of an operation's batches differ, nine show none of them in one of 13 cases.
 const AGREED: usize = 9;

@@ -127,8 +127,7 @@ fn clock_of(board: &Board) -> Clock {
     }
 }
 
-/// Returns when the window begins; `None` if it is abandoned. The thread that gave the job abandons it after a while, and ends
-/// with the others. The bound here is for the unforeseen.
+/// Returns when the window begins; `None` if the thread that gave the job abandons it. The bound here is for the unforeseen.
 fn wait_for_window(board: &Board, clock: Clock) -> Option<u64> {
     /// Between clock reads.
     const SPINS: u32 = 1 << 10;

@@ -32,8 +32,7 @@ impl AgentLine<'_> {
         !self.inbox.rest().is_empty() || self.is_readable(Duration::ZERO).unwrap_or(true)
     }
 
-    /// Does the work for a request, sends signs of life meanwhile, and then the answer. Input before its end stops it. The work
-    /// reports what it does, or an empty text.
+    /// Does the work for a request, with signs of life of what it does (or of nothing), and sends the answer. Earlier input stops it.
     pub fn work(
         &mut self,
         work: impl FnOnce(&mut dyn FnMut(&str)) -> Result<Answer, Halt>,

@@ -67,8 +67,8 @@ pub enum Request {
     End,
     /// A step of whole commands. Answers: [`Answer::Command`].
     Command(CommandRequest),
-    /// Execute a command of the user. Answers: [`Answer::Running`] meanwhile, then [`Answer::Executed`]. An earlier request ends
-    /// the command, which then gets no answer.
+    /// Execute a command of the user. Answers: [`Answer::Running`], then [`Answer::Executed`]. A request meanwhile ends it without
+    /// one.
     Execute {
         /// Repeated in the answer.
         number: u64,

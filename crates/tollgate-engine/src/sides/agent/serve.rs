@@ -1,7 +1,5 @@
-//! The agent's life: requests from standard input, answers to standard output.
-//!
-//! The end of its input ends the agent at once, also while its bench process runs: the coordinator has ended, and this
-//! environment goes.
+//! The agent's life: requests from standard input, answers to standard output. The end of its input ends the agent at once, also
+//! while its bench process runs: the coordinator has ended, and this environment will be removed.
 
 use std::io;
 use std::time::Duration;

@@ -175,8 +175,7 @@ impl Counts {
     }
 }
 
-/// The rows of a bench, equal in all builds: the program's instructions, and the kernel's if any build enters it; or their sum,
-/// if they are not known separately.
+/// The rows of a bench, equal in all builds: the program's instructions, and the kernel's if any build enters it; or else their sum.
 fn rows(name: &str, counts: &[Option<Counts>]) -> Vec<Vec<Measurement>> {
     let is_split = counts.iter().flatten().all(|counts| counts.user.is_ok());
     let enters_kernel = counts.iter().flatten().any(Counts::enters_kernel);
@@ -200,8 +199,8 @@ mod tests {
     use super::*;
     use crate::sides::session::{Inside, Sums};
 
-    /// Executions of a bench with 100 iterations and with 200, in two rounds after the first: the program's instructions and the
-    /// kernel's per iteration, and those of the start of the harness.
+    /// Executions of a bench with 100 and 200 iterations, in two rounds after the first, with the instructions per iteration of each
+    /// kind.
     fn counted(user: u64, kernel: u64) -> Counted {
         let sums = |iterations: u64| Sums { user: 5_000_000 + iterations * user, ..Sums::default() };
         let execution = |iterations: u64| Execution {

@@ -3,8 +3,7 @@
 /// The width of a level in characters: `│  `, `├─ `.
 const LEVEL: usize = 3;
 
-/// The paths of the leaves of the tree that `--test` prints, each from its root: `ops::sum::100`. Ignored benches are left out,
-/// and lines outside a tree, which benches wrote.
+/// The paths of the leaves of the tree that `--test` prints, such as `ops::sum::100`, without ignored benches and foreign lines.
 pub(super) fn leaves(output: &str) -> Vec<String> {
     let mut nodes: Vec<(usize, &str)> = Vec::new();
     let mut root = None;

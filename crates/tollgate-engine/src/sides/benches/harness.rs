@@ -300,8 +300,7 @@ impl Harness {
         self.is_told() || *self == Self::Criterion
     }
 
-    /// The figure of an execution in ns, from its standard output and the directory of its results. The error is the predicate of
-    /// a sentence whose subject is the bench.
+    /// The figure of an execution in ns, from its output and its directory of results. The error is the predicate of a sentence.
     pub(super) fn figure(&self, output: &str, results: &Path) -> Result<Figure, String> {
         let mut is_hasty = false;
         let ns = match self {
@@ -389,8 +388,8 @@ fn suffix() -> String {
     }
 }
 
-/// The user's `GOMAXPROCS`, or one. With more, the runtime moves a bench between threads around each measurement, which took ten
-/// times the time of the measurements on a busy machine.
+/// The user's `GOMAXPROCS`, or one. With more, the runtime moved a bench between threads, which took ten times its time on a busy
+/// machine.
 fn number_of_processors() -> usize {
     let asked = std::env::var("GOMAXPROCS").ok().and_then(|number| number.trim().parse().ok());
     asked.filter(|number| *number > 0).unwrap_or(1)

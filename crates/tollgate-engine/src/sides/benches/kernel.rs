@@ -1,7 +1,5 @@
-//! The system calls and page faults of an iteration of a bench.
-//!
-//! A bench is traced with a number of iterations, and with twice as many. The difference belongs to the iterations, because both
-//! executions have the work of the harness before and after them.
+//! The system calls and page faults of an iteration of a bench: the difference of a traced execution with twice the iterations and
+//! one with these, because both include the work of the harness around them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -48,8 +46,7 @@ impl Builds {
         (0..self.all().len()).map(|build| self.asked_by(build, bench, iterations, &mut *executor)).collect()
     }
 
-    /// How many iterations take `ns` in the base: a power of two, so that it usually repeats. The error is a sentence's
-    /// predicate.
+    /// How many iterations take `ns` in the base: a power of two, so that it usually repeats. The error is a predicate.
     pub(super) fn iterations(
         &self,
         bench: &str,

@@ -1,8 +1,6 @@
-//! The executions of benches, from the first to the last.
-//!
-//! A round executes each due bench once in each build. The benches are in random order, and so are the builds of each. First come
-//! those that the time can bring to the pairs of an interval, since too few pairs of each would give no verdict at all. Then come
-//! undecided comparisons, then those with wide intervals.
+//! The executions of benches, from the first to the last. A round executes each due bench once in each build, in random order, as are
+//! the builds of each. First come those that the time can bring to the pairs of an interval, since too few pairs of each would give
+//! no verdict at all. Then come undecided comparisons, then those with wide intervals.
 
 use std::time::{Duration, Instant};
 
@@ -63,8 +61,7 @@ impl Bench {
     }
 }
 
-/// Executes benches until their comparisons are decided and their intervals narrow, or the time is over. Returns the findings by
-/// build.
+/// Executes benches until their comparisons are decided and narrow, or the time is over. Returns the findings of each build.
 ///
 /// # Errors
 /// Those of the executor. A bench that fails is left out, and its measurement says why.

@@ -22,8 +22,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// Parses the commands that list the benches, one per line, and execute one, and the line with its figure, such as `took {ms}
-    /// ms`.
+    /// Parses the commands that list the benches, one per line, and execute one, and a line with its figure (`took {ms} ms`).
     ///
     /// # Errors
     /// A sentence: the option and what is wrong with it.
@@ -50,8 +49,8 @@ impl Template {
         })
     }
 
-    /// Whether the name of a bench is part of a command line that another program parses, as in `sh -c '{binary} {bench}'`: after
-    /// an option such as `-c`, or next to other words.
+    /// Whether another program parses the bench's name, as in `sh -c '{binary} {bench}'`: after an option like `-c`, or next to
+    /// words.
     pub(super) fn is_interpreted(&self) -> bool {
         let is_option =
             |word: &String| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');

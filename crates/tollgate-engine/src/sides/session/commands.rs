@@ -81,8 +81,8 @@ impl<'c> Commands<'c> {
         Ok(())
     }
 
-    /// The measurements of a timed side, by its index among the timed ones, one for each case; `None` for a counting one. `cut`
-    /// is why the session ended early there, if it did.
+    /// The measurements of a timed side, by its index among those; `None` for a counting one. `cut` is why the session ended early
+    /// there.
     pub fn measurements(&self, side: Option<usize>, cut: Option<&str>) -> Vec<Measurement> {
         let not_measured = |(benchmark, params): &Chosen| {
             let why = match side {

@@ -1,5 +1,5 @@
-//! The connection to an agent. Every wait has an end: a program that never answers, prints a banner, speaks another protocol or
-//! dies costs only its environment.
+//! The connection to an agent. Every wait has an end: a program that never answers, prints a banner, speaks another protocol or dies
+//! costs only its environment.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

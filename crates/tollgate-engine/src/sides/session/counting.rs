@@ -22,8 +22,7 @@ use crate::sides::agent::Moment;
 use crate::sides::agent::protocol::{Job, Request};
 use crate::{machine::cpu, machine::memory, rounds::measure};
 
-/// A process without progress for this long hangs, at a thousand million instructions per second of the guest. Tests count
-/// seconds of a machine that may be busy.
+/// A process without progress for this long hangs, at a thousand million instructions per guest second. Tests allow a busy machine.
 pub const STALL: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 1 });
 /// A process ends after this long. On a busy machine the translator executes a hundred million instructions per second.
 pub const MOST: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 4 });

@@ -28,15 +28,12 @@ const MOST_SAID: usize = 16 << 10;
 /// Executes commands by these executors.
 pub type Work<'w> = dyn FnMut(&mut [&mut dyn Executor]) -> Result<(), BenchError> + 'w;
 
-/// Starts an agent in each environment, reads the facts there before and after, and lets `work` execute commands in between, by
-/// one executor for each side. `say` receives the progress.
-///
-/// A lost environment is reported in [`EnvironmentFindings::lost`], and by its executor as [`Halt::Lost`]. If the user stopped
-/// the work, [`Findings::interrupted`] has the signal.
+/// Starts an agent in each environment, reads the facts there before and after, and lets `work` execute commands in between, by one
+/// executor for each side. `say` receives the progress. A lost environment is reported in [`EnvironmentFindings::lost`], and by its
+/// executor as [`Halt::Lost`]. If the user stopped the work, [`Findings::interrupted`] has the signal.
 ///
 /// # Errors
-/// Those of `work`; [`BenchError::NoEnvironment`] if there is none, or one has no real times; [`BenchError::Interrupted`]
-/// earlier.
+/// Those of `work`; [`BenchError::NoEnvironment`] if there is none, or without real times; [`BenchError::Interrupted`] before.
 pub fn execute_in(
     sides: &mut [Side<'_>],
     say: &mut dyn FnMut(String),

@@ -45,8 +45,8 @@ struct Ratios {
 }
 
 impl Ratios {
-    /// A fast estimate of the half width of a comparison's interval: the standard error of a median of these, √(π/2) of a mean's,
-    /// times the boundary of its confidence. `None` with too few pairs.
+    /// A fast estimate of half a comparison's interval: the standard error of a median (√(π/2) of a mean's) times the confidence
+    /// boundary. `None` with too few pairs.
     fn half_width(&self) -> Option<f64> {
         /// 4.3 deviations of a sum of signs at all looks together with an error of 1 in 1,000, for ten to some thousand pairs.
         const QUANTILE: f64 = 4.3 * 1.2533;
@@ -123,8 +123,7 @@ impl Pairs {
         self.ratios.values().filter(is_narrow).count() as f64 / self.ratios.len().max(1) as f64
     }
 
-    /// Returns n for a case that takes part in every n-th round: the widest of its ratios shows how much more it needs. A decided
-    /// case goes on, since the machine may change.
+    /// Returns n for a case due in every n-th round, by its widest ratio. A decided case goes on, since the machine may change.
     pub fn rest(&self, case: usize) -> usize {
         let of_case = self.ratios.iter().filter(|((_, other), _)| *other == case);
         let widest = of_case.map(|(_, ratios)| ratios.half_width().unwrap_or(f64::INFINITY)).reduce(f64::max);

@@ -169,8 +169,7 @@ fn outcome<'a>(found: &'a EnvironmentFindings, name: &str) -> &'a Outcome {
     &all.find(|measurement| measurement.case.benchmark == name).expect("a row for every case").outcome
 }
 
-/// Returns the first of ten sessions for which this holds, with up to 16 times as many processes. If other work has the
-/// processor, batches take long and a process has few of them.
+/// Returns the first of ten sessions for which this holds, with up to 16 times as many processes, as other work shortens each.
 fn session_where(
     processes: usize,
     sides: impl Fn() -> Vec<Side<'static>>,

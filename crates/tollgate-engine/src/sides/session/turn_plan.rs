@@ -1,9 +1,8 @@
 //! The plan of a round: which cases share a turn.
 //!
-//! A turn is up to about 2 ms of batches in each environment. Alternation in turns of that length loses nothing; above 20 ms it
-//! does, because a busy machine keeps one pace for about that long. A round has as many turns as its cases need. A batch that is
-//! longer than a turn has its own, and takes part only in every second, fourth, … round. So does a case whose ratio is decided,
-//! which leaves the time to the others.
+//! A turn is up to about 2 ms of batches in each environment. Alternation in turns of that length loses nothing; above 20 ms it does,
+//! because a busy machine keeps one pace for about that long. A round has as many turns as its cases need. A longer batch has its own
+//! turn, and only in every second, fourth, … round. So does a case whose ratio is decided, which leaves the time to the others.
 
 use std::time::Duration;
 
