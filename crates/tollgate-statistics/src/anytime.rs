@@ -7,8 +7,7 @@ use crate::series::cautious_number;
 /// Fewer values have no interval.
 pub const FEWEST: usize = 6;
 
-/// With fewer values nothing shows how long a level lasts, and at 99.9 % there is no interval by ranks. With fewer independent
-/// values a measurement does not end.
+/// Fewer values do not show how long a level lasts, and have no interval by ranks at 99.9 %. Fewer independent ones end nothing.
 pub(crate) const FEWEST_SETTLED: usize = 14;
 
 /// The ends of an interval.
@@ -81,8 +80,7 @@ impl Ends {
     }
 }
 
-/// Returns the confidence interval of the median of a series in the order of time that is looked at repeatedly. `None` with too
-/// few independent values.
+/// Returns the confidence interval of the median of a series in time that is looked at repeatedly, if enough values are independent.
 pub fn anytime_interval(series: &[f64], confidence: f64) -> Option<Interval> {
     Ends::new(series, confidence)?.interval(series)
 }
@@ -104,9 +102,8 @@ pub(crate) fn interval_of_coins(values: &[f64], confidence: f64) -> Option<Inter
     Ends::Rank { rank, is_settled: true }.interval(values)
 }
 
-/// Widths of the range to add to that of `number` differences. The centre lies beyond at most once in 4,000 for normal, double
-/// exponential and Student's distributions (2 degrees of freedom), and once in 1,000 for uniform ones: 400,000 simulated sets of
-/// each number.
+/// Widths to add to the range of `number` differences. The centre lies beyond once in 4,000 for normal, double exponential and
+/// Student's distributions (2 degrees of freedom), and once in 1,000 for uniform ones: 400,000 simulated sets of each number.
 fn beyond(number: usize) -> f64 {
     match number {
         ..7 => 1.0,

@@ -48,9 +48,8 @@ pub fn median_interval(samples: &[f64], confidence: f64) -> Option<Interval> {
     Some(Interval { low, high })
 }
 
-/// Returns the largest k with P(B <= k - 1) <= (1 - confidence) / 2, where B is binomial with `n` and one half: from the k-th
-/// smallest to the k-th largest of `n` samples is the narrowest interval of the median. At least 1; `None` if even 1 is too
-/// large.
+/// Returns the largest k with P(B <= k - 1) <= (1 - confidence) / 2, where B is binomial with `n` and one half: the k-th smallest and
+/// k-th largest of `n` samples are the narrowest interval of the median. At least 1; `None` if even 1 is too large.
 pub fn sign_test_rank(n: usize, confidence: f64) -> Option<usize> {
     let tail = (1.0 - confidence) / 2.0;
     if n == 0 || tail.is_nan() || tail <= 0.0 {
@@ -69,9 +68,8 @@ pub fn sign_test_rank(n: usize, confidence: f64) -> Option<usize> {
     (rank > 0).then_some(rank)
 }
 
-/// Returns the largest k with P(B = k - 1) (n + 1) <= 1 - `confidence`, where B is binomial with `n` and one half. As `n` grows,
-/// the number of values below the median is ever that small with at most that probability. At least 1; `None` if even 1 is too
-/// large.
+/// Returns the largest k with P(B = k - 1) (n + 1) <= 1 - `confidence`, where B is binomial with `n` and one half. As `n` grows, the
+/// number of values below the median is ever that small with at most that probability. At least 1, or `None`.
 pub fn repeated_rank(n: usize, confidence: f64) -> Option<usize> {
     let error = 1.0 - confidence;
     if n == 0 || error.is_nan() || error <= 0.0 {

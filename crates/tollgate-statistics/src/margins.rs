@@ -15,8 +15,7 @@ pub fn margin(asked: f64) -> f64 {
     if asked > 0.0 { asked } else { MARGIN }
 }
 
-/// Returns the confidence of each of `rows` intervals: all hold together with 95 %, and each misses at most once in a thousand at
-/// all looks.
+/// Returns the confidence of each of `rows` intervals: all hold together with 95 %, and each misses once in a thousand at all looks.
 pub fn confidence_of_each(rows: usize) -> f64 {
     confidence_of_selected(rows, 1)
 }
@@ -49,9 +48,9 @@ pub struct Margins {
 }
 
 impl Margins {
-    /// Returns the verdict by the whole interval, and the reason if it is inconclusive. Slower or faster: all of it lies beyond
-    /// the margin and the controls. Same: all of it lies within the margin, and the totals, if given, are the same too. Somewhat
-    /// slower or faster: it excludes 1 and what the controls show.
+    /// Returns the verdict by the whole interval, and the reason if it is inconclusive. Slower or faster: all of it lies beyond the
+    /// margin and the controls. Same: all of it is within, and of the totals if given. Somewhat slower or faster: it excludes 1 and
+    /// the controls.
     pub fn verdict(
         self,
         interval: Option<Interval>,
@@ -89,12 +88,11 @@ fn too_few(pairs: usize) -> String {
 /// One side may keep a level, up to twice the other's, while it is measured: a difference of logarithms.
 const LEVELS: f64 = std::f64::consts::LN_2;
 
-/// Returns the interval of a ratio by the logarithms of the pairs in the order of time. `ends` are those of their median. `drawn`
-/// is the confidence if a coin drew the order of each pair; `None` if the order was given.
+/// Returns the interval of a ratio by the logarithms of the pairs in time. `ends` are those of their median. `drawn` is the
+/// confidence if a coin drew the order of each pair, and `None` if the order was given.
 ///
-/// It is the intersection of the interval of the `ends`, for which resembling neighbours count as fewer, and that of `by_coins`.
-/// With too few pairs for the latter it is the widened range of all, widened again because a side may keep its level for all of
-/// them.
+/// It is the intersection of the interval of the `ends`, for which resembling neighbours count as fewer, and that of `by_coins`. With
+/// too few pairs for the latter it is the range of all, widened twice because a side may keep its level for all of them.
 pub fn interval_of(logs: &[f64], ends: Option<Ends>, drawn: Option<f64>) -> Option<Interval> {
     let by_pairs = ends.and_then(|ends| ends.interval(logs));
     let with_levels = match drawn {
@@ -117,8 +115,7 @@ fn beside_levels(Interval { low, high }: Interval) -> Interval {
     Interval { low: low - LEVELS, high: high + LEVELS }
 }
 
-/// Returns about how many pairs like these would give a verdict if no relative difference up to `asked` counts. `None` if 100,000
-/// would not.
+/// Returns about how many such pairs give a verdict if no relative difference up to `asked` counts. `None` if 100,000 would not.
 pub fn pairs_that_decide(logs: &[f64], asked: f64) -> Option<usize> {
     const MOST: usize = 100_000;
     let (sorted, confidence) = (sorted(logs), confidence_of_each(1));

@@ -30,13 +30,12 @@ const APART: f64 = 0.02;
 /// Shares of samples at each end to leave out when they are divided: spikes would attract the division.
 const CLIPS: [f64; 3] = [0.0, 0.02, 0.06];
 
-/// Returns the modes of the samples, the lower first: one (the median), or two if there is clearly a valley between them. Empty
-/// without samples.
+/// Returns the modes of the samples, the lower first: none without samples, one (the median), or two with a clear valley between.
 ///
-/// The samples are divided into two groups, as k-means in one dimension does (Fisher, "On Grouping for Maximum Homogeneity",
-/// 1958). They are two modes if each group is concentrated about its median, and if the middle third between the medians is
-/// nearly empty compared with windows of the same width about the medians, by more than chance (sign test). Samples with only two
-/// values are one mode: two neighbouring values of a coarse clock look the same.
+/// The samples are divided into two groups, as k-means in one dimension does (Fisher, "On Grouping for Maximum Homogeneity", 1958).
+/// They are two modes if each group is concentrated about its median, and if the middle third between the medians is nearly empty
+/// compared with windows of the same width about the medians, by more than chance (sign test). Two neighbouring values of a coarse
+/// clock are one.
 pub fn modes(samples: &[f64]) -> Vec<Mode> {
     modes_of_sorted(&sorted(samples))
 }
@@ -99,8 +98,7 @@ impl Scale {
         steps.filter(|&step| step > ROUNDING).min_by(f64::total_cmp)
     }
 
-    /// Returns where the upper group begins so that the squares within the groups are smallest: where the square between them is
-    /// largest.
+    /// Returns where the upper group begins so that the squares within the groups are smallest: the square between them is largest.
     fn divide(self, sorted: &[f64]) -> Option<usize> {
         let all: f64 = sorted.iter().map(|&sample| self.at(sample)).sum();
         let n = sorted.len() as f64;

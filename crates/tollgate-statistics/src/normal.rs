@@ -1,4 +1,4 @@
-/// Returns the `p` quantile of the standard normal distribution by Acklam's rational approximation (2003); its relative error is
+/// Returns the `p` quantile of the standard normal distribution by Acklam's rational approximation (2003), with a relative error
 /// below 1.2e-9. Infinite outside (0, 1).
 pub fn normal_quantile(p: f64) -> f64 {
     const A: [f64; 6] = [
@@ -41,8 +41,8 @@ pub fn normal_quantile(p: f64) -> f64 {
     }
 }
 
-/// Returns the quantile of Student's distribution with `freedom` degrees of freedom at the level of the normal quantile `z`, by
-/// the inverse of Wallace's approximation (1959).
+/// Returns Student's quantile with `freedom` degrees of freedom at the level of the normal quantile `z` (Wallace's approximation,
+/// 1959).
 pub fn student(z: f64, freedom: f64) -> f64 {
     let scaled = z * (8.0 * freedom + 3.0) / (8.0 * freedom + 1.0);
     (freedom * (scaled * scaled / freedom).exp_m1()).sqrt()

@@ -9,8 +9,7 @@ use crate::order::{median, sorted};
 /// The most lags from which an integrated autocorrelation time is estimated.
 const MOST_LAGS: usize = 256;
 
-/// The estimated autocorrelation time is too low for short series. A comparison of two series multiplies its excess over 1 by
-/// this.
+/// The estimated autocorrelation time is too low for short series. A comparison of two multiplies its excess over 1 by this.
 const CAUTION: f64 = 1.5;
 
 /// The factor for an interval: simulated intervals hold their confidence from about 13 independent values, see
@@ -123,8 +122,7 @@ pub struct Drift {
     pub beyond_interval: bool,
 }
 
-/// Returns the drift from the first half to the second. `None` if a half has too few values for an interval, or if a median is
-/// not above zero.
+/// Returns the drift from the first half to the second. `None` if a half has too few values, or if a median is not above zero.
 pub fn drift(series: &[f64], confidence: f64) -> Option<Drift> {
     let (first, second) = series.split_at(series.len() / 2);
     let half = |values: &[f64]| Some((median(values)?, series_interval(values, f64::INFINITY, confidence)?));

@@ -14,11 +14,10 @@ pub struct Shift {
     pub interval: Option<Interval>,
 }
 
-/// Returns the shift from `a` to `b`: the estimate of Hodges & Lehmann, "Estimates of Location Based on Rank Tests" (1963), with
-/// the interval of the test of Mann & Whitney, "On a Test of Whether one of Two Random Variables is Stochastically Larger than
-/// the Other" (1947), as in Conover, *Practical Nonparametric Statistics*, section 5.4. It assumes that the groups differ by a
-/// shift. `None` if either is empty, or if a difference is not finite. Samples are in the order of time and may resemble their
-/// neighbours: the ranks are those of the independent ones.
+/// Returns the shift from `a` to `b`: the estimate of Hodges & Lehmann, "Estimates of Location Based on Rank Tests" (1963), with the
+/// interval of the test of Mann & Whitney, "On a Test of Whether one of Two Random Variables is Stochastically Larger than the Other"
+/// (1947), as in Conover, *Practical Nonparametric Statistics*, section 5.4. It assumes that the groups differ by a shift. Ranks are
+/// those of the independent samples, since neighbours in time may be alike. `None` if either is empty, or a difference is not finite.
 pub fn shift(a: &[f64], b: &[f64], confidence: f64) -> Option<Shift> {
     let differences = Differences::new(sorted(a), sorted(b))?;
     let count = differences.count();
@@ -120,8 +119,7 @@ pub fn from_ordered(ordered: u64) -> f64 {
     f64::from_bits(if ordered & SIGN == 0 { !ordered } else { ordered & !SIGN })
 }
 
-/// The largest k with P(U <= k - 1) <= (1 - confidence) / 2, as in [`sign_test_rank`](crate::sign_test_rank). `None` if even 1 is
-/// too large.
+/// The largest k with P(U <= k - 1) <= (1 - confidence) / 2, as in [`sign_test_rank`](crate::sign_test_rank), or `None`.
 fn mann_whitney_rank(m: usize, n: usize, confidence: f64) -> Option<u64> {
     let tail = (1.0 - confidence) / 2.0;
     if m == 0 || n == 0 || tail.is_nan() || tail <= 0.0 {
@@ -158,9 +156,8 @@ fn normal_rank(m: usize, n: usize, tail: f64) -> Option<u64> {
     Some((m * n / 2.0 + 0.5 + normal_quantile(tail) * deviation).max(0.0) as u64)
 }
 
-/// In how many arrangements of `m` and `n` samples U is 0, 1, 2, … m n: the coefficients of the Gaussian binomial, the product
-/// over i = 1 … m of (1 - q^(n + i)) / (1 - q^i) (Mann & Whitney 1947; Andrews, *The Theory of Partitions*, 3.2). `None` if too
-/// large or too many.
+/// In how many arrangements of `m` and `n` samples U is 0, 1, … m n: coefficients of the Gaussian binomial, the product over i = 1 …
+/// m of (1 - q^(n + i)) / (1 - q^i) (Mann & Whitney 1947; Andrews, *The Theory of Partitions*, 3.2). `None` if too large or too many.
 fn arrangements_by_u(m: usize, n: usize) -> Option<Vec<i128>> {
     const MOST_WORK: usize = 4_000_000;
     let (few, many) = (m.min(n), m.max(n));

@@ -11,8 +11,7 @@ pub const CONFIDENCE_OF_TOTAL: f64 = 0.95;
 pub struct Total {
     /// other / base.
     pub ratio: f64,
-    /// The interval of the ratio, at [`CONFIDENCE_OF_TOTAL`] and all looks together, asymptotically. `None` with too few
-    /// executions.
+    /// The interval of the ratio, at [`CONFIDENCE_OF_TOTAL`] and all looks together, asymptotically, if there are enough executions.
     pub interval: Option<Interval>,
     /// How the executions are shared among modes, if the two differ in that: a clause.
     pub modes: Option<String>,
@@ -42,8 +41,7 @@ impl Total {
     }
 }
 
-/// `near 2.72 × the base's median are 0 % of the base's executions and 20 % of the other's`; `None` if both have one mode or
-/// equal ones.
+/// `near 2.72 × the base's median are 0 % of the base's executions and 20 % of the other's`, unless the modes are equal.
 fn modes(base: &[f64], other: &[f64]) -> Option<String> {
     /// Smaller differences of shares are chance.
     const APART: f64 = 0.1;

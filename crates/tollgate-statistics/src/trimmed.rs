@@ -1,8 +1,7 @@
 pub const RUNS: usize = 12;
 
-/// Returns the mean of the first twelve samples without the highest and the lowest, to be shown next to the median of a published
-/// comparison: the estimator of Machida and Shinohara, Sony Research Forum 2000. `None` if there are fewer samples, or if one is
-/// not finite.
+/// Returns the mean of the first twelve samples without the highest and the lowest, the estimator of a published comparison (Machida
+/// and Shinohara, Sony Research Forum 2000), to be shown next to the median. `None` if there are fewer, or if one is not finite.
 pub fn trimmed_mean(samples: &[f64]) -> Option<f64> {
     let mut runs = samples.get(..RUNS)?.to_vec();
     runs.sort_unstable_by(f64::total_cmp);
