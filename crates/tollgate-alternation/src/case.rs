@@ -95,8 +95,7 @@ impl Case {
         (self.state, self.looked) = (State::Undecided, 0);
     }
 
-    /// Compares its sides if there are enough new figures, and returns the last comparison with its side. It does not look each
-    /// time, because a look at many figures takes long.
+    /// Compares its sides if there are enough new figures, since a look takes long. Returns the last comparison with its side.
     pub fn look(
         &mut self,
         places: &Places,

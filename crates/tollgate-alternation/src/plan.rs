@@ -25,8 +25,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans this number of rounds within this time, and fewer if every interval is narrow. A case may begin even if it ends
-    /// after that time.
+    /// Plans this number of rounds within this time, fewer if every interval is narrow. A case may begin that ends after that time.
     pub fn new(rounds: Rounds, time: Duration, precision: f64) -> Self {
         Self {
             rounds,
