@@ -71,8 +71,7 @@ impl<'a> Session<'a> {
         self.with(Side::with_inputs(name.into(), input, closure))
     }
 
-    /// Adds a command, which is executed from start to end. Its input is empty and its output is discarded, but not its standard
-    /// error.
+    /// Adds a command, which is executed from start to end. Its input is empty and its output discarded, except standard error.
     pub fn command(self, name: impl Into<String>, command: Command) -> Self {
         self.with(Side::command(name.into(), command))
     }
