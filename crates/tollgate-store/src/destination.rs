@@ -106,8 +106,7 @@ impl Destination {
         Ok(Self::Directory(directory))
     }
 
-    /// Keeps a run and returns its path, if it has one now. A run that is soon repeated need not wait for the disk; see
-    /// [`writing::write_soon`].
+    /// Keeps a run and returns its path, if any. A run that is soon repeated need not wait for the disk; see [`writing::write_soon`].
     ///
     /// # Errors
     /// If it cannot be written; then nothing of it is left.
@@ -141,8 +140,7 @@ impl Destination {
     }
 }
 
-/// The file's name for a run of a session: its place, from 1, and its kind or the user's name for it. Other runs are named by
-/// their id.
+/// The file's name for a run of a session: its place, from 1, and its kind or the user's name for it; otherwise the run's id.
 fn in_session(run: &Run) -> String {
     let Some(part) = &run.session else { return run.id.to_string() };
     let is_of_name = |c: &char| c.is_ascii_alphanumeric() || "-_.".contains(*c);
@@ -170,8 +168,8 @@ pub(crate) fn owner_of_another(directory: &Path) -> Option<u32> {
     (is_root && there.uid() != 0).then_some(there.uid())
 }
 
-/// Returns the id of a run that began then: its UTC time, by which ids sort, and a random part, enough for ten thousand machines
-/// that begin in the same minute.
+/// Returns the id of a run that began then: its UTC time, by which ids sort, and a random part, enough for ten thousand machines a
+/// minute.
 ///
 /// # Errors
 /// If the year of the time does not have four digits.

@@ -220,13 +220,11 @@ impl Outline {
     }
 }
 
-/// Reads some fields of a document.
 fn part<T: DeserializeOwned>(path: &Path) -> Result<T, OpenError> {
     let file = open_regular(path).map_err(|why| OpenError::Unreadable(why.into()))?;
     Ok(serde_json::from_reader(BufReader::new(Bounded::new(file)))?)
 }
 
-/// The names of a run.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) label: Option<String>,

@@ -65,8 +65,7 @@ impl Keeping {
         }
     }
 
-    /// Finds the kept run that `last`, an id, a label or the beginning of an id means, or the runs of a session. Files and stored
-    /// runs do not count.
+    /// Finds the kept run or session that `last`, an id, a label or the beginning of an id means. Files and stored runs do not count.
     ///
     /// # Errors
     /// If there is none, or a beginning fits several.

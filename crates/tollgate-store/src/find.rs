@@ -11,9 +11,8 @@ use crate::kind::RunKind;
 use crate::meant::{Meaning, among, newest};
 
 /// Finds the run that a user means: a file if it looks like one, else a kept run by `last`, id, label (the newest with it) or the
-/// beginning of an id, else a file after all. A directory of stored runs means its newest run, and `DIR:` with one of these names
-/// a run in it. `last` is the newest run that was measured here, so not a trace or a run of the lab. A session stands for its
-/// base.
+/// beginning of an id, else a file after all. A directory of stored runs means its newest run, and `DIR:` with one of these names a
+/// run in it. `last` is the newest run that was measured here, not a trace or a run of the lab. A session stands for its base.
 ///
 /// # Errors
 /// If there is none, if a beginning fits several, or if the document is not a run.

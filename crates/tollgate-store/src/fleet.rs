@@ -53,7 +53,6 @@ pub fn prepare(directory: &Path) -> Result<(), PrepareError> {
     Ok(())
 }
 
-/// The mode of a store's directories, before the umask.
 const ALL_MAY_READ: Mode = Mode::from_raw_mode(0o777);
 
 /// Opens the store's own directory, or makes it. Another user's link to it is not followed, nor any link inside.
@@ -85,8 +84,7 @@ pub fn write(directory: &Path, run: &Run) -> Result<PathBuf, KeepError> {
             _ => fault(format!("{}: {}", file.path, plainly(&error))),
         })
     };
-    // The facts are rewritten even if they exist: they get the same bytes and the age of the lines, so that a removal of old
-    // files takes both or neither.
+    // The facts are rewritten even if they exist, so that they are as young as the lines: removing old files takes both or neither.
     put(&files.facts, Existing::Replace)?;
     let documents = put(&files.document, Existing::Keep)?;
     if let Err(failure) = put(&files.rows, Existing::Keep) {

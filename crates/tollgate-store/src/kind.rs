@@ -25,8 +25,7 @@ pub enum RunKind {
 impl RunKind {
     /// Every kind.
     pub const ALL: &[Self] = &[Self::Run, Self::Trace, Self::Lab, Self::Versus];
-    /// The kinds that `last` means. They measured this machine, each case often enough for intervals; the lab measures a machine
-    /// of its own.
+    /// The kinds that `last` means: they measured this machine (the lab measures its own), each case often enough for intervals.
     pub const MEASURED: &[Self] = &[Self::Run, Self::Versus];
     /// The kinds that `last` means when benchmarks are asked for.
     pub const OF_BENCHMARKS: &[Self] = &[Self::Run];

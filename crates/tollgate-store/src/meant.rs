@@ -31,8 +31,7 @@ impl Meaning {
 }
 
 /// Finds the runs that `last`, the id of a run or of a session, a label, or the beginning of an id means. `entries` are sorted by
-/// age. A label or `last` means the whole session of its run, the id of a run only that run. An unreadable document may be of any
-/// kind: opening it shows why.
+/// age. A label or `last` means the whole session of its run, the id of a run only that. Opening an unreadable document shows why.
 ///
 /// # Errors
 /// If a beginning fits several.
@@ -70,7 +69,6 @@ pub(crate) fn newest(entries: Vec<Entry>, is_meant: impl Fn(&Entry) -> bool) -> 
     Some(whole(entries, heads, newest))
 }
 
-/// The run at this index, with its session.
 fn whole(mut entries: Vec<Entry>, mut heads: Vec<Head>, at: usize) -> Meaning {
     let entry = entries.remove(at);
     let Some(own) = heads.remove(at).session else { return Meaning::Run(entry) };
@@ -131,7 +129,6 @@ mod tests {
 
     use super::*;
 
-    /// Three runs, the last two of one session, whose base was written last.
     fn kept(directory: &Path) -> Vec<Entry> {
         let part = |place: u32| {
             format!(

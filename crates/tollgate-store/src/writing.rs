@@ -56,7 +56,7 @@ pub enum Refusal {
     /// The file exists, and cannot be written.
     #[error("cannot be written: {}", plainly(.0))]
     File(io::Error),
-    /// The directory is full or read-only.
+    /// The directory has no room, or cannot be written.
     #[error("nothing can be written in {}: {}", .0.display(), plainly(.1))]
     Room(PathBuf, io::Error),
 }
@@ -133,8 +133,7 @@ pub fn write_soon(
     write_as(path, existing, Until::Written, write)
 }
 
-/// Writes a file with this mode, before the umask, in an open directory. It replaces a file or link of that name and never
-/// follows it.
+/// Writes a file with this mode, before the umask, in an open directory. It replaces a file or link of that name, never following it.
 ///
 /// # Errors
 /// See [`write_whole`].

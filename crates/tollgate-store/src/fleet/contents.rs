@@ -100,8 +100,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Reads the first line of a run's lines, which has the fields that all lines share. `None` for an empty file. The error is
-    /// the predicate of a sentence whose subject is the file.
+    /// Reads the first of a run's lines, which has the fields that all share; `None` for an empty file. The error is a predicate.
     pub(crate) fn first_row(&self, path: &str) -> Result<Option<ExportedRow<'static>>, String> {
         let bytes = self
             .tree

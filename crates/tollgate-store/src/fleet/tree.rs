@@ -1,5 +1,4 @@
-//! Reads a directory that other users can write to. Each directory is opened separately and no link is followed, so that nothing
-//! outside is read.
+//! Reads a directory that other users can write to. It opens each directory separately and follows no link out of it.
 
 use std::ffi::OsStr;
 use std::fs::File;
