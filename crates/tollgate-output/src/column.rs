@@ -1,6 +1,5 @@
-//! A field of a row, declared once: its key, head, unit, a sentence about it, and how to get it from a row. Every format shows
-//! rows by a list of columns; a screen selects some by key. (In facebookincubator/below, fields can likewise be requested by name
-//! and have one configuration of how they are shown.)
+//! A field of a row, declared once: its key, head, unit, a sentence about it, and how to get it from a row. Every format shows rows
+//! by a list of columns; a screen selects some by key, as in facebookincubator/below.
 
 use std::borrow::Cow;
 
@@ -52,7 +51,7 @@ impl ValueKind {
 
 /// A field of rows of type `R`.
 pub struct Column<R> {
-    /// Its name for programs and in options.
+    /// Its name for programs, and for screens that select it.
     pub key: &'static str,
     /// Its heading in a table.
     pub head: Cow<'static, str>,

@@ -65,8 +65,7 @@ pub fn range(low: f64, high: f64, estimate: f64, unit: Unit) -> String {
     span(low / scale.divisor, high / scale.divisor)
 }
 
-/// Writes an interval of bare numbers: `1.31–1.37`. Both ends have the same number of decimals, and no more digits than the
-/// larger one needs.
+/// Writes an interval of bare numbers, with equal decimals and no more digits than the larger one needs: `1.31–1.37`.
 pub fn span(low: f64, high: f64) -> String {
     let largest = low.abs().max(high.abs());
     if is_far(largest) {
@@ -113,8 +112,7 @@ pub fn words(unit: Unit) -> [&'static str; 2] {
     }
 }
 
-/// Writes a difference by the ratio to its base, with the word for more or for less: `3.2 % slower` below a tenth, else `1.69 ×
-/// faster`.
+/// Writes a difference by the ratio to its base, with the word for more or for less: `3.2 % slower`, or from a tenth `1.69 × faster`.
 pub fn compared(ratio: f64, [more, less]: [&str; 2]) -> String {
     format!("{} {}", size(ratio, is_small(ratio)), if ratio < 1.0 { less } else { more })
 }

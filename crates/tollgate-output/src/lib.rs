@@ -1,6 +1,5 @@
-//! Presentation without meaning. A field of a row is a [`mod@column`]. Every format shows its [`value`]s: a terminal ([`table`],
-//! the only one that knows a width), [`markdown`], a page ([`html`]), comma-separated values ([`spreadsheet`]) and [`json`].
-//! [`figures`] writes figures.
+//! Presentation without meaning. Every format shows the [`value`]s of [`mod@column`]s: a terminal ([`table`], the only one that knows
+//! a width), [`markdown`], a page ([`html`]), comma-separated values ([`spreadsheet`]) and [`json`]. [`figures`] writes figures.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,5 @@
-//! Rows as a table in GitHub Flavored Markdown.
-//!
-//! Text of a document becomes character references, which never have a structural meaning (CommonMark 0.31, 2.5), so no label and
-//! no fact can make a link, a cell or an element.
+//! Rows as a table in GitHub Flavored Markdown. Text of a document becomes character references, which never have a structural
+//! meaning (CommonMark 0.31, 2.5), so no label and no fact can make a link, a cell or an element.
 
 use std::fmt::Write;
 

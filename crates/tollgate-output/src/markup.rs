@@ -87,8 +87,7 @@ impl fmt::Display for Text {
     }
 }
 
-/// Escapes text for an element or a quoted attribute of HTML and SVG. Characters that command a reader, or that XML excludes (XML
-/// 1.0, 2.2), are written out.
+/// Escapes text for an element or a quoted attribute of HTML and SVG, and characters that command a reader or are not XML (1.0, 2.2).
 pub fn escaped(text: &str) -> impl fmt::Display + '_ {
     struct Escaped<'a>(&'a str);
     impl fmt::Display for Escaped<'_> {
