@@ -45,7 +45,7 @@ pub struct InTurn {
     pub order: Vec<usize>,
     /// The first side whose figures showed that.
     pub side: usize,
-    /// The median of its figures in ns after another side, and after itself.
+    /// The median of its figures after another side, and after itself.
     pub medians: [f64; 2],
 }
 

@@ -48,8 +48,8 @@ pub struct Margins {
 }
 
 impl Margins {
-    /// Returns the verdict by the whole interval, and the reason if it is inconclusive. Slower or faster: all of it lies beyond the
-    /// margin and the controls. Same: all of it is within, and of the totals if given. Somewhat slower or faster: it excludes 1 and
+    /// Returns the verdict by the whole interval, and the reason if it is inconclusive. Slower or faster: it lies beyond the margin
+    /// and the controls. Same: it lies within the margin, and so do the totals if given. Somewhat slower or faster: it excludes 1 and
     /// the controls.
     pub fn verdict(
         self,

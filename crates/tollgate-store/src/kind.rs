@@ -40,8 +40,8 @@ impl RunKind {
         matches!(self, Self::Run | Self::Lab)
     }
 
-    /// Determines the kind by the first benchmark. A trace has only one, and so has the lab. A comparison of commands begins with
-    /// the real time, and one of builds has only benches.
+    /// Determines the kind by the name of the first benchmark: a trace and the lab have their own, a comparison of commands begins
+    /// with the real time or the instructions, and one of builds has only benches.
     pub(crate) fn by_first(benchmark: Option<&str>) -> Self {
         match benchmark {
             Some(CASE) => Self::Trace,

@@ -1,4 +1,4 @@
-//! Memory that the engine shares with a bench process. It gives the task, and its records stay readable however the process ends.
+//! Memory that the engine shares with a bench process. The task goes in, results come out, and they outlive the process.
 //!
 //! Samples and counts are typed records of atomic words. So a child with wild writes can make the parent read a wrong number, but
 //! never cause undefined behaviour. All else is JSON.

@@ -100,7 +100,7 @@ impl Worker {
                 keep_addresses();
             }
             // The program that it becomes must not run elsewhere first. At every TLB flush the kernel checks whether to interrupt
-            // each processor that has run it (mm_cpumask in arch/x86/mm/tlb.c), which would cost it up to a second.
+            // each processor that has run it (mm_cpumask in arch/x86/mm/tlb.c), which it would pay for during up to a second.
             let _ = task.cpu.map(cpu::pin);
             if let Some((program, descriptor)) = exec {
                 // SAFETY: plain system calls on our own descriptors; the strings and their array outlive the call.

@@ -122,7 +122,8 @@ pub struct Benchmark {
     pub company: Company,
     /// Whether an instance forks the bench process. Those are made first, so that no copy has what others map and write.
     pub forks: fn(&Params) -> bool,
-    /// Why its instructions are not informative, if so: caches, storage or timers take its time, or a translated guest differs.
+    /// Why its instructions are not informative, if so: caches, storage or timers take its time, or a translator executes it
+    /// otherwise.
     pub uncounted: Option<&'static str>,
     /// Returns why the operation does not exist in this environment, if this signal killed its process for that reason.
     pub absence: fn(signal: i32) -> Option<&'static str>,

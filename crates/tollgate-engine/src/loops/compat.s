@@ -1,5 +1,5 @@
 # The frame of the 32-bit program: an ELF header, and a loop that takes orders. The benchmark's timed loop
-# is appended right behind it. Assembled into read-only data of the 64-bit program (Intel syntax) and
+# is appended directly after it. It is assembled into read-only data of the 64-bit program (Intel syntax) and
 # never executed there.
 #
 # An order on descriptor 0: iterations, and more of them for the benchmark's loop alone.
@@ -54,7 +54,7 @@ tollgate_compat_begin:
     mov ebp, [.Ltg_base + 68]
     add ebp, .Ltg_base + 15
     and ebp, -16
-# The auxiliary vector lies behind argc, argv and envp (System V ABI): find AT_SYSINFO, 32.
+# The auxiliary vector follows argc, argv and envp (System V ABI): find AT_SYSINFO, 32.
     mov esi, esp
     mov ecx, [esi]
     lea esi, [esi + 4*ecx + 8]

@@ -297,7 +297,6 @@ impl Stamps {
     }
 }
 
-/// Ticks of 5 µs.
 fn long(hz: u64) -> u64 {
     hz / 200_000
 }

@@ -17,7 +17,6 @@ pub struct Context {
     /// Tells the parent that a long preparation or batch makes progress.
     pub heartbeat: Heartbeat,
     storage: Result<Storage, String>,
-    /// Whether an affinity binds, or why not.
     affinity: Result<(), String>,
     fixtures: BTreeMap<(TypeId, String), Box<dyn Any>>,
 }

@@ -6,7 +6,7 @@
 //!
 //! A group of hardware events counts cycles, instructions and misses if the processor exposes a PMU. A group for a whole processor
 //! does not slow a context switch; the group of a thread is swapped at each. So if an operation switches between threads, only the
-//! former is used. A batch is not counted if the kernel took the counters away for a while (`time_running` is less than
+//! former is used, which also counts the other thread. A batch does not count if the kernel took the counters away (`time_running` <
 //! `time_enabled`).
 
 mod pmu;
@@ -31,7 +31,6 @@ pub struct Counting<'a> {
     usage: Usage,
     processor: Option<usize>,
     pmu: Option<&'a Pmu>,
-    /// The latest reading before the next part.
     last: Option<pmu::Snapshot>,
     /// The empty part, for what a reading and the loop add.
     overhead: Option<Between>,

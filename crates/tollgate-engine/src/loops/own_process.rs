@@ -72,7 +72,6 @@ impl OwnProcess {
     }
 }
 
-/// The child's side, until the pipe of requests closes.
 fn serve(
     prepare: impl FnOnce() -> Result<Vec<Box<dyn Experiment>>>,
     orders: PipeReader,
@@ -153,7 +152,6 @@ impl Process {
         why.clone()
     }
 
-    /// Kills and reaps it. Returns how it ended the first time.
     fn end(&mut self) -> Option<Ending> {
         self.child.end().ok().map(Ending::from)
     }

@@ -199,7 +199,6 @@ impl Made {
         }
     }
 
-    /// Operations per tick.
     fn rate(&self) -> f64 {
         self.operations as f64 / self.last.saturating_sub(self.first).max(1) as f64
     }

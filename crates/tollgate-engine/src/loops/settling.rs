@@ -30,7 +30,6 @@ impl Settling {
         Self { stretch: if iterations < SHORTEST { iterations.max(1) * PARTS } else { stretch }, heartbeat }
     }
 
-    /// Runs stretches until two agree.
     pub(crate) fn settle(&self, clock: Clock, mut run: impl FnMut(u64)) {
         self.settle_by(|iterations| clock.time(|| run(iterations)).ticks);
     }

@@ -24,7 +24,8 @@ impl LongLoop {
     /// Is for `timed_loop!`: the function and its instructions. `r13` may only be used as `[r13 + N]` within the eight words.
     ///
     /// # Safety
-    /// `entry` must hold these instructions in the frame of every loop. Without `r13`, they must be sound to run in any process.
+    /// `entry` must hold these instructions in the frame of every loop. Without `r13`, they must be sound to run any number of times,
+    /// in any state of the process.
     #[doc(hidden)]
     pub const unsafe fn written(
         entry: unsafe extern "C" fn(u64, *mut LoopContext),

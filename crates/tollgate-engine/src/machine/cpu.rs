@@ -111,7 +111,8 @@ impl CpuShare {
         Self { began: Instant::now(), used, clocks }
     }
 
-    /// Whether this process, its reaped children and the participants used nearly all of the time. True without precise accounting.
+    /// Whether this process, its reaped children and the participants used nearly all of the time. True if the kernel does not
+    /// account in microseconds.
     pub fn was_full(self) -> bool {
         self.was_full_with(&[])
     }

@@ -1,5 +1,5 @@
-//! Limits of a bench process: at most a tenth of the processes and half of the memory that the environment allows, for others run
-//! there too.
+//! Limits of a bench process: at most a tenth of the processes and half of the memory that the environment allows, because other
+//! programs run there too.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::{io, sync::Arc};
