@@ -25,7 +25,6 @@ use crate::{
 
 /// The most instances of a group.
 pub const MAX_INSTANCES: usize = 2048;
-/// The most rounds of a process.
 pub const MAX_ROUNDS: usize = 4096;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"tollgat2");
@@ -118,7 +117,6 @@ const EVENTS: usize = OWN_EVENTS + events::WORDS;
 
 pub(crate) const OWN_EVENTS: usize = 1 + size_of::<Counters>() / 8;
 
-/// One batch in the matrix of rounds and instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
     Empty,

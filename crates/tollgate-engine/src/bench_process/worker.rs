@@ -157,7 +157,6 @@ pub fn serve_if_worker(find: fn(&str) -> Option<&'static Benchmark>) {
     }
 }
 
-/// Does the task in the shared results. Returns the exit status.
 pub(crate) fn serve(shared: &SharedResults, find: Find) -> i32 {
     let Some(task) = shared.task::<Task>() else { return 2 };
     // Without pinning the run continues and says so; each batch detects migrations itself.

@@ -37,7 +37,7 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
-    /// Observes new threads and the calling one, which is pinned to `cpu`. It takes a tenth of a second if the affinity binds.
+    /// Observes new threads and the calling one, pinned to `cpu`, for a tenth of a second if it binds. Fails as pthread_create(3) does.
     pub fn here(cpu: usize) -> io::Result<Self> {
         let mut pair = Self::pair(cpu)?;
         for _ in 1..PAIRS {
@@ -115,7 +115,6 @@ impl Game {
     }
 }
 
-/// A thread's state since it handed the word over.
 struct HandedOver {
     spins: u64,
     switches: u64,

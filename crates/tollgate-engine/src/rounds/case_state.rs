@@ -258,7 +258,6 @@ impl CaseState {
         }
     }
 
-    /// Its measurement. `cut` is why the measuring ended early, if it did.
     pub fn conclude(self, suite: &str, clock: Clock, cut: Option<&str>) -> Measurement {
         let not_measured = |why: String| Outcome::NotMeasured { why };
         let outcome = match (&self.state, self.measured(suite, clock)) {

@@ -229,7 +229,6 @@ impl Schedule {
         self.start_up + self.fixtures().iter().map(|fixture| self.begin_of(fixture)).sum::<Duration>()
     }
 
-    /// A fixture's part of that: what it needs, and its warm-up.
     fn begin_of(&self, fixture: &[usize]) -> Duration {
         let batches = self.experiments(fixture).into_iter().map(|experiment| self.batch(&experiment));
         let warm: Duration = batches.filter(|batch| stride(*batch) == 1).sum();

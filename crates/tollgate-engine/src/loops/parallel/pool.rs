@@ -63,10 +63,7 @@ impl Pool {
         })
     }
 
-    /// Starts the missing ones of `tasks`.
-    ///
-    /// # Errors
-    /// [`Refusal::Skip`](crate::Refusal::Skip) if there are fewer processors, or a limit allows fewer tasks.
+    /// Starts the missing ones of `tasks`. Fails with a skip if there are fewer processors, or a limit allows fewer tasks.
     pub fn have(&self, tasks: usize) -> Result<()> {
         let processors = self.processors.len();
         if tasks > processors {

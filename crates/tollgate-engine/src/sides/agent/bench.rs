@@ -42,7 +42,6 @@ impl Pipes {
 }
 
 impl Bench {
-    /// Starts it with this job. `task` makes the whole task from its work.
     pub fn start(
         job: Job,
         task: impl FnOnce(Work) -> Task,

@@ -15,7 +15,6 @@ pub fn here(addresses: &[u64]) -> Result<Vec<Option<String>>, String> {
     named(BufReader::with_capacity(1 << 16, file), addresses)
 }
 
-/// The last symbol that begins at or before an address.
 #[derive(Debug, Clone, Default)]
 struct Nearest {
     start: u64,

@@ -39,7 +39,6 @@ pub struct Hello {
     pub protocol: u32,
     #[serde(default)]
     pub version: String,
-    /// The processors that it may use.
     #[serde(default)]
     pub allowed: Vec<usize>,
     /// The one that it would measure on.

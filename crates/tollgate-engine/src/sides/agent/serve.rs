@@ -219,7 +219,6 @@ impl<'a> Agent<'a> {
         Ok(())
     }
 
-    /// Works on a command of the user, which may use all processors.
     fn at_work(
         &mut self,
         work: impl FnOnce(&mut dyn versus::Executor, &mut dyn FnMut()) -> Result<Answer, Halt>,

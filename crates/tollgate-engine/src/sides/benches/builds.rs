@@ -44,7 +44,6 @@ pub struct Builds {
     links: Vec<String>,
     /// Executed for a figure instead of the link.
     copies: Vec<Option<RefCell<Copies>>>,
-    /// How they are executed, apart from the harness.
     order: Order,
     /// The place of an execution's results.
     place: Place,
@@ -54,7 +53,6 @@ pub struct Builds {
 pub(super) struct Done {
     /// The figure, or why there is none: the predicate of a sentence whose subject is the bench.
     pub figure: Result<f64, String>,
-    /// Real time.
     pub took: Duration,
 }
 

@@ -82,7 +82,6 @@ fn custom(read: &str) -> Template {
     Template::new("{binary} list", "{binary} run {bench}", read).unwrap()
 }
 
-/// The build of an order, by its link.
 fn build_of(order: &Order) -> usize {
     fs::read_link(&order.words[0]).map_or(9, |program| usize::from(program != Path::new("/old")))
 }

@@ -193,7 +193,6 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         }
     }
 
-    /// Finds the clock, the pinning and whether it binds.
     pub fn find_clock(&mut self, stall: Duration, within: Duration) -> Result<(), Gone> {
         let began = Instant::now();
         let mut found = self.run(Job::Clock, stall, within, &mut |_| {})?;

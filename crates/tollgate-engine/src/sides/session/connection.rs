@@ -54,7 +54,6 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to an agent that has not greeted.
     pub fn new(link: Link) -> Self {
         let Link { to, from, said } = link;
         let (to, from) = (File::from(to), File::from(from));
@@ -229,7 +228,6 @@ fn ready(file: &File, how: PollFlags, until: Instant) -> Result<bool, Gone> {
     }
 }
 
-/// Makes a text of another program short and one line.
 pub fn plain(text: &str, most: usize) -> String {
     let mut plain: String =
         text.chars().take(most).map(|c| if commands_a_reader(c) { ' ' } else { c }).collect::<String>();

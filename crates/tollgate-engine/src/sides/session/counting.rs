@@ -194,7 +194,6 @@ impl AgentSide<'_, '_> {
         Ok(true)
     }
 
-    /// Asks for the next case of a suite; `None` if all are counted.
     fn ask_for_one(&mut self, group: usize) -> Result<Option<Asked>, Gone> {
         let order = self.schedules[group].first_waiting();
         if order.is_empty() {

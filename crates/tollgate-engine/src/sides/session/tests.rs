@@ -157,7 +157,6 @@ pub(super) fn side_of(find: Find) -> Side<'static> {
     side("host", move || Ok(link(child(move || agent(find)))))
 }
 
-/// Measures each case in `processes` processes.
 fn session(mut sides: Vec<Side<'_>>, processes: usize) -> Result<SessionFindings, BenchError> {
     let cases = SUITE.benchmarks.iter().map(|benchmark| (*benchmark, Params::new())).collect();
     let selection = Selection { groups: vec![Group { suite: &SUITE, cases }], find };

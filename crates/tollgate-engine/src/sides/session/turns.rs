@@ -32,7 +32,6 @@ pub struct TurnTrack {
     pairs: Vec<Pairs>,
 }
 
-/// A bench process of a pair.
 struct There {
     side: usize,
     batch_order: BatchOrder,
@@ -302,7 +301,6 @@ impl Pair {
         Ok(())
     }
 
-    /// The rounds that the pair has, of which the last may be incomplete.
     fn rounds(&self, begun: usize) -> usize {
         let recorded = self.there.iter().filter_map(|there| Some(there.left.as_ref()?.1.rounds));
         recorded.chain([begun]).max().unwrap_or(0)

@@ -44,7 +44,6 @@ impl Session<'_, '_, '_> {
 }
 
 impl AgentSide<'_, '_> {
-    /// The suite that has taken the least of its share.
     fn next(&self) -> Option<usize> {
         let open = (0..self.schedules.len()).filter(|&group| {
             let schedule = &self.schedules[group];
