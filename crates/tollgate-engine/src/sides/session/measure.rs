@@ -230,7 +230,7 @@ impl Session<'_, '_, '_> {
     }
 
     /// Calibrates each instance of a suite, as a run does: if one dies, hangs or takes too long, that is recorded, and the next
-    /// process continues with the one after it. The last argument counts the steps to come, including this one.
+    /// process continues with the one after it. `steps` are to come, including this one.
     fn calibration(
         &mut self,
         at: usize,

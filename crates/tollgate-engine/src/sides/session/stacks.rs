@@ -14,7 +14,6 @@ const DEEPEST: usize = 256;
 /// The most different stacks.
 const MOST: usize = 1 << 20;
 const USER: &str = "user space";
-/// Kernel code without a symbol.
 const UNKNOWN: &str = "(no function)";
 /// The beginnings and ends of the names of functions that only jump to another one.
 const THUNKS: [&str; 2] = ["__x86_indirect", "return_thunk"];
