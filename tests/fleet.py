@@ -1,8 +1,8 @@
-"""Reads tollgate's exports with the systems that they are for, and runs the queries of docs/fleet.md.
+"""Reads tollgate's exports with the systems that they are for, and runs the queries of docs/fleet-queries.md.
 
 usage: fleet.py TOLLGATE FLEET
 
-TOLLGATE is the program, FLEET a directory that the example `fleet` made. The SQL is read from the page itself. Checks of a missing system
+TOLLGATE is the program, FLEET a directory that the example `fleet` made. The SQL is read from the pages themselves. Checks of a missing system
 are skipped and named.
 """
 
@@ -22,7 +22,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs/fleet.md").read_text()
+PAGE = "".join((ROOT / f"docs/{name}.md").read_text() for name in ("fleet", "fleet-queries", "fleet-machines"))
 WITHIN = 0.022
 
 

@@ -1,6 +1,6 @@
 //! Writes the directory of a simulated fleet: `fleet DIR MACHINES DAYS`. The code of real runs writes the rows. Latencies are
 //! drawn from a seed, so every fleet of one size is the same. `DIR/exact.json` has the expected answers to the queries in
-//! docs/fleet.md, computed from all samples.
+//! docs/fleet-queries.md, computed from all samples.
 //!
 //! Halfway through the month the machines go from kernel 6.1.90 to 6.12.8, a third of them a day. The new kernel makes system
 //! calls 12 % slower. Two machines in five trace system calls, which makes them 60 % slower.

@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// As the query in docs/fleet.md computes it: the middle of the bucket in which the sample of that rank is.
+    /// As the query in docs/fleet-queries.md computes it: the middle of the bucket in which the sample of that rank is.
     fn quantile(histograms: &[Histogram], q: f64) -> f64 {
         let mut summed = std::collections::BTreeMap::<i32, u64>::new();
         for histogram in histograms {
