@@ -11,8 +11,16 @@ use std::path::Path;
 use common::{Home, document};
 
 /// The pages with samples of these verbs.
-const PAGES: [&str; 7] =
-    ["decode.md", "json.md", "lab.md", "lab-proofs.md", "locks.md", "schedules.md", "trace.md"];
+const PAGES: [&str; 8] = [
+    "decode.md",
+    "json.md",
+    "lab.md",
+    "lab-proofs.md",
+    "locks.md",
+    "schedules.md",
+    "schedules-x86.md",
+    "trace.md",
+];
 const VERBS: [&str; 2] = ["decode", "schedules"];
 /// Of these verbs the samples that read a file, and those of locks.
 const BEGINNINGS: [&str; 7] = [
