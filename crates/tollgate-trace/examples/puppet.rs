@@ -15,6 +15,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -134,13 +135,35 @@ fn exec_from_a_thread() {
         std::thread::spawn(|| std::thread::sleep(Duration::from_secs(100)));
     }
     std::thread::spawn(|| {
-        std::thread::sleep(Duration::from_millis(20));
+        others_sleep();
         let program = c"/bin/true";
         let argv = [program.as_ptr(), std::ptr::null()];
         // SAFETY: the string and the array are terminated as required.
         unsafe { libc::execv(program.as_ptr(), argv.as_ptr()) };
     });
     std::thread::sleep(Duration::from_secs(100));
+}
+
+/// Waits until all other threads are in clock_nanosleep(2).
+fn others_sleep() {
+    let own = rustix::thread::gettid().as_raw_nonzero().to_string();
+    let sleeps = |task: &fs::DirEntry| {
+        let call = fs::read_to_string(task.path().join("syscall")).unwrap_or_default();
+        call.split(' ').next() == Some(&libc::SYS_clock_nanosleep.to_string())
+            && state(&task.path()) == Some('S')
+    };
+    let others_sleep = || {
+        let mut others = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+        others.all(|task| task.file_name().to_str() == Some(&own) || sleeps(&task))
+    };
+    while !others_sleep() {
+        std::thread::yield_now();
+    }
+}
+
+/// The letter of proc_pid_stat(5).
+fn state(task: &Path) -> Option<char> {
+    fs::read_to_string(task.join("stat")).ok()?.rsplit(") ").next()?.chars().next()
 }
 
 fn pipe(ms: u64) {
@@ -160,7 +183,11 @@ fn pipe(ms: u64) {
 
 fn killed() {
     let child = fork(|| std::thread::sleep(Duration::from_secs(100)));
-    std::thread::sleep(Duration::from_millis(50));
+    // The child makes no other call in which it would sleep.
+    let process = Path::new("/proc").join(child.pid().to_string());
+    while state(&process) != Some('S') {
+        std::thread::yield_now();
+    }
     drop(child);
     signals::raise(libc::SIGKILL);
 }

@@ -68,7 +68,7 @@ impl<'a> Session<'a> {
         input: impl FnMut() -> I + 'a,
         closure: impl FnMut(I) -> T + 'a,
     ) -> Self {
-        self.with(Side::with_inputs(name.into(), input, closure))
+        self.with(Side::with_inputs(name.into(), input, closure, Instant::now))
     }
 
     /// Adds a command, which is executed from start to end. Its input is empty and its output discarded, except standard error.
@@ -194,12 +194,34 @@ mod tests {
 
     #[test]
     fn a_side_that_does_more_is_slower_and_an_equal_one_is_not() {
-        let sides = Session::new().side("old", work(200)).side("more", work(400)).side("equal", work(200));
-        let report = sides.max_time(Duration::from_secs(20)).noise_threshold(0.1).run();
+        let mut session = Session::new().max_time(Duration::from_secs(3600)).noise_threshold(0.1);
+        for (name, ns) in [("old", 1000), ("more", 2000), ("equal", 1000)] {
+            let mut noise = Random::new(ns);
+            session.sides.push(Side::scripted(name.to_owned(), move |iterations| {
+                Duration::from_nanos(iterations * ns + (noise.next_u64() >> 50))
+            }));
+        }
+        let report = session.seeded(7);
         let verdict = |at: usize| report.others[at].compared.map(|found| found.verdict);
         assert_eq!(verdict(0), Some(Verdict::Slower), "{report}");
         assert!(verdict(1).is_some_and(|verdict| !verdict.is_beyond_margin()), "{report}");
         assert!(report.to_string().starts_with("more is slower than old: "), "{report}");
+    }
+
+    #[test]
+    fn closures_are_executed_and_timed() {
+        let calls = std::cell::Cell::new(0_u64);
+        let mut counted = work(100);
+        let closure = || {
+            calls.set(calls.get() + 1);
+            counted()
+        };
+        let report = Session::new()
+            .side("work", closure)
+            .side("more", work(400))
+            .max_time(Duration::from_millis(20))
+            .run();
+        assert!(report.base.1 >= 0.0 && report.others.len() == 1 && calls.get() > 0, "{report:?}");
     }
 
     /// FNV-1a of 64 bits (Fowler, Noll and Vo; RFC 9923).
@@ -241,29 +263,28 @@ mod tests {
         assert_eq!((differs, found.len()), (None, kept.len()));
     }
 
+    /// By a clock that only inputs, iterations and the end of what they return move on.
     #[test]
-    fn making_inputs_takes_none_of_the_time() {
-        let slow = || std::iter::repeat_with(|| black_box(7_u64)).take(20_000).sum::<u64>();
-        let report = Session::new()
-            .side_with_inputs("made quickly", || 7, work(100).with_input())
-            .side_with_inputs("made slowly", slow, work(100).with_input())
-            .max_time(Duration::from_secs(2))
-            .noise_threshold(0.5)
-            .run();
-        let ratio = report.others[0].compared.map(|found| found.ratio);
-        // Making an input takes a hundred times as long as using it.
-        assert!(ratio.is_some_and(|ratio| ratio < 3.0), "{report}");
-    }
-
-    /// Work that ignores its input.
-    trait WithInput {
-        fn with_input(self) -> impl FnMut(u64) -> u64;
-    }
-
-    impl<F: FnMut() -> u64> WithInput for F {
-        fn with_input(mut self) -> impl FnMut(u64) -> u64 {
-            move |input| self() ^ input
+    fn making_inputs_and_dropping_results_takes_none_of_the_time() {
+        struct Slow<'a>(&'a dyn Fn(u64));
+        impl Drop for Slow<'_> {
+            fn drop(&mut self) {
+                (self.0)(1_000_000);
+            }
         }
+        let now = std::cell::Cell::new(Instant::now());
+        let pass = |ns| now.set(now.get() + Duration::from_nanos(ns));
+        let (input, closure) = (
+            || pass(1_000),
+            |()| {
+                pass(10);
+                Slow(&pass)
+            },
+        );
+        let mut side = Side::with_inputs("made slowly".to_owned(), input, closure, || now.get());
+        assert_eq!(side.turn(3), Ok(10.0));
+        // More than are in memory at a time.
+        assert_eq!(side.turn(10_000), Ok(10.0));
     }
 
     #[test]
@@ -273,11 +294,17 @@ mod tests {
             command.args(["-c", script]);
             command
         };
-        // A busy machine may take a tenth of a second for a shell that does nothing.
-        let session = || Session::new().noise_threshold(0.1).max_time(Duration::from_secs(20));
-        let report = session().command("short", shell("true")).command("long", shell("sleep 0.3")).run();
-        let verdict = report.others[0].compared.map(|found| found.verdict);
-        assert_eq!(verdict, Some(Verdict::Slower), "{report}");
+        let directory = tempfile::tempdir().expect("a directory");
+        let log = directory.path().join("log");
+        let logs = |name: &str| shell(&format!("echo {name} >> '{}'", log.display()));
+        let session = || Session::new().max_time(Duration::from_millis(100));
+        let report = session().command("one", logs("one")).command("other", logs("other")).run();
+        assert!(report.failed.is_none(), "{report}");
+        // A round that is not measured, and as many as there was time for, each with one execution of both.
+        let text = std::fs::read_to_string(&log).expect("the log");
+        let executed: Vec<&str> = text.lines().collect();
+        assert_eq!(executed.len(), 2 * (1 + report.pairs), "{executed:?}");
+        assert!(executed.chunks(2).all(|round| round[0] != round[1]), "{executed:?}");
         let report = session().command("short", shell("true")).command("fails", shell("exit 3")).run();
         assert_eq!(report.failed.as_ref().map(|failed| failed.side.as_str()), Some("fails"));
         assert!(report.others[0].compared.is_none());

@@ -50,15 +50,16 @@ impl<'a> Side<'a> {
         name: String,
         mut input: impl FnMut() -> I + 'a,
         mut closure: impl FnMut(I) -> T + 'a,
+        now: impl Fn() -> Instant + 'a,
     ) -> Self {
         let mut some = move |iterations: u64| {
             let inputs: Vec<I> = (0..iterations).map(|_| input()).collect();
             let mut made = Vec::with_capacity(inputs.len());
-            let began = Instant::now();
+            let began = now();
             for input in inputs {
                 made.push(black_box(closure(black_box(input))));
             }
-            began.elapsed()
+            now() - began
         };
         let batch = move |iterations: u64| {
             let whole = (0..iterations / INPUTS).map(|_| some(INPUTS)).sum::<Duration>();

@@ -2,11 +2,10 @@
 
 mod common;
 
+use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use std::{fs, thread};
 
 use common::{Home, program};
 use serde_json::Value;
@@ -146,11 +145,7 @@ fn a_signal_ends_the_command_and_leaves_nothing() {
         unsafe { libc::kill(number, signal) };
         assert_eq!(tollgate.wait().expect("it ends").signal(), Some(signal));
         // The kernel hangs up the terminal of one that is left, after the program's end.
-        let began = Instant::now();
-        while with_word(word) > 0 && began.elapsed() < Duration::from_secs(10) {
-            thread::sleep(Duration::from_millis(10));
-        }
-        assert_eq!(with_word(word), 0, "signal {signal}");
+        common::wait_for("the end of all processes", || (with_word(word) == 0).then_some(()));
     }
 }
 

@@ -233,7 +233,7 @@ mod tests {
             let isolation = Isolation::Exec(sleep.try_clone().expect("a descriptor"));
             let mut worker = Worker::start(&task, &isolation, |_| None).expect("a process");
             let process = format!("/proc/{}", worker.group.first().pid());
-            let until = Instant::now() + Duration::from_secs(30);
+            let until = Instant::now() + Duration::from_secs(300);
             while std::fs::read_link(format!("{process}/exe")).ok().as_ref() != Some(&sleeps) {
                 assert!(worker.ended().is_none(), "it has ended");
                 assert!(Instant::now() < until, "it has not become /bin/sleep");

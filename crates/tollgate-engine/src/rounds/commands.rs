@@ -51,16 +51,18 @@ pub(crate) struct Terms {
     pub most: usize,
     /// Of the random order.
     pub seed: u64,
+    /// What time it is: a test may script it.
+    pub now: fn() -> Instant,
 }
 
 impl Terms {
     pub(crate) fn new(plan: &Plan, deadline: Instant, seed: u64) -> Self {
         let most = plan.processes.unwrap_or(plan.most_processes);
-        Self { deadline, precision: plan.precision, most, seed }
+        Self { deadline, precision: plan.precision, most, seed, now: Instant::now }
     }
 
     fn left(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
+        self.deadline.saturating_duration_since((self.now)())
     }
 }
 
@@ -103,7 +105,9 @@ pub(crate) fn measure(
         repetition: None,
         given: Duration::ZERO,
         took: vec![Duration::ZERO; sides.len()],
-        began: Instant::now(),
+        is_traced: true,
+        now: terms.now,
+        began: (terms.now)(),
         deadline: terms.deadline,
         sides,
     };
@@ -132,6 +136,8 @@ struct Run<'r, 's> {
     given: Duration,
     /// What it took on each side.
     took: Vec<Duration>,
+    is_traced: bool,
+    now: fn() -> Instant,
     began: Instant,
     /// When the executions on the present fixture end.
     deadline: Instant,
@@ -141,7 +147,7 @@ impl Trial for Run<'_, '_> {
     type Stop = End;
 
     fn now(&self) -> Duration {
-        self.began.elapsed()
+        (self.now)() - self.began
     }
 
     /// Brings a case to the state in which its command begins.
@@ -182,7 +188,8 @@ impl Run<'_, '_> {
             // Each fixture gets a part of the remaining time, in proportion to its default time.
             let all = times[at..].iter().sum::<Duration>().as_secs_f64();
             let share = if all > 0.0 { times[at].as_secs_f64() / all } else { 1.0 };
-            (self.began, self.deadline) = (Instant::now(), Instant::now() + terms.left().mul_f64(share));
+            self.began = (self.now)();
+            self.deadline = self.began + terms.left().mul_f64(share);
             (self.of, self.repetition) = (of, None);
             let ended = self.on_fixture(terms, &mut random, places);
             for side in 0..self.sides.len() {
@@ -199,7 +206,7 @@ impl Run<'_, '_> {
     }
 
     fn left(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
+        self.deadline.saturating_duration_since((self.now)())
     }
 
     /// Executes cases that share a fixture until their time is over, or their intervals are narrow.
@@ -218,7 +225,7 @@ impl Run<'_, '_> {
         let all: Vec<Vec<usize>> = chosen.iter().map(|_| (0..self.sides.len()).collect()).collect();
         let mut rounds = Alternation::new(plan, Random::new(random.next_u64()), &all, places.clone());
         for (at, &side) in order.iter().enumerate() {
-            let until = Instant::now() + self.left() / (order.len() - at) as u32;
+            let until = (self.now)() + self.left() / (order.len() - at) as u32;
             let prepared =
                 rounds.places.step(side, || self.step(side, |stage| stage.prepare(&chosen, until)));
             *places = rounds.places.clone();
@@ -236,20 +243,11 @@ impl Run<'_, '_> {
 
     /// Goes through a phase of a repetition.
     fn pass(&mut self, turn: &Turn, phase: Phase) -> Result<Outcome, Stop> {
-        let (side, began) = (turn.side, Instant::now());
-        let is_traced = turn.how == How::Traced;
-        if is_traced && self.records[side][self.of[turn.case]].is_untraced() {
-            return Ok(Outcome::Done);
-        }
+        let (side, began) = (turn.side, (self.now)());
         let given = self.given;
         let until = began + given.saturating_sub(self.took[side]);
-        let attempt = self.step(side, |stage| stage.pass(turn.case, phase, until))?;
-        self.took[side] += began.elapsed();
-        let record = &mut self.records[side][self.of[turn.case]];
-        if is_traced {
-            record.add_traced(attempt);
-            return Ok(Outcome::Done);
-        }
+        let attempt = self.step(side, |executor| executor.pass(turn.case, phase, until))?;
+        self.took[side] += (self.now)() - began;
         let outcome = match &attempt {
             Attempt::Passed => return Ok(Outcome::Done),
             Attempt::Executed(execution) => match &execution.traced {

@@ -25,8 +25,13 @@ fn what_is_no_way_to_an_agent_is_named() {
         refused("sh -c 'echo no such container >&2; exit 1'"),
         "the command ended before an agent answered: no such container"
     );
-    let silent = refused_within(Duration::from_secs(2), "sh -c 'echo loading >&2; sleep 100'");
-    assert_eq!(silent, "no agent answered within 2 s; the command said: loading");
+    // On a busy machine a command may say nothing within a second.
+    let silent = [1, 4, 16, 64].map(|seconds| (seconds, format!("no agent answered within {seconds} s")));
+    let said = silent.iter().find_map(|(seconds, unheard)| {
+        let said = refused_within(Duration::from_secs(*seconds), "sh -c 'echo loading >&2; sleep 1000'");
+        (said != *unheard).then(|| said == format!("{unheard}; the command said: loading"))
+    });
+    assert_eq!(said, Some(true));
     let banner = refused("sh -c 'echo Welcome to the machine; cat'");
     let printed = |what: &str| {
         format!(

@@ -54,7 +54,7 @@ fn who_does_not_end_is_stopped() {
         let before = Instant::now();
         let output = run(&kvm, code, SHORT);
         assert_eq!(output.cut_short.as_deref(), Some("it was stopped after 100ms"));
-        assert!((SHORT..LONG / 6).contains(&before.elapsed()), "{:?}", before.elapsed());
+        assert!((SHORT..LONG).contains(&before.elapsed()), "{:?}", before.elapsed());
     }
     let output = run(&kvm, LOOP, Duration::ZERO);
     assert!(output.cut_short.is_some_and(|why| why.starts_with("it was stopped after ")));

@@ -178,8 +178,8 @@ mod tests {
                 panic!("{by:?}: a failure")
             };
             assert!(why.contains("failed in one of"), "{by:?}: {why}");
-            // With waits of two seconds it would take half an hour.
-            assert!(began.elapsed().as_secs() < 60, "{by:?}");
+            // With waits of two seconds it would be half an hour.
+            assert!(began.elapsed().as_secs() < 600, "{by:?}");
         });
     }
 

@@ -197,7 +197,7 @@ fn a_peer_that_falls_silent_does_not_stop_the_run() {
         let began = Instant::now();
         let why = refused("futex", 4, PeerKind::Thread, (Wrong::Dies, 7));
         assert!(why.contains("the other end is closed"), "{why}");
-        assert!(began.elapsed() < Duration::from_secs(60));
+        assert!(began.elapsed() < Duration::from_secs(300));
     });
 }
 

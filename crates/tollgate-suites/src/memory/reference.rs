@@ -3,9 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use super::region::Page;
 use super::topology::Pair;
-use super::topology::Sizes;
 use super::{bandwidth, latency, pairing, thrash, tlb};
 use crate::prelude::*;
 use crate::testing::{Directory, pinned, ready};
@@ -103,12 +101,7 @@ impl Compared {
         })
     }
 
-    fn latency(kib: u64, page: Page) -> Self {
-        let case = params(&[("kib", kib.into()), ("page", page.word().into())]);
-        Self::new(&latency::BENCHMARK, case).expect("it has a reference")
-    }
-
-    /// Returns the median of the ratios to the reference, and the medians of both in ns; `None` if the case cannot run here.
+    /// The median of the ratios to the reference in so many turns, and the medians of both, in ns; None where it is not here.
     fn ratio(&self, turns: usize, directory: &Directory, context: &mut Context) -> Option<[f64; 3]> {
         let clock = Clock::tsc().map_or(Clock::Kernel, |(clock, _)| clock);
         let Kind::Instance(make) = self.benchmark.kind else {
@@ -138,21 +131,7 @@ fn per_operation(instance: &mut Instance, clock: Clock) -> f64 {
     tollgate_model::stats::median(&batches.collect::<Vec<f64>>()).expect("batches")
 }
 
-/// The latency of data that was just written or just evicted differs more: 0.25 × and 2.5 × on one machine.
-#[test]
-fn a_load_takes_what_it_takes_in_a_loop_that_goes_on() {
-    let Some(directory) = compiled() else { return };
-    pinned();
-    let mut context = Context::here();
-    let last = Sizes::shared(&mut context).last >> 10;
-    let largest = (last * 4).min(256 << 10);
-    for kib in [16, last / 4, largest] {
-        let case = Compared::latency(kib, Page::Small);
-        let Some([ratio, own, theirs]) = case.ratio(5, &directory, &mut context) else { continue };
-        assert!((0.6..1.7).contains(&ratio), "{kib} KiB: {ratio:.2}; {own:.2} ns, in C {theirs:.2} ns");
-    }
-}
-
+/// Prints every case beside its loop in C, as a table.
 #[test]
 #[ignore = "takes minutes; to be run by hand on a quiet machine: --ignored --nocapture a_table_of_memory"]
 fn a_table_of_memory_beside_loops_in_c() {

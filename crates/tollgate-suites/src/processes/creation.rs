@@ -259,7 +259,7 @@ fn thread(clock: Clock, quota: &Quota) -> Result<Times> {
 mod tests {
     use super::*;
     use crate::processes::memory::Memory;
-    use crate::testing::{is_translated, ready};
+    use crate::testing::ready;
 
     fn creation(what: What) -> Creation {
         let region = Region::new(Memory::Plain, Heartbeat::default()).expect("nothing");
@@ -293,30 +293,6 @@ mod tests {
         };
         beyond(chain).expect("three chains");
         assert_eq!(order, [false, true, false]);
-    }
-
-    #[test]
-    fn the_time_agrees_with_a_plain_loop_of_the_same_calls() {
-        if is_translated() {
-            return;
-        }
-        let mut creation = creation(What::Spawn(Image::Bare));
-        let Some(program) = ready("a program", Program::new(Image::Bare)) else { return };
-        let plain = || {
-            let began = std::time::Instant::now();
-            let pid = calls::posix_spawn(&program.path, &program.chain(1)).expect("a child");
-            assert_eq!(calls::wait_for(pid).expect("its status"), 0);
-            began.elapsed().as_nanos() as u64
-        };
-        let mut timed = || {
-            let batches = creation.run(Clock::Kernel, Order::new(1)).expect("a batch");
-            batches[1].work
-        };
-        // Alternates, and takes the minimum of many, so that other tests' noise affects both.
-        let (plain, timed) =
-            (0..300).fold((u64::MAX, u64::MAX), |least, _| (least.0.min(plain()), least.1.min(timed())));
-        let ratio = timed as f64 / plain as f64;
-        assert!((0.8..1.25).contains(&ratio), "{timed} against {plain} ns");
     }
 
     #[test]

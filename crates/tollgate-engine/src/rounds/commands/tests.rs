@@ -2,7 +2,7 @@
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -127,7 +127,8 @@ fn executed(backend: Backend, ns: u64) -> Result<Attempt, Halt> {
 }
 
 fn terms(ms: u64, precision: f64) -> Terms {
-    Terms { deadline: Instant::now() + Duration::from_millis(ms), precision, most: usize::MAX, seed: 7 }
+    let deadline = Instant::now() + Duration::from_millis(ms);
+    Terms { deadline, precision, most: usize::MAX, seed: 7, now: Instant::now }
 }
 
 fn samples(side: &OnSide, case: usize) -> Vec<f64> {
@@ -291,21 +292,30 @@ fn a_side_that_ends_keeps_what_it_gave_and_the_others_go_on() {
     assert_eq!((told[last].1, told[last].2), ("check", 0), "it is told nothing more");
 }
 
+thread_local! {
+    /// A clock that only executions move on.
+    static NOW: Cell<Instant> = Cell::new(Instant::now());
+}
+
 #[test]
 fn executions_end_with_the_time_of_their_fixture() {
     let told = Told::default();
     let slow = |_: u64, repetition: usize| {
-        std::thread::sleep(Duration::from_millis(10));
+        NOW.set(NOW.get() + Duration::from_millis(10));
         took(10_000_000 * (1 + repetition as u64 % 3))
     };
+    let terms = |ms, precision| {
+        let deadline = NOW.get() + Duration::from_millis(ms);
+        Terms { deadline, now: || NOW.get(), ..terms(0, precision) }
+    };
     let (mut one, mut other) = (Fake::new(0, &told, slow), Fake::new(1, &told, slow));
-    let began = Instant::now();
-    let sides: &mut [&mut dyn Stage] = &mut [&mut one, &mut other];
+    let began = NOW.get();
+    let sides: &mut [&mut dyn Executor] = &mut [&mut one, &mut other];
     let found = measure(&group(1, 1), sides, &terms(400, 1e-9)).expect("measured");
-    // A last execution may be under way, and a loaded machine is late.
-    assert!(began.elapsed() < Duration::from_secs(20));
+    // Half of the time for each of two fixtures, 20 ms for a pair.
+    assert_eq!(NOW.get() - began, Duration::from_millis(400));
     for side in &found {
-        assert!(!samples(side, 0).is_empty() && !samples(side, 1).is_empty());
+        assert_eq!([0, 1].map(|case| samples(side, case).len()), [10, 10]);
     }
     // Without time no case is executed, and each says so.
     let told = Told::default();
@@ -360,6 +370,8 @@ fn a_case_that_hangs_on_one_side_leaves_time_for_the_rest() {
         repetition: None,
         given: Duration::ZERO,
         took: Vec::new(),
+        is_traced: true,
+        now: Instant::now,
         began: Instant::now(),
         deadline: Instant::now(),
     };

@@ -125,7 +125,7 @@ fn found(sides: &mut [Side<'_>]) -> Found {
     sides.iter_mut().for_each(|side| side.start().expect("greeted"));
     let mut all = Commands::new(vec![(&group, Place::default())]);
     let deadline = Instant::now() + Duration::from_secs(60);
-    let terms = Terms { deadline, precision: 0.1, most: usize::MAX, seed: 3 };
+    let terms = Terms { deadline, precision: 0.1, most: usize::MAX, seed: 3, now: Instant::now };
     let mut watch = |_: &crate::cases::run::Progress| ();
     let ended =
         all.measure(&mut sides, &terms, &mut Teller::new(&mut watch, &Plan::within(Duration::from_secs(60))));

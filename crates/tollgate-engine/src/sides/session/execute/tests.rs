@@ -1,13 +1,19 @@
 //! Commands over pipes: agents in forks of the test's program, with an executor that executes nothing.
 
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::Instant;
 
 use tollgate_model::traced::Ended;
+use tollgate_os::shared::Shared;
 
 use super::*;
 use crate::sides::session::tests::{child, find, side, side_of};
 
-/// Understands these words: `say`, `wait` (until it is stopped), `die` (the agent does), `fail`, `long` (a text).
+/// Set when an agent begins to `wait`.
+static WAITS: OnceLock<Shared<1>> = OnceLock::new();
+
+/// An executor of these words: `say`, `wait` (until it is stopped), `die` (the agent does), `fail`, `long` (a text).
 pub struct Fake;
 
 impl Executor for Fake {
@@ -16,6 +22,9 @@ impl Executor for Fake {
             "die" => std::process::exit(3),
             "fail" => return Err(Halt::Lost("no\nprocess".to_owned())),
             "wait" => {
+                if let Some(waits) = WAITS.get() {
+                    waits[0].store(1, Release);
+                }
                 while interrupt::requested().is_none() {
                     std::thread::sleep(Duration::from_millis(5));
                     tick();
@@ -105,6 +114,7 @@ fn commands_are_executed_in_each_environment_that_there_is() {
 
 #[test]
 fn a_command_that_is_not_waited_for_is_stopped() {
+    let waits = WAITS.get_or_init(|| Shared::new().expect("memory"));
     let began = Instant::now();
     execute_in(&mut [side_of(find)], &mut |_| {}, &mut |executors| {
         // As after an interruption: the answer to the first request is not taken for that to the second.
@@ -120,8 +130,11 @@ fn a_command_that_is_not_waited_for_is_stopped() {
         side.send(&Request::Execute { number, order: Box::new(order(word)) }, MARGIN).expect("sent");
     };
     send(&mut agent, 1, "wait");
-    std::thread::sleep(Duration::from_millis(50));
-    let mut remote = RemoteExecutor { number: 1, ..RemoteExecutor::new(&mut agent, LATE) };
+    while waits[0].load(Acquire) == 0 {
+        assert!(began.elapsed() < Duration::from_secs(300), "it does not wait");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut remote = Remote { number: 1, ..Remote::new(&mut agent, LATE) };
     let second = remote.execute(&order("say"), &mut || {}).expect("executed");
     assert_eq!(second.said, "[\"say\"] Pipe");
     // A late answer.
@@ -132,7 +145,7 @@ fn a_command_that_is_not_waited_for_is_stopped() {
     send(&mut agent, 9, "wait");
     drop(agent);
     drop(sides);
-    assert!(began.elapsed() < Duration::from_secs(60));
+    assert!(began.elapsed() < Duration::from_secs(300));
 }
 
 #[test]
