@@ -1,7 +1,7 @@
 //! Generated inputs: for any bytes, reading and joining ends soon, with sound results.
 //!
 //! `TOLLGATE_FUZZ_INPUTS` sets their number; ten million take minutes in release:
-//! `TOLLGATE_FUZZ_INPUTS=10000000 cargo test --release -p tollgate-dump --test inputs -- --nocapture`.
+//! `TOLLGATE_FUZZ_INPUTS=10000000 cargo test --release -p tollgate-dump --test all -- inputs:: --nocapture`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 

@@ -2,7 +2,7 @@
 //! their own tests.)
 //!
 //! `TOLLGATE_FUZZ_INPUTS` is the number of inputs for each parser:
-//! `TOLLGATE_FUZZ_INPUTS=10000000 cargo test --release -p tollgate-inspect --test inputs -- --nocapture`.
+//! `TOLLGATE_FUZZ_INPUTS=10000000 cargo test --release -p tollgate-inspect --test all -- inputs:: --nocapture`.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 

@@ -1,12 +1,11 @@
 //! Generated inputs: each reader soon returns an answer, for any bytes.
 //!
 //! `TOLLGATE_FUZZ_INPUTS` sets the number of inputs for each reader:
-//! `TOLLGATE_FUZZ_INPUTS=10000000 cargo test --release -p tollgate-kconfig --test inputs -- --nocapture`.
+//! `TOLLGATE_FUZZ_INPUTS=10000000 cargo test --release -p tollgate-kconfig --test all -- inputs:: --nocapture`.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod generated;
-
+use crate::generated;
 use generated::each;
 use tollgate_kconfig::read;
 

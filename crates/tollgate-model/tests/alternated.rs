@@ -2,10 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
-mod support;
-
 use std::time::Instant;
 
+use crate::support;
 use support::Random;
 use support::alternated::{USUAL, measured_in_turns, part, session};
 use support::{measured, run_of};

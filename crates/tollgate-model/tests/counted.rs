@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
 use support::{Random, measured};
 use tollgate_model::compare::{ComparedCase, Comparison, Verdict, compare, compare_above, paired_rows};
 use tollgate_model::estimate::{Estimate, Reading, reading};

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
 use support::{measured, run_of};
 use tollgate_model::compare::compare;
 use tollgate_model::disturbance::{Disturbance, Share};

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
 use proptest::prelude::*;
 use support::{measured, run_of};
 use tollgate_model::run::ReadError;

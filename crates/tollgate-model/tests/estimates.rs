@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
 use support::{Random, measured, run_of};
 use tollgate_model::compare::{Spread, Verdict, compare, compare_knowing, paired, paired_rows};
 use tollgate_model::estimate::{Estimate, Reading, detection_limit, reading};

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
 use support::Random;
 use support::between::{APART, CALM, Environment, ROWS, environments, successive, two_runs};
 use tollgate_model::Outcome;

@@ -3,11 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
-mod support;
-
 use std::convert::Infallible;
 use std::time::Duration;
 
+use crate::support;
 use support::Random;
 use support::executions::{Executions, KINDS, Noise};
 use tollgate_alternation::{Alternation, Halt, Outcome, Places, Plan, Rounds, SoFar, Trial, Turn};

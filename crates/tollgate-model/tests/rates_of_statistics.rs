@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
 use support::{Pace, Random};
 use tollgate_model::stats::{Interval, median_interval, modes, series_interval, shift};
 

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
-mod support;
-
+use crate::support;
 use support::Random;
 use support::within::{NOISES, Noise, ROWS, one_run};
 use tollgate_model::compare::{Verdict, paired_rows};

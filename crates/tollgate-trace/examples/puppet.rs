@@ -3,7 +3,7 @@
 //! - `calls N`: calls getppid(2) N times. `calls32 N`: does so by `int $0x80`. `errors N`: N calls of close(2) fail.
 //! - `threads N`: N threads call getppid(2) once. `forks N`: forks N processes one after the other. `forking N`: does so with
 //!   processes that end at once. `exec`: a second thread executes `true`. `busy MS`: makes no calls.
-//! - `pipe MS`: reads what a busy writer writes after MS. `daemon SECONDS`: ends at once, but a process of it goes on.
+//! - `pipe MS`: reads from a writer that is busy for MS once the reader sleeps. `daemon SECONDS`: ends at once, but a process of it goes on.
 //! - `killed`: kills a child in a call, then itself. `read FILE`: drops a file from the page cache and reads it.
 //! - `copy FILE`: copies it by copy_file_range(2) to a file next to it.
 //! - `removed FILE`: creates a file, removes it and writes to it, then a child does.
@@ -170,7 +170,11 @@ fn pipe(ms: u64) {
     let mut ends = [0; 2];
     // SAFETY: the array holds two descriptors.
     unsafe { libc::pipe(ends.as_mut_ptr()) };
+    let reader = Path::new("/proc").join(std::process::id().to_string());
     let mut writer = fork(|| {
+        while state(&reader) != Some('S') {
+            std::thread::yield_now();
+        }
         busy(ms);
         // SAFETY: one byte of a constant.
         unsafe { libc::write(ends[1], c"x".as_ptr().cast(), 1) };

@@ -1,8 +1,6 @@
 //! The fields of a compared row stand in one list: what every verb and every format has is what the list says.
 
-mod commands;
-mod sessions;
-
+use crate::{commands, sessions};
 use sessions::{CASES, filtered, host};
 use tollgate_engine::Topology;
 use tollgate_model::Case;

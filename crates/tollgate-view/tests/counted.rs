@@ -1,8 +1,6 @@
 //! What is said of runs that count instructions: no times, no intervals, no noise.
 
-mod everywhere;
-mod sessions;
-
+use crate::{everywhere, sessions};
 use sessions::{Side, host, runs, under};
 use tollgate_engine::Topology;
 use tollgate_model::compare::Spread;

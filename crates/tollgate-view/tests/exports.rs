@@ -1,7 +1,6 @@
 //! Every format reads back unchanged, for any text and number of a run document.
 
-mod sessions;
-
+use crate::sessions;
 use proptest::prelude::*;
 use sessions::{Side, host};
 use tollgate_model::run::{SCHEMA, Tool};

@@ -1,8 +1,6 @@
 //! What is said of a session: its screen, its JSON, and the causes that it proves.
 
-mod everywhere;
-mod sessions;
-
+use crate::{everywhere, sessions};
 use sessions::{CASES, Side, decide, filtered, host, runs};
 use tollgate_model::{Environment, Fact, Knob, Outcome, Run, Unit};
 use tollgate_view::session::{self, Session};

@@ -1,8 +1,6 @@
 //! Sessions in what is made for runs: comparisons, reports, explanations.
 
-mod everywhere;
-mod sessions;
-
+use crate::{everywhere, sessions};
 use sessions::{CASES, Side, filtered, host, runs};
 use tollgate_engine::Topology;
 use tollgate_model::compare::Spread;

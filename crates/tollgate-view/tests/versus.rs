@@ -1,10 +1,8 @@
 //! What is said of compared commands: the screen, the JSON, and the forms of hyperfine.
 
-mod commands;
-mod everywhere;
-
 use std::collections::BTreeSet;
 
+use crate::{commands, everywhere};
 use commands::{Side, runs, side};
 use serde_json::Value;
 use tollgate_model::compare::Spread;

@@ -2,9 +2,7 @@
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
-mod commands;
-mod everywhere;
-
+use crate::{commands, everywhere};
 use commands::{runs, side};
 use serde_json::Value;
 use tollgate_model::versus::{

@@ -1,7 +1,7 @@
 //! Generated inputs: every walk ends, for any machine and crossing that bytes describe.
 //!
 //! `TOLLGATE_FUZZ_INPUTS` sets their number:
-//! `TOLLGATE_FUZZ_INPUTS=10000000 cargo test --release -p tollgate-x86 --test inputs -- --nocapture`.
+//! `TOLLGATE_FUZZ_INPUTS=10000000 cargo test --release -p tollgate-x86 --test all -- inputs:: --nocapture`.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 

@@ -1,12 +1,11 @@
 //! `tollgate inspect aslr`: real programs, programs made byte by byte, and environments where tracing is refused.
 
-mod common;
-
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::common;
 use common::text::{part, refusals, screen, words};
 use common::{Home, one_line, wait_for};
 use rustix::process::{Pid, Signal, kill_process};

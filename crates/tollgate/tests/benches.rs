@@ -1,13 +1,12 @@
 //! `versus --bench`: builds whose harnesses are scripts here, which answer as criterion, divan, Go's testing and Google Benchmark do.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::Duration;
 
+use crate::common;
 use common::{Home, wait_for};
 use serde_json::Value;
 

@@ -1,10 +1,9 @@
 //! `tollgate claims`: published experiments beside the kept runs, text and JSON, and what is missing measured.
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
+use crate::common;
 use common::{Home, document, entries, measured};
 use serde_json::{Value, json};
 

@@ -3,8 +3,7 @@
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
-mod common;
-
+use crate::common;
 use common::{Home, document, measured, one_line};
 use serde_json::{Value, json};
 

@@ -1,7 +1,6 @@
 //! `tollgate inspect config`: counts, differences, and files that are no configuration.
 
-mod common;
-
+use crate::common;
 use common::{Home, one_line};
 use serde_json::Value;
 

@@ -1,10 +1,9 @@
 //! Options from configuration files: which file is read, which value counts, and what is refused.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, chown};
 
+use crate::common;
 use common::{Home, one_line, row};
 use serde_json::Value;
 

@@ -2,8 +2,7 @@
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
-mod common;
-
+use crate::common;
 use common::Home;
 use serde_json::Value;
 

@@ -1,9 +1,8 @@
 //! `tollgate decode`: bytes, pasted text, and this machine.
 
-mod common;
-
 use std::process::Stdio;
 
+use crate::common;
 use common::Home;
 use serde_json::{Value, json};
 

@@ -3,11 +3,10 @@
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
+use crate::common;
 use common::{Home, document};
 
 /// The pages with samples of these verbs.

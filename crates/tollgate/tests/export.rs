@@ -1,7 +1,6 @@
 //! `tollgate export`: its formats, its files and its refusals.
 
-mod common;
-
+use crate::common;
 use common::text::refusals;
 use common::{Home, document};
 use serde_json::Value;

@@ -1,11 +1,10 @@
 //! Directories of stored runs: the files of `run --store`, finding runs, and the verbs of `store`.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use crate::common;
 use common::{Home, document};
 use serde_json::{Value, json};
 

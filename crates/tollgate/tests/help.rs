@@ -1,7 +1,6 @@
 //! The long help of every verb at 80 columns, frozen: a change of its words shows in review.
 
-mod common;
-
+use crate::common;
 use common::Home;
 use common::text::refusals;
 

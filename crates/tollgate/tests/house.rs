@@ -73,6 +73,36 @@ fn imports_between_crates_run_down_the_floors() {
     assert!(seen == FLOORS.len() && edges >= 30, "{seen} crates, {edges} imports");
 }
 
+/// Cargo finds no programs of tests by itself where a manifest says so, and would leave out a file that nothing names.
+#[test]
+fn every_file_of_tests_is_in_a_program() {
+    let mut seen = 0;
+    for entry in fs::read_dir(crates()).unwrap() {
+        let path = entry.unwrap().path();
+        let manifest = fs::read_to_string(path.join("Cargo.toml")).unwrap();
+        if !manifest.lines().any(|line| line == "autotests = false") {
+            continue;
+        }
+        let files: Vec<PathBuf> =
+            fs::read_dir(path.join("tests")).unwrap().map(|file| file.unwrap().path()).collect();
+        let names: Vec<&str> = files
+            .iter()
+            .filter(|file| file.extension().is_some_and(|extension| extension == "rs"))
+            .map(|file| file.file_stem().unwrap().to_str().unwrap())
+            .collect();
+        let is_program = |name: &&str| manifest.contains(&format!("[[test]]\nname = \"{name}\"\n"));
+        let programs = names.iter().copied().filter(is_program);
+        let modules: String =
+            programs.map(|name| fs::read_to_string(path.join(format!("tests/{name}.rs"))).unwrap()).collect();
+        let is_module = |name: &str| modules.lines().any(|line| line == format!("mod {name};"));
+        for name in names {
+            assert!(is_program(&name) || is_module(name), "{}: no program has {name}.rs", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 50, "{seen} files");
+}
+
 type Names = Vec<String>;
 
 #[derive(Default)]

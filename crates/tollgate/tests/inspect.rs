@@ -1,11 +1,10 @@
 //! `tollgate inspect`: facts as text and JSON, captures, and trees from elsewhere.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
+use crate::common;
 use common::text::{part, refusals, screen, words};
 use common::{Home, one_line};
 use serde_json::Value;

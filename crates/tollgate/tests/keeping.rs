@@ -1,12 +1,11 @@
 //! Which kept run is the last one, which documents are none of the kept ones, and what becomes of a run that nothing takes.
 
-mod common;
-
 use std::fs::File;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
+use crate::common;
 use common::{Home, document};
 
 /// Gives a kept run the time at which its file was written: so many seconds and nanoseconds ago.

@@ -1,7 +1,6 @@
 //! `tollgate inspect kernel`: this machine's, and machines made up of a few files.
 
-mod common;
-
+use crate::common;
 use common::Home;
 use common::text::{part, screen, words};
 use serde_json::Value;

@@ -1,12 +1,11 @@
 //! `tollgate trace --keys`: a command on a terminal of its own, and its delay for each key.
 
-mod common;
-
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::common;
 use common::{Home, program};
 use serde_json::Value;
 

@@ -2,12 +2,12 @@
 
 #[path = "lab/boots.rs"]
 mod boots;
-mod common;
 #[path = "lab/locks.rs"]
 mod locks;
 #[path = "lab/programs.rs"]
 mod programs;
 
+use crate::common;
 use common::Home;
 use serde_json::Value;
 use tollgate_lab::Qemu;

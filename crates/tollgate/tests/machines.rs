@@ -1,10 +1,9 @@
 //! The program on machines that are simulated: by a captured tree, and by other files under /sys.
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
+use crate::common;
 use common::machines::{MACHINES, Tree};
 use common::{Home, program};
 use serde_json::{Value, json};

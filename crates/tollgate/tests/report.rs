@@ -1,7 +1,6 @@
 //! The page: that it holds what was measured, is whole by itself, and that no text of a run is more than text on it.
 
-mod common;
-
+use crate::common;
 use common::machines::MACHINES;
 use common::{Home, document, measured};
 use proptest::prelude::*;

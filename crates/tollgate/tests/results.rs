@@ -1,7 +1,6 @@
 //! The output of the verbs: text, JSON, and terminals of every width.
 
-mod common;
-
+use crate::common;
 use common::{Home, document, measured};
 use serde_json::Value;
 

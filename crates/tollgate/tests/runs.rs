@@ -2,11 +2,10 @@
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
-mod common;
-
 use std::path::Path;
 use std::time::SystemTime;
 
+use crate::common;
 use common::{Home, document, measured};
 use serde_json::{Value, json};
 

@@ -2,11 +2,10 @@
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
+use crate::common;
 use common::{Home, one_line};
 use serde_json::Value;
 

@@ -2,11 +2,10 @@
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::common;
 use common::{Home, document};
 use jsonschema::Validator;
 use serde_json::Value;

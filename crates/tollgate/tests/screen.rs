@@ -1,7 +1,6 @@
 //! The first screen: what a user sees after `run` and `show`.
 
-mod common;
-
+use crate::common;
 use common::machines::MACHINES;
 use common::{Home, document, measured};
 use serde_json::{Value, json};

@@ -1,7 +1,6 @@
 //! `tollgate trace --from`: logs that strace 6.1 wrote of one small command (tests/strace), with its own table of the same execution.
 
-mod common;
-
+use crate::common;
 use common::Home;
 use common::text::{part, refusals, screen};
 use serde_json::Value;

@@ -3,10 +3,10 @@
 
 #![allow(clippy::panic, clippy::unwrap_used)] // A test may stop at the first surprise, its helpers too.
 
-mod common;
 #[path = "../../tollgate-model/tests/support/mod.rs"]
 mod support;
 
+use crate::common;
 use common::Home;
 use serde_json::Value;
 use support::Random;

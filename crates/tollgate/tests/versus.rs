@@ -1,10 +1,9 @@
 //! Commands in alternation, as their users call it: the documented examples of hyperfine, its files, and what is kept.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 
+use crate::common;
 use common::Home;
 use serde_json::Value;
 

@@ -1,0 +1,7 @@
+//! Machines: this one, captured ones and made-up ones.
+
+mod captured;
+mod inputs;
+mod live;
+mod machines;
+mod running_config;

@@ -1,0 +1,6 @@
+//! Configurations of kernels.
+
+mod configs;
+mod generated;
+mod inputs;
+mod releases;

@@ -1,0 +1,16 @@
+//! All that is shown of documents.
+
+mod columns;
+mod commands;
+mod counted;
+mod everywhere;
+mod exports;
+mod findings;
+mod limits;
+mod machines;
+mod registry;
+mod session;
+mod session_elsewhere;
+mod sessions;
+mod versus;
+mod versus_counted;

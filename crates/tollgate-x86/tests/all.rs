@@ -1,0 +1,4 @@
+//! Descriptors and MSRs.
+
+mod inputs;
+mod published;

@@ -1,0 +1,34 @@
+//! The command with made-up documents, text and commands of no machine-wide effect.
+
+mod aslr;
+mod benches;
+mod claims;
+mod common;
+mod condition;
+mod config;
+mod configuration;
+mod counters;
+mod decode;
+mod docs;
+mod export;
+mod fleet;
+mod help;
+mod hostile_inputs;
+mod house;
+mod inspect;
+mod keeping;
+mod kernel;
+mod keys;
+mod lab;
+mod links;
+mod machines;
+mod report;
+mod results;
+mod runs;
+mod schedules;
+mod schema;
+mod screen;
+mod strace;
+mod trace;
+mod verdicts;
+mod versus;
