@@ -103,7 +103,7 @@ impl Load {
             )
         });
         let stolen = (self.stolen > 0.0)
-            .then(|| format!("the hypervisor gave {} s to other guests", significant(self.stolen, 2)));
+            .then(|| format!("the hypervisor gave other guests {} s", significant(self.stolen, 2)));
         tasks.into_iter().chain(stolen).collect()
     }
 }
@@ -280,7 +280,7 @@ impl Step {
             number(value).or_else(|| self.words[at].clone()).unwrap_or_else(|| "none".to_owned())
         });
         match (self.shows, self.ratio, self.low, self.high) {
-            (Shows::Vanishes, ..) => format!("{figure} is 0 as far as the rounds show (with it {from})"),
+            (Shows::Vanishes, ..) => format!("{figure} is 0 in these rounds ({from} with it)"),
             (_, Some(ratio), Some(low), Some(high)) => {
                 format!("{figure} is {}", compared_within(ratio, [low, high], ["more", "less"]))
             }
@@ -484,14 +484,14 @@ fn in_words(steps: &[&Step]) -> Option<String> {
     })?;
     Some(match widest.most() {
         None => {
-            format!("{} may change: it is not above 0 in each round, which leaves no ratio", widest.figure)
+            format!("{} may change: it is not above 0 in every round, so there is no ratio", widest.figure)
         }
         Some(most) if most <= 1.0 + NO_CHANGE => {
             format!("no figure changes by more than {}", percent((most - 1.0).max(LEAST)))
         }
         Some(most) => {
             format!(
-                "no change is shown, and one of {} by up to {} × is not excluded",
+                "no change is shown, but a change of {} by up to {} × is not excluded",
                 widest.figure,
                 significant(most, 3)
             )
@@ -509,9 +509,9 @@ fn open(program: &Program, steps: &[Step], rounds: usize, load: &Load) -> Option
     };
     let open: Vec<String> = program.corrections.iter().filter_map(of).collect();
     let why = match load.in_words().as_slice() {
-        [] => "No load is known that would hide a change.".to_owned(),
+        [] => "No load that could hide a change is known.".to_owned(),
         known => format!(
-            "Meanwhile {}: such load hides changes, so execute it again where nothing else runs.",
+            "Meanwhile {}: such load hides changes, so repeat it with nothing else running.",
             listed(known)
         ),
     };
@@ -524,7 +524,7 @@ fn apart(variant: &str, figure: &ShownFigure) -> Option<String> {
     (missing > 0).then(|| {
         let number = figure.samples.len();
         format!(
-            "{}, {variant}: in {missing} of {number} executions its threads ran at the same time for less than half of it; these are left out.",
+            "{}, {variant}: in {missing} of {number} executions its threads overlapped for less than half of the time; these are left out.",
             figure.name
         )
     })
@@ -541,7 +541,7 @@ fn together(figure: &str, variants: &[Variant], steps: &[Step]) -> Option<String
     let own = steps.iter().filter(|step| step.figure == figure && step.is_a_change() && share(step) > 0.0);
     let most = own.max_by(|one, other| share(one).total_cmp(&share(other)))?;
     Some(format!(
-        "{figure}: {} before the corrections and {} after them; most of the gap is {}.",
+        "{figure}: {} before the corrections and {} after them; most of the difference is {}.",
         significant(first, 3),
         significant(last, 3),
         most.cause
@@ -662,7 +662,7 @@ mod tests {
             one.sentences,
             [
                 "no one: without it no change is shown, and one of ratio by up to 3.50 × is not excluded.",
-                "Not decided by 6 executions: one (time, ratio). No load is known that would hide a change."
+                "Not decided by 6 executions: one (time, ratio). No load that could hide a change is known."
             ]
         );
         let load = Load { beside: vec![0.0, 2.0, 3.0, 3.0, 3.0, 4.0], stolen: 1.23 };
@@ -683,7 +683,7 @@ mod tests {
         let last = one.sentences.last().map(String::as_str);
         assert_eq!(
             last,
-            Some("Not decided by 6 executions: one (ratio). No load is known that would hide a change.")
+            Some("Not decided by 6 executions: one (ratio). No load that could hide a change is known.")
         );
     }
 

@@ -263,11 +263,11 @@ impl Quantity {
             return Err(Missing::because(format!("this machine has no case {pattern}")));
         }
         let why = match self.on_request.as_deref() {
-            Some("") => format!("not in the runs at hand; `tollgate run '{pattern}'` measures it"),
+            Some("") => format!("not in the given runs; `tollgate run '{pattern}'` measures it"),
             Some(options) => {
-                format!("not in the runs at hand; `tollgate run '{pattern}' {options}` measures it")
+                format!("not in the given runs; `tollgate run '{pattern}' {options}` measures it")
             }
-            None => "not in the runs at hand; --check measures it".to_owned(),
+            None => "not in the given runs; --check measures it".to_owned(),
         };
         Err(Missing { why, to_measure: vec![pattern.to_owned()] })
     }
@@ -287,7 +287,7 @@ impl Quantity {
         }
         if !figures.is_estimate() {
             return Err(Missing::because(format!(
-                "{} was executed by an emulator, whose times are no latencies",
+                "{} was executed by an emulator, whose times are not latencies",
                 row.case
             )));
         }
@@ -394,7 +394,7 @@ fn answered(known: &Known, told: &str) -> Result<Answer, Missing> {
     let name = fact_of(told);
     let answers = || known.runs.iter().filter_map(|summary| summary.run.facts.get(&name));
     match answers().find(|fact| matches!(fact, Fact::Known { .. })).or_else(|| answers().next()) {
-        None => Err(Missing::because("not in the runs at hand; --check asks for it")),
+        None => Err(Missing::because("not in the given runs; --check asks for it")),
         Some(Fact::Unknown { why }) => Err(Missing::because(why.kind_and_why().1)),
         Some(Fact::Known { value: FactValue::Integer(number), .. }) => Ok(exactly(*number as f64)),
         Some(Fact::Known { value: FactValue::Real(number), .. }) => Ok(exactly(*number)),
@@ -426,6 +426,6 @@ fn schedule(name: &str, preempted: Option<bool>) -> Result<String, Missing> {
         Verdict::Violated(harm) => Ok(harm.to_string()),
         Verdict::Allowed => Ok("allowed".to_owned()),
         Verdict::Forbidden => Ok("forbidden".to_owned()),
-        Verdict::NotDecided(_) => Err(Missing::because("not every order of steps was looked at")),
+        Verdict::NotDecided(_) => Err(Missing::because("not every order of steps was checked")),
     }
 }

@@ -29,8 +29,7 @@ pub fn screen(experiments: &[Experiment], known: &Known, width: usize) -> String
 
 fn here(known: &Known, width: usize) -> String {
     let Some(first) = known.runs.first() else {
-        let words = "No run is kept yet: this machine's figures are missing. `tollgate run` measures most of them, and --check those that a \
-                     claim needs.";
+        let words = "No run is kept yet, so this machine's figures are missing. `tollgate run` measures most of them, and --check those that a claim needs.";
         return paragraph(words, width, "");
     };
     let lines = screen::machine(first);
@@ -91,7 +90,7 @@ fn of_one(one: &Told, width: usize) -> String {
     }
     if !one.statements.is_empty() {
         text.push('\n');
-        text.push_str(&heading("said without a figure", width));
+        text.push_str(&heading("stated without a figure", width));
     }
     for statement in &one.statements {
         text.push_str(&paragraph(statement, width, "- "));

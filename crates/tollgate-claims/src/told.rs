@@ -203,7 +203,7 @@ fn filled(words: &str, with: &[crate::quantity::Quantity], known: &Known) -> Str
         match quantity.evaluate(known) {
             Ok((Answer::Figure(figure), _)) => text.push_str(&figure.with_interval()),
             Ok((Answer::Words(words), _)) => text.push_str(&words),
-            Err(missing) => return format!("Not told by figures of this machine: {}.", missing.why),
+            Err(missing) => return format!("Not decidable by figures of this machine: {}.", missing.why),
         }
         text.push_str(part);
     }

@@ -161,7 +161,7 @@ fn of_figure(condition: &Condition, figure: &Figure, others: &[Interval]) -> (Ve
         () if (less || low >= least) && (more || high <= most) => (Verdict::Holds, clause, false),
         () if (high < least || low > most) && lacks_runs => {
             let why = format!(
-                "{clause}; runs of a machine may lie {SUPPOSED_APART} × apart, so it is told by {ENOUGH_RUNS} of them, or further from the limit: --check measures it once more"
+                "{clause}; runs of one machine may differ by {SUPPOSED_APART} ×, so a verdict needs {ENOUGH_RUNS} runs, or a figure further from the limit: --check measures it once more"
             );
             (Verdict::CannotBeTold, why, true)
         }

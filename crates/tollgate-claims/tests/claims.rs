@@ -238,7 +238,7 @@ fn without_figures_a_claim_cannot_be_told_and_says_why() {
     for run in [vec![], vec![run(&[("entry/vdso-clock", 20.0)])]] {
         let (verdict, because) = judged(&condition, &run);
         assert_eq!(verdict, "cannot be told here");
-        assert_eq!(because, "w: not in the runs at hand; --check measures it");
+        assert_eq!(because, "w: not in the given runs; --check measures it");
         let patterns = with(&run, &cases(), |known| claiming(&condition).quantities()[0].to_measure(known));
         assert_eq!(patterns, ["entry/int80", "entry/syscall"]);
     }
@@ -392,8 +392,7 @@ fn answers_are_facts_of_a_run() {
         judged(holds, &[run])
     };
     let (verdict, because) = told_by(&[]);
-    let asks =
-        "w: not in the runs at hand; --check asks for it\nv: not in the runs at hand; --check asks for it";
+    let asks = "w: not in the given runs; --check asks for it\nv: not in the given runs; --check asks for it";
     assert_eq!((verdict.as_str(), because.as_str()), ("cannot be told here", asks));
     let yes = ("claims.a.c", Fact::known(true, "a verb"));
     assert_eq!(told_by(&[("claims.a.b", Fact::known(6, "a verb")), yes.clone()]).0, "holds");

@@ -33,7 +33,9 @@ pub enum Wrong {
         word: String,
     },
     /// A row has more characters beside the bytes than bytes.
-    #[error("the row has {bytes} bytes and {characters} characters beside them; there is one for each byte")]
+    #[error(
+        "the row has {bytes} bytes and {characters} characters beside them; there must be one for each byte"
+    )]
     RowTooShort {
         /// Number of bytes.
         bytes: usize,

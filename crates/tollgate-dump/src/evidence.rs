@@ -53,8 +53,8 @@ const fn of_form(form: Form) -> Sign {
         Form::QemuLegacy => {
             legacy(Proof, "QEMU prints table registers in 32 bits, as it does while EFER.LMA is clear")
         }
-        Form::LongName => long(Proof, "a name is used that 64-bit systems alone have"),
-        Form::LegacyName => legacy(Proof, "a name is used that 32-bit systems alone have"),
+        Form::LongName => long(Proof, "a name occurs that only 64-bit systems have"),
+        Form::LegacyName => legacy(Proof, "a name occurs that only 32-bit systems have"),
         Form::WideRegisters => long(Hint, "the instruction pointer is called RIP"),
         Form::NarrowRegisters => legacy(Hint, "the instruction pointer is called EIP"),
         Form::BochsLong => long(Proof, "Bochs logs that the processor is in long mode"),
@@ -91,7 +91,7 @@ fn of_msr(msr: Msr, value: u64) -> Option<Sign> {
             Some(long(Proof, "an MSR of kernel entry holds an address of more than 32 bits"))
         }
         Msr::Star if is_of_long_mode(Star(value)) => {
-            Some(long(Strong, "STAR has selectors and no EIP, which only long mode does without"))
+            Some(long(Strong, "STAR has selectors but no EIP, which only long mode does not need"))
         }
         Msr::Fmask if value != 0 => Some(long(Strong, "FMASK is set, which is for long mode")),
         // A 64-bit kernel is in the upper half of the address space, a 32-bit one in the upper part of 4 GiB.

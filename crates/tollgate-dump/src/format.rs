@@ -55,7 +55,7 @@ formats! {
         "8003f570  000855cd 8086ee00 00088c8f 80868e00";
     Dq "dq" "Windows debugger, dq: words of 8 bytes."
         "fffff800`01d51010  00209b00`00000000 00cf9300`0000ffff";
-    Dps "dps" "Windows debugger, dps, dds and dqs: one word a line, with its symbol."
+    Dps "dps" "Windows debugger, dps, dds and dqs: one word per line, with its symbol."
         "fffff800`00b95080  fffff800`01023d80 nt!KiSystemCall32";
     Qemu "qemu" "QEMU, info registers and its -d cpu_reset log, in 32 and 64 bits."
         "TR =0040 fffffe0000003000 00004087 00008b00 DPL=0 TSS64-busy";
@@ -75,7 +75,7 @@ formats! {
         "rip            0xffffffff81e00080  0xffffffff81e00080 <entry_SYSCALL_64>";
     Assembler "asm" "Data directives of GNU as and NASM: .quad, .long, .word, .byte, dq, dd, dw, db."
         ".quad 0x00cf9b000000ffff";
-    List "list" "An entry of the GDT a line, behind its selector or index; GDT_ENTRY_INIT of Linux."
+    List "list" "One GDT entry per line, after its selector or index; GDT_ENTRY_INIT of Linux."
         "08: 00af9b000000ffff";
     Hex "hex" "Digits alone, two to a byte in memory order; words with 0x are values, lowest byte first."
         "ffff0000009bcf00";

@@ -242,7 +242,7 @@ defects! {
     DgCutsBase
         "WinDbg's dg reads a 16-byte system descriptor as 8 bytes: it says TSS32 and has the low 32 bits of the base";
     DgBogusRow
-        "WinDbg's dg takes the upper 8 bytes of a 16-byte descriptor for a descriptor: this row is none";
+        "WinDbg's dg reads the upper 8 bytes of a 16-byte descriptor as a descriptor: this row is not one";
     DgExtendsSign "WinDbg's dg prints a 32-bit base sign-extended: the upper 32 bits are 0";
     BochsCutsBase
         "Bochs reads a 16-byte system descriptor as 8 bytes: it says 32-Bit TSS and ??? for the upper half";
@@ -252,9 +252,9 @@ defects! {
     BochsReadsTss32 "Bochs reads the TSS as one of 32 bits, in long mode also";
     PcrTakesNames
         "WinDbg's !pcr prints GdtBase as NtTib.ExceptionList and TssBase as NtTib.StackBase on a 64-bit target, and 0 as IDT, GDT and TSS";
-    BochsLeavesOut "Bochs leaves DPL and P of code and data segments out";
+    BochsLeavesOut "Bochs omits DPL and P of code and data segments";
     QemuHiddenOnly "QEMU shows the hidden parts of the segment registers, not the descriptors in the tables";
-    QemuCutsCr4 "QEMU prints the low 32 bits of CR4: bit 32, FRED, is not seen";
+    QemuCutsCr4 "QEMU prints the low 32 bits of CR4, without bit 32 (FRED)";
     QemuCutsBases "QEMU prints the low 32 bits of bases while 32-bit code runs in long mode";
     IdtVectorNoise "WinDbg's !idt printed other digits in front of the vector";
 }

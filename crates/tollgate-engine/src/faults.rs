@@ -187,7 +187,7 @@ fn a_run_ends_about_when_its_time_is_over_whatever_hangs() {
 fn a_time_that_is_over_before_the_calibration_is_an_error_that_names_the_time() {
     let error =
         tried(&["faults/sound"], &Plan::within(Duration::from_millis(1))).expect_err("nothing is measured");
-    let why = "nothing was measured in 0.001 s: faults/sound: the run's time was over before its calibration: more time, or a pattern, measures it";
+    let why = "nothing was measured in 0.001 s: faults/sound: the run's time ended before its calibration; give more time, or select cases by a pattern";
     assert_eq!(error.to_string(), why);
     // A missing operation is not a lack of time.
     let found = tried(&["faults/absent"], &Plan::of_processes(1)).expect("a run of what is skipped");

@@ -33,7 +33,7 @@ impl Refusal {
 
     /// Returns the skip of a case that needs two processors.
     pub fn one_processor() -> Self {
-        Self::Skip("two processors are needed, and this process may use one".to_owned())
+        Self::Skip("two processors are needed, but this process may use only one".to_owned())
     }
 
     /// Converts the calling thread's last error.

@@ -137,7 +137,7 @@ fn first(
             Err(why) => reasons.push(format!("{runtime}: {why}")),
         }
     }
-    Err(unusable!("no runtime makes a container here ({})", reasons.join("; ")))
+    Err(unusable!("no container runtime works here ({})", reasons.join("; ")))
 }
 
 /// Has a runtime run this program with `--help`. The error is the reason, without the runtime's name.
@@ -161,9 +161,9 @@ pub(crate) fn run(
     cleanup: &Cleanup,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), EnvironmentError> {
-    let _undone = cleanup
-        .promise(&prepared.undo)
-        .map_err(|error| unusable!("the cleanup process is not reached: {}", crate::error::plainly(error)))?;
+    let _undone = cleanup.promise(&prepared.undo).map_err(|error| {
+        unusable!("the cleanup process cannot be reached: {}", crate::error::plainly(error))
+    })?;
     let (program, arguments) =
         prepared.command.split_first().ok_or_else(|| unusable!("there is no command"))?;
     commands::run(Path::new(program), arguments, stop).map(drop).map_err(|error| match error {

@@ -84,7 +84,7 @@ impl Loaded {
         stop: &dyn Fn() -> bool,
     ) -> Result<Self, EnvironmentError> {
         let Some(modprobe) = commands::find("modprobe") else {
-            return Err(unusable!("there is no modprobe here, which loads the module {BRD}"));
+            return Err(unusable!("modprobe, which loads the module {BRD}, is not installed"));
         };
         if let Some(why) = why_taken() {
             return Err(EnvironmentError::Unusable(why));
@@ -93,7 +93,7 @@ impl Loaded {
             .ok_or_else(|| unusable!("/proc/sys/kernel/random/boot_id cannot be read"))?;
         record
             .write(home)
-            .map_err(|error| unusable!("no note of the module can be written: {}", plainly(error)))?;
+            .map_err(|error| unusable!("the note about the module cannot be written: {}", plainly(error)))?;
         let loaded = commands::run(&modprobe, &record.words(), stop);
         if record.is_loaded() {
             let made = Self { record, home: Rc::clone(home) };
@@ -101,7 +101,7 @@ impl Loaded {
         }
         let _ = rustix::fs::unlinkat(home, BRD, AtFlags::empty());
         loaded?;
-        Err(unusable!("modprobe loaded no module {BRD} with the size that was asked for"))
+        Err(unusable!("modprobe did not load {BRD} with the requested size"))
     }
 
     pub(crate) fn path(&self) -> &'static Path {
@@ -128,7 +128,7 @@ fn why_taken() -> Option<String> {
         Ok(modules) => modules,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_brd_there() => {
             return Some(format!(
-                "this kernel loads no modules, and {BRD} is not in it (CONFIG_MODULES, {BRD_OPTION})"
+                "this kernel cannot load modules and does not contain {BRD} (CONFIG_MODULES, {BRD_OPTION})"
             ));
         }
         Err(error) => return Some(format!("{MODULES} cannot be read: {}", plainly(error))),
@@ -142,7 +142,7 @@ fn why_taken() -> Option<String> {
         entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(is_device))
     };
     let is_there = is_loaded || is_brd_there() || has_devices();
-    is_there.then(|| format!("{BRD} is there already, and its devices belong to others"))
+    is_there.then(|| format!("{BRD} is already loaded, and its devices belong to others"))
 }
 
 /// Marks of a module that was loaded here: the boot, and parameters with unusual values.

@@ -32,7 +32,7 @@ fn strangers(directory: &Path, owner: u32) -> EnvironmentError {
         String::new()
     };
     EnvironmentError::Unsafe(format!(
-        "{} belongs to {}, who could exchange what is used there; name a directory of your own with --dir{or_be_its_owner}",
+        "{} belongs to {}, who could replace the files in use; name a directory of your own with --dir{or_be_its_owner}",
         directory.display(),
         users::describe(owner)
     ))
@@ -49,8 +49,8 @@ pub fn writable(directory: impl AsFd, shown: &Path) -> Result<(u64, String), Env
     let stat = rustix::fs::fstatvfs(directory)
         .map_err(|error| EnvironmentError::new(format_args!("{}: fstatvfs(3)", shown.display()), error))?;
     Ok(match tollgate_os::space::free(&stat) {
-        Some(free) => (free / 10, format!("a tenth of the {} that are free there (statvfs(3))", bytes(free))),
-        None => (WHERE_UNSTATED, "the most where a file system states no size (statvfs(3))".to_owned()),
+        Some(free) => (free / 10, format!("a tenth of the {} of free space (statvfs(3))", bytes(free))),
+        None => (WHERE_UNSTATED, "the limit if the file system reports no size (statvfs(3))".to_owned()),
     })
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn distrusted(under: &Path, error: &TrustError) -> EnvironmentError {
 pub(crate) fn unmade(under: &Path, error: Errno) -> EnvironmentError {
     match error {
         Errno::WOULDBLOCK => {
-            unusable!("{}: a directory made there cannot be locked (flock(2))", under.display())
+            unusable!("{}: a directory there cannot be locked (flock(2))", under.display())
         }
         error => refusal(under, error),
     }
@@ -78,7 +78,7 @@ pub(crate) fn unmade(under: &Path, error: Errno) -> EnvironmentError {
 pub(crate) fn expect_local(directory: impl AsFd, under: &Path) -> Result<(), EnvironmentError> {
     network(directory.as_fd()).map_or(Ok(()), |name| {
         Err(unusable!(
-            "{} is on a network file system ({name}): tollgate measures this machine only",
+            "{} is on a network file system ({name}), but tollgate measures only this machine",
             under.display()
         ))
     })
@@ -89,8 +89,8 @@ fn refusal(under: &Path, error: Errno) -> EnvironmentError {
     EnvironmentError::Unusable(match error {
         Errno::NOENT => format!("{under} does not exist"),
         Errno::NOTDIR => format!("{under} is not a directory"),
-        Errno::ROFS => format!("{under} is on a file system that is read-only"),
-        Errno::ACCESS | Errno::PERM => format!("nothing can be written in {under}: {}", plainly(error)),
+        Errno::ROFS => format!("{under} is on a read-only file system"),
+        Errno::ACCESS | Errno::PERM => format!("{under} is not writable: {}", plainly(error)),
         Errno::NOSPC | Errno::DQUOT => format!("{under} is full: {}", plainly(error)),
         _ => format!("{under} cannot be used: {}", plainly(error)),
     })

@@ -183,10 +183,10 @@ impl Kinds<'_> {
     fn no_kind(&self, name: &str) -> String {
         let forms = self.forms("and");
         if name.is_empty() {
-            return format!("the kind of the environment is missing: there are {forms}");
+            return format!("the kind of environment is missing; the kinds are {forms}");
         }
         let names: Vec<&str> = self.descriptions().map(|kind| kind.name).collect();
-        format!("there is no environment {}{}: there are {forms}", excerpt(name), near(name, &names))
+        format!("there is no environment {}{}; the kinds are {forms}", excerpt(name), near(name, &names))
     }
 
     fn forms(&self, joint: &str) -> String {

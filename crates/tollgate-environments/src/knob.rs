@@ -25,15 +25,15 @@ const FILE_SYSTEMS: [(&str, i64); 2] = [("/proc/sys", 0x9fa0), ("/sys", 0x6265_6
 /// Files whose value is a command, or that cannot be set back before the next boot.
 const ORDERS: [(&str, &str); 11] = [
     ("/sys/power", "it suspends the machine"),
-    ("/proc/sys/vm/drop_caches", "it is an order and no setting"),
-    ("/proc/sys/vm/compact_memory", "it is an order and no setting"),
-    ("/proc/sys/vm/stat_refresh", "it is an order and no setting"),
-    ("/proc/sys/kernel/modules_disabled", "it cannot be set back before the next boot"),
-    ("/proc/sys/kernel/kexec_load_disabled", "it cannot be set back before the next boot"),
-    ("/proc/sys/kernel/unprivileged_bpf_disabled", "it may not be settable back before the next boot"),
-    ("/proc/sys/kernel/yama/ptrace_scope", "it may not be settable back before the next boot"),
-    ("/proc/sys/kernel/random", "it is no setting"),
-    ("/proc/sys/fs/binfmt_misc", "it is no setting"),
+    ("/proc/sys/vm/drop_caches", "it is a command, not a setting"),
+    ("/proc/sys/vm/compact_memory", "it is a command, not a setting"),
+    ("/proc/sys/vm/stat_refresh", "it is a command, not a setting"),
+    ("/proc/sys/kernel/modules_disabled", "it cannot be restored before the next boot"),
+    ("/proc/sys/kernel/kexec_load_disabled", "it cannot be restored before the next boot"),
+    ("/proc/sys/kernel/unprivileged_bpf_disabled", "it may not be restorable before the next boot"),
+    ("/proc/sys/kernel/yama/ptrace_scope", "it may not be restorable before the next boot"),
+    ("/proc/sys/kernel/random", "it is not a setting"),
+    ("/proc/sys/fs/binfmt_misc", "it is not a setting"),
     ("/sys/kernel/uevent_helper", "the kernel would execute it"),
 ];
 /// Names of files in /sys whose value is a command.
@@ -80,7 +80,7 @@ impl KnobSetting {
             return Err(wrong(format!("the value is one of {}", listed(words))));
         }
         if is_same(&was.value, value) {
-            return Err(wrong(format!("it is {} already; name another value", excerpt(&was.value))));
+            return Err(wrong(format!("it already is {}; name another value", excerpt(&was.value))));
         }
         Ok(Self { path, was: was.value, value: value.to_owned(), is_on: false, promise: None, claim })
     }
@@ -93,7 +93,7 @@ impl KnobSetting {
     /// Describes what is about to be done, for the user to read first.
     pub fn sentence(&self) -> String {
         format!(
-            "{} is set to {} in every second turn and back to {} behind it; it is {} again when the session ends, however it ends",
+            "{} is set to {} in every second turn and back to {} after it; it is {} again when the session ends, however it ends",
             self.path.display(),
             excerpt(&self.value),
             excerpt(&self.was),
@@ -145,20 +145,20 @@ impl KnobSetting {
         // Without the cleanup process, the value would stay if this process were killed as well.
         if on && !self.promise.as_ref().is_some_and(Promise::is_guarded) {
             return Err(unusable!(
-                "{shown} is not changed: its cleanup process is not there, which would set it back"
+                "{shown} is not changed: the cleanup process that would restore it is missing"
             ));
         }
         let value = if on { &self.value } else { &self.was };
         write_setting(&self.path, value).map_err(|error| match Errno::from_io_error(&error) {
             Some(Errno::INVAL | Errno::RANGE) => {
-                unusable!("{shown}: the kernel does not take the value {}", excerpt(value))
+                unusable!("{shown}: the kernel rejects the value {}", excerpt(value))
             }
             _ => unusable!("{shown}: {} cannot be written: {}", excerpt(value), plainly(&error)),
         })?;
         let now = present(&self.path).map_err(|why| unusable!("{shown}: {why}"))?.value;
         if !is_same(&now, value) {
             let (now, value) = (excerpt(&now), excerpt(value));
-            return Err(unusable!("{shown}: {value} was written, and it reads {now} now"));
+            return Err(unusable!("{shown}: {value} was written, but it now reads {now}"));
         }
         self.is_on = on;
         Ok(())
@@ -202,18 +202,18 @@ fn file_of(name: &str) -> Result<PathBuf, String> {
         FILE_SYSTEMS.iter().find(|(above, _)| path.starts_with(above)).ok_or(allowed.to_owned())?;
     let shown = path.display();
     if !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return Err(format!("{shown} is no file; {allowed}"));
+        return Err(format!("{shown} is not a file; {allowed}"));
     }
     // Other file systems are mounted below /sys: cgroups, tracefs, the firmware's.
     if rustix::fs::statfs(&path).is_ok_and(|stat| stat.f_type != *magic) {
-        return Err(format!("{shown} is in another file system that is mounted there; {allowed}"));
+        return Err(format!("{shown} is in another file system, mounted there; {allowed}"));
     }
     if let Some((_, why)) = ORDERS.iter().find(|(order, _)| path.starts_with(order)) {
         return Err(format!("{shown} is not changed: {why}"));
     }
     let is_order = path.file_name().is_some_and(|name| ORDER_NAMES.iter().any(|order| name == *order));
     if is_order && path.starts_with("/sys") {
-        return Err(format!("{shown} is not changed: it is an order and no setting"));
+        return Err(format!("{shown} is not changed: it is a command, not a setting"));
     }
     Ok(path)
 }
@@ -229,7 +229,7 @@ fn present(path: &Path) -> Result<Present, String> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MOST as u64 + 1).read_to_end(&mut bytes));
     read.map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => "its value cannot be read, so it could not be set back".to_owned(),
+        io::ErrorKind::PermissionDenied => "its value cannot be read, so it could not be restored".to_owned(),
         _ => format!("its value cannot be read: {}", plainly(&error)),
     })?;
     value_of(&bytes)
@@ -237,9 +237,9 @@ fn present(path: &Path) -> Result<Present, String> {
 
 fn value_of(bytes: &[u8]) -> Result<Present, String> {
     let text = std::str::from_utf8(bytes).ok().map(str::trim).filter(|text| text.len() < MOST);
-    let text = text.filter(|text| !text.contains('\n')).ok_or("its value is no line of text")?;
+    let text = text.filter(|text| !text.contains('\n')).ok_or("its value is not a line of text")?;
     if text.is_empty() {
-        return Err("it has no value, so it could not be set back".to_owned());
+        return Err("it has no value, so it could not be restored".to_owned());
     }
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let marked: Vec<&str> =

@@ -39,8 +39,7 @@ pub(crate) fn temporary(
     }
     Err(why.unwrap_or_else(|| {
         unusable!(
-            "neither $TMPDIR (or else /tmp) nor /var/tmp nor /dev/shm takes a program that can be executed and that no other user can \
-             exchange; set TMPDIR to a directory that does"
+            "neither $TMPDIR (or else /tmp) nor /var/tmp nor /dev/shm allows a program to be executed and keeps other users from replacing it; set TMPDIR to a directory that does"
         )
     }))
 }

@@ -124,8 +124,9 @@ impl Lent {
         let outside = File::open(OWN_MOUNTS)
             .and_then(|namespace| Ok((namespace, fs::read_link(OWN_MOUNTS)?)))
             .map_err(|error| unusable!("{OWN_MOUNTS} cannot be read: {}", plainly(error)))?;
-        namespaces::own_mounts()
-            .map_err(|error| unusable!("no mount namespace can be had: unshare(2): {}", plainly(error)))?;
+        namespaces::own_mounts().map_err(|error| {
+            unusable!("a mount namespace cannot be created: unshare(2): {}", plainly(error))
+        })?;
         let undo = [Undo::Ram { pid: process::own_pid(), home: home.clone(), outside: outside.1.clone() }];
         let promise =
             cleanup.promise(&undo).map_err(|error| unusable!("the cleanup process: {}", plainly(error)))?;
@@ -186,11 +187,15 @@ impl Lent {
 fn bound(size: u64, contents: &Contents, memory: &Memory) -> Result<u64, EnvironmentError> {
     let most = memory.available - memory.available / 8;
     if size < Lent::SMALLEST {
-        return Err(unusable!("{} are too few; a device has {} or more", bytes(size), bytes(Lent::SMALLEST)));
+        return Err(unusable!(
+            "{} is too small; a device has {} or more",
+            bytes(size),
+            bytes(Lent::SMALLEST)
+        ));
     }
     if size > most && *contents == Contents::Tmpfs {
         return Err(unusable!(
-            "a tmpfs has no device that could be larger than the memory: {} are more than seven eighths of the memory that is available, {} ({})",
+            "a tmpfs cannot be larger than the memory: {} is more than seven eighths of the available memory, {} ({})",
             bytes(size),
             bytes(memory.available),
             memory.by

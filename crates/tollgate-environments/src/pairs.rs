@@ -152,7 +152,7 @@ fn wrong(kind: &str, keys: &[Key], key: &str, known: Option<&Key>) -> String {
         Some(known) if known.is_alone() => format!("the key {key} has no value: write {key} alone"),
         Some(_) => format!("the key {} has no value: write {}=VALUE", excerpt(key), excerpt(key)),
         None if key.is_empty() => {
-            format!("after {kind}: stand pairs key=value with commas between them; {has}")
+            format!("{kind}: is followed by key=value pairs separated by commas; {has}")
         }
         None => format!("{kind} has no key {}{}; {has}", excerpt(key), near(key, &names)),
     }

@@ -97,7 +97,7 @@ impl FromStr for OnRam {
         match driver.filter(|_| is_file_system_name(file_system)) {
             Some(driver) => Ok(Self { driver, file_system: file_system.to_owned() }),
             None => Err(
-                "it is none of ram, brd and loop, alone or with a colon and a file system, such as ram:xfs"
+                "it is not ram, brd or loop, alone or followed by a colon and a file system, such as ram:xfs"
                     .to_owned(),
             ),
         }
@@ -242,7 +242,7 @@ impl Mkfs {
         }
         let name = format!("mkfs.{kind}");
         let Some(program) = commands::find(&name) else {
-            return Err(unusable!("there is no {name} here, which makes the file system"));
+            return Err(unusable!("{name}, which makes the file system, is not installed"));
         };
         let version = match commands::run(&program, &["-V"], stop) {
             Err(EnvironmentError::Interrupted) => return Err(EnvironmentError::Interrupted),
@@ -293,9 +293,7 @@ impl RamDisk {
         let driver = *driver;
         let contents = Contents::named(kind);
         if contents == Contents::Nothing {
-            return Err(unusable!(
-                "files are measured on a file system, such as ext4, and `none` is without"
-            ));
+            return Err(unusable!("files are measured on a file system, such as ext4, but `none` has none"));
         }
         Self::check_privilege()?;
         let half = half_of(memory)?;
@@ -360,7 +358,7 @@ pub(crate) fn half_of(memory: &Memory) -> Result<u64, EnvironmentError> {
     let half = memory.available / 2;
     if half < LEAST_MEMORY {
         return Err(unusable!(
-            "half of the available memory is {} ({}); it takes {}",
+            "half of the available memory is {} ({}), but it needs {}",
             bytes(half),
             memory.by,
             bytes(LEAST_MEMORY)

@@ -194,15 +194,14 @@ fn refusal(others: &[String], mut said: Vec<String>) -> EnvironmentError {
         (Some(other), _) => {
             let is_text = !other.chars().any(|c| commands_a_reader(c) || c == char::REPLACEMENT_CHARACTER);
             let printed =
-                if is_text { format!("`{}`", excerpt(other)) } else { "bytes that are no text".to_owned() };
+                if is_text { format!("`{}`", excerpt(other)) } else { "bytes that are not text".to_owned() };
             unusable!(
-                "the command printed {printed} where an agent of tollgate answers; it must pass standard input and output on as they \
-                 are, and print nothing itself"
+                "the command printed {printed} where an agent of tollgate answers; it must pass standard input and output on unchanged and print nothing itself"
             )
         }
         (None, false) => unusable!("the command ended before an agent answered: {}", said.join("; ")),
         (None, true) => unusable!(
-            "the command ended before an agent answered, without a word; it must run the program that stands behind it"
+            "the command ended before an agent answered, without a message; it must run the program that follows it"
         ),
     }
 }

@@ -74,7 +74,7 @@ pub(crate) trait Ready {
         _since: SystemTime,
         _rounds: &Rounds,
     ) -> Result<String, EnvironmentError> {
-        Err(unusable!("its instructions are not counted; vm:exact is an environment that counts"))
+        Err(unusable!("its instructions are not counted; vm:exact counts them"))
     }
 
     fn bring_module(&mut self, _: &Making, _stop: &dyn Fn() -> bool) -> Result<(), EnvironmentError> {

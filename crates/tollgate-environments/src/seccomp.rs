@@ -127,7 +127,7 @@ pub(crate) fn oci(asked: &Seccomp) -> Result<Option<Value>, EnvironmentError> {
 }
 
 pub(crate) fn takes_no_file() -> EnvironmentError {
-    unusable!("it takes no profile of a file; runtime=podman and runtime=docker do")
+    unusable!("it takes no profile from a file; runtime=podman and runtime=docker do")
 }
 
 /// Returns the absolute path of a profile that a runtime reads itself. Fails if it is not a regular file: opening a FIFO

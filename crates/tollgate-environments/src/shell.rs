@@ -12,6 +12,6 @@ pub(crate) fn expect_here() -> Result<(), EnvironmentError> {
     if Path::new(SHELL[0]).exists() {
         Ok(())
     } else {
-        Err(unusable!("this machine has no {}, and the environment has its programs", SHELL[0]))
+        Err(unusable!("this machine has no {}, and the environment uses this machine's programs", SHELL[0]))
     }
 }

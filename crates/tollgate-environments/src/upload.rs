@@ -46,7 +46,7 @@ pub(crate) fn script(name: &str, bytes: u64) -> String {
         "case \"$1 $3\" in drwx--[-S]---*\" $u\") if [ -z \"$(ls -A)\" ]; then i=1; fi ;; esac; fi",
         "if [ \"$i\" ] && echo '#!/bin/sh' >f && chmod 700 f && ./f </dev/null 2>/dev/null; then break; fi",
         "if [ \"$i\" ]; then rm -f f; i=; fi; cd -P \"$w\"; rmdir \"$p\" 2>/dev/null; p=; done",
-        "if [ -z \"$p\" ]; then echo no directory there takes a program that can be executed and that no other user can exchange >&2; exit 1; fi",
+        "if [ -z \"$p\" ]; then echo no directory there allows a program to be executed and keeps other users from replacing it >&2; exit 1; fi",
         "exec 3>f; rm -f f; i=; cd -P \"$w\"; rmdir \"$p\"; p=",
         // A program that is open for writing cannot be executed (ETXTBSY in execve(2)), so its descriptor is opened again.
         &format!("head -c {bytes} >&3; exec 4</proc/self/fd/3; exec 3>&-; exec 5<&-"),

@@ -241,7 +241,7 @@ impl Ready for Guest {
         let running = Rc::clone(&self.running);
         let (accel, machine) = (self.machine.accel(), self.machine.to_string());
         let devices = self.devices.facts();
-        let why = self.remark.clone().unwrap_or_else(|| "as asked for, or as KVM allows".to_owned());
+        let why = self.remark.clone().unwrap_or_else(|| "as requested, or as KVM allows".to_owned());
         Some(Box::new(move || {
             let mut all = vec![
                 ("run.vm.accel".to_owned(), Fact::known(accel.name(), why.as_str())),
@@ -257,7 +257,7 @@ impl Ready for Guest {
 
     fn remark_of_starts(&self) -> Option<&'static str> {
         let of_translator =
-            "QEMU's translator executes the guest: real time of the host, without counted instructions";
+            "QEMU's translator executes the guest in the host's real time, without counting instructions";
         self.machine.is_translated().then_some(of_translator)
     }
 
@@ -280,11 +280,11 @@ impl Ready for Guest {
         rounds: &Rounds,
     ) -> Result<String, EnvironmentError> {
         if !self.is_counting() {
-            return Err(unusable!("vm: its instructions are not counted; vm:exact is a guest that counts"));
+            return Err(unusable!("vm: its instructions are not counted; vm:exact counts them"));
         }
         if self.machine.cpus != 1 {
             return Err(unusable!(
-                "vm: a command is counted on one processor, and cpus={} asks for more; leave it out",
+                "vm: a command is counted on one processor, but cpus={} asks for more; omit it",
                 self.machine.cpus
             ));
         }

@@ -35,13 +35,13 @@ pub struct Captured {
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// A directory that is not empty is there.
-    #[error("is there already and not empty; name a new directory")]
+    #[error("already exists and is not empty; name a new directory")]
     NotEmpty,
     /// A symbolic link is there.
     #[error("is a symbolic link; name the new directory itself")]
     Link,
     /// A file is there, or the name is not valid.
-    #[error("is no name for a new directory")]
+    #[error("is not a name for a new directory")]
     NoDirectory,
     /// It could not be written; nothing is left.
     #[error("cannot be written: {}", tollgate_model::text::plainly(.0))]

@@ -32,7 +32,7 @@ pub(crate) fn in_user_mode(machine: &Machine) -> Answer<bool> {
         "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "hyperv_clocksource_msr" | "pit" => {
             found(false, because("vDSO mode NONE"))
         }
-        other => Err(Unknown::Absent(format!("nothing is known of how {other:?} is read"))),
+        other => Err(Unknown::Absent(format!("it is unknown how {other:?} is read"))),
     }
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn tick_rate(machine: &Machine) -> Answer<i64> {
         let rate = 1_000_000_000_i64.checked_div(step.value).unwrap_or(0);
         match rate {
             10..=10_000 => found(rate, step.source),
-            _ => Err(Unknown::Absent(format!("{}: {} ns is no tick", step.source, step.value))),
+            _ => Err(Unknown::Absent(format!("{}: {} ns is not a tick", step.source, step.value))),
         }
     })
 }

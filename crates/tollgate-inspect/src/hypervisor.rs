@@ -44,7 +44,7 @@ pub(crate) fn signatures(machine: &Machine) -> Answer<Vec<String>> {
     let signatures: Vec<String> =
         all.filter(|signature| present || by_signature(signature).is_some()).collect();
     if signatures.is_empty() {
-        return Err(Unknown::Absent("CPUID.40000000h spells no signature".into()));
+        return Err(Unknown::Absent("CPUID.40000000h has no signature".into()));
     }
     found(signatures, "CPUID.40000000h and every 100h above")
 }
@@ -87,7 +87,7 @@ pub(crate) fn kvm_features(machine: &Machine) -> Answer<Vec<String>> {
             found(offered, format!("CPUID.{leaf:x}h:EAX"))
         }
         None => Err(machine.leaves().err().unwrap_or_else(|| {
-            Unknown::Absent("no KVM signed CPUID, or it offers no leaf of features".to_owned())
+            Unknown::Absent("CPUID has no KVM signature, or KVM offers no feature leaf".to_owned())
         })),
     }
 }

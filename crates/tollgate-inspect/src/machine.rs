@@ -97,7 +97,7 @@ impl Machine {
                 None => return Err(Unknown::Absent(format!("{name} was not captured"))),
                 Some(Outcome::Errno(errno)) => Err(*errno),
                 Some(Outcome::Value(value)) => Ok(T::deserialize(value).map_err(|_| {
-                    Unknown::Unreadable(format!("{name}: what was captured is no answer to it"))
+                    Unknown::Unreadable(format!("{name}: the captured bytes are not an answer to it"))
                 })?),
             },
         };

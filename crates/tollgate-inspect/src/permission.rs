@@ -25,7 +25,7 @@ pub(crate) fn tried(machine: &Machine, name: &str, ask: impl FnOnce() -> Result<
         "disabled" => machine.call(name, ask),
         "filter" => machine.call(name, || calls::in_a_child(ask)),
         _ => Err(Unknown::Refused(format!(
-            "{name}: not tried, for it ends a process in seccomp's strict mode"
+            "{name}: not tried, since it ends a process in seccomp's strict mode"
         ))),
     }
 }

@@ -74,7 +74,7 @@ pub(crate) fn l1d_flush(machine: &Machine) -> Answer<&'static str> {
             bits if bits & 1 << 3 != 0 => found("switched off", source),
             bits if bits & 1 << 1 != 0 => found("flushed", source),
             bits if bits & 1 << 2 != 0 => found("not flushed", source),
-            bits => Err(Unknown::Unreadable(format!("{source}: {bits:#x} is no answer"))),
+            bits => Err(Unknown::Unreadable(format!("{source}: {bits:#x} is not an answer"))),
         }
     })
 }
@@ -100,8 +100,7 @@ pub(crate) fn policy(machine: &Machine) -> Answer<&'static str> {
 
 /// Always unknown: only a tracer may ask (`PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG`).
 pub(crate) fn user_dispatch(_: &Machine) -> Answer<bool> {
-    let why =
-        "no file or call shows a process its own; execve(2) switches it off, so this program began without";
+    let why = "no file or call shows a process its own; execve(2) switches it off, so this program started without it";
     Err(Unknown::Absent(why.to_owned()))
 }
 

@@ -46,10 +46,10 @@ pub enum TreeError {
     #[error("is not a directory; a captured tree is one")]
     NoDirectory,
     /// It contains nothing from a capture.
-    #[error("has neither {NAME} nor proc nor sys in it; `tollgate inspect --capture` makes such a tree")]
+    #[error("has no {NAME}, proc or sys; `tollgate inspect --capture` makes such a tree")]
     NoTree,
     /// The record of calls cannot be read.
-    #[error("has a {NAME} that cannot be used: {0}")]
+    #[error("has an unusable {NAME}: {0}")]
     Unreadable(String),
 }
 
@@ -104,12 +104,12 @@ impl CapturedRecord {
 
     fn parse(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() as u64 > MAX_BYTES {
-            return Err("it is larger than 1 MiB, which no capture's is".to_owned());
+            return Err("it is larger than 1 MiB, the limit for a capture's".to_owned());
         }
         let document: Value = serde_json::from_slice(bytes).map_err(in_brief)?;
         match document.get("format").and_then(Value::as_u64) {
             Some(format) if format == u64::from(FORMAT) => {}
-            Some(format) => return Err(format!("its format is {format}, and this program reads {FORMAT}")),
+            Some(format) => return Err(format!("its format is {format}, but this program reads {FORMAT}")),
             None => return Err("it does not say its format".to_owned()),
         }
         Self::deserialize(&document).map_err(in_brief)

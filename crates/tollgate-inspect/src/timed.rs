@@ -10,7 +10,7 @@ use crate::leaves::execute;
 use crate::machine::{Answer, Machine, found};
 use crate::{calls, hypervisor};
 
-const CALL: &str = "CPUID between two RDTSC behind LFENCE";
+const CALL: &str = "CPUID between two RDTSC after LFENCE";
 const TIMES: std::ops::RangeInclusive<u32> = 6..=64;
 /// Ticks after which executions end: some hundred microseconds.
 const BUDGET: u64 = 600_000;

@@ -25,7 +25,7 @@ pub enum ConfigError {
     NoOptions,
     /// Most lines do not belong to a configuration.
     #[error(
-        "is no kernel configuration: line {line} is {excerpt:?}; options in it: {options}, lines that are neither options nor comments: {others}"
+        "is not a kernel configuration: line {line} is {excerpt:?}; it has options: {options}, lines that are neither options nor comments: {others}"
     )]
     NoConfiguration {
         /// Number of lines that are options.
@@ -41,10 +41,10 @@ pub enum ConfigError {
     #[error("is text in UTF-16; a configuration is in ASCII or UTF-8 (iconv -f UTF-16 -t UTF-8)")]
     Utf16,
     /// The text is longer than this limit, in bytes.
-    #[error("is longer than {} MiB unpacked; no kernel configuration is", .0 >> 20)]
+    #[error("is longer than {} MiB unpacked, the limit for a configuration", .0 >> 20)]
     TooLong(u64),
     /// Not text, but a configuration can be extracted from it.
-    #[error("is {}, and no text: `{}` of it writes a configuration that can be read", .0.what, .0.command)]
+    #[error("is {}, not text: `{}` of it writes a readable configuration", .0.what, .0.command)]
     NotText(NotText),
     /// The gzip data end early or are invalid.
     #[error("is damaged or cut short: its gzip data cannot be unpacked ({0})")]

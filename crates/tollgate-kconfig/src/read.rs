@@ -38,7 +38,7 @@ fn regular(path: &Path) -> Result<File, ConfigError> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);
     let file = file.map_err(|error| match error.raw_os_error() {
-        Some(libc::ENXIO) => ConfigError::NoFile("socket or a device that is not there"),
+        Some(libc::ENXIO) => ConfigError::NoFile("socket or a device that does not exist"),
         _ => io_error(error),
     })?;
     let kind = file.metadata().map_err(io_error)?.file_type();

@@ -16,9 +16,9 @@ const LONGEST: usize = 15;
 
 pub(super) fn clause(exit: &VcpuExit<'_>) -> String {
     match exit {
-        VcpuExit::Hlt => "it halted, and nothing can wake it".to_owned(),
+        VcpuExit::Hlt => "it halted and nothing can wake it".to_owned(),
         VcpuExit::Shutdown => {
-            "a fault while a double fault was delivered (triple fault) shut it down".to_owned()
+            "a fault during the delivery of a double fault (triple fault) shut it down".to_owned()
         }
         VcpuExit::FailEntry(reason, _) => {
             format!("the processor refused to enter it (hardware's reason {reason:#x})")
@@ -26,7 +26,7 @@ pub(super) fn clause(exit: &VcpuExit<'_>) -> String {
         VcpuExit::MmioRead(address, bytes) => outside("read", *address, bytes.len()),
         VcpuExit::MmioWrite(address, bytes) => outside("wrote", *address, bytes.len()),
         VcpuExit::SystemEvent(kind, _) => format!("KVM ended it by a system event (type {kind})"),
-        other => format!("KVM_RUN returned for a reason that is not handled here ({other:?})"),
+        other => format!("KVM_RUN returned for a reason that tollgate does not handle ({other:?})"),
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) fn internal_error(vm: &mut Vm) -> String {
         }
         KVM_INTERNAL_ERROR_SIMUL_EX => "two exceptions at once".to_owned(),
         KVM_INTERNAL_ERROR_DELIVERY_EV => "an exit while an event was delivered".to_owned(),
-        KVM_INTERNAL_ERROR_UNEXPECTED_EXIT_REASON => "an exit that KVM does not know".to_owned(),
+        KVM_INTERNAL_ERROR_UNEXPECTED_EXIT_REASON => "an exit unknown to KVM".to_owned(),
         other => format!("suberror {other}"),
     };
     let data: Vec<String> =
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn exits_have_a_clause() {
-        assert_eq!(clause(&VcpuExit::Hlt), "it halted, and nothing can wake it");
+        assert_eq!(clause(&VcpuExit::Hlt), "it halted and nothing can wake it");
         let mut bytes = [0; 4];
         let read = clause(&VcpuExit::MmioRead(0x2bad_b002, &mut bytes[..1]));
         assert_eq!(read, "it read 1 byte at 2badb002, where there is no memory");

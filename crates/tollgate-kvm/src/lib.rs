@@ -90,7 +90,7 @@ impl Kvm {
         let kvm = kvm_ioctls::Kvm::new().map_err(|error| unavailable(not_opened(error.errno())))?;
         let version = kvm.get_api_version();
         if u32::try_from(version) != Ok(KVM_API_VERSION) {
-            return Err(unavailable(format!("its interface is version {version}, not {KVM_API_VERSION}")));
+            return Err(unavailable(format!("its API has version {version}, not {KVM_API_VERSION}")));
         }
         for (cap, name) in [(Cap::UserMemory, "KVM_CAP_USER_MEMORY"), (Cap::ExtCpuid, "KVM_CAP_EXT_CPUID")] {
             if !kvm.check_extension(cap) {
@@ -162,12 +162,13 @@ fn not_opened(errno: i32) -> String {
     let error = plainly(&io::Error::from_raw_os_error(errno));
     match errno {
         libc::ENOENT => {
-            "there is no /dev/kvm: no virtualization by hardware, or the module is not loaded".to_owned()
+            "/dev/kvm does not exist: the hardware has no virtualization, or the module is not loaded"
+                .to_owned()
         }
         libc::EACCES | libc::EPERM => {
-            format!("/dev/kvm may not be opened ({error}): the group kvm may, as a rule")
+            format!("/dev/kvm may not be opened ({error}): usually the group kvm may")
         }
-        libc::ENODEV | libc::ENXIO => format!("/dev/kvm has no module behind it ({error})"),
+        libc::ENODEV | libc::ENXIO => format!("/dev/kvm has no module loaded ({error})"),
         _ => format!("/dev/kvm could not be opened ({error})"),
     }
 }

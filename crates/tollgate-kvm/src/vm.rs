@@ -27,7 +27,7 @@ pub(super) struct Vm {
 impl Vm {
     pub fn new(kvm: &kvm_ioctls::Kvm, cpuid: &CpuId, bytes: usize) -> Result<Self, KvmError> {
         if bytes > MAX_MEMORY {
-            return Err(unavailable(format!("more than 3 GiB of memory are asked for: {bytes} bytes")));
+            return Err(unavailable(format!("more than 3 GiB of memory requested: {bytes} bytes")));
         }
         let memory = Memory::new(bytes).map_err(failed_io("no memory for the guest"))?;
         let vm = kvm.create_vm().map_err(failed("KVM_CREATE_VM"))?;

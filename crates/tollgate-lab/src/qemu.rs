@@ -60,9 +60,7 @@ impl Qemu {
 
     fn find_in(path: &OsStr) -> Result<Self, LabError> {
         let program = find_in(PROGRAM, path).ok_or_else(|| {
-            unavailable(format!(
-                "there is no {PROGRAM} along PATH (as a rule it comes with the package qemu-system-x86)"
-            ))
+            unavailable(format!("{PROGRAM} is not in PATH (usually it is in the package qemu-system-x86)"))
         })?;
         is_qemu(&program)?;
         Ok(Self { program, accelerator: Accelerator::Tcg { icount: true } })
@@ -136,7 +134,7 @@ impl Engine for Qemu {
 /// Returns `None` if the guest ended itself, a clause if its processor did, and QEMU's message if QEMU itself failed.
 fn outcome(status: ExitStatus, complaint: Option<String>) -> Result<Option<String>, String> {
     match (status.code(), complaint) {
-        (Some(0), _) => Ok(Some("its processor was reset: a triple fault, as a rule".to_owned())),
+        (Some(0), _) => Ok(Some("its processor was reset, usually by a triple fault".to_owned())),
         // A byte 0 to F4h gives status 1. So does an error of QEMU, which comes with a message.
         (Some(1), Some(complaint)) => Err(complaint),
         // isa-debug-exit: the value, shifted, and 1.

@@ -181,7 +181,7 @@ fn check_name(what: &'static str, name: &str) -> Result<(), NameError> {
     } else if name.contains('/') || name.contains("..") {
         "would be a path"
     } else if name == RESERVED {
-        "means the newest run and cannot name another"
+        "means the newest run and cannot be a name"
     } else if !name.starts_with(|c: char| c.is_ascii_alphanumeric())
         || !name.chars().all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c))
     {
@@ -235,7 +235,7 @@ pub enum ReadError {
     #[error("cannot be read: {}", plainly(.0))]
     Io(#[from] std::io::Error),
     /// Larger than [`MAX_BYTES`].
-    #[error("is larger than {} MiB, which no run document is", MAX_BYTES >> 20)]
+    #[error("is larger than {} MiB, the limit for a run document", MAX_BYTES >> 20)]
     TooLarge,
     /// Has a text of more than [`MAX_TEXT`] bytes.
     #[error("is not a run document: it has a text of more than {} KiB", MAX_TEXT >> 10)]
@@ -367,7 +367,7 @@ impl Run {
             let case = &measurement.case;
             validate_case(case)?;
             if !seen.insert(case) {
-                return Err(format!("{} is there twice", excerpt(&case.to_string())));
+                return Err(format!("{} occurs twice", excerpt(&case.to_string())));
             }
             if let Outcome::Measured(measured) = &measurement.outcome {
                 validate_measured(measured)
@@ -421,14 +421,11 @@ const MAX_SETTING: usize = 4096;
 
 fn validate_part(part: &Part) -> Result<(), String> {
     if part.of > MAX_ENVIRONMENTS {
-        return Err(format!(
-            "its session has {} environments, and none has more than {MAX_ENVIRONMENTS}",
-            part.of
-        ));
+        return Err(format!("its session has {} environments; the limit is {MAX_ENVIRONMENTS}", part.of));
     }
     if part.place >= part.of {
         return Err(format!(
-            "its place in the session is {}, and places count from 0 to below {}",
+            "its place in the session is {}; it must be at least 0 and below {}",
             part.place, part.of
         ));
     }
@@ -469,7 +466,7 @@ fn validate_measured(measured: &Measured) -> Result<(), String> {
     let faults = [
         (measured.ops_per_sample == 0, "ops_per_sample is 0"),
         (measured.clock_hz == 0, "clock_hz is 0"),
-        (measured.samples.is_empty(), "it is measured and has no samples"),
+        (measured.samples.is_empty(), "it is measured but has no samples"),
         (measured.samples.iter().any(|sample| !sample.is_finite()), "a sample is not a finite number"),
     ];
     if let Some((_, fault)) = faults.into_iter().find(|(is_wrong, _)| *is_wrong) {

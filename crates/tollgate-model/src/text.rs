@@ -100,7 +100,7 @@ pub fn said_by(call: &str, error: &io::Error) -> String {
     let starts = ["fork", "clone", "vfork", "pthread_create", "thread", "process"];
     match error.raw_os_error() {
         Some(EAGAIN) if starts.iter().any(|word| call.contains(word)) => format!(
-            "{plain}: RLIMIT_NPROC (ulimit -u), pids.max of a cgroup or kernel.threads-max leaves no room for one more process or thread"
+            "{plain}: RLIMIT_NPROC (ulimit -u), pids.max of a cgroup or kernel.threads-max does not allow one more process or thread"
         ),
         _ => plain,
     }

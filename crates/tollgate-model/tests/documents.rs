@@ -319,7 +319,7 @@ fn labels_and_ids_are_safe_names() {
     let last = "last".parse::<Label>().unwrap_err().to_string();
     assert_eq!(
         last,
-        "the label \"last\" means the newest run and cannot name another; use 1 to 64 of A-Z a-z 0-9 . _ + - and begin \
+        "the label \"last\" means the newest run and cannot be a name; use 1 to 64 of A-Z a-z 0-9 . _ + - and begin \
          with a letter or digit"
     );
 }

@@ -58,9 +58,9 @@ impl fmt::Display for Declared {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes { memory, offset } => {
-                write!(out, "statx(2) declares {memory} for memory, {offset} for offsets")
+                write!(out, "statx(2) reports {memory} for memory, {offset} for offsets")
             }
-            Self::None => out.write_str("statx(2) declares that there is no direct I/O"),
+            Self::None => out.write_str("statx(2) reports that direct I/O is not supported"),
             Self::Nothing => out.write_str("statx(2) declares nothing"),
         }
     }

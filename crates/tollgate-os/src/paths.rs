@@ -36,13 +36,13 @@ pub enum PathError {
     #[error("{} is a symbolic link that {} controls and is not followed; name the file itself, or remove the link", .0.display(), .1)]
     Link(PathBuf, String),
     /// A symbolic link in a place that allows none.
-    #[error("{} is a symbolic link; no link is followed here", .0.display())]
+    #[error("{} is a symbolic link; links are not followed here", .0.display())]
     AnyLink(PathBuf),
     /// A file of another user in a sticky directory; with its owner.
     #[error("{} belongs to {} and is in a directory that others may write; it is not replaced: name another file", .0.display(), .1)]
     Foreign(PathBuf, String),
     /// A FIFO of another user; with its owner.
-    #[error("{} is a FIFO of {}; it is not written: name another file", .0.display(), .1)]
+    #[error("{} is a FIFO of {}, which is not written; name another file", .0.display(), .1)]
     ForeignFifo(PathBuf, String),
     /// A file with a second hard link, in a directory of another user; with that user.
     #[error("{} has a second name (hard link), which {} may have given it; it is not emptied: name another file", .0.display(), .1)]
@@ -51,7 +51,7 @@ pub enum PathError {
     #[error("{} is {}; a regular file would be right", .0.display(), .1)]
     NotRegular(PathBuf, &'static str),
     /// The file is longer than the limit for its kind; with the limit in bytes.
-    #[error("{} has more than {} bytes, the most that are read of such a file", .0.display(), .1)]
+    #[error("{} has more than {} bytes, the limit for such a file", .0.display(), .1)]
     TooLarge(PathBuf, u64),
     /// The kernel's error.
     #[error("{}", tollgate_model::text::plainly(.0))]

@@ -125,7 +125,7 @@ impl Group {
         let mut bytes = [0; (HEAD + MOST) * 8];
         let length = (&self.leader).read(&mut bytes)?;
         parse(&bytes[..length.min(bytes.len())], self.events)
-            .ok_or_else(|| io::Error::other("the kernel's reading of a group of events has another length"))
+            .ok_or_else(|| io::Error::other("the kernel returned a group of events of another length"))
     }
 }
 

@@ -18,7 +18,7 @@ const TRACING: CapabilitySet = CapabilitySet::BPF.union(CapabilitySet::PERFMON);
 pub enum PrivilegesError {
     /// The real and the effective user differ.
     #[error(
-        "this program's file is set-user-ID: it would write files and run programs that {} names as {}; take the bit away (chmod u-s) and start it by sudo(8)",
+        "this program's file is set-user-ID: it would write files and run programs that {} names as {}; clear the bit (chmod u-s) and start it by sudo(8)",
         users::describe(*.real), users::describe(*.effective)
     )]
     SetUserId {
@@ -29,7 +29,7 @@ pub enum PrivilegesError {
     },
     /// The real and the effective group differ.
     #[error(
-        "this program's file is set-group-ID: it would write files and run programs that a user of group {real} names with the rights of group {effective}; take the bit away (chmod g-s)"
+        "this program's file is set-group-ID: it would write files and run programs that a user of group {real} names with the rights of group {effective}; clear the bit (chmod g-s)"
     )]
     SetGroupId {
         /// Group of the user who started it.
@@ -38,7 +38,7 @@ pub enum PrivilegesError {
         effective: u32,
     },
     /// capset(2) failed.
-    #[error("the capabilities of this program's file cannot be given up: {}", tollgate_model::text::plainly(.0))]
+    #[error("the capabilities of this program's file cannot be dropped: {}", tollgate_model::text::plainly(.0))]
     Kept(std::io::Error),
 }
 

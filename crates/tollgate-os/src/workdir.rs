@@ -23,7 +23,7 @@ pub struct Workdir {
 #[derive(Debug, thiserror::Error)]
 pub enum WorkdirError {
     /// Something else, or nothing, is at its path.
-    #[error("{} was exchanged while it was used; nothing more is done there", .0.display())]
+    #[error("{} was replaced while in use; it is not used any more", .0.display())]
     Exchanged(PathBuf),
     /// The kernel's error.
     #[error("the directory {}: {}", .0.display(), tollgate_model::text::plainly(.1))]

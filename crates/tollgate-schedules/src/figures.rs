@@ -29,7 +29,7 @@ const ROWS: &[Row] = &[
         "figure-6",
         "system-call",
         Some((0, Rival::Absent)),
-        "A lock by system call: the kernel is entered for each attempt, also where no other process wants the lock.",
+        "A lock by system call: the kernel is entered for each attempt, even if no other process wants the lock.",
     ),
     (
         "figure-7",

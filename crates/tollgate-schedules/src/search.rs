@@ -65,7 +65,7 @@ impl fmt::Display for Harm {
         f.write_str(match self {
             Self::Exclusion => "two hold the lock at once",
             Self::Crash => "a process is killed",
-            Self::LostLock => "the lock is taken and has no holder",
+            Self::LostLock => "the lock is taken but has no holder",
             Self::Stuck => "a process can never finish",
             Self::Condition => "a final state contradicts the condition",
         })

@@ -311,7 +311,7 @@ start:
         ("x := 1; if x = 1 then\nawait x = 0; endif; if y then", "line 2: `fi` is missing"),
         (
             "for k := 1 to N do await not b[k] od",
-            "line 1: of loops `for j := 1 to N do await ¬b[j] od` is read",
+            "line 1: the only known loop is `for j := 1 to N do await ¬b[j] od`",
         ),
         ("<x=1>; if (<y != 0>) {", "line 1: `end` is missing"),
         ("if x < 1 then y := 2 fi", "line 1: `1` begins no statement"),
@@ -624,7 +624,7 @@ fn x86_programs_that_are_none_say_why() {
         ("critical section\nif x > 1 goto end", "line 2: `if x > 1 goto end` is no line of a program"),
         (
             "critical section\nif x == 1 goto out",
-            "line 2: there is no label `out`; `end` is behind the last line",
+            "line 2: there is no label `out`; `end` is after the last line",
         ),
         ("critical section\nx = 1\nx[i] = 1", "line 3: `x` is one word for all processes here; write x"),
         ("critical section\nx[i] = 1\nx = 1", "line 3: `x` is one word for each process here; write x[i]"),

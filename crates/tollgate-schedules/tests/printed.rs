@@ -121,8 +121,8 @@ fn remarks_and_other_names_are_read_too() {
         said,
         [
             "1: `_flag` is read as `preempted`, the word that the kernel sets",
-            "4: `← 古い値` is no instruction and is left out",
-            "8: `ここで書く` is no instruction and is left out",
+            "4: `← 古い値` is not an instruction and is left out",
+            "8: `ここで書く` is not an instruction and is left out",
             "12: no line has the label `start`; it is the first instruction",
         ]
     );

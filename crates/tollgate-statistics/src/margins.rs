@@ -72,7 +72,7 @@ impl Margins {
         if low > 1.0 || high < 1.0 {
             format!("{span}, and equal code differed by {}", percent(self.controls))
         } else {
-            format!("{span}: 1 is in it, and more than {}", percent(self.margin))
+            format!("{span}: it contains 1, and more than {}", percent(self.margin))
         }
     }
 }

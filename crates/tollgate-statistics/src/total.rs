@@ -35,7 +35,7 @@ impl Total {
         let modes = self.modes.as_ref().map(|modes| format!("; {modes}")).unwrap_or_default();
         let within = percent(margin);
         Some(format!(
-            "the medians are the same within {within}, the totals are not shown to be: {:.3} [{low:.3}, {high:.3}]{modes}",
+            "the medians are the same within {within}, but the totals may differ: {:.3} [{low:.3}, {high:.3}]{modes}",
             self.ratio
         ))
     }

@@ -36,7 +36,7 @@ pub enum Destination {
 /// The directory of kept runs that XDG_DATA_HOME names cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "runs cannot be kept in {} (XDG_DATA_HOME): {}; name another file with --out FILE",
+    "runs cannot be kept in {} (XDG_DATA_HOME): {}; name a file with --out FILE",
     directory.display(),
     plainly(error)
 )]
@@ -47,7 +47,7 @@ pub struct HomeError {
 
 /// The system's clock is before 1970 or after 9999.
 #[derive(Debug, thiserror::Error)]
-#[error("the system's clock shows no usable time: {0}")]
+#[error("the system clock is not usable: {0}")]
 pub struct NoTime(NameError);
 
 impl Destination {
@@ -73,7 +73,7 @@ impl Destination {
         if let Some(owner) = owner_of_another(&directory) {
             let (directory, owner) = (directory.display(), users::describe(owner));
             return Ok(Self::Nowhere(format!(
-                "root keeps no runs in {directory}, which is in a directory of {owner}"
+                "{directory} is in a directory of {owner}, where root keeps no runs"
             )));
         }
         match prepare(&directory) {

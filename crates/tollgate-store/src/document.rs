@@ -31,10 +31,10 @@ pub enum OpenError {
     #[error("is a directory; a run document is a file")]
     Directory,
     /// It holds the lines of a run.
-    #[error("holds lines, without samples; the run is beside them in runs/")]
+    #[error("holds lines without samples; the run itself is in runs/ beside it")]
     Lines,
     /// It holds the JSON output of a verb.
-    #[error("is what was shown with --format json, which has no samples; {}", the_run(.kept.as_deref()))]
+    #[error("is the output of --format json, which has no samples; {}", the_run(.kept.as_deref()))]
     Shown {
         /// The file of the run, if it was kept.
         kept: Option<String>,
@@ -43,7 +43,7 @@ pub enum OpenError {
     #[error(transparent)]
     Document(#[from] ReadError),
     /// Its name is that of another run.
-    #[error("holds the run {0}, which is not the one that its name says; give it the name {0}.{EXTENSION}")]
+    #[error("holds the run {0}, which does not match its name; rename it to {0}.{EXTENSION}")]
     AnotherRun(RunId),
     /// Its outline cannot be read.
     #[error("is not a run document: {}", shorten(&.0.to_string()))]

@@ -53,7 +53,7 @@ impl Keeping {
         if let Some(owner) = owner_of_another(&path) {
             let (path, owner) = (path.display(), users::describe(owner));
             return Err(EditError::Directory(format!(
-                "{path} is in a directory of {owner}, and this is root"
+                "{path} is in a directory of {owner}, but tollgate runs as root"
             )));
         }
         match Directory::open(&path) {
@@ -83,7 +83,7 @@ impl Keeping {
         let stat = rustix::fs::statat(&self.directory, name(entry), AtFlags::SYMLINK_NOFOLLOW)
             .map_err(|error| no_run(format!("cannot be read: {}", plainly(&error.into()))))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(no_run("is no regular file".to_owned()));
+            return Err(no_run("is not a regular file".to_owned()));
         }
         match entry.outline() {
             Ok(_) | Err(OpenError::Document(ReadError::Schema { .. })) => Ok(()),

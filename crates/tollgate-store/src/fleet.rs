@@ -80,7 +80,7 @@ pub fn write(directory: &Path, run: &Run) -> Result<PathBuf, KeepError> {
             Ok(inner)
         };
         put().map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => fault(format!("{} is there already", file.path)),
+            io::ErrorKind::AlreadyExists => fault(format!("{} already exists", file.path)),
             _ => fault(format!("{}: {}", file.path, plainly(&error))),
         })
     };

@@ -28,7 +28,7 @@ pub enum FindError {
     #[error("no run of the kind {0} is kept; `tollgate runs` shows what is kept")]
     NoneOfKind(String),
     /// No kept run has this name.
-    #[error("{0:?} is no kept run; `tollgate runs` shows what is kept")]
+    #[error("{0:?} is not a kept run; `tollgate runs` shows what is kept")]
     NotKept(String),
     /// No run has this name.
     #[error(
@@ -37,7 +37,7 @@ pub enum FindError {
     Unknown(String),
     /// A directory of stored runs lacks documents.
     #[error(
-        "{} has no run documents in {DOCUMENTS}/: samples are only there, and without them nothing can be shown or compared",
+        "{} has no run documents in {DOCUMENTS}/; without their samples nothing can be shown or compared",
         .0.display()
     )]
     NoDocuments(PathBuf),
@@ -46,7 +46,7 @@ pub enum FindError {
     UnknownThere(PathBuf, String),
     /// Several ids begin like this.
     #[error(
-        "{number} kept runs have an id that begins with {meant:?}, from {first} to {last}; say more of it"
+        "{number} kept runs have an id that begins with {meant:?}, from {first} to {last}; give more of the id"
     )]
     Several {
         /// The beginning.

@@ -57,7 +57,7 @@ pub enum Refusal {
     #[error("cannot be written: {}", plainly(.0))]
     File(io::Error),
     /// The directory has no room, or cannot be written.
-    #[error("nothing can be written in {}: {}", .0.display(), plainly(.1))]
+    #[error("{} is not writable: {}", .0.display(), plainly(.1))]
     Room(PathBuf, io::Error),
 }
 

@@ -40,7 +40,7 @@ macro_rules! words {
             fn try_from(params: &Params) -> Result<Self> {
                 match word(params, $key) {
                     $($word => Ok(Self::$variant),)+
-                    other => Err(fail!("{} is {other:?}, and none of {}", $key, Self::WORDS.join(", "))),
+                    other => Err(fail!("{} is {other:?}; it must be one of {}", $key, Self::WORDS.join(", "))),
                 }
             }
         }

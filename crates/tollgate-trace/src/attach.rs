@@ -39,7 +39,7 @@ pub fn attach(request: &Request, running: &Running, show: impl FnMut(Interval)) 
     }
     allow_descriptors();
     if request.by == Choice::Ptrace {
-        let why = "ptrace(2) stops what it traces: processes that run already are traced with BPF only";
+        let why = "running processes are traced only with BPF, since ptrace(2) stops what it traces";
         return Err(TraceError::Unavailable(why.to_owned()));
     }
     let group = running.cgroup.as_deref().map(Directory::find).transpose().map_err(TraceError::Request)?;
@@ -129,9 +129,10 @@ impl<F: FnMut(Interval)> Session<F> {
         }
         let is_missing = |one: &&Given| !self.bpf.has_taken(one.descriptor.as_fd()) && one.runs();
         match self.subject.found.given.iter().find(is_missing) {
-            Some(one) => {
-                Err(format!("the kernel let no thread of process {} ({}) be taken", one.pid, one.name))
-            }
+            Some(one) => Err(format!(
+                "the kernel refused to attach to any thread of process {} ({})",
+                one.pid, one.name
+            )),
             None => Ok(()),
         }
     }
@@ -188,8 +189,7 @@ impl<F: FnMut(Interval)> Session<F> {
         }
         collected.notes.extend(self.subject.found.note());
         if !sees_arrivals {
-            let note = "this kernel does not tell which processes come into a control group: those that were in it, and \
-                        their children, were traced";
+            let note = "this kernel does not report which processes join a control group: those that were in it, and their children, were traced";
             collected.notes.push(note.to_owned());
         }
         let wall_ns = collected.stopped_ns.saturating_sub(self.began_ns);

@@ -181,7 +181,7 @@ impl Bpf {
         }
         if maps.files.is_some() && target.kernel.tracepoints.mm_filemap_fault.is_none() {
             notes.push(
-                "page faults are not reported by file: the kernel has a tracepoint for them since Linux 6.14"
+                "page faults are not reported by file: that needs a tracepoint of Linux 6.14 or later"
                     .to_owned(),
             );
         }
@@ -220,7 +220,7 @@ fn know(images: &mut Images, watch: Result<Watch, String>) -> Option<String> {
 }
 
 fn uncounted(why: &str) -> String {
-    format!("what threads did that were still there at the end is not counted: {why}")
+    format!("the last activity of threads that had not ended is not counted: {why}")
 }
 
 fn add_up_remaining(target: &Target) -> Result<(), String> {
@@ -228,8 +228,8 @@ fn add_up_remaining(target: &Target) -> Result<(), String> {
 }
 
 fn load_remaining(target: &Target) -> Result<OwnedFd, String> {
-    let program =
-        programs::remaining(target).ok_or("this kernel cannot iterate over tasks (5.8 and later can)")?;
+    let program = programs::remaining(target)
+        .ok_or("this kernel cannot iterate over tasks (Linux 5.8 and later can)")?;
     load_as(&program, sys::TRACE_ITERATOR)
 }
 

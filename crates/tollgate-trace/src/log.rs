@@ -43,11 +43,11 @@ pub enum LogError {
     #[error("{}", tollgate_model::text::plainly(.0))]
     Unreadable(#[from] io::Error),
     /// No line is one of strace's.
-    #[error("no line is of a log of strace(1); `strace -f -T -tt -o FILE COMMAND` writes one")]
+    #[error("no line is from a log of strace(1); `strace -f -T -tt -o FILE COMMAND` writes one")]
     NotALog,
     /// The text is mostly something else.
     #[error(
-        "{} MiB in a row have no line of a log of strace(1); `strace -f -T -tt -o FILE COMMAND` writes one without other output",
+        "{} MiB have no line from a log of strace(1); `strace -f -T -tt -o FILE COMMAND` writes one without other output",
         MOST_FOREIGN >> 20
     )]
     Foreign,
@@ -199,8 +199,8 @@ impl Reader<'_> {
         events.retain(|event| is_wanted(self.only, &event.call));
         let missed = [
             ("calls without a time", if is_untimed { 0 } else { untimed }),
-            ("lines of further threads that were added to another one", beyond),
-            ("calls that are in no process of the tree, which is too long", unkept),
+            ("lines of further threads, added to another thread", beyond),
+            ("calls in no process of the tree, which is too long", unkept),
         ];
         let missed = missed.into_iter().filter(|(_, number)| *number > 0);
         // With whole seconds, less than a second is unknown.
@@ -222,7 +222,7 @@ impl Reader<'_> {
     }
 
     fn notes(&self, command: &[String], is_untimed: bool) -> Vec<String> {
-        const TABLE: &str = "its seconds are time of the kernel on a processor, or with -w real time, which the table does not say";
+        const TABLE: &str = "its seconds are processor time in the kernel, or with -w real time; the table does not say which";
         let has_table = !self.table.calls.is_empty();
         if self.calls == 0 {
             return vec![format!(
@@ -233,11 +233,9 @@ impl Reader<'_> {
             (true, true) => format!(
                 "from a log of strace(1) without times of its calls, and the table below it (-C): {TABLE}; user and sys are not in it"
             ),
-            (true, false) => "from a log of strace(1) without times of its calls: how long they took, user and sys are not in it; \
-                 `strace -T` adds the times, as in `strace -f -T -tt -o FILE COMMAND`"
+            (true, false) => "from a log of strace(1) without times of its calls: it lacks their durations, user and sys; `strace -T` adds the times, as in `strace -f -T -tt -o FILE COMMAND`"
                 .to_owned(),
-            (false, _) => "from a log of strace(1), which stops each call twice: the times include that, and may rank calls differently \
-                 than they are without; user, sys and the parts of each call's time are not in it"
+            (false, _) => "from a log of strace(1), which stops each call twice: the times include these stops, which may change the order of calls; it lacks user, sys and the parts of each call's time"
                 .to_owned(),
         }];
         let mut note = |holds: bool, text: String| {
@@ -247,15 +245,15 @@ impl Reader<'_> {
         };
         note(
             !self.clock.is_known,
-            "it has no time stamps (strace -tt): the real time is not known".to_owned(),
+            "it has no time stamps (strace -tt), so the real time is unknown".to_owned(),
         );
         note(
             self.clock.is_coarse,
-            "its time stamps are whole seconds (strace -t): so is the real time".to_owned(),
+            "its time stamps, and so the real time, are whole seconds (strace -t)".to_owned(),
         );
         note(
             self.clock.is_short,
-            "its time stamps are distances to the last line of any process (strace -ff -r): the real time is at least the one above; \
+            "its time stamps are relative to the last line of any process (strace -ff -r), so the real time is at least the one above; \
              `strace -tt` writes times"
                 .to_owned(),
         );
@@ -265,13 +263,13 @@ impl Reader<'_> {
                 .to_owned(),
         );
         let lines = format!(
-            "{} of other programs, or broken by their output, left out",
+            "{} of other programs, or broken by their output, were left out",
             counted(self.others, "line")
         );
         note(self.others > 0, lines);
         let signals: Vec<String> =
             self.signals.iter().map(|(name, number)| format!("{name} ×{number}")).collect();
-        note(!signals.is_empty(), format!("signals that were delivered: {}", signals.join(", ")));
+        note(!signals.is_empty(), format!("signals delivered: {}", signals.join(", ")));
         note(has_table && !is_untimed, "it has a table (strace -C) too, which is not used".to_owned());
         notes
     }

@@ -85,7 +85,7 @@ impl TraceError {
     /// The error for what file capabilities of this program do not permit, since it belongs to other users or shows what they do.
     pub(crate) fn of_other_users(what: &str) -> Self {
         Self::Unavailable(format!(
-            "{what} for root only: the capabilities of this program's file are those of each user who executes it, and trace only the command that it starts"
+            "{what} for root only: the capabilities of this program's file belong to every user who executes it, so they trace only the command that it starts"
         ))
     }
 }

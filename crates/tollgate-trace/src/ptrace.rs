@@ -48,11 +48,10 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
 const LEAVING: Duration = Duration::from_secs(1);
 
 const NO_SECOND: &str = "ptrace(2) failed in the command: a process that is traced by ptrace(2) cannot be traced twice; BPF has no such limit";
-const NOT_SEEN: &str = "the command made a filter of its own (seccomp): calls that it stopped are not counted, because ptrace(2) asks for \
-    some calls by a filter as well, and the kernel obeys the one that stops them; BPF sees them";
-/// Explains why set-user-ID programs gain no privileges, see execve(2).
-const NO_RIGHTS: &str =
-    "the kernel gives none to a program that is traced by ptrace(2) without CAP_SYS_PTRACE";
+/// Which calls are missing where only some are asked for.
+const NOT_SEEN: &str = "the command made a filter of its own (seccomp): calls that it stopped are not counted, because ptrace(2) also uses a filter, and the kernel obeys the filter that stops a call; BPF counts them";
+/// Why set-user-ID programs gain no privileges, see execve(2).
+const NO_RIGHTS: &str = "the kernel grants none to a program traced by ptrace(2) without CAP_SYS_PTRACE";
 
 pub(crate) struct Tracer {
     command: libc::pid_t,
@@ -211,8 +210,8 @@ impl Tracer {
                 missed.push(Missed { what: what.to_owned(), number });
             }
         };
-        note("processes beyond those that are kept one by one", self.tree.missed);
-        note("calls of numbers beyond those that are counted by themselves", self.sums.missed);
+        note("processes beyond those kept one by one", self.tree.missed);
+        note("calls of numbers beyond those counted separately", self.sums.missed);
         note("calls beyond those that the timeline keeps", self.events_missed);
         note(
             "operations on files beyond those that are kept",
@@ -284,7 +283,7 @@ pub(crate) fn still_running(processes: Option<usize>) -> String {
         Some(1) => "1 process that the command left was".to_owned(),
         Some(number) => format!("{number} processes that the command left were"),
     };
-    format!("{who} still running in the end: they go on untraced")
+    format!("{who} still running at the end: they go on untraced")
 }
 
 fn ended_with_it(processes: usize) -> String {

@@ -66,9 +66,7 @@ impl Failure {
     fn into_error(self) -> TraceError {
         match self {
             Self::Refused(why) => TraceError::Unavailable(why),
-            Self::UnknownFormat => {
-                TraceError::NotExecutable("the file is of no format that can be executed".to_owned())
-            }
+            Self::UnknownFormat => TraceError::NotExecutable("the file has no executable format".to_owned()),
             Self::Final(error) => error,
         }
     }
@@ -102,7 +100,7 @@ fn trace_by_best(request: &Request, program: &Program) -> Result<Trace, Failure>
     Err(Failure::Refused(reasons.join("; ")))
 }
 
-const NO_NEW_PRIVILEGES: &str = "traced by capabilities of this program's file: the command was run with no_new_privs, so that it becomes no other user";
+const NO_NEW_PRIVILEGES: &str = "traced by capabilities of this program's file: the command was run with no_new_privs, so that it cannot become another user";
 
 fn by_bpf(request: &Request, program: &Program) -> Result<Trace, Failure> {
     let refused = |why: String| Failure::Refused(format!("BPF cannot trace here: {why}"));
@@ -115,7 +113,7 @@ fn by_bpf(request: &Request, program: &Program) -> Result<Trace, Failure> {
         return Err(refused("this kernel has no pidfd_open(2)".to_owned()));
     };
     bpf.adopt(pidfd).map_err(|error| {
-        refused(format!("the command was not taken: {}", tollgate_model::text::plainly(&error)))
+        refused(format!("the command could not be attached: {}", tollgate_model::text::plainly(&error)))
     })?;
     let finished = untraced::let_go(&mut child, &watch, &record.descendants, request.linger, || bpf.alive())?;
     let mut collected = bpf.finish();

@@ -64,7 +64,7 @@ impl Report {
     fn line(&self, f: &mut fmt::Formatter<'_>, Other { name, ns, compared }: &Other) -> fmt::Result {
         let (base, base_ns) = &self.base;
         let Some(Neighbours { ratio, interval, verdict, .. }) = compared else {
-            return write!(f, "{name} is not compared with {base}: no time above zero");
+            return write!(f, "{name} is not compared with {base}: a time is not above zero");
         };
         match verdict {
             Verdict::Same => write!(f, "{name} and {base} are the same: ")?,

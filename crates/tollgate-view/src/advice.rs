@@ -23,7 +23,7 @@ pub fn of(summary: &Summary) -> Vec<Advice> {
     if counts::is_counted(summary) {
         return Vec::new();
     }
-    const MORE_TIME: &str = "Give the run more --time, or the machine less to do.";
+    const MORE_TIME: &str = "Give the run more --time, or reduce the machine's load.";
     let disturbing = health::of_moment(summary.run).into_iter().filter(health::Check::disturbs);
     let mut advice: Vec<Advice> = disturbing
         .map(|check| Advice {
@@ -41,7 +41,7 @@ pub fn of(summary: &Summary) -> Vec<Advice> {
     warn(
         |noise| matches!(noise, Noise::Discarded(_)),
         |rows, _| format!("{rows} lost more than 5 % of samples (preempted)"),
-        "Stop what else runs, or choose a quieter processor with --cpu.",
+        "Stop other programs, or choose a quieter processor with --cpu.",
     );
     warn(
         |noise| matches!(noise, Noise::Wide(_)),

@@ -150,14 +150,14 @@ impl<'a> Held<'a> {
         if base.traced.backend != other.traced.backend {
             let [base, other] = [base, other].map(|side| text::backend(side.traced.backend));
             remarks.push(format!(
-                "Traced with {base} in the base and with {other} in the other: the overhead of tracing is in the difference."
+                "Traced with {base} in the base and with {other} in the other: the difference includes the overhead of tracing."
             ));
         }
         let stopped = [base, other].map(|side| side.traced.stopped());
         if stopped != [0, 0] {
             let [base, other] = stopped.map(text::grouped);
             remarks.push(format!(
-                "A filter (seccomp) stopped {base} calls in the base, {other} in the other: they are counted, without a time."
+                "A filter (seccomp) stopped {base} calls in the base, {other} in the other: they are counted without a time."
             ));
         }
         if !(base.traced.missed.is_empty() && other.traced.missed.is_empty()) {
@@ -206,8 +206,7 @@ impl<'a> Held<'a> {
 
     /// How exact the shares are.
     fn method(&self) -> &'static str {
-        const STRACE: &str = "The parts of the real time are unknown to strace(1). Where threads run side by side a call's share is an \
-            estimate.";
+        const STRACE: &str = "strace(1) does not know the parts of the real time. If threads run in parallel, a call's share is an estimate.";
         match self.has_strace() {
             true => STRACE,
             false => method(self.sides.iter().map(|side| side.traced)),

@@ -19,7 +19,7 @@ pub fn counter(summary: &Summary) -> &'static str {
     let (_, first) = summary.measured().next().unzip();
     match first.map(|first| first.measured.provenance) {
         Some(Provenance::QemuIcount | Provenance::QemuTcg) => {
-            "QEMU's translator (-icount), whose clock goes one tick an instruction"
+            "QEMU's translator (-icount), whose clock advances one tick per instruction"
         }
         Some(Provenance::Interpreter) => "tollgate's interpreter",
         _ => "an emulator",
@@ -105,7 +105,7 @@ pub fn method(comparison: &Comparison) -> Option<String> {
     let is_exact = |row: &&ComparedRow| [row.base, row.other].iter().all(|side| is_constant(&side.samples));
     let (all, exact) = (counts().count(), counts().filter(is_exact).count());
     let how = match exact {
-        0 => "the median of executions, which differ".to_owned(),
+        0 => "the median of executions that differ".to_owned(),
         exact if exact == all => format!("{EXACT}; no noise, no intervals"),
         exact => format!("{EXACT} in {exact} of {all} rows; no noise, no intervals"),
     };

@@ -31,7 +31,7 @@ impl Diagnosis {
         let first_given = self.checks.iter().position(|check| check.judged.given);
         for (at, Check { name, judged }) in self.checks.iter().enumerate() {
             if Some(at) == first_given {
-                table.heading("Part of this environment: nothing here changes it");
+                table.heading("Part of this environment: it cannot be changed here");
             }
             let look = match judged.state {
                 State::Good | State::Fair => Look::Plain,
@@ -57,7 +57,7 @@ impl Diagnosis {
         let poor = self.poor();
         if !poor.is_empty() {
             return format!(
-                "Not fit for measuring: {}. Change that first, or compare only with runs of such an environment.",
+                "Not fit for measuring: {}. Change that first, or compare only runs of such environments.",
                 poor.join(", ")
             );
         }
@@ -66,7 +66,7 @@ impl Diagnosis {
         match fair.map(|check| check.name).collect::<Vec<_>>().as_slice() {
             [] => "Fit for measuring.".to_owned(),
             names => format!(
-                "Fit for measuring. Figures would be more precise, or lower, with these changed: {}.",
+                "Fit for measuring. Changing these would make figures more precise or lower: {}.",
                 names.join(", ")
             ),
         }

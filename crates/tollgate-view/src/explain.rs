@@ -59,7 +59,7 @@ pub fn text(
     let is_counted = summary.is_some_and(counts::is_counted);
     field("Subtracted", if is_counted { OF_COUNTS } else { subtracted(benchmark, machine) });
     if let Some(counts) = benchmark.counts {
-        field("Counted", &format!("{counts}, exactly one an operation, or the case fails"));
+        field("Counted", &format!("{counts}, exactly one per operation, or the case fails"));
     }
     if let Some(share) = benchmark.share {
         field("Counted", &format!("for one in {} operations: {}", share.one_of, share.what));
@@ -102,7 +102,7 @@ pub fn text(
 
 /// What is subtracted from a batch whose instructions are counted.
 const OF_COUNTS: &str =
-    "empty loops, and a batch of half the operations: what each batch has once is not counted";
+    "empty loops, and a batch of half the operations, so work done once per batch is not counted";
 
 /// What is subtracted from a batch.
 fn subtracted(benchmark: &Benchmark, machine: &Topology) -> &'static str {
@@ -130,7 +130,7 @@ fn headline<'a>(
 fn why_not(benchmark: &Benchmark, summary: &Summary) -> String {
     let mut rows = summary.rows.iter().filter(|row| row.case.benchmark == benchmark.name);
     let why = rows.find_map(|row| Some(format!("{}: {}", row.status(), row.why()?)));
-    format!("run {}: {}", summary.run.id, why.unwrap_or_else(|| "it was not asked for".to_owned()))
+    format!("run {}: {}", summary.run.id, why.unwrap_or_else(|| "it was not requested".to_owned()))
 }
 
 /// The figure of the case, its distribution, and the other cases.

@@ -182,7 +182,7 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
     let facts = &run.facts;
     vec![
         of_number(facts, "processors", "cpu.allowed", |allowed| match allowed {
-            one if one < 2.0 => poor("only one processor is allowed, which other work shares")
+            one if one < 2.0 => poor("only one processor is allowed, and other work shares it")
                 .remedy("Allow a second one (taskset, cpuset, the virtual machine's size)."),
             several => good(format!("{several} allowed")),
         }),
@@ -195,11 +195,11 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
             let others = facts::number(facts, "running.before").is_none_or(|running| running > 1.0);
             let is_busy = others && load > BUSY * processors.unwrap_or(1.0);
             // Disturbed batches are discarded, and disturbed processes left out.
-            good_unless(is_busy, State::Fair, found, "Stop what else runs, and wait a minute.")
+            good_unless(is_busy, State::Fair, found, "Stop other programs, and wait a minute.")
         }),
         of_number(facts, "pressure", "pressure.cpu.before", |percent| {
             let found = format!("some task waited for a processor {percent:.1} % of the last ten seconds");
-            let remedy = "Stop what else runs, or choose a quieter processor with --cpu.";
+            let remedy = "Stop other programs, or choose a quieter processor with --cpu.";
             good_unless(percent > PRESSED, State::Fair, found, remedy)
         }),
         of_number(facts, "quota", "throttled.after", |_| match used_up(facts) {
@@ -281,7 +281,9 @@ fn of_environment(summary: &Summary) -> Vec<Check> {
             match source.as_text().is_some_and(|source| IN_USER_MODE.contains(&source)) {
                 true => good(source.to_string()),
                 false => fair(format!("{source}: every clock reading enters the kernel"))
-                    .remedy("It adds to the latency of clocks here; clocksource.available lists others.")
+                    .remedy(
+                        "It adds to the latency of clocks here; clocksource.available lists alternatives.",
+                    )
                     .fix(clock.and_then(|clock| Fix::write(run, clock, &source.to_string(), CLOCKSOURCE))),
             }
         }),
@@ -321,7 +323,7 @@ fn of_environment(summary: &Summary) -> Vec<Check> {
                 good("no hint of a hypervisor in a virtual machine")
             }
             hints => fair(format!("{hints}: a VM exit goes through two hypervisors"))
-                .remedy("It is part of every latency here; compare with a run made one layer further out.")
+                .remedy("It is part of every latency here; compare with a run one layer further out.")
                 .given(),
         }),
         Check { name: "traps", judged: traps(summary) },

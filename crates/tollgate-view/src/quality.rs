@@ -145,7 +145,7 @@ impl fmt::Display for Quality {
         match letters.next() {
             None if self.grade == Grade::Exact => write!(f, "{}: every batch has the same count", self.grade),
             Some(_) if self.grade == Grade::Exact => write!(f, "{} {reasons}", self.grade),
-            None => write!(f, "{}: processes agree, nothing disturbed", self.grade),
+            None => write!(f, "{}: processes agree, none disturbed", self.grade),
             Some(first) => write!(f, "{}. {}{}", self.grade, first.to_uppercase(), letters.as_str()),
         }
     }

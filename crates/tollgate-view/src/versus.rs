@@ -29,15 +29,15 @@ use tollgate_model::versus::{
 /// What a case of a command is, in a sentence.
 pub(crate) fn about(case: &str) -> Option<&'static str> {
     Some(match case {
-        REAL => "The real time of a command, from the moment it is let go to its end.",
-        USER => "The time of its processes on a processor in user mode.",
-        SYS => "The time of its processes on a processor in the kernel.",
-        MEMORY => "The most memory that one of its processes had at a time.",
+        REAL => "The real time of a command, from its release to its end.",
+        USER => "Processor time of its processes in user mode.",
+        SYS => "Processor time of its processes in the kernel.",
+        MEMORY => "The largest memory of one of its processes at any time.",
         FAULTS => "The page faults of its processes, with input or output and without.",
         INSTRUCTIONS => "The instructions of an execution: of the program, and of the kernel for it.",
-        USER_INSTRUCTIONS => "Those that the program executed itself.",
-        KERNEL_INSTRUCTIONS => "Those that the kernel executed for it.",
-        ITERATIONS => "Iterations of instructions that repeat themselves, which are among both.",
+        USER_INSTRUCTIONS => "The instructions that the program executed itself.",
+        KERNEL_INSTRUCTIONS => "The instructions that the kernel executed for it.",
+        ITERATIONS => "Iterations of repeating (rep) instructions, which both counts include.",
         FIRST => "The instructions of the first execution after the start of the guest.",
         CALLS => "The system calls of its processes.",
         TICKS => "Ticks of the kernel during an execution.",

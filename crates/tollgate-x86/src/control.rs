@@ -5,9 +5,9 @@ bits_of! {
     Cr0 {
         PE = 0, "Protected mode.";
         MP = 1, "WAIT faults while TS is set.";
-        EM = 2, "There is no x87: its instructions fault.";
+        EM = 2, "There is no x87 FPU: its instructions fault.";
         TS = 3, "A task switch happened: the next x87 or SSE instruction faults.";
-        ET = 4, "The x87 is there: always set.";
+        ET = 4, "The x87 FPU is present: always set.";
         NE = 5, "x87 errors are exceptions.";
         WP = 16, "The kernel cannot write read-only pages.";
         AM = 18, "Alignment is checked where RFLAGS.AC asks for it.";
@@ -45,7 +45,7 @@ bits_of! {
         CET = 23, "Control-flow enforcement: shadow stacks and indirect-branch tracking.";
         PKS = 24, "Protection keys of kernel pages.";
         UINTR = 25, "User interrupts.";
-        LASS = 27, "A program cannot address the other half, the kernel's or the user's, whatever the pages say.";
+        LASS = 27, "A program cannot address the other half, the kernel's or the user's, even if the pages allow it.";
         LAM_SUP = 28, "The upper bits of kernel data addresses are ignored.";
         FRED = 32, "Flexible return and event delivery: the IDT is not used.";
     }

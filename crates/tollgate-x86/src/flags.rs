@@ -21,7 +21,7 @@ bits_of! {
         AC = 18, "Alignment check, and the kernel's leave to touch user pages under SMAP.";
         VIF = 19, "Virtual interrupt flag.";
         VIP = 20, "Virtual interrupt pending.";
-        ID = 21, "CPUID is there.";
+        ID = 21, "CPUID is available.";
     }
 }
 

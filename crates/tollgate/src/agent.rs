@@ -25,7 +25,7 @@ impl AgentArgs {
             let named: Spec =
                 spec.parse().map_err(|error: SpecError| Failure::input(format!("--as {error}")))?;
             let applied = named.apply().ok_or_else(|| {
-                Failure::input(format!("--as {spec}: it is no environment of the kind host"))
+                Failure::input(format!("--as {spec}: it is not an environment of kind host"))
             })?;
             applied.map_err(|error| Failure::input(error.to_string()))?;
         }

@@ -40,7 +40,7 @@ pub struct Arguments {
     /// The verb.
     #[command(subcommand)]
     pub verb: Verb,
-    /// Color the output: auto (on a terminal, as NO_COLOR and CLICOLOR_FORCE have it), always or never
+    /// Color the output: auto (on a terminal, subject to NO_COLOR and CLICOLOR_FORCE), always or never
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     #[arg(hide_possible_values = true, hide_default_value = true, display_order = 1000)]
     color: habits::Color,
@@ -55,8 +55,8 @@ pub struct Arguments {
 
 const AFTER: &str = "\
 Exit status: 0 done, 1 the condition of --fail-on is met, 2 wrong usage or input, 3 the runs do not decide whether it is met, 4 the run was made but could not be kept. If a signal interrupts the program, it ends by that signal.
-Runs are kept in $XDG_DATA_HOME/tollgate/runs, or ~/.local/share/tollgate/runs; those of `run --store` in a directory of their own.
-Options that are not given come from the tollgate.toml of a project and from $XDG_CONFIG_HOME/tollgate/config.toml, or ~/.config/tollgate/config.toml (docs/configuration.md).";
+Runs are kept in $XDG_DATA_HOME/tollgate/runs, or ~/.local/share/tollgate/runs; `run --store` keeps runs in its own directory instead.
+Defaults for options come from a project's tollgate.toml and from $XDG_CONFIG_HOME/tollgate/config.toml, or ~/.config/tollgate/config.toml (docs/configuration.md).";
 
 /// A row a verb: its help and its arguments, to which its file gives a method `execute`.
 macro_rules! verbs {
@@ -116,9 +116,9 @@ verbs! {
     Export(ExportArgs),
     /// List a directory of stored runs, or add to it
     Store(StoreArgs),
-    /// Check whether this machine is fit for measuring, and say what would help
+    /// Check whether this machine is fit for measuring, and suggest what would help
     Doctor(doctor::DoctorArgs),
-    /// Say which environments `run --in` can measure on this machine, and what the others need
+    /// Show which environments `run --in` can measure on this machine, and what the others need
     Environments(session::EnvironmentsArgs),
     /// Show the values of configuration files, and where each comes from
     Config(ConfigurationArgs),
@@ -135,7 +135,8 @@ verbs! {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("run", ""))]
 pub struct RunArgs {
-    /// A suite, a benchmark, a case, or either with `*`; none for the main cases of every suite but workloads and environments
+    /// A suite, a benchmark or a case; `*` matches any text [default: the main cases of all suites except
+    /// workloads and environments]
     pub pattern: Vec<String>,
     /// Spend this much time, from 1s to 24h; a bare number is seconds [default: 60s; in several
     /// environments 60s for each suite of more than two, and in each of them 2m for workloads, 30m for large ones, 20s for starts]
@@ -155,33 +156,33 @@ pub struct RunArgs {
     /// Give the run a label by which show and compare find it
     #[arg(long, value_name = "LABEL")]
     pub label: Option<Label>,
-    /// Measure on this processor [default: the last allowed one, where cores differ of the fast ones]
+    /// Measure on this processor [default: the last allowed one; if cores differ, the last fast one]
     #[arg(long, value_name = "N", value_parser = parse_cpu, allow_negative_numbers = true)]
     pub cpu: Option<usize>,
-    /// Write the run to this file instead of keeping it among the others; `-` prints it in place of the table. Of several environments
-    /// a directory, with a file for each
+    /// Write the run to this file instead of keeping it among the others; `-` prints it instead of the table.
+    /// With several environments FILE is a directory, with a file for each run
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
     /// Keep the run in this directory instead, in the layout of docs/fleet.md; several machines can share it
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "out")]
     pub store: Option<PathBuf>,
-    /// Record this name as the machine's; without it the run names no machine
+    /// Record this name for the machine; by default the run names none
     #[arg(long, value_name = "NAME", value_parser = parse_machine)]
     pub machine: Option<String>,
-    /// Measure files in a private directory under this one [default: the current one]; with several environments, in those of the kind
-    /// host
+    /// Measure files in a private directory under this one [default: the current one]; with several
+    /// environments it applies to those of kind host
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "on")]
     pub dir: Option<PathBuf>,
-    /// Measure files on a fresh file system in memory: `ram` for ext4, or such as `ram:xfs`; `brd` and `loop` name the device.
-    /// Needs root. With --in, in environments of the kind vm
+    /// Measure files on a fresh file system in memory: `ram` for ext4, or another one, such as `ram:xfs`;
+    /// `brd` and `loop` choose the device. Needs root. With --in it applies to environments of kind vm
     #[arg(long, value_name = "ram|brd|loop[:FS]")]
     pub on: Option<OnRam>,
-    /// The source tree of `workloads`: small (about 60 thousand lines) or large (about 2 million); or the bytes of the file of
-    /// files/large-write and files/large-read, such as 256M [default: small, and 1G]. Large files are measured only when they are named,
-    /// with --thorough, and by `run files` with such a size
+    /// The size of the source tree of `workloads`, small (about 60 thousand lines) or large (about 2
+    /// million); or of the file of files/large-write and files/large-read, such as 256M [default: small, and
+    /// 1G]. Large files are measured only if they are named, with --thorough, or by `run files` with a size
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<Size>,
-    /// Also print what was counted for each operation beside its time, as `tollgate show --counters` does
+    /// Also print the events counted for each operation, as `tollgate show --counters` does
     #[arg(long)]
     pub counters: bool,
     /// How to print the result
@@ -190,7 +191,8 @@ pub struct RunArgs {
     /// Print no progress bar and no warnings on standard error
     #[arg(long, short)]
     pub quiet: bool,
-    /// Print on standard error how each environment of `--in` is made: of a guest its kernel, its files and QEMU's arguments
+    /// Print on standard error how each environment of `--in` is set up (for a VM: kernel, files, QEMU
+    /// arguments)
     #[arg(long, short)]
     pub verbose: bool,
     /// In which environments to measure
@@ -229,9 +231,9 @@ pub enum Size {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("list", ""))]
 pub struct ListArgs {
-    /// Only what these match: a suite, a benchmark, a case, or either with `*`
+    /// Show only these: a suite, a benchmark or a case; `*` matches any text
     pub pattern: Vec<String>,
-    /// How to print
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -240,15 +242,17 @@ pub struct ListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("show", ""))]
 pub struct ShowArgs {
-    /// A file, a label (the newest run that has it), an id or its beginning, `last`, or a directory of stored runs for the newest in
-    /// it; DIR:RUN is one of those. A session of several environments by its id, or as any of its runs [default: last]
+    /// A file, a label (the newest run that has it), an id or its beginning, `last`, or a directory of stored
+    /// runs, for the newest run in it; DIR:RUN is one run of a directory. The id of a session of several
+    /// environments, or any of its runs, names the session [default: last]
     pub run: Option<String>,
-    /// Only the rows of this suite, benchmark or case, or of either with `*`; of the last run where no run is named so
+    /// Show only the rows of this suite, benchmark or case; `*` matches any text. If RUN names no run, it is
+    /// a pattern too, and the last run is shown
     pub pattern: Vec<String>,
-    /// Every row, with its pictures and sentences, in place of the summary
+    /// Show every row, with its pictures and sentences, instead of the summary
     #[arg(long)]
     pub all: bool,
-    /// What was counted for each operation beside its time: context switches, page faults, and where there is a PMU cycles,
+    /// Show the events counted for each operation: context switches, page faults, and with a PMU cycles,
     /// instructions and misses
     #[arg(long, conflicts_with = "all")]
     pub counters: bool,
@@ -272,13 +276,14 @@ pub struct RowArgs {
     /// The unit of latencies
     #[arg(long, value_enum, default_value_t)]
     pub unit: LatencyUnit,
-    /// Show the notes of each row whole, at the end of its line
+    /// Show the full notes of each row at the end of its line
     #[arg(long)]
     pub notes: bool,
-    /// Show what tollgate measured of itself: timer and loop overhead, detection limits, and the warnings
+    /// Show tollgate's own figures: timer and loop overhead, detection limits, and warnings
     #[arg(long)]
     pub bench: bool,
-    /// Columns of the output [default: the terminal's; as many as a row needs if standard output is not a terminal]
+    /// Width of the output in columns [default: the terminal's width; not limited if standard output is not a
+    /// terminal]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(30..=1000))]
     pub width: Option<u16>,
 }
@@ -321,17 +326,18 @@ pub enum LatencyUnit {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("explain", ""))]
 pub struct ExplainArgs {
-    /// A benchmark, or one of its cases; with --in a command as well, one line for the shell; a bench of a kept `versus --bench`, such as
-    /// divan/ops::work
+    /// A benchmark or one of its cases; a bench of a kept `versus --bench`, such as divan/ops::work; with
+    /// --in also a command, as one line for the shell
     pub benchmark: String,
-    /// The run with its figures, as `show` takes it [default: last; without a kept run the facts of this machine]
+    /// The run to take figures from, as for `show` [default: last; if no run is kept, only this machine's
+    /// facts are used]
     pub run: Option<String>,
-    /// Divide the instructions of one operation, or of one execution of a command, among the kernel's functions, in this guest, which counts them:
-    /// such as vm:exact
+    /// Count the instructions of one operation, or of one execution of a command, by kernel function, in this
+    /// guest, such as vm:exact
     #[arg(long = "in", value_name = "ENV", value_hint = ValueHint::Other, conflicts_with = "run")]
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub environment: Option<String>,
-    /// Write the stacks of the kernel's functions in one execution of the command to this file, folded for flame graphs
+    /// Write the kernel stacks of one execution of the command to this file, folded for flame graphs
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "environment")]
     pub stacks: Option<PathBuf>,
 }
@@ -340,10 +346,10 @@ pub struct ExplainArgs {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("schedules", ""))]
 pub struct SchedulesArgs {
-    /// A program by its name, or a file, or - for standard input: MIPS as the paper prints it, x86 on store buffers, a
-    /// litmus test; none for a table of all
+    /// The name of a program, a file, or `-` for standard input: MIPS as the paper prints it, x86 on store
+    /// buffers, or a litmus test [default: a table of all programs]
     pub program: Vec<String>,
-    /// This many processes run it [default: the program's own number]
+    /// The number of processes that run it [default: the program's own number]
     #[arg(long, value_name = "N")]
     pub processes: Option<u8>,
     /// Each process takes and releases the lock this many times [default: the program's own number]
@@ -352,20 +358,22 @@ pub struct SchedulesArgs {
     /// The processes share this many processors [default: the program's own number]
     #[arg(long, value_name = "N")]
     pub processors: Option<u8>,
-    /// Preempt no process in user mode: it keeps its processor through the lock's code, and interrupts go back to it
+    /// Do not preempt processes in user mode: each keeps its processor through the lock's code, and
+    /// interrupts return to it
     #[arg(long)]
     pub no_preemption: bool,
     /// Stop, undecided, after this many states [default: 20000000]
     #[arg(long, value_name = "N", value_parser = parse_states, allow_negative_numbers = true)]
     pub max_states: Option<usize>,
-    /// Play one schedule instead: A is preempted before its instruction N, from 0, and B takes the lock; or `all`
+    /// Play one schedule instead: A is preempted before its instruction N, from 0, and B takes the lock;
+    /// `all` plays each N in turn
     #[arg(long, value_name = "N|all", value_parser = parse_preempt, requires = "program")]
     #[arg(conflicts_with_all = ["processes", "rounds", "processors", "no_preemption", "max_states"], allow_negative_numbers = true)]
     pub preempt: Option<Preempt>,
-    /// Exit with status 1 where a property is violated or undecided
+    /// Exit with status 1 if a property is violated or undecided
     #[arg(long, value_name = "VERDICT", value_enum)]
     pub fail_on: Option<FailOnLock>,
-    /// How to print
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -381,10 +389,10 @@ pub struct InspectArgs {
     /// Show all facts, with their sources and the boundaries that they affect
     #[arg(long, conflicts_with_all = ["capture", "only", "affects"])]
     pub all: bool,
-    /// Only the facts that affect this boundary, by a name that `tollgate list` shows: kernel-entry, page-faults
+    /// Show only the facts that affect this boundary, named as in `tollgate list`: kernel-entry, page-faults
     #[arg(long, value_name = "BOUNDARY", value_parser = Boundaries, hide_possible_values = true, conflicts_with = "capture")]
     pub affects: Option<Boundary>,
-    /// Only the facts with these names or of these subjects: `cpu`, `mitigation.meltdown`, or with `*`
+    /// Show only the facts with these names or subjects: `cpu`, `mitigation.meltdown`; `*` matches any text
     #[arg(long, value_name = "NAME", conflicts_with = "capture")]
     pub only: Vec<String>,
     /// Read the facts of the file system under this directory, as --dir of `run` does [default: the current one]
@@ -396,7 +404,7 @@ pub struct InspectArgs {
     /// Copy the files that the facts are read from into this new directory, for --from
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "from")]
     pub capture: Option<PathBuf>,
-    /// How to print
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -410,7 +418,7 @@ pub enum Question {
     /// DT_INIT_ARRAY, ld.so(8)) with your rights before the program ends at its entry point. Nothing of the program itself runs.
     /// Do not start a program whose libraries you do not trust.
     Aslr(AslrArgs),
-    /// Say whether the kernel's own address is randomized, and by what evidence
+    /// Show whether the kernel's own address is randomized, with the evidence
     Kernel(KernelArgs),
     /// Count the options of a kernel configuration, or compare several
     Config(ConfigArgs),
@@ -425,7 +433,7 @@ pub struct AslrArgs {
     /// Start it this many times, at most 100000 [default: 1000]
     #[arg(long, value_name = "N", value_parser = parse_starts, allow_negative_numbers = true)]
     pub runs: Option<u32>,
-    /// How to print
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -436,13 +444,13 @@ pub struct KernelArgs {
     /// Symbols to show instead, such as do_page_fault: their addresses now and as linked, and what this kernel calls them
     #[arg(value_name = "SYMBOL")]
     pub symbols: Vec<String>,
-    /// Say how far the symbols moved since this tree was captured, which needs its own proc/kallsyms with them
+    /// Show how far the symbols moved since this tree was captured; its proc/kallsyms must have them
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "symbols")]
     pub since: Option<PathBuf>,
     /// Read another machine's captured tree instead of this machine
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub from: Option<PathBuf>,
-    /// How to print
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -453,16 +461,16 @@ pub struct ConfigArgs {
     /// A configuration, plain or packed by gzip, a captured tree, or `-` for standard input [default: the running kernel's]
     #[arg(value_hint = ValueHint::AnyPath)]
     pub config: Vec<PathBuf>,
-    /// Only the options of this area, one by one: `entry`, `memory`, `file-systems`; can be repeated
+    /// List the options of this area one by one: `entry`, `memory`, `file-systems`; can be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "all")]
     pub area: Vec<String>,
-    /// Every option, not only those that affect latencies
+    /// Show every option, not only those that affect latencies
     #[arg(long)]
     pub all: bool,
-    /// Say which boundaries each option affects, and how
+    /// Explain which boundaries each option affects, and how
     #[arg(long)]
     pub explain: bool,
-    /// How to print
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -473,23 +481,23 @@ pub struct ConfigArgs {
 pub struct DecodeArgs {
     /// Bytes in hexadecimal, files, or `-` for standard input, which is also the default
     pub input: Vec<String>,
-    /// The kind of input [default: recognised]
+    /// The kind of input [default: detected]
     #[arg(long = "as", value_name = "KIND")]
     pub kind: Option<InputKind>,
-    /// The width of the tables, where the input does not say it: 32 or 64; without it both readings are shown
+    /// The width of the tables, if the input does not show it: 32 or 64 [default: both readings]
     #[arg(long, value_name = "32|64", value_parser = parse_width)]
     pub mode: Option<Width>,
-    /// Walk this: int:VECTOR, call:SELECTOR, sysenter, syscall, iret, sysexit, sysret; with `:32` appended from or to
-    /// compatibility mode; `none` [default: the entries that the input names]
+    /// Walk this entry: int:VECTOR, call:SELECTOR, sysenter, syscall, iret, sysexit or sysret; append `:32`
+    /// for compatibility mode; `none` for no walk [default: the entries that the input names]
     #[arg(long, value_name = "ENTRY")]
     pub walk: Vec<Entry>,
     /// The ring that the walk starts from
     #[arg(long, value_name = "0..3", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
     pub cpl: u8,
-    /// The processor's maker, where the two differ [default: both]
+    /// The processor vendor, where Intel and AMD differ [default: both]
     #[arg(long, value_enum)]
     pub vendor: Option<Maker>,
-    /// Take all of a text for one machine, headings and prose notwithstanding, as far as it does not contradict itself
+    /// Treat the whole text as one machine, despite headings and prose, unless it contradicts itself
     #[arg(long)]
     pub one_machine: bool,
     /// Decode this machine's own tables, as far as it shows them; root sees more
@@ -498,7 +506,7 @@ pub struct DecodeArgs {
     /// Explain the bits in sentences
     #[arg(long)]
     pub explain: bool,
-    /// How to print
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -507,8 +515,8 @@ pub struct DecodeArgs {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("report", ""))]
 pub struct ReportArgs {
-    /// The runs: files, labels, ids or their beginnings, or `last`; others are compared with the first. A session is all of its runs
-    /// [default: last]
+    /// The runs: files, labels, ids or their beginnings, or `last`; each is compared with the first. A
+    /// session means all of its runs [default: last]
     #[arg(default_value = "last", hide_default_value = true)]
     pub run: Vec<String>,
     /// The format
@@ -520,7 +528,7 @@ pub struct ReportArgs {
     /// Open the page, as xdg-open(1) does
     #[arg(long)]
     pub open: bool,
-    /// Exit with status 1 where any benchmark has this verdict, as compare does
+    /// Exit with status 1 if any benchmark has this verdict, as compare does
     #[arg(long, value_name = "VERDICT", value_enum)]
     pub fail_on: Option<FailOn>,
 }
@@ -587,7 +595,7 @@ pub struct StoreListArgs {
     /// The directory that `run --store` writes to
     #[arg(value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// How to print
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -607,7 +615,7 @@ pub struct StoreAddArgs {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("config", ""))]
 pub struct ConfigurationArgs {
-    /// How to print
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     /// What the files give.
@@ -751,9 +759,9 @@ pub fn parse() -> Result<Verb, Failure> {
             out::print(&error.render().ansi().to_string())?;
             Err(Failure::ClosedPipe)
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Err(Failure::input("nothing to do; `tollgate run` measures, `tollgate --help` shows the rest"))
-        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Err(Failure::input(
+            "no command given; `tollgate run` measures, `tollgate --help` lists the other commands",
+        )),
         _ => Err(Failure::input(wrong::one_line(&error.render().to_string()))),
     }
 }
@@ -775,7 +783,7 @@ fn parse_file_system(text: &str) -> Result<String, String> {
     if is_file_system_name(text) {
         Ok(text.to_owned())
     } else {
-        Err("it is not the name of a file system, such as ext4 or xfs, nor tmpfs or none".to_owned())
+        Err("it is not a file system, such as ext4 or xfs, nor tmpfs or none".to_owned())
     }
 }
 
@@ -795,7 +803,7 @@ fn parse_address(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let is_hex = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     let address = is_hex.then(|| u64::from_str_radix(digits, 16).ok()).flatten();
-    address.ok_or_else(|| "it is no address in hexadecimal, such as 100540".to_owned())
+    address.ok_or_else(|| "it is not a hexadecimal address, such as 100540".to_owned())
 }
 
 fn parse_width(text: &str) -> Result<Width, String> {

@@ -38,5 +38,5 @@ fn unknown(name: &str) -> String {
         [] => "`tollgate list` names those that each benchmark crosses".to_owned(),
         near => format!("did you mean {}?", near.join(" or ")),
     };
-    format!("no boundary is called {:?}; {tip}", excerpt(name))
+    format!("there is no boundary {:?}; {tip}", excerpt(name))
 }

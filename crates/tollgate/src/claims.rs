@@ -125,8 +125,8 @@ fn processes(args: &ClaimsArgs) -> usize {
 /// What measuring takes, as far as it is known before.
 fn expected(selection: &Selection, args: &ClaimsArgs) -> String {
     let number = |name: &str| selection.cases().filter_map(|case| case.number(name)).max();
-    let cases = count(selection.cases().count(), "case is", "cases are");
-    let mut said = format!("{cases} measured, with those that they are compared with, ");
+    let cases = count(selection.cases().count(), "case", "cases");
+    let mut said = format!("measuring {cases} and their baselines, ");
     said.push_str(&match args.time {
         Some(time) => format!("within {} s", time.as_secs()),
         None => {

@@ -126,8 +126,9 @@ fn text(shown: &Shown) -> String {
     for one in &shown.settings {
         let table = if one.table.is_empty() { "–".to_owned() } else { format!("[{}]", one.table) };
         let reason = if one.why.is_empty() { String::new() } else { format!(" ({})", one.why) };
-        let note = (!one.counts)
-            .then(|| format!("not taken from a file that is found{reason}: name it with --config"));
+        let note = (!one.counts).then(|| {
+            format!("not taken from a file that was found, not named{reason}; name the file with --config")
+        });
         let note: Vec<String> = note.into_iter().collect();
         let look = if one.counts { Look::Plain } else { Look::Flagged };
         settings.row(look, &[table, one.key.clone(), one.value.to_string(), one.from.clone()], &note);

@@ -144,7 +144,7 @@ fn setting(command: &Command, entry: Entry, file: usize) -> Result<Setting, Stri
         };
         let all = keys().collect::<Vec<_>>().join(", ");
         let usual = if all.is_empty() { "it has none".to_owned() } else { format!("its keys: {all}") };
-        return Err(format!("{key} is no key {of}; {}", nearest(&key, keys(), &usual)));
+        return Err(format!("there is no key {key} {of}; {}", nearest(&key, keys(), &usual)));
     };
     let words = words(option, &key, &value)?;
     let id = option.get_id().to_string();
@@ -201,7 +201,7 @@ fn words(option: &Arg, key: &str, value: &Value) -> Result<Vec<OsString>, String
         .filter(|number| number.max_values() > 1 && !option.is_positional() && number.min_values() > 1);
     let takes_many = matches!(option.get_action(), ArgAction::Append) || together.is_some();
     if matches!(value, Value::List(_)) && !takes_many {
-        return Err(format!("{key} takes one value, and no list"));
+        return Err(format!("{key} takes one value, not a list"));
     }
     let is_word = option.is_positional() || together.is_some();
     if is_word && texts.iter().any(|text| text.starts_with('-')) && !option.is_allow_hyphen_values_set() {
@@ -331,6 +331,6 @@ fn say_refused(configuration: &Configuration, refused: &[(&Setting, &str)]) {
     let keys = refused.iter().map(key).collect::<Vec<_>>().join(", ");
     let path = configuration.files[first.file].path.display();
     say::say(&format!(
-        "not taken from {path}, which was found and not named: {keys}; `--config FILE` takes everything from a file"
+        "not taken from {path}, which was found, not named: {keys}; `--config FILE` takes everything from a file"
     ));
 }

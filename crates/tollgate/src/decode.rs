@@ -74,7 +74,7 @@ fn readings(found: &Readings, dump: &Dump, args: &DecodeArgs) -> Result<(), Fail
         expect_sound(dump)?;
         let there = figures::count(found.bytes, "byte is", "bytes are");
         return Err(Failure::input(format!(
-            "{there} no whole descriptor or gate: one takes 8 bytes, in long mode up to 16"
+            "{there} not a whole descriptor or gate: one takes 8 bytes, in long mode up to 16"
         )));
     }
     match args.format {
@@ -111,8 +111,7 @@ fn text(dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
             return Err(Failure::input("nothing to decode: the input is empty"));
         }
         return Err(Failure::input(format!(
-            "nothing to decode in {}: no bytes, tables, registers or MSRs in a form that is known (`--as` with \
-             `--help` has the forms)",
+            "nothing to decode in {}: no bytes, tables, registers or MSRs in a known form (`--help` lists the forms under --as)",
             figures::count(dump.lines.total, "line", "lines")
         )));
     }

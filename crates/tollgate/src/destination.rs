@@ -59,7 +59,9 @@ impl Destination {
         }
         let chosen = tollgate_store::Destination::directory(directory).map_err(|error| {
             let (directory, why) = (directory.display(), plainly(&error));
-            Failure::input(format!("--out {directory}: {why}; of several environments it is a directory"))
+            Failure::input(format!(
+                "--out {directory}: {why}; with several environments it must be a directory"
+            ))
         });
         chosen.map(Self::Store)
     }

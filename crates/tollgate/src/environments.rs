@@ -106,7 +106,8 @@ impl EnvironmentsArgs {
 /// Starts those that work, one after the other.
 fn take_times(environments: &mut [KindOfEnvironment]) -> Result<(), Failure> {
     interrupt::install();
-    let refused = |error| Failure::input(format!("no cleanup process is started: {}", plainly(&error)));
+    let refused =
+        |error| Failure::input(format!("the cleanup process could not be started: {}", plainly(&error)));
     let cleanup = Cleanup::begin().map_err(refused)?;
     for record in environments {
         record.cost =

@@ -39,7 +39,7 @@ pub fn of(verb: &str) -> Examples {
         "explain" => &[
             (
                 "tollgate explain entry/int80",
-                "Say what the benchmark measures, and why it takes so long here",
+                "Explain what the benchmark measures, and why it takes so long here",
             ),
             (
                 "tollgate explain entry/syscall --in vm:exact",
@@ -52,10 +52,7 @@ pub fn of(verb: &str) -> Examples {
         ],
         "compare" => &[
             ("tollgate compare before after", "Compare the run `after` with the baseline `before`"),
-            (
-                "tollgate compare before last --fail-on slower",
-                "Exit with status 1 where a benchmark got slower",
-            ),
+            ("tollgate compare before last --fail-on slower", "Exit with status 1 if a benchmark got slower"),
             (
                 "tollgate compare host.json vm.json --all --threshold 5%",
                 "Show every row; differences up to 5 % count as the same",
@@ -64,7 +61,7 @@ pub fn of(verb: &str) -> Examples {
         "versus" => &[
             (
                 "tollgate versus 'sort a' 'sort -S1M a'",
-                "Compare two commands, and say where the difference comes from",
+                "Compare two commands, and show where the difference comes from",
             ),
             (
                 "tollgate versus --in host --in container 'git status'",
@@ -115,7 +112,7 @@ pub fn of(verb: &str) -> Examples {
             ("tollgate lab", "Run every experiment of the lab's own kernel"),
             (
                 "tollgate lab --explain boot int",
-                "Say what the kernel sets up and why, and follow one experiment instruction by instruction",
+                "Explain what the kernel sets up and why, and follow one experiment instruction by instruction",
             ),
             ("tollgate lab --program hello.s", "Run a program in ring 3 under the lab's kernel"),
         ],
@@ -124,7 +121,7 @@ pub fn of(verb: &str) -> Examples {
             ("tollgate report before after --out both.html", "Make a page that compares two runs"),
             (
                 "tollgate report before after --format md --fail-on slower >> $GITHUB_STEP_SUMMARY",
-                "Add a summary to a CI job, and fail where a benchmark got slower",
+                "Add a summary to a CI job, and fail if a benchmark got slower",
             ),
         ],
         "export" => &[
@@ -136,8 +133,8 @@ pub fn of(verb: &str) -> Examples {
             ("tollgate store add /srv/runs before after", "Store two runs that were kept"),
         ],
         "doctor" => &[
-            ("tollgate doctor", "Say what disturbs measurements here and what would help"),
-            ("tollgate doctor --fail-on poor", "Exit with status 1 where figures would be unreliable"),
+            ("tollgate doctor", "Show what disturbs measurements here, and what would help"),
+            ("tollgate doctor --fail-on poor", "Exit with status 1 if figures would be unreliable"),
         ],
         "claims" => &[
             ("tollgate claims", "Show every published experiment beside the figures of the newest runs"),
@@ -151,10 +148,10 @@ pub fn of(verb: &str) -> Examples {
             ),
         ],
         "environments" => &[
-            ("tollgate environments", "Say which environments work here, and what the others need"),
+            ("tollgate environments", "Show which environments work here, and what the others need"),
             (
                 "tollgate environments --time",
-                "Say also how long each takes to start, and how large what makes it is",
+                "Also show how long each takes to start, and the size of the package or file that makes it",
             ),
             ("tollgate environments --format json", "Print what works as JSON"),
         ],

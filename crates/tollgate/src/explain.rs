@@ -33,7 +33,7 @@ impl ExplainArgs {
         }
         if self.stacks.is_some() {
             return Err(Failure::input(
-                "--stacks is of a command in a guest that counts instructions: explain 'ls -l' --in vm:exact --stacks FILE",
+                "--stacks needs a command in a guest that counts instructions: explain 'ls -l' --in vm:exact --stacks FILE",
             ));
         }
         let (benchmark, selection) = chosen(&machine, &pattern)?;

@@ -111,7 +111,7 @@ fn import(path: &Path, args: &LabArgs) -> Result<(), Failure> {
     if args.on == On::Auto {
         return if args.label.is_some() || args.out.is_some() {
             Err(Failure::input(
-                "--from: the ticks of a guest mean nothing without its engine; name it with --on",
+                "--from: the guest's ticks have no meaning without its engine; name it with --on",
             ))
         } else {
             show(&results, Vec::new(), args)
@@ -164,8 +164,7 @@ fn write_image(path: &Path, parameters: &Parameters) -> Result<(), Failure> {
     if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("img") || end.eq_ignore_ascii_case("iso"))
     {
         return Err(refused(
-            "the kernel is neither a disk nor a CD but a file for GRUB; write lab.bin, and make a CD of it with \
-             grub-mkrescue (docs/lab.md)",
+            "the kernel is a file for GRUB, not a disk or CD image; write lab.bin, and make a CD from it with grub-mkrescue (docs/lab.md)",
         ));
     }
     let image = Image::new(parameters);
@@ -189,14 +188,14 @@ fn read(path: &Path) -> Result<Results, Failure> {
     };
     let Some(bytes) = bytes.map_err(|error| refused(&error))? else {
         return Err(Failure::input(format!(
-            "--from: {name}: larger than {} MiB, which no guest writes",
+            "--from: {name}: larger than {} MiB; a guest writes less",
             MOST >> 20
         )));
     };
     let serial = Serial::read(&bytes);
     if serial.records.is_empty() {
         return Err(Failure::input(format!(
-            "--from: {name}: no records of the guest in it, which are lines that begin with tg1"
+            "--from: {name}: it has no records of the guest (lines that begin with tg1)"
         )));
     }
     Ok(Results::of_serial(&serial))
@@ -222,8 +221,7 @@ fn engine(on: On) -> Result<EngineChoice, Failure> {
         On::QemuKvm => Ok(EngineChoice::QemuKvm),
         On::Interpreter => Ok(EngineChoice::Interpreter),
         On::Hardware => Err(Failure::input(
-            "--on hardware: a machine of its own is not started from here; write an image with --image, start it there, \
-             and show its output with --from",
+            "--on hardware: tollgate cannot start another machine; write an image with --image, boot it there, and show its output with --from",
         )),
     }
 }

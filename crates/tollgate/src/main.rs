@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     if !given_up.is_empty() {
         let names = given_up.join(", ");
         say::say(&format!(
-            "the capabilities of this program's file are not used, but those to trace a command: {names}"
+            "these capabilities of this program's file are not used, since they do not serve to trace a command: {names}"
         ));
     }
     failure::conclude(run_verb())
@@ -78,7 +78,7 @@ const LEAST_STACK: u64 = 512 << 10;
 fn expect_stack() -> Result<(), failure::Failure> {
     match getrlimit(Resource::Stack).current {
         Some(bytes) if bytes < LEAST_STACK => Err(failure::Failure::input(format!(
-            "the stack may grow to {} KiB here, and {} KiB are needed; `ulimit -s {1}` allows them",
+            "the stack limit is {} KiB, but {} KiB are needed; raise it with `ulimit -s {1}`",
             bytes >> 10,
             LEAST_STACK >> 10
         ))),

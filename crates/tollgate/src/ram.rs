@@ -21,7 +21,7 @@ impl RamArgs {
     pub fn execute(&self) -> Result<(), Failure> {
         // The cleanup process is forked before anything else is started.
         let cleanup = Cleanup::begin().map_err(|error| {
-            Failure::input(format!("the process that undoes cannot be started: {}", plainly(&error)))
+            Failure::input(format!("the cleanup process could not be started: {}", plainly(&error)))
         })?;
         interrupt::install();
         let stop = || interrupt::requested().is_some();
@@ -43,7 +43,7 @@ impl RamArgs {
         match lent.take_back() {
             Ok(TakenBack { was_full: true, .. }) => {
                 say::say(
-                    "ram: the command was ended: it had written nearly all of the memory that the device may take",
+                    "ram: the command was ended: it wrote nearly all of the memory that the device may use",
                 );
             }
             Ok(TakenBack { ended: 0, .. }) => {}
@@ -52,7 +52,7 @@ impl RamArgs {
             Ok(TakenBack { ended, .. }) => {
                 say::say(&format!("{ended} processes that the command left were ended"))
             }
-            Err(error) => say::say(&format!("the device in memory is not gone: {error}")),
+            Err(error) => say::say(&format!("the device in memory was not removed: {error}")),
         }
         drop(cleanup);
         tollgate_trace::end_like(outcome?.ended)

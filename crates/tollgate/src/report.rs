@@ -31,14 +31,12 @@ impl ReportArgs {
         let runs = store::find_all(&self.run)?;
         if runs.len() > MAX_ENVIRONMENTS {
             return Err(Failure::input(format!(
-                "{} runs are more than a page can compare; name at most {MAX_ENVIRONMENTS}",
+                "{} runs are too many for one page; name at most {MAX_ENVIRONMENTS}",
                 runs.len()
             )));
         }
         if self.fail_on.is_some() && runs.len() < 2 {
-            return Err(Failure::input(
-                "--fail-on needs two runs: the base, and one that is compared with it",
-            ));
+            return Err(Failure::input("--fail-on needs two runs: the base, and one to compare with it"));
         }
         let spread = compare::spread(&runs);
         let text = match self.format {
@@ -54,7 +52,7 @@ impl ReportArgs {
         let to = self.out.as_deref().unwrap_or(Path::new(usual));
         if self.open && to == Path::new(STANDARD_OUTPUT) {
             return Err(Failure::input(
-                "--open opens a file, and this is written to standard output: give --out FILE",
+                "--open needs a file, but the report goes to standard output: give --out FILE",
             ));
         }
         write(to, &text)?;
@@ -77,7 +75,7 @@ fn compared<'a>(runs: &'a [Run], spread: &Spread) -> Vec<Comparison<'a>> {
 fn open(page: &Path) -> Result<(), Failure> {
     let cannot = |why: &str| Failure::input(format!("--open: {why}; open {} in a browser", page.display()));
     let program =
-        programs::find(OPENER).ok_or_else(|| cannot("there is no xdg-open in PATH (package xdg-utils)"))?;
+        programs::find(OPENER).ok_or_else(|| cannot("xdg-open is not in PATH (package xdg-utils)"))?;
     // A path that begins with `-` is no option.
     let page = std::path::absolute(page).map_err(|error| cannot(&plainly(&error)))?;
     let status = Command::new(program).arg(page).stdin(Stdio::null()).status();

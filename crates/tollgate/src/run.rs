@@ -62,7 +62,7 @@ fn measured(args: &RunArgs) -> Result<(), Failure> {
         && !tollgate_suites::with_file_size(&mut selection, bytes)
     {
         return Err(Failure::input(
-            "--size says how large the file of files/large-write and files/large-read is, and neither is chosen",
+            "--size applies only to files/large-write and files/large-read; select one of them",
         ));
     }
     expect_use(args, &selection)?;
@@ -134,8 +134,11 @@ fn nothing(run: &Run) -> Failure {
     let more = whys.len().saturating_sub(MOST_REASONS);
     let said: Vec<String> =
         whys.iter().take(MOST_REASONS).map(|(why, case)| format!("{case}: {why}")).collect();
-    let more =
-        if more > 0 { format!("; and {more} other reasons: `tollgate show --all`") } else { String::new() };
+    let more = if more > 0 {
+        format!("; and {more} other reasons: see `tollgate show --all`")
+    } else {
+        String::new()
+    };
     Failure::input(format!("nothing was measured: {}{more}", said.join("; ")))
 }
 
@@ -157,13 +160,11 @@ fn expect_use(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
         |any: bool| selection.cases().any(|case| case.benchmark.starts_with("workloads/") == any);
     let refuse = |why: &str| Err(Failure::input(why.to_owned()));
     if matches!(args.size, Some(Size::Tree(_))) && !are_workloads(true) {
-        return refuse(
-            "--size says how large the tree of workloads is, and no case of the suite workloads is chosen",
-        );
+        return refuse("--size small and large apply only to the suite workloads; select one of its cases");
     }
     if args.cpu.is_some() && selection.groups.iter().all(|group| group.usual_time().is_some()) {
         return refuse(
-            "--cpu says where calls are timed, and only workloads or environments are chosen, which use all processors",
+            "--cpu does not apply to workloads and environments, which use all processors; select other cases as well",
         );
     }
     Ok(())
@@ -230,7 +231,7 @@ fn failed(error: BenchError) -> Failure {
             Failure::input(format!("--cpu: {error}"))
         }
         BenchError::NoTime { .. } => Failure::input(format!(
-            "{error}; give it more with --time, or ask for --processes 1, which takes the time that it needs"
+            "{error}; give it more with --time, or use --processes 1, which takes as long as it needs"
         )),
         BenchError::NoProcess(_) | BenchError::NoEnvironment(_) => Failure::input(error.to_string()),
     }

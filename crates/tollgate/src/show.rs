@@ -111,7 +111,7 @@ fn show_session(args: &ShowArgs, runs: &[Run], patterns: &[String]) -> Result<()
 /// Why patterns are refused.
 fn whole(format: ShowFormat) -> Failure {
     let what = if matches!(format, ShowFormat::Svg) { "svg draws the overview" } else { "md has all rows" };
-    Failure::input(format!("--format {what}; leave the patterns out, or take --format csv"))
+    Failure::input(format!("--format {what}; omit the patterns, or use --format csv"))
 }
 
 /// Prints comparisons as CSV.
@@ -142,7 +142,7 @@ pub fn print_picture(runs: &[Run], spread: &Spread, asked: f64) -> Result<(), Fa
             "neither a latency of the overview nor a curve of sharing"
         };
         Failure::input(format!(
-            "--format svg has nothing to draw: there is {what}; --format json has all figures"
+            "--format svg has nothing to draw: found {what}; --format json has all figures"
         ))
     })?;
     out::print_document(picture.as_bytes(), out::Form::Lines)
@@ -191,7 +191,7 @@ fn chosen(args: &ShowArgs, kinds: &[RunKind]) -> Result<(Vec<Run>, Vec<String>),
                 Ok((find(LAST)?, patterns))
             }
             Err(unknown) if !unknown.near.is_empty() && !Path::new(first).exists() => {
-                Err(Failure::input(format!("no kept run is called {first}, and {unknown}")))
+                Err(Failure::input(format!("{first} is not a kept run, and {unknown}")))
             }
             Err(_) => Err(error.into()),
         },

@@ -5,7 +5,7 @@
 /// # Errors
 /// The fault, and a correct value.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    let wrong = || "it is no size such as 1048576, 512M or 4GiB".to_owned();
+    let wrong = || "it is not a size, such as 1048576, 512M or 4GiB".to_owned();
     let text = text.trim();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
@@ -19,7 +19,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         "t" => 40,
         "p" => 50,
         unit if !unit.bytes().all(|byte| byte.is_ascii_alphabetic()) => return Err(wrong()),
-        _ => return Err("its unit is none of K, M, G, T and P (powers of 1024)".to_owned()),
+        _ => return Err("its unit is not one of K, M, G, T and P (powers of 1024)".to_owned()),
     };
     number.checked_mul(1 << power).ok_or_else(wrong)
 }

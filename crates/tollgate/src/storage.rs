@@ -107,7 +107,7 @@ impl Workplace {
 /// The refusal of an option that no chosen case uses.
 pub fn unneeded(option: &str) -> Failure {
     Failure::input(format!(
-        "{option} says where files are measured, and no case of the suite files or workloads is chosen"
+        "{option} applies only to the suites files and workloads; select one of their cases"
     ))
 }
 

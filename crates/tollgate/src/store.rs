@@ -33,11 +33,10 @@ pub fn find_all(meant: &[String]) -> Result<Vec<Run>, Failure> {
     find_each(meant.iter().map(String::as_str), RunKind::MEASURED)
 }
 
-/// The base and the runs that are compared with it; of a session the first, and the others. `last` is the newest of the kind of the
-/// first run that is named otherwise.
+/// The base and the runs that are compared with it; of a session the first, and the others. `last` is the
+/// newest of the kind of the first run that is named otherwise.
 ///
-/// # Errors
-/// As [`find_all`]; and where there is nothing to compare with.
+/// # Errors As [`find_all`]; and where no memory is to compare with.
 pub fn find_compared(base: &str, others: &[String]) -> Result<(Run, Vec<Run>), Failure> {
     const LAST: &str = "last";
     let all = || std::iter::once(base).chain(others.iter().map(String::as_str));
@@ -49,7 +48,7 @@ pub fn find_compared(base: &str, others: &[String]) -> Result<(Run, Vec<Run>), F
     match runs.next() {
         Some(first) if runs.len() > 0 => Ok((first, runs.collect())),
         _ => Err(Failure::input(format!(
-            "{base} is one run; name another that is compared with it, or a session of several environments"
+            "{base} is a single run; name another run to compare with it, or a session of several environments"
         ))),
     }
 }

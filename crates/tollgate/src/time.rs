@@ -55,7 +55,7 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        _ => return Err("its unit is none of ms, s, m and h".to_owned()),
+        _ => return Err("its unit is not one of ms, s, m and h".to_owned()),
     };
     Ok(number * unit)
 }

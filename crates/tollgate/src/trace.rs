@@ -46,7 +46,9 @@ impl TraceArgs {
             return Err(Failure::input("--for and --every need --pid or --cgroup"));
         }
         if self.backend == Follow::Ptrace && (self.blocked || self.stacks.is_some()) {
-            return Err(Failure::input("--blocked and --stacks need BPF: --backend ptrace cannot do that"));
+            return Err(Failure::input(
+                "--blocked and --stacks need BPF; --backend ptrace does not support them",
+            ));
         }
         if self.command.is_empty() && !attaches(self) {
             let calibration = calibrate()?;
@@ -111,9 +113,7 @@ fn show_interval(args: &TraceArgs, interval: Interval) {
 fn request(args: &TraceArgs) -> Result<Request, Failure> {
     let only: BTreeSet<String> = only(args).map(str::to_owned).collect();
     if only.is_empty() && !args.only.is_empty() {
-        return Err(Failure::input(
-            "--only names no system call; several are separated by commas: openat,close",
-        ));
+        return Err(Failure::input("--only is empty; give system calls separated by commas: openat,close"));
     }
     Ok(Request {
         by: match args.backend {
@@ -201,9 +201,9 @@ impl Report<'_> {
         let read = if is_kept { tollgate_inspect::read_facts } else { tollgate_inspect::read_environment };
         let facts = read(&Machine::here());
         if facts::emulated(&facts) {
-            traced.notes.push(
-                "an emulator executes everything here: its times are not those of a machine".to_owned(),
-            );
+            traced
+                .notes
+                .push("this machine is emulated: times are the emulator's, not those of hardware".to_owned());
         }
         if let Some(file) = &self.args.timeline {
             self.write_timeline(file, &traced, &events);
@@ -228,13 +228,11 @@ impl Report<'_> {
 
     /// What was asked for and is known with BPF only, where another backend traced.
     fn without_bpf(&self) -> Vec<String> {
-        let blocked = self
-            .args
-            .blocked
-            .then(|| "what ended sleeps is known with BPF only, and is not shown".to_owned());
+        let blocked =
+            self.args.blocked.then(|| "what ended sleeps is not shown: only BPF reports it".to_owned());
         let stacks = self.args.stacks.as_deref().map(|file| {
-            let old = if file.exists() { "; the file that is there is an older one" } else { "" };
-            format!("the stacks of sleeps are known with BPF only: {} was not written{old}", file.display())
+            let old = if file.exists() { "; the existing file is an older one" } else { "" };
+            format!("{} was not written: only BPF reports the stacks of sleeps{old}", file.display())
         });
         blocked.into_iter().chain(stacks).collect()
     }

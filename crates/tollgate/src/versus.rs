@@ -68,19 +68,19 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
         let is_by_function = args.result.by == Some(By::Function);
         let given = [("--by function", is_by_function), ("--stacks", args.result.stacks.is_some())];
         if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
-            let said = format!("{option} is for guests that count instructions, such as --in vm:exact");
+            let said = format!("{option} needs a guest that counts instructions, such as --in vm:exact");
             return Err(Failure::input(said));
         }
     }
     if args.bench.bench && matches!(args.result.by, Some(By::Function | By::Cpu)) {
         return Err(Failure::input(
-            "--by function and --by cpu are for commands: a bench has the figure of its harness; leave --by out with --bench",
+            "--by function and --by cpu apply to commands; with --bench the harness gives the figure, so omit --by",
         ));
     }
     if args.result.by == Some(By::Function)
         && !matches!(args.result.format, ShowFormat::Table | ShowFormat::Json)
     {
-        return Err(Failure::input("--by function is a table or JSON; leave --by out of other formats"));
+        return Err(Failure::input("--by function prints a table or JSON; omit --by with other formats"));
     }
     let destination = destination(args)?;
     interrupt::install();

@@ -121,8 +121,7 @@ fn another_harness_is_described() {
     assert_eq!(
         home.refusal(versus(&[&old, &new])),
         format!(
-            "{old} has no benches of criterion, divan, Go (`go test -c`) or Google Benchmark; --harness decides, --list and --one \
-             describe another harness"
+            "{old} has no benches of criterion, divan, Go (`go test -c`) or Google Benchmark; name its harness with --harness, or describe another one with --list and --one"
         )
     );
     let described = ["--list", "{binary} list", "--one", "{binary} one {bench}", "--read", "took {ns} ns"];
@@ -150,7 +149,7 @@ fn patterns_and_builds_are_told_apart_and_wrong_ones_said() {
         [
             "no bench matches sort; there are BM_a and BM_b",
             &format!("{old} has benches of gbench, {go} of go; builds of one harness can be compared"),
-            "--bench compares builds, and there is one; name the old and the new",
+            "--bench compares builds, but only one is named; name the old and the new one",
             "the argument '--bench' cannot be used with '--prepare <CMD>'",
         ]
     );
@@ -166,8 +165,7 @@ fn patterns_and_builds_are_told_apart_and_wrong_ones_said() {
     // Between the two stands where a copy of it was.
     let [before, _, after] = why.split('`').collect::<Vec<_>>()[..] else { panic!("{why}") };
     let asked = format!("{text}, asked for its benches by --bench --list --format terse, was not started: ");
-    let needs =
-        " may not be executed: the file needs the permission (chmod +x), and its file system must allow it";
+    let needs = " may not be executed: the file needs execute permission (chmod +x), and its file system must allow it";
     assert_eq!([before, after], [&asked, needs]);
 }
 
@@ -264,7 +262,7 @@ fn each_format_has_the_verdicts_of_the_screen() {
     assert_eq!(names.collect::<Vec<_>>(), ["gbench/BM_b", "gbench/BM_a"]);
     assert_eq!(
         home.refusal(["show", "mine", "gbench/BM_b", "--format", "md"]),
-        "--format md has all rows; leave the patterns out, or take --format csv"
+        "--format md has all rows; omit the patterns, or use --format csv"
     );
 }
 

@@ -137,7 +137,7 @@ fn a_run_without_cases_has_no_figures() {
     let told = home.json(["claims", ONE, "--format", "json"]);
     assert_eq!(rows(&told, 1)[1], json!(["the same getpid", "none", "– [1]"]));
     let notes = &told["experiments"][0]["tables"][1]["notes"];
-    assert_eq!(*notes, json!(["not in the runs at hand; --check measures it"]));
+    assert_eq!(*notes, json!(["not in the given runs; --check measures it"]));
 }
 
 #[test]
@@ -195,8 +195,7 @@ fn check_measures_again_what_another_time_decides() {
     let check = home.tollgate(["claims", ONE, "--check", "--processes", "6", "--json"]).output();
     let said = String::from_utf8(check.expect("started").stderr).expect("text");
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    let takes =
-        " measured, with those that they are compared with, in 6 processes each: some seconds for each of ";
+    let takes = " and their baselines, in 6 processes each: some seconds for each of ";
     assert!(said.contains(takes), "{said}");
     let run = home.json(["show", "last", "--json"]);
     let cases = run["measurements"].as_array().expect("cases");

@@ -160,10 +160,10 @@ fn oddities_are_named_with_their_lines() {
     let head = r#"a kernel of unknown version
 odd
 2 built in, 1 module, 0 off; 0 numbers and texts
-! 1 line is no option and was left out; it is line 4: "\u{1b}[2Jnoise"
+! 1 line is not an option and was left out; it is line 4: "\u{1b}[2Jnoise"
 ! 1 line sets an option again, as A in line 3 does; the last one counts, as in
   Kconfig
-! the last line does not end: the file may be cut short
+! the last line has no end: the file may be cut short
 "#;
     assert_eq!(text.split_inclusive("\n").take(7).collect::<String>(), head);
     assert!(!text.contains('\u{1b}'));

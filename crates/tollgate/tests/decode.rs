@@ -384,7 +384,7 @@ As a table of 64-bit entries
 sel              base  last offset  dpl
      fffff80001d52080     00000067    0  64-bit TSS, busy
 
-The bytes do not show which of the two they are; name it with --mode 32 or 64.
+The bytes do not show which of the two applies; choose with --mode 32 or 64.
 ";
     assert_eq!(home.output(["decode", tss]), screen);
 }
@@ -451,8 +451,7 @@ fn wrong_input_is_one_sentence_with_its_position() {
         ),
         (
             &[nothing.as_str()],
-            "nothing to decode in 1 line: no bytes, tables, registers or MSRs in a form that is known \
-             (`--as` with `--help` has the forms)",
+            "nothing to decode in 1 line: no bytes, tables, registers or MSRs in a known form (`--help` lists the forms under --as)",
         ),
         (&["--live", "00"], "the argument '--live' cannot be used with '[INPUT]...'"),
     ] {

@@ -278,11 +278,11 @@ fn a_directory_without_kernels_is_refused_before_a_guest_is_started() {
         refused("vm:exact", "/no/such/directory"),
         "--kernels /no/such/directory: No such file or directory"
     );
-    let none = "--kernels .: no kernel is there; unpack packages into it with dpkg -x";
+    let none = "--kernels .: it has no kernel; unpack packages into it with dpkg -x";
     assert_eq!(refused("vm:exact", "."), none);
     std::fs::create_dir(home.path().join("boot")).expect("a directory");
     std::fs::write(home.path().join("boot/vmlinuz-6.1.0-9-arm64"), "MZ").expect("a file");
-    let other = "it is no kernel for x86; a bzImage or a vmlinux would be right";
+    let other = "it is not a kernel for x86; a bzImage or a vmlinux would be right";
     assert_eq!(refused("vm:exact", "."), format!("--kernels .: ./boot/vmlinuz-6.1.0-9-arm64: {other}"));
     let two = ["run", "entry/call", "--quiet", "--in", "host", "--in", "vm:exact", "--kernels", "."];
     let said = home.refusal(two);
@@ -333,7 +333,7 @@ fn what_is_of_caches_is_not_counted_and_says_so_and_calls_on_files_are_in_its_me
         };
         assert_eq!(row["status"], expected, "{row}");
         if expected == "not measured" {
-            assert_eq!(row["why"], "a guest under QEMU's translator has no times; memory is not counted");
+            assert_eq!(row["why"], "memory is not counted, and a guest under QEMU's translator has no times");
         }
     }
 }

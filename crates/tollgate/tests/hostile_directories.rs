@@ -128,7 +128,7 @@ fn while_running<T>(beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T 
 }
 
 /// What root is told of another user's directory, after its path.
-const THEIRS: &str = "belongs to uid 54321, who could exchange what is used there; name a directory of your own with --dir, or run \
+const THEIRS: &str = "belongs to uid 54321, who could replace the files in use; name a directory of your own with --dir, or run \
                       tollgate as its owner (sudo -u '#54321' tollgate ...)";
 
 #[test]
@@ -278,7 +278,8 @@ fn a_user_is_refused_in_another_users_directory() {
         scene.tollgate(&program, &["run", "files/stat", "--processes", "1", "--dir", within, "--out", "-"]);
     run.uid(OTHER).gid(OTHER);
     let line = refusal(&output(run));
-    let who = "belongs to uid 54322, who could exchange what is used there; name a directory of your own with --dir";
+    let who =
+        "belongs to uid 54322, who could replace the files in use; name a directory of your own with --dir";
     assert_eq!(line, format!("tollgate: --dir: {within} {who}"));
     assert_eq!(names(&theirs), [""; 0]);
     let own = scene.directory("own", OTHER, 0o755);

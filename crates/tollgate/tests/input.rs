@@ -24,7 +24,7 @@ fn a_label_that_would_be_a_path_is_refused() {
         ("../x", "would be a path"),
         ("a..b", "would be a path"),
         ("", "is empty"),
-        ("last", "means the newest run and cannot name another"),
+        ("last", "means the newest run and cannot be a name"),
         ("-x", "has a character that is not allowed"),
         ("a\u{1b}[2Jb", "has a character that is not allowed"),
         (&"x".repeat(65), "is too long"),

@@ -86,7 +86,7 @@ fn every_machine_is_on_one_screen() {
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{name}: {line}");
         }
-        let more = "More          --all shows every fact, --affects BOUNDARY those of one";
+        let more = "More          --all shows every fact, --affects BOUNDARY those of one boundary";
         assert_eq!(text.lines().last(), Some(more), "{name}: {text}");
         // Which rows there are depends on what is known.
         if name == "this machine" {
@@ -174,7 +174,7 @@ fn a_capture_says_the_same_elsewhere() {
     }
     assert_eq!(
         home.refusal(["inspect", "--capture", named]),
-        format!("--capture: {named} is there already and not empty; name a new directory")
+        format!("--capture: {named} already exists and is not empty; name a new directory")
     );
     let left = fs::read_dir(home.path()).expect("a directory").count();
     assert_eq!(left, 1, "only the tree");

@@ -56,9 +56,8 @@ fn zeros_are_no_answer_and_what_would_tell_is_said() {
     assert_eq!(conclusion(&home)["verdict"], "unknown");
     assert_eq!(
         says(&home),
-        "inconclusive: whether the kernel was moved is unknown: nothing that can be read here shows where it is \
-         - /proc/kallsyms shows zeros, which is \"not visible\" and not \"not moved\": it shows addresses to root where \
-         kernel.kptr_restrict is 0 or 1 \
+        "inconclusive: whether the kernel was moved is unknown: nothing readable here shows where it is \
+         - /proc/kallsyms shows zeros, which is \"not visible\" and not \"not moved\": it shows addresses to root if kernel.kptr_restrict is 0 or 1 \
          - it was built to move (CONFIG_RANDOMIZE_BASE=y); that alone does not show that it did"
     );
 }
@@ -191,7 +190,7 @@ fn zeros_of_a_symbol_have_the_setting_that_made_them() {
     let symbol = home.json(["inspect", "kernel", "_text", "--from", "tree", "--json"])["symbols"][0].take();
     assert_eq!(
         symbol["now_why"],
-        "refused: /proc/kallsyms shows zeros: kernel.kptr_restrict is 1, which shows them to readers with CAP_SYSLOG alone"
+        "refused: /proc/kallsyms shows zeros: kernel.kptr_restrict is 1, which shows them only to readers with CAP_SYSLOG"
     );
     home.file("tree/proc/kallsyms", "ffffffff81000000 T \u{1b}[2J_text\n");
     let text = home.output(["inspect", "kernel", "_text", "\u{1b}[2J", "--from", "tree"]);

@@ -138,7 +138,7 @@ fn kvm_gives_a_estimate_or_says_why_not() {
             }
         }
         let text = home.output(["lab", "syscall", "--on", "kvm"]);
-        let said = "Executed by KVM's emulator: its times are no latencies; ";
+        let said = "Executed by KVM's emulator: its times are not latencies; ";
         assert!(text.lines().any(|line| line.starts_with(said)), "{text}");
     } else {
         assert!(named(&document, "syscall")["per_operation"].as_f64().is_some_and(|it| it > 1.0));
@@ -244,7 +244,7 @@ fn what_the_kernel_sets_up_is_told_in_its_order() {
     for line in sample.lines().filter(|line| *line != "…") {
         assert!(printed.contains(&bare(line)), "{line} is not in\n{page}");
     }
-    let line = "boot is no experiment; --explain boot says what the kernel sets up";
+    let line = "boot is not an experiment; --explain boot shows what the kernel sets up";
     assert_eq!(home.refusal(["lab", "boot"]), line);
 }
 
@@ -263,8 +263,7 @@ fn what_is_not_walked_of_fred_and_of_shadow_stacks_is_said() {
                     (SDM 1, \"Shadow stacks\") and the wait for ENDBRANCH (SDM 1, \"Indirect branch tracking\")";
         assert_eq!((&shadow["steps"][1], &shadow["crosses"]), (&step.into(), &true.into()));
         let fred = walk(0x1_0000_0020, way);
-        let outcome = "not modelled: delivery by FRED, which does not use the interrupt descriptor table: it goes to the address \
-                       in IA32_FRED_CONFIG, or 100h behind it from ring 0, and ERETU or ERETS comes back";
+        let outcome = "not modelled: delivery by FRED, which does not use the interrupt descriptor table: it goes to the address in IA32_FRED_CONFIG, or 100h after it from ring 0, and ERETU or ERETS comes back";
         assert_eq!((&fred["outcome"], &fred["crosses"]), (&outcome.into(), &false.into()));
     }
     let line = "invalid value 'eretu' for '--walk <ENTRY>': ERETU and ERETS return from what FRED delivers, which is not walked";
@@ -336,7 +335,7 @@ fn an_image_is_written_and_its_records_are_read() {
     assert!(document["provenance"].is_null());
     // Its engine must be named before it is a run.
     let line = home.refusal(["lab", "--read", "serial.txt", "--label", "there"]);
-    assert_eq!(line, "--from: the ticks of a guest mean nothing without its engine; name it with --on");
+    assert_eq!(line, "--from: the guest's ticks have no meaning without its engine; name it with --on");
     home.output(["lab", "--read", "serial.txt", "--on", "hardware", "--label", "there"]);
     let kept = home.json(["show", "there", "--format", "json"]);
     assert_eq!(kept["measurements"][0]["unit"], "cycles");
@@ -370,20 +369,18 @@ fn wrong_usage_is_one_sentence() {
         ),
         (
             &["--on", "hardware"],
-            "--on hardware: a machine of its own is not started from here; write an image with --image, start it there, \
-             and show its output with --from",
+            "--on hardware: tollgate cannot start another machine; write an image with --image, boot it there, and show its output with --from",
         ),
         (&["--explain"], "the following required arguments were not provided: <EXPERIMENT>..."),
         (&["--read", "no-such-file"], "--from: no-such-file: No such file or directory"),
         (
             &["int", "--explain", "--until", "x"],
-            "invalid value 'x' for '--until <ADDRESS>': it is no address in hexadecimal, such as 100540",
+            "invalid value 'x' for '--until <ADDRESS>': it is not a hexadecimal address, such as 100540",
         ),
         (&["--image", "no/such/file"], "--image: no/such/file: No such file or directory"),
         (
             &["--image", "LAB.ISO"],
-            "--image: LAB.ISO: the kernel is neither a disk nor a CD but a file for GRUB; write lab.bin, and make a CD of it \
-             with grub-mkrescue (docs/lab.md)",
+            "--image: LAB.ISO: the kernel is a file for GRUB, not a disk or CD image; write lab.bin, and make a CD from it with grub-mkrescue (docs/lab.md)",
         ),
     ] {
         assert_eq!(home.refusal([&["lab"], arguments].concat()), line);

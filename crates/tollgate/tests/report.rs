@@ -285,7 +285,7 @@ fn a_traced_command_has_a_section_of_its_own_and_its_own_name() {
     let page = page(&[run]);
     expect_harmless(&page);
     // The suite is known, and the clock is not.
-    let leads = ["A command and all that it started, traced.", "executed by hardware; 1 process."];
+    let leads = ["A command and all processes that it started, traced.", "executed by hardware; 1 process."];
     assert_eq!(texts(&page, "p", "lead"), leads);
     // The row is named by the command; a single time is no ruler, and nothing differs from it.
     assert!(texts(&page, "th", "").contains(&"openat"), "no command");
@@ -300,7 +300,7 @@ fn a_traced_command_has_a_section_of_its_own_and_its_own_name() {
 fn experiments_of_the_lab_have_their_own_descriptions() {
     let page = page(&[run_of("20261121-015427-0001", None, &[measured("lab/syscall", 50.0, &[])])]);
     expect_harmless(&page);
-    let lead = "The rings, crossed in a small kernel of our own, without an operating system.";
+    let lead = "Ring crossings in the lab's own small kernel, without an operating system.";
     assert_eq!(texts(&page, "p", "lead")[0], lead);
     let operation = "SYSCALL by itself, with a handler that needs neither stack nor data.";
     assert_eq!(texts(&page, "small", ""), [operation]);
@@ -550,7 +550,7 @@ fn the_page_has_a_name_where_none_is_given() {
     assert_eq!(common::one_line(&said), "the page is in tollgate-report.html");
     let page = std::fs::read_to_string(home.path().join("tollgate-report.html")).expect("written");
     assert!(page.starts_with("<!DOCTYPE html>"), "{}", &page[..40.min(page.len())]);
-    let line = "--open opens a file, and this is written to standard output: give --out FILE";
+    let line = "--open needs a file, but the report goes to standard output: give --out FILE";
     assert_eq!(home.refusal(["report", &run, "--open", "--out", "-"]), line);
 }
 
@@ -585,7 +585,7 @@ fn a_run_and_a_comparison_have_a_picture() {
     assert_eq!(texts(&one, "text", ""), ["syscall (unknown number)"]);
     for (format, shows) in [("svg", "draws the overview"), ("md", "has all rows")] {
         let said = home.refusal(["show", &files[0], "entry", "--format", format]);
-        let instead = "leave the patterns out, or take --format csv";
+        let instead = "omit the patterns, or use --format csv";
         assert_eq!(said, format!("--format {format} {shows}; {instead}"));
     }
     let both = home.output(["compare", &files[0], &files[1], "--format=svg"]);

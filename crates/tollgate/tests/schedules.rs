@@ -196,8 +196,7 @@ fn colour_is_for_terminals_that_want_it() {
 fn too_few_states_decide_nothing() {
     let home = Home::new();
     let text = home.output(["schedules", "lamport", "--max-states", "5932"]);
-    let said = "not decided: no violation in 5932 states of 2 processes, 2 rounds each, on 2 processors, and no more \
-                states may be looked at (--max-states)";
+    let said = "not decided: no violation in 5932 states of 2 processes, 2 rounds each, on 2 processors, and the limit of states is reached (--max-states)";
     assert_eq!(paragraph(&text, "not decided"), said);
     assert!(!text.contains("holds"), "{text}");
     let document = home.json(["schedules", "lamport", "--max-states", "5932", "--format", "json"]);
@@ -260,8 +259,7 @@ fn what_there_is_not_is_refused() {
 fn what_cannot_be_preempted_is_refused() {
     let home = Home::new();
     let refusal = |preempt: &str| home.refusal(["schedules", "lamport", &format!("--preempt={preempt}")]);
-    let played =
-        "lamport has no single process to preempt: its steps are checked in every order, and not played";
+    let played = "lamport has no single process to preempt: its steps are checked in every order, not played";
     for preempt in ["0", "all"] {
         assert_eq!(refusal(preempt), played);
     }
@@ -291,8 +289,8 @@ fn a_file_that_is_no_program_is_refused_with_the_reason() {
         (home.path().join("absent.s").display().to_string(), "does not exist"),
         ("absent.s".to_owned(), "does not exist"),
         (directory, "is a directory; a program is a file"),
-        (large, "is larger than 1 MiB; no program is"),
-        ("/dev/zero".to_owned(), "is larger than 1 MiB; no program is"),
+        (large, "is larger than 1 MiB, the limit for a program"),
+        ("/dev/zero".to_owned(), "is larger than 1 MiB, the limit for a program"),
     ] {
         assert_eq!(home.refusal(["schedules", &file]), format!("{file}: {reason}"));
     }
@@ -410,7 +408,7 @@ fn a_printed_listing_gives_the_built_in_verdict_and_its_corrections() {
         .collect();
     assert_eq!(lines, [1, 4, 6, 6]);
     assert_eq!(built_in["corrections"], Value::Array(vec![]));
-    let said = "Read otherwise than written: line 1: `図2` is a caption and is left out line 4: a `nop` is put into the \
+    let said = "Read differently than written: line 1: `図2` is a caption and is left out line 4: a `nop` is put into the \
                 delay slot of `bnez v0,1f`: `sw t0,(a0)` is for one way only line 6: `j ra` is read as `jr ra` \
                 line 6: a `nop` is put into the delay slot of `jr ra`: the listing ends with it";
     assert_eq!(paragraph(&home.output(["schedules", &file]), "Read otherwise"), said);
@@ -466,8 +464,7 @@ fn litmus_tests_are_answered() {
                 1:EAX=1;";
     assert_eq!(paragraph(&one, "3 final"), said);
     let few = home.output(["schedules", &file, "--max-states", "3"]);
-    let said = "not decided: no violation in 3 states of 2 processes, 1 round each, on 2 processors, and no more states \
-                may be looked at (--max-states)";
+    let said = "not decided: no violation in 3 states of 2 processes, 1 round each, on 2 processors, and the limit of states is reached (--max-states)";
     assert_eq!(paragraph(&few, "not decided"), said);
     assert_eq!(paragraph(&few, "0 final"), "0 final states (* the condition holds); not complete");
     let file = test("~exists (0:EAX=0 /\\ 1:EAX=0)");

@@ -124,7 +124,7 @@ fn a_directory_gets_a_file_for_each() {
     assert_eq!(said, format!("--out -: {directory}"));
     let file = home.file("file", "");
     let said = home.refusal(["run", "entry/call", "--in", "host", "--in", "host", "--out", &file]);
-    let directory = "Not a directory; of several environments it is a directory";
+    let directory = "Not a directory; with several environments it must be a directory";
     assert_eq!(said, format!("--out {file}: {directory}"));
 }
 
@@ -175,13 +175,12 @@ fn beside_for(processes: &str, environment: &str) -> String {
 }
 
 /// What is said behind what a command printed.
-const NO_AGENT: &str = "where an agent of tollgate answers; it must pass standard input and output on as they are, and \
-                        print nothing itself";
+const NO_AGENT: &str = "where an agent of tollgate answers; it must pass standard input and output on unchanged and print nothing itself";
 
 #[test]
 fn a_prefix_that_prints_a_banner_is_refused_with_the_banner() {
     for (banner, printed) in
-        [("echo Welcome", "`Welcome`"), ("head -c 500000 /dev/zero", "bytes that are no text")]
+        [("echo Welcome", "`Welcome`"), ("head -c 500000 /dev/zero", "bytes that are not text")]
     {
         let printed = format!("the command printed {printed} {NO_AGENT}");
         assert_eq!(beside(&after(banner)), format!("{}: {printed}", after(banner)));
@@ -198,7 +197,7 @@ fn an_environment_that_does_not_work_is_named_in_one_line_and_the_others_go_on()
         ("exec:/nonexistent/prefix", "/nonexistent/prefix: there is no such program"),
         (
             "exec:false",
-            "the command ended before an agent answered, without a word; it must run the program that stands behind it",
+            "the command ended before an agent answered, without a message; it must run the program that follows it",
         ),
         (
             "exec:sh -c 'echo no such image >&2; exit 125'",
@@ -247,8 +246,7 @@ fn where_nothing_is_measured_the_status_is_2() {
     assert!(output.stdout.is_empty() && home.files().is_empty(), "{:?}", home.files());
     assert_eq!(
         one_line(&output.stderr),
-        "nothing was measured: exec:false: the command ended before an agent answered, without a word; it must run the \
-         program that stands behind it; exec:/nonexistent/prefix: /nonexistent/prefix: there is no such program"
+        "nothing was measured: exec:false: the command ended before an agent answered, without a message; it must run the program that follows it; exec:/nonexistent/prefix: /nonexistent/prefix: there is no such program"
     );
 }
 

@@ -106,7 +106,7 @@ fn a_usual_run_leaves_environments_out_and_says_how_to_measure_them() {
     assert_eq!(start["status"], "not measured");
     assert_eq!(
         start["why"],
-        "it is of an environment: `tollgate run environments` measures it, of those that --in names or of all that work here"
+        "it belongs to environments: `tollgate run environments` measures it, in those that --in names or in all that work here"
     );
 }
 

@@ -114,7 +114,7 @@ fn a_log_is_kept_and_compared_like_a_command_that_was_traced() {
     let why = home.refusal(["trace", "--from", "table", "--label", "table"]);
     assert_eq!(
         why,
-        "--from table: without time stamps (strace -tt) it has no real time, which a run needs to be kept"
+        "--from table: it has no time stamps (strace -tt), so no real time, which a kept run needs"
     );
     assert_eq!(home.json(["runs", "--format", "json"])["runs"].as_array().map(Vec::len), Some(2));
 }

@@ -103,7 +103,7 @@ fn calls_that_a_filter_stopped_are_counted_without_a_time() {
     assert_eq!(call(1)["stopped"], 0);
     assert_eq!(
         words(part(&screen(&home, ["compare", "slow", "filtered"]), "A filter", "real time by")),
-        "A filter (seccomp) stopped 0 calls in the base, 2,007 in the other: they are counted, without a time."
+        "A filter (seccomp) stopped 0 calls in the base, 2,007 in the other: they are counted without a time."
     );
 }
 
@@ -533,7 +533,7 @@ fn a_command_that_cannot_start_says_why_with_the_shells_status() {
     assert_eq!(
         refusal(&script, 126),
         format!(
-            "`{script}` may not be executed: the file needs the permission (chmod +x), and its file system must allow it"
+            "`{script}` may not be executed: the file needs execute permission (chmod +x), and its file system must allow it"
         )
     );
 }
@@ -589,7 +589,7 @@ fn a_timeline_has_the_calls_of_every_process() {
     assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
     let shown = home.json(["show", "mine", "--format=json"]);
     let traced = &shown["measurements"][0]["traced"][0];
-    assert_eq!(traced["tree"], Value::Null, "it was not asked for");
+    assert_eq!(traced["tree"], Value::Null, "it was not requested");
     if traced["backend"] == "rusage" {
         eprintln!("skipped: cannot trace here: {}", traced["notes"]);
         return;
@@ -698,12 +698,12 @@ fn what_another_backend_does_not_know_is_said_by_the_option_that_asks_for_it() {
     else {
         return eprintln!("skipped: setpriv(1) cannot take the rights to load BPF programs away");
     };
-    assert_eq!(blocked, ["what ended sleeps is known with BPF only, and is not shown"]);
+    assert_eq!(blocked, ["what ended sleeps is not shown: only BPF reports it"]);
     let not_written = |file: &std::path::Path| {
         format!("the stacks of sleeps are known with BPF only: {} was not written", file.display())
     };
     assert_eq!(stacks, [not_written(&new)]);
-    assert_eq!(kept, [not_written(&old) + "; the file that is there is an older one"]);
+    assert_eq!(kept, [not_written(&old) + "; the existing file is an older one"]);
     assert!(!new.exists() && std::fs::read_to_string(&old).expect("a file") == "of before");
 }
 

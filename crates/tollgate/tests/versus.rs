@@ -168,7 +168,7 @@ fn a_failing_command_stops_with_its_output_and_may_be_accepted() {
     assert_eq!(other, "exit 3 ended with exit status 3");
     assert_eq!(
         home.refusal(versus(&["-r2", "--ignore-failure=x", "true"])),
-        "--ignore-failure=x: it is neither `all-non-zero` nor exit statuses, such as 1,2"
+        "--ignore-failure=x: it is neither `all-non-zero` nor a list of exit statuses, such as 1,2"
     );
 }
 

@@ -304,7 +304,10 @@ fn a_program_that_hangs_takes_no_more_than_its_time() {
     let is_measured = |run: &Value| common::row(run, "workloads/grep")["status"] == "measured";
     let run =
         [3, 6, 12, 24, 48, 96].iter().filter_map(run).find(is_measured).expect("one that is long enough");
-    assert_eq!(reason(common::row(&run, "workloads/unpack")), "it took longer than the run had time for it");
+    assert_eq!(
+        reason(common::row(&run, "workloads/unpack")),
+        "it took longer than the time that the run had left for it"
+    );
     expect_empty(temporary.path());
     assert!(within(temporary.path()).is_empty());
 }

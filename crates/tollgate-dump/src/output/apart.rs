@@ -5,7 +5,7 @@ pub(crate) fn reason(apart: Apart) -> String {
         Apart::Named(line) => format!("line {line} names another system or processor"),
         Apart::Section(line) => format!("line {line} is a heading"),
         Apart::Prose(line) => {
-            format!("prose or another prompt stands between (line {line}), and no value ties the two")
+            format!("prose or another prompt stands between them (line {line}), and no value links the two")
         }
         Apart::Contradiction(line) => format!("line {line} has another value of a register or an address"),
         Apart::Width(line) => format!("the tables from line {line} on are of another width"),
@@ -15,5 +15,5 @@ pub(crate) fn reason(apart: Apart) -> String {
     } else {
         ""
     };
-    format!("Kept apart from what is before: {why}.{doubt}")
+    format!("Kept apart from the text above: {why}.{doubt}")
 }

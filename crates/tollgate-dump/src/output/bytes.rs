@@ -77,7 +77,8 @@ impl Readings {
             parts.push(paragraph(BY_PREFIX, columns, ""));
         }
         if self.is_told {
-            let why = "The tables are those of long mode: a code descriptor has L set, which is reserved outside it.";
+            let why =
+                "These are long-mode tables: a code descriptor has L set, which is reserved in other modes.";
             parts.push(paragraph(why, columns, ""));
         }
         parts.push(screen::complaints(dump, columns));
@@ -130,7 +131,7 @@ fn readings(readings: &[Reading], explain: bool, columns: usize) -> Vec<String> 
         parts.push(text);
     }
     if !same {
-        let output = "The bytes do not show which of the two they are; name it with --mode 32 or 64.";
+        let output = "The bytes do not show which of the two applies; choose with --mode 32 or 64.";
         parts.push(paragraph(output, columns, ""));
     }
     parts

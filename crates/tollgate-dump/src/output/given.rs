@@ -85,7 +85,7 @@ fn of_kind(kind: &str, bytes: &[u8]) -> Result<Vec<Item>, Unfit> {
         }
         "tss32" => vec![Item::Tss32(bytes.to_vec(), None)],
         "tss64" => vec![Item::Tss64(bytes.to_vec(), None)],
-        _ => return Err(Unfit::new(format!("{kind} is no kind of bytes"))),
+        _ => return Err(Unfit::new(format!("{kind} is not a kind of bytes"))),
     })
 }
 
@@ -93,7 +93,7 @@ fn whole<'a>(kind: &str, bytes: &'a [u8], size: usize) -> Result<std::slice::Chu
     match bytes.len() {
         0 => Err(Unfit::new(format!("{kind}: there are no bytes; one takes {size}"))),
         there if there % size != 0 => {
-            Err(Unfit::new(format!("{kind}: {there} bytes are no whole number of them; one takes {size}")))
+            Err(Unfit::new(format!("{kind}: {there} bytes are not a multiple of its size, {size}")))
         }
         _ => Ok(bytes.chunks_exact(size)),
     }
@@ -184,17 +184,14 @@ fn registers(text: &str) -> Result<Vec<Item>, Unfit> {
 
 fn register(number: &str, value: &str) -> Result<Item, Unfit> {
     let number_of_it = number_of(number, 8)
-        .ok_or_else(|| Unfit::new(format!("msr: {number:?} is no number of a register, such as c0000081")))?;
+        .ok_or_else(|| Unfit::new(format!("msr: {number:?} is not an MSR number, such as c0000081")))?;
     let value = number_of(value, 16).ok_or_else(|| {
-        Unfit::new(format!("msr: {value:?} is no value of 64 bits, such as 0023001000000000"))
+        Unfit::new(format!("msr: {value:?} is not a 64-bit value, such as 0023001000000000"))
     })?;
     let msr = u32::try_from(number_of_it).ok().and_then(Msr::by_number);
     let msr = msr.ok_or_else(|| {
         let known: Vec<String> = Msr::ALL.iter().map(|msr| format!("{:x}", msr.number())).collect();
-        Unfit::new(format!(
-            "msr: {number} has no part in kernel entry; those that have are {}",
-            known.join(", ")
-        ))
+        Unfit::new(format!("msr: {number} is not used in kernel entry; these are: {}", known.join(", ")))
     })?;
     Ok(Item::Msr(msr, value))
 }
@@ -207,8 +204,7 @@ fn rights(text: &str) -> Result<Item, Unfit> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let number = |word: &str| {
         let number = number_of(word, 8).and_then(|number| u32::try_from(number).ok());
-        number
-            .ok_or_else(|| Unfit::new(format!("lar_lsl: {word:?} is no value of 32 bits, such as 00cffb00")))
+        number.ok_or_else(|| Unfit::new(format!("lar_lsl: {word:?} is not a 32-bit value, such as 00cffb00")))
     };
     match words.as_slice() {
         [lar] => Ok(Item::Rights(None, tollgate_x86::AccessRights(number(lar)?), None)),

@@ -18,7 +18,7 @@ pub enum InputKind {
 
 /// No kind has this name.
 #[derive(Debug, thiserror::Error)]
-#[error("it is none of {}", kinds().map(|(name, _)| name).collect::<Vec<_>>().join(", "))]
+#[error("it is not one of {}", kinds().map(|(name, _)| name).collect::<Vec<_>>().join(", "))]
 pub struct NoSuchKind;
 
 impl FromStr for InputKind {

@@ -94,13 +94,13 @@ fn segments(seen: &Ring3, explain: bool, width: usize) -> String {
         .iter()
         .map(|known| Item::Rights(Some(known.selector), known.rights, known.limit))
         .collect();
-    let mut text = heading("Descriptors that ring 3 may know of, by LAR and LSL", width);
+    let mut text = heading("Descriptors visible to ring 3 through LAR and LSL", width);
     text.push_str(&tables::render(&items, explain, width));
     let loaded = SEGMENTS.iter().zip(seen.loaded).map(|(name, selector)| format!("{name} {selector}"));
     text.push_str(&paragraph(&format!("Loaded: {}.", loaded.collect::<Vec<_>>().join(", ")), width, ""));
     if let Some((cpu, node)) = seen.selectors.iter().find_map(cpu_and_node) {
         let output = format!(
-            "The limit of 007b is no limit: Linux keeps there which processor runs this, {cpu}, and its node, {node} (GDT \
+            "The limit of 007b is not a limit: Linux keeps there the processor that runs this, {cpu}, and its node, {node} (GDT \
              entry 15, arch/x86/include/asm/segment.h)."
         );
         text.push_str(&paragraph(&output, width, ""));
@@ -153,8 +153,7 @@ fn registers(seen: &Ring3, width: usize) -> String {
         .iter()
         .any(|it| matches!(it, Attempt::Done(it) if tollgate_inspect::is_dummy(*it)))
     {
-        let output = "UMIP is on: the instructions fault in ring 3, and the kernel answers for the processor with \
-                    dummy addresses (arch/x86/kernel/umip.c).";
+        let output = "UMIP is on: the instructions fault in ring 3, and the kernel emulates them with dummy addresses (arch/x86/kernel/umip.c).";
         text.push_str(&paragraph(output, width, ""));
     }
     text
@@ -233,11 +232,11 @@ fn outcome(vector: u8, attempt: &Attempt<bool>) -> String {
         Attempt::Done(false) => "open, and returns without an answer".to_owned(),
         // A divide error, which is exception 0, is SIGFPE.
         Attempt::Signal { signal, vector: 0, .. } if *signal != SIGFPE => {
-            format!("the kernel makes signal {signal} of it, and does not say of which exception")
+            format!("the kernel sends signal {signal} for it, without naming the exception")
         }
         Attempt::Signal { signal, vector: exception, .. } => {
             let open = if *exception == u64::from(vector) { "open: " } else { "" };
-            format!("{open}the kernel makes signal {signal} of exception {exception}")
+            format!("{open}the kernel sends signal {signal} for exception {exception}")
         }
         Attempt::Killed(signal) => format!("it ended the process with signal {signal}"),
         Attempt::NotTried => "not tried".to_owned(),

@@ -126,8 +126,7 @@ fn width_reason(found: &WidthFound) -> String {
             let why = if reasons.is_empty() { String::new() } else { format!(": {reasons}") };
             format!("The tables are {sure}those of {}{why}.", mode_name(width))
         }
-        None => "Whether the tables are those of long mode is unknown: both readings are shown, and --mode \
-                 32 or 64 chooses."
+        None => "It is unknown whether these are long-mode tables, so both readings are shown; choose with --mode 32 or 64."
             .to_owned(),
     }
 }
@@ -213,7 +212,7 @@ fn other_msrs(state: &Joined, columns: usize) -> String {
         0 => String::new(),
         more => format!(", and {more} more in --format json"),
     };
-    paragraph(&format!("MSRs that no entry looks at: {shown}{more}."), columns, "")
+    paragraph(&format!("MSRs that no entry uses: {shown}{more}."), columns, "")
 }
 
 fn of_base(table: &TableRegister, digits: usize) -> String {
@@ -297,7 +296,7 @@ fn shown(items: &[Item], explain: bool, columns: usize) -> String {
     let kept: Vec<Item> = kept.into_iter().cloned().collect();
     let mut text = tables::render(&kept, explain, columns);
     let output = format!(
-        "{} more of the {gates} gates are interrupt gates for ring 0, or not present; --explain and --format json have all of them.",
+        "{} more of the {gates} gates are interrupt gates for ring 0 or not present; --explain and --format json show all.",
         left.len()
     );
     text.push_str(&paragraph(&output, columns, ""));
@@ -313,7 +312,7 @@ fn of_loose(loose: &Loose, explain: bool, columns: usize) -> String {
     if loose.items.is_empty() && loose.left > ENTRY {
         let bytes = figures::count(loose.left, "byte", "bytes");
         let output =
-            format!("{place}: {bytes} that can be no table, for few of its entries would be present.");
+            format!("{place}: {bytes} that cannot be a table, since few of its entries would be present.");
         return paragraph(&output, columns, "");
     }
     let order = if loose.as_numbers { " of numbers, the highest byte first" } else { "" };
@@ -422,7 +421,7 @@ pub(crate) fn complaints(dump: &Dump, columns: usize) -> String {
     }
     if let Some(line) = dump.cut {
         text.push_str(&paragraph(
-            &format!("The text was read up to line {line}: the rest is beyond the limit."),
+            &format!("The text was read up to line {line}; the rest exceeds the limit."),
             columns,
             "! ",
         ));

@@ -55,7 +55,7 @@ pub(crate) fn compared(state: &Joined, width: Width) -> Option<(Vec<String>, boo
     if wrong.is_empty() {
         let all = |it: &Use| format!("{} {} {}", it.name, it.selector, it.wanted());
         let all: Vec<String> = uses.iter().map(all).collect();
-        let fits = format!("The GDT has what STAR needs: {}.", all.join(", "));
+        let fits = format!("The GDT fits STAR: {}.", all.join(", "));
         let is_fit = on_amd.is_none();
         return (found.len() == uses.len()).then(|| ([fits].into_iter().chain(on_amd).collect(), is_fit));
     }

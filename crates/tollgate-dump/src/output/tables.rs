@@ -158,8 +158,7 @@ fn structure(item: &Item, all: bool, width: usize) -> String {
     let mut text = table.render(width);
     if left > 0 {
         let output = format!(
-            "{} more that are not 0: registers of a task that was switched away, or reserved. No entry but a task \
-             switch looks at them; --explain has them.",
+            "{} more that are not 0: registers of a task that was switched away, or reserved. Only a task switch uses them; --explain shows them.",
             figures::count(left, "field", "fields")
         );
         text.push_str(&paragraph(&output, width, ""));

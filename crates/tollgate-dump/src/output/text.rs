@@ -131,7 +131,7 @@ pub fn sentences(item: &Item) -> Vec<String> {
         Item::Half(selector, descriptor) => {
             let mut text = found_by(*selector);
             text.push(format!(
-                "Of its base the low 32 bits are known, {:08x}: it takes 16 bytes, and the input has 8.",
+                "Only the low 32 bits of its base are known, {:08x}: it takes 16 bytes, but the input has 8.",
                 descriptor.base
             ));
             text.extend(of_access(descriptor, Width::Long));
@@ -188,7 +188,7 @@ fn of_segment(descriptor: &Descriptor, base: u64, width: Width) -> Vec<String> {
     let mut text = Vec::new();
     if is_gate {
         text.push(
-            "The type is a gate's: read as one (gate32, gate64) it has a selector and an offset instead."
+            "The type is a gate's: read as a gate (gate32, gate64), it has a selector and an offset instead."
                 .into(),
         );
     }
@@ -305,13 +305,11 @@ fn of_tss(fields: &[tollgate_x86::Field], bytes: &[u8], limit: Option<u64>) -> V
     text.push(match (read("iomap"), limit) {
         (None, _) => format!("{} of its {} bytes are known.", bytes.len(), Tss64::SIZE),
         (Some(base), Some(last)) if base > last => format!(
-            "Its I/O bitmap would begin at {base:x}, behind its last byte {last:x}: there is none, and every port is closed \
-             to programs without the I/O privilege level."
+            "Its I/O bitmap would begin at {base:x}, after its last byte {last:x}, so it has none, and every port is closed to programs without the I/O privilege level."
         ),
         (Some(base), Some(_)) => format!("Its I/O bitmap begins at {base:x}."),
         (Some(base), None) => format!(
-            "Its I/O bitmap begins at {base:x}, if that is within its limit, which is not known; behind it there is none, and \
-             every port is closed to programs without the I/O privilege level."
+            "Its I/O bitmap begins at {base:x}, if that is within its limit, which is not known; beyond it there is none, and every port is closed to programs without the I/O privilege level."
         ),
     });
     text
@@ -330,14 +328,16 @@ fn not_canonical(msr: Msr, value: u64) -> Option<String> {
     }
     if is_canonical(value, 57) {
         return Some(
-            "The address is canonical with 57-bit addresses alone, which CR4.LA57 switches on.".to_owned(),
+            "The address is canonical only with 57-bit addresses, which CR4.LA57 enables.".to_owned(),
         );
     }
     let whose = match msr {
         Msr::SysenterEsp | Msr::SysenterEip => "no Intel processor",
         _ => "no processor",
     };
-    Some(format!("The address is not canonical, so {whose} has it: WRMSR of it raises #GP (SDM 2B, WRMSR)."))
+    Some(format!(
+        "The address is not canonical, so {whose} can hold it: WRMSR of it raises #GP (SDM 2B, WRMSR)."
+    ))
 }
 
 fn meaning_of(msr: Msr, value: u64) -> Vec<String> {
@@ -359,9 +359,9 @@ fn meaning_of(msr: Msr, value: u64) -> Vec<String> {
             ]
         }
         Msr::SysenterEsp => {
-            vec![format!("SYSENTER loads the stack pointer {value:x} and saves the old one nowhere.")]
+            vec![format!("SYSENTER loads the stack pointer {value:x} and does not save the old one.")]
         }
-        Msr::SysenterEip => vec![format!("SYSENTER goes to {value:x} and saves nowhere where it came from.")],
+        Msr::SysenterEip => vec![format!("SYSENTER goes to {value:x} and does not save the return address.")],
         Msr::Star => {
             let star = Star(value);
             vec![

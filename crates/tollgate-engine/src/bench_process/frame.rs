@@ -12,8 +12,11 @@ const LENGTH: usize = size_of::<u32>();
 /// Why bytes are not a message: a sentence without its subject, which is the writer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    #[error("announced a message of {length} bytes; the longest that may come has {most}")]
-    TooLong { length: usize, most: usize },
+    #[error("announced a message of {length} bytes; the limit is {most}")]
+    TooLong {
+        length: usize,
+        most: usize,
+    },
     #[error("sent a message that cannot be read: {0}")]
     Unreadable(String),
 }

@@ -61,10 +61,10 @@ impl ProcessRecord {
             return Err(format!("a record of {} rounds, more than {MAX_ROUNDS}", self.rounds));
         }
         if self.current.is_some_and(|current| current >= instances) {
-            return Err("a record of an instance that was not asked for".to_owned());
+            return Err("a record of an instance that was not requested".to_owned());
         }
         if !self.instances.iter().all(|instance| instance.fits(self.rounds)) {
-            return Err("a record whose rounds and batches do not fit together".to_owned());
+            return Err("a record whose rounds and batches do not match".to_owned());
         }
         self.instances.iter_mut().for_each(InstanceRecord::settle);
         Ok(self)

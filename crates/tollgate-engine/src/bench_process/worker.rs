@@ -169,7 +169,7 @@ pub(crate) fn serve(shared: &SharedResults, find: Find) -> i32 {
     let storage = if uses_storage {
         task.storage
     } else {
-        Err("this process was started for cases that use no directory".to_owned())
+        Err("this process was started for cases without a directory".to_owned())
     };
     let clock = match &task.work {
         Work::Clock => Some(Clock::tsc().map_err(|fault| fault.to_string())),
@@ -199,7 +199,7 @@ pub(crate) fn serve(shared: &SharedResults, find: Find) -> i32 {
         Work::Calibration { clock, instances, deadline } => bench.calibration(clock, &instances, deadline),
         Work::Rounds { clock, instances, seed, deadline } => bench.rounds(clock, &instances, seed, deadline),
         Work::Count { instances } => {
-            let clock = report.clock.unwrap_or_else(|| Err("its counter was not looked at".to_owned()));
+            let clock = report.clock.unwrap_or_else(|| Err("its counter was not read".to_owned()));
             bench.count(clock.map(|(clock, _)| clock), &instances);
         }
         Work::Turns { clock, instances, pipes } => return bench.turns(clock, &instances, pipes, false),
@@ -277,7 +277,7 @@ impl Bench<'_> {
                 if instance.ready.ops != order.ops {
                     let (now, then) = (instance.ready.ops, order.ops);
                     return Err(fail!(
-                        "an iteration has {now} operations now and had {then} in the calibration"
+                        "an iteration has {now} operations now, but had {then} in the calibration"
                     ));
                 }
                 let entry = instance.ready.entry.or_else(|| loop_address(&(benchmark.timed)(&order.params)));

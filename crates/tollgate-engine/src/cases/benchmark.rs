@@ -167,7 +167,7 @@ pub const PLAIN: Benchmark = Benchmark {
 };
 
 /// [`Benchmark::uncounted`] for the time of memory and caches.
-pub const TIME_OF_MEMORY: &str = "a guest under QEMU's translator has no times; memory is not counted";
+pub const TIME_OF_MEMORY: &str = "memory is not counted, and a guest under QEMU's translator has no times";
 
 impl Benchmark {
     /// Returns the case of this benchmark with `params`.

@@ -96,7 +96,7 @@ pub enum BenchError {
         allowed: Vec<usize>,
     },
     /// No bench process could be started.
-    #[error("no bench process can be started: {}", said_by("process", .0))]
+    #[error("a bench process could not be started: {}", said_by("process", .0))]
     NoProcess(#[from] std::io::Error),
     /// No environment of a session gave a measurement; a reason for each.
     #[error("nothing was measured: {0}")]

@@ -168,7 +168,7 @@ impl Program {
 impl Runner for Program {
     fn batch(&mut self, clock: Clock, order: Order) -> Result<Batch> {
         if clock == Clock::Kernel {
-            let why = "a 32-bit program needs the TSC as its clock, which is not usable here (see the fact run.clock)";
+            let why = "a 32-bit program needs the TSC as its clock, but the TSC is not usable here (see the fact run.clock)";
             return Err(Refusal::Skip(why.to_owned()));
         }
         let Answer { ticks: [empty, work, empty_again], stayed, usage, result } = self.ask(order)?;

@@ -70,7 +70,7 @@ impl Observed {
             }
             None => return Ok(()),
         };
-        Err(format!("sched_setaffinity(2) succeeds and does not bind: {why}"))
+        Err(format!("sched_setaffinity(2) succeeds but has no effect: {why}"))
     }
 
     pub fn describe(&self) -> String {

@@ -35,12 +35,12 @@ impl Ending {
             Self::Finished => "ended".to_owned(),
             Self::Exited(code) => format!("its process ended with status {code}"),
             Self::Killed(libc::SIGKILL) => {
-                "its process was killed by SIGKILL, as by the out-of-memory killer".to_owned()
+                "its process was killed by SIGKILL, perhaps by the out-of-memory killer".to_owned()
             }
             Self::Killed(libc::SIGSYS) => "killed by SIGSYS: a seccomp filter forbids it".to_owned(),
             Self::Killed(signal) => format!("its process was killed by {}", signal_name(signal)),
             Self::Stalled => format!("no progress for {:.1} s: it hangs", stall.as_secs_f64()),
-            Self::OutOfTime => "it took longer than the run had time for it".to_owned(),
+            Self::OutOfTime => "it took longer than the time that the run had left for it".to_owned(),
             Self::Interrupted => "interrupted".to_owned(),
         }
     }

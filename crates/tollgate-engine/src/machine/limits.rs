@@ -94,7 +94,7 @@ impl Quota {
                 skip!("{call} is refused: {why}; {} allows {number}", allowed.by)
             }
             (Some(libc::EAGAIN), None) => skip!(
-                "{call} is refused: {}; RLIMIT_NPROC, pids.max of a cgroup or kernel.threads-max leaves no more",
+                "{call} is refused: {}; RLIMIT_NPROC, pids.max of a cgroup or kernel.threads-max allows no more",
                 plainly(error)
             ),
             _ => Refusal::new(&format!("{call} is refused"), error),

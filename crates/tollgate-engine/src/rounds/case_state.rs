@@ -267,7 +267,7 @@ impl CaseState {
                 (Some(cut), _) => cut.to_owned(),
                 (None, State::Running) => self.why_no_samples(),
                 (None, _) => {
-                    "the run's time was over before its calibration: more time, or a pattern, measures it"
+                    "the run's time ended before its calibration; give more time, or select cases by a pattern"
                         .to_owned()
                 }
             }),
@@ -278,7 +278,7 @@ impl CaseState {
     fn why_no_samples(&self) -> String {
         let discarded: usize = self.processes.iter().map(|process| process.discarded.len()).sum();
         match discarded {
-            0 => "the run's time was over before its first round: more time, or a pattern, measures it"
+            0 => "the run's time ended before its first round; give more time, or select cases by a pattern"
                 .to_owned(),
             batches => {
                 format!("all {batches} batches were discarded: other processes used the processor")

@@ -96,7 +96,7 @@ pub fn measure(
 
 /// The row of a case that this process cannot measure, because it starts no environment.
 fn of_an_environment((benchmark, params): &Chosen) -> Measurement {
-    let why = "it is of an environment: `tollgate run environments` measures it, of those that --in names or of all that work here";
+    let why = "it belongs to environments: `tollgate run environments` measures it, in those that --in names or in all that work here";
     let outcome = Outcome::NotMeasured { why: why.to_owned() };
     Measurement { case: benchmark.case(params.clone()), outcome }
 }

@@ -74,7 +74,7 @@ fn daemon(docker: &Path) -> Result<Vec<std::ffi::OsString>, EnvironmentError> {
             unusable!("no daemon answers at {} (docker)", socket.display())
         }
         ErrorKind::PermissionDenied => {
-            unusable!("you may not use the daemon at {} (docker): its group may, or root", socket.display())
+            unusable!("you may not use the daemon at {} (docker); its group and root may", socket.display())
         }
         _ => unusable!("{}: {}", socket.display(), plainly(error)),
     })?;
@@ -89,7 +89,7 @@ fn socket() -> Result<PathBuf, EnvironmentError> {
     };
     let host = host.to_string_lossy().into_owned();
     host.strip_prefix("unix://").map(PathBuf::from).ok_or_else(|| {
-        unusable!("DOCKER_HOST is {host}, another machine's daemon; tollgate takes one of this machine (unix://SOCKET)")
+        unusable!("DOCKER_HOST is {host}, another machine's daemon; tollgate uses only this machine's (unix://SOCKET)")
     })
 }
 

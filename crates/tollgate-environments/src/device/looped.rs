@@ -102,7 +102,7 @@ impl Loop {
                 }
             }
         }
-        Err(EnvironmentError::Unusable("every loop device that was free was taken by others".to_owned()))
+        Err(EnvironmentError::Unusable("others took every free loop device".to_owned()))
     }
 
     pub(crate) fn path(&self) -> &Path {

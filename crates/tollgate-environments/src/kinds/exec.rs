@@ -33,7 +33,7 @@ impl EnvironmentKind for Exec {
         let words = tollgate_os::words::split(prefix).map_err(|why| why.to_string())?;
         if words.first().is_none_or(String::is_empty) {
             return Err(
-                "after exec: stands a command that runs a program, such as exec:'nice -n 5'".to_owned()
+                "exec: is followed by a command that runs a program, such as exec:'nice -n 5'".to_owned()
             );
         }
         Ok(Self { prefix: prefix.to_owned(), words })
@@ -59,7 +59,7 @@ impl EnvironmentKind for Exec {
     }
 
     fn hidden(&self, _runtime: Option<&str>) -> Option<&'static str> {
-        Some("the prefix may have processes that do not come from it")
+        Some("the prefix may have processes that it did not start")
     }
 }
 

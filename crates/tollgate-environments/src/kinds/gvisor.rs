@@ -147,7 +147,7 @@ fn find() -> Result<PathBuf, EnvironmentError> {
     if let Some(named) = std::env::var_os(RUNSC).filter(|named| !named.is_empty()) {
         return match std::path::absolute(&named) {
             Ok(path) if path.is_file() => Ok(path),
-            _ => Err(unusable!("{RUNSC} names {}, which is no file", named.display())),
+            _ => Err(unusable!("{RUNSC} names {}, which is not a file", named.display())),
         };
     }
     commands::find("runsc").ok_or_else(|| {

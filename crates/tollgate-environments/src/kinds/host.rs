@@ -66,9 +66,7 @@ impl EnvironmentKind for Host {
     fn shell(&self, _: Option<&str>, _: &Making) -> Result<Prepared, EnvironmentError> {
         shell::expect_here()?;
         if !self.0.is_empty() {
-            return Err(unusable!(
-                "the settings of its keys are made by the agent, and a shell does not make them"
-            ));
+            return Err(unusable!("the agent applies the settings of its keys, but a shell does not"));
         }
         Ok(Prepared { command: SHELL.map(Into::into).to_vec(), ..Prepared::default() })
     }

@@ -24,7 +24,7 @@ impl EnvironmentKind for Ssh {
         let host = rest.unwrap_or_default();
         // ssh(1) would take a leading hyphen for an option, and host names have no spaces.
         if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
-            return Err("after ssh: stands a host as ssh(1) takes it, such as ssh:user@machine".to_owned());
+            return Err("ssh: is followed by a host as ssh(1) takes it, such as ssh:user@machine".to_owned());
         }
         Ok(Self(host.to_owned()))
     }

@@ -204,12 +204,12 @@ fn a_refusal_is_a_sentence_that_says_what_would_be_right() {
         ("vm:exact=1", "vm:exact=1: the key exact has no value: write exact alone"),
         ("vm:exact,exact", "vm:exact,exact: the key exact is given twice"),
         ("gvisor:x=1", "gvisor:x=1: gvisor has no key x; its key is platform"),
-        ("ssh", "ssh: after ssh: stands a host as ssh(1) takes it, such as ssh:user@machine"),
+        ("ssh", "ssh: ssh: is followed by a host as ssh(1) takes it, such as ssh:user@machine"),
         (
             "ssh:-oProxyCommand=x",
-            "ssh:-oProxyCommand=x: after ssh: stands a host as ssh(1) takes it, such as ssh:user@machine",
+            "ssh:-oProxyCommand=x: ssh: is followed by a host as ssh(1) takes it, such as ssh:user@machine",
         ),
-        ("exec: ", "exec: : after exec: stands a command that runs a program, such as exec:'nice -n 5'"),
+        ("exec: ", "exec: : exec: is followed by a command that runs a program, such as exec:'nice -n 5'"),
         ("exec:sh -c 'a", "exec:sh -c 'a: a single quote (') is not closed"),
     ];
     for (given, sentence) in cases {

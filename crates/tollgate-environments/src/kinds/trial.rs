@@ -68,8 +68,8 @@ impl Tools {
 }
 
 pub(super) fn all(candidates: Vec<Candidate>) -> Vec<Possibility> {
-    let cleanup =
-        Cleanup::begin().map_err(|error| unusable!("no cleanup process is started: {}", plainly(error)));
+    let cleanup = Cleanup::begin()
+        .map_err(|error| unusable!("the cleanup process could not be started: {}", plainly(error)));
     let tools = &Tools { cleanup, agent: Agent::with(&[]) };
     thread::scope(|scope| {
         let begin = |Candidate { environment, names, try_it }| {

@@ -49,7 +49,7 @@ impl EnvironmentKind for Vm {
     }
 
     fn shell(&self, _: Option<&str>, _: &Making) -> Result<Prepared, EnvironmentError> {
-        Err(unusable!("the guest has no shell: this program is all that its root file system has"))
+        Err(unusable!("the guest has no shell: its root file system has only this program"))
     }
 
     fn files(&self, _: Option<&str>) -> Vec<PathBuf> {

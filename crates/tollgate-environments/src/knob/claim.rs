@@ -47,17 +47,17 @@ fn held(file: &File) -> String {
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let pid = file.metadata().ok().and_then(|of| holder(&locks, of.dev(), of.ino()));
     let Some(pid) = pid else {
-        return "a process that is not seen here has it locked; two sessions do not change one setting"
+        return "a process that is not visible here has it locked; only one session at a time may change a setting"
             .to_owned();
     };
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = String::from_utf8_lossy(&words).replace('\0', " ");
     match words.trim() {
         "" => format!(
-            "process {pid} had it locked and was killed; its cleanup process sets the value back, so try again in a moment"
+            "process {pid} had it locked and was killed; its cleanup process restores the value, so try again in a moment"
         ),
         words => format!(
-            "process {pid} ({}) has it locked; two sessions do not change one setting",
+            "process {pid} ({}) has it locked; only one session at a time may change a setting",
             excerpt(words)
         ),
     }

@@ -25,7 +25,7 @@ fn what_is_no_setting_is_refused() {
         ("kernel=1", "kernel=1: /proc/sys/kernel is no file; a setting is a file in /proc/sys or /sys"),
         (
             "vm.drop_caches=3",
-            "vm.drop_caches=3: /proc/sys/vm/drop_caches is not changed: it is an order and no setting",
+            "vm.drop_caches=3: /proc/sys/vm/drop_caches is not changed: it is a command, not a setting",
         ),
     ];
     for (text, sentence) in cases {

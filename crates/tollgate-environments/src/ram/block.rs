@@ -55,7 +55,7 @@ impl Device {
         let memory = Mounted::mount(Path::new("tollgate"), &target, "tmpfs", &options)?;
         let path = target.join("tollgate-ram");
         let fault = |error: std::io::Error| {
-            unusable!("no file of {} can be made in a tmpfs: {}", bytes(size), plainly(error))
+            unusable!("a file of {} cannot be made in a tmpfs: {}", bytes(size), plainly(error))
         };
         let open = |direct: libc::c_int| {
             OpenOptions::new()

@@ -19,7 +19,7 @@ fn what_is_no_way_to_an_agent_is_named() {
     assert_eq!(refused("tollgate-no-such-program -x"), "tollgate-no-such-program: there is no such program");
     assert_eq!(
         refused("false"),
-        "the command ended before an agent answered, without a word; it must run the program that stands behind it"
+        "the command ended before an agent answered, without a message; it must run the program that follows it"
     );
     assert_eq!(
         refused("sh -c 'echo no such container >&2; exit 1'"),
@@ -35,14 +35,13 @@ fn what_is_no_way_to_an_agent_is_named() {
     let banner = refused("sh -c 'echo Welcome to the machine; cat'");
     let printed = |what: &str| {
         format!(
-            "the command printed {what} where an agent of tollgate answers; it must pass standard input and output on as \
-             they are, and print nothing itself"
+            "the command printed {what} where an agent of tollgate answers; it must pass standard input and output on unchanged and print nothing itself"
         )
     };
     assert_eq!(banner, printed("`Welcome to the machine`"));
     let endless = refused("sh -c 'exec yes'");
     let binary = refused("sh -c 'exec cat /proc/self/exe'");
-    assert_eq!(binary, printed("bytes that are no text"));
+    assert_eq!(binary, printed("bytes that are not text"));
     assert_eq!(endless, printed("`y`"));
 }
 

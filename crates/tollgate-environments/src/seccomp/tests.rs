@@ -57,7 +57,7 @@ fn a_profile_is_for_a_runtime_that_reads_it() {
     assert_eq!(file_for("podman", &file).unwrap_err().to_string(), named("No such file or directory"));
     std::fs::write(&file, "{}").unwrap();
     assert_eq!(file_for("podman", &file).unwrap(), file);
-    let why = "it takes no profile of a file; runtime=podman and runtime=docker do";
+    let why = "it takes no profile from a file; runtime=podman and runtime=docker do";
     assert_eq!(Filter::read(&Seccomp::File(file.clone())).unwrap_err().to_string(), why);
     assert_eq!(oci(&Seccomp::File(file)).unwrap_err().to_string(), why);
 }

@@ -26,7 +26,7 @@ impl Devices {
         paths: Paths<'_>,
     ) -> Result<Self, EnvironmentError> {
         if !disk::is_wanted(spec, accel) {
-            let why = "it is for a guest with a disk: under KVM, or with cache=".to_owned();
+            let why = "it needs a guest with a disk: under KVM, or with cache=".to_owned();
             return Ok(Self { disk: None, share: Err(why) });
         }
         let disk = Disk::prepare(spec, kernel, modules, paths.work())?;

@@ -53,7 +53,7 @@ impl Disk {
 
     fn find(spec: &Vm, kernel: &Kernel, modules: &mut Modules, directory: &Path) -> Result<Self, String> {
         if modules.has(DRIVER) == Has::No {
-            return Err(format!("{kernel} has no driver of a disk ({DRIVER})"));
+            return Err(format!("{kernel} has no disk driver ({DRIVER})"));
         }
         let mkfs = commands::find("mkfs.ext4").ok_or_else(|| {
             format!(
@@ -68,7 +68,7 @@ impl Disk {
         let size = (free >> 20 << 20).min(LARGEST);
         if size < SMALLEST {
             return Err(format!(
-                "{} has {} left, and a disk takes {}",
+                "{} has {} left, but a disk takes {}",
                 directory.display(),
                 bytes(size),
                 bytes(SMALLEST)

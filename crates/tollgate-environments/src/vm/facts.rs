@@ -70,7 +70,7 @@ fn number(file: Result<PathBuf, (&Path, io::Error)>) -> Fact {
         Err(error) => why(&file, &error),
         Ok(text) => match text.trim().parse::<i64>() {
             Ok(number) => Fact::known(number, file.display().to_string()),
-            Err(_) => Fact::unreadable(format!("{}: it is no number", file.display())),
+            Err(_) => Fact::unreadable(format!("{}: it is not a number", file.display())),
         },
     }
 }

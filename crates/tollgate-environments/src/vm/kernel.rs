@@ -167,7 +167,7 @@ fn version(release: &str) -> (Vec<u64>, bool) {
 
 fn release(file: &Path) -> Result<String, String> {
     let opened = open_regular(file).map_err(|error| match error.kind() {
-        io::ErrorKind::IsADirectory => "it is no file; a bzImage or a vmlinux would be right".to_owned(),
+        io::ErrorKind::IsADirectory => "it is not a file; a bzImage or a vmlinux would be right".to_owned(),
         io::ErrorKind::PermissionDenied if matches!(error, PathError::Io(_)) => {
             "only root may read it; a copy that you may read, or kernel=FILE, would be right".to_owned()
         }
@@ -176,10 +176,10 @@ fn release(file: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     opened.take(MOST_HEAD).read_to_end(&mut bytes).map_err(plainly)?;
     if is_for_others(&bytes) {
-        return Err("it is a kernel for another architecture than x86-64".to_owned());
+        return Err("it is a kernel for an architecture other than x86-64".to_owned());
     }
     let found = if bytes.starts_with(b"\x7fELF") { of_vmlinux(&bytes) } else { of_bzimage(&bytes) };
-    found.ok_or_else(|| "it is no kernel for x86; a bzImage or a vmlinux would be right".to_owned())
+    found.ok_or_else(|| "it is not a kernel for x86; a bzImage or a vmlinux would be right".to_owned())
 }
 
 /// Returns whether it is a vmlinux whose machine is not x86-64 (`e_machine`, elf(5)), or a bzImage without a 64-bit entry

@@ -28,14 +28,14 @@ fn choose_unless(spec: &Vm, refusal: impl Fn() -> Option<&'static str>) -> Resul
         Some(Accel::Kvm) => match refusal() {
             None => plain(Accel::Kvm),
             Some(why) => Err(unusable!(
-                "vm: accel=kvm: {why}; leave accel=kvm out to have QEMU's translator, which counts instructions"
+                "vm: accel=kvm: {why}; omit accel=kvm to use QEMU's translator, which counts instructions"
             )),
         },
         None => match refusal() {
             None => plain(Accel::Kvm),
             Some(why) => Ok(Chosen {
                 accel: Accel::Tcg,
-                remark: Some(format!("vm: {why}; QEMU's translator is taken, which counts instructions")),
+                remark: Some(format!("vm: {why}; using QEMU's translator, which counts instructions")),
             }),
         },
     }

@@ -77,7 +77,7 @@ fn is_for(module: &[u8], release: &str) -> Result<(), EnvironmentError> {
     match value.flatten() {
         Some(built) if built == release.as_bytes() => Ok(()),
         Some(built) => Err(unusable!(
-            "the headers are those of Linux {}, and the guest's kernel is {release}",
+            "the headers are for Linux {}, but the guest's kernel is {release}",
             excerpt(&String::from_utf8_lossy(built))
         )),
         None => Err(unusable!("the module that was built has no version (vermagic)")),

@@ -65,7 +65,7 @@ fn tree(
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<(String, PathBuf)>, EnvironmentError> {
     let depmod = commands::find("depmod").ok_or_else(|| {
-        unusable!("vm: on=ram: there is no depmod on the host, which lists the guest's modules (Debian package kmod)")
+        unusable!("vm: on=ram: depmod, which lists the guest's modules, is not installed on the host (Debian package kmod)")
     })?;
     let place = format!("lib/modules/{}", kernel.release);
     let directory = private.join("modules").join(&place);

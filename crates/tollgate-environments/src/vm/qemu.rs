@@ -124,7 +124,7 @@ impl Channel {
             (false, Vmm::Qemu) => Ok(Self::Line),
             // microvm has one serial line, which has the kernel's messages.
             (false, Vmm::Microvm) => Err(unusable!(
-                "vm: vmm=microvm needs the kernel's modules virtio_console and {bus}, and it has not both"
+                "vm: vmm=microvm needs the kernel's modules virtio_console and {bus}, but it lacks at least one of them"
             )),
         }
     }

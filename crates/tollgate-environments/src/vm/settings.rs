@@ -81,7 +81,7 @@ impl Vm {
     /// Checks that its keys can be combined.
     pub fn checked(self) -> Result<Self, String> {
         if self.exact && self.accel == Some(Accel::Kvm) {
-            Err("exact counts instructions, which accel=kvm cannot: leave one of them out".to_owned())
+            Err("exact counts instructions, which accel=kvm cannot do; omit one of them".to_owned())
         } else {
             Ok(self)
         }
@@ -90,7 +90,7 @@ impl Vm {
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
             "exact" => self.exact = true,
-            "kernel" if value.is_empty() => return Err("kernel is the file of a Linux kernel".to_owned()),
+            "kernel" if value.is_empty() => return Err("kernel is a file with a Linux kernel".to_owned()),
             "kernel" => self.kernel = Some(Path::new(value).to_owned()),
             "append" => self.append = Some(value.to_owned()),
             "cpus" => {

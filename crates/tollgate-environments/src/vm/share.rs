@@ -34,7 +34,7 @@ impl Share {
     pub fn prepare(modules: &mut Modules) -> Result<Self, String> {
         if let Some(missing) = MODULES.iter().find(|name| modules.has(name) == Has::No) {
             return Err(format!(
-                "the kernel has no 9p (module {missing}), and its virtiofs would need a daemon of the host's"
+                "the kernel has no 9p (module {missing}), and its virtiofs would need a daemon on the host"
             ));
         }
         for name in MODULES {

@@ -133,7 +133,7 @@ impl Tree {
     fn insert(&mut self, place: &Path, about: Metadata, to: Option<PathBuf>) -> Result<(), EnvironmentError> {
         if self.entries.len() >= MOST_ENTRIES {
             return Err(unusable!(
-                "vm: the command looks at more than {MOST_ENTRIES} files, and a guest takes no more; the last of them is {}",
+                "vm: the command looks at more than {MOST_ENTRIES} files, the limit for a guest; the last of them is {}",
                 place.display()
             ));
         }
@@ -207,7 +207,7 @@ impl Tree {
         let largest: Vec<String> =
             largest.map(|(size, path)| format!("{} ({})", path.display(), bytes(*size))).collect();
         Err(unusable!(
-            "vm: the command's files are {}, and a guest takes {} at most; leave out what it need not read: the largest are {}",
+            "vm: the command's files take {}, but a guest takes at most {}; omit those that it need not read: the largest are {}",
             self.sentence(),
             bytes(MOST_BYTES),
             largest.join(", ")
@@ -228,7 +228,7 @@ impl Tree {
             // It may have grown since it was counted, and there is room only for what was counted.
             if file.metadata().map_err(of_file)?.len() > size {
                 return Err(of_file(io::Error::other(
-                    "it grew while it was read; nothing else may write it",
+                    "it grew while it was read; no other process may write it",
                 )));
             }
             made.program(super::path_there(path)?, &mut file).map_err(of_file)?;
@@ -384,7 +384,9 @@ mod tests {
         let write = || tree.write(&mut Initramfs::new().unwrap()).map_err(|error| error.to_string());
         assert_eq!(write(), Ok(()));
         fs::write(&path, "texts").unwrap();
-        assert!(write().unwrap_err().ends_with("file: it grew while it was read; nothing else may write it"));
+        assert!(
+            write().unwrap_err().ends_with("file: it grew while it was read; no other process may write it")
+        );
     }
 
     /// A file that was made before is not the command's own.

@@ -90,7 +90,7 @@ impl Settings {
 /// Returns the most bits that a region of a program can have under these settings.
 pub fn allowed(settings: &Settings, elf: &Elf, region: Region) -> Allowed {
     if let Some(sandbox) = &settings.sandbox {
-        let why = format!("the kernel is {sandbox}, and the rules known here are Linux's");
+        let why = format!("the kernel is {sandbox}, but only Linux's rules are known here");
         return Allowed { bits: None, source: "", why: Some(why) };
     }
     if let Some(why) = settings.switched_off() {
@@ -173,7 +173,7 @@ fn heap(settings: &Settings, elf: &Elf) -> Allowed {
         (_, false, Some(true)) => 18.0,
         (_, false, Some(false)) => {
             return unknown(
-                "before Linux 6.9 it has 13 bits of its own, or 18 where that change was taken over",
+                "before Linux 6.9 it has 13 bits of its own, or 18 if that change was backported",
             );
         }
         (_, false, None) => return unknown("it depends on the kernel's release, which could not be read"),
@@ -181,7 +181,7 @@ fn heap(settings: &Settings, elf: &Elf) -> Allowed {
     match under_code {
         Some(0.0) => fixed(own, SOURCE),
         Some(code) => fixed(sum(code, own), SOURCE),
-        None => unknown("how far the code may move could not be read"),
+        None => unknown("the range of the code could not be read"),
     }
 }
 
@@ -193,7 +193,7 @@ fn large(settings: &Settings, elf: &Elf) -> Allowed {
     Allowed {
         bits: plain.bits.map(|bits| (bits - f64::from(HUGE - PAGE)).max(0.0)),
         source: "mm/mmap.c, __get_unmapped_area; mm/huge_memory.c, thp_get_unmapped_area",
-        why: plain.why.or(Some("it is aligned to 2 MiB, so that huge pages fit".to_owned())),
+        why: plain.why.or(Some("it is aligned to 2 MiB for huge pages".to_owned())),
     }
 }
 

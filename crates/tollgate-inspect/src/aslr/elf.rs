@@ -59,7 +59,7 @@ impl ElfKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotElf {
     /// Begins with `#!`.
-    #[error("is a script; what is laid out in memory is its interpreter: look at {:?} instead", tollgate_model::text::excerpt(.0))]
+    #[error("is a script, so its interpreter is what gets loaded: name {:?} instead", tollgate_model::text::excerpt(.0))]
     Script(String),
     /// No magic number.
     #[error("is neither an ELF file nor a script")]
@@ -68,10 +68,10 @@ pub enum NotElf {
     #[error("is a program for another processor (ELF machine {0}); this one runs x86-64 (62) and i386 (3)")]
     Machine(u16),
     /// 32-bit pointers on the 64-bit machine.
-    #[error("is a program for the x32 ABI, which is not looked at")]
+    #[error("is a program for the x32 ABI, which is not supported")]
     X32,
     /// `ET_REL`, `ET_CORE` and others.
-    #[error("is an ELF file of type {0}, and neither a program (2) nor a shared object (3)")]
+    #[error("is an ELF file of type {0}, not a program (2) or a shared object (3)")]
     Type(u16),
     /// Its headers are contradictory.
     #[error("is an ELF file whose headers are wrong: {0}")]

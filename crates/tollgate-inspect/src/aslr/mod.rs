@@ -56,7 +56,7 @@ pub enum NoStart {
     #[error("signal {0} ended it before its entry point")]
     Killed(i32),
     /// Its loader, or a library, takes too long.
-    #[error("it did not come to its entry point within 10 s")]
+    #[error("it did not reach its entry point within 10 s")]
     TookTooLong,
     /// The kernel's answer could not be understood.
     #[error("{0}")]

@@ -31,7 +31,7 @@ pub struct Subject {
 #[derive(Debug, thiserror::Error)]
 pub enum NoStudy {
     /// A name without a slash that is in no directory of PATH.
-    #[error("{0:?} is in no directory of PATH; a file of the current directory is named \"./{0}\"")]
+    #[error("{0:?} is not in PATH; for a file in the current directory write \"./{0}\"")]
     NotInPath(String),
     /// The file cannot be opened.
     #[error("{:?} cannot be opened: {}{}", .0, plainly(.1), hint(.1))]
@@ -43,10 +43,10 @@ pub enum NoStudy {
     #[error("{0:?} {1}")]
     NotElf(PathBuf, NotElf),
     /// A start showed nothing.
-    #[error("{0:?} cannot be looked at: {1}")]
+    #[error("{0:?} cannot be read: {1}")]
     NoStart(PathBuf, NoStart),
     /// Neither a program that does nothing nor this program's file was found.
-    #[error("neither /bin/true nor this program's own file is here; name a program to start")]
+    #[error("neither /bin/true nor this program's own file was found; name a program to start")]
     NoDefault,
     /// The caller asked to stop.
     #[error("stopped")]
@@ -55,7 +55,7 @@ pub enum NoStudy {
 
 fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => "; it must be readable, since its headers are read first",
+        io::ErrorKind::PermissionDenied => "; it must be readable, because its headers are read first",
         _ => "",
     }
 }

@@ -121,10 +121,10 @@ fn now(machine: &Machine, list: &str, name: &str) -> Answer<Vec<Address>> {
     if all.is_empty() {
         let why = match lines(list).count() {
             count @ ..FEW => {
-                format!("is not among the {count} symbols of {SYMBOLS}: a capture keeps the first alone")
+                format!("is not among the {count} symbols of {SYMBOLS}: a capture keeps only the first")
             }
             count => format!(
-                "is not among the {count} symbols of {SYMBOLS}: functions that were inlined have none, data only with CONFIG_KALLSYMS_ALL"
+                "is not among the {count} symbols of {SYMBOLS}: inlined functions are not listed, data only with CONFIG_KALLSYMS_ALL"
             ),
         };
         return Err(Unknown::Absent(why));
@@ -141,10 +141,10 @@ fn why_hidden(machine: &Machine) -> String {
         |name: &str| machine.number(&format!("/proc/sys/kernel/{name}")).ok().map(|found| found.value);
     let because = match (setting("kptr_restrict"), setting("perf_event_paranoid")) {
         (Some(0), Some(level)) => format!(
-            "kernel.kptr_restrict is 0, which shows them to readers with CAP_SYSLOG, and to all where kernel.perf_event_paranoid is at most 1; it is {level}"
+            "kernel.kptr_restrict is 0, which shows them to readers with CAP_SYSLOG, and to all if kernel.perf_event_paranoid is at most 1; it is {level}"
         ),
         (Some(1), _) => {
-            "kernel.kptr_restrict is 1, which shows them to readers with CAP_SYSLOG alone".to_owned()
+            "kernel.kptr_restrict is 1, which shows them only to readers with CAP_SYSLOG".to_owned()
         }
         (Some(level), _) => format!("kernel.kptr_restrict is {level}, which hides them from all"),
         (None, _) => "kernel.kptr_restrict and CAP_SYSLOG decide who sees them".to_owned(),

@@ -46,7 +46,9 @@ pub(super) fn map(machine: &Machine, release: Option<&str>, limit: u64) -> Answe
         Some(release) => paths(release),
         // A tree of a few files need not have the release.
         None => the_only_one(machine).map(|path| vec![path]).ok_or_else(|| {
-            Unknown::Absent("the kernel's release is not known, and /boot has not one System.map".into())
+            Unknown::Absent(
+                "the kernel's release is not known, and /boot does not have exactly one System.map".into(),
+            )
         })?,
     };
     let mut why = match paths.as_slice() {
@@ -87,7 +89,7 @@ fn the_only_one(machine: &Machine) -> Option<String> {
 }
 
 pub(super) fn symbol(machine: &Machine, map: &Answer<String>) -> Answer<Symbol> {
-    let without = || "without the list of symbols that was made with the image".to_owned();
+    let without = || "without the symbol list made with the image".to_owned();
     let map = map.as_ref().map_err(|why| match why {
         Unknown::Absent(_) => Unknown::Absent(without()),
         Unknown::Refused(_) => Unknown::Refused(without()),
@@ -124,10 +126,10 @@ impl NoSymbol {
             Self::None => Unknown::Absent(format!("{SYMBOLS} has none of the symbols of {map}")),
             Self::Hidden => Unknown::Refused(format!("{SYMBOLS} shows zeros")),
             Self::Differ { name, other } => Unknown::Unreadable(format!(
-                "{map}: {name} and {other} lie at another distance in {SYMBOLS}: it is the list of another build"
+                "{map}: {name} and {other} are at another distance in {SYMBOLS}: the list is from another build"
             )),
             Self::Distance { name } => Unknown::Unreadable(format!(
-                "{map}: {name} is not a multiple of 2 MiB from where {SYMBOLS} has it, as a move is: it is the list of another build"
+                "{map}: {name} is not a multiple of 2 MiB from its address in {SYMBOLS}, as a moved kernel's is: the list is from another build"
             )),
         }
     }

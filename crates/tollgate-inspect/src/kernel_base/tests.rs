@@ -93,8 +93,7 @@ fn zeros_are_not_an_answer() {
     assert_eq!(
         conclusion.remarks,
         [
-            "/proc/kallsyms shows zeros, which is \"not visible\" and not \"not moved\": it shows addresses to root where \
-             kernel.kptr_restrict is 0 or 1",
+            "/proc/kallsyms shows zeros, which is \"not visible\" and not \"not moved\": it shows addresses to root if kernel.kptr_restrict is 0 or 1",
             "/proc/iomem shows zeros: it shows addresses to root",
             "it was built to move (CONFIG_RANDOMIZE_BASE=y); that alone does not show that it did",
         ]

@@ -87,9 +87,7 @@ pub fn conclude(evidence: &Evidence) -> Conclusion {
     let offset = offset.map(|(offset, _)| offset);
     let mut remarks = remarks(evidence, verdict, slots);
     if !is_read && matches!(ground, Ground::Address | Ground::Physical) {
-        remarks.push(format!(
-            "where it was linked to could not be read: {link_address:#x} is the usual address"
-        ));
+        remarks.push(format!("its link address could not be read; {link_address:#x} is the usual one"));
     }
     Conclusion {
         verdict,
@@ -139,9 +137,7 @@ fn answer(evidence: &Evidence, offset: Option<(u64, &str)>, load: u64) -> Answer
     let moved = |distance| if distance == 0 { Verdict::NotMoved } else { Verdict::Moved };
     let is = |distance| if distance == 0 { "is" } else { "is not" };
     if let Some(sandbox) = &evidence.sandbox {
-        let because = format!(
-            "the kernel here is {sandbox}, which is no Linux kernel; that of the host is not visible"
-        );
+        let because = format!("the kernel here is {sandbox}, not Linux; the host's kernel is not visible");
         return (Verdict::Unknown, Ground::Sandbox, because);
     }
     if let Ok(known) = &evidence.symbol {
@@ -166,7 +162,7 @@ fn answer(evidence: &Evidence, offset: Option<(u64, &str)>, load: u64) -> Answer
     if let Some(because) = rule_of_hibernation(evidence) {
         return (Verdict::NotMoved, Ground::Release, because);
     }
-    (Verdict::Unknown, Ground::Nothing, "nothing that can be read here shows where it is".to_owned())
+    (Verdict::Unknown, Ground::Nothing, "nothing readable here shows where it is".to_owned())
 }
 
 fn by_traces(evidence: &Evidence, load: u64) -> Option<Answer> {
@@ -218,8 +214,7 @@ fn rule_of_hibernation(evidence: &Evidence) -> Option<String> {
     let applies = release < (4, 8) && options.value.hibernation && line.value != Some(true);
     applies.then(|| {
         format!(
-            "{} can hibernate (CONFIG_HIBERNATION=y), and before 4.8 such a kernel moves only where the command line \
-             has `kaslr`, which it has not ({}, {})",
+            "{} can hibernate (CONFIG_HIBERNATION=y), and before 4.8 such a kernel moves only if the command line has `kaslr`, which it lacks ({}, {})",
             known.value, options.source, line.source
         )
     })
@@ -236,8 +231,7 @@ fn remarks(evidence: &Evidence, verdict: Verdict, slots: u64) -> Vec<String> {
     let chosen = boot.is_some_and(|boot| boot.moved);
     let direct = boot.is_some_and(|boot| !boot.has_header);
     let off = evidence.parameter.as_ref().is_ok_and(|known| known.value == Some(false));
-    let chance =
-        format!("the boot stub did choose at random, and once in {slots} times it chooses this address");
+    let chance = format!("the boot stub chose at random, and chooses this address once in {slots} times");
     let remark = |of: Verdict, holds: bool, text: &str| (of == verdict && holds).then(|| text.to_owned());
     let first = [
         remark(
@@ -284,8 +278,7 @@ fn what_would_tell(evidence: &Evidence) -> Vec<String> {
     let mut remarks = Vec::new();
     if matches!(evidence.symbols.as_ref().map(|known| known.value), Ok(Symbols::Hidden)) {
         remarks.push(
-            "/proc/kallsyms shows zeros, which is \"not visible\" and not \"not moved\": it shows addresses to root where \
-             kernel.kptr_restrict is 0 or 1"
+            "/proc/kallsyms shows zeros, which is \"not visible\" and not \"not moved\": it shows addresses to root if kernel.kptr_restrict is 0 or 1"
                 .to_owned(),
         );
     }

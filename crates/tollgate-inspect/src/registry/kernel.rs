@@ -51,7 +51,7 @@ facts! {
     "kernel.parameter.threadirqs" Parameter("threadirqs") "Whether interrupts are handled by threads.";
     "kernel.sched_autogroup" Number("/proc/sys/kernel/sched_autogroup_enabled")
         "Whether the scheduler divides processor time among sessions instead of tasks."
-        [ContextSwitch] "the session of a task sets how much time it gets under load";
+        [ContextSwitch] "the session of a task determines how much time it gets under load";
     "kernel.sched_slice" Number("/sys/kernel/debug/sched/base_slice_ns")
         "The shortest time that a task runs before it is preempted, in nanoseconds."
         [ContextSwitch, LockContention] "the slice sets how often the scheduler preempts the owner of a lock";

@@ -16,7 +16,7 @@ facts! {
         [PathLookup, FileSystem, BlockWrite, DeviceFlush]
         "options set access times, barriers, journal mode, discard and quota";
     "files.source" Under(storage::of_mount, |mount| mount.source) "The source of the mount.";
-    "files.free" Under(storage::free) "Bytes that are free there for users other than root.";
+    "files.free" Under(storage::free) "Free bytes there for users other than root.";
     "files.device" Under(storage::device) "The block device that the file system is on."
         [BlockRead, BlockWrite, DeviceFlush] "requests wait for the device";
     "files.device.model" Under(storage::of_disk, "device/model") "The model of its disk."

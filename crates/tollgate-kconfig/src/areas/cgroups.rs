@@ -12,7 +12,7 @@ entries! {
     MEMCG [PageFault, KernelAllocation] "pages are charged to a group" ("mm/memcontrol.c")
         .parameters(&["cgroup.memory"]);
     MEMCG_KMEM [KernelAllocation] "objects of the kernel are charged to a group as well" ("mm/memcontrol.c")
-        .without(&[Without::since((6, 11, 0), "newer kernels do it wherever there is MEMCG")]);
+        .without(&[Without::since((6, 11, 0), "newer kernels do it whenever MEMCG is set")]);
     FAIR_GROUP_SCHED [ContextSwitch, WakeUp] "time is shared among groups: each level is walked"
         ("kernel/sched/fair.c");
     CFS_BANDWIDTH [ContextSwitch] "a limited group waits when its time is used up"

@@ -23,7 +23,7 @@ entries! {
     XEN [VdsoClock, ClockSource, InterProcessorInterrupt, PageFault]
         "under Xen: its clock and event channels" ("arch/x86/xen/Kconfig").parameters(&["xen_nopv"]);
     XEN_PV [KernelEntry]
-        "under Xen PV the kernel runs in ring 3 as its programs do, and every entry goes through the hypervisor"
+        "under Xen PV the kernel runs in ring 3 like its programs, and every entry goes through the hypervisor"
         ("arch/x86/xen/Kconfig");
     PVH "the kernel can be entered without a boot loader";
     INTEL_TDX_GUEST [VmExit]

@@ -18,7 +18,7 @@ const ALWAYS: &[Without] =
 
 entries! {
     CPU_MITIGATIONS [KernelEntry, KernelCode, ContextSwitch]
-        "the others here are on unless mitigations= says otherwise" (KCONFIG)
+        "the others here are on unless mitigations= turns them off" (KCONFIG)
         .formerly(&["SPECULATION_MITIGATIONS"]).parameters(&["mitigations"]);
     MITIGATION_PAGE_TABLE_ISOLATION [KernelEntry, PageFault]
         "programs have page tables without the kernel: CR3 is written on entry and exit (Meltdown)"
@@ -45,7 +45,7 @@ entries! {
         "retbleed=stuff can be chosen, which counts calls on Skylake instead of writing SPEC_CTRL"
         ("arch/x86/kernel/callthunks.c").formerly(&["CALL_DEPTH_TRACKING"]);
     MITIGATION_SLS [KernelCode]
-        "an int3 stands behind each return and indirect jump, which makes the code larger" (KCONFIG)
+        "an int3 follows each return and indirect jump, which makes the code larger" (KCONFIG)
         .formerly(&["SLS"]);
     MITIGATION_GDS_FORCE [SpecialInstruction]
         "where the microcode does not help against gathers, AVX is disabled"

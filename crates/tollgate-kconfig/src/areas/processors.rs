@@ -6,7 +6,7 @@ use super::{Machine, Without};
 
 entries! {
     SMP [KernelCode, LockContention, CacheLine]
-        "more than one processor is used; without it locks are nothing" ("arch/x86/Kconfig")
+        "more than one processor is used; without it locks compile to nothing" ("arch/x86/Kconfig")
         .parameters(&["nosmp", "maxcpus"]);
     NR_CPUS [KernelCode]
         "a set of processors has a bit for each that there can be, and calls about sets copy it"

@@ -24,7 +24,7 @@ entries! {
         .parameters(&["preempt"]);
     PREEMPT_COUNT [KernelCode] "acquiring a lock counts up, releasing it counts down"
         ("include/linux/preempt.h");
-    HZ * "so many ticks a second interrupt each busy processor" ("kernel/Kconfig.hz");
+    HZ * "this many ticks per second interrupt each busy processor" ("kernel/Kconfig.hz");
     HZ_PERIODIC [IdleExit, VmExit]
         "the tick goes on when there is nothing to do, and wakes idle virtual processors" (TIME);
     NO_HZ_IDLE [IdleExit] "the tick stops on idle processors and is set up again when they wake" (TIME)

@@ -11,7 +11,7 @@ pub struct Asked {
 
 /// The error for an unknown name of an area.
 #[derive(Debug, thiserror::Error)]
-#[error("no area is called {0:?}; they are {names}", names = AREAS.iter().map(|area| area.name).collect::<Vec<_>>().join(", "))]
+#[error("there is no area {0:?}; the areas are {names}", names = AREAS.iter().map(|area| area.name).collect::<Vec<_>>().join(", "))]
 pub struct NoSuchArea(String);
 
 impl Asked {

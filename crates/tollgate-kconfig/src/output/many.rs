@@ -99,7 +99,7 @@ fn of_affecting(chosen: &[Chosen], affecting: &[&Difference], asked: &Asked, wid
         affecting.iter().partition(|it| asked.every_option || it.kind == DifferenceKind::Set);
     let mut text = heading("Options that affect latencies", width);
     match shown.as_slice() {
-        [] => text.push_str(&paragraph("None that is known to.", width, "")),
+        [] => text.push_str(&paragraph("No known one.", width, "")),
         shown => {
             let explained = asked.explained || shown.len() <= FEW_REASONS;
             text.push_str(&table(chosen, shown, explained).render(width));
@@ -184,7 +184,7 @@ fn renames(chosen: &[Chosen], width: usize) -> String {
         let names: Vec<String> = renamed.map(|(was, is)| format!("{was} as {is}")).collect();
         if !names.is_empty() {
             let number = figures::count(names.len(), "option", "options");
-            let line = format!("{letter} has {number} under an older name, compared under that of today:");
+            let line = format!("{letter} has {number} under an older name, compared under the current one:");
             text.push_str(&paragraph(&format!("{line} {}", names.join(", ")), width, ""));
         }
     }

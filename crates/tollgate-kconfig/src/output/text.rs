@@ -7,8 +7,7 @@ use crate::{Configuration, Counts, Entry, Overridden, Value, identity};
 /// The width of a value in a table; a longer one goes to a remark.
 const LONGEST_VALUE: usize = 12;
 
-pub(crate) const NOT_STATE: &str = "A configuration shows how a kernel was built, not its state: the command line and \
-     settings change much of it. `tollgate inspect` shows the state.";
+pub(crate) const NOT_STATE: &str = "A configuration shows how a kernel was built, not its state, which the command line and settings change. `tollgate inspect` shows the state.";
 
 /// Describes the kernel: `Linux 6.18.5, x86, 64 bits, built by gcc 15.3.0`.
 pub(crate) fn kernel(chosen: &Chosen) -> String {
@@ -45,7 +44,7 @@ pub(crate) fn counts(counts: Counts) -> String {
 pub(crate) fn oddities(configuration: &Configuration, width: usize) -> String {
     let mut shown = Vec::new();
     if let Some(foreign) = &configuration.foreign {
-        let are = if foreign.lines == 1 { "is no option and was" } else { "are no options and were" };
+        let are = if foreign.lines == 1 { "is not an option and was" } else { "are not options and were" };
         let lines = figures::count(foreign.lines, "line", "lines");
         let first = if foreign.lines == 1 { "it is" } else { "the first is" };
         shown.push(format!("{lines} {are} left out; {first} line {}: {:?}", foreign.first, foreign.excerpt));
@@ -56,7 +55,7 @@ pub(crate) fn oddities(configuration: &Configuration, width: usize) -> String {
         shown.push(format!("{lines} again, as {first} does; the last one counts, as in Kconfig"));
     }
     if configuration.unended {
-        shown.push("the last line does not end: the file may be cut short".to_owned());
+        shown.push("the last line has no end: the file may be cut short".to_owned());
     }
     shown.iter().map(|sentence| paragraph(sentence, width, "! ")).collect()
 }

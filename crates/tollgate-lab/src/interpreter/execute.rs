@@ -279,6 +279,6 @@ impl Processor {
 
     /// An instruction that is decoded but not implemented is #UD if CPUID does not offer it, and otherwise ends the run.
     pub(super) fn unknown(&self) -> Trap {
-        self.stop("an instruction that the interpreter does not know")
+        self.stop("an instruction unknown to the interpreter")
     }
 }

@@ -184,7 +184,7 @@ impl Explorer {
                 Err(end) => return Err(ended(end)),
             }
         }
-        Err(unfinished("the kernel does not come back to a program".to_owned()))
+        Err(unfinished("the kernel does not return to a program".to_owned()))
     }
 
     fn arrived(&mut self, place: Place) -> Result<State, LabError> {
@@ -202,9 +202,7 @@ impl Explorer {
 
     fn take(&mut self, place: Place) -> Result<State, LabError> {
         if !self.machine.unknown.is_empty() {
-            return Err(unfinished(
-                "a program has an instruction that the interpreter does not know".to_owned(),
-            ));
+            return Err(unfinished("a program has an instruction unknown to the interpreter".to_owned()));
         }
         let mut words = Vec::with_capacity(self.states.first().map_or(0, |first| first.len()));
         words.extend_from_slice(&self.machine.general[..16]);

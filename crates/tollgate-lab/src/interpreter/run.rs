@@ -91,7 +91,7 @@ impl Processor {
             let Some(due) = self.ports.due() else { break };
             self.waited += due.saturating_sub(now);
         }
-        Err(self.stop("HLT with interrupts on, and none that could come"))
+        Err(self.stop("HLT with interrupts on, but none can come"))
     }
 
     /// Raises #DB after an instruction that began with RFLAGS.TF set. SDM 3B, "Single-step exception condition": not after a
@@ -187,7 +187,7 @@ impl Processor {
         if error == DecoderError::NoMoreBytes {
             return Err(match count {
                 LONGEST => self.protection(),
-                _ => self.stop("an instruction that goes on where there is no memory"),
+                _ => self.stop("an instruction that continues where there is no memory"),
             });
         }
         let decoded = Rc::new(decoded);

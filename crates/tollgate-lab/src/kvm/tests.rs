@@ -77,7 +77,7 @@ fn a_fault_without_tables_has_a_clause() {
     let why = run(&kvm, FAULT, LONG).cut_short.unwrap();
     assert!(why.contains("triple fault"), "{why}");
     let why = run(&kvm, HALT, LONG).cut_short.unwrap();
-    assert_eq!(why, "it halted, and nothing can wake it");
+    assert_eq!(why, "it halted and nothing can wake it");
 }
 
 #[test]

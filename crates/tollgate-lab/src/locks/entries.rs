@@ -32,11 +32,11 @@ pub const ENTRIES: &[Entry] = &[
     ),
     entry(
         "entry-gs8-masked",
-        "The published entry where nothing turns interrupts on in it: gs:8 is the caller's until SYSRET.",
+        "The published entry without turning interrupts on in it: gs:8 is the caller's until SYSRET.",
         false,
         2,
     ),
-    entry("entry-gs8", "the published entry reads the caller's stack from gs:8 again, behind STI", true, 0),
+    entry("entry-gs8", "the published entry reads the caller's stack from gs:8 again, after STI", true, 0),
     entry("entry-late", "interrupts are on before the caller's stack is in the frame", true, 3),
     entry("entry-no-cli", "interrupts are on while the stack and GS become the caller's", true, 4),
     Entry {

@@ -128,7 +128,7 @@ pub const LOCKS: &[Lock] = &[
         ..lock(
             7,
             "restart-by-fault",
-            "What an acquisition by lock-restart takes more where it is restarted once.",
+            "The extra time of an acquisition by lock-restart that is restarted once.",
             "#PF of the store; handler; iretq; once more",
         )
     },
@@ -138,7 +138,7 @@ pub const LOCKS: &[Lock] = &[
         ..lock(
             8,
             "restart-by-test",
-            "What an acquisition by lock-restart-test takes more where it is restarted once, before its store.",
+            "The extra time of an acquisition by lock-restart-test that is restarted once, before its store.",
             "a jump; once more",
         )
     },
@@ -155,11 +155,11 @@ pub const MUTANTS: &[Mutant] = &[
     mutant("no-hook", "the kernel leaves r15 as it was", RESTART, Kernel::HANDLER),
     mutant(
         "hook-of-timer",
-        "it spoils r15 only where the timer ended the turn",
+        "it spoils r15 only if the timer ended the turn",
         RESTART,
         BOTH | Kernel::HOOK_OF_TIMER,
     ),
-    mutant("no-handler", "no handler knows the store that faults", RESTART, Kernel::HOOK),
+    mutant("no-handler", "no handler handles the faulting store", RESTART, Kernel::HOOK),
     mutant(
         "handler-resumes",
         "the handler puts r15 right and resumes at the store",

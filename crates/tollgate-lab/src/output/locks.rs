@@ -75,7 +75,7 @@ impl Locks {
         let figure = |name| self.locks.iter().find(|lock| lock.name == name)?.per_operation;
         let times = figures::significant(figure("lock-call")? / figure("lock-restart")?, 3);
         Some(format!(
-            "lock-call takes {times} × the {} of lock-restart. Published in 2000 of a PlayStation 2: more than 7 × the time.",
+            "lock-call takes {times} × the {} of lock-restart. Published in 2000 for a PlayStation 2: more than 7 × the time.",
             self.unit?
         ))
     }

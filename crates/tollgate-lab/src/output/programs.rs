@@ -182,8 +182,8 @@ fn signed(status: u64) -> String {
 fn refused(errno: u32) -> String {
     match errno {
         12 => "there is no memory for it".to_owned(),
-        8 => "the kernel finds its place in the archive wrong".to_owned(),
-        14 => "a part of it is outside of the addresses of programs".to_owned(),
+        8 => "the kernel finds a wrong position of it in the archive".to_owned(),
+        14 => "a part of it is outside the addresses of programs".to_owned(),
         other => format!("error {other} of the kernel"),
     }
 }
@@ -193,7 +193,7 @@ fn remarks(ran: &Ran, programs: usize) -> Vec<String> {
         ran.notes.iter().map(|note| text::note(&crate::Note::Engine(note.clone()))).collect();
     if let Some(fault) = ran.broken {
         remarks.push(format!(
-            "The kernel of the lab itself met {} at {:x}, which is a defect of it.",
+            "The lab's own kernel met {} at {:x}, which is a defect in it.",
             text::name(fault),
             fault.rip
         ));
@@ -206,7 +206,10 @@ fn remarks(ran: &Ran, programs: usize) -> Vec<String> {
         remarks.push(format!("The programs were stopped before all of them had ended: {why}."));
     }
     if programs > 1 && text::unit(Some(&ran.provenance)).is_some() {
-        remarks.push("What a program has spent counts from its first instruction to its end, also where others had the processor.".to_owned());
+        remarks.push(
+            "A program's time counts from its first instruction to its end, including the time of others."
+                .to_owned(),
+        );
     }
     remarks
 }

@@ -19,8 +19,7 @@ use crate::{EntryRow, Results, Status};
 
 /// The name that selects it on the command line, besides the names of experiments.
 pub const BOOT: &str = "boot";
-const ABOUT: &str = "What the lab's kernel sets up until its first program runs, each write in the order in which the \
-                     interpreter meets it.";
+const ABOUT: &str = "The lab's kernel makes these settings before its first program runs; writes are in the order in which the interpreter meets them.";
 
 /// The writes with all that is said of them.
 #[derive(Serialize)]
@@ -135,7 +134,7 @@ impl Otherwise {
         let (outcome, as_expected) = match &row.status {
             Status::Refused { fault, is_right: true } => (format!("{}, as the manual says", at(fault)), true),
             Status::Refused { fault, is_right: false } => {
-                (format!("{}, and not as the manual says", at(fault)), false)
+                (format!("{}, which is not what the manual says", at(fault)), false)
             }
             Status::Done(rounds) => match rounds.last() {
                 // Its value is what PUSHF found in ring 3.
@@ -177,7 +176,7 @@ pub fn boot(document: &Boot, width: usize) -> String {
         }
     }
     let rest = format!(
-        "Left out are {}, to the kernel's stack and variables and to the serial port.",
+        "{} to the kernel's stack and variables and to the serial port are left out.",
         figures::count(document.others as usize, "more write", "more writes")
     );
     page.push('\n');

@@ -66,7 +66,7 @@ fn shown(status: &Status, has_figures: bool) -> (Look, String, String) {
             (Look::Plain, name(*fault), "refused, as the manual says".to_owned())
         }
         Status::Refused { fault, is_right: false } => {
-            (Look::Flagged, name(*fault), "refused, and not as the manual says".to_owned())
+            (Look::Flagged, name(*fault), "refused, which is not what the manual says".to_owned())
         }
         Status::Lacks(features) => {
             (Look::Faint, "lacking".to_owned(), format!("this processor has no {}", features.join(", ")))
@@ -80,18 +80,18 @@ fn shown(status: &Status, has_figures: bool) -> (Look, String, String) {
 /// Describes a known defect of an engine.
 pub fn defect(defect: Defect) -> &'static str {
     match defect {
-        Defect::LockedMove => "QEMU's translator executes lock mov as a mov: #UD is due",
+        Defect::LockedMove => "QEMU's translator executes lock mov as a mov; #UD is right",
         Defect::CompatSyscall => {
-            "QEMU's translator has SYSCALL in compatibility mode on Intel's processors too: #UD is due"
+            "QEMU's translator has SYSCALL in compatibility mode on Intel's processors too; #UD is right"
         }
         Defect::CompatSysenter => {
-            "QEMU's translator enters by SYSENTER in compatibility mode on AMD's processors too: #UD is due"
+            "QEMU's translator enters by SYSENTER in compatibility mode on AMD's processors too; #UD is right"
         }
         Defect::ErrorCode => {
-            "QEMU's translator gives the vector times 16 plus 2 as the error code: times 8 plus 2 is due"
+            "QEMU's translator gives the vector times 16 plus 2 as the error code; times 8 plus 2 is right"
         }
         Defect::NonCanonicalReturn => {
-            "QEMU's translator returns to an address that is not canonical: #GP is due before that"
+            "QEMU's translator returns to an address that is not canonical; it should raise #GP first"
         }
     }
 }
@@ -99,17 +99,17 @@ pub fn defect(defect: Defect) -> &'static str {
 /// Says why an engine did not execute an experiment.
 pub fn obstacle(obstacle: &Obstacle) -> String {
     match obstacle {
-        Obstacle::NoTime => "the time for all of them was over".to_owned(),
+        Obstacle::NoTime => "the time for all of them ended".to_owned(),
         Obstacle::Ended => "the guest ended".to_owned(),
         Obstacle::CutShort(why) => why.clone(),
-        Obstacle::Emulator(fault) => format!("KVM's emulator makes {} of it", name(*fault)),
+        Obstacle::Emulator(fault) => format!("KVM's emulator turns it into {}", name(*fault)),
     }
 }
 
 /// Says how an experiment failed to do its operation.
 pub fn mistake(mistake: Mistake) -> String {
     match mistake {
-        Mistake::NotRefused => "it was done, and the manual says that it is refused".to_owned(),
+        Mistake::NotRefused => "it was done, but the manual says that it is refused".to_owned(),
         Mistake::Count { counted: [one, two], executed: [of_one, of_two] } => {
             format!("{one} and {two} of {of_one} and {of_two} operations arrived")
         }
@@ -121,22 +121,22 @@ pub fn mistake(mistake: Mistake) -> String {
 pub fn note(note: &Note) -> String {
     match note {
         Note::Engine(EngineNote::Emulated { why }) => {
-            format!("KVM emulates ring 0 here, so that its times are no latencies: {why}.")
+            format!("KVM emulates ring 0 here, so its times are not latencies: {why}.")
         }
         Note::Engine(EngineNote::NoKvm { why }) => {
             format!("{why}; without KVM only instructions are counted.")
         }
         Note::Line { number, complaint } => format!("line {number}: {complaint}"),
-        Note::Ending(Ending::Complete) => "The run came to its end.".to_owned(),
+        Note::Ending(Ending::Complete) => "The run ended.".to_owned(),
         Note::Ending(Ending::Lost { written, read }) => {
-            format!("The guest wrote {written} records, and {read} of them are there.")
+            format!("The guest wrote {written} records, but only {read} were received.")
         }
         Note::Ending(Ending::Broken(fault)) => format!(
             "A fault outside any experiment ended the run: vector {:x} at {:x}.",
             fault.vector, fault.rip
         ),
         Note::Ending(Ending::Refused) => "The processor has no long mode.".to_owned(),
-        Note::Ending(Ending::Cut) => "The run did not come to its end.".to_owned(),
+        Note::Ending(Ending::Cut) => "The run did not end.".to_owned(),
     }
 }
 
@@ -178,13 +178,13 @@ pub(super) fn executed(provenance: &Provenance) -> &'static str {
         Provenance::QemuTcg { icount: true } => {
             "Executed by QEMU's translator: it counts instructions and has no times"
         }
-        Provenance::QemuTcg { icount: false } => "Executed by QEMU's translator: its times are no latencies",
+        Provenance::QemuTcg { icount: false } => "Executed by QEMU's translator: its times are not latencies",
         Provenance::Kvm => {
             "Executed by the processor, in a guest under KVM; in cycles of the time-stamp counter"
         }
         Provenance::QemuKvm => {
             "Executed by the processor, in QEMU's guest under KVM; in cycles of the time-stamp counter"
         }
-        Provenance::KvmEmulated { .. } => "Executed by KVM's emulator: its times are no latencies",
+        Provenance::KvmEmulated { .. } => "Executed by KVM's emulator: its times are not latencies",
     }
 }

@@ -42,9 +42,9 @@ pub enum Timer {
 pub enum ArchiveError {
     #[error("there is no program to run")]
     Empty,
-    #[error("{0} programs are too many: one machine runs {MAX_PROGRAMS} at most")]
+    #[error("{0} programs are too many: one machine runs at most {MAX_PROGRAMS}")]
     TooMany(usize),
-    #[error("the programs take {0} bytes together with their table; {MAX_ARCHIVE} are the most")]
+    #[error("the programs take {0} bytes together with their table; the limit is {MAX_ARCHIVE}")]
     TooLarge(usize),
 }
 

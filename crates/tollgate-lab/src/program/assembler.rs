@@ -29,7 +29,7 @@ pub(super) enum Syntax {
 #[expect(missing_docs, reason = "the message says what the fields are")]
 #[derive(Debug, thiserror::Error)]
 pub enum AssemblerError {
-    #[error("needs {0} to be assembled, which is not along PATH")]
+    #[error("needs {0} to be assembled, which is not in PATH")]
     Missing(&'static str),
     #[error("was refused by its assembler: {command} ({status})")]
     Refused { command: String, status: ExitStatus, said: Vec<String> },

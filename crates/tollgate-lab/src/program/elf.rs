@@ -47,22 +47,22 @@ pub enum ElfError {
         "is a program for another processor (ELF machine {0}); the lab's is x86-64 (62) or, of class 1, i386 (3)"
     )]
     Machine(u16),
-    #[error("is an object file and no program yet; link it: ld -Ttext-segment=0x40000000 -o PROGRAM FILE")]
+    #[error("is an object file, not yet a program; link it: ld -Ttext-segment=0x40000000 -o PROGRAM FILE")]
     Object,
     #[error(
         "is position independent (PIE or a library), and nothing relocates it here; link it with -static -no-pie \
          -Wl,-Ttext-segment=0x40000000"
     )]
     Pie,
-    #[error("is an ELF file of type {0}, and no program (2)")]
+    #[error("is an ELF file of type {0}, not a program (2)")]
     Type(u16),
-    #[error("names a dynamic loader, and there is none here; link it with -static -no-pie")]
+    #[error("names a dynamic loader, which the lab does not have; link it with -static -no-pie")]
     Dynamic,
     #[error("has thread-local storage, which the lab's kernel does not set up: build it without")]
     ThreadLocal,
     #[error("has no segment to load")]
     Empty,
-    #[error("has {0} program headers; {MOST_HEADERS} are the most that are read")]
+    #[error("has {0} program headers; the limit is {MOST_HEADERS}")]
     Headers(usize),
     #[error("has {file} bytes in the file for {memory} bytes of memory at {address:x}")]
     Sizes { address: u64, file: u64, memory: u64 },
@@ -75,11 +75,9 @@ pub enum ElfError {
         "has two segments in the page at {0:x}, whose rights cannot differ: link it with -Wl,-z,separate-code"
     )]
     Overlap(u64),
-    #[error("takes {0} bytes of memory; {MAX_MEMORY} are the most")]
+    #[error("takes {0} bytes of memory; the limit is {MAX_MEMORY}")]
     TooLarge(u64),
-    #[error(
-        "begins at {0:x}, where it has nothing that may be executed; name its first symbol with -Wl,-e,NAME"
-    )]
+    #[error("begins at {0:x}, where it has no executable code; name its first symbol with -Wl,-e,NAME")]
     Entry(u64),
 }
 

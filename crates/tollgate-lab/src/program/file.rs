@@ -17,13 +17,13 @@ pub enum FileError {
     Unreadable(String),
     #[error("is larger than {} MiB", MOST >> 20)]
     TooLarge,
-    #[error("is a flat binary of {0} bytes; {MAX_MEMORY} are the most")]
+    #[error("is a flat binary of {0} bytes; the limit is {MAX_MEMORY}")]
     LargeFlat(usize),
     #[error("is empty")]
     Empty,
-    #[error("is the text of a program and not the program: build it first, {0}")]
+    #[error("is source code, not a program: build it first, {0}")]
     Source(&'static str),
-    #[error("is text; assembly is known by a name that ends with .s, .S or .asm")]
+    #[error("is text; assembly needs a name that ends with .s, .S or .asm")]
     Text,
 }
 

@@ -72,7 +72,8 @@ fn with_timer(choice: EngineChoice, takes_turns: bool) -> Result<EngineChoice, L
     match choice {
         EngineChoice::Auto if takes_turns => Ok(EngineChoice::Interpreter),
         EngineChoice::Kvm if takes_turns => {
-            let why = "its machine has no timer to take turns by: add --timer off, or choose another engine";
+            let why =
+                "its machine has no timer to switch programs by: add --timer off, or choose another engine";
             Err(LabError::Unavailable { engine: "KVM", why: why.to_owned() })
         }
         choice => Ok(choice),

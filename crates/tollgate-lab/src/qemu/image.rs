@@ -26,7 +26,7 @@ pub(super) fn check(image: &[u8], base: u64, entry: u64) -> Result<(), String> {
     let is_whole = load_end == 0 || Some(u64::from(load_end)) == base.checked_add(image.len() as u64);
     if begins != Some(base) || u64::from(load) != base || !is_whole || u64::from(header_entry) != entry {
         return Err(format!(
-            "the image's multiboot header says something else than {base:x} to load it at and {entry:x} to enter it at"
+            "the image's multiboot header does not give {base:x} as the load address and {entry:x} as the entry point"
         ));
     }
     Ok(())

@@ -14,7 +14,7 @@ fn what_is_not_known_is_named_with_its_bytes() {
     // enter $8, $0
     assert_eq!(
         end_of(&[0x90, 0xc8, 8, 0, 0]),
-        "an instruction that the interpreter does not know, at 100001 in protected mode, ring 0: \
+        "an instruction unknown to the interpreter, at 100001 in protected mode, ring 0: \
          c8 08 00 00 (enter 8,0)"
     );
     // mov %eax, %dr7
@@ -46,7 +46,7 @@ fn what_every_processor_refuses_is_an_invalid_opcode() {
 fn a_run_that_cannot_go_on_says_why() {
     for (code, end) in [
         (&[0xfa, 0xf4][..], "HLT with interrupts off, at 100001"),
-        (&[0xfb, 0xf4], "HLT with interrupts on, and none that could come, at 100001"),
+        (&[0xfb, 0xf4], "HLT with interrupts on, but none can come, at 100001"),
         (&[0xeb, 0xfe], "stopped after 100000 instructions, at 100000"),
         // rep stosb with a count of nearly 2^32 from address 0: the program overwrites itself.
         (&[0x49, 0xf3, 0xaa], "stopped after 100000 instructions"),

@@ -134,8 +134,9 @@ pub(super) fn decide([base, other]: [Side<'_>; 2], asked: f64, least: f64) -> De
 fn of_shares(base: Side<'_>, other: Side<'_>) -> Option<String> {
     let is_whole = |side: Side<'_>| side.median.fract() == 0.0;
     let is_small = (base.median - other.median).abs() < 1.0;
-    (is_small && !(is_whole(base) && is_whole(other)))
-        .then(|| "less than an instruction, of what not every operation does".to_owned())
+    (is_small && !(is_whole(base) && is_whole(other))).then(|| {
+        "less than one instruction per operation, from work that not every operation does".to_owned()
+    })
 }
 
 /// How the batches of two sides lie to each other, with a sentence.
@@ -174,8 +175,7 @@ fn of_spread(base: Side<'_>, other: Side<'_>) -> Spread {
             format!("{} to {}", figure(side.all.low), figure(side.all.high))
         }
     };
-    let why =
-        format!("not the same in every batch: {} in the base, {} in the other", span(base), span(other));
+    let why = format!("batches differ: {} in the base, {} in the other", span(base), span(other));
     let shift = stats::shift(base.samples, other.samples, CONFIDENCE).and_then(|shift| shift.interval);
     // Too few samples for an interval say something only where none of one side lies among those of the other.
     let is_seen = shift.map_or(gap > 0.0, |interval| !interval.contains(0.0));

@@ -33,7 +33,7 @@ pub(super) fn times(
     Some(match both.iter().find_map(too_coarse) {
         Some(why) => Err(why),
         None if waiting > MOST_WAITING => Err(format!(
-            "processor time says nothing of waiting, which is {:.0} % of the real time",
+            "processor time excludes waiting, which is {:.0} % of the real time",
             waiting * 100.0
         )),
         None => Ok(both),
@@ -76,7 +76,7 @@ fn too_coarse(used: &Measured) -> Option<String> {
     let words =
         |ns: f64| if ns < 1e6 { format!("{:.0} µs", ns / 1e3) } else { format!("{:.0} ms", ns / 1e6) };
     (median < FEWEST * step).then(|| {
-        format!("processor time is known in steps of {} here, too coarse for {}", words(step), words(median))
+        format!("processor time has a resolution of {} here, too coarse for {}", words(step), words(median))
     })
 }
 

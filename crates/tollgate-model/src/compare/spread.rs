@@ -174,11 +174,11 @@ impl fmt::Display for Basis {
         match self.runs {
             0 => write!(
                 f,
-                "runs that took no turns are supposed to lie up to {SUPPOSED_APART} × apart, as fewer than {ENOUGH_RUNS} others of the machine are kept"
+                "runs that did not alternate are assumed to differ by up to {SUPPOSED_APART} ×, since fewer than {ENOUGH_RUNS} other runs of the machine are kept"
             ),
             runs => write!(
                 f,
-                "runs that took no turns are supposed to lie as far apart as {runs} others of the machine"
+                "runs that did not alternate are assumed to differ as much as {runs} other runs of the machine"
             ),
         }
     }

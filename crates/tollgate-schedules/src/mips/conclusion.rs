@@ -62,21 +62,21 @@ impl<const N: usize> Ending<'_, N> {
         };
         let but = match (fault.refusal, reason) {
             (Refusal::ExecuteOnly, _) => "in the page of tst, which can only be executed".to_owned(),
-            (Refusal::Unaligned, _) => "which is no multiple of 4".to_owned(),
+            (Refusal::Unaligned, _) => "which is not a multiple of 4".to_owned(),
             (Refusal::NoPage, Reason::NoHandler) if fault.address == ACCESS_MAGIC => {
                 "and no handler starts tst again".to_owned()
             }
             (Refusal::NoPage, Reason::NoWrite) if fault.address == ACCESS_MAGIC => {
-                "and the handler starts tst again for a store only".to_owned()
+                "and the handler restarts tst only for a store".to_owned()
             }
-            (Refusal::NoPage, _) => "where there is nothing".to_owned(),
+            (Refusal::NoPage, _) => "where no memory is".to_owned(),
         };
         format!("{} is killed at {}: {wanted}, {but}.", self.name(index), self.at(index))
     }
 
     fn lost(&self) -> String {
         let word = self.lost_word().unwrap_or(0);
-        let lost = format!("{} is taken and has no holder", self.lock(word));
+        let lost = format!("{} is taken but has no holder", self.lock(word));
         let Some(store) = self.deeds.iter().rposition(|deed| stores(deed.act, word)) else {
             return format!("{lost}.");
         };
@@ -127,7 +127,7 @@ impl<const N: usize> Ending<'_, N> {
         match (self.lost_word(), repeated.first()) {
             (Some(word), _) => {
                 let lock = self.lock(word);
-                format!("{lock} is taken and has no holder: a process that asks for it asks for ever.")
+                format!("{lock} is taken but has no holder: a process that asks for it asks for ever.")
             }
             (None, Some(deed)) => format!("{} loops for ever.", Step::name(deed.process)),
             (None, None) => "From here on it loops for ever.".to_owned(),

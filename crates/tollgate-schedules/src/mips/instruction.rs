@@ -31,15 +31,13 @@ pub(super) enum Instruction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
     /// Not an instruction of the model.
-    #[error(
-        "0x{0:08x} is none of lw sw ll sc addu or addiu lui sll beq bne jr di ei syscall, as the model has them"
-    )]
+    #[error("0x{0:08x} is not one of the model's lw sw ll sc addu or addiu lui sll beq bne jr di ei syscall")]
     Unknown(u32),
     /// A register that the model does not have.
-    #[error("0x{word:08x} names register ${number}; the model keeps zero v0 a0 k1 t0 t1 t2 ra")]
+    #[error("0x{word:08x} names register ${number}; the model has zero v0 a0 k1 t0 t1 t2 ra")]
     Register { word: u32, number: u32 },
     /// A word that would change the return address of `tst()`.
-    #[error("0x{0:08x} writes ra, which the model keeps for the caller; write to v0 or t0 to t2")]
+    #[error("0x{0:08x} writes ra, which belongs to the caller in the model; write to v0 or t0 to t2")]
     WritesRa(u32),
 }
 

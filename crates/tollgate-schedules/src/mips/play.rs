@@ -63,7 +63,7 @@ pub(super) fn play_alone(machine: &Machine<'_, 1>) -> Played {
     let so = match (harm, state.processes[A].phase) {
         (Some(harm), _) => ending.so(harm),
         (None, Phase::Critical) => format!("Without a rival: {work}."),
-        (None, _) => format!("Alone A had not taken the lock after {} steps.", schedule.len()),
+        (None, _) => format!("A alone had not taken the lock after {} steps.", schedule.len()),
     };
     let taken = harm.is_none() && state.processes[A].phase == Phase::Critical;
     Played { counterexample: narrative.counterexample(harm, None, so), work: taken.then_some(work) }
@@ -145,7 +145,7 @@ impl Player<'_> {
             (Some(harm), _) => ending.so(harm),
             (None, Some(_)) => ending.so(Harm::Stuck),
             (None, None) if self.schedule.len() >= MOST_STEPS => {
-                format!("It was not over after {MOST_STEPS} steps.")
+                format!("It had not ended after {MOST_STEPS} steps.")
             }
             (None, None) => self.so(ending.deeds, point, reached),
         };
@@ -156,7 +156,7 @@ impl Player<'_> {
         let place = Place(point as i64);
         let suspended = deeds.iter().position(|deed| deed.act == Act::Suspended);
         let Some((since, at)) = suspended.filter(|_| reached).map(|index| (index, deeds[index].pc)) else {
-            return format!("A finished without having been at {place} where it could be preempted.");
+            return format!("A finished without reaching {place} where it could be preempted.");
         };
         let preempted = if usize::from(at) == point {
             format!("A was preempted before {place}")
@@ -170,7 +170,7 @@ impl Player<'_> {
         let a_did = if again(Act::Restarted) {
             "A's store faulted, the handler started tst again, and A finished"
         } else if again(Act::BranchedToStart) {
-            "A saw it, began tst again and finished"
+            "A noticed it, restarted tst and finished"
         } else if a.phase == Phase::Done {
             "A went on from there and finished"
         } else {
@@ -194,7 +194,7 @@ mod tests {
     fn figure_11_starts_again_wherever_it_is_preempted_before_the_store() {
         assert!(so("figure-11", 0).ends_with("A went on from there and finished."));
         for point in 1..7 {
-            assert!(so("figure-11", point).ends_with("A saw it, began tst again and finished."));
+            assert!(so("figure-11", point).ends_with("A noticed it, restarted tst and finished."));
         }
         assert_eq!(
             so("figure-11", 7),

@@ -31,7 +31,7 @@ pub(super) fn cleaned(text: &str) -> Cleaned {
         }
         if let Some(at) = code.find(|c: char| !c.is_ascii()) {
             // No instruction has such characters: this is a remark without a comment sign.
-            correct(format!("`{}` is no instruction and is left out", code[at..].trim_end()));
+            correct(format!("`{}` is not an instruction and is left out", code[at..].trim_end()));
             code.truncate(at);
         }
         code = without_address(without_number(&code)).to_owned();
@@ -68,8 +68,8 @@ fn skipped(prose: &[usize]) -> Vec<Correction> {
     let correction = |stretch: &[usize]| {
         let (line, last) = (stretch[0], stretch[stretch.len() - 1]);
         let text = match last - line {
-            0 => "it is no assembly and is skipped".to_owned(),
-            _ => format!("lines {line} to {last} are no assembly and are skipped"),
+            0 => "it is not assembly and is skipped".to_owned(),
+            _ => format!("lines {line} to {last} are not assembly and are skipped"),
         };
         Correction { line, text }
     };
@@ -248,9 +248,9 @@ fn missing(lines: &Lines<'_>, index: usize, misprinted: bool) -> Option<String> 
     let all_written = others.clone().all(|(_, pair)| !jumps(&pair[0]) || pair[1].word == "nop");
     let stores = matches!(next.word, "sw" | "sc");
     if misprinted {
-        Some(format!("`{shown}` is for one way only"))
+        Some(format!("`{shown}` is for one path only"))
     } else if stores && all_written {
-        Some(format!("all others have one, and `{shown}` would store on both ways"))
+        Some(format!("all others have one, and `{shown}` would store on both paths"))
     } else {
         None
     }

@@ -133,13 +133,13 @@ sources! {
     "figure-2": Source { text: FIGURE_2, expected: Verdict::Violated(Harm::Exclusion), ..PUBLISHED };
         "Load, test, store: nothing reports a preemption between them.";
     "figure-4": Source { text: FIGURE_4, ..PUBLISHED };
-        "Load linked, store conditional: what other MIPS processors have and the PlayStation 2 has not.";
+        "Load linked, store conditional, which other MIPS processors have and the PlayStation 2 lacks.";
     "figure-5": Source { text: FIGURE_5, expected: Verdict::Violated(Harm::Stuck), ..PUBLISHED };
         "A user who may disable interrupts can halt the machine.";
     "figure-8": Source { text: FIGURE_8, expected: Verdict::Violated(Harm::LostLock), ..PUBLISHED };
         "A flag reports a preemption after the store, which is not undone.";
     "figure-9": Source { text: FIGURE_9, ..PUBLISHED };
-        "The store goes through k1, which the kernel has made useless if it ran meanwhile.";
+        "The store goes through k1, which the kernel has invalidated if it ran meanwhile.";
     "figure-11": Source { text: FIGURE_11, ..PUBLISHED };
         "The store goes through k1, and a test of k1 before it spares most of the faults.";
     "di-ei": Source { text: DI_EI, ..PUBLISHED };

@@ -41,21 +41,21 @@ pub fn comparison(outcomes: &[Outcome], width: usize) -> String {
     text.push('\n');
     let said = [
         format!(
-            "alone: instructions in user mode until the lock is taken, without a rival. {}, and is no program of MIPS. preempted: \
+            "alone: instructions in user mode until the lock is taken, without a rival. {}, and is not a MIPS program. preempted: \
              the same where another process takes the lock and gives it back before one of them, each in turn.",
             accesses.join(", ")
         ),
-        "entries: into the kernel, by a system call or a fault, once per acquisition or in so many of the preemptions. On the model \
+        "entries: into the kernel, by a system call or a fault, once per acquisition, or in this many of the preemptions. On the model \
          the kernel does its work in one step."
             .to_owned(),
         format!(
             "The paper's kernel executes at least {KERNEL_INSTRUCTIONS} instructions for a system call, without its C function \
              (Linux 2.2.1 for PS2: except_vec3_generic, handle_sys, o32_return)."
         ),
-        "The paper has times as bars without figures. It states: without a rival k1/magic is more than 7 × faster than the system \
+        "The paper shows times as bars without figures. It states: without a rival k1/magic is more than 7 × faster than the system \
          call and as fast as di/ei (figure 12); with producers and consumers at least 1.9 × (figure 13)."
             .to_owned(),
-        "Times here: `tollgate run locks`, and `tollgate claims ps2-user-level-test-and-set-2000` for those beside the paper."
+        "Times here: `tollgate run locks`, and `tollgate claims ps2-user-level-test-and-set-2000` to compare them with the paper."
             .to_owned(),
     ];
     for sentence in said {

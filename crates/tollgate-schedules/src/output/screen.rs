@@ -134,7 +134,7 @@ fn corrections(corrections: &[Correction], width: usize) -> String {
     if corrections.is_empty() {
         return String::new();
     }
-    let mut text = paragraph("Read otherwise than written:", width, "");
+    let mut text = paragraph("Read differently than written:", width, "");
     for Correction { line, text: correction } in corrections {
         text.push_str(&paragraph(&format!("line {line}: {}", clean(correction)), width, "  "));
     }

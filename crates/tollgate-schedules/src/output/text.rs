@@ -156,7 +156,7 @@ pub(crate) fn answer(outcome: &Outcome) -> String {
         }
         Verdict::NotDecided(want) => {
             let want = match want {
-                Want::States => "no more states may be looked at (--max-states)",
+                Want::States => "the limit of states is reached (--max-states)",
                 Want::Memory => "memory is used up",
             };
             format!("not decided: no violation in {states} of {setting}, and {want} ({time})")

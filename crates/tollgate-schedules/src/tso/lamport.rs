@@ -91,7 +91,7 @@ variants! {
     "lamport-no-y-fence": Source { fences: Fences { y: false, ..Fences::NEEDED }, expected: BROKEN, ..LAMPORT };
         "Without the fence after y = i: x may be read before the others see y.";
     "lamport-no-fence": Source { fences: Fences::NONE, expected: BROKEN, ..LAMPORT };
-        "As it was published, for machines whose stores are seen at once.";
+        "As published, for machines whose stores are visible at once.";
     "lamport-wrong-fences": Source { fences: Fences { b_set: true, b_clear: true, ..Fences::NONE }, expected: BROKEN, ..LAMPORT };
         "Two fences in the wrong places, after b[i] = 1 and b[i] = 0: their number does not matter.";
     "lamport-b-fence": Source { fences: Fences { b_clear: true, ..Fences::NEEDED }, ..LAMPORT };

@@ -88,7 +88,7 @@ fn a_processor_reads_its_own_stores_first() {
     let other = [store(Y, 2), store(X, 2), FENCE.to_owned(), load(X, 1)];
     litmus("n6: its own store before the others do", &[&one, &other], true);
     let fenced = [store(X, 1), FENCE.to_owned(), load(X, 1), load(Y, 0)];
-    litmus("n6: not behind a fence", &[&fenced, &other], false);
+    litmus("n6: not after a fence", &[&fenced, &other], false);
     for (value, allowed) in [(2, true), (0, false), (1, false)] {
         litmus("the newest of its own stores", &[&[store(X, 1), store(X, 2), load(X, value)], &[]], allowed);
     }

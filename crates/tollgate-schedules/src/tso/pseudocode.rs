@@ -236,7 +236,7 @@ impl Reader<'_> {
                 let value = value(&self.next());
                 self.say(format!("{first} = {value}"));
             }
-            _ => return Err(self.wrong(&format!("`{first}` begins no statement"))),
+            _ => return Err(self.wrong(&format!("`{first}` does not begin a statement"))),
         }
         Ok(())
     }
@@ -244,7 +244,7 @@ impl Reader<'_> {
     /// `if x ≠ i then … fi` becomes a jump past it if the condition is false.
     fn guarded(&mut self, depth: usize) -> Result<(), TextError> {
         if depth == DEEPEST {
-            return Err(self.wrong(&format!("more than {DEEPEST} `if` are within each other")));
+            return Err(self.wrong(&format!("`if` is nested more than {DEEPEST} deep")));
         }
         let asked = self.condition(0)?;
         if self.peek() == Some("goto") {
@@ -271,7 +271,7 @@ impl Reader<'_> {
     /// Reads `… end` after its `begin`.
     fn block(&mut self, depth: usize) -> Result<(), TextError> {
         if depth == DEEPEST {
-            return Err(self.wrong(&format!("more than {DEEPEST} `begin` are within each other")));
+            return Err(self.wrong(&format!("`begin` is nested more than {DEEPEST} deep")));
         }
         self.statements(&["end"], depth + 1)?;
         self.at += 1;
@@ -281,7 +281,7 @@ impl Reader<'_> {
     /// `while x = 1 do … od` becomes a jump past it if the condition is false, and one back at its end.
     fn repeated(&mut self, depth: usize) -> Result<(), TextError> {
         if depth == DEEPEST {
-            return Err(self.wrong(&format!("more than {DEEPEST} `while` are within each other")));
+            return Err(self.wrong(&format!("`while` is nested more than {DEEPEST} deep")));
         }
         let again = self.named("while");
         let behind = self.label("od");
@@ -320,7 +320,7 @@ impl Reader<'_> {
             {
                 self.say(format!("wait until {place} == 0 for each j"));
             }
-            _ => return Err(self.wrong("of loops `for j := 1 to N do await ¬b[j] od` is read")),
+            _ => return Err(self.wrong("the only known loop is `for j := 1 to N do await ¬b[j] od`")),
         }
         while is_block && self.peek() == Some(";") {
             self.at += 1;
@@ -382,9 +382,7 @@ impl Reader<'_> {
 
     fn one(&mut self, depth: usize) -> Result<Condition, TextError> {
         if depth == DEEPEST {
-            return Err(
-                self.wrong(&format!("more than {DEEPEST} parts of a condition are within each other"))
-            );
+            return Err(self.wrong(&format!("a condition is nested more than {DEEPEST} deep")));
         }
         let first = self.next();
         match first.as_str() {
@@ -399,7 +397,7 @@ impl Reader<'_> {
             place
                 if place.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
                     && !["or", "and", "then", "do"].contains(&place) => {}
-            _ => return Err(self.wrong(&format!("`{first}` begins no condition"))),
+            _ => return Err(self.wrong(&format!("`{first}` does not begin a condition"))),
         }
         let asked = match self.peek() {
             Some("=" | "==") => Some(true),

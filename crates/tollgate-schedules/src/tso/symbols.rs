@@ -52,7 +52,7 @@ impl Registers {
         let at = self.find(name).unwrap_or(self.names.len() as Register);
         if usize::from(at) == self.names.len() {
             if self.names.len() == REGISTERS {
-                return Err(format!("{name} is one register too many; a process keeps {REGISTERS}"));
+                return Err(format!("{name} is one register too many; a process has {REGISTERS}"));
             }
             self.names.push(name);
         }
@@ -77,10 +77,10 @@ impl Symbols {
         let (name, index) = match text.split_once('[').map(|(name, rest)| (name, rest.strip_suffix(']'))) {
             None => (text, None),
             Some((name, Some(index))) => (name.trim(), Some(index.trim())),
-            Some((_, None)) => return Err(format!("`{text}` is no variable; write x, b[i] or b[1]")),
+            Some((_, None)) => return Err(format!("`{text}` is not a variable; write x, b[i] or b[1]")),
         };
         if !is_name(name) {
-            return Err(format!("`{text}` is no variable; write x, b[i] or b[1]"));
+            return Err(format!("`{text}` is not a variable; write x, b[i] or b[1]"));
         }
         let base = self.base(name, index.is_some())?;
         match index {
@@ -93,7 +93,7 @@ impl Symbols {
             Some(index) => match index.parse::<u8>() {
                 Ok(number @ 1..=4) => Ok(Place { base: base + number - 1, of: Whose::All }),
                 _ => Err(format!(
-                    "`{text}` names no process; write [i], [1] to [{MOST}], or of two processes [j], the other one"
+                    "`{text}` does not name a process; write [i], [1] to [{MOST}], or with two processes [j] for the other one"
                 )),
             },
         }

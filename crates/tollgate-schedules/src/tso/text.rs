@@ -60,7 +60,7 @@ impl Drafts {
             self.numbered.push((label.to_owned(), position));
         } else if !is_name(label) || label == "end" || register_named(label).is_some() {
             return Err(format!(
-                "`{label}` is no label; write a name or a number before the colon, but not `end` or a register"
+                "`{label}` is not a label; write a name or a number before the colon, but not `end` or a register"
             ));
         } else if self.named.insert(label.to_owned(), position).is_some() {
             return Err(format!("label `{label}` is already there; only numbers can be used again"));
@@ -107,7 +107,7 @@ impl Drafts {
             let mut line = line.clone();
             if let Some(to) = to {
                 let position = self.position(to, at).ok_or_else(|| {
-                    let problem = format!("there is no label `{to}`; `end` is behind the last line");
+                    let problem = format!("there is no label `{to}`; `end` is after the last line");
                     TextError { line: *number, problem }
                 })?;
                 line.op = leading(line.op, position);
@@ -160,7 +160,7 @@ const SENTENCES: &str = "`x = 1`, `if x == 1 goto label`, `wait until x != 1`, `
 
 fn sentence(text: &str, scope: &mut Scope<'_>) -> Result<Draft, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let wrong = || format!("`{text}` is no line of a program; write {SENTENCES}");
+    let wrong = || format!("`{text}` is not a line of a program; write {SENTENCES}");
     match words[..] {
         ["critical"] | ["critical", "section"] => return Ok((Op::Critical, None)),
         ["goto", label] => return Ok((Op::Goto(0), Some(label.to_owned()))),
@@ -296,7 +296,7 @@ impl Parsed {
         let wrong = |problem| Err(TextError { line: count, problem });
         if let Some(register) = symbols.pointer_among(&registers) {
             return wrong(format!(
-                "{register} holds an address and a number; the model keeps no addresses: write the variable, such as [x]"
+                "{register} holds an address and a number; the model has no addresses: write the variable, such as [x]"
             ));
         }
         if symbols.of_two && setting.processes > 2 {
@@ -425,7 +425,7 @@ fn apply(
                 initial.memory[usize::from(place.address(process))] = x86::byte(value)?;
             }
         }
-        _ => return Err(format!("`{word}` is no directive; there are {DIRECTIVES}")),
+        _ => return Err(format!("`{word}` is not a directive; the directives are {DIRECTIVES}")),
     }
     Ok(())
 }

@@ -113,7 +113,7 @@ pub fn instruction(text: &str, scope: &mut Scope<'_>) -> Result<Draft, String> {
         (first, rest) = split(rest);
         if !["nop", "ret", "retq"].iter().any(|known| first.eq_ignore_ascii_case(known)) {
             return Err(format!(
-                "rep cannot stand before `{first}` here; the model has no instructions on strings"
+                "rep cannot stand before `{first}` here; the model has no string instructions"
             ));
         }
     }
@@ -124,7 +124,7 @@ pub fn instruction(text: &str, scope: &mut Scope<'_>) -> Result<Draft, String> {
         (false, first, rest)
     };
     let mnemonic = sized(first)
-        .ok_or_else(|| format!("`{first}` is no instruction of the model; it has {MNEMONICS}"))?;
+        .ok_or_else(|| format!("`{first}` is not an instruction of the model; it has {MNEMONICS}"))?;
     let mut operands = operands(rest);
     if is_att(&operands) {
         operands.reverse();
@@ -203,7 +203,7 @@ fn pair(
     scope: &mut Scope<'_>,
 ) -> Result<Op, String> {
     if let (Operand::Memory(_), Operand::Memory(_)) = (to, from) {
-        return Err(format!("`{word}` has two places in memory; an instruction reaches one"));
+        return Err(format!("`{word}` has two memory operands; an instruction takes one"));
     }
     let register = |operand: Operand| match operand {
         Operand::Value(Value::Register(register)) => Ok(register),
@@ -343,11 +343,11 @@ fn address(text: &str, scope: &mut Scope<'_>) -> Result<Place, String> {
         Some(register) => {
             let pointer = scope.pointers.iter().find(|(name, _)| *name == register);
             pointer.map(|(_, place)| *place).ok_or_else(|| {
-                format!("`{text}` holds no address of a variable; write the variable, such as [x]")
+                format!("`{text}` does not hold the address of a variable; write the variable, such as [x]")
             })
         }
         None if is_name(text.split('[').next().unwrap_or(text).trim()) => scope.symbols.place(text.trim()),
-        None => Err(format!("`{text}` is no place in memory; write [x], b[i], (x), [rdi] or 4(%rdi)")),
+        None => Err(format!("`{text}` is not a memory operand; write [x], b[i], (x), [rdi] or 4(%rdi)")),
     }
 }
 
@@ -372,8 +372,8 @@ pub fn value(text: &str, scope: &mut Scope<'_>) -> Result<Value, String> {
 pub fn byte(text: &str) -> Result<u8, String> {
     match number(text.trim()) {
         Some(number @ -128..=255) => Ok(number as u8),
-        Some(number) => Err(format!("{number} is out of range; the model keeps bytes, -128 to 255")),
-        None => Err(format!("`{text}` is no number; write 1, -1 or 0x10")),
+        Some(number) => Err(format!("{number} is out of range; the model has bytes, -128 to 255")),
+        None => Err(format!("`{text}` is not a number; write 1, -1 or 0x10")),
     }
 }
 

@@ -21,7 +21,7 @@ pub enum ContentsError {
     #[error("{} cannot be read: {}", .0.display(), plainly(.1))]
     Unreadable(PathBuf, io::Error),
     /// No run was ever stored there.
-    #[error("{} is no directory of stored runs; `tollgate run --store DIR` makes one", .0.display())]
+    #[error("{} is not a directory of stored runs; `tollgate run --store DIR` makes one", .0.display())]
     NoStore(PathBuf),
 }
 

@@ -42,7 +42,7 @@ pub struct Files {
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
     /// Its start is not a time.
-    #[error("started at {:?}, which is no time such as 2026-11-21T01:54:27Z", excerpt(.started))]
+    #[error("started at {:?}, which is not a time such as 2026-11-21T01:54:27Z", excerpt(.started))]
     NoDay {
         /// Its text.
         started: String,

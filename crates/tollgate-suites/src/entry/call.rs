@@ -7,7 +7,7 @@ timed_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/call",
     operation: "One near call and its return within this program: the baseline of kernel entry.",
-    avoid: "Nothing is to be avoided: this is what a crossing is compared with.",
+    avoid: "Nothing to avoid: crossings are compared with this.",
     source: "Intel SDM vol. 2, CALL and RET",
     crosses: &[Call, StoreForwarding],
     timed: |_| Timed::once("call", TimedLoop::Long(call_and_return)),

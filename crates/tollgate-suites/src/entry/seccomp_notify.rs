@@ -25,7 +25,7 @@ timed_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/seccomp-notify",
     operation: "One getppid that a seccomp filter hands to a supervisor, a thread on the same processor, which answers it: poll, SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND.",
-    avoid: "Let the filter itself decide, and hand over rare calls alone.",
+    avoid: "Let the filter itself decide, and hand over only rare calls.",
     source: "seccomp_unotify(2); perf bench sched seccomp-notify; kernel/seccomp.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, SeccompFilter, UserCopy, WakeUp, ContextSwitch],
     timed: |_| Timed::once("syscall", TimedLoop::Long(getppid)),

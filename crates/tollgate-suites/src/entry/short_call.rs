@@ -10,7 +10,7 @@ timed_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/short-call",
-    operation: "One read of a byte of /dev/zero, write of a byte to /dev/null, or fstat of /dev/null: what a call on a descriptor takes at least.",
+    operation: "One read of a byte of /dev/zero, write of a byte to /dev/null, or fstat of /dev/null: the least that a call on a descriptor takes.",
     avoid: "Do more in each call: larger buffers, readv, io_uring.",
     source: "read(2); write(2); fstat(2); lmbench, lat_syscall.c; drivers/char/mem.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy],

@@ -14,7 +14,7 @@ use crate::prelude::*;
 
 pub(crate) static SUITE: Suite = Suite {
     name: "environments",
-    about: "What an environment itself costs; only on request: `tollgate run environments`, of those that --in names or of all that work here.",
+    about: "Start, stop and memory of an environment itself; only on request: `tollgate run environments` measures those that --in names, or all that work here.",
     benchmarks: &[
         &start::BENCHMARK,
         &shell::BENCHMARK,

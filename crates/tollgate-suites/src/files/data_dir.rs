@@ -115,10 +115,8 @@ impl FileSystemKind {
     /// A note on what "storage" means there.
     pub fn note(self) -> Option<String> {
         match self {
-            Self::Network(name) => {
-                Some(format!("network file system ({name}): storage is behind its server"))
-            }
-            Self::Memory(name) => Some(format!("{name}: no storage behind it")),
+            Self::Network(name) => Some(format!("network file system ({name}): storage is on its server")),
+            Self::Memory(name) => Some(format!("{name}: not backed by storage")),
             Self::Other => None,
         }
     }

@@ -98,7 +98,7 @@ pub(crate) fn named_size(bytes: u64) -> String {
 }
 
 fn expected(dir: &DataDir, params: &Params) -> Result<u64> {
-    let bytes = size_of(params).ok_or_else(|| fail!("{} is no size", word(params, SIZE)))?;
+    let bytes = size_of(params).ok_or_else(|| fail!("{} is not a size", word(params, SIZE)))?;
     dir.allows(bytes)?;
     Ok(bytes)
 }

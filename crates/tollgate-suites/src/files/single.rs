@@ -96,7 +96,7 @@ impl<O: Operation> Single<O> {
         self.0.before()?;
         let operation = &mut self.0;
         let (outcome, batch, from_storage) = time(clock, || operation.call());
-        let outcome = outcome.unwrap_or_else(|| Err(io::Error::other("the call did not run")));
+        let outcome = outcome.unwrap_or_else(|| Err(io::Error::other("the call was not made")));
         let verdict = self.0.after(outcome, from_storage)?;
         Ok(Batch {
             counted: verdict.counted,

@@ -155,7 +155,7 @@ impl Items {
     fn add(&mut self, call: impl FnOnce() -> io::Result<usize>) -> io::Result<usize> {
         let (outcome, batch, _) = time(self.clock, call);
         self.batches.push(batch);
-        outcome.unwrap_or_else(|| Err(io::Error::other("the call did not run")))
+        outcome.unwrap_or_else(|| Err(io::Error::other("the call was not made")))
     }
 
     fn summed(mut self) -> Vec<Batch> {

@@ -17,7 +17,7 @@ use crate::prelude::*;
 
 pub(super) static FSYNC: Benchmark = Benchmark {
     name: "files/fsync",
-    operation: "One fsync of a file after an overwrite of 4 KiB: data, metadata and the device's cache; right behind another one, or after 1 ms of sleep (gap=idle).",
+    operation: "One fsync of a file after an overwrite of 4 KiB: data, metadata and the device's cache; right after another one, or after 1 ms of sleep (gap=idle).",
     avoid: "Group writes under one fsync (a journal, group commit); fdatasync where the size does not change.",
     source: "fsync(2)",
     crosses: &[FileSystem, BlockWrite, DeviceFlush, KernelCode, ContextSwitch, WakeUp, IdleExit],
@@ -31,7 +31,7 @@ pub(super) static FSYNC: Benchmark = Benchmark {
 
 pub(super) static FDATASYNC: Benchmark = Benchmark {
     name: "files/fdatasync",
-    operation: "One fdatasync of a file after an overwrite of 4 KiB: as fsync, without metadata that reads do not need; right behind another one.",
+    operation: "One fdatasync of a file after an overwrite of 4 KiB: as fsync, without metadata that reads do not need; right after another one.",
     avoid: "Group writes, and allocate the file beforehand so that its size does not change (fallocate).",
     source: "fdatasync(2); fallocate(2)",
     timed: |_| Timed::Whole("fdatasync(2)"),

@@ -82,7 +82,7 @@ const USUAL: u64 = 64 << 10;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "ipc/copy",
-    operation: "So many bytes into a pipe and out of it by read, by one thread: from a cached file by pread and write, by splice or by sendfile; from memory by vmsplice.",
+    operation: "This many bytes put into a pipe and read out of it, by one thread: from a cached file by pread and write, by splice or by sendfile; from memory by vmsplice.",
     avoid: "Send files by splice or sendfile, and share memory where both sides may.",
     source: "splice(2); sendfile(2); vmsplice(2); pipe(7); fs/splice.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy, PageCache],

@@ -34,7 +34,7 @@ const OTHERS: usize = 64;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "ipc/epoll-ctl",
     operation: "One change of an epoll instance that has 64 other eventfds: EPOLL_CTL_MOD of one, or EPOLL_CTL_ADD and EPOLL_CTL_DEL of it.",
-    avoid: "Add a descriptor once; use EPOLLET or EPOLLEXCLUSIVE in the place of EPOLLONESHOT, which has to be armed again.",
+    avoid: "Add a descriptor once; use EPOLLET or EPOLLEXCLUSIVE instead of EPOLLONESHOT, which must be armed again.",
     source: "epoll_ctl(2); perf bench epoll ctl; fs/eventpoll.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, KernelAllocation, UserCopy],
     crossed_in: |params, boundary| {
@@ -130,7 +130,7 @@ impl Subject for Watched {
         if is_there == self.is_there {
             Ok(())
         } else {
-            Err(fail!("the descriptor was left in the instance, or is no more in it"))
+            Err(fail!("the descriptor was left in the instance, or is no longer in it"))
         }
     }
 }

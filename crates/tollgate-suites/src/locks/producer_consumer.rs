@@ -4,7 +4,7 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "locks/producer-consumer",
-    operation: "One item from a producer to a consumer through a bounded buffer of sixteen slots; so many threads of each, with semaphores made from the lock.",
+    operation: "One item from a producer to a consumer through a bounded buffer of sixteen slots; this many threads of each, with semaphores made from the lock.",
     avoid: "Hand over several items at a time; a ring of one producer and one consumer needs no lock.",
     source: "sem_overview(7); futex(7)",
     crosses: handover::BENCHMARK.crosses,

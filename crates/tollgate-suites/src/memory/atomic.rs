@@ -68,7 +68,7 @@ const STORES: u64 = 64;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/atomic",
-    operation: "One operation on a cache line shared by so many threads, each on a processor of its own: a plain store, an atomic addition, an exchange, or a compare-and-swap that succeeds.",
+    operation: "One operation on a cache line shared by this many threads, each on a processor of its own: a plain store, an atomic addition, an exchange, or a compare-and-swap that succeeds.",
     avoid: "Count per thread and sum when the total is read.",
     source: "Intel SDM vol. 3, Locked Atomic Operations; McKenney, Is Parallel Programming Hard, Counting",
     crosses: &[Atomic, CacheLine, UserCode],
@@ -121,7 +121,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let threads = number(params, "threads") as usize;
     let others = cpu::others(&context.processors);
     if others.len() + 1 < threads {
-        return Err(skip!("{threads} processors are needed, and this process may use {}", others.len() + 1));
+        return Err(skip!("{threads} processors are needed, but this process may use {}", others.len() + 1));
     }
     let (code, contending, _) = loops(params);
     let partner = |&cpu: &usize| Partner { cpu, code: contending, side: Box::default() };

@@ -90,7 +90,9 @@ fn walk(
     };
     let inside = move |result: u64| match result {
         address if (first..last).contains(&address) && address % LINE as u64 == 0 => Ok(()),
-        address => Err(format!("the last load returned {address:#x}, which is no line of the working set")),
+        address => {
+            Err(format!("the last load returned {address:#x}, which is not a line of the working set"))
+        }
     };
     // SAFETY: before each batch `Walk` writes the cycle within the region that it owns, and the result is an address in it.
     let timed = unsafe { Loop::new(timed, [0; 7], None, inside) }?;

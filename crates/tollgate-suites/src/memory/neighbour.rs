@@ -27,7 +27,7 @@ const OPERATIONS: u64 = 8;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/neighbour",
-    operation: "One atomic addition to a private word while another processor adds to a word so many bytes away: in the same line (false sharing), in the adjacent line of the pair, or beyond.",
+    operation: "One atomic addition to a private word while another processor adds to a word this many bytes away: in the same line (false sharing), in the adjacent line of the pair, or beyond.",
     avoid: "Keep words of different threads 128 bytes apart: the line and the line that is fetched beside it.",
     source: "Intel Optimization Reference Manual, Avoid False Sharing",
     crosses: &[Atomic, CacheLine],

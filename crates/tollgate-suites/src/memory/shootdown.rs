@@ -44,7 +44,7 @@ contending_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/shootdown",
-    operation: "A page is given back, unmapped, or made read-only and writable again, while so many other threads of the process run on other processors; of one thread in a process that has run on this processor alone.",
+    operation: "One page is given back, unmapped, or made read-only and writable again, while this many other threads of the process run on other processors; with none, the process has run on this processor only.",
     avoid: "Change mappings rarely, many pages at once, and in processes with few threads.",
     source: "Documentation/arch/x86/tlb.rst; arch/x86/mm/tlb.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, Tlb, PageFault, TlbShootdown, InterProcessorInterrupt],
@@ -106,7 +106,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     let others = cpu::others(&context.processors);
     if others.len() < threads {
         return Err(skip!(
-            "{} processors are needed, and this process may use {}",
+            "{} processors are needed, but this process may use {}",
             threads + 1,
             others.len() + 1
         ));

@@ -5,7 +5,7 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/exec",
-    operation: "One execve of a program that executes the next one: a chain of five less the shorter of two chains of one, before it and behind it, divided by four.",
+    operation: "One execve of a program that executes the next one: a chain of five less the shorter of two chains of one, before and after it, divided by four.",
     avoid: "Link statically, or with fewer libraries: the dynamic loader maps and relocates each.",
     source: "execve(2); ld.so(8)",
     crosses: &[Exec, PageFault, Tlb, KernelAllocation, KernelCode],

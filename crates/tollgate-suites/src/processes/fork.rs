@@ -4,7 +4,7 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/fork",
-    operation: "One fork of a process with so much memory, until the call returns or until the child, which exits at once, is reaped.",
+    operation: "One fork of a process with this much memory, until the call returns or until the child, which exits at once, is reaped.",
     avoid: "Use posix_spawn or vfork to start a program, threads to share work, and huge pages for memory that is forked.",
     source: "fork(2); posix_spawn(3); Linux mm/memory.c, copy_page_range()",
     crosses: &[

@@ -3,7 +3,7 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/fork-exec",
-    operation: "One program started by fork and execve from a process with so much memory, until the program, which exits at once, is reaped.",
+    operation: "One program started by fork and execve from a process with this much memory, until the program, which exits at once, is reaped.",
     avoid: "Use posix_spawn: it does not copy the page tables of a large process.",
     source: "execve(2); posix_spawn(3)",
     crosses: &[

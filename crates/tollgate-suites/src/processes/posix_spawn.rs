@@ -5,7 +5,7 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/posix-spawn",
-    operation: "One program started by posix_spawn from a process with so much memory, until the call returns or until the program, which exits at once, is reaped.",
+    operation: "One program started by posix_spawn from a process with this much memory, until the call returns or until the program, which exits at once, is reaped.",
     avoid: "Link small helpers statically, or keep one running instead of starting many.",
     source: "posix_spawn(3); vfork(2)",
     crosses: &[

@@ -6,7 +6,7 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/sleep",
-    operation: "One clock_nanosleep(CLOCK_MONOTONIC) of so many µs, from the call until it returns; slack is the time by which the kernel may delay the timer (50 µs by default).",
+    operation: "One clock_nanosleep(CLOCK_MONOTONIC) of this many µs, from the call until it returns; slack is the time by which the kernel may delay the timer (50 µs by default).",
     avoid: "Wait for the event itself; where a deadline matters, lower the slack (PR_SET_TIMERSLACK), or sleep less and spin for the rest.",
     source: "clock_nanosleep(2); PR_SET_TIMERSLACK(2const); lmbench, lat_usleep.c; kernel/time/hrtimer.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, Timer, Sleep, ContextSwitch, WakeUp, IdleExit],

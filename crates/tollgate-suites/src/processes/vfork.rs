@@ -3,7 +3,7 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "processes/vfork",
-    operation: "One vfork of a process with so much memory, until the call returns (after the child's exit) or until the child is reaped.",
+    operation: "One vfork of a process with this much memory, until the call returns (after the child's exit) or until the child is reaped.",
     avoid: "Use posix_spawn, which does the same safely.",
     source: "vfork(2); posix_spawn(3)",
     crosses: &[ProcessCreation, KernelAllocation, KernelCode, ContextSwitch, WakeUp, ProcessExit],

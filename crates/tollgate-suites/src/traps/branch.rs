@@ -11,7 +11,7 @@ timed_loop! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/branch",
     operation: "One call of the emulating function, ten in a row: the same power by a call instead of a trap.",
-    avoid: "Nothing is to be avoided: a call is the alternative to a trap.",
+    avoid: "Nothing to avoid: a call is the alternative to a trap.",
     source: "Intel SDM vol. 2, CALL",
     crosses: &[UserCode, Call, StoreForwarding],
     baseline: Some("traps/imul"),

@@ -14,7 +14,7 @@ handler! {
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/divide",
     operation: "One DIV by zero (#DE) and the SIGFPE handler that counts it and steps over it.",
-    avoid: "Test the divisor: a branch is cheaper than a trap.",
+    avoid: "Test the divisor: a branch is faster than a trap.",
     source: "Intel SDM vol. 3, Interrupt 0; signal(7)",
     timed: |_| Timed::once("div", TimedLoop::Long(divide)),
     kind: Kind::Instance(|timed, _, _| {

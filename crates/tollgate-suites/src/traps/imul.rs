@@ -16,7 +16,7 @@ pub(super) const TEN: u64 = 10;
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "traps/imul",
     operation: "One IMUL with its two operands loaded, ten in a row: the baseline of an emulated instruction.",
-    avoid: "Nothing is to be avoided: this is what an emulated instruction is compared with.",
+    avoid: "Nothing to avoid: emulated instructions are compared with this.",
     source: "Intel SDM vol. 2, IMUL",
     crosses: &[UserCode],
     timed: |_| Timed::Loop { code: TimedLoop::Long(ten_products), instruction: "imul", times: TEN as usize },

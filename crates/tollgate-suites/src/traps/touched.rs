@@ -127,7 +127,7 @@ impl BatchHooks for Touched {
         let last = self.touches.saturating_sub(1) * self.stride;
         if self.before == Before::Read && (self.region.read(last), self.region.read(last + 1)) != (1, FILLING)
         {
-            return Err(fail!("a page after a store is no copy of the file's"));
+            return Err(fail!("a page after a store is not a copy of the file's"));
         }
         // Other instances must not have this memory.
         self.region.discard()?;

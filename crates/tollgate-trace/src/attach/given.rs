@@ -55,13 +55,11 @@ impl Given {
         let stat = Stat::read(pid).ok_or_else(|| no_process(pid))?;
         if stat.flags & KERNEL_THREAD != 0 {
             let name = stat.name;
-            return Err(format!(
-                "process {pid} ({name}) is a thread of the kernel, which makes no system calls"
-            ));
+            return Err(format!("process {pid} ({name}) is a kernel thread, which makes no system calls"));
         }
         if matches!(stat.state, 'Z' | 'X') {
             return Err(format!(
-                "process {pid} ({}) has ended, and its parent has not waited for it",
+                "process {pid} ({}) has ended, but its parent has not waited for it",
                 stat.name
             ));
         }
@@ -121,7 +119,7 @@ impl GroupProcesses {
 fn note_of(left_out: usize) -> String {
     let were = if left_out == 1 { "1 process was".to_owned() } else { format!("{left_out} processes were") };
     format!(
-        "{were} not traced, each of which needs a descriptor: the limit of descriptors was reached (RLIMIT_NOFILE of getrlimit(2))"
+        "{were} not traced: each needs a descriptor, and the limit was reached (RLIMIT_NOFILE of getrlimit(2))"
     )
 }
 
@@ -149,7 +147,7 @@ pub(super) fn with_owners(given: &[Given], why: String) -> String {
     let foreign = given.iter().find_map(|one| owner(one).filter(|uid| *uid != own).map(|uid| (one, uid)));
     match foreign {
         Some((one, uid)) if own != 0 => {
-            format!("{why}; process {} ({}) is one of user {uid}, and not your own", one.pid, one.name)
+            format!("{why}; process {} ({}) belongs to user {uid}, not to you", one.pid, one.name)
         }
         _ => why,
     }

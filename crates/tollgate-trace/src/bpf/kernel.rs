@@ -168,7 +168,7 @@ impl Kernel {
         let [enter, exit, switch, wakeup, new, exec, end, fault, iter_task, task, signal] = points;
         let point = |id: Option<u32>, name: &str| {
             id.ok_or_else(|| {
-                format!("this kernel describes no tracepoint {name} for BPF programs (5.5 and later do)")
+                format!("this kernel does not describe the tracepoint {name} to BPF programs (Linux 5.5 and later do)")
             })
         };
         let tracepoints = Tracepoints {
@@ -225,7 +225,8 @@ pub(super) fn waking_offsets() -> Result<WakingOffsets, String> {
     let [task, waking] =
         btf.find([(TypeKind::Struct, "task_struct"), (TypeKind::Typedef, "btf_trace_sched_waking")]);
     Ok(WakingOffsets {
-        sched_waking: waking.ok_or("this kernel describes no tracepoint sched_waking for BPF programs")?,
+        sched_waking: waking
+            .ok_or("this kernel does not describe the tracepoint sched_waking to BPF programs")?,
         comm: task.and_then(|id| offset(&btf, id, &["comm"])).ok_or_else(|| missing(&["comm"]))?,
     })
 }
@@ -301,7 +302,7 @@ fn description() -> Result<Description, String> {
         return Ok(Description::Mapped(mapped));
     }
     sys::vmlinux_types().or_else(|_| from_sysfs()).map(Description::Copied).map_err(|error| {
-        format!("the kernel's types cannot be read, of a kernel with CONFIG_DEBUG_INFO_BTF they are in {PATH}: {error}")
+        format!("the kernel's types cannot be read; a kernel with CONFIG_DEBUG_INFO_BTF has them in {PATH}: {error}")
     })
 }
 

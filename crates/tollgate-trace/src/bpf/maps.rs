@@ -81,7 +81,7 @@ impl Maps {
                     return no_map(error);
                 }
                 format!(
-                    "this kernel cannot keep storage for tasks, which Linux 5.11 and later can: {}",
+                    "this kernel has no task storage for BPF, which Linux 5.11 and later have: {}",
                     tollgate_model::text::plainly(&error)
                 )
             },
@@ -461,7 +461,7 @@ pub(super) fn needs_privileges() -> String {
         return "the kernel is locked down (confidentiality), and BPF programs may not read its memory"
             .to_owned();
     }
-    "bpf(2) was refused: it needs CAP_BPF and CAP_PERFMON, or root, and no seccomp filter that forbids it"
+    "bpf(2) was refused: it needs CAP_BPF and CAP_PERFMON, or root, and a seccomp filter must not forbid it"
         .to_owned()
 }
 
@@ -470,7 +470,7 @@ fn first(error: io::Error) -> String {
         Some(libc::ENOSYS) => "this kernel has no bpf(2)".to_owned(),
         Some(libc::EPERM | libc::EACCES) => needs_privileges(),
         Some(libc::EINVAL) => {
-            "this kernel has no BPF maps that can be mapped (Linux 5.5 and later have them, sandboxes such as gVisor have not)".to_owned()
+            "this kernel cannot map BPF maps into memory (Linux 5.5 and later can, sandboxes such as gVisor cannot)".to_owned()
         }
         _ => no_map(error),
     }

@@ -53,7 +53,7 @@ impl Marks {
         maps: &Maps,
         processes: impl Iterator<Item = (u32, &'a str, BorrowedFd<'a>)>,
     ) -> Result<(), String> {
-        let refused = |error| format!("a process was not taken: {}", plainly(&error));
+        let refused = |error| format!("a process could not be attached: {}", plainly(&error));
         for (pid, name, descriptor) in processes {
             // A child of a process that was added before.
             if maps.has_taken(descriptor) {

@@ -31,7 +31,7 @@ impl Program {
     /// [`TraceError::NotFound`], [`TraceError::NotExecutable`], and [`TraceError::Request`] for a command that cannot be started.
     pub fn resolve(command: &[OsString], search: Option<&OsStr>) -> Result<Self, TraceError> {
         let Some(name) = command.first() else {
-            return Err(TraceError::Request("no command is given, where one was to be traced".to_owned()));
+            return Err(TraceError::Request("there is no command to trace".to_owned()));
         };
         let shown = name.to_string_lossy().into_owned();
         let mut arguments = Vec::with_capacity(command.len());
@@ -81,11 +81,11 @@ impl Program {
         let there = Path::new(OsStr::from_bytes(self.path.as_bytes())).exists();
         match error.raw_os_error() {
             Some(libc::ENOENT) if there => TraceError::NotExecutable(format!(
-                "`{}` is there, but the interpreter that it names is not",
+                "`{}` exists, but the interpreter that it names does not",
                 self.shown
             )),
             Some(libc::E2BIG) => TraceError::NotExecutable(format!(
-                "`{}` cannot be executed: its arguments and the environment are larger than the kernel takes",
+                "`{}` cannot be executed: its arguments and environment exceed the kernel's limit",
                 self.shown
             )),
             _ => refused(&self.shown, error),
@@ -129,12 +129,10 @@ fn executable(path: &Path) -> io::Result<()> {
 fn not_in_path(shown: &str, error: &io::Error) -> TraceError {
     if error.kind() == io::ErrorKind::PermissionDenied {
         return TraceError::NotExecutable(format!(
-            "`{shown}` was found along PATH, but may not be executed: it needs the permission (chmod +x)"
+            "`{shown}` was found in PATH, but may not be executed: it needs execute permission (chmod +x)"
         ));
     }
-    TraceError::NotFound(format!(
-        "`{shown}` was not found along PATH; a path with a slash in it is taken as it is"
-    ))
+    TraceError::NotFound(format!("`{shown}` was not found in PATH; a path with a slash is used as it is"))
 }
 
 fn refused(shown: &str, error: &io::Error) -> TraceError {
@@ -145,7 +143,7 @@ fn refused(shown: &str, error: &io::Error) -> TraceError {
                 TraceError::NotExecutable(format!("`{shown}` is a directory, not a program"))
             }
             _ => TraceError::NotExecutable(format!(
-                "`{shown}` may not be executed: the file needs the permission (chmod +x), and its file system must allow it"
+                "`{shown}` may not be executed: the file needs execute permission (chmod +x), and its file system must allow it"
             )),
         },
         _ => TraceError::NotExecutable(format!(
@@ -158,7 +156,7 @@ fn refused(shown: &str, error: &io::Error) -> TraceError {
 fn c_string(bytes: &[u8]) -> Result<CString, TraceError> {
     CString::new(bytes).map_err(|_| {
         let text = String::from_utf8_lossy(bytes).replace('\0', "\\0");
-        TraceError::Request(format!("the argument `{text}` has a NUL in it, which no command can be given"))
+        TraceError::Request(format!("the argument `{text}` contains a NUL, which no argument may"))
     })
 }
 

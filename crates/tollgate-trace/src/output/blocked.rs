@@ -36,8 +36,7 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
         ];
         table.row(Look::Faint, &cells, &[]);
     }
-    let legend = "wait channel: the kernel's function that a thread slept in; total: until it was woken, by that thread (its name and \
-                  number, or how many of that name), a timer, or a device's interrupt (its handler); in: by that thread, or by an interrupt in the middle of it.";
+    let legend = "wait channel: the kernel function that a thread slept in; total: time until it was woken by that thread (its name and number, or how many have that name), a timer, or a device's interrupt (its handler); in: woken by that thread, or by an interrupt during it.";
     format!("{}{}", table.render(width), paragraph(legend, width, ""))
 }
 

@@ -71,8 +71,8 @@ pub fn text(calibration: &Calibration, width: usize) -> String {
             }
         }
     }
-    let legend = "Tracing adds the same time to a call that takes longer by itself; a command that makes few calls \
-        does not notice.";
+    let legend =
+        "Tracing adds the same time to longer calls; a command that makes few calls is hardly affected.";
     format!("{}{}", table.render(width), paragraph(legend, width, ""))
 }
 

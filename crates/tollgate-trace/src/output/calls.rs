@@ -46,7 +46,7 @@ pub(crate) fn table(traced: &Traced, top: usize, blocking: usize, width: usize) 
         None => {
             rows.put(Look::Plain, Line::together("all calls", &all, rows.known), &[]);
             let why = if traced.leaves_calls_out() {
-                "unknown, as calls were left out"
+                "unknown, since calls were left out"
             } else {
                 "unknown to this backend"
             };
@@ -83,7 +83,7 @@ pub(crate) fn left_out(traced: &Traced) -> Option<String> {
     let waits: Vec<&str> = waits.map(|call| call.name.as_str()).collect();
     (!waits.is_empty()).then(|| {
         format!(
-            "The time of {} is in no sum: the children's own calls have it.",
+            "No sum includes the time of {}: the children's own calls have it.",
             tollgate_model::text::listed(&waits)
         )
     })

@@ -96,14 +96,13 @@ pub(crate) fn columns<'a>() -> Columns<Line<'a>> {
         whole(
             "stopped",
             "stopped",
-            "Those of `count` that a filter of seccomp(2) stopped before they began: no time of theirs is \
-             known, and none is in any field; always 0 with ptrace(2) and strace(1), which time them.",
+            "Calls of `count` that a filter of seccomp(2) stopped before they began: their time is unknown and in no field; always 0 with ptrace(2) and strace(1), which time them.",
             |line| line.number(|of| of.stopped),
         ),
         Field::new(
             "total_s",
             "total",
-            "From entry to return; the five parts sum to it; None in a log of strace(1) without -T, as all other times.",
+            "From entry to return; the five parts sum to it; None in a log of strace(1) without -T, like all other times.",
             |line| line.known.totals.then(|| line.time(line.total_ns)),
         ),
         Field::new("on_cpu_s", "cpu", "On a processor, including interrupts and steal time.", |line| {
@@ -112,8 +111,7 @@ pub(crate) fn columns<'a>() -> Columns<Line<'a>> {
         Field::new(
             "sleep_s",
             "sleep",
-            "Asleep until something happens; None where the backend does not distinguish it, as the next \
-             two; where `unknown_s` is above 0 they are lower bounds.",
+            "Asleep until something happens; None if the backend does not distinguish it, like the next two; if `unknown_s` is above 0 they are lower bounds.",
             |line| line.known.kinds.then(|| line.part(line.parts.sleep_ns)),
         ),
         Field::new(
@@ -122,7 +120,7 @@ pub(crate) fn columns<'a>() -> Columns<Line<'a>> {
             "Waiting for a disk, or in another wait that signals do not end.",
             |line| line.known.kinds.then(|| line.part(line.parts.disk_ns)),
         ),
-        Field::new("runqueue_s", "runnable", "Ready to run and without a processor.", |line| {
+        Field::new("runqueue_s", "runnable", "Ready to run, without a processor.", |line| {
             line.known.kinds.then(|| line.part(line.parts.runqueue_ns))
         }),
         Field::new(

@@ -125,7 +125,7 @@ impl KeysRecord {
         }
         if !silent.is_empty() {
             said.push(format!(
-                "without an answer within {patience} s: {} of {}, {first}{more}",
+                "not answered within {patience} s: {} of {}, {first}{more}",
                 silent.len(),
                 self.keys.len()
             ));
@@ -134,7 +134,7 @@ impl KeysRecord {
             said.push(format!("{} keys were not typed: the command had ended", self.left));
         }
         if self.is_ended_here {
-            said.push(format!("the command had not ended {ending} s after the last key, and was ended: the keys should end with those that quit"));
+            said.push(format!("the command had not ended {ending} s after the last key, and was ended: the last keys should quit it"));
         }
         said.extend(self.notes.iter().map(|note| format!("note: {note}")));
         said

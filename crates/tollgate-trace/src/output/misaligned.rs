@@ -15,7 +15,11 @@ pub(super) fn paragraphs(traced: &Traced, width: usize) -> String {
     if all.len() > MOST {
         let rest =
             text::counted((all.len() - MOST) as u64, "further file and call", "further files and calls");
-        shown.push_str(&paragraph(&format!("{rest} failed so; --format json has them."), width, "  "));
+        shown.push_str(&paragraph(
+            &format!("{rest} failed the same way; --format json has them."),
+            width,
+            "  ",
+        ));
     }
     if !all.is_empty() {
         shown.insert(0, '\n');
@@ -38,7 +42,7 @@ fn sentence(one: &Misaligned) -> String {
         one.call, one.path, one.address, one.length, one.offset
     );
     let Some(needs) = one.needs else {
-        said.push_str(&format!("What the file needs is unknown: {}.", one.by));
+        said.push_str(&format!("The alignment that the file needs is unknown: {}.", one.by));
         return said;
     };
     said.push_str(&format!(
@@ -53,7 +57,7 @@ fn sentence(one: &Misaligned) -> String {
     };
     let named: Vec<String> = misfits.iter().map(named).collect();
     match named.as_slice() {
-        [] => said.push_str("This call fits: EINVAL has another cause."),
+        [] => said.push_str("This call meets them: EINVAL has another cause."),
         named => said.push_str(&format!("Here {}.", named.join(", and "))),
     }
     said

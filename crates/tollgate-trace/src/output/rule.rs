@@ -5,8 +5,7 @@ use tollgate_model::traced::TimesFrom;
 
 use super::text;
 
-const BLIND: &str = "The rule does not see a thread that waits while another works, as for a processor, and with several cores it \
-    charges cores that a serial part leaves idle.";
+const BLIND: &str = "The rule does not see a thread that waits while another works, as for a processor, and with several cores it counts cores that a serial part leaves idle.";
 
 pub(crate) fn in_words(traced: &Traced) -> String {
     let of = |cores: u32| text::signed(traced.wait_by_rule_ns(cores));

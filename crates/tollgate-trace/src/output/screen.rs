@@ -61,10 +61,10 @@ fn body(traced: &Traced, view: &View, width: usize) -> String {
     let text = match view.by {
         By::Call if traced.backend == Backend::Rusage => return String::new(),
         By::Call if traced.calls.is_empty() && traced.attached.is_some() => {
-            paragraph("No system call that was to be traced was made or returned.", width, "")
+            paragraph("None of the traced system calls was made or returned.", width, "")
         }
         By::Call if traced.calls.is_empty() => {
-            paragraph("The command made no system call that was to be traced.", width, "")
+            paragraph("The command made none of the traced system calls.", width, "")
         }
         By::Call => {
             let mut text = calls::table(traced, view.top, view.blocking, width).render(width);
@@ -137,8 +137,7 @@ fn unaccounted(traced: &Traced, width: usize) -> String {
     if traced.idle.is_none() || traced.attached.is_some() || !is_much {
         return String::new();
     }
-    let what = "Unaccounted is what lies before the first call of the command (its start) and after its last (its memory is freed, and its \
-                end is noticed).";
+    let what = "Unaccounted time lies before the command's first call (its start) and after its last (until its memory is freed and its end is seen).";
     paragraph(what, width, "")
 }
 
@@ -169,8 +168,7 @@ fn subject(traced: &Traced) -> String {
 fn cost(traced: &Traced, width: usize) -> String {
     let by = match traced.backend {
         Backend::Rusage => {
-            let why =
-                "not traced (rusage only): real, user and sys are from wait4(2), and its calls are unknown";
+            let why = "not traced (rusage only): real, user and sys are from wait4(2); its calls are unknown";
             return paragraph(why, width, "");
         }
         Backend::Strace => return String::new(),
@@ -185,7 +183,10 @@ fn cost(traced: &Traced, width: usize) -> String {
     lines.push(match cost_to_others(traced) {
         Some(0.0) => "nothing to other processes".to_owned(),
         Some(ns) if traced.leaves_calls_out() => {
-            format!("{} to each call that was left out, and of every other process meanwhile", each(ns))
+            format!(
+                "{} to each call that was left out, and to each call of every other process meanwhile",
+                each(ns)
+            )
         }
         Some(ns) => format!("{} to each call of every other process meanwhile", each(ns)),
         None => "to other processes: could not be measured".to_owned(),
@@ -290,10 +291,10 @@ mod tests {
         says(text_of(&traced, &fresh), "No call that was traced worked on a file");
         assert!(!text_of(&traced, &fresh).contains("does that"));
         let part = anstream::adapter::strip_str(&interval(&traced, (0, 1), &fresh, 80)).to_string();
-        says(part, "Files are added up over the whole time, and shown at the end.");
+        says(part, "Files are summed over the whole time and shown at the end.");
         let by_process = View { by: By::Process, ..fresh };
         let part = anstream::adapter::strip_str(&interval(&traced, (0, 1), &by_process, 80)).to_string();
-        says(part, "Processes are added up over the whole time, and shown at the end.");
+        says(part, "Processes are summed over the whole time and shown at the end.");
     }
 
     fn plain(traced: &Traced, view: &View, width: usize) -> String {
@@ -404,7 +405,7 @@ Tracing with BPF added, measured in this run:
         let text = text_of(&some, &View { tree: false, histogram: false, ..ALL });
         assert!(text.contains("180 ns to each call that was left out, and of every other process"), "{text}");
         assert!(!text.contains("to the command") && cost_share(&some).is_none(), "{text}");
-        assert!(text.contains("outside calls unknown, as calls were left out"), "{text}");
+        assert!(text.contains("outside calls unknown, since calls were left out"), "{text}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(crate) fn text(traced: &Traced, top: usize, width: usize) -> String {
     let columns = match processes::time_columns(traced) {
         [] => String::new(),
         columns => format!(
-            "; {}: of all threads of that line's processes, without their children",
+            "; {}: all threads of that line's processes, without their children",
             columns.join(" and ")
         ),
     };

@@ -45,20 +45,18 @@ impl Stage {
     pub(super) fn without_processes(self) -> &'static str {
         match self {
             Self::Kept => {
-                "Its processes were not added up: `tollgate trace --by process` or `--tree` does that, where its backend can."
+                "Its processes were not summed; `tollgate trace --by process` or `--tree` does that, if its backend can."
             }
             Self::Traced => "Its processes are not known to this backend.",
-            Self::GoesOn => "Processes are added up over the whole time, and shown at the end.",
+            Self::GoesOn => "Processes are summed over the whole time and shown at the end.",
         }
     }
 
     pub(super) fn without_files(self) -> &'static str {
         match self {
-            Self::Kept => {
-                "No files were added up: `tollgate trace --by file` does that, where its backend can."
-            }
+            Self::Kept => "Files were not summed; `tollgate trace --by file` does that, if its backend can.",
             Self::Traced => "No call that was traced worked on a file, as far as this backend knows.",
-            Self::GoesOn => "Files are added up over the whole time, and shown at the end.",
+            Self::GoesOn => "Files are summed over the whole time and shown at the end.",
         }
     }
 }

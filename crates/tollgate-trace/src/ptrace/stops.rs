@@ -8,7 +8,7 @@ use super::thread::{Doing, Inside, Thread};
 use super::{Tracer, cause, filter, privileges, tree};
 use crate::{clock, launch::Child, outcome::Event};
 
-const NO_NEW_PRIVILEGES: &str = "so that other calls pass without a stop, the command was run with no_new_privs: setuid programs gain no privileges";
+const NO_NEW_PRIVILEGES: &str = "the command was run with no_new_privs, so that other calls pass without a stop: setuid programs gain no privileges";
 
 impl Tracer {
     pub(super) fn heard(&mut self, wait: Wait, now: u64, child: &Child) {
@@ -138,7 +138,7 @@ impl Tracer {
                 }
             }
             Err(error) => self.notes.push(format!(
-                "calls that were not asked for were stopped as well, since the kernel refused a filter: {}",
+                "other calls were stopped as well, since the kernel refused a filter: {}",
                 tollgate_model::text::plainly(&error)
             )),
         }

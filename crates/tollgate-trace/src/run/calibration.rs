@@ -22,7 +22,7 @@ pub fn calibrate() -> Result<Calibration, TraceError> {
     let _alone = descendants::alone();
     let untraced = untraced().map_err(|error| TraceError::System("fork(2)", error))?;
     let ptrace = by_ptrace();
-    let cannot = || "it was loaded, and its overhead could not be measured".to_owned();
+    let cannot = || "it was loaded, but its overhead could not be measured".to_owned();
     let (bpf, bpf_others) = match Bpf::load(&Request::new(Vec::new())) {
         Ok(bpf) => (bpf.costs().traced.ok_or_else(cannot), bpf.costs().others.ok_or_else(cannot)),
         Err(why) => (Err(why.clone()), Err(why)),
@@ -58,7 +58,7 @@ fn traced() -> io::Result<f64> {
     child.release()?;
     tracer.run(&child, &watch, &descendants, Duration::ZERO)?;
     match child.result() {
-        0 => Err(io::Error::other("a process that was traced did not come to its end")),
+        0 => Err(io::Error::other("a traced process did not end")),
         result => Ok(result as f64 / 1000.0),
     }
 }
@@ -83,7 +83,7 @@ fn why_not(error: &io::Error) -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).map_or("0", str::trim);
     if tracer != "0" {
-        return format!("process {tracer} traces this program already, and only one can");
+        return format!("process {tracer} already traces this program, and only one process can");
     }
     let error = tollgate_model::text::plainly(error);
     match yama.trim() {

@@ -41,7 +41,7 @@ impl UserCode {
     /// A clause, if an address would be ambiguous or has no mapping.
     pub fn of(CodeMap { programs, program, has_conflict, code }: &CodeMap) -> Result<Self, String> {
         match programs {
-            0 => return Err("what it had mapped is not known".to_owned()),
+            0 => return Err("its mappings are not known".to_owned()),
             1 if !has_conflict => {}
             1 => return Err("it maps several files at one address".to_owned()),
             _ => {

@@ -156,8 +156,7 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
         Field::new(
             "base_side",
             "compared with",
-            "the id of the base, and its name: the label or the id; of a session the environment as it was asked for, with a number where \
-             two have one name; of `versus` the letter",
+            "the id of the base, and its name: the label or the id; in a session the environment as requested, with a number if two have the same name; in `versus` the letter",
             |it| it.side(0),
         )
         .of_words()
@@ -177,30 +176,30 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
             .of_words()
             .with_kinds(&[ValueKind::Text, ValueKind::Params])
             .with_fields(&["benchmark", "params"]),
-        Field::new("unit", "unit", "of `base`, `other` and `adds`; null where the sides differ", |it| {
+        Field::new("unit", "unit", "of `base`, `other` and `adds`; null if the sides differ", |it| {
             Some(Value::text(it.row?.unit()?.to_string()))
         })
         .of_words(),
         Field::new(
             "base",
             "base",
-            "the estimate in the base; null below the detection limit, and of an emulator",
+            "the estimate in the base; null below the detection limit, and for an emulator",
             |it| it.estimate(|row| row.result.base),
         )
         .in_unit(),
         Field::new("other", "other", "the same in the other", |it| it.estimate(|row| row.result.other))
             .in_unit(),
-        Field::new("counts", "instructions", "both counts, an equal one once", |it| {
+        Field::new("counts", "instructions", "both counts, or one if they are equal", |it| {
             Some(Value::of_words(counts::from_to(it.row?)))
         })
         .with_fields(&[]),
         Field::new(
             "ratio",
             "ratio",
-            "`other` over `base`, estimated from the medians of their processes; null where there is none",
+            "`other` over `base`, estimated from the medians of their processes; null if there is no ratio",
             |it| Some(Value::figure(it.row?.ratio()?, figures::ratio)),
         ),
-        Field::new("multiple", "multiple", "the ratio, with a mark where it is inconclusive", |it| {
+        Field::new("multiple", "multiple", "the ratio, with a mark if it is inconclusive", |it| {
             let row = it.row?;
             let ratio = figures::ratio(row.ratio()?);
             Some(Value::of_words(match row.result.verdict {
@@ -222,7 +221,7 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
         Field::new(
             "total",
             "total",
-            "the ratio of the total times of two commands, with its interval of 95 %; null of anything else",
+            "the ratio of the total times of two commands, with its interval of 95 %; null for anything else",
             |it| {
                 let total = it.row?.result.total.as_ref()?;
                 let [low, high] = total.interval.map_or([None; 2], |interval| ends(interval).map(Some));
@@ -235,15 +234,14 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
         Field::new(
             "adds",
             "adds",
-            "what `other` adds to `base`: of runs of one session the median of the differences of neighbouring turns; of others the \
-             difference of the estimates",
+            "what `other` adds to `base`: in runs of one session the median of the differences of neighbouring turns; in others the difference of the estimates",
             Compared::adds,
         )
         .in_unit(),
         Field::new(
             "adds_ci",
             "95 % CI of adds",
-            "its interval, of runs of one session",
+            "its interval, in runs of one session",
             |it| {
                 let row = it.row?;
                 let interval = row.result.alternation.as_ref()?.adds_interval?;
@@ -268,8 +266,7 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
         Field::new(
             "threshold",
             "threshold",
-            "the noise threshold or margin, a relative difference; at least that of `--threshold`, which is all of it where instructions \
-             are counted",
+            "the noise threshold or margin, a relative difference; at least that of `--threshold`, and exactly that if instructions are counted",
             |it| Some(Value::figure(it.row?.result.threshold, figures::percent)),
         ),
         Field::new(
@@ -281,7 +278,7 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
                 Some(Value::figure(found.correlation?, |correlation| format!("{correlation:.2}")))
             },
         ),
-        Field::new("pairs", "pairs", "pairs of processes; of commands pairs of executions", |it| {
+        Field::new("pairs", "pairs", "pairs of processes; for commands, pairs of executions", |it| {
             Some(Value::number(it.row?.result.alternation.as_ref()?.pairs as u64))
         })
         .with_kinds(&[ValueKind::Whole]),
@@ -289,22 +286,22 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
             Some(Value::number(it.row?.result.alternation.as_ref()?.turns as u64))
         })
         .with_kinds(&[ValueKind::Whole]),
-        Field::new("why", "why", "why it is inconclusive, or why counts that differ are the same", |it| {
+        Field::new("why", "why", "why it is inconclusive, or why differing counts are the same", |it| {
             Some(Value::text(it.row?.result.why.as_deref()?))
         })
         .of_words(),
         Field::new(
             "cpu_base",
             "CPU, base",
-            "the processor time of an execution in the base, of alternated commands; null where it is not compared",
+            "the processor time of an execution in the base, for alternated commands; null if it is not compared",
             |it| it.cpu(|row, cpu| Some(Value::figure(cpu.base?, |ns| figures::estimate(ns, row.base.unit)))),
         )
         .in_unit(),
-        Field::new("cpu_other", "CPU, other", "that in the other", |it| {
+        Field::new("cpu_other", "CPU, other", "the same in the other", |it| {
             it.cpu(|row, cpu| Some(Value::figure(cpu.other?, |ns| figures::estimate(ns, row.base.unit))))
         })
         .in_unit(),
-        Field::new("cpu_ratio", "CPU ratio", "the ratio of the processor times, as `ratio` that of the real ones", |it| {
+        Field::new("cpu_ratio", "CPU ratio", "the ratio of the processor times, as `ratio` is that of the real times", |it| {
             it.cpu(|_, cpu| Some(Value::figure(cpu_ratio(cpu)?, figures::ratio)))
         }),
         Field::new("cpu_ratio_ci", "CI", "its interval", |it| {
@@ -313,7 +310,7 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
             })
         })
         .with_fields(&["cpu_ratio_low", "cpu_ratio_high"]),
-        Field::new("cpu_multiple", "CPU", "the ratio of the processor times, with a mark where it is inconclusive", |it| {
+        Field::new("cpu_multiple", "CPU", "the ratio of the processor times, with a mark if it is inconclusive", |it| {
             it.cpu(|_, cpu| {
                 let mark = if cpu.verdict == Verdict::Inconclusive { "~" } else { "" };
                 Some(Value::of_words(format!("{mark}{}", figures::ratio(cpu_ratio(cpu)?))))
@@ -331,13 +328,12 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
         Field::new(
             "causes",
             "causes",
-            "of a row that is slower or faster: names of the facts that changed and can be its causes; where one setting alone was \
-             changed, of those that show it, or the setting",
+            "for a row that is slower or faster: names of the facts that changed and can be its causes; if only one setting was changed, the facts that show it, or the setting",
             |it| Some(Value::names(it.comparison.cause_names(it.row?))),
         )
         .of_words()
         .with_kinds(&[ValueKind::Texts]),
-        Field::new("numbers", "cause", "the numbers of its causes in the list beneath the rows", |it| {
+        Field::new("numbers", "cause", "the numbers of its causes in the list below the rows", |it| {
             Some(Value::of_words(it.numbers.as_deref()?))
         })
         .of_words()
@@ -345,7 +341,7 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
         Field::new(
             "more_time",
             "more time",
-            "of an inconclusive row: the command that gives it more time, or null where time would not decide it",
+            "for an inconclusive row: the command that gives it more time, or null if time would not decide it",
             |it| {
                 let need = Need::of(it.row?)?;
                 Some(Value::text(need::command(it.comparison, [&need].into_iter())?))

@@ -116,7 +116,7 @@ fn undetectable(comparison: &Comparison) -> Option<String> {
         true => format!("below {middle} ×"),
         false => format!("below {middle} × in half of them, and below {most} × in one,"),
     };
-    Some(format!("; changes {which} are lost in the spread between runs here"))
+    Some(format!("; the spread between runs hides changes {which} here"))
 }
 
 /// The inconclusive row whose ratio is the largest, where that looks like a change.
@@ -129,7 +129,7 @@ fn gross(comparison: &Comparison) -> Option<String> {
         more => format!(", and {}", figures::count(more, "more row", "more rows")),
     };
     let ratio = columns::Compared::new(comparison, first).words("ratio").unwrap_or_default();
-    Some(format!("Inconclusive in spite of its ratio: {} {ratio}{more}.", first.case()))
+    Some(format!("Inconclusive despite the ratio: {} {ratio}{more}.", first.case()))
 }
 
 /// What a filter costs the calls of programs, where it differs.
@@ -142,7 +142,7 @@ fn of_filter(comparison: &Comparison) -> Option<String> {
     let whose = whose.map(|whose| format!(" The filter is {whose}."));
     (has_filter(comparison) && is_shown).then(|| {
         format!(
-            "Calls with number -1, such as entry/syscall, are in no filter's cache of verdicts, and are its worst case{}.{}",
+            "A filter's cache of verdicts never has calls with number -1, such as entry/syscall, so they are its worst case{}.{}",
             real.unwrap_or_default(),
             whose.unwrap_or_default()
         )

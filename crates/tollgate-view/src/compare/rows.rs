@@ -97,7 +97,7 @@ fn remark(comparison: &Comparison, row: &ComparedRow) -> Option<String> {
     Some(match (command, least) {
         (Some(command), _) => format!("{}; more time: {command}", need.found),
         (None, Some(least)) => {
-            format!("{}; changes below {} × are lost in it", need.found, figures::ratio(least))
+            format!("{}; it hides changes below {} ×", need.found, figures::ratio(least))
         }
         (None, None) => need.found,
     })

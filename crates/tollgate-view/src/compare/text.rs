@@ -48,7 +48,7 @@ fn of_times(comparisons: &[&Comparison]) -> Option<String> {
             methods.push(&comparison.method);
         }
     }
-    let method = methods.join(" Of the others: ");
+    let method = methods.join(" The others: ");
     let apart = comparisons.iter().find(|comparison| !comparison.is_alternated);
     let Some(apart) = apart.filter(|apart| !apart.is_of_one_session()) else { return Some(method) };
     let command = alternating::command(apart.base, apart.other);
@@ -56,7 +56,7 @@ fn of_times(comparisons: &[&Comparison]) -> Option<String> {
         Some(_) => "",
         None => "; tollgate environments lists what A and B can be",
     };
-    Some(format!("{method} Turns decide: {command}{list}; of commands tollgate versus"))
+    Some(format!("{method} Alternation decides: {command}{list}; for commands tollgate versus"))
 }
 
 fn one(comparison: &Comparison, all: bool, width: usize) -> String {

@@ -86,8 +86,8 @@ fn system_call(summary: &Summary) -> Option<Expense> {
     let what = format!("System call {}, {shown} cycles", call.in_words());
     let verdict = match is_slow {
         Some(false) => "not slow".to_owned(),
-        Some(true) => format!("slow, usual are up to {limit}"),
-        None => format!("usual are up to {limit}"),
+        Some(true) => format!("slow; usual: up to {limit}"),
+        None => format!("usual: up to {limit}"),
     };
     // Only a program with many operations at once can use it: for one whose calls are slow.
     let batch = known(summary, "entry/io-uring-nop", &[("batch", "64")]).filter(|_| is_slow == Some(true));

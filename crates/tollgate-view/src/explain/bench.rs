@@ -63,18 +63,16 @@ fn remarks(rows: &[Numbers], asked: &[Asked]) -> String {
     let different: Vec<&str> = rows.iter().filter(differs).map(|(name, _)| *name).collect();
     let found = match (rows, different.as_slice()) {
         ([], _) => {
-            "No iteration makes a system call or a page fault: what changed is the program's own code, or where it lies \
-             (docs/benches.md, Layout)."
+            "No iteration makes a system call or a page fault: the program's own code, or its address, changed (docs/benches.md, Layout)."
                 .to_owned()
         }
-        (_, []) => "The builds ask the kernel for the same: what changed is the program's own code, or where it lies \
-                    (docs/benches.md, Layout)."
+        (_, []) => "The builds make the same requests of the kernel: the program's own code, or its address, changed (docs/benches.md, Layout)."
             .to_owned(),
         (_, different) => format!("Different: {}.", listed(different)),
     };
     let iterations = asked.first().map_or(0, |one| one.iterations);
     format!(
-        "{found} Traced now, in the files as they are now: what {} iterations have more than {iterations}, the median of three.",
+        "{found} Traced now, with the present files: {} iterations less {iterations}, the median of three.",
         2 * iterations
     )
 }

@@ -48,7 +48,9 @@ fn remarks(found: &Functions, sum: u64) -> String {
         _ => ("iteration", "iterations"),
     };
     let mut of = match found.iterations {
-        1 => format!("One {one}; {agree} of {iterations} {several} in a row have as many instructions."),
+        1 => format!(
+            "One {one}; {agree} of {iterations} {several} in a row have the same number of instructions."
+        ),
         number => format!(
             "The mean of {number} {several} in a row: {agree} of them have {usual} instructions, and the longest has {most}."
         ),
@@ -68,7 +70,7 @@ fn remarks(found: &Functions, sum: u64) -> String {
         }
         (false, false) => {
             let (least, greatest) = (decimal(least), decimal(greatest));
-            format!(" A run counts from {least} to {greatest} instructions, and the sum is not among them.")
+            format!(" A run counts from {least} to {greatest} instructions, which do not include the sum.")
         }
     });
     of.push_str(" From QEMU's log of executed instructions and the guest's /proc/kallsyms.");

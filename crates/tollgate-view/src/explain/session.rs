@@ -56,9 +56,7 @@ fn text_of(
         Some(_) if is_changed && comparison.is_counted() => {
             "A proven cause: nothing else differed, and instructions have no noise.".to_owned()
         }
-        Some(_) if is_changed => {
-            "A proven cause: nothing else differed, and the turns of both alternated.".to_owned()
-        }
+        Some(_) if is_changed => "A proven cause: nothing else differed, and both alternated.".to_owned(),
         _ => {
             let mut names: Vec<&str> = rows.iter().flat_map(|row| comparison.cause_names(row)).collect();
             let mut seen = std::collections::HashSet::new();

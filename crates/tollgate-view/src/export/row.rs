@@ -154,17 +154,17 @@ impl ExportedRow<'_> {
         let wrong = |error: serde_json::Error| {
             let text = error.to_string();
             let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
-            format!("is no row: {}", shorten(what))
+            format!("is not a row: {}", shorten(what))
         };
         let header: Header = serde_json::from_str(line).map_err(wrong)?;
         if header.schema != u64::from(SCHEMA) {
-            return Err(format!("has schema {}, and this tollgate reads schema {SCHEMA}", header.schema));
+            return Err(format!("has schema {}, but this tollgate reads schema {SCHEMA}", header.schema));
         }
         let row: ExportedRow<'static> = serde_json::from_str(line).map_err(wrong)?;
         let (zero, offset, counts) = (row.hist_zero, row.hist_offset, row.hist_counts.to_vec());
         let histogram = Histogram { zero, offset, counts };
         if row.hist_scale != SCALE || !histogram.is_sound() || histogram.count() != row.count {
-            return Err("has a histogram that does not hold its samples".to_owned());
+            return Err("has a histogram that does not match its samples".to_owned());
         }
         let measured = row.status == Status::Measured.name();
         let of_all = [row.median, row.max].iter().all(|figure| figure.is_some() == measured);

@@ -20,7 +20,7 @@ impl fmt::Display for Date {
 
 /// Text that is no date or time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("is no date or time")]
+#[error("is not a date or time")]
 pub struct NoSuchTime;
 
 impl FromStr for Date {

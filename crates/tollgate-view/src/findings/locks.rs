@@ -68,8 +68,7 @@ fn trade(summary: &Summary) -> Option<Finding> {
     let counts = from.len() / 2;
     (gain.is_finite() && gain > 0.0 && counts > 1).then(|| Finding {
         sentence: format!(
-            "On one processor producers and consumers hand over at least {} × as many items with a restartable \
-             sequence as with the system call, the least of {counts} numbers of threads with {threads} of each.",
+            "On one processor, producers and consumers hand over at least {} × as many items with a restartable sequence as with the system call; of {counts} numbers of threads, {threads} of each gave the least.",
             figures::significant(gain, 2)
         ),
         from,

@@ -54,13 +54,11 @@ pub(crate) fn sharing_curves(summary: &Summary) -> Vec<SharingCurves> {
         };
         let size = |point: &Sharing| kib_in_words(point.kib as f64);
         let ends = match points.iter().rposition(slower) {
-            None => "sharing takes no longer at any size".to_owned(),
+            None => "sharing is not slower at any size".to_owned(),
             Some(last) => match points.get(last + 1) {
-                Some(next) => format!(
-                    "sharing is slower up to {}, and no longer at {}",
-                    size(&points[last]),
-                    size(next)
-                ),
+                Some(next) => {
+                    format!("sharing is slower up to {}, but not at {}", size(&points[last]), size(next))
+                }
                 None => format!("sharing is slower up to {}, the largest", size(&points[last])),
             },
         };

@@ -94,13 +94,13 @@ fn fork_or_spawn(summary: &Summary) -> Option<Finding> {
         BreakEven::Never => {
             let most = last.mib;
             let sentence = format!(
-                "To start a bare program fork and exec is no slower than posix_spawn here up to {most} MiB of written memory."
+                "To start a bare program, fork and exec is not slower than posix_spawn here up to {most} MiB of written memory."
             );
             return Some(Finding { sentence, from });
         }
     };
     let sentence =
-        format!("To start a bare program posix_spawn is faster than fork and exec here {when}; {most}.");
+        format!("To start a bare program, posix_spawn is faster than fork and exec here {when}; {most}.");
     Some(Finding { sentence, from })
 }
 

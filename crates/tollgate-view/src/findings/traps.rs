@@ -68,9 +68,7 @@ fn rings(summary: &Summary) -> Option<Finding> {
         let sentence = if kernel < program {
             format!(
                 "Emulated by a kernel module, a trap taken in ring 0 still executes {} of the {} instructions of one taken in \
-                 ring 3 ({}): both save and restore all registers, call the notifiers, and read and emulate the opcode. Ring 0 is \
-                 spared the change of stack{tables} and the checks around user memory and the return to it, {} instructions; \
-                 delivery through the gate and IRET, one step of the processor each, remain.",
+                 ring 3 ({}): both save and restore all registers, call the notifiers, and read and emulate the opcode. Ring 0 avoids the change of stack{tables} and the checks around user memory and the return to it, {} instructions; delivery through the gate and IRET, one step of the processor each, remain.",
                 whole(kernel),
                 whole(program),
                 figures::percent(kernel / program),

@@ -10,7 +10,7 @@ use tollgate_trace::output::{division, ranked, text};
 
 /// This many calls are named.
 const CALLS: usize = 3;
-const CHANCE: &str = "The clock tick samples user and kernel: with few ticks the division is coarse.";
+const CHANCE: &str = "User and sys are sampled by the clock tick; with few ticks the split is coarse.";
 
 /// None where no command was traced.
 pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {

@@ -179,7 +179,7 @@ pub fn bandwidth(subjects: &[Subject]) -> Option<Figure> {
     let family = Family {
         title: "memory/bandwidth: bytes a second of one thread, by memory size",
         description: "Bytes that are read, written or copied by 32-byte vectors in a second, by the size of the working set in pages of \
-                      4 KiB; both axes are logarithmic. A copy counts what is copied, once.",
+                      4 KiB; both axes are logarithmic. A copy counts the copied bytes once.",
         names: &OPERATIONS,
         across: of_sizes(least, most)?,
         up: Axis::logarithmic(low, high, up.collect())?,

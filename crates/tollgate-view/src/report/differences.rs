@@ -51,7 +51,7 @@ pub fn counts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
         }
         let apart = apart.map(|why| format!(" {why}")).unwrap_or_default();
         Text::new(&format!(
-            "Of {} in both, {} compared with {}: {}.{how}{apart}",
+            "{} compared with {}, {} in both: {}.{how}{apart}",
             figures::count(comparison.rows.len(), "case", "cases"),
             other.name,
             base.name,

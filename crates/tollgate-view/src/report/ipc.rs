@@ -20,8 +20,7 @@ pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     Some(Figure {
         is_folded: true,
         title: "ipc: a message to another process and its answer".into(),
-        description: "On two processors a message wakes the other one, which takes longer than a switch where that is idle; what polls \
-                      has no wake-up."
+        description: "On two processors a message wakes the other one, which takes longer than a switch if that one is idle; polling needs no wake-up."
             .into(),
         keys: signs(&["both on one processor", "on two processors"]),
         panels,

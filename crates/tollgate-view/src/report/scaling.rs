@@ -18,8 +18,7 @@ pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     Some(Figure {
         is_folded: true,
         title: "scaling: how long a thread or process waits for an operation, by their number".into(),
-        description: "Where the signs of a row lie on each other, threads and processes do not slow each other down. The figures are operations a second \
-                      of all together: of one, and of the most."
+        description: "If the marks of a row coincide, threads and processes do not slow each other down. The figures are operations per second of all together: for one, and for the most."
             .into(),
         keys: signs(&["one", "two", "one on every processor"]),
         panels,

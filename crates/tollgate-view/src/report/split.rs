@@ -21,8 +21,7 @@ pub fn tables(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
 
 fn both(base: &str, other: &str, lines: &Lines) -> [Table; 2] {
     let pairs = figures::count(lines.split.pairs, "pair of traced executions", "pairs of traced executions");
-    let caption =
-        format!("What the real time of {other} less that of {base} consists of: medians of {pairs}");
+    let caption = format!("Real time of {other} less that of {base}, by part: medians of {pairs}");
     let of_calls = format!("The same by system call. {} {REST}", lines.split.method);
     [
         Table::from_rows(caption, &lines.of_parts(), lines.parts()),

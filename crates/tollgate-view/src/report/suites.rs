@@ -12,8 +12,8 @@ use super::subject::Subject;
 const OTHERS: [(&str, &str); 5] = [
     (VERSUS, "Commands of the user, executed in alternation."),
     (BENCHES, "Benches of builds, executed in alternation."),
-    (TRACE, "A command and all that it started, traced."),
-    (LAB, "The rings, crossed in a small kernel of our own, without an operating system."),
+    (TRACE, "A command and all processes that it started, traced."),
+    (LAB, "Ring crossings in the lab's own small kernel, without an operating system."),
     (OTHER, "Cases that are unknown to this program."),
 ];
 /// The section of commands that `tollgate versus` compared.

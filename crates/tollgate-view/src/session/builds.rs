@@ -69,7 +69,9 @@ fn within(session: &Session, control: &Comparison) -> Option<String> {
     cases.dedup();
     (!cases.is_empty()).then(|| {
         let cases = few(cases);
-        format!("No larger than what the control may differ by, whose code has other addresses: {cases}.")
+        format!(
+            "Not larger than the possible difference of the control, whose code has other addresses: {cases}."
+        )
     })
 }
 
@@ -82,8 +84,7 @@ fn few(mut names: Vec<String>) -> String {
 }
 
 /// What else than a bench's own code may have changed it.
-const LAYOUT: &str = "Code that a linker moved may change by some percent without a change of its own: --control BUILD, the base built \
-    with other addresses, shows by how much, and --in vm:exact counts instructions, which no address changes (docs/benches.md).";
+const LAYOUT: &str = "Code that the linker moved may change speed by some percent without any change of its own. --control BUILD, the base built at other addresses, shows by how much; --in vm:exact counts instructions, which do not depend on addresses (docs/benches.md).";
 
 /// The benches without a figure, by the reason.
 fn left_out(session: &Session) -> Vec<String> {

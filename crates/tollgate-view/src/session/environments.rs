@@ -110,8 +110,7 @@ pub(crate) fn method(comparison: &Comparison) -> Option<String> {
         let why = match is_paired(base) && is_paired(other) {
             true => "Not paired: too few turns were made in both; medians of processes.",
             false => {
-                "Not paired: it runs on another machine, which shares no noise with this one. Alternated in time, compared by the \
-                 medians of processes."
+                "Not paired: it runs on another machine, which shares no noise with this one. Alternated in time, compared by the medians of processes."
             }
         };
         return Some(why.to_owned());

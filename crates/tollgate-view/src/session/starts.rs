@@ -70,7 +70,7 @@ fn title(session: &Session) -> String {
         (numbers.iter().min().copied().unwrap_or(0), numbers.iter().max().copied().unwrap_or(0));
     let number =
         if least == most { count(most, "start", "starts") } else { format!("{least} to {most} starts") };
-    format!("What an environment costs: medians of {number} each, in random order")
+    format!("Start, stop and memory of an environment: medians of {number} each, in random order")
 }
 
 /// The figures of a member for an aspect.

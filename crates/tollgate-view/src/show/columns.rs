@@ -201,13 +201,12 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         Field::new(
             "status",
             "status",
-            "`measured`, `skipped` (it cannot exist in this environment), `refused` (the kernel refuses the call with these arguments), \
-             `not measured` (no figure would be true) or `failed`",
+            "`measured`, `skipped` (it cannot exist in this environment), `refused` (the kernel refuses the call with these arguments), `not measured` (any figure would be wrong) or `failed`",
             |it| Some(Value::text(it.row.status())),
         )
         .of_words()
         .always(),
-        Field::new("unit", "unit", "of all figures: `ns`, `cycles`, `bytes`, `instructions`, `ns/line`", |it| Some(Value::text(it.measured()?.unit.to_string())))
+        Field::new("unit", "unit", "the unit of all figures: `ns`, `cycles`, `bytes`, `instructions`, `ns/line`", |it| Some(Value::text(it.measured()?.unit.to_string())))
             .of_words(),
         Field::new(
             "count",
@@ -223,7 +222,7 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             Some(Value::of_words(counts::batches(it.result()?)?))
         })
         .with_fields(&[]),
-        Field::new("median", "median", "the median of the processes' medians; of all samples with fewer than six processes", |it| {
+        Field::new("median", "median", "the median of the processes' medians; with fewer than six processes the median of all samples", |it| {
             let words = it.reading(|median| it.in_unit(median));
             let median = it.estimate().map(|estimate| Raw::from(estimate.median));
             Some(Value::new(median, words))
@@ -253,7 +252,7 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             Some(Value::of_words(is_scaled.then(|| figures::multiple(paired.ratio))?))
         })
         .with_fields(&[]),
-        Field::new("min", "min", "the smallest sample; null where a difference of two times is not above zero, which is the error of both", |it| it.figure(|figures| figures.min())).in_unit(),
+        Field::new("min", "min", "the smallest sample; null if a difference of two times is not above zero, since it is the error of both", |it| it.figure(|figures| figures.min())).in_unit(),
         Field::new("samples", "samples", "the number of kept samples", |it| {
             Some(Value::number(it.estimate().map_or(0, |estimate| estimate.samples as u64)))
         })
@@ -262,8 +261,7 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         Field::new(
             "discarded",
             "discarded",
-            "batches that were timed and discarded, because the thread was preempted or migrated; of blocking calls, because other tasks \
-             ran on the processor",
+            "batches that were timed and discarded because the thread was preempted or migrated; for blocking calls, because other tasks ran on the processor",
             |it| Some(Value::number(it.measured().map_or(0, |measured| measured.discarded))),
         )
         .always()
@@ -271,12 +269,11 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         Field::new(
             "detection_limit",
             "detection limit",
-            "the upper bound of a value below the detection limit, else null; where it is not null, `median`, `ci_low`, `ci_high` and `min` \
-             are not significant",
+            "the upper bound of a value below the detection limit, else null; if it is not null, `median`, `ci_low`, `ci_high` and `min` are not significant",
             |it| Some(Value::figure(it.figures?.below?, |limit| it.in_unit(limit))),
         )
         .in_unit(),
-        Field::new("multiple", "× syscall", "`median` over that of `entry/syscall` in this run; null where either has no result", |it| {
+        Field::new("multiple", "× syscall", "`median` over that of `entry/syscall` in this run; null if either has no result", |it| {
             let multiple = it.figures?.multiple?;
             let words = it.result().map(|_| figures::multiple(multiple)).unwrap_or_default();
             Some(Value::figure(multiple, |_| words))
@@ -285,7 +282,7 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         Field::new(
             "spread",
             "range across processes",
-            "range across processes: (largest - smallest of `processes`) / median; null where the median is 0",
+            "range across processes: (largest - smallest of `processes`) / median; null if the median is 0",
             |it| {
                 let spread = it.estimate()?.spread;
                 (spread < f64::MAX).then_some(())?;
@@ -314,8 +311,7 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         Field::new(
             "noisy",
             "noisy",
-            "whether it is noisy (a table marks it with `~` where a sentence rests on it): more than 5 % discarded, an interval wider than \
-             ±10 %, or fewer than six processes; no count of instructions is",
+            "whether it is noisy (a table marks it with `~` if a sentence rests on it): more than 5 % discarded, an interval wider than ±10 %, or fewer than six processes; a count of instructions never is",
             |it| Some(flag(it.row.is_noisy())),
         )
         .always()
@@ -331,19 +327,19 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             Some(Value::text(it.row.why().filter(|_| is_failed(it.row))?))
         })
         .of_words(),
-        Field::new("notes", "notes", "what is to be known beside the figures", |it| {
+        Field::new("notes", "notes", "further notes on the figures", |it| {
             let notes = it.measured().map_or(&[][..], |measured| measured.notes.as_slice());
             Some(Value::names(notes.iter().map(String::as_str)))
         })
         .of_words()
         .always()
         .with_kinds(&[column::ValueKind::Texts]),
-        Field::new("counted", "counted", "events that were counted in the kept batches", |it| {
+        Field::new("counted", "counted", "events counted in the kept batches", |it| {
             let counted = it.measured()?.counted.as_ref()?;
             Some(Value::text(format!("{} {}", counted.events, counted.what)))
         })
         .of_words(),
-        Field::new("provenance", "provenance", "what executed the code: `hardware`, `kvm`, `kvm-emulated`, `qemu-tcg`, `qemu-icount` (its clock goes one tick an instruction), \
+        Field::new("provenance", "provenance", "what executed the code: `hardware`, `kvm`, `kvm-emulated`, `qemu-tcg`, `qemu-icount` (its clock advances one tick per instruction), \
              `interpreter`; times of the last four are not results, counts of instructions are", |it| {
             Some(Value::text(word(&it.measured()?.provenance)))
         })
@@ -351,11 +347,11 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         Field::new(
             "ops_per_sample",
             "operations in each",
-            "operations in the batch that a sample is the mean of",
+            "operations in a batch, whose mean is a sample",
             |it| Some(Value::number(it.measured()?.ops_per_sample)),
         )
         .with_kinds(&[column::ValueKind::Whole]),
-        Field::new("bytes_per_op", "bytes", "bytes that one operation moves; null where it moves none", |it| {
+        Field::new("bytes_per_op", "bytes", "bytes that one operation moves; null if it moves none", |it| {
             Some(Value::number(it.measured()?.bytes_per_op?))
         })
         .with_kinds(&[column::ValueKind::Whole]),
@@ -363,18 +359,18 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             Some(Value::text(it.measured()?.group.as_str()))
         })
         .of_words(),
-        Field::new("p99", "p99", "99 % of the samples are at or below it; of single operations where `ops_per_sample` is 1", |it| {
+        Field::new("p99", "p99", "99 % of the samples are at or below it; a percentile of single operations if `ops_per_sample` is 1", |it| {
             it.of_single(|estimate| estimate.p99)
         })
         .in_unit(),
-        Field::new("max", "max", "the largest sample; of single operations likewise", |it| it.of_single(|estimate| Some(estimate.max)))
+        Field::new("max", "max", "the largest sample; of single operations if `ops_per_sample` is 1", |it| it.of_single(|estimate| Some(estimate.max)))
             .in_unit(),
         Field::new("bytes_per_second", "bytes/s", "the throughput at the median", |it| {
             let rate = it.figures?.bytes_per_second()?;
             let words = it.result().map(|_| figures::bytes(rate)).unwrap_or_default();
             Some(Value::figure(rate, |_| words))
         }),
-        Field::new("exact", "exact", "of a count of instructions, or a size beside such counts, whether every kept batch has it; null of times", |it| {
+        Field::new("exact", "exact", "for a count of instructions, or a size beside such counts, whether every kept batch has it; null for times", |it| {
             Some(flag(it.figures.filter(|figures| figures.is_count())?.is_exact()))
         })
         .with_kinds(&[column::ValueKind::Flag]),

@@ -37,7 +37,7 @@ pub fn text(summary: &Summary, width: Option<usize>) -> String {
         summary.measured().filter(|(_, figures)| !figures.measured.events.is_empty()).collect();
     let whole = width.unwrap_or(usize::MAX);
     if rows.is_empty() {
-        let why = "this run has no counts of events: whole commands have theirs in their trace, and counted instructions need none";
+        let why = "this run has no event counts: the trace of a command has its own, and counted instructions need none";
         return paragraph(why, whole, "");
     }
     let is_counted =
@@ -103,7 +103,7 @@ fn hardware_in_words<'a>(summary: &Summary, all: impl Iterator<Item = &'a Measur
     };
     if uncounted > 0 {
         let words = format!(
-            "{uncounted} batches are not in the hardware's counts: other users of the PMU had its counters for a part of them (multiplexing)"
+            "{uncounted} batches are not in the hardware counts, because other users of the PMU held its counters for part of the time (multiplexing)"
         );
         text.push_str(&paragraph(&words, width, "warning: "));
     }

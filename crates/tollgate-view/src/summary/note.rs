@@ -126,7 +126,9 @@ impl fmt::Display for Note<'_> {
             Self::Noisy(noise) => write!(f, "noisy: {noise}"),
             Self::Emulated => f.write_str("times are an emulator's"),
             Self::BelowLimit => f.write_str("detection limit"),
-            Self::Apart(apart, all) => write!(f, "{apart} of {all} batches had other events, left out"),
+            Self::Apart(apart, all) => {
+                write!(f, "{apart} of {all} batches had other events and were left out")
+            }
             Self::Together(rate, tasks, kind) => {
                 write!(f, "{} by {tasks} {kind} together", figures::per_second(*rate))
             }

@@ -111,12 +111,12 @@ pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, wid
     let renamed = match rows.iter().filter(|row| row.is_renamed).count() {
         0 => String::new(),
         number => format!(
-            " {} by equal counts, which one side alone has: `old → new`.",
+            " {} by equal counts that only one side has: `old → new`.",
             figures::count(number, "name is taken for another", "names are taken for others")
         ),
     };
     let said = format!(
-        "{more}Of one logged execution: the kernel's by the guest's /proc/kallsyms, those of programs by the symbols of their files. Iterations of rep are in no other column.{renamed}"
+        "{more}From one logged execution: kernel functions by the guest's /proc/kallsyms, those of programs by the symbols of their files. No other column includes iterations of rep.{renamed}"
     );
     format!(
         "\n{}{}{}",
@@ -243,7 +243,7 @@ pub(super) fn notes(cell: &Cell) -> Vec<String> {
     let ticks = cell.figures(TICKS).map(|ticks| ticks.estimate.max).filter(|ticks| *ticks > 0.0);
     let ticks = ticks.map(|ticks| {
         let ticks = figures::count(ticks as usize, "tick", "ticks");
-        format!("an execution has up to {ticks} of the kernel, whose instructions are in its total")
+        format!("an execution includes up to {ticks} of the kernel, whose instructions are in its total")
     });
     let run = cell.member.summary.run;
     let split = why_not(run, USER_INSTRUCTIONS).map(|why| format!("no split into user and kernel: {why}"));
@@ -256,7 +256,7 @@ fn spread(total: &Figures) -> String {
     let of = &total.estimate;
     let range = counts::batches(total).unwrap_or_default();
     let share = 100.0 * (of.max - of.min) / of.median.max(1.0);
-    format!("executions of one boot differ: {range} ({share:.2} %), the same ones at each boot")
+    format!("executions within one boot differ by {range} ({share:.2} %), equally at each boot")
 }
 
 fn why_not<'r>(run: &'r Run, case: &str) -> Option<&'r str> {

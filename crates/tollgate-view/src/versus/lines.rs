@@ -16,7 +16,7 @@ const LONGEST: usize = 32;
 
 /// What the last lines but one are.
 pub(crate) const REST: &str =
-    "rest: tracing, what the timed ones are less for their start, and medians, which do not sum.";
+    "rest: tracing, the start that timed executions exclude, and medians, which do not sum.";
 
 /// A difference, and how its figures are written.
 pub(crate) struct Lines {

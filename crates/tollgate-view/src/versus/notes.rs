@@ -29,7 +29,7 @@ pub(super) fn all(session: &Session, cells: &[Cell]) -> Vec<String> {
         (gone > 0).then(|| format!("{} of it, not among these runs.", count(gone, "command", "commands")));
     let first = session.members.first().map(|first| &first.summary.run.facts);
     let in_turn = first.and_then(|facts| facts::text(facts, facts::IN_TURN)).map(|why| {
-        format!("In turn and not in random order: {why}. --prepare can set the same state before each.")
+        format!("In turn, not in random order: {why}. --prepare can set the same state before each.")
     });
     let named = notes.into_iter().map(|(note, labels)| format!("{}: {note}.", labels.join(", ")));
     in_turn.into_iter().chain(named).chain(gone).collect()
@@ -38,8 +38,8 @@ pub(super) fn all(session: &Session, cells: &[Cell]) -> Vec<String> {
 fn notes_of(cell: &Cell) -> Vec<String> {
     let run = cell.member.summary.run;
     let lost = facts::text(&run.facts, facts::LOST).map(|why| format!("lost: {why}"));
-    let throttled = health::used_up(&run.facts)
-        .map(|found| format!("{found} (cpu.max): real time has these waits in it"));
+    let throttled =
+        health::used_up(&run.facts).map(|found| format!("{found} (cpu.max): real time includes these waits"));
     let failed = &cell.command.failed;
     let failed = (!failed.is_empty()).then(|| {
         let kind = |(ended, all): (Ended, Vec<()>)| {

@@ -103,15 +103,15 @@ fn decided_by(name: &str, comparison: &Comparison, row: &ComparedRow) -> String 
     let decide = match seconds.map(|(seconds, needed)| (needed, seconds * needed as f64 / all as f64)) {
         Some((needed, seconds)) if seconds <= HOUR => {
             let needed = figures::thousands(&needed.to_string());
-            format!("about {needed} pairs like these decide: --time {}", need::rounded(seconds))
+            format!("about {needed} pairs like these decide it: --time {}", need::rounded(seconds))
         }
-        Some(_) => "pairs like these decide after more than an hour".to_owned(),
-        None => "more pairs like these decide nothing".to_owned(),
+        Some(_) => "pairs like these need more than an hour to decide it".to_owned(),
+        None => "more pairs like these will not decide it".to_owned(),
     };
     let sorted = stats::sorted(&logs);
     let middle = [0.75, 0.25].map(|share| stats::quantile(&sorted, share).unwrap_or_default());
     let calmer = match middle[0] - middle[1] > APART {
-        true => " Fewer do on a quieter machine, or with --in host:nice=-20 as root.",
+        true => " Fewer suffice on a quieter machine, or with --in host:nice=-20 as root.",
         false => "",
     };
     format!(" {took}; {decide}.{calmer}")

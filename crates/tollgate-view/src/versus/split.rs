@@ -47,10 +47,10 @@ fn shares<'t>(mut traced: impl Iterator<Item = &'t Traced> + Clone) -> &'static 
     match () {
         () if traced.clone().all(blame::is_exact) => "One thread: the calls' shares are exact.",
         () if traced.clone().any(|traced| traced.idle.is_none()) => {
-            "ptrace(2) does not know the waiting: the calls' shares are estimates."
+            "ptrace(2) does not report waiting: the calls' shares are estimates."
         }
         () if traced.clone().any(|traced| traced.processes > 1) => {
-            "Several processes, the shell among them where one starts the command: the calls' shares are estimates."
+            "Several processes, including the shell if one starts the command: the calls' shares are estimates."
         }
         () if traced.any(|traced| traced.threads > 1) => "Several threads: the calls' shares are estimates.",
         () => {
@@ -62,11 +62,9 @@ fn shares<'t>(mut traced: impl Iterator<Item = &'t Traced> + Clone) -> &'static 
 /// How exact the shares of calls are in these executions.
 pub(crate) fn method<'t>(mut traced: impl Iterator<Item = &'t Traced> + Clone) -> &'static str {
     const EXACT: &str =
-        "Each had one thread: every part and every call's share of the real time is as measured.";
-    const ESTIMATE: &str = "Parts sum to the real time. Where threads run side by side the real time is shared out among them \
-        by their times on processors and in each kind of waiting, so a call's share is an estimate.";
-    const UNKNOWN: &str = "Where the backend does not know the kind of waiting, or the idle real time, waiting is the \
-        least that user and sys leave of the real time, and a call's share is an estimate.";
+        "Each had one thread, so every part and every call's share of the real time is measured.";
+    const ESTIMATE: &str = "Parts sum to the real time. If threads run in parallel, the real time is divided among them by their times on processors and in each kind of waiting, so a call's share is an estimate.";
+    const UNKNOWN: &str = "If the backend does not know the kind of waiting or the idle real time, waiting is at least what user and sys leave of the real time, and a call's share is an estimate.";
     match () {
         () if traced.clone().any(|traced| traced.idle.is_none()) => UNKNOWN,
         () if traced.all(blame::is_exact) => EXACT,

@@ -83,7 +83,7 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
             text.push_str(&block);
         }
     }
-    let more = if left_out { "Not all has room: " } else { "More: " };
+    let more = if left_out { "Not everything fits: " } else { "More: " };
     text + &cut(&format!("{more}{}", screen.more()), width) + "\n"
 }
 
@@ -158,7 +158,7 @@ impl Screen<'_, '_> {
             Some(Backend::Rusage) => "Not traced: rusage only.".to_owned(),
             Some(backend) => {
                 let number = of_each(self.cells.iter().map(|cell| cell.traced().len()));
-                format!("Traced with {}: {number}, beside those that are timed.", words::backend(backend))
+                format!("Traced with {}: {number}, in addition to those timed.", words::backend(backend))
             }
             None => match self.cells.iter().find_map(Cell::why_untraced) {
                 Some(why) => format!("Not traced: {}.", why.trim_end_matches('.')),

@@ -73,7 +73,7 @@ fn can_be_fetched(machine: &mut impl Machine, msr: Msr) -> Walked<()> {
         return Ok(());
     };
     if machine.register(Register::Cr4).is_none() {
-        let whether = "the target is canonical, as it is with addresses of 57 bits alone";
+        let whether = "the target is canonical, which it is only with 57-bit addresses";
         return unchecked(machine, whether, Unknown::Register(Register::Cr4));
     }
     let holds = is_canonical(machine, target);

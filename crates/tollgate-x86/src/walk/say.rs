@@ -23,7 +23,7 @@ impl Display for Step {
                 }
                 match cpl {
                     Some(cpl) => write!(f, " at CPL {cpl}")?,
-                    None => f.write_str(" at a level that is not known")?,
+                    None => f.write_str(" at an unknown level")?,
                 }
                 write!(f, ", on {vendor}")
             }
@@ -65,7 +65,7 @@ impl Display for Step {
             }
             Self::Check { rule, holds } => rules::say(f, &rule, holds),
             Self::Unchecked { whether, missing } => {
-                write!(f, "cannot be checked: whether {whether}, for {missing} is not known")
+                write!(f, "cannot be checked: whether {whether}, since {missing} is not known")
             }
             Self::Level { from, dpl, conforming } => level(f, from, dpl, conforming),
             Self::TaskStack { ring, stack, ss, pointer, address, tr } => {
@@ -276,7 +276,7 @@ impl Display for Outcome {
             Self::Unknown(what) => write!(f, "cannot go on: {what} is not known"),
             Self::Impossible(msr) => {
                 let (number, name) = (msr.number(), msr.name());
-                write!(f, "no processor has this in MSR {number:x}, {name}: WRMSR of it raises #GP(0000)")
+                write!(f, "MSR {number:x}, {name}, cannot hold this: WRMSR of it raises #GP(0000)")
             }
         }
     }

@@ -8,36 +8,37 @@ use crate::failure::Failure;
 use crate::{examples, say};
 
 const AFTER: &str = "\
-Exit status of --fail-on: 1 where a row fulfils the condition; else 3 where too little was decided to say that none does: no case has a \
-figure in both runs, an inconclusive row looks changed by a factor of 2 or more, or more than half of the rows are inconclusive with \
-intervals that include what is asked for. docs/statistics.md has the rule.";
+Exit status of --fail-on: 1 if a row meets the condition; otherwise 3 if too little was decided to say that none does: no case has a \
+figure in both runs, an inconclusive row looks changed by a factor of 2 or more, or more than half of the rows are inconclusive and their intervals include the condition. docs/statistics.md has the rule.";
 
 /// `tollgate compare`.
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("compare", AFTER))]
 pub struct CompareArgs {
-    /// The baseline: a file, a label (the newest run that has it), an id or
-    /// its beginning, `last`, or a directory of stored runs for the newest in it; DIR:RUN is one of those
+    /// The baseline: a file, a label (the newest run that has it), an id or its beginning, `last`, or a
+    /// directory of stored runs, for the newest run in it; DIR:RUN is one run of a directory
     pub base: String,
-    /// The runs that are compared with it; `last` is the newest of the baseline's kind. None where BASE is a session: its other
-    /// environments are compared with its first
+    /// The runs to compare with the baseline; `last` is the newest run of the baseline's kind. If BASE is a
+    /// session, name no other run: its environments are compared with its first
     pub other: Vec<String>,
     /// Show every row and every fact, not only those that changed
     #[arg(long)]
     pub all: bool,
-    /// Exit with status 1 where any benchmark has this verdict, 3 where that is undecided; several are separated by commas
+    /// Exit with status 1 if any benchmark has this verdict, 3 if that is undecided; separate several by
+    /// commas
     #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
-    /// What --fail-on goes by, of commands that alternated
+    /// The time that --fail-on uses for commands that alternated
     #[arg(long, value_name = "TIME", value_enum, default_value_t)]
     pub by: Quantity,
     /// What is undecided
     #[command(flatten)]
     pub undecided: UndecidedArgs,
-    /// Ignore smaller differences; the noise of a row can raise this [default: 1%, of counted instructions 0%]
+    /// Ignore smaller differences; the noise of a row can raise this [default: 1%; 0% for counted
+    /// instructions]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
-    /// How to print
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: ShowFormat,
 }
@@ -45,7 +46,8 @@ pub struct CompareArgs {
 /// How a comparison ends of which too little was decided.
 #[derive(Debug, Clone, Default, Args)]
 pub struct UndecidedArgs {
-    /// Exit with this status instead of 3 where too little was decided; with 125 `git bisect run` leaves a commit out
+    /// Exit with this status instead of 3 if too little was decided; with 125 `git bisect run` skips the
+    /// commit
     #[arg(long, value_name = "STATUS")]
     pub exit_undecided: Option<u8>,
 }
@@ -69,10 +71,10 @@ impl UndecidedArgs {
 /// The verdict that makes a comparison fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A benchmark is slower, or has more of what is counted (also `more`)
+    /// A benchmark is slower or has a higher count (also `more`)
     #[value(alias = "more")]
     Slower,
-    /// A benchmark is faster, or has fewer (also `fewer`)
+    /// A benchmark is faster or has a lower count (also `fewer`)
     #[value(alias = "fewer")]
     Faster,
     /// A benchmark is slower or faster
@@ -87,7 +89,7 @@ pub enum Quantity {
     /// The time that passes
     #[default]
     Real,
-    /// The time that their processes have a processor, without waiting and without what other tasks take
+    /// The processor time of their processes, without waiting and without the time of other tasks
     Cpu,
 }
 
@@ -111,7 +113,7 @@ pub fn parse_threshold(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').and_then(|number| number.trim_end().parse::<f64>().ok());
     match number {
         Some(percent) if (0.0..=MOST).contains(&percent) => Ok(percent / 100.0),
-        _ => Err(format!("it is no difference in percent, such as 5%, from 0% to {MOST}%")),
+        _ => Err(format!("it is not a difference in percent from 0% to {MOST}%, such as 5%")),
     }
 }
 

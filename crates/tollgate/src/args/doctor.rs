@@ -9,10 +9,10 @@ use crate::examples;
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("doctor", ""))]
 pub struct DoctorArgs {
-    /// Exit with status 1 where a check has this state
+    /// Exit with status 1 if a check has this state
     #[arg(long, value_name = "STATE", value_enum)]
     pub fail_on: Option<FailOnState>,
-    /// How to print
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }

@@ -14,23 +14,26 @@ use crate::{examples, time};
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("lab", ""))]
 pub struct LabArgs {
-    /// An experiment by its name, or several with `*`, or a group: crossings, traps, pieces, interrupts, wrong; none for all that are
-    /// measured. `locks` stands for a test-and-set by the page-fault handler beside other locks
+    /// The name of an experiment, several with `*`, or a group: crossings, traps, pieces, interrupts, wrong
+    /// [default: all that are measured]. `locks` compares a test-and-set by the page-fault handler with other
+    /// locks
     pub experiment: Vec<String>,
-    /// Run the kernel on this engine [default: KVM where it executes ring 0 on the processor, otherwise the interpreter]; with
-    /// --from the engine that ran it, so that it is kept as a run
+    /// Run the kernel on this engine [default: KVM if it executes ring 0 on the processor, otherwise the
+    /// interpreter]; with --from, the engine that ran it, so that it is kept as a run
     #[arg(long, value_enum, default_value_t, ignore_case = true)]
     pub on: On,
-    /// The processor's maker that the kernel finds, where that can be chosen [default: Intel's; under KVM the host's]
+    /// The processor vendor that the kernel finds, if the engine can choose it [default: Intel; under KVM the
+    /// host's]
     #[arg(long, value_enum, ignore_case = true)]
     pub vendor: Option<Maker>,
-    /// Step one operation of an experiment in the interpreter, instruction by instruction, with what each crossing checks
-    /// and loads; `boot` for what the kernel sets up, with the reason for each write
+    /// Step through one operation of an experiment in the interpreter, and show what each crossing checks and
+    /// loads; `boot` shows what the kernel sets up, with the reason for each write
     #[arg(long, requires = "experiment", conflicts_with_all = ["on", "dump", "image", "read", "label", "out"])]
     pub explain: bool,
-    /// Preempt the programs of locks before every instruction, in the interpreter: which locks hold, and which mutants of the
-    /// test-and-set do not; with `entries` the same of entries of SYSCALL, and with `entries FILE.s` of your own, with what an interrupt,
-    /// an NMI and a #MC lose before each instruction. With the name of a mutant its counterexample too
+    /// Preempt the lock programs before every instruction, in the interpreter, and show which locks hold and
+    /// which mutants of the test-and-set do not. `entries` does the same for SYSCALL entries, and `entries
+    /// FILE.s` for your own, and shows what an interrupt, an NMI and a #MC before each instruction lose. The
+    /// name of a mutant also shows its counterexample
     #[arg(
         long,
         requires = "experiment",
@@ -46,7 +49,8 @@ pub struct LabArgs {
     /// Show the kernel's own descriptor tables and MSRs; with --out keep the text that `tollgate decode` reads
     #[arg(long, conflicts_with_all = ["experiment", "image", "read", "label"])]
     pub dump: bool,
-    /// Write the kernel to this file instead, for another machine: GRUB and every other loader of multiboot boots it
+    /// Write the kernel to this file instead, for another machine; GRUB and every other multiboot loader
+    /// boots it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["on", "vendor", "read", "label", "out", "format"])]
     pub image: Option<PathBuf>,
     /// Give the run a label by which show and compare find it
@@ -58,7 +62,7 @@ pub struct LabArgs {
     /// Show the results of a guest that ran elsewhere, from a file with its serial port's output; `-` is standard input
     #[arg(long = "from", visible_alias = "read", value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["experiment", "vendor"])]
     pub read: Option<PathBuf>,
-    /// How to print
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     /// Programs of one's own.
@@ -86,7 +90,7 @@ pub struct ProgramArgs {
     /// Run each program this many times at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16), requires = "program", conflicts_with_all = OTHER_TASKS)]
     pub copies: u8,
-    /// Give the programs this number in RDI; once for all of them, or once for each
+    /// Pass this number to the programs in RDI; give it once for all of them, or once per program
     #[arg(long, value_name = "N", requires = "program", conflicts_with_all = OTHER_TASKS)]
     pub argument: Vec<u32>,
     /// Let the programs take I/O privilege level 3
@@ -102,7 +106,7 @@ pub struct ProgramArgs {
     /// Stop the programs after this much time
     #[arg(long, value_name = "DURATION", value_parser = time::parse_time, default_value = "10s", requires = "program", conflicts_with_all = OTHER_TASKS)]
     pub time: Duration,
-    /// Print the programs' output alone
+    /// Print only the programs' output
     #[arg(short, long, requires = "program", conflicts_with_all = OTHER_TASKS, conflicts_with = "format")]
     pub quiet: bool,
 }
@@ -118,7 +122,7 @@ fn parse_timer(text: &str) -> Result<Timer, String> {
 /// The engine that runs the lab's kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum On {
-    /// The engine that shows most
+    /// The engine that shows the most
     #[default]
     Auto,
     /// KVM

@@ -14,7 +14,7 @@ pub struct RunsArgs {
     /// What to do; without it the kept runs are listed, oldest first
     #[command(subcommand)]
     pub verb: Option<RunsVerb>,
-    /// How to print
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }

@@ -13,8 +13,7 @@ use crate::examples;
 fn in_these() -> String {
     let forms = tollgate_environments::forms("or");
     format!(
-        "Measure in this environment: {forms}, with keys as docs/environments.md has them. Several take turns on one processor, and are \
-         compared with the first"
+        "Measure in this environment: {forms}; docs/environments.md lists their keys. Several environments take turns on one processor and are compared with the first"
     )
 }
 
@@ -25,29 +24,30 @@ pub struct SessionArgs {
     #[arg(long = "in", value_name = "ENV", value_hint = ValueHint::Other, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     #[arg(help = in_these())]
     pub environments: Vec<String>,
-    /// Measure in a guest of each kernel below this directory, of unpacked packages: the environment of `--in`, such as vm:exact, with
-    /// each of them, called by its release
+    /// Measure each kernel under this directory of unpacked packages, in the guest that `--in` names, such as
+    /// vm:exact; each environment is called by its kernel's release
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "environments", conflicts_with_all = ["explain", "knob"])]
     pub kernels: Option<PathBuf>,
-    /// Keep no run, and divide the instructions of one operation of this benchmark among the kernel's functions, as
-    /// `tollgate explain BENCHMARK --in ENV` does
+    /// Count the instructions of one operation of this benchmark by kernel function, as `tollgate explain
+    /// BENCHMARK --in ENV` does; no run is kept
     #[arg(long, value_name = "BENCHMARK", requires = "environments", conflicts_with_all = ["pattern", "knob"])]
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub explain: Option<String>,
-    /// Measure with this setting of the machine as it is and at VALUE, in turns: a file in /proc/sys or /sys. It is put back
-    /// however the run ends
+    /// Alternate between the present value of this setting, a file in /proc/sys or /sys, and VALUE. The
+    /// setting is restored however the run ends
     #[arg(long, value_name = "PATH=VALUE", value_hint = ValueHint::AnyPath)]
     pub knob: Option<String>,
-    /// With several environments: exit with status 1 where any benchmark has this verdict, 3 where that is undecided
+    /// With several environments: exit with status 1 if any benchmark has this verdict, 3 if that is
+    /// undecided
     #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
-    /// What --fail-on goes by, of workloads
+    /// The time that --fail-on uses for workloads
     #[arg(long, value_name = "TIME", value_enum, default_value_t)]
     pub by: Quantity,
     /// What is undecided
     #[command(flatten)]
     pub undecided: UndecidedArgs,
-    /// With several environments: ignore smaller differences [default: 1%, of counted instructions 0%]
+    /// With several environments: ignore smaller differences [default: 1%; 0% for counted instructions]
     #[arg(long, value_name = "PERCENT", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<f64>,
 }
@@ -56,11 +56,11 @@ pub struct SessionArgs {
 #[derive(Debug, Args)]
 #[command(after_help = examples::help("environments", ""))]
 pub struct EnvironmentsArgs {
-    /// Start each that works three times, and say how long it takes to the first answer, and how large what makes it is. It takes seconds, for
-    /// a guest without KVM a minute
+    /// Start each working environment three times, and show the time to its first answer and the size of the
+    /// package or file that makes it. This takes seconds, or a minute for a guest without KVM
     #[arg(long)]
     pub time: bool,
-    /// How to print
+    /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }

@@ -18,15 +18,17 @@ pub struct TraceArgs {
     /// The command and its arguments, after `--`
     #[arg(required_unless_present_any = ["calibrate", "from", "pid", "cgroup"], trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
-    /// Trace these processes, which run already, with all threads and the children that they make from now on, until they end or Ctrl-C
+    /// Trace these running processes, with all their threads and the children that they create from now on,
+    /// until they end or Ctrl-C
     #[arg(long, short, value_name = "PID,…", value_delimiter = ',', value_parser = parse_pid)]
     #[arg(conflicts_with_all = ["command", "from", "calibrate"])]
     pub pid: Vec<u32>,
-    /// Trace the processes of this control group, those that run already and those that come into it, until none is left or Ctrl-C
+    /// Trace the processes of this control group, including those that join it later, until none is left or
+    /// Ctrl-C
     #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]
     #[arg(conflicts_with_all = ["command", "from", "calibrate", "pid"])]
     pub cgroup: Option<PathBuf>,
-    /// With --pid or --cgroup: end after this time; the processes go on
+    /// With --pid or --cgroup: stop after this time; the processes keep running
     #[arg(long = "for", value_name = "TIME", value_parser = time::parse_wait)]
     #[arg(conflicts_with_all = ["command", "from", "calibrate"])]
     pub time: Option<Duration>,
@@ -34,13 +36,15 @@ pub struct TraceArgs {
     #[arg(long, value_name = "TIME", value_parser = time::parse_interval)]
     #[arg(conflicts_with_all = ["command", "from", "calibrate"])]
     pub every: Option<Duration>,
-    /// Run the command on a terminal of its own, type the keys of this file, as `script --log-in FILE` records them, and show its delay for
-    /// each: from read(2) of the key to write(2), and to the screen. The last keys should end the command
+    /// Run the command on its own terminal, type the keys in this file, as `script --log-in FILE` records
+    /// them, and show the delay of each: from read(2) of the key to write(2), and to the screen. The last
+    /// keys should end the command
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "command")]
     #[arg(conflicts_with_all = ["from", "calibrate", "pid", "cgroup", "time", "every", "top", "by", "tree", "histogram", "rule", "all", "only"])]
     #[arg(conflicts_with_all = ["blocked", "stacks", "timeline", "label", "out"])]
     pub keys: Option<PathBuf>,
-    /// With --keys: the least time from one key to the next; a key is typed when the one before it was answered [default: 100ms]
+    /// With --keys: the shortest time between two keys; each key waits for the answer to the one before
+    /// [default: 100ms]
     #[arg(long, value_name = "TIME", value_parser = time::parse_wait, requires = "keys")]
     pub pace: Option<Duration>,
     /// How to show it
@@ -59,19 +63,21 @@ pub struct TraceArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(conflicts_with_all = ["command", "backend", "linger", "calibrate"])]
     pub from: Option<PathBuf>,
-    /// Show what sleeping threads were woken by: which thread, timer or device, and in which function of the kernel they slept
+    /// Show what woke sleeping threads (a thread, a timer or a device), and in which kernel function they
+    /// slept
     #[arg(long, conflicts_with = "from")]
     pub blocked: bool,
-    /// Write the stacks with which threads fell asleep to this file, folded for flame graphs, with the microseconds that they slept
+    /// Write the stacks of sleeping threads to this file, folded for flame graphs, with the microseconds that
+    /// they slept
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "from")]
     pub stacks: Option<PathBuf>,
-    /// Write single calls to this file as Chrome trace JSON, for a viewer of timelines
+    /// Write single calls to this file as Chrome trace JSON, for a timeline viewer
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub timeline: Option<PathBuf>,
-    /// When the command has ended, wait this long for processes that it left [default: 2s]
+    /// After the command ends, wait this long for processes that it left [default: 2s]
     #[arg(long, value_name = "DURATION", value_parser = time::parse_wait, allow_negative_numbers = true)]
     pub linger: Option<Duration>,
-    /// Measure what tracing adds to each call here, by each backend; with a command, before it
+    /// Measure how much time each backend adds to a call here; with a command, measure before it runs
     #[arg(long)]
     pub calibrate: bool,
     /// Keep the run under this label, by which show and compare find it; without it nothing is kept
@@ -107,16 +113,17 @@ pub struct ViewArgs {
     /// Show at most this many rows of each kind [default: 10, and 4 blocking calls]
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
-    /// Sum the time of a traced command by system call, by process, or by file [default: by call; of a kept run as it was kept]
+    /// Sum the time of a traced command by system call, by process, or by file [default: by call; for a kept
+    /// run, as it was kept]
     #[arg(long, value_name = "WHAT", value_enum)]
     pub by: Option<By>,
-    /// Show its processes as a tree
+    /// Show the processes of a traced command as a tree
     #[arg(long)]
     pub tree: bool,
-    /// Draw a histogram of its calls' latencies
+    /// Draw a histogram of the latencies of a traced command's calls
     #[arg(long)]
     pub histogram: bool,
-    /// Say what the published rule of 2017 takes for waiting, real - (user + sys) / cores, beside what was measured
+    /// Compare the measured waiting with the published rule of 2017, real - (user + sys) / cores
     #[arg(long)]
     pub rule: bool,
 }
@@ -156,7 +163,7 @@ pub enum By {
 /// The backend that traces a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Follow {
-    /// The best backend that this machine has
+    /// The best backend available
     #[default]
     Auto,
     /// BPF programs at the kernel's tracepoints; needs CAP_BPF and CAP_PERFMON, or root

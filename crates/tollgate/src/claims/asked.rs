@@ -67,7 +67,7 @@ fn why_absent(answer: &Value, pointer: &str, line: &str) -> String {
     let of_all = || Some(answer.pointer("/remarks/0")?.as_str()?.to_owned());
     match beside.and_then(said).or_else(of_all) {
         Some(why) => format!("{line}: {why}"),
-        None => format!("the answer of {line} has no figure there"),
+        None => format!("the output of {line} has no figure there"),
     }
 }
 
@@ -91,10 +91,10 @@ fn answer(ask: &Ask) -> Result<Value, String> {
     let output = command.arg("--no-config").args(words).stdin(Stdio::null()).output().map_err(fail)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let last = said.lines().last().unwrap_or("it failed without a word");
+        let last = said.lines().last().unwrap_or("it failed without a message");
         return Err(last.strip_prefix("tollgate: ").unwrap_or(last).to_owned());
     }
-    serde_json::from_slice(&output.stdout).map_err(|_| "it printed no JSON".to_owned())
+    serde_json::from_slice(&output.stdout).map_err(|_| "it did not print JSON".to_owned())
 }
 
 #[cfg(test)]

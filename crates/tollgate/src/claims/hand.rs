@@ -116,13 +116,13 @@ fn config(facts: &Facts) -> Config {
     match text(facts, RELEASE) {
         Some(release) if release != here => {
             return Err(format!(
-                "the run was made on Linux {release}, and the configuration at hand is of {here}"
+                "the run was made on Linux {release}, but the configuration found here is for {here}"
             ));
         }
         _ => {}
     }
     let read = running_config(&Machine::here());
     read.map(|running| running.reading.configuration).map_err(|_| {
-        "the running kernel's configuration is not at hand: `tollgate inspect config` says why".to_owned()
+        "the running kernel's configuration was not found: `tollgate inspect config` says why".to_owned()
     })
 }

@@ -53,7 +53,7 @@ fn chosen(name: Option<&str>) -> Result<Vec<Program>, Failure> {
     all.retain(|program| program.experiment == name || program.name == name);
     if all.is_empty() {
         Err(Failure::input(format!(
-            "--as-published: {name:?} is neither a program nor an experiment whose program is code for Linux; these are {}",
+            "--as-published: {name:?} is neither a program nor an experiment whose program runs on Linux; those are {}",
             names.join(", ")
         )))
     } else {
@@ -127,7 +127,7 @@ impl Built {
     fn build(program: &Program) -> Result<Self, String> {
         let needs = if program.is_go() { "go" } else { "cc" };
         let compiler =
-            find(needs).ok_or_else(|| format!("it needs {needs} to be compiled, which is not along PATH"))?;
+            find(needs).ok_or_else(|| format!("it needs {needs} to be compiled, which is not in PATH"))?;
         let own =
             PrivateDirectory::for_programs().map_err(|error| format!("no directory: {}", plainly(&error)))?;
         for (name, text) in program.sources() {

@@ -43,7 +43,7 @@ pub fn read(entry: Entry, from: String, origin: Origin) -> Result<Named, String>
         return Err(format!("the environment {name} is text, such as \"vm:kernel=bzImage\""));
     };
     if named(&format!("{name}=host")).0 != name {
-        return Err(format!("{name:?} is no name of an environment: it has 1 to 32 of A-Z a-z 0-9 - _ ."));
+        return Err(format!("{name:?} is not a name for an environment: use 1 to 32 of A-Z a-z 0-9 - _ ."));
     }
     let word = name.to_ascii_lowercase();
     let is_kind = tollgate_environments::typed().iter().any(|(kind, _)| kind.trim_end_matches(':') == word);
@@ -78,8 +78,7 @@ fn meaning(environments: &[Named], given: String) -> Result<String, String> {
     let (label, name) = named(&given);
     match environments.iter().find(|one| one.name == name) {
         Some(Named { refused: Some(part), environment, from, .. }) => Err(format!(
-            "{from} says {environment}, and a file that was found and not named may not give {part}; `--config FILE` takes everything from a \
-             file"
+            "{from} says {environment}, but a file that was found, not named, may not set {part}; `--config FILE` takes everything from a file"
         )),
         Some(one) => Ok(format!("{label}={}", one.environment)),
         None => Ok(given),

@@ -51,7 +51,7 @@ pub fn read(text: &str) -> Result<Vec<Entry>, Fault> {
     let document = DeTable::parse(text).map_err(|error| {
         let span = error.span().unwrap_or_default();
         let word = text.get(span.clone()).filter(|word| (1..=LONGEST).contains(&word.len()));
-        let word = word.map(|word| format!("; there stands {word:?}")).unwrap_or_default();
+        let word = word.map(|word| format!("; found {word:?}")).unwrap_or_default();
         Fault { line: line(span.start), why: format!("{}{word}", error.message()) }
     })?;
     let mut found = BTreeMap::new();

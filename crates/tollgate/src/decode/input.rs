@@ -20,7 +20,7 @@ pub fn read(named: &[String]) -> Result<Vec<u8>, Failure> {
     if named.is_empty() {
         return if io::stdin().is_terminal() {
             Err(Failure::input(
-                "nothing to decode: name bytes in hexadecimal, a file, or paste into standard input",
+                "nothing to decode: give bytes in hexadecimal or a file, or paste into standard input",
             ))
         } else {
             standard_input(MAX_BYTES)
@@ -72,7 +72,7 @@ fn whole(input: impl Read, name: &str, most: u64) -> Result<Vec<u8>, Failure> {
     let read = bounded::whole(input, most);
     read.map_err(|error| Failure::input(format!("{name}: {}", plainly(&error))))?.ok_or_else(|| {
         Failure::input(format!(
-            "{name}: `decode` reads at most {} MiB; cut out what a debugger printed of tables and registers",
+            "{name}: `decode` reads at most {} MiB; keep only the tables and registers that a debugger printed",
             MAX_BYTES >> 20
         ))
     })

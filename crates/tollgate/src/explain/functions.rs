@@ -17,11 +17,11 @@ pub fn explain(pattern: &str, selection: &Selection, environment: &str) -> Resul
     let (_, spec) = parse(environment)?;
     let group = group(pattern, selection)?;
     let case = group.cases.first().map(|(benchmark, params)| benchmark.case(params.clone()));
-    let case = case.ok_or_else(|| Failure::input(format!("no case of {pattern} is explained")))?;
+    let case = case.ok_or_else(|| Failure::input(format!("no case of {pattern} can be explained")))?;
     interrupt::install();
     // A copy of this process, which must have no other threads.
     let cleanup = Cleanup::begin().map_err(|error| {
-        Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
+        Failure::input(format!("the cleanup process could not be started: {}", plainly(&error)))
     })?;
     let stop = || interrupt::requested().is_some();
     let prepared = Environment::prepare(&spec, &cleanup, &stop).and_then(|mut prepared| {
@@ -37,7 +37,7 @@ pub fn explain(pattern: &str, selection: &Selection, environment: &str) -> Resul
     go_on()?;
     let mut log = prepared.instructions().ok_or_else(|| {
         Failure::input(format!(
-            "explain --in takes a guest whose instructions are counted, such as vm:exact, and {environment} is none"
+            "explain --in takes a guest that counts instructions, such as vm:exact, not {environment}"
         ))
     })?;
     let (starts, cpu) = (prepared.starts(), prepared.cpu());
@@ -87,5 +87,5 @@ fn group(pattern: &str, selection: &Selection) -> Result<Group, Failure> {
         let case = meant.clone().find(is_headline).or_else(|| meant.next())?;
         Some(Group { suite: group.suite, cases: vec![case.clone()] })
     });
-    found.ok_or_else(|| Failure::input(format!("no case of {pattern} is explained")))
+    found.ok_or_else(|| Failure::input(format!("no case of {pattern} can be explained")))
 }

@@ -29,7 +29,7 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     Ok(EXPERIMENTS.iter().filter(is_meant).collect())
 }
 
-const NO_EXPERIMENT: &str = "boot is no experiment; --explain boot says what the kernel sets up";
+const NO_EXPERIMENT: &str = "boot is not an experiment; --explain boot shows what the kernel sets up";
 
 /// The name that stands for all locks.
 const ALL_LOCKS: &str = "locks";
@@ -72,7 +72,7 @@ pub fn own(names: &[String]) -> Result<Option<Vec<&Path>>, Failure> {
     match others.iter().find(|name| **name != ALL_ENTRIES) {
         _ if files.is_empty() => Ok(None),
         Some(other) => Err(Failure::input(format!(
-            "--prove: {other:?} is no file with an entry of your own; ask for it and for {} one after the other",
+            "--prove: {other:?} is not a file with an entry of your own; ask for it and for {} one after the other",
             files[0]
         ))),
         None => Ok(Some(files.into_iter().map(Path::new).collect())),
@@ -121,9 +121,9 @@ fn is_entry(name: &str) -> bool {
 
 fn without_latency(name: &str) -> String {
     let what = if is_entry(name) {
-        "is an entry of SYSCALL, which is proved and not timed"
+        "is an entry of SYSCALL, which is proved, not timed"
     } else {
-        "is a lock with one part wrong, which has no latency"
+        "is a lock with a deliberate fault, which has no latency"
     };
     format!("{name:?} {what}; try --prove")
 }

@@ -33,7 +33,7 @@ pub fn explain(args: &LabArgs) -> Result<(), Failure> {
     let (boots, names): (Vec<String>, Vec<String>) =
         args.experiment.iter().cloned().partition(|name| name == BOOT);
     if !boots.is_empty() && args.until.is_some() {
-        return Err(Failure::input("--until is for experiments, and not for boot"));
+        return Err(Failure::input("--until applies to experiments, not to boot"));
     }
     let mut pages = Vec::new();
     if !boots.is_empty() {

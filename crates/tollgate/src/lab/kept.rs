@@ -64,7 +64,7 @@ pub fn locks(results: &locks::Results, began: SystemTime, label: Option<Label>) 
                     samples.iter().map(|sample| vec![Some(*sample).filter(|it| *it > 0.0)]).collect();
                 measured(&rounds, results.operations, unit, provenance)
             }
-            (Ok(_), None) => Outcome::Skipped { why: "its engine has no times".to_owned() },
+            (Ok(_), None) => Outcome::Skipped { why: "its engine does not measure time".to_owned() },
             (Err(why), _) => Outcome::Skipped { why: why.clone() },
         };
         Measurement { case: Case::plain(format!("{SUITE}/{}", row.lock.name)), outcome }
@@ -91,13 +91,13 @@ fn measurement(row: &EntryRow, unit: Option<(Unit, Provenance)>, machines: usize
                 rounds.chunks(of_each).map(|rounds| rounds.iter().map(text::sample).collect()).collect();
             measured(&machines, operations, unit, provenance)
         }
-        (Status::Done(_), None) => Outcome::Skipped { why: "its engine has no times".to_owned() },
+        (Status::Done(_), None) => Outcome::Skipped { why: "its engine does not measure time".to_owned() },
         (Status::Wrong(mistake), _) => Outcome::Failed { error: text::mistake(*mistake) },
         (Status::Refused { fault, is_right: false }, _) => {
-            Outcome::Failed { error: format!("{}, and not as the manual says", text::name(*fault)) }
+            Outcome::Failed { error: format!("{}, which is not what the manual says", text::name(*fault)) }
         }
         (Status::Refused { fault, is_right: true }, _) => {
-            Outcome::Skipped { why: format!("the processor refuses it: {}", text::name(*fault)) }
+            Outcome::Skipped { why: format!("the processor rejects it: {}", text::name(*fault)) }
         }
         (Status::Lacks(features), _) => {
             Outcome::Skipped { why: format!("the processor has no {}", features.join(", ")) }

@@ -26,7 +26,7 @@ const SURPRISED: u8 = 1;
 /// An option that is for experiments; an engine that cannot be used; a file that cannot be written.
 pub fn measure(locks: &[&'static Lock], args: &LabArgs) -> Result<(), Failure> {
     if let Some(option) = args.explain.then_some("--explain").or(args.image.is_some().then_some("--image")) {
-        return Err(Failure::input(format!("{option} is for experiments, and not for locks")));
+        return Err(Failure::input(format!("{option} applies to experiments, not to locks")));
     }
     let began = SystemTime::now();
     let destination = Destination::choose(args.out.as_deref())?;

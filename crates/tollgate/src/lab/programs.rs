@@ -104,7 +104,7 @@ fn warn_of_foreign(program: &Program) {
     warn(
         &program.name,
         &foreign(program),
-        "seems to use registers of x87, MMX or SSE, which the kernel does not keep (build it with -mgeneral-regs-only)",
+        "seems to use x87, MMX or SSE registers, which the kernel does not save (build it with -mgeneral-regs-only)",
     );
 }
 
@@ -114,8 +114,7 @@ fn warn_of_locks(program: &Program, provenance: &Provenance) {
         warn(
             &program.name,
             &refused_locks(program),
-            "has instructions that a LOCK prefix makes invalid: #UD is due, as the interpreter has it, and QEMU's translator is wrong where \
-             it executes them as if there were no prefix",
+            "has instructions that a LOCK prefix makes invalid: #UD is right, as in the interpreter; QEMU's translator is wrong when it executes them without the prefix",
         );
     }
 }

@@ -38,7 +38,7 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     interrupt::install();
     // A copy of this process, which must have no other threads.
     let cleanup = Cleanup::holding(asked.lock().as_slice()).map_err(|error| {
-        Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
+        Failure::input(format!("the cleanup process could not be started: {}", plainly(&error)))
     })?;
     let destination = match &args.store {
         Some(directory) => Destination::stored(directory)?,

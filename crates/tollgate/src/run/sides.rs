@@ -41,7 +41,7 @@ pub fn expect_none(args: &RunArgs) -> Result<(), Failure> {
     match given.into_iter().find(|(_, id, is_given)| *is_given && !args.is_configured(id)) {
         None => Ok(()),
         Some((option, ..)) => Err(Failure::input(format!(
-            "{option} needs several environments, such as --in host --in container; of kept runs `tollgate compare` has it"
+            "{option} needs several environments, such as --in host --in container; for kept runs use `tollgate compare`"
         ))),
     }
 }
@@ -136,7 +136,7 @@ impl Asked {
             Ok(self)
         } else {
             Err(Failure::input(
-                "--dir names a directory of this machine, and no environment of the kind host without dir= is asked for",
+                "--dir names a directory of this machine, so it needs an environment of kind host without dir=",
             ))
         }
     }
@@ -151,7 +151,7 @@ impl Asked {
         for (_, spec) in &mut self.named {
             *spec = spec.on_ram(on).ok_or_else(|| {
                 Failure::input(
-                    "--on with --in is for environments of the kind vm, which have a Linux of their own; for this machine leave --in and --knob out",
+                    "--on with --in needs environments of kind vm, which run their own Linux; for this machine omit --in and --knob",
                 )
             })?;
         }
@@ -176,13 +176,12 @@ fn working() -> Result<Vec<(String, Spec)>, Failure> {
 /// Not one environment, or one without a kernel to choose; no kernel at all, with what was left out.
 fn of_kernels(named: &[(String, Spec)], directory: &Path) -> Result<Vec<(String, Spec)>, Failure> {
     let fails = |why: String| Failure::input(format!("--kernels {}: {why}", directory.display()));
-    let wrong =
-        || fails("give one environment of the kind vm without kernel=, such as --in vm:exact".to_owned());
+    let wrong = || fails("give one environment of kind vm without kernel=, such as --in vm:exact".to_owned());
     let [(_, spec)] = named else { return Err(wrong()) };
     let Kernels { found, left_out } = Kernels::below(directory).map_err(fails)?;
     if found.is_empty() {
         let why = if left_out.is_empty() {
-            "no kernel is there; unpack packages into it with dpkg -x".to_owned()
+            "it has no kernel; unpack packages into it with dpkg -x".to_owned()
         } else {
             left_out.join("; ")
         };
@@ -224,7 +223,7 @@ fn prepare(spec: &Spec, cleanup: &Cleanup, needs_module: bool) -> Result<Environ
 fn knob_of(knob: &str, environments: usize) -> Result<KnobSetting, Failure> {
     if environments > 1 {
         return Err(Failure::input(
-            "--knob compares one environment with itself under another setting; name at most one with --in",
+            "--knob compares one environment under two values of a setting; name at most one with --in",
         ));
     }
     KnobSetting::claim(knob).map_err(|error| Failure::input(format!("--knob {error}")))
@@ -350,8 +349,9 @@ impl Prepared {
     /// What is known of how each was made: its runtime, where there are several of its kind, and whose filter of system calls it has.
     pub fn made_of(&self) -> Vec<Facts> {
         let of = |Own { environment, .. }: &Own| {
-            let runtime =
-                environment.runtime().map(|name| Fact::known(name, "the first that works, or as asked for"));
+            let runtime = environment
+                .runtime()
+                .map(|name| Fact::known(name, "the first that works, or the one asked for"));
             let filter = environment.filter().map(|whose| Fact::known(whose, "the environment's name"));
             let all = [(facts::RUNTIME, runtime), (facts::FILTER, filter)];
             all.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))).collect()

@@ -85,7 +85,7 @@ fn unknown(meant: &str) -> String {
         [] => "`tollgate schedules` lists the programs".to_owned(),
         near => format!("did you mean {}?", near.join(" or ")),
     };
-    format!("no program is called {meant:?}, and there is no such file; {tip}")
+    format!("{meant:?} is neither a program nor a file; {tip}")
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -106,11 +106,11 @@ fn cannot(error: &io::Error) -> String {
 fn text_of(input: impl Read) -> Result<String, String> {
     let bytes = bounded::whole(input, MAX_BYTES)
         .map_err(|error| cannot(&error))?
-        .ok_or("is larger than 1 MiB; no program is")?;
+        .ok_or("is larger than 1 MiB, the limit for a program")?;
     String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..good].iter().filter(|&&byte| byte == b'\n').count() + 1;
-        format!("line {line}: this is not text in UTF-8")
+        format!("line {line}: it is not UTF-8 text")
     })
 }
 

@@ -24,7 +24,7 @@ use crate::out;
 pub fn trace_log(args: &TraceArgs, file: &Path) -> Result<(), Failure> {
     if args.view.by == Some(By::File) {
         return Err(Failure::input(
-            "--by file needs the command itself; a log is added up by call and by process",
+            "--by file needs the command itself; a log can be summed by call and by process",
         ));
     }
     let named = args.out.as_deref().map(|file| Destination::choose(Some(file))).transpose()?;
@@ -36,14 +36,17 @@ pub fn trace_log(args: &TraceArgs, file: &Path) -> Result<(), Failure> {
     if is_kept && traced.wall_ns == 0 {
         return Err(refused(
             file,
-            "without time stamps (strace -tt) it has no real time, which a run needs to be kept",
+            "it has no time stamps (strace -tt), so no real time, which a kept run needs",
         ));
     }
     if is_kept && traced.is_untimed {
-        return Err(refused(file, "without times of its calls (strace -T) it is shown, and not kept"));
+        return Err(refused(file, "it has no times of its calls (strace -T), so it is shown but not kept"));
     }
     if args.timeline.is_some() && events.is_empty() {
-        return Err(refused(file, "it has no single calls with time stamps (strace -tt -T) for a timeline"));
+        return Err(refused(
+            file,
+            "a timeline needs single calls with time stamps (strace -tt -T), which it lacks",
+        ));
     }
     traced.notes.extend(selection(&only(args).collect::<Vec<_>>(), traced.backend));
     let report = Report { args, began: SystemTime::now(), named, calibration: None };

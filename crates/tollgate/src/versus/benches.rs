@@ -77,7 +77,7 @@ pub fn explain(case: &str, meant: Option<&str>) -> Result<(), Failure> {
     let (harness, bench) = case.split_once('/').unwrap_or_default();
     let harness = HarnessName::from_str(harness, false).map(Harness::from).map_err(|_| {
         Failure::input(format!(
-            "the bench {} is of a described harness: what it executes is not kept",
+            "the bench {} belongs to a harness described with --list, whose commands are not kept",
             excerpt(case)
         ))
     })?;
@@ -88,7 +88,7 @@ pub fn explain(case: &str, meant: Option<&str>) -> Result<(), Failure> {
                 Ok(Build { name: member.name.clone(), program: program.to_owned() })
             }
             _ => Err(Failure::input(format!(
-                "the run has the build {} as a relative path, and may have been made elsewhere; `tollgate versus --bench OLD NEW --label \
+                "the run names the build {} by a relative path and may have been made elsewhere; `tollgate versus --bench OLD NEW --label \
                  NAME` keeps whole paths",
                 excerpt(line)
             ))),
@@ -112,7 +112,7 @@ fn check_environments(names: &[String]) -> Result<(), Failure> {
         [] => Ok(()),
         [_] if counted::is_asked(names)? => Ok(()),
         [name] => Err(Failure::input(format!(
-            "--in {name}: --bench times benches on this machine; leave it out, or name a guest that counts instructions, such as vm:exact"
+            "--in {name}: --bench times benches on this machine; omit --in, or name a guest that counts instructions, such as vm:exact"
         ))),
         _ => Err(Failure::input("--bench counts benches in one guest; name one --in")),
     }
@@ -149,18 +149,15 @@ fn counted(
 ) -> Result<Executed, Failure> {
     if !builds.harness().is_told() {
         let why = match builds.harness() {
-            Harness::Template(_) => {
-                "--one has no {iterations}, where the number of iterations stands".to_owned()
-            }
+            Harness::Template(_) => "--one lacks {iterations}, the number of iterations".to_owned(),
             harness => format!(
-                "{} chooses how many iterations it makes by a clock; divan, Go and Google Benchmark from 1.8 on can be told, and so can \
-                 another harness whose --one has {{iterations}}",
+                "{} chooses its number of iterations by a clock; divan, Go, Google Benchmark 1.8 and later, and a harness whose --one has {{iterations}} take it as an argument",
                 harness.name()
             ),
         };
         let guest = &args.environments[0];
         return Err(Failure::input(format!(
-            "--in {guest} counts as many iterations in all builds, and {why}"
+            "--in {guest} must count the same number of iterations in all builds, but {why}"
         )));
     }
     let benches = asked(args, builds, patterns, &mut Here::new()).map_err(failed)?;
@@ -185,7 +182,9 @@ fn arguments(given: &[String]) -> Result<(Vec<PathBuf>, Vec<String>), Failure> {
         }
     }
     match builds.len() {
-        0 | 1 => Err(Failure::input("--bench compares builds, and there is one; name the old and the new")),
+        0 | 1 => Err(Failure::input(
+            "--bench compares builds, but only one is named; name the old and the new one",
+        )),
         number if number > MOST_BUILDS => Err(Failure::input(format!(
             "{number} builds are too many for one comparison; at most {MOST_BUILDS}"
         ))),
@@ -239,7 +238,7 @@ fn names(args: &VersusArgs, builds: &[PathBuf]) -> Result<Vec<String>, Failure> 
     let given = &args.parameters.command_name;
     if given.len() > builds.len() {
         let [given, number] = [given.len(), builds.len()];
-        return Err(Failure::input(format!("--command-name is there {given} times, for {number} builds")));
+        return Err(Failure::input(format!("--command-name is given {given} times for {number} builds")));
     }
     let end = |path: &PathBuf, most: usize| {
         let parts: Vec<Component> = path.components().collect();
@@ -290,7 +289,7 @@ fn asked(
         let names: Vec<&str> = builds.all().iter().map(|build| build.name.as_str()).collect();
         let benches: Vec<_> = benches.iter().map(|bench| excerpt(&bench.name)).take(MOST_NAMED).collect();
         return Err(wrong(format!(
-            "{} have no bench in common that was asked for; there are {}",
+            "{} have none of the requested benches in common; they have {}",
             listed(&names),
             listed(&benches)
         )));
@@ -350,7 +349,7 @@ fn chosen(benches: Vec<Bench>, patterns: &[String], harness: &Harness) -> Result
         fit.into_iter().partition(|bench| harness.can_name(&bench.name));
     leave_out(
         &unfit,
-        "a shell of --one would interpret a name; hand it on as a word: --one 'sh -c '\\''\"$0\" \"$1\"'\\'' {binary} {bench}'",
+        "the shell in --one would interpret a name; pass it as an argument: --one 'sh -c '\\''\"$0\" \"$1\"'\\'' {binary} {bench}'",
     );
     let is_meant = |pattern: &String, bench: &Bench| matches(pattern, &bench.name, harness.name());
     if let Some(pattern) = patterns.iter().find(|pattern| !fit.iter().any(|bench| is_meant(pattern, bench))) {
@@ -365,7 +364,7 @@ fn chosen(benches: Vec<Bench>, patterns: &[String], harness: &Harness) -> Result
     let chosen: Vec<Bench> = fit.into_iter().filter(is_chosen).collect();
     match chosen.len() {
         number if number > MOST_CHOSEN => Err(format!(
-            "{number} benches are too many for one comparison; choose {MOST_CHOSEN} at most by a pattern"
+            "{number} benches are too many for one comparison; select at most {MOST_CHOSEN} with a pattern"
         )),
         _ => Ok(chosen),
     }

@@ -56,7 +56,7 @@ pub fn is_asked(names: &[String]) -> Result<bool, Failure> {
         (None, _) => Ok(false),
         (Some(_), None) => Ok(true),
         (Some((counts, _)), Some((times, _))) => Err(Failure::input(format!(
-            "--in {counts} counts instructions and --in {times} is timed, and the two are not compared; name guests that count, or none"
+            "--in {counts} counts instructions but --in {times} measures time, so they cannot be compared; name only guests that count, or none"
         ))),
     }
 }
@@ -82,9 +82,9 @@ pub fn check(args: &VersusArgs) -> Result<(), Failure> {
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
-        Some((option, _)) => Err(Failure::input(format!(
-            "{option} is for times, and vm:exact counts instructions; leave it out"
-        ))),
+        Some((option, _)) => {
+            Err(Failure::input(format!("{option} cannot be used with vm:exact, which counts instructions")))
+        }
     }
 }
 
@@ -245,7 +245,7 @@ impl<'w> Work<'w> {
     ) -> Result<Self, Failure> {
         // A copy of this process, which must have no other threads.
         let cleanup = Cleanup::begin().map_err(|error| {
-            Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
+            Failure::input(format!("the cleanup process could not be started: {}", plainly(&error)))
         })?;
         let mut work = Self { args, accepts, cleanup, began: Instant::now(), done: 0, watch };
         // What no guest can be made of is known before anything is executed.
@@ -269,7 +269,7 @@ impl<'w> Work<'w> {
             let about = std::fs::metadata(&path).map_err(|error| with_failed(&path, &error))?;
             if path.parent().is_none() || !(about.is_file() || about.is_dir()) {
                 return Err(Failure::input(format!(
-                    "--with {} is no file and no directory below the root; nothing else comes along",
+                    "--with {}: only regular files and directories below the root can be copied",
                     path.display()
                 )));
             }
@@ -335,7 +335,7 @@ impl<'w> Work<'w> {
         let mut found = found.map_err(|error| failed(hinted(error, &brought.lacking)))?;
         note(&mut found, format!("{came} came along"));
         if let Some(why) = why_one.filter(|_| self.args.result.by == Some(By::Function)) {
-            note(&mut found, format!("user space is one function: {why}"));
+            note(&mut found, format!("user space is shown as one function: {why}"));
         }
         if let (Err(why), Some(_)) = (&stacks, &self.args.result.stacks) {
             note(&mut found, format!("there are no stacks: {why}"));
@@ -424,7 +424,7 @@ fn by_function(inside: &mut Inside) -> (Vec<FunctionCount>, Option<String>) {
     let (sums, traced) = match (&inside.sums, &inside.traced) {
         (Ok(sums), Ok(traced)) => (sums, traced),
         (_, Err(why)) if why == UNASKED => {
-            let why = "a trace says what its addresses are, and --no-trace asks for none";
+            let why = "a trace is needed to resolve its addresses, but --no-trace is given";
             return (all, Some(why.to_owned()));
         }
         (Err(why), _) | (_, Err(why)) => return (all, Some(why.clone())),
@@ -505,7 +505,7 @@ fn alone(order: &Order, timeout: Option<Duration>, how: How) -> Result<Order, Fa
     let directory = std::env::current_dir()
         .map_err(|error| Failure::input(format!("the current directory: {}", plainly(&error))))?;
     let directory = directory.to_str().ok_or_else(|| {
-        Failure::input("the current directory has a name that is no text; start it in another one")
+        Failure::input("the name of the current directory is not UTF-8; start tollgate in another one")
     })?;
     let variables = [("PATH", PATH), ("HOME", "/root"), ("PWD", directory)];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();

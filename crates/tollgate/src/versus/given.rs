@@ -46,7 +46,7 @@ impl Commands {
         if lines.len().saturating_mul(places) > MOST {
             let number = lines.len();
             return Err(Failure::input(format!(
-                "{number} commands in {places} environments are too many for one comparison; at most {MOST} together"
+                "{number} commands in {places} environments are too many for one comparison; the limit is {MOST} in all"
             )));
         }
         let number = lines.len() - of_reference;
@@ -60,7 +60,7 @@ impl Commands {
         } else if names.len() > number {
             let given = names.len();
             let commands = figures::count(number, "command", "commands");
-            return Err(Failure::input(format!("--command-name is there {given} times, for {commands}")));
+            return Err(Failure::input(format!("--command-name is given {given} times for {commands}")));
         }
         let mut all = Vec::new();
         for (at, (line, values)) in lines.iter().enumerate() {
@@ -108,7 +108,7 @@ impl Executed<'_> {
         if is_shown {
             let option = if args.conditions.show_output { "--show-output" } else { "--output inherit" };
             return Err(Failure::input(format!(
-                "{option}: in an environment standard output is that of its agent; use --output with pipe, null or a file"
+                "{option}: in an environment standard output belongs to its agent; use --output with pipe, null or a file"
             )));
         }
         let order = Order { output, ..self.order(&line, false)? };
@@ -198,7 +198,7 @@ fn shell(args: &VersusArgs) -> Result<Option<Vec<String>>, Failure> {
             let words =
                 words::split(shell).map_err(|why| Failure::input(format!("--shell {shell}: {why}")))?;
             if words.is_empty() {
-                Err(Failure::input("--shell names no shell; `none` is without one"))
+                Err(Failure::input("--shell is empty; use `none` for no shell"))
             } else {
                 Ok(Some(words))
             }
@@ -209,7 +209,7 @@ fn shell(args: &VersusArgs) -> Result<Option<Vec<String>>, Failure> {
 fn accepts(args: &VersusArgs) -> Result<Accepts, Failure> {
     let wrong = |text: &str| {
         Failure::input(format!(
-            "--ignore-failure={text}: it is neither `all-non-zero` nor exit statuses, such as 1,2"
+            "--ignore-failure={text}: it is neither `all-non-zero` nor a list of exit statuses, such as 1,2"
         ))
     };
     match args.around.ignore_failure.as_deref() {
@@ -229,7 +229,7 @@ fn output_file(file: &str) -> Result<PathBuf, Failure> {
         Ok(path)
     } else {
         Err(Failure::input(format!(
-            "--output {file}: it is none of null, pipe and inherit; a file in this directory is ./{file}"
+            "--output {file}: it is not null, pipe or inherit; for a file in this directory write ./{file}"
         )))
     }
 }
@@ -239,7 +239,7 @@ fn once_or_each(option: &str, given: usize, commands: [usize; 2]) -> Result<(), 
         0 | 1 => Ok(()),
         given if commands.contains(&given) => Ok(()),
         given => Err(Failure::input(format!(
-            "{option} is there {given} times; give it once, or once for each of the {} commands",
+            "{option} is given {given} times; give it once, or once for each of the {} commands",
             commands[1]
         ))),
     }

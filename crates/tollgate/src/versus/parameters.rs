@@ -31,7 +31,7 @@ pub fn combinations(args: &ParameterArgs) -> Result<Vec<Values>, Failure> {
     for (at, (name, values)) in lists.iter().enumerate() {
         if name.is_empty() || lists[..at].iter().any(|(known, _)| known == name) {
             return Err(Failure::input(format!(
-                "the parameter `{name}` is there twice or has no name; give each another name"
+                "the parameter `{name}` is given twice or has no name; give each parameter its own name"
             )));
         }
         let with = |value: &String| {

@@ -66,7 +66,7 @@ fn in_environments(
     let asked = Asked::named(names)?;
     // A copy of this process, which must have no other threads.
     let cleanup = Cleanup::begin().map_err(|error| {
-        Failure::input(format!("no process can be made that clears up: {}", plainly(&error)))
+        Failure::input(format!("the cleanup process could not be started: {}", plainly(&error)))
     })?;
     let (mut prepared, _) = Prepared::all(asked, &cleanup)?;
     if !is_quiet {

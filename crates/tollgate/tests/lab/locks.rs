@@ -111,7 +111,7 @@ fn a_counterexample_is_a_listing_of_two_programs() {
     let home = Home::new();
     let text = home.output(["lab", "no-handler", "--prove"]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    for part in ["no handler knows the store that faults", "    A  ", "timer", "page+9h", "mov [r15],1"] {
+    for part in ["no handler handles the faulting store", "    A  ", "timer", "page+9h", "mov [r15],1"] {
         assert!(text.contains(part), "{part} in {text}");
     }
 }
@@ -190,7 +190,7 @@ fn locks_and_experiments_are_not_mixed() {
         (&["no-hook", "locks"], "try --prove"),
         (&["locks", "boot"], "--explain boot"),
         (&["int", "--prove"], "no lock or entry \"int\""),
-        (&["entry-gs8"], "an entry of SYSCALL, which is proved and not timed; try --prove"),
+        (&["entry-gs8"], "an entry of SYSCALL, which is proved, not timed; try --prove"),
         (&["entry-fram", "--prove"], "did you mean entry-frame?"),
         (&["locks", "--explain"], "--explain is for experiments"),
         (&["locks", "--image", "x"], "--image is for experiments"),

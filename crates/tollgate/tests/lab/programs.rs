@@ -126,8 +126,7 @@ fn an_invalid_lock_is_refused_by_the_interpreter_and_the_engine_that_executes_it
         return;
     }
     let theirs = home.tollgate(["lab", "--on", "qemu", "--program", "lock.s"]).output().expect("started");
-    let wrong = "tollgate: lock.s has instructions that a LOCK prefix makes invalid: #UD is due, as the interpreter has it, and \
-                 QEMU's translator is wrong where it executes them as if there were no prefix: 4000100a lock mov eax,ecx \
+    let wrong = "tollgate: lock.s has instructions that a LOCK prefix makes invalid: #UD is right, as in the interpreter; QEMU's translator is wrong when it executes them without the prefix: 4000100a lock mov eax,ecx \
                  [f0 89 c8]";
     assert_eq!(said(&theirs).lines().next(), Some(wrong));
 }
@@ -241,7 +240,7 @@ fn a_fault_is_told_by_its_instruction() {
     let begin = [
         "breakpoint: #BP at 40000001",
         "  int3  [cc]",
-        "  breakpoint: a trap, whose RIP is behind the instruction.",
+        "  breakpoint: a trap, whose RIP is after the instruction.",
         "  rip 0000000040000002  rflags 00000202  cs 2b",
     ];
     assert_eq!(trap[..4], begin);
@@ -299,7 +298,7 @@ fn what_is_no_program_is_refused() {
     home.file("exits", EXITS);
     let refusal = |file: &str| home.refusal(["lab", "--on", "interpreter", "--program", file]);
     assert_eq!(refusal("missing"), "--program: missing cannot be read: No such file or directory");
-    let line = "--program: text is text; assembly is known by a name that ends with .s, .S or .asm";
+    let line = "--program: text is text; assembly needs a name that ends with .s, .S or .asm";
     assert_eq!(refusal("text"), line);
     let line = "--program: hello.c is the text of a program and not the program: build it first, with cc -mgeneral-regs-only \
                 (docs/lab.md has the rest)";

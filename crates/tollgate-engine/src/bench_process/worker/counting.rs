@@ -222,7 +222,7 @@ fn steps_by_one(clock: Clock) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!(
-            "the counter made {ticks} ticks in {instructions} instructions; QEMU's -icount shift=0 makes one in each"
+            "the counter made {ticks} ticks in {instructions} instructions; QEMU's -icount shift=0 makes one per instruction"
         ))
     }
 }

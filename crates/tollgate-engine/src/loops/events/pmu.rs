@@ -121,9 +121,9 @@ impl Pmu {
             _ => "cycles and instructions, user and kernel, branch and cache misses",
         };
         match self.scope {
-            Scope::Processor(number) => format!("{events}, of all of processor {number}"),
+            Scope::Processor(number) => format!("{events}, for all of processor {number}"),
             Scope::Thread => {
-                format!("{events}, of the timed thread; not in suites that switch between threads")
+                format!("{events}, for the timed thread; not in suites that switch between threads")
             }
         }
     }
@@ -194,12 +194,12 @@ fn find<G: Reads + 'static>(
     Err(match first {
         Some(error) if switches && is_refusal(&error) => NoPmu {
             is_refused: true,
-            why: "the group of a thread would slow the context switches that are measured here".to_owned(),
+            why: "per-thread counters would slow the context switches measured here".to_owned(),
         },
         Some(error) => reason(&error),
         None => NoPmu {
             is_refused: false,
-            why: "other users of the PMU leave too few counters free (perf, the NMI watchdog)".to_owned(),
+            why: "other users of the PMU (perf, the NMI watchdog) leave too few counters free".to_owned(),
         },
     })
 }
@@ -230,9 +230,9 @@ fn reason_of(error: &io::Error, paranoid: Option<&str>, is_filtered: bool, has_p
             refused(format!("{failed}: a seccomp filter hides it, or the kernel has no CONFIG_PERF_EVENTS"))
         }
         Some(libc::ENOSYS) => absent("the kernel has no perf_event_open(2) (CONFIG_PERF_EVENTS)"),
-        Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) if has_pmu != Some(true) => absent(
-            "the processor shows no PMU to this kernel, as in most virtual machines (/sys/bus/event_source/devices/cpu)",
-        ),
+        Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) if has_pmu != Some(true) => {
+            absent("this kernel sees no PMU, as in most virtual machines (/sys/bus/event_source/devices/cpu)")
+        }
         _ => NoPmu { is_refused: false, why: failed },
     }
 }

@@ -124,9 +124,9 @@ impl Tally {
         let batches =
             of(word::OF_THREAD).saturating_add(of(word::OF_PROCESS)).saturating_add(of(word::WHOLE));
         let scope = if of(word::WHOLE) > 0 {
-            "the process and its children, with the untimed parts of each batch"
+            "the process and its children, including the untimed parts of each batch"
         } else if of(word::OF_PROCESS) > 0 {
-            "the processes that take part"
+            "the processes involved"
         } else {
             "the timed thread"
         };

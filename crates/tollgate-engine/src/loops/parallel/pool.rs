@@ -67,7 +67,7 @@ impl Pool {
     pub fn have(&self, tasks: usize) -> Result<()> {
         let processors = self.processors.len();
         if tasks > processors {
-            return Err(skip!("{tasks} processors are needed, and this process may use {processors}"));
+            return Err(skip!("{tasks} processors are needed, but this process may use {processors}"));
         }
         let mut started = self.started.borrow_mut();
         for number in started.taken.len()..tasks {

@@ -11,7 +11,7 @@ use crate::cases::run::Halt;
 use crate::refusal::Refusal;
 
 /// The reason of a case that was never executed.
-pub(crate) const NO_TIME: &str = "the run's time was over before its first repetition";
+pub(crate) const NO_TIME: &str = "the run's time ended before its first repetition";
 
 /// A place where the commands of workloads are executed on their fixtures, one phase after the other. A setting that it needs and cannot have is
 /// [`BenchError::NoEnvironment`](crate::cases::run::BenchError::NoEnvironment): nothing more is executed anywhere.

@@ -118,10 +118,10 @@ impl Bench {
     /// Hands out a turn. Fails if it waits for none. If the process has ended, the failed write is not an error: its end is news.
     pub fn turn(&mut self, order: &TurnOrder) -> Result<(), String> {
         let Some(turns) = self.turns.as_mut().filter(|turns| turns.is_ready) else {
-            return Err("no bench process waits for a turn".to_owned());
+            return Err("no bench process is waiting for a turn".to_owned());
         };
         if order.due.len() > self.instances || self.is_busy {
-            return Err("this turn cannot be made".to_owned());
+            return Err("this turn cannot be run".to_owned());
         }
         let now = Instant::now();
         (self.is_busy, self.since, self.last_beat, self.last_sign) = (true, now, now, now);

@@ -61,7 +61,7 @@ impl AgentLine<'_> {
             // The coordinator does not wait for the answer.
             Err(Halt::Run(BenchError::Interrupted(_))) if was_stopped => return Ok(()),
             Err(Halt::Run(BenchError::NoProcess(error))) => {
-                format!("no process can be started: {}", said_by("process", &error))
+                format!("a process could not be started: {}", said_by("process", &error))
             }
             Err(Halt::Run(error)) => error.to_string(),
             Err(Halt::Lost(why)) => why,

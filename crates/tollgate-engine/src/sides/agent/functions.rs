@@ -47,9 +47,7 @@ fn named(symbols: impl BufRead, addresses: &[u64]) -> Result<Vec<Option<String>>
         }
     }
     if is_hidden {
-        return Err(format!(
-            "{SYMBOLS} hides the addresses; it shows them to root, with kernel.kptr_restrict=0"
-        ));
+        return Err(format!("{SYMBOLS} hides the addresses; root sees them with kernel.kptr_restrict=0"));
     }
     let mut latest = Nearest::default();
     for nearest in wanted.values_mut() {

@@ -25,7 +25,7 @@ pub fn touch(pages: u64) -> Result<(), String> {
     }
     let length = pages as usize * PAGE;
     if memory::available().is_some_and(|available| length as u64 > available / PART) {
-        return Err(too_many("more than an eighth of the memory that is available"));
+        return Err(too_many("more than an eighth of the available memory"));
     }
     let mapping = Mapping::anonymous(length, libc::MAP_PRIVATE)
         .map_err(|error| format!("mmap: {}", plainly(&error)))?;

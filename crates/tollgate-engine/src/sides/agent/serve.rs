@@ -144,13 +144,13 @@ impl<'a> Agent<'a> {
                     Ok(())
                 }
                 Err(error) => {
-                    let why = format!("no bench process can be started: {}", said_by("process", &error));
+                    let why = format!("a bench process could not be started: {}", said_by("process", &error));
                     self.say(&Answer::Failed(why))
                 }
             },
             Request::Turn(order) => {
                 let Some(bench) = &mut self.bench else {
-                    return self.say(&Answer::Failed("no bench process waits for a turn".to_owned()));
+                    return self.say(&Answer::Failed("no bench process is waiting for a turn".to_owned()));
                 };
                 match bench.turn(&order) {
                     Ok(()) => Ok(()),
@@ -244,7 +244,7 @@ impl<'a> Agent<'a> {
         let storage = if job.orders().iter().any(|order| Storage::is_used_by(&order.benchmark)) {
             self.storage.get_or_insert_with(|| (self.means.storage)()).clone()
         } else {
-            Err("this process was started for cases that use no directory".to_owned())
+            Err("this process was started for cases without a directory".to_owned())
         };
         let task = |work| Task {
             cpu: self.cpu,

@@ -62,7 +62,7 @@ impl Builds {
     /// # Errors
     /// A sentence: there is no directory for them, or a path is not text.
     pub fn new(harness: Harness, builds: Vec<Build>, order: Order) -> Result<Self, String> {
-        let cannot = |why: String| format!("no link to a build can be made: {why}");
+        let cannot = |why: String| format!("a link to a build cannot be made: {why}");
         let directory = PrivateDirectory::temporary().map_err(|why| cannot(plainly(&why)))?;
         let place = Place::open(directory.path()).map_err(|why| cannot(why.to_string()))?;
         let mut links = Vec::new();
@@ -108,28 +108,28 @@ impl Builds {
             self.execute(words, How::Timed, within, executor, tick).map_err(ended)?;
         if let End::Full(_) = execution.end {
             let how = how_ended(&execution.end, within);
-            return Err(failed(format!("{name}, asked for its benches by {shown}, {how}"), execution.said));
+            return Err(failed(format!("{name}, asked for its benches with {shown}, {how}"), execution.said));
         }
-        let output = output
-            .map_err(|why| failed(format!("the list of the benches of {name} {why}"), String::new()))?;
+        let output =
+            output.map_err(|why| failed(format!("the list of benches of {name} {why}"), String::new()))?;
         let is_whole = |end: &End| matches!(end, End::Ended(Ended::Exit(status)) if self.harness.is_listed(*status, &output));
         if !is_whole(&execution.end) {
             if let Some(benches) = self.one_by_one(number, within, executor, tick)? {
                 return Ok(benches);
             }
             let how = how_ended(&execution.end, within);
-            return Err(failed(format!("{name}, asked for its benches by {shown}, {how}"), execution.said));
+            return Err(failed(format!("{name}, asked for its benches with {shown}, {how}"), execution.said));
         }
         let benches = self.harness.listed(&output);
         match benches.len() {
             0 => Err(failed(
-                format!("{name} lists no bench; asked by {shown}, it wrote: {}", excerpt(output.trim())),
+                format!("{name} lists no benches; asked with {shown}, it wrote: {}", excerpt(output.trim())),
                 execution.said,
             )),
             1..=MOST_BENCHES => Ok(benches),
             number => Err(failed(
                 format!(
-                    "{name} lists {number} benches; asked by {shown}, it may list {MOST_BENCHES} at most"
+                    "{name} lists {number} benches; asked with {shown}, it may list at most {MOST_BENCHES}"
                 ),
                 execution.said,
             )),

@@ -22,8 +22,7 @@ use crate::sides::versus::{End, Execution, Found, Given, NotCompared, Order};
 const COMMANDS: usize = 2;
 
 /// Describes the figures: the object of a sentence.
-pub const STATISTIC: &str = "what an execution with twice the iterations has more, an iteration: the program's instructions; \
-    {of=kernel}: the kernel's, where it is entered; {of=total}: both, where no log tells them apart";
+pub const STATISTIC: &str = "what an execution with twice the iterations has more, per iteration: the program's instructions; {of=kernel}: the kernel's, if it is entered; {of=total}: both, if no log distinguishes them";
 
 /// A bench to count.
 #[derive(Debug)]
@@ -147,7 +146,7 @@ impl Counts {
         let sums = counted.inside.chunks(COMMANDS).nth(place).ok_or("was not counted")?;
         let user = |at: usize| sums[at].sums.as_ref().map(|sums| sums.program()).map_err(Clone::clone);
         if total.is_empty() {
-            Err("was not executed: one before it did not end".to_owned())
+            Err("was not executed: an earlier one did not end".to_owned())
         } else {
             Ok(Self { iterations, total, user: user(0).and_then(|short| Ok(more(short, user(1)?))) })
         }
@@ -255,6 +254,6 @@ mod tests {
         bad.executions[3] = Execution::ended(End::OutOfTime);
         assert!(of(&bad).is_err_and(|why| why.contains("5.0 s")));
         bad.executions.truncate(2);
-        assert_eq!(of(&bad), Err("was not executed: one before it did not end".to_owned()));
+        assert_eq!(of(&bad), Err("was not executed: an earlier one did not end".to_owned()));
     }
 }

@@ -82,10 +82,9 @@ impl Harness {
         let names = || found.iter().map(Harness::name).collect::<Vec<_>>();
         match found.as_slice() {
             [one] => Ok(one.clone()),
-            [] => Err("has no benches of criterion, divan, Go (`go test -c`) or Google Benchmark; --harness decides, --list and --one \
-                 describe another harness"
+            [] => Err("has no benches of criterion, divan, Go (`go test -c`) or Google Benchmark; name its harness with --harness, or describe another one with --list and --one"
                 .to_owned()),
-            _ => Err(format!("has texts of {}; --harness decides", tollgate_model::text::listed(&names()))),
+            _ => Err(format!("looks like {}; name its harness with --harness", tollgate_model::text::listed(&names()))),
         }
     }
 
@@ -142,10 +141,10 @@ impl Harness {
     pub fn why_not_split(&self) -> Option<&'static str> {
         match self {
             Self::Divan => Some(
-                "divan measures its own overhead at each start by 90 million instructions, which are too many to log",
+                "divan measures its own overhead at each start with 90 million instructions, too many to log",
             ),
             Self::Go => Some(
-                "the threads of Go's runtime do other work in each execution, and a log is of one; this is the median of several",
+                "the threads of Go's runtime do different work in each execution, so one log is not enough; this is the median of several executions",
             ),
             Self::Criterion | Self::GoogleBenchmark | Self::Template(_) => None,
         }
@@ -319,7 +318,7 @@ impl Harness {
         if ns > 0.0 && ns.is_finite() {
             Ok(Figure { ns, is_hasty })
         } else {
-            Err(format!("took {ns} ns, by its own figures; a time above zero would be right"))
+            Err(format!("took {ns} ns by its own figures; the time must be above zero"))
         }
     }
 }

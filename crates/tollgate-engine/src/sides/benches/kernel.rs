@@ -84,7 +84,7 @@ impl Builds {
                     self.failed(
                         build,
                         bench,
-                        "was not traced: there is neither BPF nor ptrace(2) here",
+                        "was not traced: neither BPF nor ptrace(2) works here",
                         String::new(),
                     )
                 })
@@ -125,8 +125,7 @@ impl Builds {
     ) -> Result<Vec<String>, NotCompared> {
         let words = self.harness().exactly(self.link(build), bench, iterations);
         words.ok_or_else(|| {
-            let why =
-                format!("is of {}, which cannot be told how many iterations to make", self.harness().name());
+            let why = format!("belongs to {}, which takes no number of iterations", self.harness().name());
             self.failed(build, bench, &why, String::new())
         })
     }

@@ -15,14 +15,14 @@ pub(super) fn criterion(results: &Path) -> Result<f64, String> {
     let wrong = |why: String| format!("has a new/sample.json that {why}");
     let text =
         paths::read_regular(&file, MOST_RESULTS).map_err(|why| wrong(format!("cannot be read: {why}")))?;
-    let sample: Value = serde_json::from_slice(&text).map_err(|why| wrong(format!("is no JSON: {why}")))?;
+    let sample: Value = serde_json::from_slice(&text).map_err(|why| wrong(format!("is not JSON: {why}")))?;
     let numbers = |field: &str| -> Vec<f64> {
         sample[field].as_array().into_iter().flatten().filter_map(Value::as_f64).collect()
     };
     let (times, iterations) = (numbers("times"), numbers("iters"));
     let each = times.iter().zip(&iterations).map(|(time, iterations)| time / iterations);
     let fastest = each.min_by(f64::total_cmp).filter(|_| times.len() == iterations.len());
-    fastest.ok_or_else(|| wrong("has not as many `times` as `iters`".to_owned()))
+    fastest.ok_or_else(|| wrong("has different numbers of `times` and `iters`".to_owned()))
 }
 
 fn find_sample(directory: &Path, depth: usize) -> Option<PathBuf> {

@@ -207,7 +207,7 @@ impl Executions<'_> {
             }
             (None, Some(_)) => "was interrupted",
             (None, None) => {
-                "had no time beside the others; --time gives it more, and a pattern chooses benches"
+                "had no time left after the others; give more with --time, or select benches with a pattern"
             }
         };
         Outcome::NotMeasured { why: why.to_owned() }

@@ -30,14 +30,14 @@ impl Template {
         let split = |option: &str, line: &str, needed: &[&str]| {
             let words = words::split(line).map_err(|why| format!("{option} {}: {why}", excerpt(line)))?;
             match needed.iter().find(|needed| !words.iter().any(|word| word.contains(**needed))) {
-                Some(missing) => Err(format!("{option} {}: it has no {missing}", excerpt(line))),
+                Some(missing) => Err(format!("{option} {}: it lacks {missing}", excerpt(line))),
                 None => Ok(words),
             }
         };
         let figure = UNITS.iter().find_map(|(mark, unit)| Some((read.split_once(mark)?, *unit)));
         let ((before, behind), unit) = figure.ok_or_else(|| {
             format!(
-                "--read {}: it has none of {{ns}}, {{us}}, {{ms}} and {{s}}, where the figure stands",
+                "--read {}: it lacks {{ns}}, {{us}}, {{ms}} or {{s}} in place of the figure",
                 excerpt(read)
             )
         })?;
@@ -81,7 +81,7 @@ impl Template {
     pub(super) fn figure(&self, output: &str) -> Result<f64, String> {
         let figures: Vec<f64> = output.lines().filter_map(|line| self.in_line(line)).collect();
         let median = stats::median(&figures).map(|median| median * self.unit);
-        median.ok_or_else(|| "has no line in its output that --read describes".to_owned())
+        median.ok_or_else(|| "has no line in its output that matches --read".to_owned())
     }
 
     fn in_line(&self, line: &str) -> Option<f64> {

@@ -277,8 +277,7 @@ fn a_program_is_recognised_by_the_texts_in_it() {
     assert_eq!(of("test.benchtime"), Ok(Harness::Go));
     assert_eq!(
         of("").unwrap_err(),
-        "has no benches of criterion, divan, Go (`go test -c`) or Google Benchmark; --harness decides, \
-         --list and --one describe another harness"
+        "has no benches of criterion, divan, Go (`go test -c`) or Google Benchmark; name its harness with --harness, or describe another one with --list and --one"
     );
     let both = of("CRITERION_HOME DIVAN_SAMPLE_COUNT").unwrap_err();
     assert_eq!(both, "has texts of criterion and divan; --harness decides");
@@ -350,7 +349,7 @@ fn a_bench_that_fails_or_is_in_one_build_is_left_out_with_its_reason() {
         why("custom/hangs"),
         "failed: was ended: it took longer than 2.0 s; --timeout gives it more: its last words (in old)"
     );
-    assert_eq!(why("custom/mute"), "failed: has no line in its output that --read describes (in old)");
+    assert_eq!(why("custom/mute"), "failed: has no line in its output that matches --read (in old)");
     assert_eq!([why("custom/gone"), why("custom/added")], ["is in old only", "is in new only"]);
     let executed: BTreeMap<&str, usize> = mock.orders.iter().fold(BTreeMap::new(), |mut counts, order| {
         *counts.entry(order.words[2].as_str()).or_default() += 1;

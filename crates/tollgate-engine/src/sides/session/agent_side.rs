@@ -158,7 +158,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         if let Some(asked) = cpu.filter(|asked| !self.hello.allowed.contains(asked)) {
             let allowed: Vec<String> = self.hello.allowed.iter().take(64).map(usize::to_string).collect();
             let allowed = allowed.join(", ");
-            return Err(Gone::Lost(format!("processor {asked} is not allowed in it; allowed are {allowed}")));
+            return Err(Gone::Lost(format!("processor {asked} is not allowed in it; {allowed} are")));
         }
         self.send(&Request::Settle { cpu }, self.patience())?;
         match self.receive(self.patience())? {
@@ -236,7 +236,7 @@ impl<'s, 'a> AgentSide<'s, 'a> {
         tick: &mut dyn FnMut(Option<usize>),
     ) -> Result<(Ending, ProcessRecord), Gone> {
         let ended = self.answer(most, instances, tick)?;
-        ended.ok_or_else(|| Gone::Lost("its agent gave an answer that was not asked for".to_owned()))
+        ended.ok_or_else(|| Gone::Lost("its agent sent an unexpected answer".to_owned()))
     }
 
     /// Starts a bench process that waits for turns. Returns its end if it ended instead.
@@ -356,13 +356,13 @@ fn gone() -> Gone {
 }
 
 fn busy() -> Gone {
-    Gone::Lost("its agent was busy beyond the time that it had".to_owned())
+    Gone::Lost("its agent was busy for longer than its time".to_owned())
 }
 
 pub fn unexpected(answer: Answer) -> Gone {
     Gone::Lost(match answer {
         Answer::Failed(why) => plain(&why, 400),
-        _ => "its agent gave an answer that was not asked for".to_owned(),
+        _ => "its agent sent an unexpected answer".to_owned(),
     })
 }
 

@@ -122,7 +122,7 @@ impl RemoteStage<'_, '_, '_> {
                 other => return Err(unexpected(other).into()),
             }
             if left.is_zero() {
-                return Err(Halt::Lost("its agent was busy beyond the time that it had".to_owned()));
+                return Err(Halt::Lost("its agent was busy for longer than its time".to_owned()));
             }
         }
     }
@@ -173,7 +173,7 @@ impl Stage for RemoteStage<'_, '_, '_> {
 }
 
 fn other_answer() -> Halt {
-    Halt::Lost("its agent gave an answer that was not asked for".to_owned())
+    Halt::Lost("its agent sent an unexpected answer".to_owned())
 }
 
 fn short(mut refusal: Refusal) -> Refusal {

@@ -175,7 +175,7 @@ impl Connection {
     }
 
     pub fn silent(&mut self, patience: Duration) -> Gone {
-        let what = format!("its agent gave no answer for {:.0} s", patience.as_secs_f64());
+        let what = format!("its agent did not answer for {:.0} s", patience.as_secs_f64());
         self.with_last_words(what)
     }
 

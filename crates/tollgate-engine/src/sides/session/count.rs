@@ -130,7 +130,7 @@ fn look_inside<'e>(
     let last = executions.clone().filter(|execution| execution.wall_ns > 0).last();
     let instructions = last.map_or(0, |last| last.wall_ns);
     let is_whole = executions.clone().all(|execution| matches!(execution.end, End::Ended(_)));
-    let why_not = "its executions did not all end by themselves";
+    let why_not = "some of its executions did not end by themselves";
     let name = remote.side.side.name.clone();
     let sums = match (counting.why_not_logged, instructions) {
         _ if !is_whole => Err(why_not.to_owned()),

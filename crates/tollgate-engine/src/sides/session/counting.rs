@@ -28,7 +28,7 @@ pub const STALL: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 1 });
 pub const MOST: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 4 });
 
 /// A processor that waits for the host's disk executes other code meanwhile, and that varies each time.
-const OF_DISK: &str = "the guest's disk is a file of the host, which answers in its own time; without cache=, or with on=brd, files are in the guest's memory";
+const OF_DISK: &str = "the guest's disk is a file on the host, whose timing varies; without cache=, or with on=brd, files are in the guest's memory";
 
 /// Returns the cases of a suite that are counted, in a guest with or without such a disk.
 pub fn schedule(group: &Group, place: Place, has_disk: bool) -> Schedule {

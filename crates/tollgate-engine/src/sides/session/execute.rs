@@ -41,7 +41,7 @@ pub fn execute_in(
 ) -> Result<Vec<EnvironmentFindings>, BenchError> {
     if let Some(side) = sides.iter().find(|side| side.is_counting) {
         return Err(BenchError::NoEnvironment(format!(
-            "{}: QEMU's translator executes it, and its times are not those of a machine; vm:exact counts instructions",
+            "{}: QEMU's translator executes it, so its times are not those of hardware; vm:exact counts instructions",
             side.name
         )));
     }

@@ -35,7 +35,7 @@ const ENOUGH: usize = 4_000_000;
 pub(super) const MOST_ADDRESSES: usize = 1 << 16;
 const MOST_NAME: usize = 120;
 const NO_LOOP: &str =
-    "it is no loop of instructions but whole operations, which cannot be told apart in the log";
+    "it consists of whole operations, not of a loop of instructions, and the log does not separate them";
 /// Reading the symbols of a kernel takes a part of a second in the guest.
 const SYMBOLS: Duration = Duration::from_secs(300);
 
@@ -139,12 +139,12 @@ impl AgentSide<'_, '_> {
 
     fn counted(&self) -> Result<Counted, String> {
         let state = self.schedules.first().and_then(|schedule| schedule.single());
-        let state = state.ok_or("one case is explained at a time")?;
+        let state = state.ok_or("only one case can be explained at a time")?;
         let case = state.case();
         let measurement = state.clone().conclude(case.suite(), self.clock, None);
         let measured = match measurement.outcome {
             Outcome::Measured(measured) if measured.unit == Unit::Bytes => {
-                return Err(format!("{case}: it is an amount of memory, and not of instructions"));
+                return Err(format!("{case}: it is an amount of memory, not of instructions"));
             }
             Outcome::Measured(measured) => measured,
             Outcome::Skipped { why }

@@ -139,7 +139,7 @@ impl Pairs {
         let Some((start, turn, _)) = self.costs() else { return "no pair of processes".to_owned() };
         let turns = self.turns as f64 / self.number as f64;
         format!(
-            "{} pairs of {turns:.0} turns; a start takes {start:.1} ms and a turn {turn:.1} ms, of all environments together",
+            "{} pairs of {turns:.0} turns; a start takes {start:.1} ms and a turn {turn:.1} ms, all environments together",
             self.number
         )
     }

@@ -190,7 +190,7 @@ impl<'c> Starts<'c> {
     fn visit(&mut self, at: usize, side: &mut AgentSide<'_, '_>, before: &Inherited) -> Result<(), Gone> {
         side.wake()?;
         let Some(life) = &mut side.side.life else {
-            let none = Refusal::Skip("it is not started anew to be measured".to_owned());
+            let none = Refusal::Skip("it is not restarted to be measured".to_owned());
             self.records[at].iter_mut().for_each(|record| record.add(Err(none.clone())));
             return Ok(());
         };

@@ -424,7 +424,7 @@ fn a_program_that_is_no_agent_is_named_by_what_it_did_and_the_other_environment_
             true,
             "its agent sent a message that cannot be read",
         ),
-        (answers(&Answer::Done), true, "its agent gave an answer that was not asked for"),
+        (answers(&Answer::Done), true, "its agent sent an unexpected answer"),
         (answers(&Answer::Failed("no\u{1b}[1m memory".into())), true, "no [1m memory"),
         (garbage(1), false, "it printed"),
         (garbage(300_000), true, "it printed"),

@@ -200,7 +200,7 @@ impl TurnTrack {
         let sum = |of: fn(&Pairs) -> usize| self.pairs.iter().map(of).sum::<usize>();
         let (number, turns) = (sum(|pairs| pairs.number), sum(|pairs| pairs.turns));
         let turns = turns.checked_div(number).unwrap_or(0);
-        let method = "as their costs and variances ask (Kalibera & Jones, ISMM 2013)";
+        let method = "chosen from their costs and variances (Kalibera & Jones, ISMM 2013)";
         let warm_up = "not recorded, before each timed batch of a turn; none before a batch of more than 2 ms, or of few iterations";
         let part = format!("1/{WARM_UP_PART} of a batch");
         vec![

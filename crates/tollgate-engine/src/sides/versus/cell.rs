@@ -115,7 +115,7 @@ impl Cell {
             }
             Some(traced) => self.traced.push(traced),
             // Its tracer ended with it.
-            None => self.leave_untraced("it killed its process group, which its tracer is in".to_owned()),
+            None => self.leave_untraced("it killed its process group, which includes its tracer".to_owned()),
         }
     }
 
@@ -169,13 +169,10 @@ impl Cell {
             (true, _) => format!("less {} for its start, {}", ms(start), own::START),
             (false, None) => {
                 let number = starts.len();
-                format!(
-                    "its start, {}, is not subtracted: {number} executions of it say too little",
-                    ms(start)
-                )
+                format!("its start, {}, is not subtracted: {number} executions of it are too few", ms(start))
             }
             (false, Some(Interval { low, high })) => format!(
-                "its start, {}, is not subtracted: its 95 % CI, {} to {}, is wide beside the shortest command",
+                "its start, {}, is not subtracted: its 95 % CI, {} to {}, is wide compared with the shortest command",
                 ms(start),
                 ms(low.max(0.0)),
                 ms(high)
@@ -196,8 +193,8 @@ impl Cell {
                 not_measured(name, if values.is_empty() { why } else { why_none })
             }
         };
-        let killed = "it killed its process group, and with it the process that would have been told";
-        let small = "less than the copy of this program had that became the command";
+        let killed = "it killed its process group, including the process that was to be notified";
+        let small = "less than the copy of this program that became the command had";
         let mut measurements = vec![
             noted(measured(versus::REAL, Unit::Nanoseconds, real, why), notes),
             of(versus::USER, Unit::Nanoseconds, killed, |timed| Some(timed.used?.user_ns)),

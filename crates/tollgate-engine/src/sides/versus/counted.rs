@@ -277,7 +277,7 @@ fn find(name: &str, search: &str) -> Result<PathBuf, String> {
         return Ok(PathBuf::from(name));
     }
     let mut candidates = search.split(':').map(|directory| Path::new(directory).join(name));
-    candidates.find(|path| path.is_file()).ok_or_else(|| format!("there is no {name} along PATH ({search})"))
+    candidates.find(|path| path.is_file()).ok_or_else(|| format!("{name} is not in PATH ({search})"))
 }
 
 /// How the command ended, and what it and those that it waited for used.

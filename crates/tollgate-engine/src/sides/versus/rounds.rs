@@ -300,7 +300,7 @@ impl Commands<'_, '_> {
         let Some(traced) = traced else {
             let name = self.name(cell);
             return Err(failed(format!(
-                "{name}: which files it reads is not known, because it cannot be traced here; --cold needs that"
+                "{name}: --cold needs the list of files that it reads, but it cannot be traced here"
             )));
         };
         let files = traced.files.into_iter().map(|file| file.path).filter(|path| path.starts_with('/'));
@@ -550,7 +550,7 @@ pub(crate) fn how_ended(end: &End, within: Option<Duration>) -> String {
         End::Full(most) => format!("was ended: it wrote more than {} MiB to standard output", most >> 20),
         End::OutOfTime => {
             let seconds = within.unwrap_or_default().as_secs_f64();
-            format!("was ended: it took longer than {seconds:.1} s; --timeout gives it more")
+            format!("was ended: it took longer than {seconds:.1} s; give it more with --timeout")
         }
     }
 }

@@ -68,7 +68,9 @@ fn a_filter_is_given_in_the_form_of_the_runtime() {
                 let why = with_file.as_ref().unwrap_err().to_string();
                 assert_eq!(
                     why,
-                    format!("{runtime}: it takes no profile of a file; runtime=podman and runtime=docker do")
+                    format!(
+                        "{runtime}: it takes no profile from a file; runtime=podman and runtime=docker do"
+                    )
                 );
             }
             match runtime {

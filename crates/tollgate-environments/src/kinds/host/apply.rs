@@ -39,7 +39,7 @@ pub(super) fn check(settings: &[Setting]) -> Result<(), EnvironmentError> {
                 if !allowed.is_empty() && !allowed.contains(cpu) {
                     let allowed = tollgate_model::text::listed(&allowed);
                     return Err(unusable!(
-                        "this process may run on the processors {allowed} (sched_getaffinity(2)); name one of these"
+                        "this process may run on the processors {allowed} (sched_getaffinity(2)); choose one of these"
                     ));
                 }
             }

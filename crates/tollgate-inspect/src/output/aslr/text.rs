@@ -36,7 +36,7 @@ pub(crate) fn verdict(study: &Study) -> String {
     let still: Vec<&RegionResult> =
         study.regions.iter().filter(|found| found.seen.is_ok() && !moves(found)).collect();
     if study.starts == 1 {
-        return format!("inconclusive: one start of {path} shows addresses, not whether they change");
+        return format!("inconclusive: one start of {path} does not show whether addresses change");
     }
     if moving.is_empty() {
         let same = format!("everything in {path} was at the same address in {starts}");
@@ -104,7 +104,7 @@ pub(crate) fn program(study: &Study) -> String {
         parts.push(format!("libraries seen by {library}"));
     }
     if study.subject.changes_user {
-        parts.push("set-user-ID or set-group-ID, looked at without that".to_owned());
+        parts.push("set-user-ID or set-group-ID, examined without it".to_owned());
     }
     parts.push(figures::count(study.starts as usize, "start", "starts"));
     format!("{}.", parts.join("; "))
@@ -146,7 +146,7 @@ fn link_text(study: &Study, link: &Link) -> String {
 pub(crate) fn settings(study: &Study) -> String {
     let settings = &study.settings;
     if let Some(sandbox) = &settings.sandbox {
-        return format!("the rules of {sandbox} are unknown: only those of Linux are known here");
+        return format!("the rules of {sandbox} are unknown; only those of Linux are known here");
     }
     let number = |value: Option<i64>| {
         value.map_or_else(|| "(not readable here)".to_owned(), |value| value.to_string())

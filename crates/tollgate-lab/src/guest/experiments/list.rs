@@ -203,8 +203,7 @@ experiments! {
         "An interrupt gate that takes stack 2 of a TSS in which that stack is 0.",
         "int 82h";
     0x53 "wrong-kernel-gs": Experiment { needs: Some(Feature::Syscall), ..wrong(fault(14, 2, 0)) };
-        "KERNEL_GS_BASE leads to a page that is not present: behind SWAPGS the handler of SYSCALL can \
-         save no stack pointer there.",
+        "KERNEL_GS_BASE leads to a page that is not present: after SWAPGS the handler of SYSCALL cannot save a stack pointer there.",
         "syscall; swapgs; mov";
     0x54 "wrong-sce": Experiment { needs: Some(Feature::Syscall), ..wrong(fault(6, 0, 3)) };
         "SYSCALL while EFER.SCE is clear.",
@@ -212,13 +211,13 @@ experiments! {
     0x55 "wrong-lstar": Experiment { needs: Some(Feature::Syscall), ..wrong(fault(14, 0, 0)) };
         "LSTAR leads to a page that is not present: SYSCALL does not look, and the fetch faults in ring \
          0, on the program's stack.",
-        "syscall; the fetch behind it";
+        "syscall; the fetch after it";
     0x56 "wrong-fmask": Experiment { needs: Some(Feature::Syscall), ..wrong(fault(1, 0, 0)) };
         "FMASK is 0: a program that steps itself through SYSCALL steps into the kernel, on its own stack.",
         "pushfq; or; popfq; syscall";
     0x57 "wrong-sysenter-eip": Experiment { needs: Some(Feature::Sysenter), amd: UNDEFINED, ..wrong(fault(14, 0, 0)) };
         "SYSENTER_EIP leads to a page that is not present.",
-        "mov; lea; sysenter; the fetch behind it";
+        "mov; lea; sysenter; the fetch after it";
     0x58 "wrong-sysenter-esp": Experiment { needs: Some(Feature::Sysenter), amd: UNDEFINED, ..wrong(fault(14, 2, 0)) };
         "SYSENTER_ESP leads to a page that is not present: the handler's first push faults.",
         "mov; lea; sysenter; push";

@@ -10,7 +10,7 @@ const MOST: usize = 1 << 20;
 #[expect(missing_docs, reason = "the message of a complaint says what it is")]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Complaint {
-    #[error("a record of another version than tg1: read it with the tollgate that wrote its image")]
+    #[error("a record of a version other than tg1: read it with the tollgate that wrote its image")]
     Version,
     #[error("a line of {0} bytes, longer than any record")]
     Long(usize),
@@ -20,9 +20,9 @@ pub enum Complaint {
     Checksum { found: u32, right: u32 },
     #[error("no such kind of record")]
     Kind,
-    #[error("a field is missing, or is no number, or too large a one")]
+    #[error("a field is missing, not a number, or too large")]
     Fields,
-    #[error("more than {MOST} records: the rest is not read")]
+    #[error("more than {MOST} records: the rest was not read")]
     TooMany,
 }
 

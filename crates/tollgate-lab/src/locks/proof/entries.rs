@@ -234,11 +234,11 @@ fn sentence(loss: Loss) -> String {
     ];
     match loss {
         Loss::Stops { with_user_gs: true } => {
-            "the processor shuts down: what the kernel reads or writes by gs is nowhere, for GS has the base of ring 3".to_owned()
+            "the processor shuts down: the kernel accesses no memory through gs, since GS has the base of ring 3".to_owned()
         }
-        Loss::Stops { .. } => "the processor shuts down: the kernel faults, and has no handler here".to_owned(),
+        Loss::Stops { .. } => "the processor shuts down: the kernel faults without a handler here".to_owned(),
         Loss::Arrival => "its frame is pushed on the caller's stack, which is still loaded".to_owned(),
-        Loss::Place => "the thread is not back after its SYSCALL".to_owned(),
+        Loss::Place => "the thread does not return after its SYSCALL".to_owned(),
         Loss::Stack => "a thread is back in ring 3 with a stack that is not its own".to_owned(),
         Loss::Gs => "GS comes back with another base".to_owned(),
         Loss::Registers(bits) => {
@@ -252,8 +252,7 @@ fn sentence(loss: Loss) -> String {
                 _ => ("SS", "writable data"),
             };
             format!(
-                "SYSRET makes {name} {:x}h, where the GDT has no {right} of ring 3: the next IRETQ to it faults. SYSRET wants STAR[63:48] \
-                 + 8 to be data and + 16 to be 64-bit code",
+                "SYSRET makes {name} {:x}h, where the GDT has no {right} of ring 3: the next IRETQ to it faults. SYSRET needs STAR[63:48] + 8 to be data and + 16 to be 64-bit code",
                 selector.0
             )
         }

@@ -148,7 +148,7 @@ impl FaultRecord {
             }
             None if self.vector.is_some() => {
                 let missing =
-                    "A second run, in the interpreter, did not come to this fault: there is no walk.";
+                    "A second run, in the interpreter, did not reach this fault, so there is no walk.";
                 page.push_str(&paragraph(missing, width, "  "));
             }
             None => {}
@@ -171,8 +171,7 @@ fn why(cause: &Cause, rip: u64, is_refused_lock: bool) -> String {
     let (vector, error, cr2) = match *cause {
         Cause::Exception { vector, error, cr2 } => (vector, error, cr2),
         Cause::Unknown => {
-            return "an instruction that the interpreter does not know; a processor may execute it"
-                .to_owned();
+            return "an instruction unknown to the interpreter; a processor may execute it".to_owned();
         }
     };
     let exception = Exception(vector);
@@ -190,7 +189,7 @@ fn why(cause: &Cause, rip: u64, is_refused_lock: bool) -> String {
             "{name}: no instruction, one that this processor's CPUID does not offer, or one of MMX, SSE or AVX, whose \
              registers the kernel does not keep"
         ),
-        1 | 3 | 4 => format!("{name}: a trap, whose RIP is behind the instruction"),
+        1 | 3 | 4 => format!("{name}: a trap, whose RIP is after the instruction"),
         13 => format!("{name}: an instruction, an address or a selector that is not for ring 3"),
         _ => name.to_owned(),
     }

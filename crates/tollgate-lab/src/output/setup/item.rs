@@ -86,7 +86,7 @@ pub(super) fn decoded(item: &Item) -> String {
         Item::Pages { level, count, value, step, .. } => pages(*level, *count, *value, *step),
         Item::Descriptor { selector, bytes } => descriptor(selector.0, bytes),
         Item::Task { field, value } => match field.name {
-            "iomap" => format!("a map of ports would begin {value:x}h bytes behind the beginning"),
+            "iomap" => format!("a map of ports would begin {value:x}h bytes after the beginning"),
             _ => format!("a stack that ends at {value:x}"),
         },
         Item::Gates { count, gate, step, .. } => gates(*count, gate, *step),
@@ -136,7 +136,7 @@ fn gates(count: u16, gate: &WideGate, step: u64) -> String {
     let what = decode::what(&Decoded::Gate64(Position::Unknown, *gate));
     let (what, apart) = match count {
         1 => (what, String::new()),
-        _ => (format!("{what}s"), format!(", each {step:x}h behind the one before")),
+        _ => (format!("{what}s"), format!(", each {step:x}h after the one before")),
     };
     let stack = match gate.ist() {
         0 => String::new(),

@@ -98,7 +98,7 @@ const IDT: &str = "SDM 3A, \"64-bit mode IDT\"";
 pub(super) fn reason_of(item: &Item, sums: &Sums) -> Option<Reason> {
     match item {
         Item::Port { .. } => reason(
-            "Nothing shall come but what is asked for. Firmware leaves the controllers at vectors 8 to f and 70 to 77; 8 to f \
+            "Only requested interrupts shall come. Firmware leaves the controllers at vectors 8 to f and 70 to 77; 8 to f \
              are exceptions in protected mode, so that the timer would look like #DF.",
             "Intel 8259A data sheet, \"Operation control words\", OCW1",
             &[],
@@ -128,13 +128,12 @@ pub(super) fn reason_of(item: &Item, sums: &Sums) -> Option<Reason> {
             &["wrong-gate-dpl", "wrong-gate-data", "wrong-gate-null", "wrong-segment-absent"],
         ),
         Item::Gates { .. } => reason(
-            "Every exception has a gate. DPL 0: a program cannot call it by INT n. An IST: whatever the stack was, the handler \
-             has one that is sound.",
+            "Every exception has a gate. DPL 0: a program cannot call it by INT n. An IST: the handler has a sound stack in any case.",
             "SDM 3A, \"64-bit mode IDT\" and \"Interrupt stack table\"",
             &["wrong-gate-absent", "wrong-ist"],
         ),
         Item::Kernel { offset: 0, .. } => reason(
-            "SYSCALL changes no stack: its handler finds the kernel's here, behind SWAPGS.",
+            "SYSCALL changes no stack: its handler finds the kernel's here, after SWAPGS.",
             "SDM 2B, SYSCALL and SWAPGS",
             &["wrong-kernel-gs"],
         ),
@@ -201,13 +200,12 @@ fn register(msr: Msr, value: u64) -> Option<Reason> {
             &["wrong-gdt-order"],
         ),
         Msr::Lstar => reason(
-            "WRMSR asks that the address is canonical, and SYSCALL asks nothing: it arrives there in ring 0, on the caller's stack. \
-             The way back is in RCX, and the handler's to check.",
+            "WRMSR requires a canonical address, and SYSCALL checks nothing: it arrives there in ring 0, on the caller's stack. RCX has the return address, which the handler must check.",
             FAST,
             &["wrong-lstar", "wrong-return"],
         ),
         Msr::Cstar => reason(
-            "AMD's processors come here by SYSCALL from 32-bit code; on Intel's that is #UD, whatever this holds.",
+            "AMD's processors come here by SYSCALL from 32-bit code; on Intel's that is #UD regardless of this value.",
             "APM 2, \"SYSCALL and SYSRET\"; SDM 2B, SYSCALL",
             &[],
         ),
@@ -235,12 +233,12 @@ fn register(msr: Msr, value: u64) -> Option<Reason> {
             &["wrong-sysenter-cs"],
         ),
         Msr::SysenterEsp => reason(
-            "SYSENTER loads the stack from here and keeps the old one nowhere.",
+            "SYSENTER loads the stack from here and does not save the old one.",
             SYSENTER,
             &["wrong-sysenter-esp"],
         ),
         Msr::SysenterEip => reason(
-            "Where SYSENTER goes; where it came from the program has to say itself.",
+            "SYSENTER goes here; the program itself must pass its return address.",
             SYSENTER,
             &["wrong-sysenter-eip"],
         ),
@@ -341,8 +339,7 @@ fn pages(level: u8, value: u64, count: u16, first: u16, is_root: bool) -> Option
             reason("The program's page, by one bit.", RIGHTS, &["wrong-user-page"])
         }
         _ if first == 0 => reason(
-            "Each page has the address that it had without paging: the instruction behind the write to CR0 is still where it \
-             was. All are the kernel's.",
+            "Each page has the address that it had without paging: the instruction after the write to CR0 is still where it was. All are the kernel's.",
             "SDM 3A, \"Initializing IA-32e mode\" and \"Determination of access rights\"",
             &["wrong-read"],
         ),
@@ -362,7 +359,7 @@ fn descriptor(selector: Selector, bytes: &[u8], sums: &Sums) -> Option<Reason> {
             &[],
         ),
         DescriptorKind::System(SystemKind::CallGate) => reason(
-            "A far call through it comes to ring 0 at one address, whatever offset it names. DPL 3: programs may.",
+            "A far call through it comes to ring 0 at one address, and its offset is ignored. DPL 3: programs may call it.",
             "SDM 3A, \"Call gates\" and \"IA-32e mode call gates\"",
             &["wrong-call-dpl"],
         ),
@@ -398,7 +395,7 @@ fn task(field: &str) -> Option<Reason> {
             &["wrong-ist"],
         ),
         "iomap" => reason(
-            "Behind the limit: there is no map, and every port is closed to ring 3. 0 would make a map of the TSS itself.",
+            "Beyond the limit: there is no map, and every port is closed to ring 3. 0 would make a map of the TSS itself.",
             "SDM 1, \"I/O permission bit map\"",
             &["wrong-port"],
         ),

@@ -23,17 +23,20 @@ fn a_line_that_is_wrong_says_what_would_be_right() {
         ("mult t0,t1", "line 1: `mult` is no instruction of the model; it has lw sw ll sc addu or move"),
         ("lw v0", "line 1: `lw` is written `lw v0,(a0)`; this has 1 operand"),
         ("nop t0", "line 1: `nop` is written `nop`; this has 1 operand"),
-        ("\n\nmove s0,a0", "line 3: `s0` is no register of the model, which keeps zero v0 a0 k1 t0 t1 t2 ra"),
+        (
+            "\n\nmove s0,a0",
+            "line 3: `s0` is not a register of the model, which has zero v0 a0 k1 t0 t1 t2 ra",
+        ),
         (
             "li ra,1",
-            "line 1: ra says where the caller goes on and cannot be written; write to v0 or t0 to t2",
+            "line 1: ra holds the caller's return address and cannot be written; write to v0 or t0 to t2",
         ),
         (".word 0x241f0001", "line 1: 0x241f0001 writes ra, which the model keeps for the caller"),
         ("li t0,0x8000", "line 1: 32768 is out of range: `li` takes -32768 to 32767 here"),
         ("lui t0,-1", "line 1: -1 is out of range: `lui` takes 0 to 65535 here"),
         ("sll t0,t0,32", "line 1: 32 is out of range: `sll` takes 0 to 31 here"),
-        ("li t0,one", "line 1: `one` is no number; write 10, -10, 0x10, %hi(preempted) or %lo(preempted)"),
-        ("lw v0,a0", "line 1: `a0` is no place in memory; write offset(register), such as 4(a0) or (k1)"),
+        ("li t0,one", "line 1: `one` is not a number; write 10, -10, 0x10, %hi(preempted) or %lo(preempted)"),
+        ("lw v0,a0", "line 1: `a0` is not a memory operand; write offset(register), such as 4(a0) or (k1)"),
         ("lui t0,%hi(flag)", "line 1: `flag` is no address of the model, which has lock, preempted, tst"),
         ("sw t0,tst", "line 1: `tst` is in the page of tst(), which can be executed and not written"),
         ("a: sw t0,%lo(a)(t1)", "line 1: `a` is in the page of tst(), which can be executed and not written"),
@@ -48,10 +51,10 @@ fn a_line_that_is_wrong_says_what_would_be_right() {
         ),
         (
             ".set noreorder\njr ra",
-            "line 2: a branch or jump is followed by its delay slot; write a nop behind it",
+            "line 2: a branch or jump is followed by its delay slot; write a nop after it",
         ),
         ("nop\n\n", "line 1: the program can run on past this instruction; end it with `jr ra` and `nop`"),
-        ("# nothing\n\n", "line 2: there is no instruction; the least program is `jr ra` and `nop`"),
+        ("# nothing\n\n", "line 2: there is no instruction; the shortest program is `jr ra` and `nop`"),
         (".word 0xffffffff", "line 1: 0xffffffff is none of lw sw ll sc"),
         (".word 0x8e020000", "line 1: 0x8e020000 names register $16; the model keeps zero v0 a0 k1"),
         (".round 2\njr ra\nnop", "line 1: `.round` is no directive; did you mean .rounds?"),
@@ -87,11 +90,11 @@ fn what_the_model_sees_only_as_it_runs() {
             "lui t0,%hi(tst)\naddiu t0,%lo(tst)\nsw t0,(t0)\njr ra\nnop",
             "tst+0x8 (sw t0,(t0)): it stores to 0x01000000, in the page of tst, which can only be executed.",
         ),
-        ("li t0,6\njr t0\nnop", "tst+0x4 (jr t0): it jumps to 6, which is no multiple of 4."),
-        ("jr zero\nnop", "tst (jr zero): it jumps to 0, where there is nothing."),
+        ("li t0,6\njr t0\nnop", "tst+0x4 (jr t0): it jumps to 6, which is not a multiple of 4."),
+        ("jr zero\nnop", "tst (jr zero): it jumps to 0, where no memory is."),
         (
             "lw v0,(k1)\nnop\njr ra\nnop",
-            "tst (lw v0,(k1)): it reads from 0x00200000, and the handler starts tst again for a store only.",
+            "tst (lw v0,(k1)): it reads from 0x00200000, and the handler restarts tst only for a store.",
         ),
     ] {
         let checked = checked(text);
@@ -198,7 +201,7 @@ fn a_listing_is_read_as_it_is_pasted() {
         [
             "1: `Figure 4. A lock by two instructions.` is a caption and is left out",
             "3: `0:  .ll v0,(a0)` is read as `0:  ll v0,(a0)`",
-            "9: it is no assembly and is skipped",
+            "9: it is not assembly and is skipped",
             "11: `.sc t0,(a0)` is read as `sc t0,(a0)`",
             "17: lines 17 to 18 are no assembly and are skipped",
         ]

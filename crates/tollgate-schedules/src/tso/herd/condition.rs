@@ -119,10 +119,10 @@ impl<'a, F: FnMut(&str) -> Result<Term, String>> Reader<'a, F> {
         let is_not = match self.peek() {
             Some("=") => false,
             Some("<>" | "!=") => true,
-            _ => return Err(format!("`{name}` is no comparison; write 0:EAX=0 or x=1")),
+            _ => return Err(format!("`{name}` is not a comparison; write 0:EAX=0 or x=1")),
         };
         self.at += 1;
-        let value = self.peek().ok_or_else(|| format!("a number is missing behind `{name}=`"))?;
+        let value = self.peek().ok_or_else(|| format!("a number is missing after `{name}=`"))?;
         self.at += 1;
         let formula = Formula::Is((self.term)(name)?, byte(value)?);
         Ok(if is_not { Formula::Not(Box::new(formula)) } else { formula })

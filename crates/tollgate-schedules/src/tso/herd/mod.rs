@@ -148,7 +148,7 @@ impl Subject for Test {
     fn play(&self, _point: usize, _rival: Rival) -> Result<Counterexample, Unfit> {
         Err(Unfit::NotPlayed {
             name: self.name.clone(),
-            why: "has no single process to preempt: its steps are checked in every order, and not played",
+            why: "has no single process to preempt: its steps are checked in every order, not played",
         })
     }
 }

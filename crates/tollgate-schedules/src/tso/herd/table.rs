@@ -85,7 +85,7 @@ fn check_names(names: &[Part<'_>]) -> Result<(), String> {
     for (at, name) in names.iter().enumerate() {
         if name.text.split(':').next().map(str::trim) != Some(&format!("P{at}")) {
             return Err(format!(
-                "`{}` is no name of thread {at}; threads are written `P0 | P1 ;`",
+                "`{}` is not the name of thread {at}; threads are written `P0 | P1 ;`",
                 name.text
             ));
         }
@@ -185,7 +185,7 @@ impl Threads {
             )
         })?;
         let name = register_named(register.trim()).ok_or_else(|| {
-            format!("`{register}` is no register of the model, which has EAX, RAX and the like")
+            format!("`{register}` is not a register of the model, which has EAX, RAX and the like")
         })?;
         Ok((number, name))
     }
@@ -244,7 +244,7 @@ impl Threads {
                 pointers.iter().find(|(name, _)| self.registers[thread].find(name).is_some())
             {
                 let problem = format!(
-                    "P{thread} uses {register} as a number, and it begins with the address of a variable; the model keeps no addresses"
+                    "P{thread} uses {register} as a number, but it begins with the address of a variable; the model has no addresses"
                 );
                 return Err(TextError { line: first.line, problem });
             }

@@ -11,7 +11,7 @@ const SMALL_SECOND: u64 = 14264193821737417096;
 fn files(size: Size, version: Version) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     truth_of(size, version, |file| {
-        assert!(files.insert(file.path.clone(), file.text).is_none(), "{} is there twice", file.path);
+        assert!(files.insert(file.path.clone(), file.text).is_none(), "{} occurs twice", file.path);
     });
     files
 }

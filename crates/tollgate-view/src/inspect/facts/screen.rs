@@ -41,7 +41,7 @@ pub fn screen(facts: &Facts, width: usize) -> String {
         }
     }
     text.push_str(&row("Unknown", unknown(facts), width));
-    let more = ["--all shows every fact, --affects BOUNDARY those of one".to_owned()];
+    let more = ["--all shows every fact, --affects BOUNDARY those of one boundary".to_owned()];
     text.push_str(&row("More", more, width));
     text
 }

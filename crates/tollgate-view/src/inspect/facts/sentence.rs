@@ -25,14 +25,14 @@ fn kernel(facts: &Facts) -> String {
         (Some(sandbox), Some(release)) => format!("{sandbox}, which calls itself Linux {release},"),
         (Some(sandbox), None) => sandbox.to_owned(),
         (None, Some(release)) => format!("Linux {release}"),
-        (None, None) => "A kernel that does not say its name".to_owned(),
+        (None, None) => "A kernel without a name".to_owned(),
     }
 }
 
 fn machine(facts: &Facts) -> String {
     match list(facts, "hypervisor.layers") {
-        None => "on a machine, physical or virtual is unknown".to_owned(),
-        Some([]) => "on hardware, as far as is known".to_owned(),
+        None => "on a machine that may be physical or virtual".to_owned(),
+        Some([]) => "on hardware, as far as known".to_owned(),
         Some(layers) => format!("in a virtual machine ({})", layers.join(", ")),
     }
 }
@@ -40,7 +40,7 @@ fn machine(facts: &Facts) -> String {
 fn container(facts: &Facts) -> String {
     match list(facts, "container.layers") {
         None => "whether in a container is unknown".to_owned(),
-        Some([]) => "in no container that leaves a mark".to_owned(),
+        Some([]) => "no sign of a container".to_owned(),
         Some(layers) => format!("in a container ({})", layers.join(", ")),
     }
 }
@@ -101,8 +101,7 @@ mod tests {
         let nothing = sentence(&Facts::new(), 200);
         assert_eq!(
             nothing,
-            "A kernel that does not say its name on a machine, physical or virtual is unknown, whether in a \
-             container is unknown.\n"
+            "A kernel without a name on a machine that may be physical or virtual, whether in a container is unknown.\n"
         );
         let known: Facts = [
             ("kernel.release", Fact::known("6.1", "test")),

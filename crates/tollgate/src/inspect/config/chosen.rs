@@ -22,7 +22,7 @@ pub fn chosen(named: &[PathBuf]) -> Result<Vec<Chosen>, Failure> {
         [] => Ok(vec![of_machine(&Machine::here(), None)?]),
         _ if named.len() > MOST => {
             let sentence =
-                format!("{} configurations were named; at most {MOST} fit side by side", named.len());
+                format!("{} configurations were named; at most {MOST} can be compared", named.len());
             Err(Failure::input(sentence))
         }
         named if named.iter().filter(|path| path.as_os_str() == "-").count() > 1 => {
@@ -93,5 +93,5 @@ fn not_found(tried: &[Tried], root: Option<&Path>) -> String {
     if !absent.is_empty() {
         answers.push(format!("absent: {}", absent.join(", ")));
     }
-    format!("no configuration of {whose} was found, a file can be named instead; {}", answers.join("; "))
+    format!("no configuration of {whose} was found; name a file instead; {}", answers.join("; "))
 }

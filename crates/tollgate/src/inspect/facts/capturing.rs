@@ -15,8 +15,7 @@ use crate::out;
 /// The content of a capture, for users who share it.
 const CONTENT: &str = "\
 It holds only the sources of the facts: the kernel's command line up to `--`, mounts with their options, \
-names of control groups, limits, and as root the kernel's address. No host name is in it, no variable but \
-container=, no command line of a process. Read proc/cmdline and proc/self/mountinfo before you share it: a \
+names of control groups, limits, and as root the kernel's address. It has no host name, no variable except container=, and no command line of a process. Read proc/cmdline and proc/self/mountinfo before you share it: a \
 parameter or a mount may hold a secret.";
 
 #[derive(Serialize)]

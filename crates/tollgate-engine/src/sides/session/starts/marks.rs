@@ -40,7 +40,7 @@ impl Marks {
         is_guest: bool,
     ) -> Vec<(Phase, Result<Duration, Refusal>)> {
         if !is_guest {
-            let none = || Err(skip!("it is no guest: no firmware and no kernel start in it"));
+            let none = || Err(skip!("it is not a guest: no firmware and no kernel start in it"));
             return Phase::ALL.map(|phase| (phase, none())).into();
         }
         let mut ends: Vec<(Phase, Instant)> = self.0.try_iter().collect();

@@ -40,7 +40,7 @@ impl StartsOfCase {
         let outcome = match (&self.refused, kept.is_empty()) {
             (Some(refusal), _) => refusal.clone().outcome(),
             (None, true) => {
-                let why = cut.unwrap_or("the run's time was over before its first start");
+                let why = cut.unwrap_or("the run's time ended before its first start");
                 Outcome::NotMeasured { why: why.to_owned() }
             }
             (None, false) => Outcome::Measured(Box::new(self.measured(case, kept, remark))),

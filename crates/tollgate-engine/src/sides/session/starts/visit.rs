@@ -110,7 +110,7 @@ fn taken(
             (_, Err(refusal)) => Err(refusal),
         },
         Memory::Inside if !about.has_kernel => {
-            Err(skip!("it has no kernel of its own: /proc/meminfo in it is that of the whole machine"))
+            Err(skip!("it shares the kernel: its /proc/meminfo is that of the whole machine"))
         }
         Memory::Inside => {
             connection.send(&Request::Memory, PATIENCE)?;
@@ -160,7 +160,7 @@ fn stopped(members: std::io::Result<Members<'_>>, ended: Instant) -> Result<Resu
     };
     Ok(match members.gone(ENDING)? {
         Some(last) => Ok(ns(last.saturating_duration_since(ended))),
-        None => Err(fail!("it did not end within {} s of the end of its input", ENDING.as_secs())),
+        None => Err(fail!("it did not end within {} s after the end of its input", ENDING.as_secs())),
     })
 }
 
