@@ -606,8 +606,8 @@ mod tests {
             [
                 "no one: without it no figure changes by more than 1.0 %.",
                 "no two: without it time is 2.00 × less [1.98, 2.01], ratio is 2.00 × less [1.98, 2.01].",
-                "time: 10.0 before the corrections and 5.03 after them; most of the gap is no two.",
-                "ratio: 5.01 before the corrections and 2.51 after them; most of the gap is no two."
+                "time: 10.0 before the corrections and 5.03 after them; most of the difference is no two.",
+                "ratio: 5.01 before the corrections and 2.51 after them; most of the difference is no two."
             ]
         );
         assert_eq!(measured.variants[1].options, ["-DONE"]);
@@ -638,7 +638,7 @@ mod tests {
             measured.sentences,
             [
                 "no one: without it time is 9.02, and EINVAL with it.",
-                "no two: without it time is 0 as far as the rounds show (with it 9.02), ratio is 0 as far as the rounds show (with it 4.51).",
+                "no two: without it time is 0 in these rounds (9.02 with it), ratio is 0 in these rounds (4.51 with it).",
             ]
         );
         assert!(printed("fork: Resource temporarily unavailable\nread: error\n").is_empty());
@@ -661,7 +661,7 @@ mod tests {
         assert_eq!(
             one.sentences,
             [
-                "no one: without it no change is shown, and one of ratio by up to 3.50 × is not excluded.",
+                "no one: without it no change is shown, but a change of ratio by up to 3.50 × is not excluded.",
                 "Not decided by 6 executions: one (time, ratio). No load that could hide a change is known."
             ]
         );
@@ -670,7 +670,7 @@ mod tests {
         assert_eq!(
             loaded.sentences[1],
             "Not decided by 6 executions: one (time, ratio). Meanwhile other tasks ran at the beginning of 5 of 6 rounds (3 in the median) \
-             and the hypervisor gave 1.2 s to other guests: such load hides changes, so execute it again where nothing else runs."
+             and the hypervisor gave other guests 1.2 s: such load hides changes, so execute it again where nothing else runs."
         );
     }
 
@@ -702,7 +702,7 @@ mod tests {
         assert_eq!(
             measured.sentences[1..],
             [
-                "time, as published: in 2 of 9 executions its threads ran at the same time for less than half of it; these are left out."
+                "time, as published: in 2 of 9 executions its threads overlapped for less than half of the time; these are left out."
             ]
         );
     }

@@ -209,7 +209,7 @@ fn verdicts_at_different_times_do_not_exclude_each_other() {
     };
     let (verdict, because, repeats) = at_times(&[7.7]);
     assert_eq!((verdict.as_str(), repeats), ("cannot be told here", 2), "{because}");
-    assert!(because.ends_with("; runs of a machine may lie 2 × apart, so it is told by 3 of them, or further from the limit: --check measures it once more"), "{because}");
+    assert!(because.ends_with("; runs of one machine may differ by 2 ×, so a verdict needs 3 runs, or a figure further from the limit: --check measures it once more"), "{because}");
     assert_eq!(at_times(&[7.7, 7.6]).0, "cannot be told here");
     let (verdict, because, repeats) = at_times(&[7.7, 7.6, 7.8]);
     assert_eq!((verdict.as_str(), repeats), ("does not hold", 0), "{because}");

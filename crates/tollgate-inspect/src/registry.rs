@@ -212,7 +212,7 @@ mod tests {
                 name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(allowed),
                 "{name}"
             );
-            assert!(seen.insert(spec.name), "{name} is there twice");
+            assert!(seen.insert(spec.name), "{name} occurs twice");
             assert_eq!(matches!(spec.reader, Reader::Family(_)), spec.name.ends_with(".*"), "{name}");
         }
     }

@@ -252,7 +252,7 @@ pub enum ReadError {
         column: usize,
     },
     /// Written by a version of the program that has another schema.
-    #[error("has schema {found}, and this tollgate reads schema {SCHEMA}: {}", remedy(*.found))]
+    #[error("has schema {found}, but this tollgate reads schema {SCHEMA}: {}", remedy(*.found))]
     Schema {
         /// The document's schema.
         found: u64,

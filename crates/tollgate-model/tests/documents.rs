@@ -93,16 +93,16 @@ fn every_truncation_is_refused_and_named() {
 #[test]
 fn another_schema_is_refused_before_other_fields_are_read() {
     let of_schema = |schema: u64| refusal(&text().replace("\"schema\":2", &format!("\"schema\":{schema}")));
-    assert_eq!(of_schema(1), "has schema 1, and this tollgate reads schema 2: measure again");
-    assert_eq!(of_schema(3), "has schema 3, and this tollgate reads schema 2: use a newer tollgate");
+    assert_eq!(of_schema(1), "has schema 1, but this tollgate reads schema 2: measure again");
+    assert_eq!(of_schema(3), "has schema 3, but this tollgate reads schema 2: use a newer tollgate");
     assert_eq!(
         of_schema(7_000_000_000),
-        "has schema 7000000000, and this tollgate reads schema 2: use a newer tollgate"
+        "has schema 7000000000, but this tollgate reads schema 2: use a newer tollgate"
     );
-    assert_eq!(of_schema(0), "has schema 0, and this tollgate reads schema 2: measure again");
+    assert_eq!(of_schema(0), "has schema 0, but this tollgate reads schema 2: measure again");
     // A document of schema 1 has fields of other names, and is refused all the same.
     let old = r#"{"schema": 1, "tool": {}, "place": "vm", "environment": {}, "measurements": "elsewhere"}"#;
-    assert_eq!(refusal(old), "has schema 1, and this tollgate reads schema 2: measure again");
+    assert_eq!(refusal(old), "has schema 1, but this tollgate reads schema 2: measure again");
     assert!(Run::parse(br#"{"schema": -1}"#).is_err());
     assert!(Run::parse(br#"{"schema": "2"}"#).is_err());
     assert!(Run::parse(b"{}").is_err());
@@ -137,7 +137,7 @@ fn contradictions_are_refused() {
         let said = refusal(&text().replace(from, to));
         assert!(said.contains(why), "{from} -> {to}: {said}");
     };
-    refused("entry/c", "entry/b", "entry/b is there twice");
+    refused("entry/c", "entry/b", "entry/b occurs twice");
     refused("\"ops_per_sample\":200", "\"ops_per_sample\":0", "ops_per_sample is 0");
     refused("\"clock_hz\":2000000000", "\"clock_hz\":0", "clock_hz is 0");
     refused("[0,3]", "[3,0]", "not ascending");
@@ -222,7 +222,7 @@ fn contradictory_parts_are_refused_both_ways() {
             assert!(said.contains(why), "{why}: {said}");
         }
     };
-    refused(&|part| part.place = 2, "its place in the session is 2, and places count from 0 to below 2");
+    refused(&|part| part.place = 2, "its place in the session is 2; it must be at least 0 and below 2");
     refused(&|part| (part.place, part.of) = (0, 0), "its place in the session is 0");
     refused(&|part| part.of = u32::MAX, "its session has 4294967295 environments");
     refused(&|part| part.environment.clear(), "session.environment is empty");

@@ -83,6 +83,6 @@ mod tests {
     #[test]
     fn the_declaration_is_in_bytes() {
         let declared = Declared::Bytes { memory: 4, offset: 512 };
-        assert_eq!(declared.to_string(), "statx(2) declares 4 for memory, 512 for offsets");
+        assert_eq!(declared.to_string(), "statx(2) reports 4 for memory, 512 for offsets");
     }
 }

@@ -305,16 +305,16 @@ start:
     }
     assert_eq!(subject("two", pascal).setting(Wish::default()).unwrap().processors, 1);
     for (text, wrong) in [
-        ("x := 1;\nrepeat y := 0", "line 2: `repeat` begins no statement; write `x := 1`"),
+        ("x := 1;\nrepeat y := 0", "line 2: `repeat` does not begin a statement; write `x := 1`"),
         ("if x = 1 then y := 0; await x", "line 1: the program has no line `critical section`"),
-        ("if x = 1 then y := 0; fi fi", "line 1: `fi` begins no statement"),
+        ("if x = 1 then y := 0; fi fi", "line 1: `fi` does not begin a statement"),
         ("x := 1; if x = 1 then\nawait x = 0; endif; if y then", "line 2: `fi` is missing"),
         (
             "for k := 1 to N do await not b[k] od",
             "line 1: the only known loop is `for j := 1 to N do await ¬b[j] od`",
         ),
         ("<x=1>; if (<y != 0>) {", "line 1: `end` is missing"),
-        ("if x < 1 then y := 2 fi", "line 1: `1` begins no statement"),
+        ("if x < 1 then y := 2 fi", "line 1: `1` does not begin a statement"),
     ] {
         let said = from_text("own", text).err().unwrap().to_string();
         assert!(said.starts_with(wrong), "{text}: {said}");
@@ -605,8 +605,8 @@ fn conditions_are_read_comparison_by_comparison() {
             ".processes 3\nawait ¬flag[j]\ncritical section\nx := 1",
             "j is the other process of two, and there are 3; write `.processes 2`",
         ),
-        ("x := 1; await or x = 1", "`or` begins no condition"),
-        ("x := 1; await x = 1 and", "`` begins no condition"),
+        ("x := 1; await or x = 1", "`or` does not begin a condition"),
+        ("x := 1; await x = 1 and", "`` does not begin a condition"),
     ] {
         assert!(said(text).contains(problem), "{}", said(text));
     }
@@ -616,10 +616,10 @@ fn conditions_are_read_comparison_by_comparison() {
 fn x86_programs_that_are_none_say_why() {
     for (text, wrong) in [
         ("x = 1", "line 1: the program has no line `critical section`"),
-        ("x = 1\ncritical section\nx := 1", "line 1: `x` begins no statement"),
+        ("x = 1\ncritical section\nx := 1", "line 1: `x` does not begin a statement"),
         (
             "critical section\nmov eax,1\nmovx eax,1",
-            "line 3: `movx eax,1` is no line of a program; write `x = 1`",
+            "line 3: `movx eax,1` is not a line of a program; write `x = 1`",
         ),
         ("critical section\nif x > 1 goto end", "line 2: `if x > 1 goto end` is no line of a program"),
         (
@@ -634,7 +634,7 @@ fn x86_programs_that_are_none_say_why() {
         ("critical section\ninc 1", "line 2: `1` is a number and cannot be written"),
         ("critical section\neax = 1", "line 2: `eax` is a register; write `mov eax,…`"),
         (".rounds 9\ncritical section", "line 1: `.rounds` is written `.rounds 2` (1 to 4), not with `9`"),
-        (".turns 9\ncritical section", "line 1: `.turns` is no directive; there are .machine x86"),
+        (".turns 9\ncritical section", "line 1: `.turns` is not a directive; there are .machine x86"),
         (".machine x86\nlw v0,(a0)", "line 2: `lw v0,(a0)` is no line of a program"),
         (
             ".machine arm\njr ra\nnop",
@@ -663,7 +663,7 @@ fn x86_programs_that_are_none_say_why() {
     }
     let registers: String =
         ["eax", "ebx", "ecx", "edx", "esi", "edi", "ebp"].iter().map(|r| format!("mov {r},1\n")).collect();
-    assert!(said(&registers).starts_with("line 7: ebp is one register too many; a process keeps 6"));
+    assert!(said(&registers).starts_with("line 7: ebp is one register too many; a process has 6"));
     let long = "x = 1\n".repeat(201);
     assert!(said(&long).starts_with("line 201: this is line 201 of the program; the model has room for 200"));
 }

@@ -84,7 +84,7 @@ fn corrections_are_listed_with_their_lines() {
         corrections(0),
         [
             "1: `図2: アトミックでない test-and-set` is a caption and is left out",
-            "5: a `nop` is put into the delay slot of `bnez v0, 1f`: `sw t0, 0(a0)` is for one way only",
+            "5: a `nop` is put into the delay slot of `bnez v0, 1f`: `sw t0, 0(a0)` is for one path only",
             "7: `j ra` is read as `jr ra`",
             "7: a `nop` is put into the delay slot of `jr ra`: the listing ends with it",
         ]
@@ -93,7 +93,7 @@ fn corrections_are_listed_with_their_lines() {
         corrections(3),
         [
             "2: `addui t0,%lo(preempted)` is read as `addiu t0,%lo(preempted)`",
-            "7: a `nop` is put into the delay slot of `bnez v0,1f`: `sw t1,(a0)` is for one way only",
+            "7: a `nop` is put into the delay slot of `bnez v0,1f`: `sw t1,(a0)` is for one path only",
             "11: a `nop` is put into the delay slot of `bnez t2,0b`: `jr ra` cannot be there",
             "12: `j ra` is read as `jr ra`",
         ]

@@ -327,7 +327,7 @@ fn a_benchmark_is_explained_by_its_count() {
     let here = [
         "instructions 187, batches exact, 1.00 × syscall; run",
         "20261122-210501-00000001",
-        "3 of 20 batches had other events, left out",
+        "3 of 20 batches had other events and were left out",
     ];
     assert_eq!(under(&text, "Here"), here);
     let costs = [

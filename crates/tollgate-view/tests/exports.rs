@@ -362,7 +362,7 @@ fn a_line_that_contradicts_itself_is_no_row() {
         (line.replace("\"hist_offset\":", "\"hist_offset\":9"), "histogram"),
         (line.replace("\"hist_scale\":5", "\"hist_scale\":4"), "histogram"),
         (line.replace("\"status\":\"measured\"", "\"status\":\"skipped\""), "figures"),
-        (line.replace("\"schema\":2", "\"schema\":1"), "has schema 1, and this tollgate reads schema 2"),
+        (line.replace("\"schema\":2", "\"schema\":1"), "has schema 1, but this tollgate reads schema 2"),
         (line.replace("\"run\"", "\"ran\""), "no row"),
     ] {
         let why = ExportedRow::parse(wrong.trim_end()).expect_err("wrong");

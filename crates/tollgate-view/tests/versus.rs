@@ -110,7 +110,7 @@ fn a_quota_that_was_used_up_is_said() {
         let session = Session::of(runs).expect("a session");
         plain(&versus::text(&session, false, 80)).split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let said = "A, B: the control group used up its processor time 17 times meanwhile (cpu.max): real time has these waits in it.";
+    let said = "A, B: the control group used up its processor time 17 times meanwhile (cpu.max): real time includes these waits.";
     assert!(text(&runs).contains(said), "{}", text(&runs));
     runs.iter_mut()
         .for_each(|run| drop(run.facts.insert("throttled.after".to_owned(), Fact::known(3_i64, "cpu.stat"))));
@@ -457,7 +457,7 @@ fn processor_time_says_nothing_of_commands_that_wait() {
         }
     }
     let (sentence, row) = by_processor(&runs);
-    let why = "processor time says nothing of waiting, which is 90 % of the real time";
+    let why = "processor time excludes waiting, which is 90 % of the real time";
     assert_eq!(sentence, format!("By processor time B and A are not compared: {why}"));
     assert_eq!((&row["verdict"], &row["cpu_verdict"]), (&"slower".into(), &"inconclusive".into()));
     assert_eq!((&row["cpu_ratio"], &row["cpu_why"]), (&Value::Null, &why.into()));

@@ -162,13 +162,13 @@ mod tests {
 
     #[test]
     fn the_current_directory_is_named() {
-        let error = EnvironmentError::Unusable(". is on a file system that is read-only".to_owned());
+        let error = EnvironmentError::Unusable(". is on a read-only file system".to_owned());
         let why = unusable(&error);
         assert_eq!(
             why,
-            "the current directory is on a file system that is read-only; name another with --dir"
+            "the current directory is on a read-only file system; name another with --dir"
         );
-        let error = EnvironmentError::Unusable("nothing can be written in .: Permission denied".to_owned());
-        assert!(unusable(&error).starts_with("nothing can be written in .: Permission"));
+        let error = EnvironmentError::Unusable(". is not writable: Permission denied".to_owned());
+        assert!(unusable(&error).starts_with(". is not writable: Permission"));
     }
 }

@@ -262,7 +262,7 @@ fn where_tracing_is_refused_it_says_so() {
     let Some(output) = without_ptrace(&[&path]) else { return };
     assert_eq!(output.status.code(), Some(2));
     let refused = "tracing is refused here: ptrace(2): Operation not permitted";
-    assert_eq!(one_line(&output.stderr), format!("\"{path}\" cannot be looked at: {refused}"));
+    assert_eq!(one_line(&output.stderr), format!("\"{path}\" cannot be read: {refused}"));
 }
 
 #[test]

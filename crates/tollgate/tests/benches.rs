@@ -157,14 +157,14 @@ fn patterns_and_builds_are_told_apart_and_wrong_ones_said() {
     assert_eq!(
         String::from_utf8(asked.output().expect("it runs").stderr).expect("text"),
         "unknown: --bench --list --format terse\n\
-         tollgate: old, asked for its benches by --bench --list --format terse, ended with exit status 2\n"
+         tollgate: old, asked for its benches with --bench --list --format terse, ended with exit status 2\n"
     );
     assert_eq!(home.refusal(versus(&[".", "."])), ". cannot be read: Is a directory");
     let text = home.file("text", "CRITERION_HOME");
     let why = home.refusal(versus(&[&text, &text]));
     // Between the two stands where a copy of it was.
     let [before, _, after] = why.split('`').collect::<Vec<_>>()[..] else { panic!("{why}") };
-    let asked = format!("{text}, asked for its benches by --bench --list --format terse, was not started: ");
+    let asked = format!("{text}, asked for its benches with --bench --list --format terse, was not started: ");
     let needs = " may not be executed: the file needs execute permission (chmod +x), and its file system must allow it";
     assert_eq!([before, after], [&asked, needs]);
 }
@@ -312,7 +312,7 @@ fn a_harness_that_chooses_its_iterations_is_not_explained() {
     home.output(versus(&[&old, &new, "--runs", "16", "--label", "mine"]));
     assert_eq!(
         home.refusal(["explain", "criterion/b"]),
-        "b is of criterion, which cannot be told how many iterations to make (in old)"
+        "b belongs to criterion, which takes no number of iterations (in old)"
     );
 }
 
@@ -487,15 +487,15 @@ fn a_build_without_end_is_ended_and_too_many_benches_are_refused() {
     };
     assert_eq!(
         refused("*) yes", &[]),
-        "tollgate: old, asked for its benches by list, was ended: it wrote more than 16 MiB to standard output"
+        "tollgate: old, asked for its benches with list, was ended: it wrote more than 16 MiB to standard output"
     );
     assert_eq!(
         refused("*) seq 70000", &[]),
-        "tollgate: old lists 70000 benches; asked by list, it may list 65536 at most"
+        "tollgate: old lists 70000 benches; asked with list, it may list at most 65536"
     );
     assert_eq!(
         refused("list) seq 5000", &[]),
-        "tollgate: 5000 benches are too many for one comparison; choose 4096 at most by a pattern"
+        "tollgate: 5000 benches are too many for one comparison; select at most 4096 with a pattern"
     );
     let endless = refused("list) echo a;; *) yes", &["--runs", "6"]);
     assert!(endless.contains("was ended: it wrote more than 16 MiB to standard output"), "{endless}");

@@ -305,8 +305,7 @@ fn a_program_that_cannot_be_compiled_or_is_none_says_so() {
     let home = Home::new();
     assert_eq!(
         home.refusal(["claims", "linuxkit-kernel-2017", "--as-published"]),
-        "--as-published: \"linuxkit-kernel-2017\" is neither a program nor an experiment whose program is code for Linux; these \
-         are invalid-opcode-emulation-2007, ryzen-cache-thrashing-2017, syscall-vs-interrupt-2021, wsl-vs-native-2017, \
+        "--as-published: \"linuxkit-kernel-2017\" is neither a program nor an experiment whose program runs on Linux; those are invalid-opcode-emulation-2007, ryzen-cache-thrashing-2017, syscall-vs-interrupt-2021, wsl-vs-native-2017, \
          direct-io-buffer-2017"
     );
     let both = "the argument '[RUN]...' cannot be used with '--as-published'";

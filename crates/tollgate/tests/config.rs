@@ -187,12 +187,12 @@ fn what_is_no_configuration_is_refused_in_one_line() {
         (&empty, "is empty; a configuration has lines such as CONFIG_SMP=y"),
         (
             &zip,
-            "is compressed by bzip2, and no text: `bzip2 -dc` of it writes a configuration that can be read",
+            "is compressed by bzip2, not text: `bzip2 -dc` of it writes a readable configuration",
         ),
         (&cut, "is damaged or cut short: its gzip data cannot be unpacked (it ends early)"),
         (
             &elf,
-            "is a kernel image or another program, and no text: `scripts/extract-ikconfig` of it writes a configuration that can be read",
+            "is a kernel image or another program, not text: `scripts/extract-ikconfig` of it writes a readable configuration",
         ),
         (&missing, "does not exist"),
         (
@@ -206,7 +206,7 @@ fn what_is_no_configuration_is_refused_in_one_line() {
     assert_eq!(line, "standard input was named twice; it can be read once");
     let many = vec![prose.as_str(); 9];
     let line = home.refusal([&["inspect", "config"], many.as_slice()].concat());
-    assert_eq!(line, "9 configurations were named; at most 8 fit side by side");
+    assert_eq!(line, "9 configurations were named; at most 8 can be compared");
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn a_required_argument_can_come_from_a_file() {
     );
     assert_eq!(
         refusal(&home, &["compare"]),
-        "before is one run; name another that is compared with it, or a session of several environments"
+        "before is a single run; name another run to compare with it, or a session of several environments"
     );
     let compared = said(&home, &["compare", "before", "after", "--format", "json"]).0;
     let compared: Value = serde_json::from_str(&compared).expect("JSON");
@@ -354,7 +354,7 @@ fn what_is_wrong_is_one_sentence_with_file_and_line() {
     assert!(refusal(&home, &["list"]).ends_with("tollgate.toml is not UTF-8"));
     home.file("tollgate.toml", "#".repeat(1 << 20));
     let why = refusal(&home, &["list"]);
-    assert_eq!(after_the_file(&why), " has more than 65536 bytes, the most that are read of such a file");
+    assert_eq!(after_the_file(&why), " has more than 65536 bytes, the limit for such a file");
     std::fs::remove_file(home.path().join("tollgate.toml")).expect("removed");
     std::fs::create_dir(home.path().join("tollgate.toml")).expect("made");
     assert_eq!(after_the_file(&refusal(&home, &["list"])), " cannot be read: Is a directory");
@@ -413,7 +413,7 @@ fn config_shows_the_values_that_count_and_where_they_come_from() {
     // Where a row is broken depends on the length of this home's path.
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("[store.list] format \"json\" "), "{text}");
-    assert!(words.contains("not taken from a file that is found: name it with --config"), "{text}");
+    assert!(words.contains("not taken from a file that was found, not named; name the file with --config"), "{text}");
     let empty = Home::new();
     assert_eq!(said(&empty, &["config"]).0.lines().last(), Some("No value is set."));
 }

@@ -150,7 +150,7 @@ fn no_walk_goes_from_one_machine_of_an_article_to_another() {
         ]
     );
     assert_eq!(systems[0]["apart"], Value::Null);
-    let apart = "Kept apart from what is before: line 91 is a heading. It may be the same machine; no walk goes from one to \
+    let apart = "Kept apart from the text above: line 91 is a heading. It may be the same machine; no walk goes from one to \
                  the other. --one-machine joins them.";
     assert_eq!(systems[1]["apart"], apart);
     let text = home.output(["decode", &file]);
@@ -433,12 +433,12 @@ fn wrong_input_is_one_sentence_with_its_position() {
     for (arguments, said) in [
         (
             ["--as", "gdt8", "ffff0000009bcf"].as_slice(),
-            "gdt8: 7 bytes are no whole number of them; one takes 8",
+            "gdt8: 7 bytes are not a multiple of its size, 8",
         ),
         (&["--as", "gdt8", "ffff0000009bcf0"], "line 1: ffff0000009bcf0 has 15 digits; a byte takes two"),
         (
             &["--as", "gate64", "cd55080000ee8680"],
-            "gate64: 8 bytes are no whole number of them; one takes 16",
+            "gate64: 8 bytes are not a multiple of its size, 16",
         ),
         (
             &["--as", "msr", "c0000081"],
@@ -459,7 +459,7 @@ fn wrong_input_is_one_sentence_with_its_position() {
     }
     // Behind these stands all that there is.
     for (arguments, begin) in [
-        (["--as", "msr", "10 0"], "msr: 10 has no part in kernel entry; those that have are 174, "),
+        (["--as", "msr", "10 0"], "msr: 10 is not used in kernel entry; these are: 174, "),
         (["--as", "nonsense", "00"], "invalid value 'nonsense' for '--as <KIND>': it is none of gdt8, "),
         (
             ["--walk", "int:100", "00"],

@@ -167,7 +167,7 @@ fn a_store_is_a_run_for_who_needs_one() {
     fs::remove_dir_all(home.path().join("fleet/runs")).expect("removed");
     assert_eq!(
         home.refusal(["compare", "./fleet", "./fleet"]),
-        "./fleet has no run documents in runs/: samples are only there, and without them nothing can be shown or compared"
+        "./fleet has no run documents in runs/; without their samples nothing can be shown or compared"
     );
 }
 
@@ -203,7 +203,7 @@ fn the_list_is_by_day_and_says_what_cannot_be_read() {
     assert_eq!(
         refused,
         [
-            ". is no directory of stored runs; `tollgate run --store DIR` makes one",
+            ". is not a directory of stored runs; `tollgate run --store DIR` makes one",
             "nowhere cannot be read: No such file or directory"
         ]
     );

@@ -233,8 +233,7 @@ fn is_used(directory: &Path) -> bool {
 }
 
 /// What is said of a directory that all may write, behind its path.
-const OPEN: &str = "may be written by others (mode 0777), who could exchange what is used there; take that right away \
-                    (chmod o-w), set the sticky bit (chmod +t), or name another directory";
+const OPEN: &str = "may be written by others (mode 0777), who could replace the files in use; remove that right (chmod o-w), set the sticky bit (chmod +t), or name another directory";
 
 #[test]
 fn a_parent_that_all_may_write_needs_the_sticky_bit() {

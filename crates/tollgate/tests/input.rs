@@ -120,7 +120,7 @@ fn a_file_that_is_no_run_is_refused_with_the_reason() {
     let cut =
         |column| format!("is cut off: the document ends at line 1, column {column}, before it is whole");
     let of_schema =
-        |schema, advice| format!("has schema {schema}, and this tollgate reads schema 2: {advice}");
+        |schema, advice| format!("has schema {schema}, but this tollgate reads schema 2: {advice}");
     let no_run = |why: &str| format!("is not a run document: {why} at line 1 column ");
     let cases = [
         (home.file("cut.json", &whole[..half]), cut(half)),
@@ -138,18 +138,18 @@ fn a_file_that_is_no_run_is_refused_with_the_reason() {
                 "shown.json",
                 r#"{"schema": 2, "id": "x", "kept": null, "quality": {}, "measurements": []}"#,
             ),
-            "is what was shown with --format json, which has no samples; --out FILE writes the run"
+            "is the output of --format json, which has no samples; --out FILE writes the run"
                 .to_owned(),
         ),
         (
             home.file("kept.json", r#"{"schema": 2, "kept": "/runs/a.json", "quality": {}}"#),
-            "is what was shown with --format json, which has no samples; the run is /runs/a.json".to_owned(),
+            "is the output of --format json, which has no samples; the run is /runs/a.json".to_owned(),
         ),
         (
             home.file("session.json", r#"{"session": {}, "runs": [], "comparison": {}}"#),
             "is what was shown with --format json".to_owned(),
         ),
-        (large, "is larger than 256 MiB, which no run document is".to_owned()),
+        (large, "is larger than 256 MiB, the limit for a run document".to_owned()),
     ];
     for (file, reason) in &cases {
         for arguments in [vec!["show", file], vec!["compare", file, file]] {
@@ -189,7 +189,7 @@ fn a_run_that_is_not_kept_is_refused() {
     let line = "2 kept runs have an id that begins with \"20261121\", from 20261121-015427-0001 to 20261121-015427-0002; \
                 say more of it";
     assert_eq!(home.refusal(["compare", "20261121", "last"]), line);
-    let line = "last is one run; name another that is compared with it, or a session of several environments";
+    let line = "last is a single run; name another run to compare with it, or a session of several environments";
     assert_eq!(home.refusal(["compare", "last"]), line);
 }
 
@@ -235,7 +235,7 @@ fn a_full_disk_is_noticed_before_anything_is_measured() {
     match output {
         Ok(output) if output.status.code() == Some(2) && !output.stderr.starts_with(b"unshare") => {
             let mount = mount.display();
-            let why = format!("nothing can be written in {mount}: No space left on device");
+            let why = format!("{mount} is not writable: No space left on device");
             assert_eq!(one_line(&output.stderr), format!("--out {mount}/run.json: {why}"));
             assert_eq!(String::from_utf8_lossy(&output.stdout), "", "something was left behind");
         }

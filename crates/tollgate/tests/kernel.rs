@@ -158,8 +158,7 @@ fn the_list_of_another_build_proves_nothing() {
     assert_eq!(document["verdict"], "unknown");
     assert_eq!(
         document["evidence"][0]["why"],
-        "unreadable: /boot/System.map-of-the-day: do_sys_open is not a multiple of 2 MiB from where /proc/kallsyms has \
-         it, as a move is: it is the list of another build"
+        "unreadable: /boot/System.map-of-the-day: do_sys_open is not a multiple of 2 MiB from its address in /proc/kallsyms, as a moved kernel's is: the list is from another build"
     );
 }
 

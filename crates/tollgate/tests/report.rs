@@ -532,9 +532,9 @@ fn what_cannot_be_done_is_said_in_a_sentence() {
     let refusal = home.refusal(["report", "native", "-o", "/dev/full"]);
     assert_eq!(refusal, "the page was not written: /dev/full: No space left on device");
     let many = ["report"].into_iter().chain(["native"; 21]).chain(["-o", "page.html"]);
-    assert_eq!(home.refusal(many), "21 runs are more than a page can compare; name at most 20");
+    assert_eq!(home.refusal(many), "21 runs are too many for one page; name at most 20");
     let broken = home.file("broken.json", "{\"schema\": 1, \"id\": \"\\ud800\"}");
-    let schema = format!("{broken} has schema 1, and this tollgate reads schema 2: measure again");
+    let schema = format!("{broken} has schema 1, but this tollgate reads schema 2: measure again");
     assert_eq!(home.refusal(["report", &broken, "-o", "page.html"]), schema);
     assert_eq!(home.files(), ["broken.json", "tollgate/runs/20261121-015427-0001.json"]);
     home.output(["report", "native", "-o", "page.html"]);
@@ -597,6 +597,6 @@ fn a_run_and_a_comparison_have_a_picture() {
     let mut nothing = document(ids[0], None, 1.0);
     nothing["measurements"] = empty["measurements"].clone();
     let nothing = home.file("nothing.json", nothing.to_string());
-    let line = "--format svg has nothing to draw: there is neither a latency of the overview nor a curve of sharing; --format json has all figures";
+    let line = "--format svg has nothing to draw: found neither a latency of the overview nor a curve of sharing; --format json has all figures";
     assert_eq!(home.refusal(["show", &nothing, "--format", "svg"]), line);
 }

@@ -324,9 +324,7 @@ fn counts_of_emulated_opcodes_are_compared_by_ring() {
             "An invalid opcode takes 2,942 instructions where a signal handler emulates it, 596 where a kernel module does, and \
              a multiplication 3, each with its operands loaded.",
             "Emulated by a kernel module, a trap taken in ring 0 still executes 444 of the 596 instructions of one taken in \
-             ring 3 (74 %): both save and restore all registers, call the notifiers, and read and emulate the opcode. Ring 0 is \
-             spared the change of stack and the checks around user memory and the return to it, 152 instructions; delivery \
-             through the gate and IRET, one step of the processor each, remain.",
+             ring 3 (74 %): both save and restore all registers, call the notifiers, and read and emulate the opcode. Ring 0 avoids the change of stack and the checks around user memory and the return to it, 152 instructions; delivery through the gate and IRET, one step of the processor each, remain.",
         ]
     );
 }
@@ -696,7 +694,7 @@ fn kept_runs_are_listed() {
     assert_eq!(runs.len(), 4);
     assert_eq!((&runs[0]["label"], &runs[0]["rows"]), (&"native".into(), &5.into()));
     assert!(runs[2]["fault"].is_string(), "a broken one is named, not hidden");
-    assert_eq!(runs[3]["fault"], "has schema 3, and this tollgate reads schema 2: use a newer tollgate");
+    assert_eq!(runs[3]["fault"], "has schema 3, but this tollgate reads schema 2: use a newer tollgate");
     insta::assert_snapshot!("runs", home.output(["runs"]));
 }
 

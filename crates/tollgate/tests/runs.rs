@@ -191,7 +191,7 @@ fn root_changes_no_runs_in_the_directory_of_another_user() {
         let runs = home.runs().display().to_string();
         assert_eq!(
             home.refusal(arguments),
-            format!("kept runs cannot be changed: {runs} is in a directory of uid 54321, and this is root")
+            format!("kept runs cannot be changed: {runs} is in a directory of uid 54321, but tollgate runs as root")
         );
     }
     assert_eq!(home.files().len(), 3);
@@ -328,7 +328,7 @@ fn a_session_is_compared_whole_and_its_runs_one_by_one() {
     assert_eq!(
         home.refusal(["compare", RUN]),
         format!(
-            "{RUN} is one run; name another that is compared with it, or a session of several environments"
+            "{RUN} is a single run; name another run to compare with it, or a session of several environments"
         )
     );
     let page = home.path().join("page.html").display().to_string();

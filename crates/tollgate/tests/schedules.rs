@@ -285,7 +285,7 @@ fn a_file_that_is_no_program_is_refused_with_the_reason() {
         .expect("sparse");
     let directory = home.path().display().to_string();
     for (file, reason) in [
-        (home.file("bytes.s", b"one\ntwo \xff\n"), "line 2: this is not text in UTF-8"),
+        (home.file("bytes.s", b"one\ntwo \xff\n"), "line 2: it is not UTF-8 text"),
         (home.path().join("absent.s").display().to_string(), "does not exist"),
         ("absent.s".to_owned(), "does not exist"),
         (directory, "is a directory; a program is a file"),
@@ -409,7 +409,7 @@ fn a_printed_listing_gives_the_built_in_verdict_and_its_corrections() {
     assert_eq!(lines, [1, 4, 6, 6]);
     assert_eq!(built_in["corrections"], Value::Array(vec![]));
     let said = "Read differently than written: line 1: `図2` is a caption and is left out line 4: a `nop` is put into the \
-                delay slot of `bnez v0,1f`: `sw t0,(a0)` is for one way only line 6: `j ra` is read as `jr ra` \
+                delay slot of `bnez v0,1f`: `sw t0,(a0)` is for one path only line 6: `j ra` is read as `jr ra` \
                 line 6: a `nop` is put into the delay slot of `jr ra`: the listing ends with it";
     assert_eq!(paragraph(&home.output(["schedules", &file]), "Read otherwise"), said);
 }
@@ -482,7 +482,7 @@ fn what_is_wrong_with_a_program_is_said_with_its_line() {
     let cases = [
         (
             "lw v0,(a0)\nlq t0,1\njr ra\nnop\n",
-            "line 2: `lq` is no instruction of the model; did you mean lw or ll or li?",
+            "line 2: `lq` is not an instruction of the model; did you mean lw or ll or li?",
         ),
         (
             "start: lw v0,(a0)\nsw t0,start\njr ra\nnop\n",

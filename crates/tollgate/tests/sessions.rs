@@ -210,7 +210,7 @@ fn an_environment_that_does_not_work_is_named_in_one_line_and_the_others_go_on()
         ),
         (
             r#"exec:sh -c 'printf "\211tollg8\n\377\377\377\377{\"protocol\":1"; sleep 20'"#,
-            "its agent announced a message of 4294967295 bytes; the longest that may come has 65536",
+            "its agent announced a message of 4294967295 bytes; the limit is 65536",
         ),
     ] {
         assert_eq!(beside(environment), format!("{environment}: {why}"));

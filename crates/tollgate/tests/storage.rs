@@ -81,7 +81,7 @@ fn a_file_system_that_is_read_only_is_named() {
     let named = run(&format!("exec \"$2\" run {CASE} --time 20 --dir \"$1\""));
     match named {
         Ok(output) if output.status.code() == Some(2) && !output.stderr.starts_with(b"unshare") => {
-            let named = format!("--dir: {} is on a file system that is read-only", mount.display());
+            let named = format!("--dir: {} is on a read-only file system", mount.display());
             assert_eq!(one_line(&output.stderr), named);
         }
         Ok(output) if output.status.success() => panic!("it was not noticed: {output:?}"),
@@ -96,7 +96,7 @@ fn a_file_system_that_is_read_only_is_named() {
     assert_eq!(row(&run, CASE)["status"], "skipped");
     assert_eq!(
         row(&run, CASE)["why"],
-        "the current directory is on a file system that is read-only; name another with --dir"
+        "the current directory is on a read-only file system; name another with --dir"
     );
     assert!(run["facts"].get("files.fs").is_none());
 }
@@ -146,7 +146,7 @@ fn an_unknown_file_system_is_refused() {
     let home = Home::new();
     assert_eq!(
         home.refusal(["run", CASE, "--time", "20", "--on", "ram:nosuch"]),
-        "--on ram: there is no mkfs.nosuch here, which makes the file system"
+        "--on ram: mkfs.nosuch, which makes the file system, is not installed"
     );
 }
 

@@ -304,7 +304,7 @@ fn kinds_of_waiting_that_ptrace_does_not_know_are_null() {
     let compared = screen(&home, ["compare", "slow", "ptraced"]);
     assert_eq!(
         words(part(&compared, "Traced with", "real time by")),
-        "Traced with BPF in the base and with ptrace(2) in the other: the overhead of tracing is in the difference."
+        "Traced with BPF in the base and with ptrace(2) in the other: the difference includes the overhead of tracing."
     );
     assert_eq!(
         words(part(&compared, "waiting, or", "\nreal ")),
@@ -527,7 +527,7 @@ fn a_command_that_cannot_start_says_why_with_the_shells_status() {
     };
     assert_eq!(
         refusal("no-such-program", 127),
-        "`no-such-program` was not found along PATH; a path with a slash in it is taken as it is"
+        "`no-such-program` was not found in PATH; a path with a slash is used as it is"
     );
     let script = home.file("not-executable", "#!/bin/sh\n");
     assert_eq!(
@@ -574,8 +574,7 @@ fn a_run_that_cannot_be_kept_is_said_and_changes_nothing() {
     assert_eq!(output.status.code(), Some(5));
     assert_eq!(
         common::one_line(&output.stderr),
-        "runs cannot be kept in /dev/null/runs/tollgate/runs (XDG_DATA_HOME): Not a directory; name another file with \
-         --out FILE"
+        "runs cannot be kept in /dev/null/runs/tollgate/runs (XDG_DATA_HOME): Not a directory; name a file with --out FILE"
     );
 }
 

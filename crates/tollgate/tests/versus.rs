@@ -73,7 +73,7 @@ fn parameters_are_scanned_listed_and_combined() {
         [
             "--parameter-scan x 3 1: the range is empty: MIN is above MAX",
             "--parameter-scan x 0 1: the step is not above 0",
-            "the parameter `x` is there twice or has no name; give each another name",
+            "the parameter `x` is given twice or has no name; give each parameter its own name",
         ]
     );
 }
@@ -91,7 +91,7 @@ fn what_is_executed_around_commands_comes_as_often_as_it_should() {
     assert_eq!(lines(&home, "log"), expected.map(|(what, times)| (what.to_owned(), times)).into());
     let three = ["-p", "true", "-p", "true", "-p", "true", "true", "false"];
     let refused = home.refusal(versus(&three));
-    assert_eq!(refused, "--prepare is there 3 times; give it once, or once for each of the 2 commands");
+    assert_eq!(refused, "--prepare is given 3 times; give it once, or once for each of the 2 commands");
     // With a reference one may be its own.
     let each = ["-r1", "-w0", "-p", &echo("r"), "-p", &echo("x"), "-p", &echo("y"), "--reference", "true"];
     home.json(versus(&[&each[..], &["true", "true"]].concat()));
@@ -124,8 +124,7 @@ fn shells_are_chosen_and_left_out() {
     assert_eq!(said, "the command true;false 'x: a single quote (') is not closed");
     assert_eq!(
         home.refusal(versus(&["-r2", "-N", "no-such-program-of-ours"])),
-        "no-such-program-of-ours was not started: `no-such-program-of-ours` was not found along PATH; a path with a slash in it \
-         is taken as it is"
+        "no-such-program-of-ours was not started: `no-such-program-of-ours` was not found in PATH; a path with a slash is used as it is"
     );
 }
 

@@ -135,16 +135,16 @@ fn a_refusal_is_a_sentence_that_says_what_would_be_right() {
     let cases = [
         (
             "",
-            "the kind of the environment is missing: there are host, container, gvisor, vm, ssh:HOST and exec:PREFIX",
+            "the kind of environment is missing; the kinds are host, container, gvisor, vm, ssh:HOST and exec:PREFIX",
         ),
         (
             "hots",
-            "hots: there is no environment hots (did you mean host?): there are host, container, gvisor, vm, ssh:HOST and \
+            "hots: there is no environment hots (did you mean host?); the kinds are host, container, gvisor, vm, ssh:HOST and \
              exec:PREFIX",
         ),
         (
             "docker",
-            "docker: there is no environment docker: there are host, container, gvisor, vm, ssh:HOST and exec:PREFIX",
+            "docker: there is no environment docker; the kinds are host, container, gvisor, vm, ssh:HOST and exec:PREFIX",
         ),
         (
             "host:cpus=1",
@@ -180,7 +180,7 @@ fn a_refusal_is_a_sentence_that_says_what_would_be_right() {
         ),
         (
             "host:",
-            "host:: after host: stand pairs key=value with commas between them; its keys are cpu, dir, env.NAME, nice, sched, \
+            "host:: host: is followed by key=value pairs separated by commas; its keys are cpu, dir, env.NAME, nice, sched, \
              seccomp and setarch",
         ),
         (

@@ -106,7 +106,7 @@ fn a_setting_is_switched_and_is_as_it_was_at_the_end() {
     let cleanup = Cleanup::begin().unwrap();
     let mut wrong = KnobSetting::claim(&format!("{path}=nonsense")).unwrap();
     let sentence = wrong.promise(&cleanup).unwrap_err().to_string();
-    assert_eq!(sentence, format!("{path}: the kernel does not take the value nonsense"));
+    assert_eq!(sentence, format!("{path}: the kernel rejects the value nonsense"));
     assert_eq!(now(), was);
 }
 

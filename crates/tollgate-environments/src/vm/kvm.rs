@@ -84,7 +84,7 @@ mod tests {
         let taken = chosen("vm", Some("KVM emulates ring 0 here (a loop)")).unwrap();
         assert_eq!(taken.accel, Accel::Tcg);
         let why =
-            "vm: KVM emulates ring 0 here (a loop); QEMU's translator is taken, which counts instructions";
+            "vm: KVM emulates ring 0 here (a loop); using QEMU's translator, which counts instructions";
         assert_eq!(taken.remark.as_deref(), Some(why));
         let why = chosen("vm:accel=kvm", Some("KVM emulates ring 0 here (a loop)")).unwrap_err();
         assert!(

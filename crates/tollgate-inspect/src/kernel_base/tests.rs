@@ -64,7 +64,7 @@ fn an_address_beats_the_boot_flag_and_chance_is_named() {
         ("sys/kernel/boot_params/data", &flag),
     ]);
     assert_eq!(conclusion.verdict, Verdict::NotMoved);
-    let chance = "the boot stub did choose at random, and once in 505 times it chooses this address";
+    let chance = "the boot stub chose at random, and chooses this address once in 505 times";
     assert_eq!(conclusion.remarks.get(1).map(String::as_str), Some(chance));
 }
 
@@ -76,7 +76,7 @@ fn moved_by_so_much() {
     // Without a configuration, the usual link address is used, and a remark says so.
     let conclusion = concluded(&[RELEASE, ("proc/kallsyms", &moved)]);
     assert_eq!((conclusion.verdict, conclusion.offset), (Verdict::Moved, Some(0x1d00_0000)));
-    let usual = "where it was linked to could not be read: 0xffffffff81000000 is the usual address";
+    let usual = "its link address could not be read; 0xffffffff81000000 is the usual one";
     assert_eq!(conclusion.remarks, [usual]);
     assert!(!conclusion.link_address_is_read);
     // A System.map that was made with the image shows it too.
@@ -176,8 +176,7 @@ fn old_kernels_that_hibernate_stay_without_the_kaslr_parameter() {
     assert_eq!(rule.verdict, Verdict::NotMoved);
     assert_eq!(
         rule.because,
-        "4.4.0-21-generic can hibernate (CONFIG_HIBERNATION=y), and before 4.8 such a kernel moves only where the \
-         command line has `kaslr`, which it has not (/boot/config-4.4.0-21-generic, /proc/cmdline)"
+        "4.4.0-21-generic can hibernate (CONFIG_HIBERNATION=y), and before 4.8 such a kernel moves only if the command line has `kaslr`, which it lacks (/boot/config-4.4.0-21-generic, /proc/cmdline)"
     );
     assert_eq!(old("4.4.0-21-generic", "quiet kaslr").verdict, Verdict::Unknown);
     assert_eq!(old("4.8.0-1", "quiet").verdict, Verdict::Unknown);
@@ -228,7 +227,7 @@ fn a_kernel_that_is_not_linux_has_no_such_question() {
     assert_eq!(conclusion.verdict, Verdict::Unknown);
     assert_eq!(
         conclusion.because,
-        "the kernel here is gVisor, which is no Linux kernel; that of the host is not visible"
+        "the kernel here is gVisor, not Linux; the host's kernel is not visible"
     );
     assert!(conclusion.remarks.is_empty());
 }

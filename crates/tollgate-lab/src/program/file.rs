@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(refused("x", b"\x7fELF"), "ends within its ELF header");
         assert_eq!(
             refused("x", &vec![1; (4 << 20) + 1]),
-            "is a flat binary of 4194305 bytes; 4194304 are the most"
+            "is a flat binary of 4194305 bytes; the limit is 4194304"
         );
         let own = std::env::current_exe().unwrap();
         assert!(matches!(Program::open(&own), Err(FileError::Elf(ElfError::Pie))), "this test itself");

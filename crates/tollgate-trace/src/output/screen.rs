@@ -365,7 +365,7 @@ Tracing with BPF added, measured in this run:
         };
         let (wait, all, note) = totals(&traced);
         assert!(wait.starts_with("wait4 2 50.0 ms"), "{wait}");
-        assert_eq!(note, "The time of wait4 is in no sum: the children's own calls have it.");
+        assert_eq!(note, "No sum includes the time of wait4: the children's own calls have it.");
         traced.calls.pop();
         let without = totals(&traced).1;
         let time = |line: &str| line.split(' ').skip(3).map(str::to_owned).collect::<Vec<_>>();

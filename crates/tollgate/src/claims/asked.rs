@@ -109,6 +109,6 @@ mod tests {
             json!({"rows": [{"figure": null, "why": "no such"}, {"figure": null}], "remarks": ["emulated"]});
         assert_eq!(why_absent(&answer, "/rows/0/figure", "`x`"), "`x`: no such");
         assert_eq!(why_absent(&answer, "/rows/1/figure", "`x`"), "`x`: emulated");
-        assert_eq!(why_absent(&json!({}), "/rows/1/figure", "`x`"), "the answer of `x` has no figure there");
+        assert_eq!(why_absent(&json!({}), "/rows/1/figure", "`x`"), "the output of `x` has no figure there");
     }
 }

@@ -300,7 +300,7 @@ fn what_is_no_program_is_refused() {
     assert_eq!(refusal("missing"), "--program: missing cannot be read: No such file or directory");
     let line = "--program: text is text; assembly needs a name that ends with .s, .S or .asm";
     assert_eq!(refusal("text"), line);
-    let line = "--program: hello.c is the text of a program and not the program: build it first, with cc -mgeneral-regs-only \
+    let line = "--program: hello.c is source code, not a program: build it first, with cc -mgeneral-regs-only \
                 (docs/lab.md has the rest)";
     assert_eq!(refusal("hello.c"), line);
     assert_eq!(refusal("empty"), "--program: empty is empty");
@@ -311,7 +311,7 @@ fn what_is_no_program_is_refused() {
                 -no-pie -Wl,-Ttext-segment=0x40000000";
     assert_eq!(refusal("own"), line);
     let many = home.refusal(["lab", "--program", "exits", "--program", "exits", "--copies", "9"]);
-    assert_eq!(many, "18 programs are too many: one machine runs 16 at most");
+    assert_eq!(many, "18 programs are too many: one machine runs at most 16");
     let three = [
         "lab",
         "--program",

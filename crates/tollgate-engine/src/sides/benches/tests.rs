@@ -258,7 +258,7 @@ fn answers_that_are_none_are_said() {
     assert_eq!(template("{binary}", "{binary}", "{ns}"), "--one {binary}: it has no {bench}");
     assert_eq!(
         template("{binary}", "{binary} {bench}", "x"),
-        "--read x: it has none of {ns}, {us}, {ms} and {s}, where the figure stands"
+        "--read x: it lacks {ns}, {us}, {ms} or {s} in place of the figure"
     );
     assert!(template("{binary} 'x", "{binary} {bench}", "{ns}").starts_with("--list {binary} 'x: "));
 }
@@ -280,7 +280,7 @@ fn a_program_is_recognised_by_the_texts_in_it() {
         "has no benches of criterion, divan, Go (`go test -c`) or Google Benchmark; name its harness with --harness, or describe another one with --list and --one"
     );
     let both = of("CRITERION_HOME DIVAN_SAMPLE_COUNT").unwrap_err();
-    assert_eq!(both, "has texts of criterion and divan; --harness decides");
+    assert_eq!(both, "looks like criterion and divan; name its harness with --harness");
     let why = |path: &str| Harness::of_program(Path::new(path)).unwrap_err();
     assert_eq!(why("/dev/zero"), "cannot be read: /dev/zero is a device; a regular file would be right");
     assert!(why("/nonexistent").starts_with("cannot be read: No such file or directory"));
@@ -347,7 +347,7 @@ fn a_bench_that_fails_or_is_in_one_build_is_left_out_with_its_reason() {
     assert_eq!(why("custom/panics"), "failed: ended with exit status 101: its last words (in new)");
     assert_eq!(
         why("custom/hangs"),
-        "failed: was ended: it took longer than 2.0 s; --timeout gives it more: its last words (in old)"
+        "failed: was ended: it took longer than 2.0 s; give it more with --timeout: its last words (in old)"
     );
     assert_eq!(why("custom/mute"), "failed: has no line in its output that matches --read (in old)");
     assert_eq!([why("custom/gone"), why("custom/added")], ["is in old only", "is in new only"]);
@@ -410,7 +410,7 @@ fn a_list_that_ended_badly_is_said() {
     );
     let none = list("usage: x\n", 0).unwrap_err().to_string();
     let asked = Harness::Go.list_words("P")[1..].join(" ");
-    assert_eq!(none, format!("old lists no bench; asked by {asked}, it wrote: usage: x"));
+    assert_eq!(none, format!("old lists no benches; asked with {asked}, it wrote: usage: x"));
 }
 
 /// A run of benches is recognised by these names. With a missing one it would be taken for a run of the registry's benchmarks.

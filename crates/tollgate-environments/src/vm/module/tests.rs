@@ -51,7 +51,7 @@ fn a_caller_who_wants_to_stop_is_obeyed() {
 fn a_module_of_another_kernel_is_refused_by_name() {
     assert_eq!(release_of("x\0vermagic=6.1.0 SMP mod_unload\0"), Ok(()));
     let other = release_of("vermagic=6.1.0-1 SMP\0").unwrap_err();
-    assert_eq!(other, "the headers are those of Linux 6.1.0-1, and the guest's kernel is 6.1.0");
+    assert_eq!(other, "the headers are for Linux 6.1.0-1, but the guest's kernel is 6.1.0");
     assert!(release_of("vermagic").is_err() && release_of("vermagic=").is_err());
 }
 

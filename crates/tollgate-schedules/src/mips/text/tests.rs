@@ -17,10 +17,10 @@ fn checked(text: &str) -> Checked {
 #[test]
 fn a_line_that_is_wrong_says_what_would_be_right() {
     for (text, wrong) in [
-        ("nop\n lww v0,(a0)", "line 2: `lww` is no instruction of the model; did you mean lw?"),
-        ("bnze v0,1f", "line 1: `bnze` is no instruction of the model; did you mean bne or bnez?"),
-        ("l v0,(a0)", "line 1: `l` is no instruction of the model; did you mean lw or ll or li or b?"),
-        ("mult t0,t1", "line 1: `mult` is no instruction of the model; it has lw sw ll sc addu or move"),
+        ("nop\n lww v0,(a0)", "line 2: `lww` is not an instruction of the model; did you mean lw?"),
+        ("bnze v0,1f", "line 1: `bnze` is not an instruction of the model; did you mean bne or bnez?"),
+        ("l v0,(a0)", "line 1: `l` is not an instruction of the model; did you mean lw or ll or li or b?"),
+        ("mult t0,t1", "line 1: `mult` is not an instruction of the model; it has lw sw ll sc addu or move"),
         ("lw v0", "line 1: `lw` is written `lw v0,(a0)`; this has 1 operand"),
         ("nop t0", "line 1: `nop` is written `nop`; this has 1 operand"),
         (
@@ -57,7 +57,7 @@ fn a_line_that_is_wrong_says_what_would_be_right() {
         ("# nothing\n\n", "line 2: there is no instruction; the shortest program is `jr ra` and `nop`"),
         (".word 0xffffffff", "line 1: 0xffffffff is none of lw sw ll sc"),
         (".word 0x8e020000", "line 1: 0x8e020000 names register $16; the model keeps zero v0 a0 k1"),
-        (".round 2\njr ra\nnop", "line 1: `.round` is no directive; did you mean .rounds?"),
+        (".round 2\njr ra\nnop", "line 1: `.round` is not a directive; did you mean .rounds?"),
         ("jr ra\nnop\n.rounds 9", "line 3: `.rounds` is written `.rounds 1 (1 to 4)`, not with `9`"),
         ("jr ra\nnop\n.check all", "line 3: `.check` is written `.check exclusion lost-lock crash finish"),
     ] {
@@ -203,7 +203,7 @@ fn a_listing_is_read_as_it_is_pasted() {
             "3: `0:  .ll v0,(a0)` is read as `0:  ll v0,(a0)`",
             "9: it is not assembly and is skipped",
             "11: `.sc t0,(a0)` is read as `sc t0,(a0)`",
-            "17: lines 17 to 18 are no assembly and are skipped",
+            "17: lines 17 to 18 are not assembly and are skipped",
         ]
     );
     let wrong = from_text("wrong", "tst: lwx v0,(a0)\njr ra\nnop\n");

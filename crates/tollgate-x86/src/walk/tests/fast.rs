@@ -157,7 +157,7 @@ fn an_address_that_cannot_be_written_is_no_target() {
     assert_eq!(outcome, Outcome::Impossible(Msr::Lstar));
     assert_eq!(
         outcome.to_string(),
-        "no processor has this in MSR c0000082, LSTAR: WRMSR of it raises #GP(0000)"
+        "MSR c0000082, LSTAR, cannot hold this: WRMSR of it raises #GP(0000)"
     );
     assert_eq!(with(Msr::SysenterEip, HIGH).walk(Crossing::Sysenter), Outcome::Impossible(Msr::SysenterEip));
     assert_eq!(with(Msr::SysenterEsp, HIGH).walk(Crossing::Sysenter), Outcome::Impossible(Msr::SysenterEsp));

@@ -159,8 +159,7 @@ fn without_an_environment_there_is_no_work() {
     let error = execute_in(&mut [counting], &mut |_| {}, nothing).expect_err("no times");
     assert_eq!(
         error.to_string(),
-        "nothing was measured: host: QEMU's translator executes it, and its times are not those of a machine; \
-         vm:exact counts instructions"
+        "nothing was measured: host: QEMU's translator executes it, so its times are not those of hardware; vm:exact counts instructions"
     );
 }
 
