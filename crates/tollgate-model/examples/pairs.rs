@@ -18,7 +18,6 @@ use tollgate_model::compare::{ComparedCase, Spread, Verdict, compare_knowing};
 use tollgate_model::stats::quantile;
 use tollgate_model::{Outcome, Run, own};
 
-/// Every fourth pair is compared scaled too.
 const SCALED: usize = 4;
 const RATIOS: [f64; 2] = [1.5, 3.0];
 
@@ -26,12 +25,12 @@ const RATIOS: [f64; 2] = [1.5, 3.0];
 struct Found {
     rows: usize,
     same: usize,
-    /// Rows that would be different if they alone took 1.5 times as long.
+    /// Rows that would be different if only they took 1.5 times as long.
     alone: usize,
     different: BTreeMap<String, usize>,
-    /// The scaled rows of each suite, and how many of them were found, × 1.5 and × 3.
+    /// Scaled rows of each suite, and how many were found at × 1.5 and × 3.
     scaled: BTreeMap<String, (usize, [usize; 2])>,
-    /// The logarithms of the ratios of each case.
+    /// Logarithms of the ratios of each case.
     logs: BTreeMap<String, Vec<f64>>,
 }
 
@@ -45,7 +44,7 @@ fn main() -> io::Result<()> {
     let mut found = Found::default();
     let pairs = (0..runs.len()).flat_map(|base| (base + 1..runs.len()).map(move |other| [base, other]));
     for (number, [base, other]) in pairs.enumerate() {
-        // Those that follow the pair, so that each serves as often as another.
+        // The ones that follow the pair, so that each serves as often as another.
         let others = (1..runs.len()).map(|step| (base + other + step) % runs.len());
         let kept = others.filter(|at| ![base, other].contains(at)).take(most).map(|at| &runs[at]);
         let spread = Spread::of(kept);
@@ -109,7 +108,7 @@ impl Found {
         self.different.iter().for_each(|(case, number)| println!("  different in {number}: {case}"));
     }
 
-    /// Cases whose runs' ratios, were they normal, are beyond 1.5 once in 1,000 times at most.
+    /// Cases whose runs' ratios, if normal, exceed 1.5 at most once in 1,000 times.
     fn near(&self) -> usize {
         const ONCE_IN_1000: f64 = 3.29;
         let deviation = |logs: &Vec<f64>| {

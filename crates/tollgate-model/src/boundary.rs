@@ -1,5 +1,5 @@
-//! The boundaries of a machine that benchmarks cross and facts affect. A fact can be a cause of a difference only where
-//! the two have a boundary in common.
+//! The boundaries of a machine that benchmarks cross and facts affect. A fact can be a cause of a difference only if both have a
+//! boundary in common.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ macro_rules! boundaries {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$boundary),+];
 
-            /// Its name in a list of them: `kernel entry`, `page faults`.
+            /// Name in a list of boundaries: `kernel entry`, `page faults`.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$boundary => $name,)+
@@ -29,12 +29,12 @@ macro_rules! boundaries {
 }
 
 boundaries! {
-    /// The way from user mode into the kernel and back, by any instruction or event: the entry code of
-    /// arch/x86/entry, with its mitigations.
+    /// Entry from user mode into the kernel and the return, by any instruction or event: the code of arch/x86/entry, with its
+    /// mitigations.
     KernelEntry "kernel entry";
     /// The dispatch of a system call in the kernel: its table, and the slow path of seccomp, audit, ptrace and tracing.
     SystemCall "system calls";
-    /// The run of a seccomp filter.
+    /// A run of a seccomp filter.
     SeccompFilter "seccomp filters";
     /// The entries of 32-bit programs: `int 0x80`, and SYSENTER or SYSCALL in 32-bit mode (entry_64_compat.S).
     CompatEntry "32-bit kernel entry";
@@ -68,9 +68,9 @@ boundaries! {
     Exception "exceptions";
     /// A page fault that the kernel resolves: it finds or makes a page and maps it.
     PageFault "page faults";
-    /// Entries of the TLB that are missing or thrown away on the same processor, and the walks that fill them.
+    /// TLB entries that are missing or discarded on the same processor, and the walks that fill them.
     Tlb "TLB";
-    /// Entries of the TLB that other processors have to throw away.
+    /// TLB entries that other processors must discard.
     TlbShootdown "TLB shootdowns";
     /// A signal: its delivery on a frame, and rt_sigreturn(2).
     Signal "signals";
@@ -108,7 +108,7 @@ boundaries! {
     WakeUp "wake-ups";
     /// An interrupt that one processor sends to another.
     InterProcessorInterrupt "inter-processor interrupts";
-    /// The way of a processor out of its idle state.
+    /// The exit of a processor from its idle state.
     IdleExit "idle exit";
     /// The creation of a task: fork(2), clone(2), a thread.
     ProcessCreation "process creation";
@@ -122,11 +122,11 @@ boundaries! {
     Exec "exec";
     /// The lookup of a path, with the checks of permission on the way.
     PathLookup "path lookup";
-    /// Pages of files in memory: found, filled, made dirty.
+    /// Pages of files in memory: found, filled, dirtied.
     PageCache "page cache";
     /// The metadata of a file system: names, inodes, extents, the journal.
     FileSystem "file-system metadata";
-    /// Pages that are read from storage ahead of the reader.
+    /// Pages that are read from storage before the reader asks for them.
     ReadAhead "read-ahead";
     /// A read request to a block device.
     BlockRead "block reads";
@@ -139,12 +139,12 @@ boundaries! {
 }
 
 impl Boundary {
-    /// Its name as one word of a command line: `kernel-entry`, `vdso-clocks`.
+    /// The name as one word of a command line: `kernel-entry`, `vdso-clocks`.
     pub fn word(self) -> String {
         self.name().to_lowercase().replace([' ', '_'], "-")
     }
 
-    /// The boundary of a name, as [`Boundary::name`] or [`Boundary::word`] writes it, in either case of letters.
+    /// Returns the boundary of a name, as [`Boundary::name`] or [`Boundary::word`] writes it, in upper or lower case.
     pub fn named(name: &str) -> Option<Self> {
         let word = name.to_lowercase().replace([' ', '_'], "-");
         Self::ALL.iter().copied().find(|boundary| boundary.word() == word)
@@ -160,14 +160,14 @@ impl fmt::Display for Boundary {
 /// The extent of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Every latency, such as the processor's frequency does: a cause of no difference in particular.
+    /// Every latency, as the processor's frequency affects it: not a cause of any particular difference.
     Everything,
     /// Cases that cross one of these boundaries.
     Boundaries(&'static [Boundary]),
 }
 
 impl Reach {
-    /// Whether a case that crosses these boundaries can be affected.
+    /// Returns whether a case that crosses these boundaries can be affected.
     pub fn meets(self, mut crossed: impl Iterator<Item = Boundary>) -> bool {
         match self {
             Self::Everything => true,
@@ -190,9 +190,8 @@ impl fmt::Display for Reach {
 /// Shown as `kernel entry and system calls: …`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effect {
-    /// What it affects.
     pub reach: Reach,
-    /// How, in a sentence without its full stop.
+    /// How it affects them: a sentence without its full stop.
     pub how: &'static str,
 }
 
@@ -207,7 +206,7 @@ impl Effect {
         Self { reach: Reach::Everything, how }
     }
 
-    /// Whether it affects everything alike.
+    /// Returns whether it affects everything.
     pub const fn is_general(&self) -> bool {
         matches!(self.reach, Reach::Everything)
     }

@@ -1,9 +1,8 @@
-//! Bounds that hold while a run document is read: a hostile document is refused before it fills memory.
+//! Bounds that hold while a run document is read, so that a hostile document is refused before it fills memory.
 //!
-//! A document is read as a stream. [`Bounded`] counts its bytes and the length of each text in it. The functions here read the lists
-//! of the model and count their entries. Some counts are of the whole document, and serde passes no context: the reader of the
-//! document keeps them in a thread-local variable while it runs. A value that is read without that reader has the bounds of single
-//! lists only.
+//! A document is read as a stream. [`Bounded`] counts its bytes and the length of each text. The functions here read the lists of
+//! the model and count their entries. Some counts apply to the whole document, and serde passes no context, so the document's
+//! reader keeps them in a thread-local variable. A value that is read without that reader has only the bounds of single lists.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -14,41 +13,41 @@ use std::rc::Rc;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// The largest run document that is read, in bytes. A thorough run of every suite stays well below.
+/// Bytes of the largest run document that is read. A thorough run of every suite stays well below.
 pub const MAX_BYTES: u64 = 256 << 20;
 
-/// The most bytes of one text in the document. The longest is an argument of a command: at most 128 KiB (`MAX_ARG_STRLEN` of
+/// Bytes of the longest text in a document. The longest is an argument of a command: at most 128 KiB (`MAX_ARG_STRLEN` of
 /// execve(2)), and up to six times as much in JSON.
 pub const MAX_TEXT: usize = 1 << 20;
 
-/// The most measurements of a run: many times the number of cases.
+/// Most measurements of a run: many times the number of cases.
 pub const MAX_MEASUREMENTS: usize = 4096;
 
-/// The most facts of a run: ten times the number of known facts.
+/// Most facts of a run: ten times the number of known facts.
 pub const MAX_FACTS: usize = 4096;
 
-/// The most different calls, processes or files of an execution.
+/// Most different calls, processes or files of an execution.
 pub const MOST_ENTRIES: usize = 65_536;
 
-/// The most parameters of a case.
+/// Most parameters of a case.
 pub const MAX_PARAMS: usize = 16;
 
-/// The most samples of a run: with all of their digits they fill [`MAX_BYTES`].
+/// Most samples of a run: with all of their digits they fill [`MAX_BYTES`].
 pub const MAX_SAMPLES: u64 = 16 << 20;
 
-/// So many samples may have any length. Of more samples, each takes at least [`LEAST_SAMPLE`] bytes of the document.
+/// Up to this many samples may have any length. With more, each must take at least [`LEAST_SAMPLE`] bytes of the document.
 const SHORT_SAMPLES: u64 = 1 << 20;
 
-/// Bytes of the shortest sample that is written: `1.0,`.
+/// Bytes of the shortest sample: `1.0,`.
 const LEAST_SAMPLE: u64 = 4;
 
-/// The most processes of all measurements of a run together.
+/// Most processes of all measurements of a run together.
 pub const MAX_PROCESSES: u64 = 1 << 20;
 
-/// The most entries of all lists of texts of a run together: arguments of commands, notes, and facts that are lists.
+/// Most entries of all lists of texts of a run together: arguments of commands, notes, and facts that are lists.
 pub const MAX_TEXTS: u64 = 1 << 18;
 
-/// All bytes of a source; None where it has more than `most`, of which one more is taken to know that.
+/// Reads all bytes of a source; `None` if it has more than `most`, of which one more is read to know that.
 ///
 /// # Errors
 /// Those of the source.
@@ -60,11 +59,9 @@ pub fn whole(source: impl Read, most: u64) -> io::Result<Option<Vec<u8>>> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It has more than [`MAX_BYTES`].
     TooLarge,
-    /// It has a text of more than [`MAX_TEXT`] bytes.
     LongText,
-    /// It has this schema, which is not ours.
+    /// It has this schema, which is not [`SCHEMA`](crate::run::SCHEMA).
     Schema(u64),
 }
 
@@ -83,7 +80,6 @@ thread_local! {
 }
 
 impl Account {
-    /// Runs `read`, which counts in this account.
     pub fn during<T>(self: &Rc<Self>, read: impl FnOnce() -> T) -> T {
         struct Reopen(Option<Rc<Account>>);
         impl Drop for Reopen {
@@ -95,7 +91,6 @@ impl Account {
         read()
     }
 
-    /// Why the reader stopped, if it did.
     pub fn fault(&self) -> Option<Fault> {
         self.fault.get()
     }
@@ -115,7 +110,7 @@ impl Account {
     }
 }
 
-/// Takes one from a count of the open document.
+/// Counts one in the open document, and refuses more than `most`.
 fn take(count: impl Fn(&Account) -> &Cell<u64>, most: u64, what: &str) -> Result<(), String> {
     let taken = OPEN.with_borrow(|account| {
         account.as_ref().map(|account| {
@@ -130,7 +125,7 @@ fn take(count: impl Fn(&Account) -> &Cell<u64>, most: u64, what: &str) -> Result
     }
 }
 
-/// A stream of JSON that ends with an error where it has more than [`MAX_BYTES`] or a text of more than [`MAX_TEXT`] bytes.
+/// A stream of JSON that fails after [`MAX_BYTES`] or in a text of more than [`MAX_TEXT`] bytes.
 #[derive(Debug)]
 pub struct Bounded<R> {
     source: R,
@@ -139,7 +134,6 @@ pub struct Bounded<R> {
     scanner: Scanner,
 }
 
-/// Measures the texts of JSON from quote to quote.
 #[derive(Debug, Default)]
 struct Scanner {
     in_text: bool,
@@ -148,7 +142,6 @@ struct Scanner {
 }
 
 impl Scanner {
-    /// Whether a text in these bytes is too long.
     fn has_long_text(&mut self, bytes: &[u8]) -> bool {
         for &byte in bytes {
             if !self.in_text {
@@ -163,7 +156,6 @@ impl Scanner {
                 _ => {}
             }
             self.bytes += 1;
-            // The closing quote is counted too.
             if self.bytes > MAX_TEXT + 1 {
                 return true;
             }
@@ -178,7 +170,7 @@ pub(crate) fn has_long_text(document: &[u8]) -> bool {
 }
 
 impl<R: Read> Bounded<R> {
-    /// A stream from `source`.
+    /// Wraps `source`.
     pub fn new(source: R) -> Self {
         Self::with(source, MAX_BYTES, Rc::default())
     }
@@ -208,7 +200,6 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// Stops the reader of the open document.
 pub(crate) fn stop(fault: Fault) {
     OPEN.with_borrow(|account| account.iter().for_each(|account| account.fault.set(Some(fault))));
 }
@@ -267,14 +258,12 @@ pub fn entries<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) 
     list(deserializer, at_most(MOST_ENTRIES, "entries of a kind"))
 }
 
-/// The processes of a measurement.
 pub(crate) fn processes<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<Vec<T>>, D::Error> {
     list(deserializer, |_| take(|account| &account.processes, MAX_PROCESSES, "processes")).map(Some)
 }
 
-/// The samples of a measurement.
 pub(crate) fn samples<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<f64>>, D::Error> {
     let account = OPEN.with_borrow(Clone::clone);
     list(deserializer, |_| account.as_ref().map_or(Ok(()), |account| account.take_sample())).map(Some)
@@ -290,12 +279,11 @@ pub fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, 
     deserializer.deserialize_seq(text_list())
 }
 
-/// The texts of a list whose first token is read.
+/// Reads the texts of a list whose first token is read.
 pub(crate) fn texts_of<'de, A: SeqAccess<'de>>(entries: A) -> Result<Vec<String>, A::Error> {
     text_list().visit_seq(entries)
 }
 
-/// Values by name.
 struct Map<T> {
     most: usize,
     what: &'static str,
@@ -322,14 +310,12 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Map<T> {
     }
 }
 
-/// The facts of a run.
 pub(crate) fn facts<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {
     deserializer.deserialize_map(Map { most: MAX_FACTS, what: "facts", values: PhantomData })
 }
 
-/// The parameters of a case.
 pub(crate) fn params<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {
@@ -360,7 +346,6 @@ mod tests {
         let whole = |text: &str| read(text.as_bytes(), MAX_BYTES).1;
         assert_eq!(whole(&format!("[\"{most}\",\"{most}\"]")), None);
         assert_eq!(whole(&format!("[\"{most}x\"]")), Some(Fault::LongText));
-        // An escaped quote does not end a text.
         assert_eq!(whole(&format!("\"{}\"", "\\\"".repeat(MAX_TEXT / 2))), None);
         assert_eq!(whole(&format!("\"{}x\"", "\\\"".repeat(MAX_TEXT / 2))), Some(Fault::LongText));
         assert_eq!(whole(&"1,".repeat(MAX_TEXT)), None);

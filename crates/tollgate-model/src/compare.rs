@@ -1,8 +1,8 @@
-//! Verdicts: round by round within a run; turn by turn between two environments that were alternated; unpaired between any two
-//! runs; and of counts of instructions, which have no noise.
+//! Verdicts: round by round within a run; turn by turn between two environments that alternated; unpaired between any two runs;
+//! and on counts of instructions, which have no noise.
 //!
-//! Every kind of comparison of times ends in an interval of the ratio and a noise threshold. [`Verdict::from_interval`] joins them where no turns
-//! alternated.
+//! Every comparison of times ends in an interval of the ratio and a noise threshold. [`Verdict::from_interval`] combines them if
+//! no turns alternated.
 
 mod alternated;
 mod counted;
@@ -37,26 +37,26 @@ pub use tollgate_statistics::{
     CONFIDENCE_OF_TOTAL, MOST_SAME, Neighbours, QUANTITY, Total, Verdict, margin, neighbours,
 };
 
-/// Compares two runs case by case: turn with turn where they are environments of one session that alternated, and unpaired
+/// Compares two runs case by case: turn with turn if they are environments of one session that alternated, and unpaired
 /// otherwise, see [`Comparison::is_alternated`].
 ///
-/// Where a value is below the detection limit in either run there is no ratio: values of which only an upper bound
-/// is known may differ by any factor.
+/// If a value is below the detection limit in either run there is no ratio: values with only an upper bound may differ by any
+/// factor.
 pub fn compare(base: &Run, other: &Run) -> Comparison {
     compare_above(base, other, 0.0)
 }
 
-/// The same where no relative difference of up to `asked` counts: no row's threshold is lower, and a row whose whole interval lies
-/// within `asked` is the same. Of times that were not alternated it changes nothing up to [`LEAST_THRESHOLD`]; counts have no other
-/// threshold. See [`margin`] for turns that alternated.
+/// Like [`compare`], but relative differences up to `asked` do not count: no row's threshold is lower, and a row whose whole
+/// interval lies within `asked` is the same. For times that did not alternate it changes nothing up to [`LEAST_THRESHOLD`];
+/// counts have no other threshold. See [`margin`] for turns that alternated.
 pub fn compare_above(base: &Run, other: &Run, asked: f64) -> Comparison {
     compare_knowing(base, other, asked, &Spread::default())
 }
 
-/// The same where it is known how far runs of the machine lie apart.
+/// Like [`compare_above`], given this machine's run-to-run spread.
 pub fn compare_knowing(base: &Run, other: &Run, asked: f64, spread: &Spread) -> Comparison {
     let is_counting = counted::is_counting(base) || counted::is_counting(other);
-    // What disturbs a turn disturbs its neighbour too.
+    // A disturbance of a turn also affects its neighbour.
     if alternated::share_turns(base, other) && !is_counting {
         return alternated::alternated(&Index::new(base), &Index::new(other), asked);
     }
@@ -66,16 +66,15 @@ pub fn compare_knowing(base: &Run, other: &Run, asked: f64, spread: &Spread) -> 
     runs::unpaired(&Index::new(&base), &Index::new(&other), asked, spread, &apart)
 }
 
-/// The confidence of each of `rows` intervals: all of them hold together with 95 % (Bonferroni's inequality), and
-/// each alone with at least 99 %. So at most one in a hundred rows without a difference is called different, with
-/// any number of rows.
+/// The confidence of each of `rows` intervals: all hold together with 95 % (Bonferroni's inequality), and each alone with at
+/// least 99 %. So at most one in a hundred rows without a difference is called different, for any number of rows.
 fn confidence_of_each(rows: usize) -> f64 {
     const TOGETHER: f64 = 0.05;
     const EACH: f64 = 0.01;
     1.0 - (TOGETHER / rows.max(1) as f64).min(EACH)
 }
 
-/// Three decimals, or an exponent where all of them would be zeros.
+/// Formats three decimals, or an exponent if all of them would be zeros.
 fn figure(value: f64) -> String {
     match value.abs() {
         size if size == 0.0 || (1e-3..1e6).contains(&size) => format!("{value:.3}"),

@@ -1,8 +1,8 @@
-//! Which processes of a run something else slowed, such as a busy sibling thread of the core: the canary of each process says so.
+//! Finds the processes of a run that something else slowed, such as a busy sibling thread of the core, by each process's canary.
 //!
-//! The canary is the plainest system call, a few microseconds of it in each round of each group. Its level belongs to the processor as it was
-//! for that process: with a busy sibling, or behind an exit to the hypervisor that flushed its predictors, it takes a tenth to a half more. No
-//! figure is chosen by its own samples, so none is made lower by chance.
+//! The canary is the plainest system call, run for a few microseconds in each round of each group. Its level shows the state of
+//! the processor during that process: with a busy sibling, or after an exit to a hypervisor that flushed its predictors, it takes
+//! a tenth to a half more. No figure is chosen by its own samples, so none is made lower by chance.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,19 +15,19 @@ use crate::own::CANARY;
 use crate::run::Run;
 use crate::stats;
 
-/// A process whose canary takes so much more than in the quiet processes of its run is disturbed.
+/// A process whose canary exceeds that of the quiet processes of its run by this share is disturbed.
 pub const DISTURBED: f64 = 0.05;
-/// The quantile of the processes' canaries that is the quiet ones' level: on a busy machine nearly all processes may be disturbed. Nothing
-/// makes a canary faster than the processor is, so it is the lowest of the groups': a group of few processes may have no quiet one.
+/// Quantile of the processes' canaries that is the quiet level: on a busy machine nearly all processes may be disturbed. Nothing
+/// makes a canary faster than the processor is, so it is the lowest of the groups': a group of few processes may have no quiet
+/// one.
 const QUIET: f64 = 0.02;
 
 /// The disturbed processes of a run.
 pub struct Disturbance<'a> {
-    /// For each process of a group its canary over that of the quiet ones; None where it has no sample of one.
+    /// By group, each process's canary over that of the quiet ones; `None` without a sample of it.
     by_group: HashMap<&'a str, Vec<Option<f64>>>,
 }
 
-/// Whether a process with this canary was disturbed.
 fn is_disturbed(level: Option<f64>) -> bool {
     level.is_some_and(|level| level > 1.0 + DISTURBED)
 }
@@ -36,8 +36,8 @@ fn is_disturbed(level: Option<f64>) -> bool {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Share {
-    /// Processes whose canary (`bench/canary`) says that something else slowed them. Figures are without them; where fewer than six are
-    /// quiet, of the six with the lowest canaries.
+    /// Processes whose canary (`bench/canary`) shows that something else slowed them. Figures exclude them; if fewer than six are
+    /// quiet, they use the six with the lowest canaries.
     pub disturbed: usize,
     /// All processes that have a canary.
     pub of: usize,
@@ -50,7 +50,7 @@ impl Share {
 }
 
 impl<'a> Disturbance<'a> {
-    /// By the canaries of a run; a group without one has no disturbed process.
+    /// Finds them by the canaries of a run; a group without a canary has no disturbed process.
     pub fn of(run: &'a Run) -> Self {
         let canaries = run.measured().filter(|(case, canary)| case.benchmark == CANARY && !canary.is_count());
         let by_group: Vec<_> = canaries.map(|(_, canary)| (canary.group.as_str(), levels(canary))).collect();
@@ -60,25 +60,26 @@ impl<'a> Disturbance<'a> {
         Self { by_group: by_group.into_iter().map(|(group, levels)| (group, relative(levels))).collect() }
     }
 
-    /// Of all groups together.
+    /// Counts all groups together.
     pub fn share(&self) -> Share {
         let all = self.by_group.values().flatten();
         all.fold(Share::default(), |share, level| share.with(is_disturbed(*level)))
     }
 
-    /// Of a group.
+    /// Counts a group.
     pub fn share_of(&self, group: &str) -> Share {
         let all = self.by_group.get(group).into_iter().flatten();
         all.fold(Share::default(), |share, level| share.with(is_disturbed(*level)))
     }
 
-    /// For each process of a group its canary over that of the quiet ones; empty of a group without one.
+    /// Each process's canary over that of the quiet ones; empty for a group without a canary.
     pub(crate) fn canaries(&self, group: &str) -> &[Option<f64>] {
         self.by_group.get(group).map_or(&[], Vec::as_slice)
     }
 
-    /// What was measured in the other processes. A case that would be left with fewer than [`ENOUGH_PROCESSES`] keeps so many whose canaries
-    /// are the lowest: its figure is of the quiet ones where these are more than half of them, and its interval reaches to the others.
+    /// Returns the measurement of the other processes. A case that would keep fewer than [`ENOUGH_PROCESSES`] keeps that many
+    /// with the lowest canaries: its figure describes the quiet ones if these are more than half of them, and its interval
+    /// reaches to the others.
     pub fn without<'m>(&self, measured: &'m Measured) -> Cow<'m, Measured> {
         let Some(levels) = self.by_group.get(measured.group.as_str()) else {
             return Cow::Borrowed(measured);
@@ -113,18 +114,16 @@ impl<'a> Disturbance<'a> {
     }
 }
 
-/// For each process its canary; None where it had no sample.
 fn levels(canary: &Measured) -> Vec<Option<f64>> {
     canary.by_process().map(stats::median).collect()
 }
 
-/// The canary of the quiet ones.
 fn quiet(levels: &[Option<f64>]) -> Option<f64> {
     let known: Vec<f64> = levels.iter().copied().flatten().collect();
     stats::quantile(&stats::sorted(&known), QUIET).filter(|quiet| *quiet > 0.0)
 }
 
-/// What was measured in these processes. The others keep their places, so that processes of one number stay neighbours in time.
+/// Keeps the samples of these processes. The others keep their places, so that processes of one number stay neighbours in time.
 fn only(measured: &Measured, is_kept: impl Fn(usize) -> bool) -> Measured {
     let place = |(at, process): (usize, &ProcessRounds)| {
         if is_kept(at) {

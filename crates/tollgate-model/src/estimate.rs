@@ -10,51 +10,51 @@ use crate::stats::{self, Interval, Mode};
 /// The confidence of an estimate's interval.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// From so many processes on, the estimate and its interval are taken from the processes' medians: the
-/// fewest for which an interval of the median at [`CONFIDENCE`] exists.
+/// From this many processes on, the estimate and its interval come from the processes' medians: the fewest for which an interval
+/// of the median at [`CONFIDENCE`] exists.
 pub const ENOUGH_PROCESSES: usize = 6;
 
-/// A 99th percentile of fewer samples is their maximum.
+/// With fewer samples the 99th percentile is their maximum.
 pub const ENOUGH_FOR_P99: usize = 100;
 
-/// The estimate of a measurement. All in the unit of the samples unless a share; all finite.
+/// The estimate of a measurement. Everything is finite, and in the unit of the samples unless it is a share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// With [`ENOUGH_PROCESSES`] the median of the processes' medians, else the median of all samples.
+    /// With [`ENOUGH_PROCESSES`] the median of the processes' medians, otherwise the median of all samples.
     pub median: f64,
-    /// Its interval at [`CONFIDENCE`]; the median is always in it. None with fewer than [`ENOUGH_PROCESSES`], and
-    /// none of zero width: where the medians of processes are equal it reaches as far to both sides as the smallest difference of two samples, which
-    /// the clock resolves, and where all samples are equal they do not tell what that is. None of counts, which have no noise.
+    /// Interval at [`CONFIDENCE`]; the median is always in it. `None` with fewer than [`ENOUGH_PROCESSES`], and for counts, which
+    /// have no noise. It never has zero width: if the medians of processes are equal, it extends to both sides by the smallest
+    /// difference of two samples, which the clock resolves; if all samples are equal that step is unknown, and there is no
+    /// interval.
     ///
-    /// It is the interval of the processes' medians in the order of time, see [`stats::series_interval`]; of executions, which end when
-    /// it is narrow, that of all looks together, see [`stats::anytime_interval`]. A process
-    /// keeps its page placement, its core and often its level for life, so its samples are not independent of each other:
-    /// an interval of thousands of samples would be far too narrow for a new process. Neighbouring processes share the
-    /// machine's pace.
+    /// It is the interval of the processes' medians in the order of time, see [`stats::series_interval`]; for executions, which
+    /// end when it is narrow, that of all looks together, see [`stats::anytime_interval`]. A process keeps its page placement,
+    /// its core and often its level for life, so its samples are not independent: an interval of thousands of samples would be
+    /// far too narrow for a new process. Neighbouring processes share the machine's pace.
     pub interval: Option<Interval>,
     /// The smallest sample.
     pub min: f64,
     /// 90 % of the samples are at or below this.
     pub p90: f64,
-    /// 99 % of the samples are at or below this; None with fewer than [`ENOUGH_FOR_P99`].
+    /// 99 % of the samples are at or below this; `None` with fewer than [`ENOUGH_FOR_P99`].
     pub p99: Option<f64>,
     /// The largest sample.
     pub max: f64,
     /// The number of samples.
     pub samples: usize,
-    /// The median of each process that kept a sample, in the order of their start.
+    /// Median of each process that kept a sample, in the order of their start.
     pub process_medians: Vec<f64>,
-    /// The range across processes: (largest - smallest) / |median| of their medians. 0 where they are equal, and the
-    /// largest finite number where the median is 0.
+    /// Range across processes: (largest - smallest) / |median| of their medians. 0 if they are equal, and the largest finite
+    /// number if the median is 0.
     pub spread: f64,
-    /// One mode, the median of all samples, or two where they are clearly bimodal; see [`stats::modes`].
+    /// One mode, the median of all samples, or two if they are clearly bimodal; see [`stats::modes`].
     pub modes: Vec<Mode>,
     /// Discarded rounds among all timed ones, 0 to 1.
     pub discarded_share: f64,
 }
 
 impl Estimate {
-    /// None without samples, or where no process has taken them.
+    /// `None` without samples, or if no process has taken them.
     pub fn of(measured: &Measured) -> Option<Self> {
         let Level { median, interval, process_medians, .. } = Level::from_measured(measured)?;
         let sorted = stats::sorted(&measured.samples);
@@ -76,8 +76,7 @@ impl Estimate {
         })
     }
 
-    /// Half the interval's width over |median|; the largest finite number where the median is 0, None without an
-    /// interval.
+    /// Half the interval's width over |median|; the largest finite number if the median is 0, `None` without an interval.
     pub fn relative_half_width(&self) -> Option<f64> {
         Some(half_width_over(self.interval?, self.median))
     }
@@ -86,7 +85,7 @@ impl Estimate {
 fn half_width_over(interval: Interval, centre: f64) -> f64 {
     let half_width = interval.high / 2.0 - interval.low / 2.0;
     if interval.low < interval.high {
-        // Half of the least number is none, and so is a small number over a large one.
+        // Half of the least number is 0, and so is a small number over a large one.
         (half_width.max(f64::MIN_POSITIVE) / centre.abs()).clamp(f64::MIN_POSITIVE, f64::MAX)
     } else {
         0.0
@@ -97,7 +96,7 @@ fn half_width_over(interval: Interval, centre: f64) -> f64 {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Level {
     pub(crate) median: f64,
-    /// Its interval at [`CONFIDENCE`], where the samples support one.
+    /// Interval at [`CONFIDENCE`], if the samples support one.
     pub(crate) interval: Option<Interval>,
     /// The interval, or without one the range of the samples and the processes' medians.
     span: Interval,
@@ -121,16 +120,16 @@ impl Level {
         Some(Self { median: stats::median(samples)?, interval: None, span, process_medians })
     }
 
-    /// The upper bound of a value that is below the detection limit `limit`; None above it.
+    /// The upper bound of a value that is below the detection limit `limit`; `None` above it.
     ///
-    /// A value is below the limit where its interval reaches down to it. Its upper bound is the higher of the
-    /// limit and the interval's upper end.
+    /// A value is below the limit if its interval reaches down to it. Its upper bound is the higher of the limit and the
+    /// interval's upper end.
     pub(crate) fn bound(&self, limit: f64) -> Option<f64> {
         (self.span.low <= limit).then_some(self.span.high.max(limit))
     }
 }
 
-/// The interval; where it has no width, as far to both sides as the smallest difference of two samples.
+/// The interval; if it has no width, it extends to both sides by the smallest difference of two samples.
 fn as_resolved(span: Interval, samples: &[f64]) -> Option<Interval> {
     if span.low < span.high {
         return Some(span);
@@ -139,26 +138,26 @@ fn as_resolved(span: Interval, samples: &[f64]) -> Option<Interval> {
     let steps = sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0);
     // Both the loop and the empty one are read to a step.
     let step = steps.min_by(f64::total_cmp)?;
-    // What a document says may be the largest number.
+    // A document's values may be the largest numbers.
     let [low, high] = [(span.low - step).max(f64::MIN), (span.high + step).min(f64::MAX)];
     Some(Interval { low, high }).filter(|span| span.low < span.high)
 }
 
-/// A busy host keeps one pace for about so long, in ns. Over 24 runs of 8 s of `entry` in a nested virtual machine, intervals of
-/// as many paces as the span of a run has of these held the common median in 90 of 100 rows, and in 79 by the
-/// autocorrelation of the processes alone.
+/// Time in ns for which a busy host keeps one pace. Over 24 runs of 8 s of `entry` in a nested virtual machine, intervals with as
+/// many paces as the span of a run has of these held the common median in 90 of 100 rows, and in 79 by the autocorrelation of the
+/// processes alone.
 const PACE_NS: f64 = 1.6e9;
 
-/// The greatest number of paces that processes can have seen which were spread over so many ns.
+/// The most paces that processes spread over this many ns can have seen.
 pub fn paces(span_ns: Option<u64>) -> f64 {
     span_ns.map_or(f64::INFINITY, |span| span as f64 / PACE_NS)
 }
 
-/// The detection limit of `of`, in its unit: the 95 % quantile of |time of a batch| of the empty loop (`null`, of the
-/// same group) in the median of its processes, divided by the operations of a batch of `of`. 0 where either is not a time.
+/// The detection limit of `of`, in its unit: the 95 % quantile of |time of a batch| of the empty loop (`null`, of the same group)
+/// in the median of its processes, divided by the operations of a batch of `of`. 0 if either is not a time.
 ///
-/// It is what the clock resolves in most processes. A quantile of all samples would be that of the disturbed ones as soon as these are a
-/// twentieth, which a long run meets sooner or later.
+/// It is what the clock resolves in most processes. A quantile of all samples would be that of the disturbed ones as soon as
+/// these are a twentieth, which a long run meets sooner or later.
 pub fn detection_limit(null: &Measured, of: &Measured) -> f64 {
     batch_error(null).map_or(0.0, |error| error_per_operation(error, of))
 }
@@ -179,7 +178,7 @@ pub(crate) fn error_per_operation(batch_error: f64, of: &Measured) -> f64 {
     (batch_error / of.ops_per_sample as f64 / unit).min(f64::MAX)
 }
 
-/// None where the unit is not a time.
+/// `None` if the unit is not a time.
 fn nanoseconds_per_unit(measured: &Measured) -> Option<f64> {
     match measured.unit {
         Unit::Nanoseconds | Unit::NanosecondsPerLine => Some(1.0),
@@ -194,13 +193,13 @@ fn nanoseconds_per_unit(measured: &Measured) -> Option<f64> {
 pub enum Reading {
     /// It is above the detection limit.
     Estimate(Estimate),
-    /// Its interval reaches down to the [`detection_limit`]. It is below this bound, in the unit of the samples: the
-    /// limit, or the interval's upper end where that is higher.
+    /// Its interval reaches down to the [`detection_limit`]. It is below this bound, in the unit of the samples: the limit, or
+    /// the interval's upper end if that is higher.
     BelowLimit(f64),
 }
 
-/// The reading of a measurement, with the detection limit by the [`EMPTY_LOOP`] of its group in `run`. Without such a
-/// measurement, and of counts, always an estimate. None without samples.
+/// The reading of a measurement, with the detection limit by the [`EMPTY_LOOP`] of its group in `run`. Always an estimate without
+/// such a measurement, and for counts. `None` without samples.
 pub fn reading(measured: &Measured, run: &Run) -> Option<Reading> {
     if measured.is_count() {
         return Estimate::of(measured).map(Reading::Estimate);

@@ -4,31 +4,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 
-/// Times that a thread left the processor, whether it waited or was preempted.
+/// Number of times a thread left the processor, because it waited or was preempted.
 pub const CONTEXT_SWITCHES: &str = "context switches";
-/// Times that the timed thread ended on another processor than it began.
+/// Number of times the timed thread ended on a processor other than it began on.
 pub const MIGRATIONS: &str = "CPU migrations";
 /// Page faults that needed no input or output.
 pub const MINOR_FAULTS: &str = "minor faults";
-/// Page faults that did.
+/// Page faults that needed input or output.
 pub const MAJOR_FAULTS: &str = "major faults";
 /// Cycles of the processor's own clock in ring 3.
 pub const USER_CYCLES: &str = "user cycles";
-/// The same in ring 0.
+/// Cycles of the processor's own clock in ring 0.
 pub const KERNEL_CYCLES: &str = "kernel cycles";
 /// Instructions that retired in ring 3.
 pub const USER_INSTRUCTIONS: &str = "user instructions";
-/// The same in ring 0.
+/// Instructions that retired in ring 0.
 pub const KERNEL_INSTRUCTIONS: &str = "kernel instructions";
-/// Branches that were predicted wrong and retired, in both rings.
+/// Mispredicted branches that retired, in both rings.
 pub const BRANCH_MISSES: &str = "branch misses";
-/// Accesses that the last cache did not hold, in both rings.
+/// Accesses that missed the last cache, in both rings.
 pub const CACHE_MISSES: &str = "cache misses";
 
-/// The most kinds of events of a source, and the most sources of a measurement.
+/// Most kinds of events of a source, and most sources of a measurement.
 pub(crate) const MOST: usize = 32;
 
-/// A count of the kept batches beside the time.
+/// A count over the kept batches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counter {
@@ -38,33 +38,34 @@ pub struct Counter {
     pub number: u64,
 }
 
-/// What one source counted in the kept batches of a case. It is read before the first reading of the clock and after the second.
+/// The counts of one source in the kept batches of a case. It is read before the first clock reading and after the second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventCounts {
     /// The interface and its scope: `getrusage(2), the timed thread`.
     pub source: String,
-    /// Operations in the batches that it counted.
+    /// Operations in the counted batches.
     pub operations: u64,
-    /// Kept batches in which the PMU's counters were given away for a while (multiplexing). Absent where it is 0.
+    /// Kept batches in which other users held the PMU's counters for a while (multiplexing). Absent if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub uncounted: u64,
-    /// The events of all of these batches together. getrusage(2) gives `context switches`, `CPU migrations`, `minor faults` and `major
-    /// faults`; a PMU gives `user cycles`, `user instructions`, `kernel cycles`, `kernel instructions`, `branch misses` and `cache
-    /// misses` ([counters](counters.md)). The fact `run.counters` says what hardware events were counted, or why none were.
+    /// The events of all of these batches together. getrusage(2) gives `context switches`, `CPU migrations`, `minor faults` and
+    /// `major faults`; a PMU gives `user cycles`, `user instructions`, `kernel cycles`, `kernel instructions`, `branch misses`
+    /// and `cache misses` ([counters](counters.md)). The fact `run.counters` says which hardware events were counted, or why none
+    /// were.
     #[serde(deserialize_with = "bounded::entries")]
     pub counts: Vec<Counter>,
 }
 
 impl EventCounts {
-    /// Events of this kind for each operation. None where it does not count them.
+    /// Events of this kind per operation. `None` if it does not count them.
     pub fn per_operation(&self, what: &str) -> Option<f64> {
         let counter = self.counts.iter().find(|counter| counter.what == what)?;
         (self.operations > 0).then(|| counter.number as f64 / self.operations as f64)
     }
 }
 
-/// Events of this kind for each operation, by the first source that counts them.
+/// Events of this kind per operation, by the first source that counts them.
 pub fn per_operation(events: &[EventCounts], what: &str) -> Option<f64> {
     events.iter().find_map(|counts| counts.per_operation(what))
 }

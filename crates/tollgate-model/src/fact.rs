@@ -16,15 +16,15 @@ use crate::bounded;
 pub enum Fact {
     /// The value, and the file, instruction or call that gave it.
     Known {
-        /// What was read.
+        /// The value as it was read.
         value: FactValue,
-        /// Where it was read: a path, `CPUID.1:ECX[31]`, `uname(2)`.
+        /// The source: a path, `CPUID.1:ECX[31]`, `uname(2)`.
         source: String,
     },
     /// Why there is no value. No default replaces it.
     Unknown {
-        /// `absent: ` (this environment has no such thing), `refused: ` (it exists, and reading it is not permitted) or `unreadable: `
-        /// (reading failed, or the content could not be parsed), and the error's text.
+        /// `absent: ` (this environment has no such thing), `refused: ` (it exists, but reading it is not permitted) or
+        /// `unreadable: ` (reading failed, or the content could not be parsed), and the error's text.
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         why: Unknown,
     },
@@ -67,12 +67,12 @@ impl Fact {
         Self::Known { value: value.into(), source: source.into() }
     }
 
-    /// The environment does not have such a thing.
+    /// The environment has no such thing.
     pub fn absent(why: impl Into<String>) -> Self {
         Self::Unknown { why: Unknown::Absent(why.into()) }
     }
 
-    /// It exists, and this process may not read it.
+    /// It exists, but this process may not read it.
     pub fn refused(why: impl Into<String>) -> Self {
         Self::Unknown { why: Unknown::Refused(why.into()) }
     }
@@ -82,7 +82,7 @@ impl Fact {
         Self::Unknown { why: Unknown::Unreadable(why.into()) }
     }
 
-    /// The value where there is one.
+    /// The value, if it is known.
     pub fn value(&self) -> Option<&FactValue> {
         match self {
             Self::Known { value, .. } => Some(value),
@@ -143,7 +143,7 @@ impl<'de> Deserialize<'de> for FactValue {
 }
 
 impl FactValue {
-    /// The text where it is one.
+    /// The text, if it is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -151,7 +151,7 @@ impl FactValue {
         }
     }
 
-    /// The flag where it is one.
+    /// The flag, if it is one.
     pub fn as_flag(&self) -> Option<bool> {
         match self {
             Self::Flag(flag) => Some(*flag),
@@ -159,7 +159,7 @@ impl FactValue {
         }
     }
 
-    /// The figure where it is an integer or a real.
+    /// The figure, if it is an integer or a real.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Integer(n) => Some(*n as f64),
@@ -203,7 +203,7 @@ impl From<&str> for FactValue {
 /// Why a fact has no value. Each of the three has another remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unknown {
-    /// The environment does not have it: no remedy.
+    /// The environment has no such thing: there is no remedy.
     Absent(String),
     /// Permission was refused: root, a capability or a setting gives access.
     Refused(String),
@@ -236,7 +236,7 @@ impl Serialize for Unknown {
 }
 
 impl<'de> Deserialize<'de> for Unknown {
-    /// Text without one of the three prefixes (another writer's) is kept whole as unreadable.
+    /// Text without one of the three prefixes, from another writer, is kept whole as unreadable.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Ok(match text.split_once(": ") {

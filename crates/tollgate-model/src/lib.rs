@@ -44,7 +44,6 @@ pub use run::{Environment, Facts, Knob, Label, Part, Run, RunId};
 pub use tollgate_statistics as stats;
 pub use traced::Traced;
 
-// The examples of the README are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

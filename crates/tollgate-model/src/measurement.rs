@@ -15,7 +15,7 @@ use crate::events::{Counter, EventCounts};
 pub struct Case {
     /// Such as `entry/seccomp`.
     pub benchmark: String,
-    /// The parameters by name, such as `{"instructions": 32}`; empty where the benchmark has one case.
+    /// The parameters by name, such as `{"instructions": 32}`; empty if the benchmark has one case.
     #[serde(deserialize_with = "params")]
     pub params: Params,
 }
@@ -26,7 +26,7 @@ impl Case {
         Self { benchmark: benchmark.into(), params: Params::new() }
     }
 
-    /// The suite of its benchmark: what stands before the slash.
+    /// The suite of its benchmark: the part before the slash.
     pub fn suite(&self) -> &str {
         self.benchmark.split('/').next().unwrap_or_default()
     }
@@ -62,12 +62,12 @@ impl fmt::Display for Case {
 /// Parameters of a case, by name.
 pub type Params = BTreeMap<String, ParamValue>;
 
-/// A parameter's name today: documents and patterns of earlier versions have `users` for what is `tasks`.
+/// A parameter's current name: documents and patterns of earlier versions say `users` for `tasks`.
 pub fn parameter(name: &str) -> &str {
     if name == "users" { "tasks" } else { name }
 }
 
-/// The parameters of a document, by their names today.
+/// Reads the parameters of a document, with their current names.
 fn params<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Params, D::Error> {
     let params: Params = bounded::params(deserializer)?;
     Ok(params.into_iter().map(|(name, value)| (parameter(&name).to_owned(), value)).collect())
@@ -188,7 +188,7 @@ struct Fields {
     traced_apart: Vec<crate::Traced>,
 }
 
-/// What became of a case.
+/// The status of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -206,7 +206,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// As in the document.
+    /// The name in the document.
     pub fn name(self) -> &'static str {
         match self {
             Self::Measured => "measured",
@@ -260,18 +260,18 @@ pub enum Outcome {
     Measured(Box<Measured>),
     /// It cannot exist in this environment.
     Skipped {
-        /// What this environment lacks.
+        /// The thing that this environment lacks.
         why: String,
     },
-    /// The kernel refuses the call with these arguments: direct I/O with an odd buffer.
+    /// The kernel refuses the call with these arguments, such as direct I/O with an odd buffer.
     Refused {
         /// The call and its error.
         why: String,
     },
-    /// It exists here, and no figure of it would be true: the time was over, or its samples contradict each other.
+    /// It exists here, but any figure would be wrong: the time ended, or its samples contradict each other.
     #[serde(rename = "not measured")]
     NotMeasured {
-        /// What was short.
+        /// The thing that was missing.
         why: String,
     },
     /// It exists here and failed.
@@ -285,42 +285,45 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MeasuredCase"))]
 pub struct Measured {
-    /// Of each sample.
+    /// Unit of each sample.
     pub unit: Unit,
-    /// What executed the code.
+    /// The executor of the code.
     pub provenance: Provenance,
-    /// Operations in the batch that a sample is the mean of.
+    /// Operations in a batch, whose mean is a sample.
     pub ops_per_sample: u64,
-    /// Ticks of the clock a second, at least 1: 1 s / this is the finest step of a batch's time. TSC cycles are nanoseconds *
-    /// `clock_hz` / 1e9 where the clock fact names the TSC.
+    /// Ticks of the clock per second, at least 1: 1 s / this is the finest step of a batch's time. TSC cycles are nanoseconds *
+    /// `clock_hz` / 1e9 if the clock fact names the TSC.
     pub clock_hz: u64,
-    /// The time per operation of each kept batch, less the loop overhead timed beside it; process by process, each in the order of its
-    /// rounds. May be negative near zero; at least one; all finite.
+    /// Time per operation of each kept batch, less the loop overhead timed beside it; process by process, each in the order of
+    /// its rounds. May be negative near zero; at least one; all finite.
     pub samples: Vec<f64>,
     /// Batches that were timed and discarded because the thread was preempted or migrated.
     pub discarded: u64,
-    /// How `samples` divides among fresh processes, and which rounds it lacks: cases of one run are paired by round. They add up to
-    /// `samples` and `discarded`. A case whose batch is long takes part in few rounds, and with a short budget not in every process.
+    /// How `samples` divides among fresh processes, and which rounds are missing: cases of one run are paired by round. They add
+    /// up to `samples` and `discarded`. A case whose batch is long takes part in few rounds, and with a short budget not in every
+    /// process.
     pub processes: Vec<ProcessRounds>,
-    /// Time from the end of the first process to that of the last, in ns. Absent where they are not spread over a run: a machine keeps
-    /// its pace for a while, whatever number of processes see it.
+    /// Time from the end of the first process to that of the last, in ns. Absent if they are not spread over a run: a machine
+    /// keeps its pace for a while, however many processes see it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span_ns: Option<u64>,
-    /// Events that the kernel or a handler counted in the kept batches. A batch in which events and operations differ fails the case.
+    /// Events that the kernel or a handler counted in the kept batches. If events and operations of a batch differ, the case
+    /// fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
     /// Other counts of the kept batches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<Counter>,
-    /// Context switches, page faults and, where they can be counted, cycles, instructions and misses of the kept batches.
+    /// Context switches, page faults and, if they can be counted, cycles, instructions and misses of the kept batches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventCounts>,
-    /// Bytes that one operation moves. Absent where it moves none.
+    /// Bytes that one operation moves. Absent if it moves none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_op: Option<u64>,
-    /// The suite's interleaved group: cases of one group in one run shared their rounds, and can be paired by process and round.
+    /// The suite's interleaved group: cases of one group in one run shared their rounds, so they can be paired by process and
+    /// round.
     pub group: String,
-    /// The case that this one is compared with, round by round. Absent where there is none.
+    /// The case that this one is compared with, round by round. Absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Case>,
     /// Other findings, such as the instruction that the 32-bit vDSO holds.
@@ -338,14 +341,14 @@ pub struct Measured {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counted {
-    /// The name of the events, in the plural: `minor faults`. Of a share, the property that is counted.
+    /// The name of the events, in the plural: `minor faults`. For a share, the property that is counted.
     pub what: String,
     /// Their number in the kept batches.
     pub events: u64,
-    /// Operations in the kept batches. Of a share, those that were examined.
+    /// Operations in the kept batches. For a share, those that were examined.
     pub operations: u64,
     /// Only some of the operations were examined, and not each of them need be an event: `lines looked at came from the other
-    /// processor`. Absent where all were.
+    /// processor`. Absent if all were.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_share: bool,
 }
@@ -354,13 +357,13 @@ pub struct Counted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessRounds {
-    /// Rounds that were timed, discarded ones included.
+    /// Timed rounds, including discarded ones.
     pub rounds: u32,
-    /// The rounds that this case took part in, ascending, each below `rounds`. Absent for all of them: a case whose batch is long takes
-    /// part in few.
+    /// The rounds that this case took part in, ascending, each below `rounds`. Absent if it took part in all: a case whose batch
+    /// is long takes part in few.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ran: Option<Vec<u32>>,
-    /// Indices of the discarded rounds, ascending, each one that it took part in.
+    /// Indices of the discarded rounds, ascending; it took part in each of them.
     pub discarded: Vec<u32>,
 }
 
@@ -381,7 +384,6 @@ impl ProcessRounds {
 }
 
 impl Outcome {
-    /// Its status.
     pub fn status(&self) -> Status {
         match self {
             Self::Measured(_) => Status::Measured,
@@ -413,7 +415,8 @@ impl Outcome {
 }
 
 impl Measured {
-    /// Whole executions of a command, each a process of its own with one round: executions of one number in two runs are then neighbours.
+    /// Whole executions of a command, each a process of its own with one round, so that executions of one number in two runs are
+    /// neighbours.
     pub fn of_executions(group: &str, unit: Unit, samples: Vec<f64>) -> Self {
         let process = || ProcessRounds { rounds: 1, ran: None, discarded: Vec::new() };
         Self {
@@ -438,13 +441,8 @@ impl Measured {
         }
     }
 
-    /// The executions of a whole command that say where its time went: those that were traced apart, else those that were timed.
-    pub fn divided(&self) -> &[crate::Traced] {
-        if self.traced_apart.is_empty() { &self.traced } else { &self.traced_apart }
-    }
-
-    /// Whether it counts instructions to the last one, as an emulator or an interpreter does, or is a size there. A count has no noise,
-    /// no detection limit and no interval; where its samples differ, the operation did.
+    /// Whether it counts instructions exactly, as an emulator or an interpreter does, or is a size of such a run. A count has no
+    /// noise, no detection limit and no interval; if its samples differ, the operation did.
     pub fn is_count(&self) -> bool {
         let is_executed = matches!(self.provenance, Provenance::Hardware | Provenance::Kvm);
         self.unit.is_amount() && !is_executed
@@ -460,7 +458,7 @@ impl Measured {
         })
     }
 
-    /// Whether its processes are executions, with a round each.
+    /// Whether its processes are executions with one round each.
     pub(crate) fn is_of_executions(&self) -> bool {
         self.processes.iter().all(|process| process.rounds == 1)
     }
@@ -499,7 +497,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Whether it is no time: the frequency and the load of a machine change nothing of it.
+    /// Whether it is not a time: the machine's frequency and load do not change it.
     pub fn is_amount(self) -> bool {
         matches!(self, Self::Bytes | Self::Count | Self::Instructions)
     }
@@ -511,22 +509,22 @@ impl fmt::Display for Unit {
     }
 }
 
-/// What executed the timed code.
+/// The executor of the timed code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Provenance {
     /// The processor itself, in a virtual machine or not.
     Hardware,
-    /// The processor, in a guest of tollgate's under KVM.
+    /// The processor, in one of tollgate's guests under KVM.
     Kvm,
     /// KVM's instruction emulator.
     KvmEmulated,
     /// QEMU's translator (TCG): instruction counts are valid, times are not.
     QemuTcg,
-    /// QEMU's translator with a clock that goes one tick an instruction (`-icount shift=0`): the counter of a guest counts the
-    /// instructions that it executed, to the last one.
+    /// QEMU's translator with a clock that advances one tick per instruction (`-icount shift=0`): the guest's counter counts its
+    /// executed instructions exactly.
     QemuIcount,
-    /// Tollgate's interpreter.
+    /// tollgate's interpreter.
     Interpreter,
 }

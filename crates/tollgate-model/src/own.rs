@@ -6,21 +6,21 @@ pub const SUITE: &str = "bench/";
 /// An empty loop less an empty loop: the error of the measurement.
 pub const EMPTY_LOOP: &str = "bench/empty-loop";
 
-/// The loop overhead: an iteration of the empty loop, with nothing subtracted. It shows the processor's frequency.
+/// Loop overhead: an iteration of the empty loop, with nothing subtracted. It shows the processor's frequency.
 pub const RAW_LOOP: &str = "bench/empty-loop-raw";
 
-/// The timer overhead: two readings of the clock with nothing between.
+/// Timer overhead: two clock readings with nothing between.
 pub const CLOCK_PAIR: &str = "bench/clock-pair";
 
-/// The canary: the plainest system call, a few microseconds of it in each round. It shows what slowed a process from outside.
+/// The canary: the plainest system call, for a few microseconds in each round. It shows what slowed a process from outside.
 pub const CANARY: &str = "bench/canary";
 
 /// The A/A control: a second instance of its baseline's code in the same rounds. The A/A difference is the error of a
 /// comparison.
 pub const CONTROL: &str = "bench/control";
 
-/// What surrounds a command that is timed: a shell that does nothing, or a process that ends at once where there is no shell.
+/// The surroundings of a timed command: a shell that does nothing, or without a shell a process that ends at once.
 pub const START: &str = "bench/start";
 
-/// Executions of a command that were traced, and are not among those that are timed.
+/// Traced executions of a command, which are not among the timed ones.
 pub const TRACED: &str = "bench/traced";

@@ -19,7 +19,7 @@ use crate::measurement::{Case, Measured, Measurement, Outcome, ProcessRounds};
 use crate::text::{commands_a_reader, excerpt, plainly, shorten};
 use crate::versus::Command;
 
-/// The schema that this program writes, and the only one that it reads.
+/// The only schema that this program writes and reads.
 pub const SCHEMA: u32 = 2;
 
 pub use crate::bounded::{MAX_BYTES, MAX_MEASUREMENTS};
@@ -28,7 +28,7 @@ pub use crate::bounded::{MAX_BYTES, MAX_MEASUREMENTS};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
-    /// Schema of the run document: 2. A reader refuses any other number: tollgate reads no document of schema 1.
+    /// Schema of the run document: 2. A reader refuses any other number: tollgate does not read documents of schema 1.
     #[serde(deserialize_with = "schema")]
     pub schema: u32,
     /// The program that wrote it.
@@ -40,7 +40,7 @@ pub struct Run {
     pub label: Option<Label>,
     /// The innermost known layer.
     pub environment: Environment,
-    /// Of a run in a session of several environments its part. Absent otherwise.
+    /// Its part in a session, if the run belongs to a session of several environments. Absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Part>,
     /// Time of the first measurement.
@@ -50,12 +50,12 @@ pub struct Run {
     /// Facts by name.
     #[serde(deserialize_with = "bounded::facts")]
     pub facts: Facts,
-    /// One object a case, in the order of the registry, those of the engine's own benchmarks included.
+    /// One object per case, in the order of the registry, including those of the engine's own benchmarks.
     #[serde(deserialize_with = "bounded::measurements")]
     pub measurements: Vec<Measurement>,
 }
 
-/// The schema is read before all other fields, which may differ in another.
+/// The schema is read before all other fields, which may differ in another schema.
 fn schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let found = u64::deserialize(deserializer)?;
     if found == u64::from(SCHEMA) {
@@ -72,17 +72,18 @@ pub type Facts = BTreeMap<String, Fact>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SessionPart"))]
 pub struct Part {
-    /// The session. It is in every run of it.
+    /// The session, the same in each of its runs.
     pub id: RunId,
     /// The environment as the user named it: `host`, `container:seccomp=none`.
     pub environment: String,
-    /// Its place among the environments of the session, from 0. The first is the base.
+    /// Its position among the environments of the session, from 0. The first is the base.
     pub place: u32,
-    /// How many environments the session had.
+    /// Number of environments of the session.
     pub of: u32,
-    /// Whether its turns alternated with those of the base on one machine: process i and round r of both are then neighbours in time.
+    /// Whether its turns alternated with those of the base on one machine: process i and round r of both are then neighbours in
+    /// time.
     pub paired: bool,
-    /// The setting of the machine that was another one in this environment's turns, and in nothing else. Absent where none was.
+    /// The one setting of the machine that differed in this environment's turns. Absent if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knob: Option<Knob>,
     /// The [command](#versus) that was compared there with others, or the build of [benches](benches.md). Absent otherwise.
@@ -145,10 +146,9 @@ impl fmt::Display for Environment {
     }
 }
 
-/// Bytes of a document that are read at a time.
 const BUFFER: usize = 64 << 10;
 
-/// The name of a kept run: letters, digits, `-` and `.`, as it becomes a file name.
+/// The name of a kept run: letters, digits, `-` and `.`, since it becomes a file name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String"))]
 #[serde(try_from = "String", into = "String")]
@@ -160,7 +160,7 @@ pub struct RunId(String);
 #[serde(try_from = "String", into = "String")]
 pub struct Label(String);
 
-/// Why a label or id is not one.
+/// Why a label or id is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {given:?} {fault}; use 1 to 64 of A-Z a-z 0-9 . _ + - and begin with a letter or digit")]
 pub struct NameError {
@@ -169,7 +169,7 @@ pub struct NameError {
     fault: &'static str,
 }
 
-/// `last` means the newest run, so no label may be called that.
+/// `last` means the newest run, so it cannot be a label.
 const RESERVED: &str = "last";
 const MAX_NAME: usize = 64;
 
@@ -246,12 +246,12 @@ pub enum ReadError {
     /// The document ended before it was whole.
     #[error("is cut off: the document ends at line {line}, column {column}, before it is whole")]
     Truncated {
-        /// Where the text ends.
+        /// Line of the end.
         line: usize,
-        /// Where the text ends.
+        /// Column of the end.
         column: usize,
     },
-    /// Written by a version of the program that has another schema.
+    /// Written by a version of the program with another schema.
     #[error("has schema {found}, but this tollgate reads schema {SCHEMA}: {}", remedy(*.found))]
     Schema {
         /// The document's schema.
@@ -377,7 +377,7 @@ impl Run {
         self.validate_sizes()
     }
 
-    /// The sizes that are bounded over a whole document, as the reader bounds them.
+    /// Checks the sizes that are bounded over a whole document, as the reader bounds them.
     fn validate_sizes(&self) -> Result<(), String> {
         let sum =
             |size: fn(&Measured) -> usize| self.measured().map(|(_, measured)| size(measured)).sum::<usize>();
@@ -403,7 +403,7 @@ impl Run {
     }
 }
 
-/// The seconds from one RFC 3339 time to another. None where either is no time, or they are in the wrong order.
+/// Seconds from one RFC 3339 time to another. `None` if either is not a time, or if they are in the wrong order.
 pub fn seconds_between(started: &str, finished: &str) -> Option<f64> {
     let length = moment(finished).ok()?.duration_since(moment(started).ok()?);
     Some(length.ok()?.as_secs_f64())
@@ -416,7 +416,7 @@ fn moment(text: &str) -> Result<SystemTime, humantime::TimestampError> {
 /// The most environments of a session.
 pub const MAX_ENVIRONMENTS: u32 = 256;
 
-/// The most bytes of an environment's name and of a setting's value: a name may hold a whole command.
+/// Most bytes of an environment's name and of a setting's value: a name may hold a whole command.
 const MAX_SETTING: usize = 4096;
 
 fn validate_part(part: &Part) -> Result<(), String> {
@@ -522,7 +522,7 @@ fn validate_rounds(process: &ProcessRounds) -> Result<(), String> {
     Ok(())
 }
 
-/// Names go to terminals unescaped: they have no control characters and a bounded length.
+/// Names go to terminals unescaped, so they have no control characters and a bounded length.
 fn plain(what: &str, text: &str) -> Result<(), String> {
     plain_within(256, what, text)
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io;
 
-/// Untrusted text. Characters that command a terminal or change the direction of writing are escaped.
+/// Escapes characters that command a terminal or change the direction of writing.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if !text.contains(commands_a_reader) {
         return Cow::Borrowed(text);
@@ -12,20 +12,20 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(escaped).collect())
 }
 
-/// The same for a text of several lines, each of which ends with a newline then: tabs stay.
+/// Like [`clean`] for a text of several lines, each of which then ends with a newline: tabs stay.
 pub fn clean_lines(text: &str) -> String {
     let line = |line: &str| line.split('\t').map(clean).collect::<Vec<_>>().join("\t") + "\n";
     text.lines().map(line).collect()
 }
 
-/// The first line that is not empty, without what commands a reader.
+/// The first line that is not empty, without characters that command a reader.
 pub fn first_line(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     line.replace(commands_a_reader, "")
 }
 
-/// Whether `c` is a control character, a mark that changes the direction of writing or breaks a line, or invisible: Unicode's categories Cc, Cf,
-/// Zl and Zp, but the visible signs among them, and fillers of Hangul.
+/// Whether `c` is a control character, a mark that changes the direction of writing or breaks a line, or invisible: Unicode's
+/// categories Cc, Cf, Zl and Zp except the visible signs among them, and Hangul fillers.
 pub fn commands_a_reader(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
@@ -34,7 +34,7 @@ pub fn commands_a_reader(c: char) -> bool {
         || matches!(c, '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A word of a shell's command line, for people to paste.
+/// Quotes a word for a shell's command line, for people to paste.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@+%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -44,7 +44,7 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// The most characters of a text of a document that a message quotes.
+/// Most characters of a document's text that a message quotes.
 pub const MOST_QUOTED: usize = 200;
 
 /// The beginning of a text that a message quotes: [`clean`], and cut after [`MOST_QUOTED`] characters with `…`.
@@ -52,7 +52,7 @@ pub fn excerpt(text: &str) -> Cow<'_, str> {
     beginning(text, MOST_QUOTED)
 }
 
-/// The first `most` characters of a text, as [`excerpt`] has the first of a quotation.
+/// The first `most` characters of a text, escaped as in [`excerpt`].
 pub fn beginning(text: &str, most: usize) -> Cow<'_, str> {
     let begin = |text: &str| text.char_indices().nth(most).map(|(end, _)| end);
     let end = begin(text);
@@ -83,7 +83,7 @@ pub fn listed<T: ToString>(parts: &[T]) -> String {
     }
 }
 
-/// The text of an I/O error, without the number at its end: `No space left on device`.
+/// The text of an I/O error without its number: `No space left on device`.
 pub fn plainly(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {
@@ -92,7 +92,7 @@ pub fn plainly(error: &io::Error) -> String {
     }
 }
 
-/// The error of a call, for people. A call that starts a process or a thread and fails with EAGAIN has met one of three limits,
+/// Describes the error of a call. A call that starts a process or a thread and fails with EAGAIN has met one of three limits,
 /// which fork(2) and pthread_create(3) name: waiting does not help.
 pub fn said_by(call: &str, error: &io::Error) -> String {
     const EAGAIN: i32 = 11;
@@ -110,13 +110,13 @@ pub fn said_by(call: &str, error: &io::Error) -> String {
 const SIGNALS: &str = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU \
     URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS";
 
-/// The name of a signal, `SIGHUP`. None of a number that has none.
+/// The name of a signal, `SIGHUP`. `None` if the number has no name.
 pub fn signal_name(signal: i32) -> Option<String> {
     let name = SIGNALS.split(' ').nth(usize::try_from(signal).ok()?.checked_sub(1)?)?;
     Some(format!("SIG{name}"))
 }
 
-/// The number of a signal by its name: `SIGHUP`, or as strace(1) names real-time signals `SIGRT_1`.
+/// The number of a signal by its name: `SIGHUP`, or `SIGRT_1` as strace(1) names real-time signals.
 pub fn signal_number(name: &str) -> Option<i32> {
     /// The kernel's first real-time signal, which strace counts from.
     const REAL_TIME: i32 = 32;

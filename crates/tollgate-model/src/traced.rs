@@ -1,8 +1,7 @@
 //! The execution of a traced command: its system calls and the parts of their time.
 //!
-//! The kernel or the tracer adds up these sums while the command runs. Single events are not kept: tracing is fast, and
-//! no event is lost uncounted. Times are whole nanoseconds. Sums over threads exceed the real time where threads ran in
-//! parallel.
+//! The kernel or the tracer adds up these sums while the command runs. Single events are not kept, so tracing is fast, and every
+//! lost event is counted. Times are whole nanoseconds. Sums over threads exceed the real time if threads ran in parallel.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -27,59 +26,59 @@ pub struct Traced {
     pub command: Vec<String>,
     /// The tracer.
     pub backend: Backend,
-    /// Of processes that ran before they were traced: which, and what ended the trace. None of a command.
+    /// For processes that ran before they were traced: the processes, and the end of the trace. Absent for a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attached: Option<Attached>,
-    /// How the command itself ended. None where a log of strace(1) does not say it, and of processes that ran before.
+    /// How the command itself ended. None if a log of strace(1) does not say it, and for processes that ran before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
-    /// Processors of its affinity mask when it began; 0 where they are not known.
+    /// Processors of its affinity mask when it began; 0 if they are not known.
     pub processors: u32,
-    /// Real time until the command itself ended; 0 where a log of strace(1) has no time stamps.
+    /// Real time until the command itself ended; 0 if a log of strace(1) has no time stamps.
     pub wall_ns: u64,
     /// Time of its threads on a processor in user mode, by `times_from`.
     pub user_ns: u64,
     /// Time of its threads on a processor in the kernel, by `times_from`.
     pub sys_ns: u64,
-    /// Where these two come from.
+    /// Source of these two.
     #[serde(default)]
     pub times_from: TimesFrom,
-    /// Real time in which at least one of its threads was on a processor. None where the backend does not know it.
+    /// Real time in which at least one of its threads was on a processor. None if the backend does not know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_ns: Option<u64>,
-    /// Real time in which none of its threads was on a processor, by the cause of their waiting. None where the
-    /// backend does not know it.
+    /// Real time in which none of its threads was on a processor, by the cause of their waiting. None if the backend does not
+    /// know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Idle>,
-    /// Traced processes, the command itself included; 0 where they are not known.
+    /// Traced processes, including the command itself; 0 if they are not known.
     pub processes: u64,
-    /// Traced threads, each process's first one included; 0 where they are not known.
+    /// Traced threads, including each process's first one; 0 if they are not known.
     pub threads: u64,
-    /// Whether the time of no call is known, as in a log of strace(1) without -T. Such an execution is shown, and not kept.
+    /// Whether the time of no call is known, as in a log of strace(1) without -T. Such an execution is shown but not kept.
     #[serde(skip)]
     pub is_untimed: bool,
-    /// By system call, those that took longest first.
+    /// System calls, those that took longest first.
     #[serde(deserialize_with = "bounded::entries")]
     pub calls: Vec<Call>,
-    /// The time of its threads outside of system calls. None where the backend does not know.
+    /// The time of its threads outside of system calls. None if the backend does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<Parts>,
-    /// What sleeping threads were woken by, the longest sleeps first. Empty unless requested.
+    /// The wakers of sleeping threads, the longest sleeps first. Empty unless requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
     pub blocked: Vec<Blocked>,
-    /// By process, in the order of their start: a parent before its children. Empty unless requested.
+    /// Processes, in the order of their start: a parent before its children. Empty unless requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
     pub tree: Vec<Process>,
-    /// By file, those that took longest first. Empty unless requested.
+    /// Files, those that took longest first. Empty unless requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
     pub files: Vec<FileTime>,
     /// Direct I/O that failed with EINVAL, by file and call. Empty unless files were requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
     pub misaligned: Vec<Misaligned>,
-    /// The overhead of tracing per call, in nanoseconds, as measured just before; None where that failed.
+    /// The overhead of tracing per call, in nanoseconds, as measured just before; None if that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_per_call_ns: Option<f64>,
-    /// The overhead per call, in nanoseconds, of every process that was not traced meanwhile; None where that failed, and with
+    /// The overhead per call, in nanoseconds, of every process that was not traced meanwhile; None if that failed, and with
     /// ptrace(2), which adds nothing to other processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_to_others_ns: Option<f64>,
@@ -102,23 +101,23 @@ pub enum Backend {
     Ptrace,
     /// No tracer: the resource usage of ended processes, by wait4(2).
     Rusage,
-    /// strace(1), whose log was read. It knows how long calls took, and neither the parts of that time nor user and system time.
+    /// strace(1), whose log was read. It knows how long calls took, but neither the parts of that time nor user and system time.
     Strace,
 }
 
-/// Where the user and system time of a command come from.
+/// The source of a command's user and system time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum TimesFrom {
-    /// The scheduler's events, to the nanosecond: system time is that in system calls that returned, user time all outside of
-    /// calls, with page faults and interrupts.
+    /// The scheduler's events, to the nanosecond: system time is the time in system calls that returned, user time all outside of
+    /// calls, including page faults and interrupts.
     Trace,
     /// wait4(2). Most kernels measure the sum of both and divide it by samples of their clock tick, see `cputime_adjust` in
-    /// kernel/sched/cputime.c: a command of few ticks has an arbitrary division.
+    /// kernel/sched/cputime.c: for a command of few ticks the division is arbitrary.
     #[default]
     Rusage,
-    /// Nothing told them: both are 0 and not known.
+    /// Neither is known: both are 0.
     Unknown,
 }
 
@@ -133,12 +132,12 @@ pub enum Ended {
     Signal(i32),
 }
 
-/// Real time in which no thread of the tree was on a processor, by the cause of their waiting. With several
-/// causes at once the first of the three counts: a processor, a disk, another.
+/// Real time in which no thread of the tree was on a processor, by the cause of their waiting. If there are several causes at
+/// once, the first of these three counts: a processor, a disk, another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Idle {
-    /// At least one was ready to run and had no processor.
+    /// At least one was ready to run, without a processor.
     pub runqueue_ns: u64,
     /// Otherwise, at least one waited for a disk or another wait that signals do not end (state D of proc(5)).
     pub disk_ns: u64,
@@ -163,10 +162,10 @@ pub struct Parts {
     pub sleep_ns: u64,
     /// Waiting for a disk, or in another wait that signals do not end (state D).
     pub disk_ns: u64,
-    /// Ready to run and without a processor.
+    /// Ready to run, without a processor.
     pub runqueue_ns: u64,
-    /// Off the processor, for a reason that the backend does not know; with `strace` all of the time, on a processor or off it. Absent
-    /// where it is 0.
+    /// Off the processor, for a reason that the backend does not know; with `strace` all of the time, on a processor or off it.
+    /// Absent if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_ns: u64,
 }
@@ -182,7 +181,6 @@ impl Parts {
         [sleep_ns, disk_ns, runqueue_ns, unknown_ns].into_iter().fold(on_cpu_ns, u64::saturating_add)
     }
 
-    /// Both together.
     pub fn plus(self, other: Self) -> Self {
         Self {
             on_cpu_ns: self.on_cpu_ns.saturating_add(other.on_cpu_ns),
@@ -199,28 +197,28 @@ impl Parts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!from))]
 #[serde(from = "CallFields")]
 pub struct Call {
-    /// As in the kernel's table: `openat`; of the 32-bit table `openat (32-bit)`; of a number without a name `call 999`.
+    /// As in the kernel's table: `openat`; in the 32-bit table `openat (32-bit)`; for a number without a name `call 999`.
     pub name: String,
     /// Calls that returned.
     pub count: u64,
-    /// Those of them that returned an error.
+    /// Calls that returned an error.
     pub errors: u64,
-    /// Calls that did not return: their thread ended in them, or was still in them at the end. Absent where it is 0.
+    /// Calls that did not return: their thread ended in them, or was still in them at the end. Absent if 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub unfinished: u64,
-    /// Those of `count` that were stopped before they began, as by a filter of seccomp(2): their time is not known, and in none of the
-    /// fields below. With `ptrace` and `strace`, which know the time of every call, always 0. Absent where it is 0.
+    /// Calls of `count` that were stopped before they began, as by a filter of seccomp(2): their time is not known, and in none
+    /// of the fields below. Always 0 with `ptrace` and `strace`, which know the time of every call. Absent if 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub stopped: u64,
-    /// From entry to return, the sum of those that returned.
+    /// From entry to return, the sum over the calls that returned.
     pub total_ns: u64,
     /// The longest.
     pub max_ns: u64,
     /// The parts of `total_ns`.
     #[serde(flatten)]
     pub parts: Parts,
-    /// The latencies of single calls: `[bucket, calls]`, ascending, without empty ones, eight buckets an octave. Absent where it was
-    /// not kept.
+    /// The latencies of single calls: `[bucket, calls]`, ascending, without empty ones, eight buckets per octave. Absent if it
+    /// was not kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<(u32, u64)>,
 }
@@ -286,17 +284,17 @@ pub struct Process {
     pub pid: u32,
     /// The name of the program that it executed last (comm of proc(5)).
     pub name: String,
-    /// Its successful execve(2) calls.
+    /// Number of its successful execve(2) calls.
     pub execs: u32,
-    /// Its threads, the first included.
+    /// Its threads, including the first.
     pub threads: u64,
     /// Its start, since the start of the command.
     pub began_ns: u64,
-    /// The end of its last thread; None where it outlived the trace.
+    /// The end of its last thread; None if it outlived the trace.
     pub ended_ns: Option<u64>,
     /// The time of its threads outside of calls.
     pub outside: Parts,
-    /// By system call, without histograms, those that took longest first.
+    /// System calls, without histograms, those that took longest first.
     #[serde(deserialize_with = "bounded::entries")]
     pub calls: Vec<Call>,
 }
@@ -307,7 +305,7 @@ pub struct Process {
 pub struct FileTime {
     /// Its path from the root when it was opened or named; or its kind, such as `pipe` or `socket`.
     pub path: String,
-    /// By operation (`open`, `read`, `write`, `sync`, `stat`, `close`, `unlink`, `fault`), those that took longest first.
+    /// Operations (`open`, `read`, `write`, `sync`, `stat`, `close`, `unlink`, `fault`), those that took longest first.
     #[serde(deserialize_with = "bounded::entries")]
     pub operations: Vec<FileOperation>,
 }
@@ -326,7 +324,7 @@ pub struct FileOperation {
     /// The parts of their time.
     #[serde(flatten)]
     pub parts: Parts,
-    /// Bytes that it moved. Absent where it is 0.
+    /// Bytes that it moved. Absent if 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub bytes: u64,
 }
@@ -346,8 +344,8 @@ pub const BUCKETS_PER_OCTAVE: u32 = 8;
 /// The number of buckets: times of 2^40 ns (18 minutes) and more are in the last.
 pub const BUCKETS: u32 = 38 * BUCKETS_PER_OCTAVE;
 
-/// The bucket of a time: 0 to 7 ns have one each, and from there on each octave is divided into
-/// [`BUCKETS_PER_OCTAVE`] of the same width. So a bucket's bounds differ by an eighth at most.
+/// The bucket of a time: 0 to 7 ns have one each, and from there on each octave is divided into [`BUCKETS_PER_OCTAVE`] of equal
+/// width. So a bucket's bounds differ by an eighth at most.
 pub fn bucket(ns: u64) -> u32 {
     if ns < u64::from(BUCKETS_PER_OCTAVE) {
         return ns as u32;
@@ -368,15 +366,15 @@ pub fn bucket_low(bucket: u32) -> u64 {
 }
 
 impl Call {
-    /// Whether it waits for a child of its process, by wait(2) or as vfork(2) does. Where the child is traced, its own calls say what
-    /// it did in that time.
+    /// Whether it waits for a child of its process, by wait(2) or as vfork(2) does. If the child is traced, its own calls show
+    /// what it did in that time.
     pub fn waits_for_child(&self) -> bool {
         let name = self.name.split(' ').next().unwrap_or_default();
         ["wait4", "waitid", "waitpid", "vfork"].contains(&name)
     }
 
-    /// The quantile `q` of the calls, from the histogram: the middle of its bucket, at most the longest call; that call
-    /// itself where it is alone in the last bucket. None without a histogram.
+    /// The quantile `q` of the calls, from the histogram: the middle of its bucket, at most the longest call; that call itself if
+    /// it is alone in the last bucket. `None` without a histogram.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         let all: u64 = self.histogram.iter().map(|(_, calls)| *calls).sum();
         let wanted = ((all as f64 * q).ceil() as u64).max(1);
@@ -406,12 +404,12 @@ impl Call {
 }
 
 impl Traced {
-    /// Whether what its children did was traced too: children of a process that ran before may not have been.
+    /// Whether its children were traced too: those of a process that ran before may not have been.
     pub fn has_children(&self) -> bool {
         self.processes > 1 && self.attached.is_none()
     }
 
-    /// An execution by this tracer, of which only the real time is known.
+    /// An execution by this tracer with only the real time known.
     pub fn new(backend: Backend, wall_ns: u64) -> Self {
         Self {
             command: Vec::new(),
@@ -446,13 +444,13 @@ impl Traced {
         self.calls.iter().map(|call| call.count).fold(0, u64::saturating_add)
     }
 
-    /// Whether some calls only were asked for, and the others take longer as well (BPF). How many those were is not known.
+    /// Whether only some calls were requested, while the others take longer as well (BPF). The number of the others is not known.
     pub fn leaves_calls_out(&self) -> bool {
         self.backend == Backend::Bpf && self.outside.is_none()
     }
 
-    /// The rule of the published comparison of 2017 (Satoru Takeuchi, "WSL vs VM"): real - (user + sys) / cores, in nanoseconds. It
-    /// charges idle cores of a serial stretch as waiting, and may be negative.
+    /// The rule of the published comparison of 2017 (Satoru Takeuchi, "WSL vs VM"): real - (user + sys) / cores, in nanoseconds.
+    /// It counts idle cores of a serial stretch as waiting, and may be negative.
     pub fn wait_by_rule_ns(&self, cores: u32) -> f64 {
         self.wall_ns as f64 - (self.user_ns as f64 + self.sys_ns as f64) / f64::from(cores.max(1))
     }
@@ -499,16 +497,16 @@ impl Traced {
     }
 }
 
-/// The code of the programs of a command, as they had it mapped. No document has it.
+/// The code of the programs of a command, as they had it mapped. It is not part of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodeMap {
-    /// How many programs were executed.
+    /// Number of executed programs.
     pub programs: u32,
     /// The file of the last of them.
     pub program: Option<String>,
     /// Whether two files were mapped at one address, in two processes or one after the other.
     pub has_conflict: bool,
-    /// The mappings, in no order, without overlap.
+    /// The mappings, unordered, without overlap.
     pub code: Vec<Code>,
 }
 
@@ -517,9 +515,9 @@ pub struct CodeMap {
 pub struct Code {
     /// Its first address.
     pub begin: u64,
-    /// The address behind it.
+    /// The address after it.
     pub end: u64,
-    /// Where in the file it begins.
+    /// Its offset in the file.
     pub offset: u64,
     /// The file's path, or a name of the kernel's such as `[vdso]`.
     pub file: String,
@@ -561,7 +559,7 @@ mod tests {
         let of = |histogram| call(1_000_090_554, histogram);
         let once = of(vec![(bucket(1_000_090_554), 1)]);
         assert_eq!((once.quantile_ns(0.5), once.quantile_ns(0.99)), (Some(once.max_ns), Some(once.max_ns)));
-        // Of two in one bucket the shorter one is not known.
+        // With two in one bucket the shorter one is not known.
         assert!(of(vec![(once.histogram[0].0, 2)]).quantile_ns(0.5) < Some(once.max_ns));
         // A document may contradict itself.
         assert!(of(vec![(3, 1)]).quantile_ns(0.5) < Some(8));

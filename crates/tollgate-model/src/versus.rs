@@ -1,7 +1,8 @@
-//! Commands of the user whose executions alternated, each in an environment: `tollgate versus`.
+//! The user's commands whose executions alternated, each in an environment: `tollgate versus`.
 //!
-//! Each command in each environment is a run of a session, and its executions are processes of one round each: the executions of one
-//! number in two runs are neighbours in time. So is each build of `versus --bench`, where an execution is that of one bench.
+//! Each command in each environment is a run of a session, and its executions are processes of one round each: the executions of
+//! one number in two runs are neighbours in time. The same holds for each build of `versus --bench`, where an execution is that
+//! of one bench.
 
 use std::collections::BTreeMap;
 
@@ -11,35 +12,36 @@ use crate::bounded;
 use crate::measurement::{Case, ParamValue};
 use crate::traced::Ended;
 
-/// Real time from the moment the command is let go to its end, less what surrounds it where [`Command::is_corrected`].
+/// Real time from the release of the command to its end, less what surrounds it if [`Command::is_corrected`].
 pub const REAL: &str = "versus/real";
 
-/// Time of all its processes on a processor in user mode, by wait4(2).
+/// Processor time of all its processes in user mode, by wait4(2).
 pub const USER: &str = "versus/user";
 
-/// Time of all its processes on a processor in the kernel, by wait4(2).
+/// Processor time of all its processes in the kernel, by wait4(2).
 pub const SYS: &str = "versus/sys";
 
-/// The most memory that one of its processes had at a time: `ru_maxrss` of getrusage(2).
+/// The largest memory of one of its processes at any time: `ru_maxrss` of getrusage(2).
 pub const MEMORY: &str = "versus/memory";
 
 /// Page faults of all its processes, with input or output and without.
 pub const FAULTS: &str = "versus/faults";
 
-/// Instructions of an execution, by the counter of a guest that goes one tick an instruction: of the program, and of the kernel for it.
+/// Instructions of an execution, by a guest's counter that advances one tick per instruction: of the program, and of the kernel
+/// for it.
 pub const INSTRUCTIONS: &str = "versus/instructions";
 
-/// Those of them that the program executed itself.
+/// Instructions that the program executed itself.
 pub const USER_INSTRUCTIONS: &str = "versus/user-instructions";
 
-/// Those that the kernel executed: the rest.
+/// Instructions that the kernel executed: the rest.
 pub const KERNEL_INSTRUCTIONS: &str = "versus/kernel-instructions";
 
-/// Iterations of instructions that repeat themselves (`rep`), which are among both: each counts as an instruction. They are those of one
-/// execution that is logged.
+/// Iterations of repeating instructions (`rep`), which both include: each counts as an instruction. They come from one logged
+/// execution.
 pub const ITERATIONS: &str = "versus/rep-iterations";
 
-/// As [`INSTRUCTIONS`], of the first execution after the start of the guest.
+/// Like [`INSTRUCTIONS`], for the first execution after the start of the guest.
 pub const FIRST: &str = "versus/first-instructions";
 
 /// System calls of an execution.
@@ -48,23 +50,23 @@ pub const CALLS: &str = "versus/calls";
 /// Ticks of the kernel during an execution.
 pub const TICKS: &str = "versus/ticks";
 
-/// The cases of a command whose instructions are counted, in the order of documents; [`FAULTS`] is one, too.
+/// The cases of a command whose instructions are counted, in the order of documents; [`FAULTS`] is also one.
 pub const COUNTED: [&str; 8] =
     [INSTRUCTIONS, USER_INSTRUCTIONS, KERNEL_INSTRUCTIONS, ITERATIONS, FIRST, CALLS, FAULTS, TICKS];
 
 /// The cases of a command that is timed, in the order of documents.
 pub const CASES: [&str; 5] = [REAL, USER, SYS, MEMORY, FAULTS];
 
-/// The fact that says why commands were executed in turn: else the order of each round is drawn.
+/// The fact that says why commands were executed in turn; without it the order of each round is drawn.
 pub const IN_TURN: &str = "run.in_turn";
 
 /// The group of the measurements of benches, whose cases are named `HARNESS/BENCH`.
 pub const BENCHES: &str = "benches";
 
-/// The relative difference up to which counts of two boots are the same. Boots of one image have equal counts. Images that differ in
-/// nothing that matters, such as by a file that nobody reads or by the size of the memory, place the kernel's objects elsewhere, so that it
-/// takes some more or fewer steps; the program's own do not move. Iterations are known of one execution, which is not the same one at each
-/// boot.
+/// The relative difference up to which counts of two boots are the same. Boots of one image have equal counts. Images that differ
+/// in nothing relevant, such as by an unread file or by the size of the memory, place the kernel's objects elsewhere, so it takes
+/// some more or fewer steps; the program's own counts stay. Iterations are known for one execution, which is not the same one at
+/// each boot.
 pub fn least_difference(case: &Case) -> f64 {
     match case.benchmark.as_str() {
         _ if is_part_of_bench(case) => 0.002,
@@ -74,22 +76,22 @@ pub fn least_difference(case: &Case) -> f64 {
     }
 }
 
-/// Instructions of the kernel by which two executions differ that differ in nothing that matters: up to 2,749 of `ls -l` in images with another
-/// file or more memory.
+/// Kernel instructions by which two executions without a relevant difference differ: up to 2,749 of `ls -l` in images with
+/// another file or more memory.
 pub const KERNEL_NOISE: f64 = 4e3;
 
-/// The difference up to which counts of a bench are the same, where a sample has so many iterations. The program's own do not move.
+/// The difference up to which counts of a bench are the same, if a sample has this many iterations. The program's own counts
+/// stay.
 pub(crate) fn least_adds(case: &Case, iterations: u64) -> f64 {
     if is_part_of_bench(case) { KERNEL_NOISE / iterations as f64 } else { 0.0 }
 }
 
-/// The case of other instructions of a bench than the program's own: `divan/ops::sum{of=kernel}`.
+/// The case of instructions of a bench other than the program's own: `divan/ops::sum{of=kernel}`.
 pub fn part_of_bench(bench: &str, part: &str) -> Case {
     let params = [("of".to_owned(), ParamValue::Word(part.to_owned()))];
     Case { params: params.into(), ..Case::plain(bench) }
 }
 
-/// Whether a case is one of these.
 pub(crate) fn is_part_of_bench(case: &Case) -> bool {
     is_bench(&case.benchmark) && !case.params.is_empty()
 }
@@ -102,14 +104,14 @@ pub fn is_bench(name: &str) -> bool {
     name.split_once('/').is_some_and(|(harness, _)| HARNESSES.contains(&harness))
 }
 
-/// The most bytes of a command line: that of an argument of a program (`MAX_ARG_STRLEN` of include/uapi/linux/binfmts.h).
+/// Most bytes of a command line: that of an argument of a program (`MAX_ARG_STRLEN` of include/uapi/linux/binfmts.h).
 pub const MAX_LINE: usize = 128 << 10;
 
 /// A command as it was given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Command {
-    /// The command line, with the values of its parameters in it. It may have several lines.
+    /// The command line, with the values of its parameters. It may have several lines.
     pub line: String,
     /// The user's name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,7 +119,7 @@ pub struct Command {
     /// The values of its parameters, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, String>,
-    /// The shell that executed the line, such as `sh -c`; None where the program was executed directly.
+    /// The shell that executed the line, such as `sh -c`; None if the program was executed directly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
     /// Whether the median time of `bench/start`, an empty command, is subtracted from the samples of `versus/real`.
@@ -126,10 +128,11 @@ pub struct Command {
     /// The executions that did not exit with status 0, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::entries")]
     pub failed: Vec<Failed>,
-    /// What was left of the page cache of the files that it reads, before each execution; None where it was not dropped.
+    /// Pages that the drop of the page cache left, for the files that it reads, before each execution; None if it was not
+    /// dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cold: Option<Cold>,
-    /// The harness of the benches that were compared, such as `divan`, where the line is the path of a build with benches; None where whole
+    /// The harness of the compared benches, such as `divan`; the line is then the path of a build with benches. None if whole
     /// commands were compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub harness: Option<String>,
@@ -151,18 +154,18 @@ pub struct Failed {
 pub struct Cold {
     /// Files that the command reads.
     pub files: u32,
-    /// Those of them of which pages stayed before some execution, such as libraries that other processes have mapped; the first ones.
+    /// Files with pages that stayed before some execution, such as libraries that other processes have mapped; the first ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "bounded::texts")]
     pub stayed: Vec<String>,
     /// How many stayed.
     pub stayed_files: u32,
-    /// The call that says which pages are cached: `cachestat(2)` or `mincore(2)`; None where neither does.
+    /// The call that says which pages are cached: `cachestat(2)` or `mincore(2)`; None if neither does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certified_by: Option<String>,
 }
 
 impl Command {
-    /// Whether it is a whole command, and no build with benches.
+    /// Whether it is a whole command, not a build with benches.
     pub fn is_whole(&self) -> bool {
         self.harness.is_none()
     }

@@ -1,4 +1,4 @@
-//! Which runs are compared turn with turn, and how a row comes to its verdict.
+//! Runs that are compared turn with turn, and how a row gets its verdict.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
@@ -24,7 +24,8 @@ fn environment(place: u32, measured: Measured) -> Run {
     run
 }
 
-/// Turns of both sides around 100 ns, process by process: the base's, and the other's at this ratio to it. The pace is that of both.
+/// Turns of both sides around 100 ns, process by process: the base's, and the other's at this ratio to it. Both have the same
+/// pace.
 fn sides(seed: u64, pairs: usize, turns: usize, ratio: f64) -> [Vec<Vec<f64>>; 2] {
     let mut random = Random(seed);
     let mut sides = [vec![], vec![]];
@@ -106,7 +107,8 @@ fn the_whole_interval_decides() {
     assert_eq!(back.verdict, Verdict::SomewhatFaster, "{back:?}");
 }
 
-/// A calibration that an interrupt met gives one side batches of one operation: 44 and 1 differed by 2 % where nothing else did.
+/// A calibration that met an interrupt gives one side batches of one operation: 44 and 1 differed by 2 % although nothing else
+/// did.
 #[test]
 fn a_small_difference_between_unequal_batches_is_none() {
     let verdict = |ratio: f64, ops_per_sample: u64| {
@@ -127,7 +129,7 @@ fn few_pairs_need_a_large_difference_and_five_have_no_interval() {
     let few = compared(5, 1.5);
     assert_eq!((few.verdict, few.interval), (Verdict::Inconclusive, None), "{few:?}");
     assert_eq!(few.why.as_deref(), Some("too few pairs of processes: 5; an interval needs 6"));
-    // One side may keep twice for so few; 14 show the same machine to both.
+    // One side may keep a factor of two with so few pairs; 14 show the same machine to both.
     for (pairs, ratio, verdict) in [
         (6, 1.5, Verdict::Inconclusive),
         (6, 3.0, Verdict::Slower),
@@ -194,7 +196,7 @@ fn what_has_no_ratio_is_inconclusive_and_says_why() {
     assert!(said.starts_with("not above zero in ") && said.ends_with(" of 400 turns"), "{said}");
     // The difference needs no ratio.
     assert!((turns.unwrap().adds - 120.0).abs() < 5.0);
-    // Below what the empty loop of the group seems to take.
+    // Below the apparent time of the group's empty loop.
     let limit = |mut run: Run| {
         let empty = measured("entry", &vec![vec![500.0; 20]; 20]);
         run.measurements
@@ -207,7 +209,7 @@ fn what_has_no_ratio_is_inconclusive_and_says_why() {
     assert!(row.alternation.unwrap().adds > 0.0);
 }
 
-/// A second instance of equal code that lies 2 % off in one environment says that 1 % there is no difference.
+/// If a second instance of equal code lies 2 % off in one environment, 1 % is not a difference there.
 #[test]
 fn the_threshold_is_the_significant_part_of_the_control() {
     let compared = |apart: f64, pairs: usize| {
@@ -227,7 +229,7 @@ fn the_threshold_is_the_significant_part_of_the_control() {
     let apart = compared(1.02, 40);
     assert!((0.015..0.021).contains(&apart.threshold), "{apart:?}");
     assert!(!apart.verdict.is_difference(), "{apart:?}");
-    // What few processes scatter by is no A/A difference.
+    // The scatter of few processes is not an A/A difference.
     for pairs in [6, 40] {
         assert_eq!(compared(1.0, pairs).threshold, margin(0.0));
     }

@@ -131,7 +131,7 @@ fn assert_verdict(verdict: Verdict, interval: Option<Interval>, threshold: f64, 
     }
 }
 
-/// Counts have no interval, and a verdict where they do not vary.
+/// Counts have no interval, and have a verdict if they do not vary.
 fn assert_count(
     (verdict, interval, threshold, why): (Verdict, Option<Interval>, f64, Option<&String>),
     sides: &[&Measured],

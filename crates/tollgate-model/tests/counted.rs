@@ -84,7 +84,7 @@ fn a_threshold_below_one_percent_counts() {
     assert_eq!(verdict(&[1000.0; 4], &[1100.0; 4], 0.05), Verdict::Slower);
 }
 
-/// So many batches around a count.
+/// This many batches around a count.
 fn around(at: f64, batches: u32) -> Vec<f64> {
     (0..batches).map(|batch| at + 4.0 * (f64::from(batch * 7 % 5) - 2.0)).collect()
 }
@@ -101,7 +101,7 @@ fn counts_that_vary_differ_where_their_batches_are_apart() {
     assert_eq!(of(20_000.0, 20_040.0, 3), Verdict::Inconclusive);
     assert_eq!(of(20_000.0, 20_400.0, 3), Verdict::Slower);
     assert_eq!(verdict(&[20_000.0; 24], &around(20_030.0, 24), 0.0), Verdict::Slower);
-    // A timer tick in one batch of many is not what decides.
+    // A timer tick in one batch of many does not decide.
     let mut with_tick = vec![209.0; 24];
     with_tick[7] = 9_000.0;
     assert_eq!(verdict(&with_tick, &[187.0; 24], 0.0), Verdict::Faster);
@@ -115,7 +115,7 @@ fn medians_that_lie_further_apart_than_few_batches_are_open() {
     let base = [96_800.0, 101_200.0, 110_300.0, 118_546.0, 119_700.0, 121_100.0, 127_400.0];
     let other = base.map(|count| count + 31_000.0);
     assert_eq!(verdict(&base, &other, 0.0), Verdict::Inconclusive);
-    // Beside an exact count the others say where theirs lie.
+    // Against an exact count, the others show where theirs lie.
     assert_eq!(verdict(&[118_546.0; 7], &base, 0.0), Verdict::Same);
     assert_eq!(verdict(&[128_000.0; 7], &base, 0.0), Verdict::Inconclusive);
 }
@@ -180,7 +180,7 @@ fn nothing_at_all_is_a_count() {
     assert_eq!(verdict(&[0.0; 5], &[3.0; 5], 0.0), Verdict::Slower);
     let row = compared(counted(&[0.0; 5]), counted(&[3.0; 5]), 0.0);
     assert_eq!((row.base, row.other, row.ratio), (Some(0.0), Some(3.0), 1.0));
-    // An empty loop of the group is no detection limit of a count.
+    // The group's empty loop is not a detection limit of a count.
     let of = run(&[(EMPTY_LOOP, counted(&[1.0; 5])), ("entry/call", counted(&[0.0; 5]))]);
     let call = of.measured().find(|(case, _)| case.benchmark == "entry/call").expect("it is there").1;
     assert!(matches!(reading(call, &of), Some(Reading::Estimate(estimate)) if estimate.median == 0.0));

@@ -70,7 +70,7 @@ fn a_case_keeps_the_six_quietest_processes_where_fewer_were_quiet() {
     let estimate = Estimate::of(&disturbance.without(measured_in(&run, "entry/a"))).unwrap();
     let whole = Estimate::of(measured_in(&run, "entry/a")).unwrap();
     let interval = estimate.interval.unwrap();
-    // The two that are no quieter than they are belong to what is not known of the figure.
+    // The two that are not quieter belong to the uncertainty of the figure.
     assert!(estimate.median < 81.0 && interval.low < 81.0 && interval.high > 99.0, "{estimate:?}");
     assert!(whole.median > 100.0 && estimate.process_medians.len() == 6, "{whole:?}");
 }
@@ -105,7 +105,7 @@ fn runs_that_met_other_work_in_some_processes_are_compared_by_the_others() {
     assert!(ratio(&blind(&quiet), &blind(&busy)) > of_quiet_processes + 0.004);
 }
 
-/// A group of few processes may have no quiet one: the run's other groups say so.
+/// A group of few processes may have no quiet one, which the run's other groups show.
 #[test]
 fn what_is_quiet_is_said_by_the_lowest_group_of_a_run() {
     let busy = [100.0, 104.0, 101.0, 103.0, 102.0, 100.5, 101.5];

@@ -79,7 +79,7 @@ fn every_truncation_is_refused_and_named() {
         let cut = &text.as_bytes()[..end];
         match Run::parse(cut) {
             Err(ReadError::Truncated { .. }) => {}
-            // A cut inside a character of several bytes is no text, and one behind a sign or a point no number.
+            // A cut inside a multi-byte character is not text, and one after a sign or a point is not a number.
             Err(ReadError::Syntax(_))
                 if std::str::from_utf8(cut).is_err() || b"-+.e".contains(&cut[end - 1]) => {}
             other => panic!("cut at {end}: {other:?}"),
@@ -203,7 +203,7 @@ fn a_part_of_a_session_comes_back_as_it_was_and_may_be_left_out() {
     run.session = Some(Part { command: Some(Box::new(empty)), ..part() });
     let error = Run::parse(&serde_json::to_vec(&run).unwrap()).unwrap_err();
     assert_eq!(error.to_string(), "is not a run document: session.command has an empty line");
-    // Runs of older versions and of no session have no such field, and get none.
+    // Runs of older versions and runs without a session have no such field.
     assert!(!text().contains("session"));
     assert_eq!(Run::parse(text().as_bytes()).unwrap().session, None);
     let null = text().replace("\"started\"", "\"session\":null,\"started\"");

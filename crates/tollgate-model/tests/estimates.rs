@@ -64,14 +64,14 @@ fn there_is_no_interval_of_few_processes_nor_of_no_width() {
     assert_eq!((equal.median, equal.interval, equal.relative_half_width()), (4096.0, None, None));
 }
 
-/// The steadiest figure of a run, clock_gettime(2) in the vDSO, stood there without one.
+/// The steadiest figure of a run, clock_gettime(2) in the vDSO, had no interval.
 #[test]
 fn an_interval_of_equal_processes_reaches_as_far_as_the_clock_resolves() {
     let process = vec![21.5, 21.0, 21.25, 21.25, 21.25, 30.0];
     let equal = Estimate::of(&measured("entry", &vec![process; 8])).unwrap();
     assert_eq!(equal.interval, Some(Interval { low: 21.0, high: 21.5 }));
     assert_eq!(equal.median, 21.25);
-    // A document's samples may be as large as numbers are.
+    // A document's samples may be as large as numbers can be.
     let process = vec![f64::MIN, f64::MIN, f64::MIN, f64::MAX];
     let largest = Estimate::of(&measured("entry", &vec![process; 8])).unwrap();
     assert_eq!(largest.interval.map(|interval| interval.low), Some(f64::MIN));
@@ -106,7 +106,7 @@ fn discarded_rounds_are_a_share_of_all() {
 fn an_interval_that_reaches_the_detection_limit_gives_a_bound() {
     let null = empty_loop();
     let mut case = steady(0.3);
-    // 95 % of the null's batches are within 0.475 ns * 200 operations, or nearly.
+    // About 95 % of the null's batches are within 0.475 ns * 200 operations.
     assert!((detection_limit(&null, &case) - 0.475).abs() < 0.03);
     case.ops_per_sample = 20;
     assert!((detection_limit(&null, &case) - 4.75).abs() < 0.3);
@@ -145,7 +145,7 @@ fn as_steady(base: &Run) -> Spread {
     Spread::of([base; 5])
 }
 
-/// Of machines whose runs lie up to twice apart there is no verdict about half as much again, and the way to one is said.
+/// On machines whose runs differ by up to a factor of two there is no verdict on a factor of 1.5, and the way to one is shown.
 #[test]
 fn without_other_runs_a_difference_is_more_than_twice() {
     let base = run_with(&[("entry/a", steady(100.0)), ("entry/b", steady(100.0))]);
@@ -168,7 +168,6 @@ fn without_other_runs_a_difference_is_more_than_twice() {
     assert_eq!(known.interval_name(), "99.9 % CI");
 }
 
-/// Whatever its figures are.
 #[test]
 fn a_run_is_the_same_as_itself_in_every_row() {
     let run = run_with(&[
@@ -197,7 +196,7 @@ fn an_inconclusive_row_says_why() {
     };
     let three = || measured("entry", &about(&[300.0, 301.0, 302.0]));
     let others = measured("entry", &about(&[300.0, 301.0, 303.0]));
-    // Of runs that are not known to lie near each other.
+    // For runs that are not known to lie near each other.
     let [few, more] = [case(three()), case(others)].map(|case| run_with(&case));
     let why_few = compare(&few, &more).rows[0].why.clone();
     assert_eq!(why_few.unwrap(), "too few processes: 3 in the base and 3 in the other");

@@ -7,11 +7,10 @@ use support::Random;
 use support::alternated::{Noise, USUAL, session};
 use tollgate_model::compare::{Verdict, compare_above};
 
-/// What became of the rows of some sessions.
 #[derive(Debug, Default, Clone, Copy)]
 struct Rates {
     rows: usize,
-    /// Slower, by whatever amount.
+    /// Slower by any amount.
     slower: usize,
     faster: usize,
     /// Either of them, by more than the margin.
@@ -76,12 +75,12 @@ fn noises() -> Vec<(&'static str, Noise)> {
     ]
 }
 
-/// Short sessions of many rows: fewer turns, and what a pair's median varies by is mostly its processes' own.
+/// Short sessions of many rows: fewer turns, and a pair's median varies mostly with its processes.
 fn short(noise: Noise) -> Noise {
     Noise { turns: noise.turns / 5, ..noise }
 }
 
-/// A/A: at most one row in a thousand. The noise that one side has alone is another test's.
+/// A/A: at most one row in a thousand. Another test covers noise of one side.
 #[test]
 fn equal_environments_are_called_different_once_in_a_thousand_at_most() {
     let (mut called, mut rows) = (0, 0);
@@ -102,7 +101,7 @@ fn the_only_row_is_called_different_once_in_a_thousand_at_most() {
     let noisy = Noise { pairs: 40, turns: 5, process: 0.03, ..USUAL };
     let found = rates(30, 600, 1, noisy, 1.0);
     assert!(found.rows == 600 && found.slower + found.faster <= 1, "{found:?}");
-    // So few pairs have their range, widened.
+    // So few pairs use their range, widened.
     for pairs in [6, 7, 8, 9, 10, 12, 13] {
         let found = rates(31, 300, 1, Noise { pairs, ..noisy }, 1.0);
         assert!(found.slower + found.faster <= 1, "{pairs}: {found:?}");
@@ -119,7 +118,7 @@ fn on_the_usual_machine_half_a_percent_is_found_and_equal_rows_are_the_same() {
     assert!(found[0].faster == 0 && found[0].beyond == 0, "{found:?}");
     assert!(found[1].share(found[1].slower) >= 0.9 && found[1].beyond == 0, "{found:?}");
     assert!(found[2].share(found[2].beyond) >= 0.98 && found[2].faster == 0, "{found:?}");
-    // Where a smaller margin is asked for, a hundredth is beyond it.
+    // If a smaller margin is asked for, a hundredth is beyond it.
     let found = rates_above(41, 1, 40, usual, 1.01, 0.001);
     assert!(found.share(found.beyond) >= 0.7 && found.faster == 0, "{found:?}");
     let found = rates(42, 1, 40, usual, 1.0 / 1.03);

@@ -8,7 +8,8 @@ use support::between::{APART, CALM, Environment, ROWS, environments, successive,
 use tollgate_model::Outcome;
 use tollgate_model::compare::{Spread, Verdict, compare_knowing};
 
-/// The share of rows that are called faster, and slower, in `pairs` pairs of runs, where so many other runs of the machine are kept.
+/// The share of rows that are called faster, and slower, in `pairs` pairs of runs, if this many other runs of the machine are
+/// kept.
 fn rates(
     seed: u64,
     pairs: usize,
@@ -32,7 +33,7 @@ fn rates(
     (called[0] as f64 / all, called[1] as f64 / all)
 }
 
-/// A/A: at most one in a thousand rows is called different, in any environment, whatever is kept.
+/// A/A: at most one in a thousand rows is called different, in any environment, with any kept runs.
 #[test]
 fn equal_estimates_are_called_different_once_in_a_thousand_at_most() {
     let mut called = 0.0;
@@ -66,7 +67,7 @@ fn equal_estimates_of_many_short_processes_are_called_different_once_in_a_thousa
     assert!(found >= 0.85 && wrong == 0.0, "{found}, {wrong}");
 }
 
-/// A run whose interval holds nothing of what differs between runs: its processes agree, and each run has a level of its own.
+/// A run whose interval covers nothing that differs between runs: its processes agree, and each run has a level of its own.
 #[test]
 fn levels_that_runs_keep_are_no_difference() {
     let levels = Environment { levels: 1.6, stays: 1.0, ..CALM };
@@ -99,8 +100,8 @@ fn three_times_is_found_without_other_runs_and_half_as_much_again_with_them() {
     }
 }
 
-/// Where each run has a level of its own, whatever the tails of these are, nothing is made of it, and half as much again is found in four
-/// of five rows if it is in all of them.
+/// If each run has its own level, with any tails, levels are not called different, and a factor of 1.5 is found in four of five
+/// rows if all have it.
 #[test]
 fn where_runs_lie_apart_half_as_much_again_is_found_and_nothing_else() {
     let kinds = [("normal", APART), ("heavy tails", Environment { freedom: 8, ..APART })];
@@ -119,8 +120,8 @@ fn five_in_a_hundred_is_found_where_it_is_calm() {
     assert!(found >= 0.9 && wrong == 0.0, "{found}, {wrong}");
 }
 
-/// On a busy machine a calibration may take an operation for a slow one, and its batch is then of one: it finds another state, and the level
-/// of a whole run is another.
+/// On a busy machine a calibration may take an operation for a slow one, so its batch has one operation: it finds another state,
+/// and the level of a whole run differs.
 #[test]
 fn a_difference_that_may_be_that_of_far_shorter_batches_is_none() {
     let runs = successive(&mut Random(400), CALM, &[12; 12], 3.0);
@@ -135,7 +136,7 @@ fn a_difference_that_may_be_that_of_far_shorter_batches_is_none() {
         let rows = compare_knowing(&runs[10], &other, 0.0, &spread).rows;
         rows.iter().filter(|row| row.verdict == Verdict::Slower).count()
     };
-    // 200 in the others. What takes three times as long has a third of the operations in a batch.
+    // 200 in the others. A case that takes three times as long has a third of the operations in a batch.
     assert_eq!([200, 67, 50, 20, 1].map(slower), [ROWS, ROWS, ROWS, 0, 0]);
 }
 

@@ -1,5 +1,5 @@
-//! How often a comparison of commands, or the figure of one, is wrong that is looked at again and again and ends when it seems precise.
-//! Seeded simulations.
+//! How often a comparison of commands, or the figure of one, is wrong if it is checked again and again and ends when it seems
+//! precise. Seeded simulations.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
@@ -14,10 +14,10 @@ use tollgate_model::compare::{Verdict, neighbours};
 use tollgate_model::stats::random::Random as Orders;
 use tollgate_model::stats::{anytime_interval, median};
 
-/// The rounds of a comparison that does not end by itself.
+/// Rounds of a comparison that does not end by itself.
 const MOST: u32 = 1600;
 
-/// What became of some comparisons of a command with one that takes `ratio` times as long.
+/// Results of comparing a command with one that takes `ratio` times as long.
 #[derive(Debug, Default, Clone, Copy)]
 struct Rates {
     replicas: usize,
@@ -28,7 +28,7 @@ struct Rates {
     same: usize,
     /// At any look before.
     different_at_a_look: usize,
-    /// Intervals of 95 %, which miss the ratio, and the median of one command, where these end it.
+    /// Intervals of 95 % that miss the ratio, and those that miss the median of one command when they end it.
     missed: usize,
     single_missed: usize,
 }
@@ -69,7 +69,7 @@ impl Rates {
     }
 }
 
-/// Commands that take simulated times, and a clock that goes on by these.
+/// Commands with simulated times, and a clock that advances by them.
 struct Simulated<'a> {
     executions: Executions<'a>,
     clock: f64,
@@ -82,7 +82,7 @@ impl<'a> Simulated<'a> {
         Self { executions: Executions::new(kind, seed, ratio), clock: 0.0, has_differed: false }
     }
 
-    /// Executes so many of them as versus does, until what it asks for is known so well.
+    /// Executes them as versus does, until the result has this precision.
     fn run(&mut self, seed: u64, sides: usize, precision: f64) -> Alternation {
         let rounds = Rounds { least: 1, most: MOST };
         let plan = Plan { is_whole: true, ..Plan::new(rounds, Duration::MAX, precision) };
@@ -108,7 +108,7 @@ impl Trial for Simulated<'_> {
     }
 }
 
-/// Whether the interval of 95 % does not hold the truth.
+/// Whether the interval of 95 % misses the truth.
 fn misses(series: &[f64], truth: f64) -> bool {
     anytime_interval(series, 0.95).is_some_and(|span| !span.contains(truth))
 }
@@ -123,12 +123,12 @@ fn middle(kind: &Noise) -> f64 {
     median(&(0..20_000).map(first).collect::<Vec<f64>>()).unwrap()
 }
 
-/// A drift moves the median of one command, which has none then.
+/// A drift moves the median of one command, so it has none.
 fn has_median(kind: &Noise) -> bool {
     kind.drift == 0.0
 }
 
-/// A level that is kept for longer than it takes to measure a command to 2 %: nothing in the executions says what it is another time.
+/// A level that lasts longer than measuring a command to 2 %: the executions do not show its other levels.
 fn outlasts(kind: &Noise) -> bool {
     kind.kept[1] > 0.99
 }
@@ -159,7 +159,7 @@ fn differences_are_found_all_the_same() {
     assert!(half.beyond == 0 && half.same >= 10 && half.same + half.different == 40, "{half:?}");
     assert!(one.different == 40 && one.beyond <= 1, "{one:?}");
     assert!(three.beyond == 40, "{three:?}");
-    // What is plain ends at once: the interval of the sleep of 10 ms against one of 50 need not be that of 1 %.
+    // Plain differences end at once: comparing a sleep of 10 ms with one of 50 does not need an interval of 1 %.
     let five = Rates::new(&KINDS[0], 5.0, 40);
     assert!(five.beyond == 40 && five.rounds <= 40 * 40, "{five:?}");
 }

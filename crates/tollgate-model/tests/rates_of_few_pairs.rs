@@ -8,7 +8,7 @@ use tollgate_model::compare::{Verdict, neighbours};
 
 const NUMBERS: [usize; 6] = [6, 10, 14, 20, 30, 60];
 
-/// The share of comparisons, in %, in which the other is called slower, by whatever amount, and faster, by the number of pairs.
+/// The share of comparisons, in %, in which the other is called slower by any amount, and faster, by the number of pairs.
 fn rates(kind: &Noise, ratio: f64, seeds: std::ops::Range<u64>) -> [[f64; 2]; NUMBERS.len()] {
     let mut called = [[0.0; 2]; NUMBERS.len()];
     let each = 100.0 / (seeds.end - seeds.start) as f64;
@@ -27,7 +27,8 @@ fn rates(kind: &Noise, ratio: f64, seeds: std::ops::Range<u64>) -> [[f64; 2]; NU
     called
 }
 
-/// What both sides meet makes nothing of equal commands, and neither does a level that one side keeps of fewer than 14 pairs.
+/// Noise common to both sides does not make equal commands differ, and neither does a level that one side keeps, with fewer than
+/// 14 pairs.
 #[test]
 fn equal_commands_are_seldom_called_different() {
     for (kind, most) in &OF_FEW_PAIRS {
@@ -37,7 +38,7 @@ fn equal_commands_are_seldom_called_different() {
     }
 }
 
-/// Of noise that both sides meet: ten times is found by 20 pairs of any machine, and none is called the other way.
+/// With noise common to both sides, 20 pairs find a factor of ten on any machine, and none is called the other way.
 #[test]
 fn more_pairs_decide_more() {
     for (kind, _) in OF_FEW_PAIRS.iter().filter(|(_, most)| *most == 0.0) {

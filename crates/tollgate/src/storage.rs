@@ -164,10 +164,7 @@ mod tests {
     fn the_current_directory_is_named() {
         let error = EnvironmentError::Unusable(". is on a read-only file system".to_owned());
         let why = unusable(&error);
-        assert_eq!(
-            why,
-            "the current directory is on a read-only file system; name another with --dir"
-        );
+        assert_eq!(why, "the current directory is on a read-only file system; name another with --dir");
         let error = EnvironmentError::Unusable(". is not writable: Permission denied".to_owned());
         assert!(unusable(&error).starts_with(". is not writable: Permission"));
     }

@@ -164,7 +164,8 @@ fn patterns_and_builds_are_told_apart_and_wrong_ones_said() {
     let why = home.refusal(versus(&[&text, &text]));
     // Between the two stands where a copy of it was.
     let [before, _, after] = why.split('`').collect::<Vec<_>>()[..] else { panic!("{why}") };
-    let asked = format!("{text}, asked for its benches with --bench --list --format terse, was not started: ");
+    let asked =
+        format!("{text}, asked for its benches with --bench --list --format terse, was not started: ");
     let needs = " may not be executed: the file needs execute permission (chmod +x), and its file system must allow it";
     assert_eq!([before, after], [&asked, needs]);
 }

@@ -185,10 +185,7 @@ fn what_is_no_configuration_is_refused_in_one_line() {
              nor comments: 2",
         ),
         (&empty, "is empty; a configuration has lines such as CONFIG_SMP=y"),
-        (
-            &zip,
-            "is compressed by bzip2, not text: `bzip2 -dc` of it writes a readable configuration",
-        ),
+        (&zip, "is compressed by bzip2, not text: `bzip2 -dc` of it writes a readable configuration"),
         (&cut, "is damaged or cut short: its gzip data cannot be unpacked (it ends early)"),
         (
             &elf,

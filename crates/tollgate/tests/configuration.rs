@@ -413,7 +413,10 @@ fn config_shows_the_values_that_count_and_where_they_come_from() {
     // Where a row is broken depends on the length of this home's path.
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("[store.list] format \"json\" "), "{text}");
-    assert!(words.contains("not taken from a file that was found, not named; name the file with --config"), "{text}");
+    assert!(
+        words.contains("not taken from a file that was found, not named; name the file with --config"),
+        "{text}"
+    );
     let empty = Home::new();
     assert_eq!(said(&empty, &["config"]).0.lines().last(), Some("No value is set."));
 }

@@ -138,8 +138,7 @@ fn a_file_that_is_no_run_is_refused_with_the_reason() {
                 "shown.json",
                 r#"{"schema": 2, "id": "x", "kept": null, "quality": {}, "measurements": []}"#,
             ),
-            "is the output of --format json, which has no samples; --out FILE writes the run"
-                .to_owned(),
+            "is the output of --format json, which has no samples; --out FILE writes the run".to_owned(),
         ),
         (
             home.file("kept.json", r#"{"schema": 2, "kept": "/runs/a.json", "quality": {}}"#),
@@ -189,7 +188,8 @@ fn a_run_that_is_not_kept_is_refused() {
     let line = "2 kept runs have an id that begins with \"20261121\", from 20261121-015427-0001 to 20261121-015427-0002; \
                 say more of it";
     assert_eq!(home.refusal(["compare", "20261121", "last"]), line);
-    let line = "last is a single run; name another run to compare with it, or a session of several environments";
+    let line =
+        "last is a single run; name another run to compare with it, or a session of several environments";
     assert_eq!(home.refusal(["compare", "last"]), line);
 }
 

@@ -191,7 +191,9 @@ fn root_changes_no_runs_in_the_directory_of_another_user() {
         let runs = home.runs().display().to_string();
         assert_eq!(
             home.refusal(arguments),
-            format!("kept runs cannot be changed: {runs} is in a directory of uid 54321, but tollgate runs as root")
+            format!(
+                "kept runs cannot be changed: {runs} is in a directory of uid 54321, but tollgate runs as root"
+            )
         );
     }
     assert_eq!(home.files().len(), 3);

@@ -83,8 +83,7 @@ mod tests {
     fn the_translator_is_taken_with_a_reason_and_not_in_place_of_what_was_asked_for() {
         let taken = chosen("vm", Some("KVM emulates ring 0 here (a loop)")).unwrap();
         assert_eq!(taken.accel, Accel::Tcg);
-        let why =
-            "vm: KVM emulates ring 0 here (a loop); using QEMU's translator, which counts instructions";
+        let why = "vm: KVM emulates ring 0 here (a loop); using QEMU's translator, which counts instructions";
         assert_eq!(taken.remark.as_deref(), Some(why));
         let why = chosen("vm:accel=kvm", Some("KVM emulates ring 0 here (a loop)")).unwrap_err();
         assert!(

@@ -14,7 +14,7 @@ use crate::stats::{
 };
 use crate::versus::{Command, IN_TURN};
 
-/// Whether two runs are environments of one session, and process i and round r of both were neighbours in time.
+/// Returns whether two runs are environments of one session, so that process i and round r of both were neighbours in time.
 pub(super) fn share_turns(base: &Run, other: &Run) -> bool {
     match (&base.session, &other.session) {
         (Some(base), Some(other)) => {
@@ -24,15 +24,15 @@ pub(super) fn share_turns(base: &Run, other: &Run) -> bool {
     }
 }
 
-/// Case by case, turn with turn ("duet benchmarking": Bulej et al., arXiv 2001.05811; "randomized multiple interleaved trials":
-/// Abedi & Brecht, ICPE 2017).
+/// Compares case by case, turn with turn ("duet benchmarking": Bulej et al., arXiv 2001.05811; "randomized multiple interleaved
+/// trials": Abedi & Brecht, ICPE 2017).
 ///
-/// Of each pair of processes the median of ln(other / base) over the turns that both kept; of these the median with its interval at
-/// all looks together, see [`interval_of`], corrected for the number of rows. A process keeps its pages and its level for life, so the
-/// interval is as wide as the pairs differ, however many turns they had. Each pair has coins of its own for the order of its turns,
-/// unless the executions were in turn.
+/// Each pair of processes gives the median of ln(other / base) over the turns that both kept. The row is the median of these,
+/// with its interval at all looks together, see [`interval_of`], corrected for the number of rows. A process keeps its pages and
+/// its level for life, so the interval is as wide as the pairs differ, however many turns they had. Each pair draws its own order
+/// of turns, unless the executions were in turn.
 ///
-/// The verdict is that of [`Margins::verdict`]. Where the base differs from itself there is none, see [`Halves`].
+/// The verdict is that of [`Margins::verdict`]. There is none if the base differs from itself, see [`Halves`].
 pub(super) fn alternated(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Comparison {
     let joined = joined(base, other);
     let confidence = confidence_of_each(joined.timed());
@@ -62,27 +62,24 @@ pub(super) fn alternated(base: &Index<'_>, other: &Index<'_>, asked: f64) -> Com
     }
 }
 
-/// The common basis of all rows of a comparison.
 struct Judge<'a> {
     base: &'a Index<'a>,
     other: &'a Index<'a>,
     confidence: f64,
-    /// The same, where the order of each pair was drawn.
+    /// The seed, if the order of each pair was drawn.
     drawn: Option<f64>,
     margins: Margins,
 }
 
-/// The median of the pairs.
 struct PairedMedian {
     ratio: f64,
-    /// Where the interval of it and of what it adds ends.
+    /// The ends of the interval of the ratio and of the difference.
     ends: Option<Ends>,
-    /// Of the ratio.
     interval: Option<Interval>,
 }
 
 impl Judge<'_> {
-    /// Gives each row of a command what its processor time says: by the same statistics, with an A/A of its own.
+    /// Adds to each row of a command the verdict by processor time: by the same statistics, with its own A/A.
     fn by_processor(&self, rows: &mut [ComparedCase], cases: &[(&Case, &Measured, &Measured)], asked: f64) {
         let times = cases
             .iter()
@@ -141,8 +138,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Of commands: what one takes in all matters as much as what it usually takes. A batch of an operation leaves out what
-    /// interrupts it, on purpose.
+    /// For commands the total time matters as much as the usual time. A batch of an operation excludes interruptions on purpose.
     fn total(&self, base: &Measured, other: &Measured) -> Option<Total> {
         let is_of_command = |index: &Index<'_>| {
             let part = index.run.session.as_ref();
@@ -155,7 +151,7 @@ impl Judge<'_> {
         Total::new(&base, &other)
     }
 
-    /// The ratio other / base with its interval, or why there is none.
+    /// Returns the ratio other / base with its interval, or why there is none.
     fn found(&self, turns: &Turns) -> Result<PairedMedian, String> {
         if turns.number == 0 {
             return Err("no turn in common".to_owned());
@@ -176,8 +172,8 @@ impl Judge<'_> {
     }
 }
 
-/// None without a turn in common. What is added has the ends of the ratio: the two exclude nothing and 1 together. Where the ratio's
-/// interval has other ends, as what one side may keep is in it, it has none.
+/// `None` without a turn in common. The difference ends where the ratio ends, so that they exclude 0 and 1 together. It has no
+/// interval if the ratio's interval was widened by what one side may keep.
 fn alternation(turns: &Turns, ends: Option<Ends>, of_ratio: Option<Interval>) -> Option<Alternation> {
     let is_of_ratio =
         |adds: &Interval| of_ratio.is_none_or(|ratio| ratio.contains(1.0) == adds.contains(0.0));
@@ -190,8 +186,8 @@ fn alternation(turns: &Turns, ends: Option<Ends>, of_ratio: Option<Interval>) ->
     })
 }
 
-/// Why a small difference may be that of the batches: what a batch takes beside its operations is shared among them. Sides whose
-/// costs lie far apart need other counts.
+/// Explains why a small difference may come from the batches: the time that a batch takes beside its operations is shared among
+/// them. If the sides' latencies differ much, they need different counts anyway.
 fn unequal_batches(base: &Measured, other: &Measured, ratio: f64) -> Option<String> {
     const FAR: f64 = 2.0;
     let [base, other] = [base.ops_per_sample, other.ops_per_sample];

@@ -1,10 +1,10 @@
 //! Counts of instructions: no noise and no interval.
 //!
-//! A guest whose clock goes one tick an instruction has the same count in each batch and in each run, so one instruction is a
-//! difference. A count that is not the same in every batch, such as that of a process's start, is known by its batches: where those
-//! of the two sides have no count in common but for an eighth at either end, the medians differ, and where a test of ranks sees no
-//! shift they are the same. What lies between is inconclusive. Batches of one boot are more alike than those of two, so less than an
-//! instruction or a thousandth is no such difference.
+//! A guest whose clock advances one tick per instruction has the same count in each batch and each run, so one instruction is a
+//! difference. A count that varies between batches, such as that of a process's start, is compared by its batches: if the two
+//! sides have no count in common except an eighth at either end, the medians differ, and if a test of ranks sees no shift they
+//! are the same. Anything between is inconclusive. Batches of one boot are more alike than those of two, so less than an
+//! instruction or a thousandth is not such a difference.
 
 use super::Verdict;
 use super::rows::{ComparedCase, NotCompared};
@@ -14,7 +14,7 @@ use crate::run::Run;
 use crate::stats::{self, Interval};
 use crate::versus;
 
-/// Whether a run has counts in the place of times. Such an environment has no turns: nothing of it is a neighbour in time.
+/// Returns whether a run has counts instead of times. Such an environment has no turns: nothing in it has a neighbour in time.
 pub(super) fn is_counting(run: &Run) -> bool {
     run.measured().any(|(_, measured)| measured.is_count())
 }
@@ -25,12 +25,12 @@ pub(super) fn not_compared(case: &Case, base: &Measured, other: &Measured) -> Op
     is_apart.then(|| NotCompared { case: case.clone(), base_unit: base.unit, other_unit: other.unit })
 }
 
-/// Whether two measurements of a case are compared as counts. A size is one on hardware too.
+/// Returns whether two measurements of a case are compared as counts. A size is a count on hardware too.
 pub(super) fn are_counts(base: &Measured, other: &Measured) -> bool {
     base.unit == other.unit && (base.is_count() || other.is_count())
 }
 
-/// The row of a case that both sides counted; a relative difference of up to `asked` does not count. None of other cases.
+/// The row of a case that both sides counted, `None` for other cases; relative differences up to `asked` do not count.
 pub(super) fn row(case: &Case, base: &Measured, other: &Measured, asked: f64) -> Option<ComparedCase> {
     let sides = Side::both(base, other)?;
     let asked = asked.max(versus::least_difference(case));
@@ -52,20 +52,19 @@ pub(super) fn row(case: &Case, base: &Measured, other: &Measured, asked: f64) ->
     })
 }
 
-/// The counts of a case.
 #[derive(Clone, Copy)]
 pub(super) struct Side<'m> {
     samples: &'m [f64],
     pub(super) median: f64,
-    /// From the smallest to the largest.
+    /// Smallest to largest.
     all: Interval,
-    /// The same without an eighth of the batches at either end.
+    /// Without an eighth of the batches at either end.
     middle: Interval,
     batches: usize,
 }
 
 impl<'m> Side<'m> {
-    /// None of what was not counted.
+    /// `None` if either was not counted.
     pub(super) fn both(base: &'m Measured, other: &'m Measured) -> Option<[Self; 2]> {
         are_counts(base, other).then_some(())?;
         Some([Self::of(base)?, Self::of(other)?])
@@ -90,17 +89,16 @@ impl<'m> Side<'m> {
     }
 }
 
-/// What two counts say.
 pub(super) struct Decision {
-    /// other / base; None where one of the two alone is not above zero.
+    /// other / base; `None` if only one of the two is not above zero.
     pub(super) ratio: Option<f64>,
-    /// Inconclusive of counts that vary alone.
+    /// Only counts that vary are inconclusive.
     pub(super) verdict: Verdict,
-    /// Why it is inconclusive, or why counts that differ are the same; None otherwise.
+    /// Why it is inconclusive, or why differing counts are the same; `None` otherwise.
     pub(super) why: Option<String>,
 }
 
-/// Neither a relative difference of up to `asked` counts, nor one of up to `least` instructions.
+/// Ignores relative differences up to `asked`, and differences up to `least` instructions.
 pub(super) fn decide([base, other]: [Side<'_>; 2], asked: f64, least: f64) -> Decision {
     let ratio = if base.median == other.median {
         Some(1.0)
@@ -129,8 +127,8 @@ pub(super) fn decide([base, other]: [Side<'_>; 2], asked: f64, least: f64) -> De
     }
 }
 
-/// Why a difference of less than an instruction is none where a count is no whole number: some operations take another path, such as
-/// the last of a ring, and two boots, or batches of two lengths, differ in how many of them do.
+/// Explains why a difference of less than an instruction does not count if a count is not a whole number: some operations take
+/// another path, such as the last of a ring, and two boots, or batches of two lengths, differ in how many do.
 fn of_shares(base: Side<'_>, other: Side<'_>) -> Option<String> {
     let is_whole = |side: Side<'_>| side.median.fract() == 0.0;
     let is_small = (base.median - other.median).abs() < 1.0;
@@ -139,20 +137,20 @@ fn of_shares(base: Side<'_>, other: Side<'_>) -> Option<String> {
     })
 }
 
-/// How the batches of two sides lie to each other, with a sentence.
+/// How the batches of two sides relate, with a sentence.
 enum Spread {
-    /// Exact counts, or no batch of one is among those of the other.
+    /// Counts are exact, or no batch of one side is among those of the other.
     Apart,
     /// A test of ranks sees no shift.
     Among(String),
-    /// Else: it sees one, of batches that are too few or too wide to say that they would lie apart again.
+    /// A test of ranks sees a shift, but the batches are too few or too wide to say that they would lie apart again.
     Between(String),
 }
 
-/// Of samples of one distribution, 15 on each side lie [`Spread::Apart`] once in a hundred thousand comparisons, 9 or 5 of which the
-/// gap is as wide as their range once in ten thousand.
+/// For samples of one distribution, 15 on each side are [`Spread::Apart`] once in a hundred thousand comparisons; 9 or 5, whose
+/// gap must be as wide as their range, once in ten thousand.
 fn of_spread(base: Side<'_>, other: Side<'_>) -> Spread {
-    /// A difference of batches that vary is at least this share, and at least an instruction.
+    /// The least share by which varying batches differ; also at least one instruction.
     const LEAST: f64 = 0.001;
     let varying: Vec<Side<'_>> = [base, other].into_iter().filter(|side| !side.is_exact()).collect();
     let Some(batches) = varying.iter().map(|side| side.batches).min() else { return Spread::Apart };
@@ -177,7 +175,7 @@ fn of_spread(base: Side<'_>, other: Side<'_>) -> Spread {
     };
     let why = format!("batches differ: {} in the base, {} in the other", span(base), span(other));
     let shift = stats::shift(base.samples, other.samples, CONFIDENCE).and_then(|shift| shift.interval);
-    // Too few samples for an interval say something only where none of one side lies among those of the other.
+    // Too few samples for an interval count only if none of one side lies among those of the other.
     let is_seen = shift.map_or(gap > 0.0, |interval| !interval.contains(0.0));
     if !is_least || !is_seen { Spread::Among(why) } else { Spread::Between(why) }
 }

@@ -13,22 +13,22 @@ use crate::run::Facts;
 pub struct FactDifference {
     /// Its dotted name.
     pub name: String,
-    /// The [fact](#facts) in the base; None where the base has none of this name.
+    /// The [fact](#facts) in the base; None if the base has none of this name.
     pub base: Option<Fact>,
-    /// The same of the other.
+    /// The fact in the other.
     pub other: Option<Fact>,
 }
 
 impl FactDifference {
-    /// Whether both environments know it.
+    /// Returns whether both environments know it.
     pub fn is_change(&self) -> bool {
         let is_known = |fact: &Option<Fact>| fact.as_ref().is_some_and(|fact| fact.value().is_some());
         is_known(&self.base) && is_known(&self.other)
     }
 }
 
-/// The facts whose values differ, or are known in one environment only, or are unknown for different kinds of
-/// reasons; by name. Another source is no difference. Volatile facts are left out.
+/// Returns, by name, the facts whose values differ, or that only one environment knows, or that are unknown for different kinds
+/// of reasons. Another source does not count as a difference. Volatile facts are left out.
 pub(super) fn differences(base: &Facts, other: &Facts) -> Vec<FactDifference> {
     let names: BTreeSet<&String> =
         base.keys().chain(other.keys()).filter(|name| !is_volatile(name)).collect();
@@ -43,9 +43,9 @@ pub(super) fn differences(base: &Facts, other: &Facts) -> Vec<FactDifference> {
         .collect()
 }
 
-/// Whether a fact of this name differs between any two moments, or runs, of one environment.
+/// Returns whether a fact of this name differs between any two moments, or runs, of one environment.
 pub fn is_volatile(name: &str) -> bool {
-    // What `claims` asked of other verbs are answers, and no state of the machine.
+    // Answers that `claims` got from other verbs are not state of the machine.
     const MOMENTS: [&str; 9] = [
         "load.",
         "pressure.",

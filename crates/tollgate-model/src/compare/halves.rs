@@ -1,4 +1,4 @@
-//! A/A inside: the base's own processes in two halves, compared as two environments are.
+//! The internal A/A: the base's own processes in two halves, compared as two environments are.
 
 use std::fmt;
 
@@ -10,24 +10,24 @@ use crate::own;
 use crate::run::Run;
 use crate::stats::{self, Ends, Interval, Margins, confidence_of_each, exp, percent};
 
-/// What the halves of a base's processes are to each other, case by case. Each two processes that follow each other are a pair, of which
-/// one, by chance, is in one half: the noise of the machine is in it, and what one side keeps for a session is not.
+/// How the halves of a base's processes compare, case by case. One of each two consecutive processes, by chance, is in one half:
+/// this includes the noise of the machine, but not what one side keeps for a session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Halves {
     /// Cases of the bases that are the same as themselves.
     pub same: usize,
-    /// Cases of which that is open.
+    /// Cases that are undecided.
     pub open: usize,
     /// Cases that differ from themselves.
     pub different: Vec<Case>,
-    /// Of the cases with an interval, half of its width as a share of the ratio: what a half is compared to. Ascending.
+    /// Half of the interval's width as a share of the ratio, for each case with an interval: the precision of a half. Ascending.
     #[serde(skip)]
     pub half_widths: Vec<f64>,
 }
 
 impl Halves {
-    /// Of the base of a session.
+    /// Computes the halves of the base of a session.
     pub fn of_run(run: &Run) -> Self {
         Self::new(run.measured().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE)), run, 0.0)
     }
@@ -56,12 +56,12 @@ impl Halves {
         halves
     }
 
-    /// Its cases.
+    /// Number of its cases.
     pub fn cases(&self) -> usize {
         self.same + self.open + self.different.len()
     }
 
-    /// Both together.
+    /// Adds the cases of `other`.
     pub fn add(&mut self, other: &Self) {
         self.same += other.same;
         self.open += other.open;
@@ -70,12 +70,12 @@ impl Halves {
         self.half_widths.sort_unstable_by(f64::total_cmp);
     }
 
-    /// To what a half is compared in the middle of the cases, as a share; None where most have no interval.
+    /// The median precision of a half over the cases, as a share; `None` if most have no interval.
     pub fn precision(&self) -> Option<f64> {
         self.half_widths.get(self.cases() / 2).copied()
     }
 
-    /// Whether so many cases differ from themselves that nothing can be said of any.
+    /// Returns whether so many cases differ from themselves that no verdict can stand.
     pub(super) fn is_failed(&self) -> bool {
         const SHARE: f64 = 0.05;
         self.different.len() > 1 && self.different.len() as f64 > SHARE * self.cases() as f64
@@ -110,7 +110,8 @@ impl fmt::Display for Halves {
     }
 }
 
-/// Which of two processes is in which half: SplitMix64 of the session's name, so that a session always has the same halves.
+/// Decides which of two processes is in which half: SplitMix64 of the session's name, so that a session always has the same
+/// halves.
 struct Coin(u64);
 
 impl Coin {
@@ -128,7 +129,7 @@ impl Coin {
         (mixed ^ (mixed >> 31)) & 1 == 0
     }
 
-    /// The differences of the logarithms of two processes that follow each other.
+    /// The differences of the logarithms of consecutive processes.
     fn differences(&mut self, measured: &Measured) -> Vec<f64> {
         let logs: Vec<f64> = measured
             .by_process()
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!((all.cases(), all.precision()), (8, Some(0.008)));
     }
 
-    /// Processes of two kinds in turn: whichever half one is in, they differ.
+    /// Processes of two kinds in turn: they differ in either half.
     #[test]
     fn the_halves_of_a_base_are_drawn() {
         let measured = |levels: [f64; 2]| {

@@ -1,4 +1,4 @@
-//! A run whose measurements are indexed by case.
+//! A run with its measurements indexed by case.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::run::Run;
 pub(super) struct Index<'a> {
     pub(super) run: &'a Run,
     by_case: HashMap<&'a Case, &'a Outcome>,
-    /// Group to the error of a batch's time by the empty loop of that group, in ns.
+    /// By group, the error of a batch's time by its empty loop, in ns.
     batch_errors: HashMap<&'a str, f64>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Index<'a> {
         self.outcome(case)?.measured()
     }
 
-    /// The detection limit of `measured`, in its unit; None without an empty loop.
+    /// The detection limit of `measured`, in its unit; `None` without an empty loop.
     pub(super) fn detection_limit(&self, measured: &Measured) -> Option<f64> {
         let error = self.batch_errors.get(measured.group.as_str())?;
         Some(error_per_operation(*error, measured))

@@ -1,37 +1,35 @@
-//! The level of a case in a run, as it is where nothing else slows its processes.
+//! The level of a case in a run, as it is when nothing else slows its processes.
 
 use crate::disturbance::Disturbance;
 use crate::measurement::Measured;
 use crate::stats;
 
-/// A process whose canary takes more than so many times that of the quiet ones was in another state of the host than with a busy sibling,
-/// which takes up to 1.4 times: its level says nothing of theirs.
+/// If a process's canary exceeds that of the quiet ones by this factor, the host was in another state than with a busy sibling,
+/// which accounts for up to 1.4: such a process's level does not describe the others'.
 const ANOTHER_STATE: f64 = 1.5;
 
-/// Nothing is slowed by much more than the canary, see [`slope`].
+/// Nothing is slowed much more than the canary, see [`slope`].
 const STEEPEST: f64 = 1.5;
 
-/// The processes of a case in a run.
 pub(super) struct Processes(Vec<Process>);
 
 /// Logarithms.
 struct Process {
     median: f64,
-    /// Of its canary over that of the quiet processes; 0 without one.
+    /// Its canary over that of the quiet processes; 0 without one.
     canary: f64,
 }
 
-/// The level of a case in a run.
 pub(super) struct Level {
-    /// The logarithm of the pseudomedian of the processes' medians, each less what its canary explains.
+    /// Logarithm of the pseudomedian of the processes' medians, each less what its canary explains.
     pub(super) log: f64,
-    /// The variance of that by how far the processes lie apart.
+    /// Its variance, from the spread of the processes.
     pub(super) error: f64,
     pub(super) processes: f64,
 }
 
 impl Processes {
-    /// Those that kept samples.
+    /// Takes the processes that kept samples.
     pub(super) fn new(measured: &Measured, disturbance: &Disturbance<'_>) -> Self {
         let canaries = disturbance.canaries(&measured.group);
         let has_canary = canaries.iter().any(Option::is_some);
@@ -43,14 +41,14 @@ impl Processes {
         Self(measured.by_process().enumerate().filter_map(process).collect())
     }
 
-    /// None of fewer than two, which do not show how far they lie apart.
+    /// `None` for fewer than two, which show no spread.
     pub(super) fn level(&self, slope: f64) -> Option<Level> {
         let logs: Vec<f64> = self.0.iter().map(|process| process.median - slope * process.canary).collect();
         let error = variance(&logs)? / stats::independent_number(&logs);
         Some(Level { log: stats::pseudomedian(&logs)?, error, processes: logs.len() as f64 })
     }
 
-    /// The sum of the squares of the canaries about their mean, and that of their products with the medians.
+    /// The sum of squares of the canaries about their mean, and of their products with the medians.
     fn products(&self) -> [f64; 2] {
         let number = self.0.len().max(1) as f64;
         let mean = |of: fn(&Process) -> f64| self.0.iter().map(of).sum::<f64>() / number;
@@ -63,9 +61,9 @@ impl Processes {
     }
 }
 
-/// By how much a case grows with the canary of its process, in logarithms: 0 of what a busy sibling does not slow, 1 of what it slows as it
-/// slows a system call. It is the common slope within these runs, as in an analysis of covariance (Fisher, *Statistical Methods for Research
-/// Workers*, 4th edition, 1932). None of the runs is one of the two that are compared, so no sample chooses how it counts.
+/// By how much a case grows with the canary of its process, in logarithms: 0 if a busy sibling does not slow it, 1 if it is
+/// slowed like a system call. It is the common slope within these runs, as in an analysis of covariance (Fisher, *Statistical
+/// Methods for Research Workers*, 4th edition, 1932). The runs are not among the compared ones, so no sample chooses how it counts.
 pub(super) fn slope(runs: &[Processes]) -> f64 {
     let sums = runs.iter().map(Processes::products);
     let [squares, products] =
@@ -73,7 +71,7 @@ pub(super) fn slope(runs: &[Processes]) -> f64 {
     if squares > 0.0 { (products / squares).clamp(0.0, STEEPEST) } else { 0.0 }
 }
 
-/// Of fewer than two there is none.
+/// `None` for fewer than two values.
 pub(super) fn variance(values: &[f64]) -> Option<f64> {
     let freedom = values.len().checked_sub(1).filter(|freedom| *freedom > 0)? as f64;
     let mean = values.iter().sum::<f64>() / values.len() as f64;

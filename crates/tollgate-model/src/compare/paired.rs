@@ -16,25 +16,25 @@ use crate::stats::Interval;
 pub struct Paired {
     /// The case that it is compared with.
     pub baseline: Case,
-    /// The median of case / baseline over the rounds. 1 where there is no ratio because the baseline is never above
-    /// zero; then `ratio_interval` is None. Of counts the ratio of the medians.
+    /// The median of case / baseline over the rounds. For counts the ratio of the medians. It is 1, and `ratio_interval` is
+    /// `None`, if the baseline is never above zero.
     pub ratio: f64,
-    /// Of the ratio; corrected for the number of rows. None where there are too few rounds, or where the baseline is
-    /// not above zero in too many of them.
+    /// Interval of the ratio, corrected for the number of rows. `None` if there are too few rounds, or if the baseline is not
+    /// above zero in too many of them.
     pub ratio_interval: Option<Interval>,
     /// The median of the differences case - baseline, in the unit of the samples.
     pub adds: f64,
-    /// Of the differences; corrected likewise. None where there are too few rounds.
+    /// Interval of the differences, corrected likewise. `None` if there are too few rounds.
     pub adds_interval: Option<Interval>,
     /// The verdict on the ratio.
     pub verdict: Verdict,
-    /// The noise threshold, a relative difference: the larger of 1 % and the A/A difference; 0 of counts.
+    /// Noise threshold, a relative difference: the larger of 1 % and the A/A difference; 0 for counts.
     pub threshold: f64,
-    /// Why it is inconclusive; None otherwise.
+    /// Why it is inconclusive; `None` otherwise.
     pub why: Option<String>,
 }
 
-/// Every case of a run compared with its baseline, in the run's order, corrected for their number.
+/// Compares every case of a run with its baseline, in the run's order, corrected for their number.
 pub fn paired_rows(run: &Run) -> Vec<(Case, Paired)> {
     let index = Index::new(run);
     let joined: Vec<_> = index
@@ -51,17 +51,17 @@ pub fn paired_rows(run: &Run) -> Vec<(Case, Paired)> {
     rows.collect()
 }
 
-/// `case`, a measurement of `run`, compared with its baseline round by round; corrected as one of `rows` such
-/// comparisons. None without a baseline, or where the two do not share a unit, a provenance, a group and rounds.
+/// Compares `case`, a measurement of `run`, with its baseline round by round; corrected as one of `rows` such comparisons. `None`
+/// without a baseline, or if the two do not share a unit, a provenance, a group and rounds.
 ///
-/// The ratio is the median of the ratios of the rounds with the sign test's interval (Conover, *Practical
-/// Nonparametric Statistics*, 3.2 and 3.4). As ranks do not change under a logarithm this is the median of the
-/// log-ratios, but a round in which `case` is not above zero still counts. A round in which the baseline is not
-/// above zero may have any ratio, so the interval takes it as minus infinity below and as infinity above.
+/// The ratio is the median of the ratios of the rounds with the sign test's interval (Conover, *Practical Nonparametric
+/// Statistics*, 3.2 and 3.4). Ranks do not change under a logarithm, so this is the median of the log-ratios, but a round in
+/// which `case` is not above zero still counts. A round in which the baseline is not above zero may have any ratio, so the
+/// interval takes it as minus infinity below and as infinity above.
 ///
-/// Rounds of one process are not independent: a process keeps its page placement and its level. So the
-/// interval is widened to hold the interval of the processes' medians too, at 99 % or, where they are too
-/// few for that, their range. So no verdict rests on one process out of several.
+/// Rounds of one process are not independent: a process keeps its page placement and its level. So the interval is widened to
+/// contain the interval of the processes' medians too, at 99 % or, if they are too few for that, their range. So no verdict rests
+/// on one process out of several.
 pub fn paired(run: &Run, case: &Measured, rows: usize) -> Option<Paired> {
     let index = Index::new(run);
     let baseline = joinable(&index, case)?;
@@ -117,7 +117,7 @@ fn compare(
     })
 }
 
-/// The comparison of two counts; None of times.
+/// Compares two counts; `None` for times.
 fn of_counts(case: &Measured, baseline: &Measured) -> Option<Paired> {
     let [base, other] = counted::Side::both(baseline, case)?;
     let counted::Decision { ratio, verdict, why } = counted::decide([base, other], 0.0, 0.0);

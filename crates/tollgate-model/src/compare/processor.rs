@@ -1,10 +1,11 @@
-//! Processor time: what commands are compared by beside their real time.
+//! Processor time, by which commands are compared in addition to real time.
 //!
-//! It is the time that all processes of an execution had a processor, in user mode and in the kernel. What other tasks take from a
-//! command is in its real time and not in this. What a command waits for on purpose is not in it either, so commands that wait are not
-//! compared by it.
+//! It is the time that all processes of an execution had a processor, in user mode and in the kernel. It excludes what other
+//! tasks take from a command, which real time includes. It also excludes intended waiting, so commands that wait are not compared
+//! by it.
 //!
-//! Benches have none: a harness's figure is of samples that other tasks seldom interrupt, and the time of its process has its start in it.
+//! Benches have none: a harness's figure comes from samples that other tasks seldom interrupt, and the time of its process
+//! includes its start.
 
 use super::index::Index;
 use super::rounds::join;
@@ -17,7 +18,8 @@ use crate::{Traced, own, stats};
 /// Commands that wait for a larger share of their real time are not compared.
 const MOST_WAITING: f64 = 0.5;
 
-/// The processor times of a case in both runs, or why it is not compared by them. None of what is no command, and where they are not known.
+/// The processor times of a case in both runs, or why they are not compared. `None` if it is not a command, or if they are not
+/// known.
 pub(super) fn times(
     [base, other]: [&Index<'_>; 2],
     case: &Case,
@@ -64,11 +66,11 @@ fn of_case(index: &Index<'_>, case: &Case, real: &Measured) -> Option<Measured> 
     })
 }
 
-/// Why the kernel's clock is too coarse for these times. Linux adds up the scheduler's, to the nanosecond, and wait4(2) says
-/// microseconds; other kernels count ticks.
+/// Explains why the kernel's clock is too coarse for these times. Linux adds up the scheduler's times, to the nanosecond, and
+/// wait4(2) reports microseconds; other kernels count ticks.
 fn too_coarse(used: &Measured) -> Option<String> {
     const STEPS: [f64; 4] = [10e6, 4e6, 1e6, 1e3];
-    /// A difference of 1 % is one of them.
+    /// A difference of 1 % is one step.
     const FEWEST: f64 = 100.0;
     let is_step = |step: &f64| used.samples.iter().all(|sample| sample % step == 0.0);
     let step = STEPS.into_iter().find(is_step)?;
@@ -80,18 +82,18 @@ fn too_coarse(used: &Measured) -> Option<String> {
     })
 }
 
-/// The share of the real time that a command waits for on purpose: asleep, or for a disk. None where that is not known.
+/// The share of the real time that a command waits on purpose: asleep, or for a disk. `None` if that is not known.
 fn waiting(index: &Index<'_>, real: &Measured, used: &Measured) -> Option<f64> {
     let traced = match real.divided() {
         [] => index.measured_case(&Case::plain(own::TRACED)).map_or(&[][..], |measured| &measured.traced),
         traced => traced,
     };
-    // Sums: there may be two executions, which a busy machine did not let run alike.
+    // Sums, since there may be two executions, which a busy machine did not let run alike.
     let sum = |of: fn(&Traced) -> Option<u64>| traced.iter().filter_map(of).map(|ns| ns as f64).sum::<f64>();
     let waited = sum(|traced| traced.idle.map(|idle| idle.disk_ns.saturating_add(idle.sleep_ns)));
     let ran = sum(|traced| traced.idle.map(|_| traced.user_ns.saturating_add(traced.sys_ns)));
     Some(waited / (waited + ran)).filter(|share| share.is_finite()).or_else(|| {
-        // Whatever the best execution did not use. On a busy machine that may be what others took.
+        // Time that the best execution did not use. On a busy machine others may have taken it.
         let shares =
             join(used, real).flatten().filter(|(_, real)| *real > 0.0).map(|(used, real)| used / real);
         let most = shares.reduce(f64::max).filter(|_| crowd(index.run).is_none())?;
@@ -99,10 +101,10 @@ fn waiting(index: &Index<'_>, real: &Measured, used: &Measured) -> Option<f64> {
     })
 }
 
-/// Other tasks that wanted the processors meanwhile, in a clause: `8 tasks for 2 processors`. None where these had room, and where that is
-/// not known.
+/// Other tasks that wanted the processors meanwhile, as a clause: `8 tasks for 2 processors`. `None` if there was room for them,
+/// or if that is not known.
 pub fn crowd(run: &Run) -> Option<String> {
-    /// The share of the time in which some task waited.
+    /// Share of the time in which some task waited.
     const STALLED: f64 = 0.25;
     let fact = |name: &str| run.facts.get(name)?.value()?.as_f64();
     let both = |name: &str| Some([fact(&format!("{name}.before"))?, fact(&format!("{name}.after"))?]);

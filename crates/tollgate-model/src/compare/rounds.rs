@@ -5,7 +5,7 @@ use crate::stats::{self, Interval};
 
 /// The rounds that both cases kept.
 pub(super) struct Rounds {
-    /// case / baseline where the baseline is above zero, process by process.
+    /// case / baseline if the baseline is above zero, process by process.
     ratios: Vec<Vec<f64>>,
     /// Rounds in which it is not.
     without_ratio: usize,
@@ -32,12 +32,12 @@ impl Rounds {
         rounds
     }
 
-    /// Whether two cases have any round in common.
+    /// Returns whether two cases have any round in common.
     pub(super) fn any(case: &Measured, baseline: &Measured) -> bool {
         join(case, baseline).any(|mut process| process.next().is_some())
     }
 
-    /// The median of case / baseline; None where there is none.
+    /// The median of case / baseline; `None` if there is no ratio.
     pub(super) fn ratio(&self) -> Option<f64> {
         stats::median(&self.ratios.concat())
     }
@@ -59,7 +59,7 @@ impl Rounds {
         (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
     }
 
-    /// Likewise of the difference.
+    /// The same interval of the difference.
     pub(super) fn adds_interval(&self, confidence: f64) -> Option<Interval> {
         let of_rounds = stats::median_interval(&self.differences.concat(), confidence)?;
         Some(with_processes(of_rounds, &self.differences))
@@ -89,7 +89,8 @@ fn with_processes(of_rounds: Interval, by_process: &[Vec<f64>]) -> Interval {
     of_processes.map_or(of_rounds, |of_processes| of_rounds.hull(of_processes))
 }
 
-/// For every process that both have, the samples of the rounds that both kept. Pairs are streamed: there may be millions.
+/// Collects, for every process that both have, the samples of the rounds that both kept. Pairs are streamed: there may be
+/// millions.
 pub(super) fn join(
     case: &Measured,
     baseline: &Measured,

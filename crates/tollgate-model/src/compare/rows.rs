@@ -1,4 +1,4 @@
-//! What a comparison of two runs finds.
+//! The result of comparing two runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,18 +20,18 @@ pub struct Comparison {
     pub only_other: Vec<(Case, String)>,
     /// The cases that one side counted and the other timed, in the order of the base.
     pub not_compared: Vec<NotCompared>,
-    /// The loop overhead in the base and in the other, in ns. It shows the processor's speed, whose difference is part of
-    /// every threshold. None where either did not measure it.
+    /// Loop overhead in the base and in the other, in ns. It shows the processor's speed, whose difference is part of every
+    /// threshold. `None` if either did not measure it.
     pub pace: Option<(f64, f64)>,
     /// The facts that differ between the environments, without volatile ones such as the load.
     pub facts: Vec<FactDifference>,
-    /// Whether the two were measured in alternation, and the rows compare turn with turn.
+    /// Whether the two alternated, so that the rows compare turn with turn.
     pub is_alternated: bool,
     /// The confidence of each row's interval.
     pub confidence: f64,
-    /// By what runs that were not alternated may differ though nothing changed; None where turns alternated.
+    /// How much runs that did not alternate may differ although nothing changed; `None` if turns alternated.
     pub spread: Option<Basis>,
-    /// The base compared with itself, where turns alternated.
+    /// The base compared with itself, if turns alternated.
     pub halves: Option<Halves>,
 }
 
@@ -41,7 +41,7 @@ impl Comparison {
         interval_name(self.confidence)
     }
 
-    /// How the two were compared, where no relative difference of up to `asked` counts: sentences.
+    /// Describes in sentences how the two were compared, given that relative differences up to `asked` do not count.
     pub fn method(&self, asked: f64) -> String {
         let level = self.interval_name();
         match &self.spread {
@@ -64,7 +64,7 @@ impl Comparison {
     }
 }
 
-/// The level that an interval has, without what would be rounded up: `99.9 % CI`, `99.97 % CI`.
+/// The level of an interval, never rounded up: `99.9 % CI`, `99.97 % CI`.
 pub fn interval_name(confidence: f64) -> String {
     let hundredths = (confidence * 1e4 + 1e-6).floor() / 100.0;
     format!("{hundredths} % CI")
@@ -88,35 +88,34 @@ pub struct NotCompared {
 pub struct ComparedCase {
     /// The case.
     pub case: Case,
-    /// Its estimate in the base, as [`crate::estimate::Estimate::median`]; None below the detection limit.
+    /// Estimate in the base, as [`crate::estimate::Estimate::median`]; `None` below the detection limit.
     pub base: Option<f64>,
-    /// Its estimate in the other, likewise.
+    /// Estimate in the other, likewise.
     pub other: Option<f64>,
-    /// other / base: of turns that alternated the median of the pairs' ratios, see [`QUANTITY`]; else, where other runs of the machine
-    /// have the case, of the pseudomedians of the processes' medians, each less what its canary explains; else the
-    /// Hodges-Lehmann estimate over the logarithms of the processes' medians. It need not be the ratio of the two estimates to the last
-    /// digit. 1 where there is no ratio: a value is below the
-    /// detection limit or not above zero, or the two are not comparable; `interval` is None then. Of counts it is the ratio of the
-    /// estimates.
+    /// other / base. For turns that alternated it is the median of the pairs' ratios, see [`QUANTITY`]. Otherwise, if other runs
+    /// of the machine have the case, it is the ratio of the pseudomedians of the processes' medians, each less what its canary
+    /// explains; if not, the Hodges-Lehmann estimate over the logarithms of the processes' medians. It need not be the ratio of
+    /// the two estimates to the last digit. It is 1, and `interval` is `None`, if there is no ratio: a value is below the
+    /// detection limit or not above zero, or the two are not comparable. For counts it is the ratio of the estimates.
     pub ratio: f64,
-    /// Of the ratio, at [`Comparison::confidence`]. None: too few processes, or no ratio, or counts.
+    /// Interval of the ratio, at [`Comparison::confidence`]. `None` for too few processes, without a ratio, and for counts.
     pub interval: Option<Interval>,
     /// The verdict.
     pub verdict: Verdict,
-    /// The noise threshold of this row, a relative difference.
+    /// Noise threshold of this row, a relative difference.
     pub threshold: f64,
-    /// Why it is inconclusive, or why counts that differ are the same; None otherwise.
+    /// Why it is inconclusive, or why differing counts are the same; `None` otherwise.
     pub why: Option<String>,
-    /// What the turns showed, where the two environments were measured in alternation.
+    /// Results of the turns, if the two environments alternated.
     pub alternation: Option<Alternation>,
-    /// The totals of the executions, where two commands were compared.
+    /// Totals of the executions, if two commands were compared.
     pub total: Option<Total>,
-    /// The same of the processor time of alternated commands, where that is known.
+    /// The comparison by processor time of alternated commands, if that is known.
     pub processor: Option<Box<ComparedCase>>,
 }
 
 impl ComparedCase {
-    /// The same case where it has no ratio.
+    /// Makes the row of this case without a ratio.
     pub fn without(&self, why: String) -> Self {
         Self {
             case: self.case.clone(),
@@ -133,7 +132,7 @@ impl ComparedCase {
         }
     }
 
-    /// The smallest ratio above 1 that half of such comparisons would call a difference. None without an interval.
+    /// The smallest ratio above 1 that half of such comparisons would call a difference. `None` without an interval.
     pub fn detectable(&self) -> Option<f64> {
         let Interval { low, high } = self.interval?;
         let half = (high / self.ratio).max(self.ratio / low);
@@ -141,19 +140,19 @@ impl ComparedCase {
     }
 }
 
-/// What the turns of two environments showed of a case. Every figure is finite.
+/// Results of the turns of two environments for a case. Every figure is finite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Alternation {
     /// The median of the pairs' differences other - base, in the unit of the samples.
     pub adds: f64,
-    /// Of the differences; corrected as the ratio's. None where there are too few pairs of processes, and where what one side may keep is
-    /// in the interval of the ratio.
+    /// Interval of the differences, corrected like the ratio's. `None` if there are too few pairs of processes, or if the
+    /// interval of the ratio was widened by what one side may keep.
     pub adds_interval: Option<Interval>,
     /// Pairs of processes.
     pub pairs: usize,
-    /// Pairs of turns in them.
+    /// Pairs of turns in these processes.
     pub turns: usize,
-    /// The correlation of neighbouring turns of the two environments, from -1 to 1. None where a side does not vary, or has too few
+    /// Correlation of neighbouring turns of the two environments, from -1 to 1. `None` if a side does not vary, or has too few
     /// turns.
     pub correlation: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! Two runs that were not alternated, case by case: unpaired.
+//! Two runs that did not alternate, compared unpaired, case by case.
 
 use std::collections::HashMap;
 
@@ -11,25 +11,25 @@ use super::{LEAST_THRESHOLD, MOST_SAME, Verdict, counted, facts, spans_threshold
 use crate::measurement::{Case, Measured};
 use crate::stats::{self, Interval, confidence_of_different, confidence_of_each, exp};
 
-/// Case by case over the medians of the processes.
+/// Compares case by case over the medians of the processes.
 ///
-/// A case of which other runs of the machine show how far they lie apart is compared by its levels in the two runs, and the interval is what
-/// runs differ by though nothing changed, see [`Spread`]. `apart` has these cases.
+/// If other runs of the machine show the run-to-run spread of a case, it is compared by its levels in the two runs, and the
+/// interval is what runs differ by although nothing changed, see [`Spread`]. `apart` has these cases.
 ///
-/// The interval of another row is that of the Mann-Whitney test on the logarithms of the processes' medians in the order of
-/// time, see [`stats::shift`]. Where the processes are too
-/// few for its confidence but enough for an error of 1 in 400, the widest interval that they allow is taken. It knows nothing of what
-/// differs between runs, so it is widened to what is supposed.
+/// The interval of another row is that of the Mann-Whitney test on the logarithms of the processes' medians in the order of time,
+/// see [`stats::shift`]. If the processes are too few for its confidence but enough for an error of 1 in 400, it is the widest
+/// interval that they allow. It does not cover differences between runs, so it is widened by the assumed ones.
 ///
-/// Either is corrected for the number of rows, see [`confidence_of_different`].
+/// Both are corrected for the number of rows, see [`confidence_of_different`].
 ///
-/// The threshold of a row is 1 % or `asked`, and at least the drift within either run; where the row's own spread between runs is known, as
-/// far as it is no chance. Where no row's is, it is the A/A difference of either run too, plus the difference between the two runs in the processor's speed. The
-/// A/A difference and the speed excuse twice at most. What other runs show has all these in it.
+/// The threshold of a row is 1 % or `asked`, and at least the drift within either run; if the row's own spread between runs is
+/// known, only the drift beyond chance. If no row's is known, it is also the A/A difference of either run plus the difference
+/// between the two runs in the processor's speed. The A/A difference and the speed excuse twice at most. The spread of other runs
+/// includes all these.
 ///
-/// Slower and faster need more than the interval: the level of one run must not be a mode of the other. Processes of a run are not as
-/// independent as the Mann-Whitney test assumes: on virtual machines a latency has levels that outlast a process, and varies with the
-/// neighbours. So there nearly all processes of one run must lie beyond nearly all of the other.
+/// Slower and faster need more than the interval: the level of one run must not be a mode of the other. Processes of a run are
+/// not as independent as the Mann-Whitney test assumes: on virtual machines a latency has levels that outlast a process, and
+/// varies with the neighbours. So nearly all processes of one run must lie beyond nearly all of the other.
 pub(super) fn unpaired(
     base: &Index<'_>,
     other: &Index<'_>,
@@ -74,7 +74,6 @@ pub(super) fn unpaired(
     }
 }
 
-/// The common basis of all rows of a comparison.
 struct Judge<'a> {
     base: &'a Index<'a>,
     other: &'a Index<'a>,
@@ -84,20 +83,20 @@ struct Judge<'a> {
     pace: Pace,
     spread: &'a Spread,
     apart: &'a HashMap<&'a Case, Apart>,
-    /// Whether the two are one run, which is the same as itself.
+    /// Whether both are the same run, which is the same as itself.
     is_itself: bool,
 }
 
-/// A ratio other / base, with its interval, and what a difference has to exceed.
+/// A ratio other / base, with its interval, and what a difference must exceed.
 struct MeasuredRatio {
     ratio: f64,
-    /// None: the processes are too few.
+    /// `None` if the processes are too few.
     interval: Option<Interval>,
     threshold: f64,
 }
 
 impl Judge<'_> {
-    /// That of all rows, by those that differ where each may be wrong once in a thousand times.
+    /// The confidence for all rows, by those that differ if each may be wrong once in a thousand times.
     fn confidence(&self, number: usize, rows: &[ComparedCase]) -> f64 {
         let different = rows.iter().filter(|row| row.verdict.is_difference());
         let apart: Vec<&Apart> = different.filter_map(|row| self.apart.get(&row.case)).collect();
@@ -186,7 +185,8 @@ impl Judge<'_> {
         Ok(MeasuredRatio { ratio, interval, threshold: self.threshold(base, other) })
     }
 
-    /// What other runs of the machine show is in the interval: the threshold is then no measure of the machine's noise too.
+    /// If other runs of the machine are known, their spread is in the interval, so the threshold does not measure the machine's
+    /// noise too.
     fn threshold(&self, base: &Side<'_>, other: &Side<'_>) -> f64 {
         let drift = threshold::of_drift(&base.logs).max(threshold::of_drift(&other.logs));
         if self.spread.is_seen() {
@@ -197,7 +197,7 @@ impl Judge<'_> {
     }
 }
 
-/// Why two sides have no ratio.
+/// Explains why two sides have no ratio.
 fn refused(base: &Side<'_>, other: &Side<'_>) -> Option<String> {
     let is_zero = base.estimate.is_none() || other.estimate.is_none();
     incomparable(base.measured, other.measured)
@@ -205,9 +205,9 @@ fn refused(base: &Side<'_>, other: &Side<'_>) -> Option<String> {
         .or_else(|| is_zero.then(|| "the median of a process is not above zero".to_owned()))
 }
 
-/// The ratio other / base by the processes of the two alone, with its interval, or why there is none.
+/// The ratio other / base by the processes of only these two, with its interval, or why there is none.
 fn ratio(base: &Side<'_>, other: &Side<'_>, confidence: f64) -> Result<(f64, Option<Interval>), String> {
-    /// The least confidence of a row where the corrected one needs more processes than there are.
+    /// Least confidence of a row if the corrected one needs more processes than there are.
     const LAST_RESORT: f64 = 1.0 - 1.0 / 400.0;
     let confidences = [confidence, confidence.min(LAST_RESORT)];
     let shifts = confidences.map(|confidence| stats::shift(&base.logs, &other.logs, confidence));
@@ -221,7 +221,7 @@ fn ratio(base: &Side<'_>, other: &Side<'_>, confidence: f64) -> Result<(f64, Opt
     Ok((ratio, interval))
 }
 
-/// Refuses a ratio or an interval that no number can hold.
+/// Refuses a ratio or interval that is not finite.
 fn expect_numbers(ratio: f64, interval: Option<Interval>) -> Result<(), String> {
     let ends = interval.map_or([ratio; 2], |interval| [interval.low, interval.high]);
     if [ratio, ends[0], ends[1]].iter().all(|end| end.is_normal()) {
@@ -231,9 +231,9 @@ fn expect_numbers(ratio: f64, interval: Option<Interval>) -> Result<(), String> 
     }
 }
 
-/// Why a difference outside the threshold is not significant; `is_of_levels` where other runs show how far runs lie apart.
+/// Explains why a difference outside the threshold is not significant; `is_of_levels` if other runs show the run-to-run spread.
 fn doubt(base: &Side<'_>, other: &Side<'_>, verdict: Verdict, is_of_levels: bool) -> Option<String> {
-    /// The share of all pairs of processes that may lie the other way round.
+    /// Share of all pairs of processes that may lie the other way round.
     const OVERLAP: f64 = 0.05;
     let (faster, slower) = if verdict == Verdict::Slower { (base, other) } else { (other, base) };
     if let Some(why) = unequal_batches(faster, slower) {
@@ -248,8 +248,8 @@ fn doubt(base: &Side<'_>, other: &Side<'_>, verdict: Verdict, is_of_levels: bool
     None
 }
 
-/// Why a difference may be that of the batches: those of the slower run are far shorter, and what a batch takes beside its operations is shared
-/// among few. A batch of operations that became slower takes as long as before.
+/// Explains why a difference may come from the batches: those of the slower run are far shorter, so few operations share the time
+/// that a batch takes beside them. A batch of operations that became slower takes as long as before.
 fn unequal_batches(faster: &Side<'_>, slower: &Side<'_>) -> Option<String> {
     const FAR: f64 = 2.0;
     let operations = [faster, slower].map(|side| side.measured.ops_per_sample);
@@ -268,7 +268,7 @@ fn unequal_batches(faster: &Side<'_>, slower: &Side<'_>) -> Option<String> {
 fn has_mode_at(measured: &Measured, estimate: f64) -> bool {
     /// Relative distance within which a sample or a mode is at the estimate.
     const NEAR: f64 = 0.05;
-    /// A smaller share of all samples is no mode.
+    /// A smaller share of all samples is not a mode.
     const SHARE: f64 = 0.05;
     let is_near = |at: f64| (at / estimate - 1.0).abs() <= NEAR;
     let near = measured.samples.iter().filter(|&&sample| is_near(sample)).count();

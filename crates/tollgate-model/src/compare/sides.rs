@@ -7,7 +7,6 @@ use crate::estimate::Level;
 use crate::measurement::{Case, Measured};
 use crate::{own, stats};
 
-/// The cases that a run measured, without the engine's own.
 fn subjects<'a>(index: &Index<'a>) -> impl Iterator<Item = (&'a Case, &'a Measured)> + use<'a> {
     index.run.measured().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE))
 }
@@ -21,11 +20,9 @@ pub(super) fn missing(one: &Index<'_>, another: &Index<'_>) -> Vec<(Case, String
     subjects(one).filter_map(|(case, _)| Some((case.clone(), why(case)?))).collect()
 }
 
-/// The cases that both measured.
 pub(super) struct Joined<'a> {
-    /// Those that are compared, in the order of the base.
+    /// Compared cases, in the order of the base.
     pub(super) cases: Vec<(&'a Case, &'a Measured, &'a Measured)>,
-    /// The others.
     pub(super) not_compared: Vec<NotCompared>,
 }
 
@@ -43,13 +40,13 @@ pub(super) fn joined<'a>(base: &Index<'a>, other: &Index<'a>) -> Joined<'a> {
 }
 
 impl Joined<'_> {
-    /// How many of them have intervals, for which these are corrected.
+    /// How many have intervals, which are corrected for this number.
     pub(super) fn timed(&self) -> usize {
         self.cases.iter().filter(|(_, base, other)| !counted::are_counts(base, other)).count()
     }
 }
 
-/// Why two measurements of a case have no ratio, whatever their samples.
+/// Explains why two measurements of a case have no ratio, for any samples.
 pub(super) fn incomparable(base: &Measured, other: &Measured) -> Option<String> {
     if base.unit != other.unit {
         return Some(format!("in {} in the base, in {} in the other", base.unit, other.unit));
@@ -62,13 +59,13 @@ pub(super) fn incomparable(base: &Measured, other: &Measured) -> Option<String> 
 /// A case in one of the runs.
 pub(super) struct Side<'a> {
     pub(super) measured: &'a Measured,
-    /// The median; None where it is below the detection limit or not above zero.
+    /// The median; `None` if it is below the detection limit or not above zero.
     pub(super) median: Option<f64>,
-    /// The median; None also where that of a single process is not above zero.
+    /// The median; `None` also if that of a single process is not above zero.
     pub(super) estimate: Option<f64>,
     /// The upper bound of a value below the detection limit.
     bound: Option<f64>,
-    /// Natural logarithms of the processes' medians; empty where `estimate` is None.
+    /// Natural logarithms of the processes' medians; empty if `estimate` is `None`.
     pub(super) logs: Vec<f64>,
 }
 
@@ -98,7 +95,7 @@ impl Side<'_> {
     }
 }
 
-/// Why a value below the detection limit has no ratio.
+/// Explains why a value below the detection limit has no ratio.
 pub(super) fn below_limit(base: &Side<'_>, other: &Side<'_>) -> Option<String> {
     let unit = base.measured.unit;
     let below = |bound: f64| format!("< {} {unit}", figure(bound));

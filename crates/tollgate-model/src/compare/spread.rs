@@ -1,4 +1,4 @@
-//! By how much runs of one machine differ though nothing changed.
+//! How much runs of one machine differ although nothing changed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,53 +13,54 @@ use crate::own;
 use crate::run::Run;
 use crate::stats::{self, Interval, normal_quantile, student};
 
-/// So many runs of a machine show how far its runs lie apart.
+/// Runs of a machine that are enough to show its run-to-run spread.
 pub const ENOUGH_RUNS: usize = 3;
 
-/// Where they are fewer: two runs of a machine lie up to twice apart.
+/// With fewer runs: two runs of a machine are assumed to differ by up to this factor.
 pub const SUPPOSED_APART: f64 = 2.0;
 
-/// How far runs lie apart, case by case: the variances of the logarithms of their levels.
+/// Run-to-run spread, case by case: the variances of the logarithms of their levels.
 ///
-/// A case has few runs, and its variance counts together with that of the other cases, as if these were two runs more: the moderated
-/// t of Smyth, "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray Experiments" (2004).
+/// A case has few runs, so its variance counts together with that of the other cases, as if these were two more runs: the
+/// moderated t of Smyth, "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray
+/// Experiments" (2004).
 #[derive(Debug, Clone, Default)]
 pub struct Spread {
     runs: usize,
     by_case: HashMap<Case, Between>,
-    /// The median of the variances of all cases but the program's own.
+    /// Median of the variances of all cases except the engine's own.
     usual: f64,
 }
 
-/// What is known of a case by other runs.
+/// A case's spread by other runs.
 #[derive(Debug, Clone, Copy)]
 struct Between {
     /// See [`slope`].
     slope: f64,
-    /// Of the runs' levels.
+    /// Variance of the runs' levels.
     variance: f64,
     freedom: f64,
-    /// Of a run: the harmonic mean.
+    /// Processes per run: the harmonic mean.
     processes: f64,
 }
 
-/// What a [`Spread`] rests on.
+/// The basis of a [`Spread`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Basis {
-    /// The kept runs of the machine; 0 where they are too few, and runs are supposed to lie up to twice apart.
+    /// Kept runs of the machine; 0 if they are too few, so that runs are assumed to differ by up to a factor of two.
     pub runs: usize,
 }
 
-/// The weight of the other cases, in runs: Smyth's estimate of it, by how much more the variances of cases differ than those of so few runs
-/// would, is 1.4 to 2.2 in 10 to 30 runs of two processors of a busy host.
+/// Weight of the other cases, in runs. Smyth's estimate of it, by how much more the variances of cases differ than those of that
+/// few runs would, is 1.4 to 2.2 in 10 to 30 runs of two processors of a busy host.
 const WEIGHT: f64 = 2.0;
 
-/// The greatest weight of a case's own runs. One of some hundred runs has a level of its own though many others agree, which these do not
-/// show, and the quantile of more degrees of freedom would leave out.
+/// Greatest weight of a case's own runs. One of some hundred runs has a level of its own although many others agree; the others
+/// do not show it, and the quantile of more degrees of freedom would exclude it.
 const MOST_OWN: f64 = 8.0;
 
 impl Spread {
-    /// Of runs of one machine, none of which is compared. What is supposed where they are fewer than three.
+    /// Computes the spread of runs of one machine, none of which is compared; the assumed spread if they are fewer than three.
     pub fn of<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Self {
         let mut processes: HashMap<&Case, Vec<Processes>> = HashMap::new();
         let mut number = 0;
@@ -84,7 +85,7 @@ impl Spread {
         }
     }
 
-    /// How far two runs lie apart, in the cases of which it was seen how far others do.
+    /// How far two runs lie apart, for the cases whose spread is known.
     pub(super) fn apart<'a>(&self, base: &'a Run, other: &Run) -> HashMap<&'a Case, Apart> {
         let of_other: HashMap<_, _> = other.measured().collect();
         let disturbance = [base, other].map(Disturbance::of);
@@ -98,7 +99,7 @@ impl Spread {
         base.measured().filter_map(apart).collect()
     }
 
-    /// A run of fewer processes than the others has the greater variance, and so has one whose processes lie far apart.
+    /// A run with fewer processes than the others has a greater variance, and so has one whose processes lie far apart.
     fn between(&self, of_case: &Between, base: &Level, other: &Level) -> Apart {
         let own = of_case.freedom.min(MOST_OWN);
         let freedom = WEIGHT + own;
@@ -107,7 +108,7 @@ impl Spread {
         Apart { log: other.log - base.log, scale: (variance(base) + variance(other)).sqrt(), freedom }
     }
 
-    /// The ratios by which two runs may differ in a case of which it was not seen.
+    /// The ratios by which two runs may differ in a case of unknown spread.
     pub(super) fn supposed(&self, ratio: f64, confidence: f64) -> Interval {
         let half = match self.runs {
             0 => SUPPOSED_APART.ln(),
@@ -116,7 +117,7 @@ impl Spread {
         Interval { low: ratio / half.exp(), high: ratio * half.exp() }
     }
 
-    /// Whether it was seen, and is not supposed.
+    /// Returns whether the spread was measured, not assumed.
     pub(super) fn is_seen(&self) -> bool {
         self.runs > 0
     }
@@ -127,7 +128,7 @@ impl Spread {
 }
 
 impl Between {
-    /// None of fewer than three runs.
+    /// `None` for fewer than three runs.
     fn from_runs(runs: &[Processes]) -> Option<Self> {
         let slope = slope(runs);
         let levels: Vec<Level> = runs.iter().filter_map(|run| run.level(slope)).collect();
@@ -141,11 +142,11 @@ impl Between {
     }
 }
 
-/// How far two runs lie apart in a case, and how far they may though nothing changed.
+/// How far two runs lie apart in a case, and how far they may although nothing changed.
 pub(super) struct Apart {
     /// The logarithm of other over base.
     log: f64,
-    /// Its deviation where nothing changed.
+    /// Its deviation if nothing changed.
     scale: f64,
     freedom: f64,
 }
@@ -163,12 +164,11 @@ impl Apart {
     }
 }
 
-/// Student's, on two sides.
+/// Student's quantile, two-sided.
 fn quantile(confidence: f64, freedom: f64) -> f64 {
     student(normal_quantile(0.5 + confidence / 2.0), freedom)
 }
 
-/// `runs that took no turns are supposed to lie as far apart as 12 others of the machine`.
 impl fmt::Display for Basis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.runs {
@@ -184,8 +184,8 @@ impl fmt::Display for Basis {
     }
 }
 
-/// Whether two runs were made on one machine as it was, and not in turns with others: no fact differs but those that change by the
-/// moment.
+/// Returns whether two runs were made on the same unchanged machine without alternating: no fact differs except those that change
+/// by the moment.
 pub fn is_of_machine(one: &Run, another: &Run) -> bool {
     let is_alone = one.session.is_none() && one.environment == another.environment;
     is_alone && differences(&one.facts, &another.facts).is_empty()

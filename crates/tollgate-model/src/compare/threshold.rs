@@ -1,4 +1,4 @@
-//! The noise threshold: the relative difference that a verdict has to exceed.
+//! The noise threshold: the relative difference that a verdict must exceed.
 
 use std::collections::HashMap;
 
@@ -16,17 +16,16 @@ pub const LEAST_THRESHOLD: f64 = 0.01;
 /// The upper bound of each part of a threshold.
 const MOST: f64 = 1e6;
 
-/// The upper bound of the parts that are not of the row itself, its processor's frequency and the A/A differences: twice. A larger
-/// one is no excuse for every row, it is the finding.
+/// Upper bound of the parts that do not belong to the row itself, the processor's frequency and the A/A differences: twice. A
+/// larger one is a finding, not an excuse for every row.
 pub const MOST_EXCUSE: f64 = 1.0;
 
-/// How far 1 and `ratio` are apart as a relative difference: 0.25 for both 1.25 and 0.8. None where `ratio` is
-/// not above zero.
+/// How far 1 and `ratio` are apart as a relative difference: 0.25 for both 1.25 and 0.8. `None` if `ratio` is not above zero.
 fn distance(ratio: f64) -> Option<f64> {
     (ratio > 0.0).then(|| (ratio.max(1.0 / ratio) - 1.0).min(MOST))
 }
 
-/// The largest A/A difference of a run, without `except`: a control is not its own measure.
+/// The largest A/A difference of a run, without `except`: a control does not measure itself.
 pub(super) fn of_controls(index: &Index<'_>, except: Option<&Measured>) -> f64 {
     let controls =
         index.run.measured().filter(|(case, _)| case.benchmark == CONTROL).map(|(_, control)| control);
@@ -38,8 +37,8 @@ pub(super) fn of_controls(index: &Index<'_>, except: Option<&Measured>) -> f64 {
     distances.fold(0.0, f64::max).min(MOST_EXCUSE)
 }
 
-/// The largest A/A difference of an environment whose turns alternated, as far as it is significant: from 1 to the near end of its
-/// interval. The differences of few processes vary by more than they are.
+/// The largest significant A/A difference of an environment whose turns alternated: from 1 to the near end of its interval. The
+/// differences of few processes vary by more than they are.
 pub(super) fn of_controls_shown(index: &Index<'_>) -> f64 {
     const CONFIDENCE: f64 = 0.95;
     let controls = index.run.measured().filter(|(case, _)| case.benchmark == CONTROL);
@@ -52,21 +51,21 @@ pub(super) fn of_controls_shown(index: &Index<'_>) -> f64 {
     shown.fold(0.0, f64::max).min(MOST_EXCUSE)
 }
 
-/// The drift over the length of a run, by the slope of its processes' medians in the order of time: another run
-/// in the same environment would differ by as much.
+/// The drift over the length of a run, by the slope of its processes' medians in the order of time: another run in the same
+/// environment would differ by as much.
 ///
-/// The slope counts whether or not it is significant: a run whose processes scatter by a slope of 4 % is no
-/// evidence of a difference of 3 %. It is multiplied by 1.5 because it is uncertain itself: with that, simulated
-/// drifts of 2 to 30 % a run stay below one false verdict in a hundred rows. Halves of a run are not compared: two
-/// halves at two levels are no drift, see [`without_levels`], and 7 processes are too few for halves.
+/// The slope counts whether or not it is significant: if a run's processes scatter by a slope of 4 %, the run is not evidence of
+/// a difference of 3 %. It is multiplied by 1.5 because it is uncertain itself: with that, simulated drifts of 2 to 30 % per run
+/// stay below one false verdict in a hundred rows. Halves of a run are not compared: two halves at two levels are not a drift,
+/// see [`without_levels`], and 7 processes are too few for halves.
 pub(super) fn of_drift(logs_of_process_medians: &[f64]) -> f64 {
     const CAUTION: f64 = 1.5;
     let logs = without_levels(logs_of_process_medians);
     distance((CAUTION * stats::slope(&logs) * logs.len() as f64).exp()).unwrap_or(MOST)
 }
 
-/// The same where the order of the processes shows it (Spearman's correlation with it, at 5 %), of twelve or more; else nothing: what other runs of the machine
-/// show is in their spread, unless this run drifts as they did not.
+/// The drift if the order of twelve or more processes shows it (Spearman's correlation, at 5 %), otherwise 0: the spread of other
+/// runs covers drift, unless this run drifts as they did not.
 pub(super) fn of_clear_drift(logs_of_process_medians: &[f64]) -> f64 {
     const CLEAR: f64 = 2.0;
     let number = logs_of_process_medians.len();
@@ -76,8 +75,8 @@ pub(super) fn of_clear_drift(logs_of_process_medians: &[f64]) -> f64 {
     if is_clear { of_drift(logs_of_process_medians) } else { 0.0 }
 }
 
-/// Logarithms that lie at two levels, each less the median of its level; others as they are. They lie at two
-/// levels if one gap among the sorted ones is wide, and much wider than every other.
+/// Returns logarithms that lie at two levels, each less the median of its level; others unchanged. They lie at two levels if one
+/// gap among the sorted ones is wide, and much wider than every other.
 fn without_levels(logs: &[f64]) -> Vec<f64> {
     const WIDE: f64 = 0.05;
     const MUCH_WIDER: f64 = 3.0;
@@ -94,10 +93,10 @@ fn without_levels(logs: &[f64]) -> Vec<f64> {
     }
 }
 
-/// The difference between two runs in the processor's speed, group by group.
+/// Difference between two runs in the processor's speed, group by group.
 pub(super) struct Pace {
     by_group: HashMap<String, f64>,
-    /// The loop overhead of the first raw loop that both have, in each, in ns.
+    /// Loop overhead of the first raw loop that both have, in each, in ns.
     pub(super) loops: Option<(f64, f64)>,
 }
 
@@ -115,7 +114,7 @@ impl Pace {
         pace
     }
 
-    /// The part of a row's threshold.
+    /// Its part of a row's threshold.
     pub(super) fn part(&self, measured: &Measured) -> f64 {
         if measured.unit.is_amount() {
             return 0.0;

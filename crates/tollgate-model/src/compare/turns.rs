@@ -4,21 +4,20 @@ use super::rounds::{finite, join};
 use crate::measurement::Measured;
 use crate::stats;
 
-/// The pairs of turns that both environments kept, in short.
+/// The pairs of turns that both environments kept, summarised.
 pub(super) struct Turns {
     /// For each pair of processes that has a ratio, in the order of time: the median of ln(other / base).
     pub(super) logs: Vec<f64>,
-    /// For each pair of processes, likewise the median of other - base.
+    /// For each pair of processes the median of other - base.
     pub(super) differences: Vec<f64>,
-    /// Pairs of turns.
     pub(super) number: usize,
-    /// Those of them in which a side is not above zero, and has no ratio.
+    /// Pairs of turns without a ratio, since a side is not above zero.
     pub(super) without_ratio: usize,
-    /// The rank correlation of the two sides of a pair of turns.
+    /// Rank correlation of the two sides of a pair of turns.
     pub(super) correlation: Option<f64>,
 }
 
-/// More pairs of turns tell no more of their correlation: its error is 0.02.
+/// More pairs of turns do not improve their correlation: its error is 0.02.
 const ENOUGH_TO_CORRELATE: usize = 4096;
 
 impl Turns {
@@ -52,7 +51,7 @@ impl Turns {
     }
 }
 
-/// The median of the logarithms. Their order is that of the ratios, so only the inner two are taken.
+/// The median of the logarithms. Their order is that of the ratios, so only the inner two are computed.
 fn median_log(ratios: &mut [f64]) -> Option<f64> {
     let (lower, upper) = stats::inner(ratios)?;
     Some(finite(0.5 * (lower.ln() + upper.ln())))

@@ -1,10 +1,10 @@
-//! Verdicts that are withheld, as the base differs from itself.
+//! Verdicts that are withheld because the base differs from itself.
 
 use super::Verdict;
 use super::halves::Halves;
 use super::rows::ComparedCase;
 
-/// Takes the verdicts of cases that differ from themselves, or of all where these are many.
+/// Withholds the verdicts of cases that differ from themselves, or of all if these are many.
 pub(super) fn withhold<'a>(rows: impl Iterator<Item = &'a mut ComparedCase>, halves: &Halves) {
     for row in rows.filter(|row| row.verdict != Verdict::Inconclusive) {
         let why = match halves.different.contains(&row.case) {
@@ -55,7 +55,7 @@ mod tests {
         let (held, withheld) = ((Verdict::Slower, false), (Verdict::Inconclusive, true));
         assert_eq!(verdicts(&of(51, &[])), [held, held]);
         assert_eq!(verdicts(&of(50, &["entry/b"])), [held, withheld]);
-        // Of many that differ nothing else is believed either.
+        // If many differ, nothing else is believed either.
         assert_eq!(verdicts(&of(20, &["entry/c", "entry/d"])), [withheld, withheld]);
         assert_eq!(of(51, &[]).to_string(), "A/A: 51 of 51 the same, none different");
     }

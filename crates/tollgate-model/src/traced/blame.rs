@@ -1,12 +1,12 @@
 //! The parts of an execution's real time, and of the difference between two executions: user, kernel and each kind of waiting;
 //! and the same time by system call.
 //!
-//! Times of threads sum to more than the real time. Each is scaled: time on processors to the time in which
-//! some thread ran, waiting of each kind to the time in which none did. So contributions sum to the real
-//! time to the nanosecond; with one thread nothing is scaled, with parallel threads they are an estimate.
+//! Times of threads sum to more than the real time. Each is scaled: time on processors to the time in which some thread ran,
+//! waiting of each kind to the time in which none did. So contributions sum to the real time to the nanosecond; with one thread
+//! nothing is scaled, with parallel threads they are an estimate.
 //!
 //! A parent that waits for its child sleeps while the child sleeps: that time is the child's. A wait for a child, see
-//! [`Call::waits_for_child`], gets nothing where children were traced, and elsewhere what all other waiting leaves.
+//! [`Call::waits_for_child`], gets nothing if children were traced, and otherwise what all other waiting leaves.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,21 +17,20 @@ use super::{Backend, Call, Parts, Traced};
 /// The real time of an execution, by its parts; in nanoseconds. The others sum to `real`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Account {
-    /// The sum.
     pub real: u64,
     /// Busy, in user mode.
     pub user: u64,
     /// Busy, in the kernel.
     pub sys: u64,
-    /// Idle: a thread was ready to run and had no processor.
+    /// Idle: a thread was ready to run, without a processor.
     pub runqueue: u64,
     /// Idle: a thread waited for a disk.
     pub disk: u64,
     /// Idle: all threads slept.
     pub sleep: u64,
-    /// Not accounted for: before the command's first event and after its last, and in calls that did not return. Where
-    /// [`Traced::idle`] is unknown it is the real time less user and sys: a lower bound of the waiting, which includes the
-    /// stops of ptrace(2).
+    /// Not accounted for: before the command's first event and after its last, and in calls that did not return. If
+    /// [`Traced::idle`] is unknown it is the real time less user and sys: a lower bound of the waiting, which includes the stops
+    /// of ptrace(2).
     pub unaccounted: u64,
 }
 
@@ -83,8 +82,7 @@ pub struct Blame {
     pub account: Account,
     /// By system call, in the order of their names.
     pub calls: Vec<Contribution>,
-    /// The time outside of calls: user mode, faults and the rest. Below 0 where a backend counted more inside calls than
-    /// the real time.
+    /// Time outside of calls: user mode, faults and the rest. Below 0 if a backend counted more inside calls than the real time.
     pub outside_ns: i64,
 }
 
@@ -112,15 +110,15 @@ pub fn less(a: u64, b: u64) -> i64 {
     i64::try_from(difference).unwrap_or(if difference < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// The repetition whose real time is the median; of an even number the lower of the two in the middle.
+/// The repetition whose real time is the median; for an even number the lower of the two in the middle.
 pub fn median(repetitions: &[Traced]) -> Option<&Traced> {
     let mut sorted: Vec<&Traced> = repetitions.iter().collect();
     sorted.sort_by_key(|traced| traced.wall_ns);
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
-/// Whether contributions are exact: there was one thread, and its times sum to the real time but for the part before the first
-/// and after the last event.
+/// Whether contributions are exact: there was one thread, and its times sum to the real time except before the first and after
+/// the last event.
 pub fn is_exact(traced: &Traced) -> bool {
     const UNSEEN: f64 = 0.02;
     let (Some(outside), Some(_), 1) = (traced.outside, traced.idle, traced.threads) else { return false };
@@ -129,7 +127,6 @@ pub fn is_exact(traced: &Traced) -> bool {
 }
 
 impl Account {
-    /// Divides the real time of an execution.
     pub fn from_traced(traced: &Traced) -> Self {
         let real = traced.wall_ns;
         let processor = traced.user_ns.saturating_add(traced.sys_ns);
@@ -142,7 +139,7 @@ impl Account {
         };
         let idle = traced.idle.unwrap_or_default();
         let [runqueue, disk, sleep] = [idle.runqueue_ns, idle.disk_ns, idle.sleep_ns].map(&mut take);
-        // Threads that ran side by side were on processors for longer than the real time in which one of them ran.
+        // Parallel threads were on processors for longer than the real time in which one of them ran.
         let busy = take(processor.min(traced.busy_ns.unwrap_or(u64::MAX)));
         let user = share(traced.user_ns, busy, processor);
         Self { real, user, sys: busy - user, runqueue, disk, sleep, unaccounted: left }
@@ -173,7 +170,6 @@ impl Account {
 }
 
 impl Blame {
-    /// Divides the real time of an execution.
     pub fn of(traced: &Traced) -> Self {
         let account = Account::from_traced(traced);
         let inside = traced.calls.iter().fold(Parts::default(), |sum, call| sum.plus(call.parts));
@@ -189,7 +185,7 @@ impl Blame {
         let mut calls: BTreeMap<&str, Contribution> = BTreeMap::new();
         for call @ Call { name, count, parts, .. } in &traced.calls {
             let unknown = traced.idle.is_none().then_some(match traced.backend {
-                // Real time outside of calls is in there too.
+                // It includes real time outside of calls.
                 Backend::Strace => account.unaccounted.min(inside.total_ns()),
                 _ => account.unaccounted,
             });
@@ -206,12 +202,11 @@ impl Blame {
     }
 }
 
-/// What a call's time is a part of.
+/// The whole that a call's time is a part of.
 #[derive(Clone, Copy)]
 struct Among {
-    /// The whole tree's time.
     whole: Parts,
-    /// That of the waits for children in it.
+    /// The time of waits for children in it.
     waits: Parts,
     /// Whether the call is one of them.
     is_wait: bool,
@@ -219,9 +214,9 @@ struct Among {
     has_children: bool,
 }
 
-/// The part of the real time for `parts` of the whole tree's time. `unknown`: idle time, where its cause is.
+/// The real time that `parts` of the whole tree's time account for. `unknown`: idle time of known cause.
 fn scaled(parts: Parts, account: &Account, among: Among, unknown: Option<u64>) -> Parts {
-    // Where the cause of idle time is unknown, all kinds are taken together.
+    // If the cause of idle time is unknown, all kinds are taken together.
     let kind = |of: fn(Parts) -> u64, amount: u64| {
         let [whole, waits] = [among.whole, among.waits].map(|parts| match unknown {
             None => of(parts).into(),
@@ -240,7 +235,7 @@ fn scaled(parts: Parts, account: &Account, among: Among, unknown: Option<u64>) -
         on_cpu_ns: share(parts.on_cpu_ns, account.busy(), among.whole.on_cpu_ns),
         sleep_ns: kind(|parts| parts.sleep_ns, account.sleep),
         disk_ns: kind(|parts| parts.disk_ns, account.disk),
-        // A parent that is ready and has no processor waits for itself.
+        // A parent that is ready without a processor waits for itself.
         runqueue_ns: match unknown {
             None => share(parts.runqueue_ns, account.runqueue, among.whole.runqueue_ns),
             Some(_) => kind(|parts| parts.runqueue_ns, 0),
@@ -249,7 +244,7 @@ fn scaled(parts: Parts, account: &Account, among: Among, unknown: Option<u64>) -
     }
 }
 
-/// Waiting of all kinds: four times of hostile documents are together no u64.
+/// Waiting of all kinds: four times of a hostile document together may exceed u64.
 fn waiting(parts: Parts) -> u128 {
     [parts.sleep_ns, parts.disk_ns, parts.runqueue_ns, parts.unknown_ns].map(u128::from).iter().sum()
 }
@@ -271,7 +266,7 @@ pub fn differences(base: &Blame, other: &Blame) -> Vec<Difference> {
     differences
 }
 
-/// `amount * part / whole`: at most the amount, and 0 of a whole of 0.
+/// `amount * part / whole`: at most the amount, and 0 if the whole is 0.
 fn share(part: u64, amount: u64, whole: u64) -> u64 {
     share_of(part, amount, whole.into())
 }

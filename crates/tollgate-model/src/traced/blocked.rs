@@ -1,4 +1,4 @@
-//! What threads slept for, and what ended their sleep.
+//! Reasons for threads to sleep, and for their sleep to end.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,14 +9,15 @@ pub struct Blocked {
     /// The call that the thread slept in; None outside of calls, as for a page fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// The kernel's function that it slept in, as `wchan` of proc(5): the first that is none of the scheduler's. None where it is unknown.
+    /// The kernel function that it slept in, as `wchan` of proc(5): the first that does not belong to the scheduler. None if
+    /// unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// What woke it.
+    /// The kind of its waker.
     pub by: WokenBy,
-    /// The name of the thread that woke it (comm of proc(5)), or the function that served the interrupt; empty where it is unknown.
+    /// The name of the thread that woke it (comm of proc(5)), or the function that served the interrupt; empty if unknown.
     pub name: String,
-    /// The number of that thread in the kernel's first namespace; 0 of an interrupt.
+    /// The number of that thread in the kernel's first namespace; 0 for an interrupt.
     pub thread: u32,
     /// Sleeps that ended.
     pub count: u64,
@@ -24,19 +25,19 @@ pub struct Blocked {
     pub total_ns: u64,
 }
 
-/// What ended a sleep.
+/// The cause of the end of a sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum WokenBy {
-    /// A thread, in a system call of its own as a rule.
+    /// A thread, usually in a system call.
     Thread,
     /// A timer's interrupt.
     Timer,
-    /// A device's interrupt, or what the kernel had put off from one (softirq).
+    /// A device's interrupt, or work that the kernel deferred from one (softirq).
     Device,
-    /// Another interrupt, as one that another processor sent.
+    /// Another interrupt, such as one that another processor sent.
     Interrupt,
-    /// The kernel does not tell whether it was a thread or an interrupt in the middle of that thread.
+    /// The kernel does not report whether it was a thread or an interrupt during that thread.
     Unknown,
 }

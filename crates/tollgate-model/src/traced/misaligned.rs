@@ -1,4 +1,4 @@
-//! Calls of direct I/O that the kernel refused because of their alignment.
+//! Direct I/O calls that the kernel refused because of their alignment.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,21 +10,21 @@ pub struct Misaligned {
     pub path: String,
     /// The call, such as `pread64`.
     pub call: String,
-    /// How many of these calls failed so.
+    /// How many of these calls failed.
     pub count: u64,
-    /// The offset in the file at which the first began.
+    /// The file offset of the first.
     pub offset: u64,
-    /// Its buffer; of several the first that does not fit.
+    /// Its buffer; with several, the first misaligned one.
     pub address: u64,
     /// The buffer's length in bytes.
     pub length: u64,
-    /// Which one of several buffers it is, from 1; 0 where there was one only.
+    /// The number of the buffer among several, from 1; 0 if there was only one.
     #[serde(default)]
     pub buffer: u64,
-    /// What the file needs; None where that is unknown.
+    /// The alignment that the file needs; None if unknown.
     #[serde(default)]
     pub needs: Option<Needs>,
-    /// What says so, or why it is unknown.
+    /// The source of that, or why it is unknown.
     pub by: String,
 }
 
@@ -32,13 +32,13 @@ pub struct Misaligned {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Needs {
-    /// Of addresses.
+    /// Alignment of addresses.
     pub memory: u32,
-    /// Of offsets and lengths.
+    /// Alignment of offsets and lengths.
     pub offset: u32,
 }
 
-/// What does not fit in a call, with the bytes beyond the last multiple.
+/// The misaligned part of a call, with the bytes beyond the last multiple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misfit {
     /// The buffer's address.
@@ -50,7 +50,7 @@ pub enum Misfit {
 }
 
 impl Needs {
-    /// What of a buffer does not fit: the address first, as it is the usual fault.
+    /// Lists the misaligned parts of a call with this buffer: the address first, since it is the usual fault.
     pub fn misfits(self, offset: u64, address: u64, length: u64) -> Vec<Misfit> {
         let beyond =
             |value: u64, alignment: u32| value.checked_rem(u64::from(alignment)).filter(|rest| *rest > 0);

@@ -13,15 +13,15 @@ pub struct Noise {
     pub pairs: usize,
     /// Turns of a pair.
     pub turns: usize,
-    /// A case has a batch in so many turns of a hundred.
+    /// A case has a batch in this many turns of a hundred.
     pub due: usize,
-    /// The machine's pace wanders by so much in logarithms, for about ten pairs of processes.
+    /// Deviation of the machine's pace in logarithms, over about ten pairs of processes.
     pub pace: f64,
     /// Deviation of the factor that a case keeps for the life of a process, on its side alone.
     pub process: f64,
-    /// How much of it the next process has too.
+    /// How much of it the next process shares.
     pub kept: f64,
-    /// The upper of two levels that a process may have, and the lower is 1.
+    /// The upper of two levels that a process may have; the lower is 1.
     pub level: f64,
     /// Deviation of a batch.
     pub batch: f64,
@@ -54,7 +54,7 @@ impl Pace {
         Self { depth: noise.pace, level: 0.0, stays: 1.0 - 0.1 / noise.turns as f64 }
     }
 
-    /// The logarithm in the next half of a turn: what one environment's batches of the turn see.
+    /// The logarithm in the next half of a turn, which one environment's batches of the turn see.
     fn next(&mut self, random: &mut Random) -> f64 {
         if !random.chance(self.stays.sqrt()) {
             self.level = self.depth * (2.0 * random.uniform() - 1.0);
@@ -77,7 +77,7 @@ impl Process {
     }
 }
 
-/// The batches of a process, each with its turn; None where it was discarded.
+/// The batches of a process, each with its turn; `None` if it was discarded.
 type Turns = Vec<(u32, Option<f64>)>;
 
 /// `rows` cases and an A/A control of the first; every latency of the other is `ratio` times that of the base.

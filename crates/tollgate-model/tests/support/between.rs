@@ -22,15 +22,15 @@ pub struct Environment {
     /// Deviation of a process's own factor, and how much of it the next process has too.
     pub own: f64,
     pub kept: f64,
-    /// Deviation of a run's own factor, and of how many degrees of freedom its Student's distribution has; normal where that is 0.
+    /// Deviation of a run's own factor, and the degrees of freedom of its Student's distribution; normal if that is 0.
     pub between: f64,
     pub freedom: u32,
-    /// The share of processes beside a busy sibling, which takes a quarter more of the canary and of each row. Without any there is no
+    /// The share of processes beside a busy sibling, which adds a quarter to the canary and to each row. With none there is no
     /// canary.
     pub busy: f64,
 }
 
-/// What a busy sibling takes.
+/// The factor of a busy sibling.
 const SIBLING: f64 = 1.25;
 
 pub const CALM: Environment = Environment {
@@ -45,7 +45,7 @@ pub const CALM: Environment = Environment {
     busy: 0.0,
 };
 
-/// Runs lie further apart than their processes tell.
+/// Runs differ by more than their processes show.
 pub const APART: Environment = Environment { own: 0.03, between: 0.03, ..CALM };
 
 /// One case over two runs, one after the other: processes of samples.
@@ -64,7 +64,7 @@ impl<'a> Source<'a> {
         Self { random, environment, upper, own, time: 0.0 }
     }
 
-    /// Of a run, in which these processes have a busy sibling.
+    /// The processes of a run, some of which have a busy sibling.
     fn processes(&mut self, estimate: f64, busy: &[bool]) -> Vec<Vec<f64>> {
         let Environment { between, freedom, .. } = self.environment;
         let of_run = if between > 0.0 { (between * self.student(freedom)).exp() } else { 1.0 };
@@ -116,7 +116,7 @@ pub fn two_runs(
     (base, other)
 }
 
-/// Runs of so many processes, one after the other; every latency of the last is `ratio` times that of the others.
+/// Runs of these many processes, one after the other; every latency of the last is `ratio` times that of the others.
 pub fn successive(random: &mut Random, environment: Environment, sizes: &[usize], ratio: f64) -> Vec<Run> {
     let outcome = |processes: &[Vec<f64>]| Outcome::Measured(Box::new(measured("entry", processes)));
     let mut runs: Vec<Vec<(Case, Outcome)>> = sizes.iter().map(|_| Vec::new()).collect();

@@ -5,24 +5,25 @@ use super::Random;
 /// How the times of executions vary. All levels are factors of 100 ms.
 pub struct Noise {
     pub name: &'static str,
-    /// Of what both sides meet, execution by execution in the order of time: its deviation, and how much of it the next one has too.
+    /// Noise common to both sides, execution by execution in the order of time: its deviation, and how much of it the next one
+    /// shares.
     pub shared: [f64; 2],
-    /// The same of what each side has of its own, from one of its executions to its next.
+    /// Noise of each side alone, from one of its executions to its next, likewise.
     pub kept: [f64; 2],
     /// Deviation of an execution.
     pub own: f64,
     /// The share of executions at another level, and that level.
     pub level: (f64, f64),
-    /// The share of executions that something delays, by 5 % and more, with a tail of Pareto's distribution whose variance is infinite.
+    /// The share of executions that something delays, by 5 % and more, with a Pareto tail of infinite variance.
     pub delayed: f64,
     /// From the first execution to the thousandth.
     pub drift: f64,
     /// Two of four executions take this much longer.
     pub period: f64,
-    /// The chance that a side goes to the other one of two levels, from one of its executions to its next, and the upper level.
+    /// The chance that a side changes between two levels from one of its executions to its next, and the upper level.
     pub switches: (f64, f64),
-    /// Other work takes the processors in bursts of 1 to 20 executions of a factor of 1 to 8 each: the time of an execution without them
-    /// in ms, as one that is short is met less often.
+    /// Other work takes the processors in bursts of 1 to 20 executions by a factor of 1 to 8: the undisturbed time of an
+    /// execution in ms, since a short one is met less often.
     pub contended: Option<f64>,
 }
 
@@ -50,8 +51,8 @@ pub const KINDS: [Noise; 8] = [
     Noise { name: "one side keeps its level, .995", kept: [0.03, 0.995], own: 0.01, ..EVEN },
 ];
 
-/// Noise in which few pairs are compared, and the greatest share of equal commands, in %, that are called different by a number of
-/// pairs. It is that of levels that one side keeps for as long.
+/// Noise in which few pairs are compared, and the greatest share of equal commands, in %, that are called different by a number
+/// of pairs. It comes from levels that one side keeps for as long.
 pub const OF_FEW_PAIRS: [(Noise, f64); 11] = [
     (EVEN, 0.0),
     (Noise { name: "contention, 50 ms", contended: Some(50.0), own: 0.05, ..EVEN }, 0.0),
@@ -116,7 +117,6 @@ impl<'a> Executions<'a> {
         Self { kind, random, shared, kept, is_upper, burst: (0, 1.0), at, ratio, times: [vec![], vec![]] }
     }
 
-    /// Executes rounds until there are so many.
     pub fn until(&mut self, rounds: usize) {
         while self.times[0].len() < rounds {
             let first = usize::from(self.random.chance(0.5));
@@ -126,7 +126,7 @@ impl<'a> Executions<'a> {
         }
     }
 
-    /// Executes a side once: its time.
+    /// Executes a side once and returns its time.
     pub fn one(&mut self, side: usize) -> f64 {
         let time = self.execution(side);
         self.times[side].push(time);
@@ -148,10 +148,10 @@ impl<'a> Executions<'a> {
         1e8 * time * self.contention(factor)
     }
 
-    /// How much longer an execution takes because of other work.
+    /// The factor by which other work slows an execution.
     fn contention(&mut self, factor: f64) -> f64 {
         const BEGINS: f64 = 0.15;
-        /// An execution of so long is met by half of the bursts.
+        /// Half of the bursts meet an execution of this length.
         const SLICE: f64 = 10.0;
         let Some(ms) = self.kind.contended else { return 1.0 };
         let random = &mut self.random;

@@ -11,7 +11,7 @@ use tollgate_model::{
     Case, Environment, Facts, Measured, Measurement, Outcome, ProcessRounds, Provenance, Run, Unit,
 };
 
-/// SplitMix64 (Steele, Lea & Flood, 2014): every test is the same every time.
+/// SplitMix64 (Steele, Lea & Flood, 2014): every test always draws the same numbers.
 pub struct Random(pub u64);
 
 impl Random {
@@ -71,7 +71,7 @@ pub fn measured(group: &str, processes: &[Vec<f64>]) -> Measured {
     }
 }
 
-/// The same, of rounds some of which were discarded (None).
+/// Like [`measured`], with rounds of which some were discarded (`None`).
 pub fn measured_with_discards(group: &str, processes: &[Vec<Option<f64>>]) -> Measured {
     let kept: Vec<Vec<f64>> =
         processes.iter().map(|rounds| rounds.iter().flatten().copied().collect()).collect();
@@ -103,7 +103,7 @@ pub fn run_of(measurements: Vec<(Case, Outcome)>) -> Run {
 /// The medians of processes on a machine that keeps its pace for a while, in the order of time.
 #[derive(Debug, Clone, Copy)]
 pub enum Pace {
-    /// It wanders: a first-order autoregression, beside which each process has noise of its own.
+    /// It wanders: a first-order autoregression, to which each process adds its own noise.
     Wanders { noise: f64 },
     /// It jumps between two levels and is at the upper one for this share of the time.
     Jumps { upper: f64 },

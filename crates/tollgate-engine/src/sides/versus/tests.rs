@@ -305,10 +305,7 @@ fn cold_needs_to_know_the_files() {
     let mut mock = Mock::default();
     let error =
         run(&mut mock, &Plan { is_cold: true, ..plan(&["a 20"]) }).expect_err("not traced").to_string();
-    assert_eq!(
-        error,
-        "a 20: --cold needs the list of files that it reads, but it cannot be traced here"
-    );
+    assert_eq!(error, "a 20: --cold needs the list of files that it reads, but it cannot be traced here");
     assert_eq!(mock.cooled, 0);
 }
 

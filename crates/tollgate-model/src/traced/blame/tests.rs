@@ -89,11 +89,11 @@ fn the_rest_of_a_short_command_is_unaccounted_and_not_user_or_kernel() {
         ..Account::default()
     };
     assert_eq!(Account::from_traced(&one), account);
-    // Two threads side by side: their time is scaled to the 5 ms in which one of them ran.
+    // Two parallel threads: their time is scaled to the 5 ms in which one of them ran.
     let two = Traced { user_ns: 6 * MS, sys_ns: 2 * MS, ..one.clone() };
     let account = Account { user: 3_750_000, sys: 1_250_000, unaccounted: MS, ..account };
     assert_eq!(Account::from_traced(&two), account);
-    // No time on a processor is no reason to invent one.
+    // Without time on a processor none is invented.
     let none = Traced { user_ns: 0, sys_ns: 0, ..one };
     assert_eq!(Account::from_traced(&none).unaccounted, 6 * MS);
 }
@@ -124,7 +124,7 @@ fn a_parent_that_waits_for_a_sleeping_child_contributes_nothing() {
         |call: &Call| Call { parts: Parts { unknown_ns: 10 * MS, ..Parts::default() }, ..call.clone() };
     let unknown = [unknown(&slept), unknown(&wait)];
     assert_eq!(of(2, &unknown, None, parts(2, 0, 0, 0)), [unknown[0].parts, Parts::default()]);
-    // Nobody saw what that child did.
+    // The child was not traced.
     assert_eq!(of(1, &both[1..], idle(1, 0, 10), Parts::default()), [wait.parts]);
     let short = call("clock_nanosleep", parts(0, 4, 0, 0));
     let both = [short.clone(), wait];
@@ -153,7 +153,7 @@ fn where_idle_time_is_unknown_so_is_the_kind_of_waiting() {
     assert_eq!(blame.account.unaccounted, 300 * MS);
     assert_eq!(blame.calls[0].parts, Parts { on_cpu_ns: MS, unknown_ns: 300 * MS, ..Parts::default() });
     assert!(!is_exact(&serial));
-    // The cause of a call's waiting may be known all the same.
+    // The cause of a call's waiting may be known nevertheless.
     serial.calls.push(call("fsync", parts(0, 0, 299, 0)));
     let blame = Blame::of(&serial);
     assert_eq!(blame.calls[0].parts.disk_ns, 150 * MS);

@@ -155,10 +155,7 @@ fn an_address_that_cannot_be_written_is_no_target() {
     };
     let outcome = with(Msr::Lstar, HIGH).walk(Crossing::Syscall);
     assert_eq!(outcome, Outcome::Impossible(Msr::Lstar));
-    assert_eq!(
-        outcome.to_string(),
-        "MSR c0000082, LSTAR, cannot hold this: WRMSR of it raises #GP(0000)"
-    );
+    assert_eq!(outcome.to_string(), "MSR c0000082, LSTAR, cannot hold this: WRMSR of it raises #GP(0000)");
     assert_eq!(with(Msr::SysenterEip, HIGH).walk(Crossing::Sysenter), Outcome::Impossible(Msr::SysenterEip));
     assert_eq!(with(Msr::SysenterEsp, HIGH).walk(Crossing::Sysenter), Outcome::Impossible(Msr::SysenterEsp));
     // The address is canonical with 57 bits: a processor that has them can hold it, but fetches from it only if they are
