@@ -19,7 +19,7 @@ pub struct Advice {
 
 /// The warnings of a run, from its facts and its figures.
 pub fn of(summary: &Summary) -> Vec<Advice> {
-    // What disturbs a time does not change a count.
+    // A disturbance of a time does not change a count.
     if counts::is_counted(summary) {
         return Vec::new();
     }

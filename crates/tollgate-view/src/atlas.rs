@@ -1,4 +1,4 @@
-//! Kernels side by side: a case a row, a kernel a column, each count compared with that of the kernel before.
+//! Kernels side by side: one row per case, one column per kernel, each count compared with the previous kernel's.
 
 use tollgate_model::compare::Verdict;
 use tollgate_model::versus::{INSTRUCTIONS, least_difference};
@@ -10,28 +10,25 @@ use crate::{counts, facts};
 
 /// Counts of several kernels, in the order of a session.
 pub(crate) struct Atlas<'a> {
-    /// The releases.
     pub(crate) kernels: Vec<&'a str>,
     pub(crate) rows: Vec<KernelsRow<'a>>,
 }
 
-/// A case.
 pub(crate) struct KernelsRow<'a> {
     pub(crate) case: &'a Case,
-    /// One for each kernel.
     pub(crate) cells: Vec<Cell>,
 }
 
 /// A case under a kernel.
 #[derive(Clone, Copy)]
 pub(crate) struct Cell {
-    /// The count, and its unit; None where the case was not counted.
+    /// The count and its unit; `None` if the case was not counted.
     pub(crate) count: Option<(f64, Unit)>,
-    /// Against the kernel before; None of the first one, and where one of the two counted nothing.
+    /// Compared with the previous kernel; `None` for the first one, and if either counted nothing.
     pub(crate) step: Option<Step>,
 }
 
-/// What a kernel changes against the one before.
+/// The change of a kernel from the previous one.
 #[derive(Clone, Copy)]
 pub(crate) struct Step {
     pub(crate) verdict: Verdict,
@@ -39,12 +36,13 @@ pub(crate) struct Step {
 }
 
 impl<'a> Atlas<'a> {
-    /// No relative difference of up to this counts: what changes nothing in a kernel's code moves its objects in memory.
+    /// The largest relative difference that does not count: a change that leaves the kernel's code alone still moves its objects
+    /// in memory.
     pub(crate) fn least() -> f64 {
         least_difference(&Case::plain(INSTRUCTIONS))
     }
 
-    /// Those of a session whose environments are guests that count, each called by its kernel's release; None of others.
+    /// Those of a session whose environments are guests that count, each called by its kernel's release; `None` for others.
     pub(crate) fn of(summaries: &[&Summary<'a>]) -> Option<Self> {
         let kernels: Vec<&'a str> = summaries.iter().map(|summary| kernel(summary)).collect::<Option<_>>()?;
         if kernels.len() < 2 || !summaries.iter().any(|summary| counts::is_counted(summary)) {
@@ -71,7 +69,7 @@ impl<'a> Atlas<'a> {
         Some(Self { kernels, rows })
     }
 
-    /// The releases without what all of them end in, such as `-cloud-amd64`.
+    /// The releases without their common ending, such as `-cloud-amd64`.
     pub(crate) fn short_names(&self) -> Vec<String> {
         let split = |kernel: &&'a str| kernel.split('-').collect::<Vec<_>>();
         let mut parts: Vec<Vec<&str>> = self.kernels.iter().map(split).collect();
@@ -93,14 +91,14 @@ impl<'a> Atlas<'a> {
         rows.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// How many cases the kernels leave the same, and in how many no kernel changes for certain and one perhaps does.
+    /// How many cases the kernels leave the same, and how many a kernel may change but none certainly does.
     pub(crate) fn unchanged(&self) -> [usize; 2] {
         let rows = self.rows.iter().filter(|row| row.largest().is_none());
         let (open, same): (Vec<_>, Vec<_>) = rows.partition(|row| row.is_open());
         [same.len(), open.len()]
     }
 
-    /// How many cases a kernel counted, and in how many of them it has more, and fewer, than the one before.
+    /// How many cases a kernel counted, in how many it has more, and in how many fewer, than the previous one.
     pub(crate) fn tally(&self, at: usize) -> [usize; 3] {
         let cells = || self.rows.iter().map(|row| row.cells[at]);
         let with = |sign| cells().filter(|cell| cell.sign() == Some(sign)).count();
@@ -113,14 +111,13 @@ impl KernelsRow<'_> {
         self.cells.iter().any(|cell| cell.step.is_some_and(|step| step.verdict == Verdict::Inconclusive))
     }
 
-    /// The largest change, and the place of the kernel that has it.
+    /// The largest change, and the index of its kernel.
     pub(crate) fn largest(&self) -> Option<(usize, Step)> {
         let steps = self.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, cell.step?)));
         let changes = steps.filter(|(_, step)| step.verdict.is_difference());
         changes.max_by(|one, another| one.1.size().total_cmp(&another.1.size()))
     }
 
-    /// The first count and the last: `266 → 281`.
     pub(crate) fn ends(&self) -> String {
         let mut all = self.cells.iter().filter_map(Cell::words);
         let (first, last) = (all.next(), all.next_back());
@@ -136,12 +133,11 @@ impl Step {
 }
 
 impl Cell {
-    /// `281`
     pub(crate) fn words(&self) -> Option<String> {
         self.count.map(|(count, unit)| counts::count(count, unit))
     }
 
-    /// `+` for more than the kernel before has, `-` for fewer, `=` for the same, `~` where it is open.
+    /// `+` for more than the previous kernel, `-` for fewer, `=` for the same, `~` if undecided.
     pub(crate) fn sign(&self) -> Option<char> {
         self.step.map(|step| match step.verdict {
             Verdict::Slower | Verdict::SomewhatSlower => '+',
@@ -151,7 +147,7 @@ impl Cell {
         })
     }
 
-    /// The count with its sign: `281 +`; a dash where there is none.
+    /// The count with its sign: `281 +`; a dash without a count.
     pub(crate) fn signed(&self) -> String {
         match (self.words(), self.sign()) {
             (Some(count), Some(sign)) => format!("{count} {sign}"),
@@ -161,7 +157,7 @@ impl Cell {
     }
 }
 
-/// The release of a guest that counts, where its environment is called by it.
+/// The release of a guest that counts, if its environment is called by it.
 fn kernel<'a>(summary: &Summary<'a>) -> Option<&'a str> {
     let part = summary.run.session.as_ref()?;
     let release = facts::text(&summary.run.facts, "kernel.release")?;

@@ -28,12 +28,12 @@ struct BenchmarkRecord {
     operation: &'static str,
     /// The boundaries that the operation crosses, in any of its cases, such as `kernel entry`.
     crosses: Vec<&'static str>,
-    /// The instruction that makes the crossing, several separated by commas where cases differ; or None.
+    /// The instruction that makes the crossing, several separated by commas if cases differ; or None.
     instruction: Option<String>,
-    /// The function of a benchmark that times whole operations and no loop of instructions, such as `fork(3)`, several separated by
-    /// commas where cases differ; or None.
+    /// The function of a benchmark that times whole operations instead of a loop of instructions, such as `fork(3)`, several
+    /// separated by commas if cases differ; or None.
     interface: Option<String>,
-    /// Of its samples.
+    /// Unit of its samples.
     unit: Unit,
     /// The events that are counted beside the time, or None.
     counts: Option<&'static str>,
@@ -41,13 +41,13 @@ struct BenchmarkRecord {
     share: Option<&'static str>,
     /// The other events that are counted in each batch.
     counters: &'static [&'static str],
-    /// The parameters of each case; `[{}]` where there is one case without. Those of `memory` depend on the machine.
+    /// The parameters of each case; `[{}]` if its only case has none. Those of `memory` depend on the machine.
     params: Vec<Params>,
-    /// The same of the cases that `--thorough` adds.
+    /// The parameters of the cases that `--thorough` adds.
     thorough_params: Vec<Params>,
     /// The benchmark that it is compared with, or None.
     baseline: Option<&'static str>,
-    /// Where its cases are compared with one of its own: the parameters in which that one differs; or None.
+    /// If its cases are compared with one of its own, the parameters in which that one differs; or None.
     over: Option<Params>,
 }
 
@@ -76,7 +76,7 @@ pub fn text(machine: &Topology, is_chosen: impl Fn(&Benchmark) -> bool, width: u
     text
 }
 
-/// What a benchmark measures, with which instruction, in which cases, and its baseline.
+/// The operation of a benchmark, its instruction, its cases, and its baseline.
 fn about(benchmark: &Benchmark, machine: &Topology) -> String {
     let with = |words: &str, what: Option<&str>| what.map(|what| format!(" {words}{what}."));
     let counters = (!benchmark.counters.is_empty()).then(|| benchmark.counters.join(", "));
@@ -106,7 +106,7 @@ fn over(benchmark: &Benchmark, machine: &Topology) -> Option<Params> {
     })
 }
 
-/// ` Cases: instructions = 1, 32, 256.`; nothing where there is one case without parameters.
+/// ` Cases: instructions = 1, 32, 256.`; empty if its only case has no parameters.
 fn in_words(what: &str, cases: &[Params]) -> Option<String> {
     let mut values: BTreeMap<&String, Vec<&ParamValue>> = BTreeMap::new();
     for (name, value) in cases.iter().flatten() {
@@ -115,7 +115,7 @@ fn in_words(what: &str, cases: &[Params]) -> Option<String> {
             values.push(value);
         }
     }
-    // Numbers stand in their order, words in that of the cases.
+    // Numbers are in their order, words in that of the cases.
     let is_number = |value: &&ParamValue| matches!(value, ParamValue::Number(_));
     values.values_mut().filter(|values| values.iter().all(is_number)).for_each(|values| values.sort());
     let of_each: Vec<String> =
@@ -126,7 +126,7 @@ fn in_words(what: &str, cases: &[Params]) -> Option<String> {
     (!of_each.is_empty()).then(|| format!("{what}{}{number}.", of_each.join("; ")))
 }
 
-/// All values; of many the first, the last and the number.
+/// All values; if they are many, the first, the last and the number.
 fn enumerated(values: &[&ParamValue]) -> String {
     const MANY: usize = 20;
     match values {
@@ -137,7 +137,7 @@ fn enumerated(values: &[&ParamValue]) -> String {
     }
 }
 
-/// The instructions that make the crossing, of all its cases.
+/// The instructions that make the crossing in any of its cases.
 pub(crate) fn instruction(benchmark: &Benchmark, machine: &Topology) -> Option<String> {
     each_once(benchmark, machine, |timed| match timed {
         Timed::Loop { instruction, .. } | Timed::Together { instruction, .. } => Some(instruction),
@@ -145,7 +145,7 @@ pub(crate) fn instruction(benchmark: &Benchmark, machine: &Topology) -> Option<S
     })
 }
 
-/// The interface that it calls, where it is no loop of instructions.
+/// The interface that it calls, if it is not a loop of instructions.
 pub(crate) fn interface(benchmark: &Benchmark, machine: &Topology) -> Option<String> {
     each_once(benchmark, machine, |timed| match timed {
         Timed::Whole(interface) => Some(interface),
@@ -159,7 +159,7 @@ fn each_once(
     name: fn(Timed) -> Option<&'static str>,
 ) -> Option<String> {
     let mut names = Vec::new();
-    // A benchmark may have cases of --thorough alone.
+    // Some benchmarks have only cases of --thorough.
     let mut cases = (benchmark.cases)(machine);
     if cases.is_empty() {
         cases = (benchmark.thorough_cases)(machine);

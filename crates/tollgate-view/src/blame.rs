@@ -14,15 +14,14 @@ use crate::versus::lines::{self, Shown, in_words_of_part};
 use crate::versus::record::{self, LineRecord, SplitCall, SplitPart};
 use crate::versus::split::{Line, method};
 
-/// So many calls are ranked in the table; all of them are in the JSON.
 const MOST_CALLS: usize = 10;
 
 /// A case whose commands were traced in both runs.
 pub struct Held<'a> {
     case: &'a Case,
-    /// The base and the other: of several repetitions the median.
+    /// Base and other; the median if there are several repetitions.
     sides: [Side<'a>; 2],
-    /// By their contribution to the difference.
+    /// By contribution to the difference.
     calls: Vec<Difference>,
 }
 
@@ -32,21 +31,19 @@ struct Side<'a> {
     blame: Blame,
 }
 
-/// The commands that both runs of a comparison traced, but for those that an emulator executed.
 pub(crate) fn of<'a>(comparison: &'a Comparison<'a>) -> impl Iterator<Item = Held<'a>> {
     let rows = comparison.rows.iter().filter(|row| row.is_estimate());
     rows.filter_map(|row| Held::of(row.case(), row.base, row.other))
 }
 
 impl<'a> Held<'a> {
-    /// Compares the median repetitions of two measurements; None where either was not traced.
+    /// Compares the median repetitions of two measurements; `None` if either was not traced.
     pub(crate) fn of(case: &'a Case, base: &'a Measured, other: &'a Measured) -> Option<Self> {
         let sides = [Side::of(base)?, Side::of(other)?];
         let calls = blame::differences(&sides[0].blame, &sides[1].blame);
         Some(Self { case, sides, calls })
     }
 
-    /// The section of a comparison, with a line of space before it.
     pub(crate) fn text(&self, width: usize) -> String {
         let [base, other] = self.accounts();
         let change = match (blame::less(other.real, base.real), base.real) {
@@ -70,7 +67,6 @@ impl<'a> Held<'a> {
         text
     }
 
-    /// The ratio of the two real times.
     pub(crate) fn ratio(&self) -> f64 {
         let [base, other] = self.accounts();
         other.real as f64 / base.real.max(1) as f64
@@ -103,17 +99,16 @@ impl<'a> Held<'a> {
         [&self.sides[0].blame.account, &self.sides[1].blame.account]
     }
 
-    /// Whether the parts of a side's time are not known.
+    /// Whether the parts of a side's time are unknown.
     fn has_strace(&self) -> bool {
         self.sides.iter().any(|side| side.traced.backend == Backend::Strace)
     }
 
-    /// The real times.
     fn real(&self) -> Line {
         line(self.accounts().map(|account| account.real))
     }
 
-    /// The parts of both real times, where they are known.
+    /// The parts of both real times, if known.
     fn parts(&self) -> Vec<(Part, Line)> {
         let [base, other] = self.accounts();
         let parts = base.parts().into_iter().zip(other.parts());
@@ -121,7 +116,7 @@ impl<'a> Held<'a> {
         if self.has_strace() { Vec::new() } else { parts.collect() }
     }
 
-    /// The time outside of calls, where it is known: calls that several threads made side by side are not told apart from it by strace(1).
+    /// The time outside of calls, if known: strace(1) does not distinguish it from parallel calls of several threads.
     fn outside(&self) -> Option<Line> {
         let is_known = |side: &Side| side.traced.backend != Backend::Strace || side.traced.threads == 1;
         let sides = self.sides.each_ref().map(|side| side.blame.outside_ns);
@@ -166,7 +161,6 @@ impl<'a> Held<'a> {
         remarks
     }
 
-    /// A part of the real time in words.
     fn part(&self, part: Part) -> &'static str {
         in_words_of_part(part, self.sides.iter().any(|side| side.traced.backend == Backend::Ptrace))
     }
@@ -278,15 +272,15 @@ pub(crate) struct ComparedTraces<'a> {
     base: SideRecord<'a>,
     /// The median repetition of the other.
     other: SideRecord<'a>,
-    /// Of the real times.
+    /// Difference of the real times.
     difference_s: f64,
-    /// The parts of the difference. They sum to the real times. Empty where a side is a log of strace(1).
+    /// The parts of the difference. They sum to the real times. Empty if a side is a log of strace(1).
     parts: Vec<SplitPart>,
     /// The contribution of each call to the real time, the largest difference first.
     calls: Vec<CallRecord>,
-    /// Time outside of calls; None where a side is a log of strace(1) of several threads.
+    /// Time outside of calls; None if a side is a log of strace(1) of several threads.
     outside: Option<LineRecord>,
-    /// Each command had one thread and all of its time was seen; else contributions are an estimate.
+    /// Each command had one thread and all of its time was seen; otherwise contributions are an estimate.
     exact: bool,
     /// Whether both ran the same command.
     same_command: bool,
@@ -297,9 +291,9 @@ pub(crate) struct ComparedTraces<'a> {
 struct SideRecord<'a> {
     /// Its arguments, the program first.
     command: &'a [String],
-    /// What traced it.
+    /// Its tracer.
     backend: Backend,
-    /// How many there are.
+    /// Number of repetitions.
     repetitions: usize,
     /// Real time.
     wall_s: f64,
@@ -316,17 +310,17 @@ struct SideRecord<'a> {
 struct CallRecord {
     #[serde(flatten)]
     call: SplitCall,
-    /// Part of the difference: on a processor; None where a side is a log of strace(1), as the others.
+    /// Part of the difference: on a processor; None if a side is a log of strace(1), like the others.
     on_cpu_s: Option<f64>,
     /// Asleep until something happens.
     sleep_s: Option<f64>,
     /// Waiting for a disk.
     disk_s: Option<f64>,
-    /// Ready to run and without a processor.
+    /// Ready to run, without a processor.
     runqueue_s: Option<f64>,
     /// Off the processor, for an unknown reason.
     unknown_s: Option<f64>,
-    /// Whether it waits for others as a rule, such as `wait4`.
+    /// Whether it usually waits for others, such as `wait4`.
     blocking: bool,
 }
 

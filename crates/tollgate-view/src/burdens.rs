@@ -1,4 +1,4 @@
-//! The state of a fact as a phrase, where that state makes a crossing slow. Which crossings it makes slow stands with the fact
+//! The state of a fact as a phrase, if that state makes a crossing slow. The affected crossings are declared with the fact
 //! ([`tollgate_inspect::effect`]) and with the benchmark, by type.
 
 use tollgate_inspect::is_named;
@@ -51,7 +51,7 @@ fn among(facts: &Facts, is_meant: impl Fn(&str) -> bool) -> Vec<Burden> {
     burdens.into_iter().map(|(_, burden)| burden).collect()
 }
 
-/// The weight, 0 for the heaviest, and the phrase of a fact's state; None where the state makes nothing slow.
+/// The weight, 0 for the heaviest, and the phrase of a fact's state; `None` if the state makes nothing slow.
 fn state(name: &str, value: &FactValue) -> Option<(u8, String)> {
     let text = value.as_text().unwrap_or_default();
     let (has, flag) = (|words: &str| text.contains(words), value.as_flag());

@@ -1,5 +1,5 @@
-//! Which facts of a machine can be causes of a difference. A fact names the boundaries that it affects, a benchmark those
-//! that it crosses; where they have none in common, the fact is no cause.
+//! The facts of a machine that can be causes of a difference. A fact names the boundaries that it affects, a benchmark those that it
+//! crosses; if they have none in common, the fact is not a cause.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,18 @@ use tollgate_model::compare::FactDifference;
 use tollgate_model::{Boundary, Case, Effect};
 use tollgate_suites::Benchmark;
 
-/// Whether an effect reaches this case. Of a benchmark that this build does not have, as in a document of another version,
-/// nothing is claimed.
+/// Whether an effect reaches this case. Nothing is claimed about a benchmark that this build lacks, as in a document of another
+/// version.
 pub fn reaches(effect: &Effect, case: &Case) -> bool {
     tollgate_suites::find(&case.benchmark).is_some_and(|benchmark| reaches_benchmark(effect, benchmark, case))
 }
 
 fn reaches_benchmark(effect: &Effect, benchmark: &Benchmark, case: &Case) -> bool {
     let takes_time = !benchmark.unit.is_amount();
-    // A frequency or a load changes no size and no count.
+    // A frequency or a load does not change a size or a count.
     (takes_time || !effect.is_general()) && effect.reach.meets(benchmark.crosses_in(&case.params))
 }
 
-/// The boundaries that these cases cross.
 fn crossed<'a>(cases: impl Iterator<Item = &'a Case>) -> BTreeSet<Boundary> {
     let of = |case: &'a Case| Some(tollgate_suites::find(&case.benchmark)?.crosses_in(&case.params));
     cases.filter_map(of).flatten().collect()
@@ -28,13 +27,13 @@ fn crossed<'a>(cases: impl Iterator<Item = &'a Case>) -> BTreeSet<Boundary> {
 /// Facts that name a layer.
 const LAYERS: [&str; 1] = ["container.layers"];
 
-/// Sorts facts: those that affect a boundary which one of these cases crosses, then those that affect others or
-/// everything, then those without a known effect.
+/// Sorts facts: those that affect a boundary which one of these cases crosses, then those that affect others or everything, then
+/// those without a known effect.
 pub fn sort<'a>(facts: &mut [FactDifference], differing: impl Iterator<Item = &'a Case>) {
     let crossed = crossed(differing);
     facts.sort_by_key(|fact| match tollgate_inspect::effect(&fact.name) {
         Some(effect) if !effect.is_general() && effect.reach.meets(crossed.iter().copied()) => {
-            // A layer affects a latency by what it sets, which other facts name.
+            // A layer affects a latency by its settings, which other facts name.
             u8::from(LAYERS.contains(&fact.name.as_str()))
         }
         Some(_) => 2,
@@ -60,7 +59,6 @@ mod tests {
         tollgate_inspect::effect(fact).is_some_and(|effect| reaches(effect, case))
     }
 
-    /// The benchmarks of a release, without those of tests.
     fn benchmarks(suite: &Suite) -> impl Iterator<Item = &'static Benchmark> + Clone {
         suite.benchmarks.iter().copied().filter(|benchmark| !benchmark.name.contains("/test-"))
     }
@@ -77,7 +75,7 @@ mod tests {
         }
     }
 
-    /// Whether it reaches a case of the benchmark, whichever cases this machine has.
+    /// Whether it reaches any case of the benchmark, on any machine.
     fn reaches_any(effect: &Effect, benchmark: &Benchmark) -> bool {
         affected(effect).iter().any(|boundary| benchmark.crosses.contains(boundary))
     }

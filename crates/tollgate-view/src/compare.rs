@@ -1,5 +1,6 @@
-//! A comparison of two runs as it is shown: its columns, which rows have room, what is said beneath them, the causes, and what would decide
-//! it. `compare`, sessions, builds, `versus`, explanations and reports choose from these, in text, Markdown, pages, CSV and JSON.
+//! A comparison of two runs as it is shown: its columns, the rows that fit, the notes below them, the causes, and what would
+//! decide it. `compare`, sessions, builds, `versus`, explanations and reports choose from these, in text, Markdown, pages, CSV
+//! and JSON.
 
 pub(crate) mod alternating;
 pub(crate) mod block;

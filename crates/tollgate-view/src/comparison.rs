@@ -1,4 +1,4 @@
-//! Everything that is said of two runs side by side: verdicts, the facts that differ, the likely causes first.
+//! Everything that is said about two runs side by side: verdicts, the facts that differ, the likely causes first.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,21 +26,21 @@ pub struct Comparison<'a> {
     pub only_other: Vec<(Case, String)>,
     /// The cases that one side counted and the other timed.
     pub not_compared: Vec<NotCompared>,
-    /// The loop overhead in the base and in the other, in ns.
+    /// Loop overhead in the base and in the other, in ns.
     pub pace: Option<(f64, f64)>,
     /// The facts that differ, those first that can be causes of a difference.
     pub facts: Vec<FactDifference>,
-    /// Whether the two were measured in alternation, and the rows compare turn with turn.
+    /// Whether the two alternated, so that the rows compare turn with turn.
     pub is_alternated: bool,
     /// The name of the intervals of the ratios, with their level.
     pub interval_name: String,
     /// How the two are compared: sentences.
     pub method: String,
-    /// The base compared with itself, where turns alternated.
+    /// The base compared with itself, if turns alternated.
     pub halves: Option<compare::Halves>,
-    /// The setting by which alone the two differ, where they were measured in alternation or counted: the cause of each difference.
+    /// The only setting by which the two differ, if they alternated or were counted: the cause of each difference.
     pub proven: Option<Proven>,
-    /// The relative difference up to which a difference was said not to count.
+    /// The requested relative difference up to which differences do not count.
     pub asked: f64,
     by_case: HashMap<Case, usize>,
 }
@@ -61,7 +61,7 @@ impl ComparedRow<'_> {
         &self.result.case
     }
 
-    /// Of both sides; None where they differ.
+    /// The unit of both sides; `None` if they differ.
     pub fn unit(&self) -> Option<Unit> {
         Some(self.base.unit).filter(|unit| *unit == self.other.unit)
     }
@@ -76,7 +76,7 @@ impl ComparedRow<'_> {
         is_estimate(self.base) && is_estimate(self.other)
     }
 
-    /// other / base, where it has a ratio.
+    /// other / base, if it has a ratio.
     pub fn ratio(&self) -> Option<f64> {
         let row = &self.result;
         let are_alike = self.unit().is_some() && self.base.provenance == self.other.provenance;
@@ -86,7 +86,7 @@ impl ComparedRow<'_> {
         Some(row.ratio).filter(|ratio| has_both && ratio.is_finite())
     }
 
-    /// What the other adds, in the unit of the samples: the median over the turns, or the difference of the estimates.
+    /// The other's addition, in the unit of the samples: the median over the turns, or the difference of the estimates.
     pub fn adds(&self) -> Option<f64> {
         let row = &self.result;
         match &row.alternation {
@@ -102,7 +102,7 @@ impl ComparedRow<'_> {
         self.ratio().map_or(0.0, |ratio| ratio.ln().abs())
     }
 
-    /// Takes an emulator's times out: they are no latencies.
+    /// Removes an emulator's times: they are not latencies.
     fn without_emulated(mut self) -> Self {
         let is_estimate_of_both = self.is_estimate();
         let row = &mut self.result;
@@ -123,12 +123,12 @@ impl<'a> Comparison<'a> {
         Self::above(base, other, 0.0)
     }
 
-    /// The same where no relative difference of up to `asked` counts.
+    /// Like [`Comparison::of`], ignoring relative differences up to `asked`.
     pub fn above(base: &'a Run, other: &'a Run, asked: f64) -> Self {
         Self::knowing(base, other, asked, &compare::Spread::default())
     }
 
-    /// The same where it is known how far runs of the machine lie apart.
+    /// Like [`Comparison::above`], given this machine's run-to-run spread.
     pub fn knowing(base: &'a Run, other: &'a Run, asked: f64, spread: &compare::Spread) -> Self {
         let found = compare::compare_knowing(base, other, asked, spread);
         let (interval_name, method) = (found.interval_name(), found.method(asked));
@@ -149,7 +149,7 @@ impl<'a> Comparison<'a> {
             Some(ComparedRow { result, base, other }.without_emulated())
         };
         let rows: Vec<ComparedRow> = rows.into_iter().filter_map(row).collect();
-        // The clock and the isolation of processes are no facts of the environment, but can be causes.
+        // The clock and the isolation of processes are not facts of the environment, but can be causes.
         facts.extend([facts::CLOCK, facts::ISOLATION].iter().filter_map(|name| differing(name, base, other)));
         let differing = rows.iter().filter(|row| row.result.verdict.is_difference());
         causes::sort(&mut facts, differing.map(ComparedRow::case));
@@ -178,11 +178,11 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// The same by processor time in the place of real time.
+    /// The comparison by processor time instead of real time.
     pub fn by_processor(mut self) -> Self {
         let known = self.rows.iter().filter(|row| row.result.processor.is_some());
         let known: HashSet<Case> = known.map(|row| row.case().clone()).collect();
-        // Beside whole commands no other benchmark has one.
+        // Among whole commands no other benchmark has one.
         if !known.is_empty() {
             self.retain(|case| known.contains(case));
         }
@@ -201,7 +201,7 @@ impl<'a> Comparison<'a> {
         base.is_some() && base == other
     }
 
-    /// Whether both are whole commands of the user that were compared.
+    /// Whether both are the user's whole commands that were compared.
     pub fn is_of_commands(&self) -> bool {
         [self.base, self.other].into_iter().all(|run| command(run).is_some_and(Command::is_whole))
     }
@@ -237,7 +237,7 @@ impl<'a> Comparison<'a> {
 
     /// The facts that differ and can be causes of a difference in this row.
     pub fn causes(&self, row: &ComparedRow) -> impl Iterator<Item = &FactDifference> {
-        // A frequency or a load changes no count.
+        // A frequency or a load does not change a count.
         let is_possible = |effect: &Effect| !(row.is_count() && effect.is_general());
         let reaches = move |fact: &&FactDifference| {
             let effect = tollgate_inspect::effect(&fact.name);
@@ -246,7 +246,7 @@ impl<'a> Comparison<'a> {
         self.facts.iter().filter(|fact| is_change(fact)).filter(reaches)
     }
 
-    /// The names of the causes of a difference in this row: those that are proven, or else those that are possible.
+    /// The names of the causes of a difference in this row: the proven ones, or else the possible ones.
     pub fn cause_names(&self, row: &ComparedRow) -> Vec<&str> {
         match &self.proven {
             _ if !row.result.verdict.is_difference() => Vec::new(),
@@ -255,12 +255,12 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// `1 slower, 0 faster, 12 same, 3 inconclusive`, with those whose amount is open where there are any.
+    /// `1 slower, 0 faster, 12 same, 3 inconclusive`, with those of undecided amount if there are any.
     pub fn verdicts(&self) -> String {
         self.counted(Verdict::ALL.into_iter())
     }
 
-    /// Of these the differences.
+    /// The differences among these.
     pub fn differences(&self) -> String {
         self.counted(Verdict::ALL.into_iter().filter(|verdict| verdict.is_difference()))
     }
@@ -285,7 +285,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Whether a fact differs: both know it, or one alone has the kernel that it names.
+/// Whether a fact differs: both know it, or only one has the kernel that it names.
 pub fn is_change(fact: &FactDifference) -> bool {
     fact.is_change() || fact.name == "sandbox.kernel"
 }
@@ -296,8 +296,8 @@ fn differing(name: &str, base: &Run, other: &Run) -> Option<FactDifference> {
     differ.then(|| FactDifference { name: name.to_owned(), base: base.cloned(), other: other.cloned() })
 }
 
-/// A run's label, or its id. Of a session, the environment's name; of a command of the user, the command's, with the environment where that
-/// is not the host.
+/// A run's label, or its id. In a session, the environment's name; for a user's command, the command's name, with the environment
+/// unless it is the host.
 pub fn name(run: &Run) -> String {
     match &run.session {
         Some(part) => match &part.command {
@@ -319,13 +319,13 @@ pub(crate) fn command(run: &Run) -> Option<&Command> {
 
 /// The beginning of a command, on one line.
 pub(crate) fn in_short_of(command: &Command) -> String {
-    /// Two of them and some words have room on a line.
+    /// Two of them and some words fit on a line.
     const LONGEST: usize = 32;
     let words: Vec<&str> = command.shown().split_whitespace().collect();
     beginning(&words.join(" "), LONGEST).into_owned()
 }
 
-/// An environment as the user named it, with the setting that was another one there.
+/// An environment as the user named it, with the setting that differed there.
 pub fn environment(part: &Part) -> String {
     let name = &part.environment;
     match &part.knob {
@@ -341,7 +341,7 @@ pub(crate) fn in_short(path: &str) -> &str {
     path.rmatch_indices('/').nth(1).map_or(path, |(at, _)| &path[at + 1..])
 }
 
-/// The word of a verdict: counts are more or fewer, and not slower or faster.
+/// The word for a verdict: counts are more or fewer, not slower or faster.
 pub fn verdict_word(verdict: Verdict, is_count: bool) -> String {
     match verdict {
         Verdict::Slower if is_count => "more".to_owned(),

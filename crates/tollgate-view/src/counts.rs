@@ -1,4 +1,4 @@
-//! How counts of instructions are said: whole numbers, exact or with the range of their batches, and differences in percent.
+//! How counts of instructions are written: whole numbers, exact or with the range of their batches, and differences in percent.
 
 use tollgate_model::{Provenance, Unit};
 use tollgate_output::figures;
@@ -14,7 +14,7 @@ pub fn is_counted(summary: &Summary) -> bool {
     summary.measured().next().is_some() && summary.measured().all(|(_, figures)| figures.is_count())
 }
 
-/// What counted the instructions of a run.
+/// The counter of a run's instructions.
 pub fn counter(summary: &Summary) -> &'static str {
     let (_, first) = summary.measured().next().unzip();
     match first.map(|first| first.measured.provenance) {
@@ -26,7 +26,7 @@ pub fn counter(summary: &Summary) -> &'static str {
     }
 }
 
-/// `exact`, or the range of the batches: `19,950–20,100`. None of a time.
+/// `exact`, or the range of the batches: `19,950–20,100`. `None` for a time.
 pub fn batches(figures: &Figures) -> Option<String> {
     let of = &figures.estimate;
     figures.is_count().then(|| match figures.is_exact() {
@@ -35,7 +35,7 @@ pub fn batches(figures: &Figures) -> Option<String> {
     })
 }
 
-/// Where not every count of a run is exact, how many are: `in 8 of 9 rows; the others have the range of their batches`.
+/// How many counts of a run are exact, if not all are: `in 8 of 9 rows; the others have the range of their batches`.
 pub fn inexact(summary: &Summary) -> Option<String> {
     let counts = || summary.measured().map(|(_, figures)| figures).filter(|figures| figures.is_count());
     let (all, exact) = (counts().count(), counts().filter(|figures| figures.is_exact()).count());
@@ -50,7 +50,7 @@ pub fn exactness(summary: &Summary) -> String {
     }
 }
 
-/// `209`, of instructions and of other events; a size with its unit.
+/// `209` for instructions and other events; a size with its unit.
 pub fn count(count: f64, unit: Unit) -> String {
     match unit {
         Unit::Instructions | Unit::Count => figures::instructions(count),
@@ -58,7 +58,7 @@ pub fn count(count: f64, unit: Unit) -> String {
     }
 }
 
-/// `209 → 187`, an equal count once.
+/// `209 → 187`; an equal count once.
 pub fn from_to(row: &ComparedRow) -> String {
     let count = |of: Option<f64>| of.map_or("–".to_owned(), |of| count(of, row.base.unit));
     match row.result.base == row.result.other {
@@ -67,19 +67,19 @@ pub fn from_to(row: &ComparedRow) -> String {
     }
 }
 
-/// What the other adds: `-22`, `+3`. None of equal counts.
+/// The other's addition: `-22`, `+3`. `None` for equal counts.
 pub fn adds(row: &ComparedRow) -> Option<String> {
     let adds = row.adds().filter(|adds| *adds != 0.0)?;
     let sign = if adds < 0.0 { "-" } else { "+" };
     Some(format!("{sign}{}", count(adds.abs(), row.base.unit)))
 }
 
-/// The same in percent of the base: `-10.5 %`. None of equal counts, and where the base is zero.
+/// The difference in percent of the base: `-10.5 %`. `None` for equal counts, and if the base is zero.
 pub fn change(row: &ComparedRow) -> Option<String> {
     percent(row.ratio()?)
 }
 
-/// A ratio in percent: `-10.5 %`. None of one.
+/// A ratio in percent: `-10.5 %`. `None` for 1.
 pub fn percent(ratio: f64) -> Option<String> {
     if ratio == 1.0 {
         return None;
@@ -98,7 +98,7 @@ pub fn in_words(row: &ComparedRow) -> String {
     format!("{}{unit}{change}", from_to(row))
 }
 
-/// How two counted runs were compared. None where no row has instructions.
+/// How two counted runs were compared. `None` if no row has instructions.
 pub fn method(comparison: &Comparison) -> Option<String> {
     let counts =
         || comparison.rows.iter().filter(|row| row.base.unit == Unit::Instructions && row.is_count());
@@ -130,7 +130,6 @@ pub fn not_compared(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// The unit as a word.
 fn plural(unit: Unit) -> &'static str {
     match unit {
         Unit::Nanoseconds => "nanoseconds",

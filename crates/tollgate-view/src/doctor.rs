@@ -25,7 +25,7 @@ impl Diagnosis {
         Self { fit: checks.iter().all(|check| check.judged.state != State::Poor), checks }
     }
 
-    /// As a table: what can be changed, and what is given here.
+    /// As a table: what can be changed, and what cannot.
     pub fn text(&self, width: usize) -> String {
         let mut table = Table::new(&["check", "state"]).with_words(&["state"]);
         let first_given = self.checks.iter().position(|check| check.judged.given);
@@ -43,7 +43,7 @@ impl Diagnosis {
         format!("{}{}\n{}", table.render(width), self.commands(), paragraph(&self.verdict(), width, ""))
     }
 
-    /// The remedies that are commands, in whole lines: they are copied.
+    /// The remedies that are commands, in whole lines, since they are copied.
     fn commands(&self) -> String {
         let fixes = self.checks.iter().filter_map(|check| Some((check.name, check.judged.fix.as_ref()?)));
         let lines = fixes.map(|(name, Fix { at, command, undo })| {
@@ -79,7 +79,7 @@ impl Diagnosis {
     }
 }
 
-/// The finding, which is a clause, and the remedies, which are sentences.
+/// The finding, a clause, and the remedies, sentences.
 fn words(judged: &Judged) -> String {
     let mut words = judged.found.clone();
     for (joint, advice) in [". ", " "].iter().zip(judged.remedy.iter().chain(&judged.root)) {

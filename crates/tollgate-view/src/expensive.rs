@@ -1,7 +1,7 @@
-//! What is expensive on this machine: each with its figure, its cause here, an alternative, and the benchmark that explains it.
+//! Expensive operations on this machine: each with its figure, its cause here, an alternative, and the benchmark that explains it.
 //!
-//! A figure is used only with its uncertainty: a ratio of two rows only where their intervals are disjoint, with as many digits
-//! as both intervals support, and as a bound where the fast side is below its detection limit.
+//! A figure is used only with its uncertainty: a ratio of two rows only if their intervals are disjoint, with as many digits as
+//! both intervals support, and as a bound if the fast side is below its detection limit.
 
 mod rules;
 
@@ -13,7 +13,7 @@ use tollgate_output::figures;
 use crate::burdens::{self, Burden};
 use crate::summary::{Figures, Summary};
 
-/// One thing that is expensive here, or for a system call whether it is.
+/// One thing that is expensive here; for a system call, whether it is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Expense {
@@ -21,7 +21,7 @@ pub struct Expense {
     pub what: String,
     /// Why it takes so long, with the state of this machine's facts.
     pub cause: String,
-    /// What takes less time.
+    /// An alternative that takes less time.
     pub action: String,
     /// The benchmark to explain.
     pub benchmark: &'static str,
@@ -40,7 +40,7 @@ fn names<S: Serializer>(cases: &[Case], serializer: S) -> Result<S::Ok, S::Error
     serializer.collect_seq(cases.iter().map(Case::to_string))
 }
 
-/// The expensive things, the most expensive first, behind the system call that all is compared with.
+/// The expensive things, the most expensive first, after the system call that all are compared with.
 pub fn expenses(summary: &Summary) -> Vec<Expense> {
     let mut all = rules::all(summary);
     all.sort_by(|one, other| other.rank.total_cmp(&one.rank));
@@ -55,7 +55,7 @@ impl Expense {
         format!("{}{cause}{action} ({})", self.what, self.benchmark)
     }
 
-    /// Adds the heaviest fact that reaches the case to the cause; where none does and no cause is known, `otherwise` is it.
+    /// Adds the heaviest fact that reaches the case to the cause; `otherwise` if none does and no cause is known.
     fn caused_by(mut self, summary: &Summary, case: &Case, otherwise: &str) -> Self {
         let burden = burdens::of_case(&summary.run.facts, case).into_iter().next();
         let own = Some(self.cause.as_str()).filter(|cause| !cause.is_empty());
@@ -96,7 +96,7 @@ struct Times {
     in_words: String,
 }
 
-/// The ratio of two rows whose intervals are disjoint; a lower bound where the fast one is below its detection limit.
+/// The ratio of two rows whose intervals are disjoint; a lower bound if the fast one is below its detection limit.
 fn times(slow: &Known, fast: &Figures) -> Option<Times> {
     let unit = slow.figures.measured.unit;
     if fast.measured.unit != unit || !fast.is_estimate() {
@@ -140,7 +140,7 @@ fn amount(value: f64, half_width: f64, unit: Unit) -> String {
     }
 }
 
-/// A number with so many digits, the others zero: `1,400`, `53`, `1.3`.
+/// A number with this many digits, the others zero: `1,400`, `53`, `1.3`.
 fn rounded(value: f64, digits: i32) -> String {
     figures::thousands(&figures::significant(round_to(value, digits), digits))
 }

@@ -1,5 +1,5 @@
-//! A benchmark explained: the operation, its figure on this machine, what affects it here and in which state that is, how to avoid
-//! it, and where it is described.
+//! A benchmark explained: the operation, its figure on this machine, what affects it here and in which state, how to avoid it,
+//! and where it is described.
 
 mod bench;
 mod functions;
@@ -30,13 +30,13 @@ pub use functions::functions;
 
 /// Facts that are shown beside those that make it slow.
 const FACTS: usize = 5;
-/// Rows that are shown beside the one with the histogram.
+/// Rows that are shown in addition to the one with the histogram.
 const ROWS: usize = 12;
-/// The value of a fact is cut here.
+/// The most characters of a fact's value.
 const VALUE: usize = 44;
 
-/// The explanation of a benchmark, with its rows of a run where it has any, and what the environments of the run's session cost it. The
-/// facts are the run's, or this machine's; the cases are those of the machine.
+/// The explanation of a benchmark, with its rows of a run if it has any, and the costs in the environments of the run's session.
+/// The facts are the run's, or this machine's; the cases are those of the machine.
 pub fn text(
     benchmark: &Benchmark,
     machine: &Topology,
@@ -100,11 +100,11 @@ pub fn text(
     text
 }
 
-/// What is subtracted from a batch whose instructions are counted.
+/// The time that is subtracted from a batch whose instructions are counted.
 const OF_COUNTS: &str =
     "empty loops, and a batch of half the operations, so work done once per batch is not counted";
 
-/// What is subtracted from a batch.
+/// The time that is subtracted from a batch.
 fn subtracted(benchmark: &Benchmark, machine: &Topology) -> &'static str {
     let timed = (benchmark.cases)(machine).first().map(|params| (benchmark.timed)(params));
     match timed {
@@ -115,7 +115,7 @@ fn subtracted(benchmark: &Benchmark, machine: &Topology) -> &'static str {
     }
 }
 
-/// The case of the first screen where it was measured, else the first that was.
+/// The case of the first screen if it was measured, otherwise the first measured one.
 fn headline<'a>(
     benchmark: &Benchmark,
     rows: &[(&'a Case, &'a Figures<'a>)],
@@ -181,7 +181,7 @@ fn figures_in_words(kind: RowKind, shown: &Shown) -> Vec<String> {
         .collect()
 }
 
-/// A line for each case: its parameters, or, where they are too wide, their values below their names.
+/// A line for each case: its parameters, or, if they are too wide, their values below their names.
 fn cases(summary: &Summary, rows: &[(&Case, &Figures)], kind: RowKind, width: usize) -> String {
     let rows: Vec<&CaseRow> = rows.iter().filter_map(|(case, _)| summary.row(case)).collect();
     let table = |head: String, name: &dyn Fn(&Case) -> String| {
@@ -207,7 +207,7 @@ fn cases(summary: &Summary, rows: &[(&Case, &Figures)], kind: RowKind, width: us
     table.lines(Some(width), false)
 }
 
-/// What a step of it takes alone, or the same without one.
+/// The time of one of its steps alone, or of the same operation without one.
 fn beside(benchmark: &Benchmark, summary: &Summary, (_, whole): (&Case, &Figures), width: usize) -> String {
     let line = |(name, what): &(&str, &str)| {
         let other = tollgate_suites::find(name)?;
@@ -235,7 +235,6 @@ fn found(benchmark: &Benchmark, summary: &Summary, width: usize) -> String {
 
 /// The bins of a histogram.
 const BINS: usize = 8;
-/// The longest bar.
 const BAR: usize = 40;
 
 /// The samples from the smallest to the 98 % quantile in bins of one width, and those above it.
@@ -272,7 +271,7 @@ fn histogram(figures: &Figures, width: usize) -> String {
         operations => format!("each the mean of {operations} operations"),
     };
     let samples = figures::count(sorted.len(), "sample", "samples");
-    // Not of those that measured other cases only.
+    // Without those that measured only other cases.
     let processes = figures::count(figures.estimate.process_medians.len(), "process", "processes");
     text + &paragraph(&format!("{samples} of {processes}, {of}"), width, "             ")
 }
@@ -280,7 +279,7 @@ fn histogram(figures: &Figures, width: usize) -> String {
 /// A fact that reaches a case, and how.
 type Reaching<'a> = (&'a String, &'a Fact, &'static Effect);
 
-/// Facts that have the same effect are said together, where the first of them stands.
+/// Facts with the same effect are listed together, at the place of the first.
 fn of_one_effect<'r, 'a>(facts: &[&'r Reaching<'a>]) -> Vec<Vec<&'r Reaching<'a>>> {
     let groups = together(facts.iter().map(|fact| (fact.2.how, *fact)));
     groups.into_iter().map(|(_, facts)| facts).collect()
@@ -304,7 +303,7 @@ fn affecting(facts: &Facts, case: &Case, width: usize) -> String {
     let (mut burdens, mut others): (Vec<&Reaching>, Vec<&Reaching>) =
         known.iter().partition(|(name, ..)| place(name).is_some());
     burdens.sort_by_key(|(name, ..)| place(name));
-    // What affects few boundaries says more about one of them.
+    // A fact that affects few boundaries says more about each.
     others.sort_by_key(|(.., effect)| match effect.reach {
         Reach::Boundaries(boundaries) => boundaries.len(),
         Reach::Everything => usize::MAX,

@@ -1,7 +1,7 @@
 //! Runs as data for other systems.
 //!
-//! Run documents are untrusted. Each format escapes text by its own rules, so that it reads back unchanged. Texts that are repeated
-//! on each line are cut at [`MOST_TEXT`].
+//! Run documents are untrusted. Each format escapes text by its own rules, so that it reads back unchanged. Texts that are
+//! repeated on each line are cut at [`MOST_TEXT`].
 
 pub mod bmf;
 pub mod csv;
@@ -20,7 +20,6 @@ pub use metric::Metric;
 /// The most characters of a text that is repeated on each line of a run.
 pub const MOST_TEXT: usize = 256;
 
-/// A text for each line: whole, or its beginning and `…`.
 pub(crate) fn short(text: &str) -> String {
     match text.char_indices().nth(MOST_TEXT) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -10,26 +10,26 @@ pub const CLOCK_HZ: &str = "run.clock_hz";
 pub const CPU: &str = "run.cpu";
 /// The hardware events that were counted beside the time, or why none were.
 pub const COUNTERS: &str = "run.counters";
-/// Whether pinning to [`CPU`] binds: `binds` or `does not bind`.
+/// Whether pinning to [`CPU`] works: `binds` or `does not bind`.
 pub const AFFINITY: &str = "run.affinity";
 /// Whether each measuring process was started anew.
 pub const ISOLATION: &str = "run.isolation";
 
-/// What runs an environment of a session, such as `runc 1.1.5`.
+/// The runtime of a session's environment, such as `runc 1.1.5`.
 pub const RUNTIME: &str = "run.runtime";
-/// Whose filter of system calls the processes of an environment have.
+/// The origin of the filter of system calls that an environment's processes have.
 pub const FILTER: &str = "run.filter";
 /// How often an environment of a session was started.
 pub const STARTS: &str = "run.starts";
-/// Pairs of processes of a session; its source says why so many.
+/// Pairs of processes of a session; its source gives the reason for the number.
 pub const PAIRS: &str = "run.pairs";
-/// Turns of a case in a pair of processes; its source says why so many.
+/// Turns of a case in a pair of processes; its source gives the reason for the number.
 pub const TURNS: &str = "run.turns";
-/// Why an environment of a session gave nothing more, where it ended early or never began.
+/// Why an environment of a session stopped giving results, if it ended early or never began.
 pub const LOST: &str = "run.lost";
-/// Why commands were executed in turn and not in random order.
+/// Why commands were executed in turn, not in random order.
 pub const IN_TURN: &str = tollgate_model::versus::IN_TURN;
-/// Which figure of an execution of a bench was taken.
+/// The figure that was taken from an execution of a bench.
 pub const STATISTIC: &str = "run.statistic";
 /// The place of the build that has the code of the base at other addresses.
 pub const CONTROL: &str = "run.control";
@@ -54,7 +54,7 @@ pub fn number(facts: &Facts, name: &str) -> Option<f64> {
     facts.get(name)?.value()?.as_f64()
 }
 
-/// The flag of a fact that is known and one.
+/// The flag of a fact that is known and a flag.
 pub fn flag(facts: &Facts, name: &str) -> Option<bool> {
     facts.get(name)?.value()?.as_flag()
 }
@@ -110,7 +110,7 @@ pub fn clock_is_tsc(facts: &Facts) -> bool {
     text(facts, CLOCK) == Some("tsc")
 }
 
-/// Whether QEMU TCG executes everything here: then no time is a latency.
+/// Whether QEMU TCG executes everything here: then times are not latencies.
 pub fn emulated(facts: &Facts) -> bool {
     const LAYER: &str = "QEMU TCG";
     const SIGNATURE: &str = "TCGTCGTCGTCG";

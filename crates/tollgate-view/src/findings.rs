@@ -1,4 +1,4 @@
-//! Sentences made from several rows of a run. Only measured rows are used, and only where their intervals are disjoint.
+//! Sentences made from several rows of a run. Only measured rows are used, and only if their intervals are disjoint.
 
 mod files;
 mod finding;

@@ -1,5 +1,5 @@
-//! Checks of an environment, from the facts and figures of a run that was made there: `doctor` shows every check, a
-//! run's warnings are the poor ones.
+//! Checks of an environment, from the facts and figures of a run made there: `doctor` shows every check, a run's warnings are the
+//! poor ones.
 
 use serde::Serialize;
 use tollgate_model::{Environment, Fact, FactValue, Facts, Run, Unknown};
@@ -27,16 +27,16 @@ pub struct Judged {
     pub found: String,
     /// The remedy, as a sentence.
     pub remedy: Option<String>,
-    /// What root can add, as a sentence.
+    /// Root's addition, as a sentence.
     pub root: Option<String>,
-    /// The remedy as commands for a shell; None where this machine has none.
+    /// The remedy as commands for a shell; None if this machine has none.
     pub fix: Option<Fix>,
-    /// Whether it is a property of this environment, which nothing here changes.
+    /// Whether it is a property of this environment, which cannot be changed here.
     pub given: bool,
 }
 
 impl Check {
-    /// Whether it disturbs figures at the moment: that lowers the quality of a run.
+    /// Whether it disturbs figures at the moment, which lowers the quality of a run.
     pub(crate) fn disturbs(&self) -> bool {
         let is_of_others = matches!(self.name, "load" | "pressure") && self.judged.state == State::Fair;
         is_of_others || self.judged.state == State::Poor
@@ -58,7 +58,7 @@ pub struct Fix {
 impl Fix {
     /// Writes a value into a file of /sys, and the old one to undo that.
     fn write(run: &Run, value: &str, old: &str, file: &str) -> Option<Self> {
-        // A value that a document made up is not for a shell.
+        // A made-up value of a document must not reach a shell.
         let is_plain =
             |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
         let is_root = is_root(&run.facts);
@@ -86,7 +86,7 @@ pub enum State {
     Poor,
     /// This environment has no such thing.
     Absent,
-    /// It exists, and reading it is not permitted.
+    /// It exists, but reading it is not permitted.
     Refused,
     /// Reading it failed.
     Unreadable,
@@ -98,11 +98,11 @@ const BUSY: f64 = 0.25;
 const PRESSED: f64 = 5.0;
 /// A share of all processors' time that a hypervisor gave to others.
 const STOLEN: f64 = 0.01;
-/// An INT 80h that takes more than this multiple of a system call has a VM exit in it, or is emulated.
+/// An INT 80h that takes more than this multiple of a system call includes a VM exit, or is emulated.
 const SLOW_INT80: f64 = 10.0;
 /// A VM exit that takes longer, in nanoseconds, goes through more than one hypervisor.
 const NESTED_EXIT: f64 = 1000.0;
-/// Ticks a second in /proc/stat: USER_HZ, which x86-64 Linux fixes.
+/// Ticks per second in /proc/stat: USER_HZ, which x86-64 Linux fixes.
 const TICKS: f64 = 100.0;
 
 /// Every check, in reading order.
@@ -150,7 +150,7 @@ fn good_unless(is_so: bool, state: State, found: String, remedy: &str) -> Judged
     if is_so { Judged::new(state, found).remedy(remedy) } else { good(found) }
 }
 
-/// Judges a known value; an unknown one is passed on with its reason.
+/// Judges a known value; passes an unknown one on with its reason.
 fn check_of(
     facts: &Facts,
     name: &'static str,
@@ -191,7 +191,7 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
             let processors = online(facts);
             let beside = processors.map(|processors| format!(", processors {processors}"));
             let found = format!("{load:.2} tasks on average{}", beside.unwrap_or_default());
-            // The average includes the last minutes, and our own last run: it counts only where other tasks run now.
+            // The average includes the last minutes, and our own last run: it counts only if other tasks run now.
             let others = facts::number(facts, "running.before").is_none_or(|running| running > 1.0);
             let is_busy = others && load > BUSY * processors.unwrap_or(1.0);
             // Disturbed batches are discarded, and disturbed processes left out.
@@ -236,12 +236,12 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
     ]
 }
 
-/// The number of processors; where that is hidden, the number of allowed ones.
+/// The number of processors; if that is hidden, the number of allowed ones.
 pub(crate) fn online(facts: &Facts) -> Option<f64> {
     facts::number(facts, "cpu.online").or_else(|| facts::number(facts, "cpu.allowed"))
 }
 
-/// What is said of a control group whose processor time was used up.
+/// The sentence about a control group that used up its processor time.
 pub(crate) fn used_up(facts: &Facts) -> Option<String> {
     let times = grown(facts, "throttled").filter(|times| *times > 0.0)?;
     Some(format!("the control group used up its processor time {times} times meanwhile"))
@@ -352,7 +352,7 @@ fn of_host(run: &Run, check: Check) -> Check {
     }
 }
 
-/// Two drivers have a switch each, the other way round.
+/// Two drivers have a switch each, with opposite meanings.
 fn without_turbo(run: &Run) -> Option<Fix> {
     let file = facts::source(&run.facts, "power.boost")?;
     match file {
@@ -362,7 +362,7 @@ fn without_turbo(run: &Run) -> Option<Fix> {
     }
 }
 
-/// Where this kernel lets SMT be switched.
+/// If this kernel lets SMT be switched.
 fn without_smt(run: &Run) -> Option<Fix> {
     let is_on = facts::text(&run.facts, "cpu.smt_control") == Some("on");
     is_on.then(|| Fix::write(run, "off", "on", "/sys/devices/system/cpu/smt/control"))?
@@ -413,7 +413,6 @@ fn exits(summary: &Summary) -> Judged {
     }
 }
 
-/// Why a benchmark was not measured.
 fn reason(summary: &Summary, benchmark: &str) -> String {
     let mut rows = summary.rows.iter().filter(|row| row.case.benchmark == benchmark);
     let why = rows.find_map(CaseRow::why).map(str::to_owned);
@@ -474,7 +473,7 @@ mod tests {
         let fix =
             governor(&[("power.governor", Fact::known("powersave", "t")), root]).fix.expect("a command");
         assert_eq!(fix.undo, "echo powersave | tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor");
-        // What a document says is not for a shell.
+        // A document's text must not reach a shell.
         assert_eq!(governor(&[("power.governor", Fact::known("x; rm -r ~", "t"))]).fix, None);
         assert_eq!(governor(&[("power.governor", Fact::known("performance", "t"))]).fix, None);
         // The run of these tests was made in a virtual machine.

@@ -1,3 +1,1 @@
-//! The state that determines latencies, as text and as JSON.
-
 pub mod facts;

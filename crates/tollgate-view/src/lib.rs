@@ -1,6 +1,6 @@
-//! What is said of runs. A [`summary`] has all figures of a run; `findings`, `health` and `advice` judge them, [`causes`] explains
-//! differences, and text (`pictures`, in the tables and figures of [`tollgate_output`]), a page ([`page`]) and data for other systems
-//! ([`export`]) show them.
+//! The text and data about runs. A [`summary`] has all figures of a run; `findings`, `health` and `advice` judge them, [`causes`]
+//! explains differences, and text (`pictures`, in the tables and figures of [`tollgate_output`]), a page ([`page`]) and data for
+//! other systems ([`export`]) show them.
 //!
 //! All of it is pure: it turns runs into values and text, and reads and prints nothing.
 

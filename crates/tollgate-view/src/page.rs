@@ -1,9 +1,9 @@
 //! Runs as one self-contained page.
 //!
 //! The page decides nothing: it draws plain data. Pictures are SVG (`Drawing`), the rest is a template. Horizontal positions are
-//! percent and vertical ones pixels, so that one picture fits every width. Text enters as `Text` alone, which is safe, and is escaped
-//! for its context. A content security policy with the digests of the page's own style and script forbids all else, so text that
-//! slipped through could do nothing.
+//! percent and vertical ones pixels, so that one picture fits every width. Text enters only as `Text`, which is safe, and is
+//! escaped for its context. A content security policy with the digests of the page's own style and script forbids all else, so
+//! text that slipped through could do nothing.
 
 mod axis;
 mod curves;
@@ -27,7 +27,7 @@ pub(crate) use tollgate_output::markup::Text;
 /// The most environments on a page.
 pub const MAX_ENVIRONMENTS: usize = 20;
 
-/// Everything that is on a page, from top to bottom.
+/// Everything on a page, from top to bottom.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
     pub(crate) title: Text,
@@ -35,13 +35,13 @@ pub struct Page {
     pub(crate) maker: Text,
     /// The environments; the others are compared with the first.
     pub(crate) environments: Vec<Environment>,
-    /// Of one environment: what is slow there, and what to do.
+    /// For one environment: what is slow there, and what to do.
     pub(crate) expensive: Vec<Expensive>,
-    /// Of several: the numbers of verdicts, a sentence each.
+    /// For several: the numbers of verdicts, one sentence each.
     pub(crate) counts: Vec<Text>,
-    /// Of several: all ratios around 1, those with a verdict first; of kernels their counts.
+    /// For several: all ratios around 1, those with a verdict first; for kernels their counts.
     pub(crate) ratios: Option<Figure>,
-    /// Of several: the largest differences, a sentence each.
+    /// For several: the largest differences, one sentence each.
     pub(crate) differences: Vec<Text>,
     pub(crate) differing: Vec<Table>,
     /// Well-known operations on one axis.
@@ -68,11 +68,10 @@ pub(crate) struct Quality {
     pub(crate) grade: Text,
     /// The grade and its reasons.
     pub(crate) words: Text,
-    /// What makes figures noisy, and the remedies.
+    /// Causes of noisy figures, and the remedies.
     pub(crate) warnings: Vec<Text>,
 }
 
-/// Something slow.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Expensive {
     /// The operation and its figure.
@@ -83,7 +82,6 @@ pub(crate) struct Expensive {
     pub(crate) benchmark: Text,
 }
 
-/// A suite.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Section {
     pub(crate) name: Text,
@@ -98,10 +96,9 @@ pub(crate) struct Section {
     pub(crate) estimates: Estimates,
 }
 
-/// Pictures of one subject, side by side.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Figure {
-    /// Whether it is shown only when its title is clicked on: its height depends on the noise.
+    /// Whether it is shown only when its title is clicked on, since its height depends on the noise.
     pub(crate) is_folded: bool,
     pub(crate) title: Text,
     /// Its content for readers who do not see it, and how to read it.
@@ -135,9 +132,9 @@ pub(crate) enum Sign {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Panel {
-    /// Its subject, where there are several.
+    /// Its subject, if there are several.
     pub(crate) name: Option<Text>,
-    /// The look of the environment that it shows alone.
+    /// The look of the only environment that it shows.
     pub(crate) environment: Option<usize>,
     pub(crate) drawing: Drawing,
 }
@@ -167,7 +164,6 @@ pub(crate) struct Estimates {
     pub(crate) groups: Vec<Group>,
 }
 
-/// The results of a benchmark.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Group {
     pub(crate) benchmark: Text,
@@ -180,10 +176,9 @@ pub(crate) struct Group {
     pub(crate) rows: Vec<EstimateRow>,
 }
 
-/// The result of a case.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct EstimateRow {
-    /// Its parameters, or the benchmark's name where it has none.
+    /// Its parameters, or the benchmark's name if it has none.
     pub(crate) name: Text,
     pub(crate) is_noisy: bool,
     pub(crate) cells: Vec<Cell>,
@@ -257,7 +252,6 @@ struct EmbeddedPage<'a> {
 }
 
 impl EmbeddedPage<'_> {
-    /// The signs, for pictures to use.
     fn signs(&self) -> String {
         svg::signs()
     }
@@ -270,7 +264,7 @@ impl EmbeddedPage<'_> {
         table.render()
     }
 
-    /// The name of a row behind `#` of the page's address: its case, without spaces.
+    /// The name of a row after `#` in the page's address: its case, without spaces.
     fn anchor(&self, benchmark: &Text, row: &Text) -> String {
         let (benchmark, row) = (benchmark.as_str(), row.as_str());
         let case = if row == benchmark { row.to_owned() } else { format!("{benchmark}{{{row}}}") };

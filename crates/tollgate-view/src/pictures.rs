@@ -1,5 +1,4 @@
-//! Pictures in the terminal, drawn from characters without colour. A picture that does not fit the terminal's width is
-//! left out.
+//! Pictures in the terminal, drawn from characters without colour. A picture that does not fit the terminal's width is left out.
 
 mod commands;
 pub mod curve;

@@ -1,5 +1,4 @@
-//! A proven cause: two environments that took turns, or whose instructions were counted, and that differ by one setting and by nothing
-//! else.
+//! A proven cause: two environments that alternated, or whose instructions were counted, and that differ only by one setting.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,14 +31,14 @@ impl fmt::Display for Proven {
 }
 
 impl Proven {
-    /// The one setting by which two runs of a session differ; None where they differ by none, by several, or by more than settings.
-    /// `facts` are those that differ between the runs.
+    /// The only setting by which two runs of a session differ; `None` if they differ by none, by several, or by more than
+    /// settings. `facts` are those that differ between the runs.
     pub fn new(base: &Run, other: &Run, facts: &[FactDifference]) -> Option<Self> {
         let (base, other) = parts(base, other).filter(|(base, other)| base.paired && other.paired)?;
         Self::by_knob(base, other, facts).or_else(|| Self::by_key(base, other, facts))
     }
 
-    /// The same of two runs that counted instructions, which are alike in everything but the setting without turns.
+    /// Like [`Proven::new`] for two runs that counted instructions, which are alike in everything but the setting even without turns.
     pub fn of_counts(base: &Run, other: &Run, facts: &[FactDifference]) -> Option<Self> {
         let (base, other) = parts(base, other)?;
         Self::by_key(base, other, facts)
@@ -91,7 +90,7 @@ impl Proven {
         })
     }
 
-    /// The facts that it changed, by name; the setting where no fact reads it.
+    /// The facts that it changed, by name; the setting if no fact reads it.
     pub fn causes(&self) -> Vec<&str> {
         match self.facts.is_empty() {
             true => vec![&self.setting],
@@ -120,7 +119,6 @@ fn keys(environment: &str) -> (&str, BTreeMap<&str, String>) {
                 keys.insert(key, value.to_owned());
                 last = Some(key);
             }
-            // A comma of a value, such as a file's name.
             (None, Some(key)) => keys.entry(key).or_default().push_str(&format!(",{piece}")),
             (None, None) => {
                 keys.insert(piece, String::new());

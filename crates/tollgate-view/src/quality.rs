@@ -32,13 +32,13 @@ pub enum Grade {
 pub struct Quality {
     /// The worst of the reasons' grades.
     pub grade: Grade,
-    /// Why, the worst first: phrases with a figure.
+    /// The reasons, the worst first: phrases with a figure.
     pub reasons: Vec<String>,
 }
 
 const QUOTA: &str = "the CPU quota ran out";
 
-/// The median range of the middle four fifths of processes above which a run is fair, and poor.
+/// The median range of the central 80 % of processes above which a run is fair, and poor.
 const RANGES: [f64; 2] = [0.05, 0.20];
 /// The median difference between the first and the second half of the processes, likewise.
 const DRIFTS: [f64; 2] = [0.03, 0.10];
@@ -56,14 +56,13 @@ pub fn of(summary: &Summary) -> Quality {
     if counts::is_counted(summary) {
         return Quality { grade: Grade::Exact, reasons: counts::inexact(summary).into_iter().collect() };
     }
-    // Two are shown, and this one makes all others.
+    // Two are shown, and this one causes all others.
     let mut reasons: Vec<(Grade, String)> =
         health::used_up(&summary.run.facts).map(|_| (Grade::Poor, QUOTA.to_owned())).into_iter().collect();
     let mut judge = |value: Option<f64>, [fair, poor]: [f64; 2], words: &dyn Fn(f64) -> String| {
         let Some(value) = value.filter(|value| *value > fair) else { return };
         reasons.push((if value > poor { Grade::Poor } else { Grade::Fair }, words(value)));
     };
-    // A row below its detection limit differs by noise alone.
     let is_known =
         |figures: &Figures| figures.below.is_none() && figures.is_estimate() && !figures.is_count();
     let above = || rows.iter().filter(|figures| is_known(figures));
@@ -88,8 +87,8 @@ pub fn of(summary: &Summary) -> Quality {
     Quality { grade, reasons: reasons.into_iter().map(|(_, reason)| reason).collect() }
 }
 
-/// The range of the middle four fifths of the processes over their median: among hundreds, one that met an interrupt
-/// says nothing of the rest.
+/// The range of the central 80 % of the processes over their median: among hundreds, one that met an interrupt does not describe
+/// the rest.
 fn middle_range(figures: &Figures) -> Option<f64> {
     let mut medians = figures.estimate.process_medians.clone();
     medians.sort_unstable_by(f64::total_cmp);
@@ -103,7 +102,7 @@ fn drift(figures: &Figures) -> Option<f64> {
     Some(if drift.beyond_interval { drift.ratio - 1.0 } else { 0.0 })
 }
 
-/// What disturbs at the moment: load, steal, a tracer, the clock.
+/// Current disturbances: load, steal, a tracer, the clock.
 fn disturbances(summary: &Summary) -> impl Iterator<Item = (Grade, String)> {
     let (run, facts) = (summary.run, &summary.run.facts);
     let number = |name: &str| facts::number(facts, name).unwrap_or_default();

@@ -33,17 +33,17 @@ pub use markdown::markdown;
 pub use picture::picture_of;
 use subject::Subject;
 
-/// What a case that is of no benchmark is, by its name, in a sentence.
+/// Describes a case that belongs to no benchmark, by its name, in a sentence.
 pub type About = fn(&str) -> Option<&'static str>;
 
-/// The page of runs, of which there is at least one. `other` knows cases that are of no suite; `spread` is how far runs of the machine lie
-/// apart.
+/// The page of runs, of which there is at least one. `other` knows cases that belong to no suite; `spread` is the machine's
+/// run-to-run spread.
 pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
     let subjects = Subject::all(runs);
     let comparisons = differences::all(&subjects, spread, 0.0);
     let (kernels, title_of_kernels) = kernels::figure(&subjects).unzip();
     let mut facts = known::of(&subjects, &comparisons);
-    // The table of the kernels has all counts, and what each of them changes.
+    // The table of the kernels has all counts and changes.
     let (changes, sections) = match kernels {
         Some(_) => (Vec::new(), Vec::new()),
         None => {
@@ -74,7 +74,7 @@ pub fn page_of(runs: &[Run], other: About, spread: &Spread) -> Page {
     }
 }
 
-/// Of one run the machine and what it says first; of several their names.
+/// For one run, the machine and its first finding; for several, their names.
 fn title(subjects: &[Subject]) -> Text {
     Text::new(&match subjects {
         [subject] => verdict::title(subject),
@@ -82,7 +82,6 @@ fn title(subjects: &[Subject]) -> Text {
     })
 }
 
-/// The name of a run, or the names of those that are compared.
 fn names(subjects: &[Subject]) -> String {
     let names: Vec<&str> = subjects.iter().map(|subject| subject.name.as_str()).collect();
     match names.as_slice() {

@@ -1,5 +1,5 @@
-//! The first screen of a run: at most 43 lines of at most 80 columns that say what is expensive here, why, what to do about it, and
-//! how far the figures can be trusted.
+//! The first screen of a run: at most 43 lines of at most 80 columns that say what is expensive here, why, what to do about it,
+//! and how far the figures can be trusted.
 
 mod machine;
 mod rows;
@@ -19,22 +19,22 @@ pub(crate) use rows::headlines;
 
 /// The lines of the first screen.
 const LINES: usize = 43;
-/// Its columns, where the terminal has as many.
+/// Its columns, if the terminal has as many.
 const COLUMNS: usize = 80;
-/// The expensive things that are shown at most.
+/// Most expensive things that are shown.
 const MOST_EXPENSES: usize = 6;
-/// The lines that they take at most, and those that are theirs beside any number of rows.
+/// Most lines that they take, and those that are theirs beside any number of rows.
 const EXPENSE_LINES: usize = 12;
 const LEAST_EXPENSE_LINES: usize = 4;
 
-/// What the mark of a row says, which its interval shows.
+/// The meaning of a row's mark, which its interval shows.
 const LEGEND: &str = "  ~ CI wider than ±10 %";
 
-/// The first screen, for a terminal of this width. Only its head is wider than 80 columns, where there is room for that.
+/// The first screen, for a terminal of this width. Only its head may be wider than 80 columns, if there is room.
 pub fn text(summary: &Summary, width: usize) -> String {
     let (of_head, width) = (width, width.min(COLUMNS));
     let mut text = String::new();
-    // A narrow terminal has more lines rather than less of what they say.
+    // A narrow terminal gets more lines rather than less content.
     let put = |line: &str, room: usize| -> String {
         let line = clean(line);
         let lines = if width < COLUMNS { wrap(&line, room) } else { vec![cut(&line, room)] };
@@ -96,7 +96,7 @@ fn title(summary: &Summary, width: usize) -> String {
     titles.iter().find(fits).unwrap_or(&titles[2]).clone()
 }
 
-/// Where the rest is: the first finding's benchmark is the one to explain, or the first that was measured.
+/// The commands that show the rest: the first finding's benchmark is the one to explain, or the first that was measured.
 fn more(summary: &Summary, shown: &[Expense]) -> String {
     let measured = || summary.measured().map(|(case, _)| case.benchmark.as_str()).next();
     let expense = shown.get(1).or(shown.first()).map(|expense| expense.benchmark);
@@ -104,7 +104,7 @@ fn more(summary: &Summary, shown: &[Expense]) -> String {
     format!("More: tollgate show --all | tollgate explain {} | tollgate report", quoted(interesting))
 }
 
-/// The expensive things that have room, each as lines.
+/// The expensive things that fit, each as lines.
 struct Expenses {
     shown: Vec<Expense>,
     lines: Vec<Vec<String>>,

@@ -1,5 +1,3 @@
-//! A session as it is shown: several environments that were measured in alternation, the others compared with the first.
-
 mod atlas;
 pub(crate) mod builds;
 pub(crate) mod environments;
@@ -17,9 +15,9 @@ pub use text::text;
 
 /// The runs of a session.
 pub struct Session<'a> {
-    /// In every run of it.
+    /// The same id in every run of it.
     pub id: &'a RunId,
-    /// Its environments by their places; the first is the base.
+    /// Its environments by position; the first is the base.
     pub members: Vec<Member<'a>>,
     /// Each other environment compared with the first.
     pub comparisons: Vec<Comparison<'a>>,
@@ -27,7 +25,7 @@ pub struct Session<'a> {
 
 /// An environment of a session.
 pub struct Member<'a> {
-    /// As the user named it, with the setting that was another one there, and a number where two have one name.
+    /// As the user named it, with the setting that differed there, and a number if two have the same name.
     pub name: String,
     /// Its part.
     pub part: &'a Part,
@@ -36,12 +34,12 @@ pub struct Member<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// The session of these runs. None where there are none, or they are not of one session.
+    /// The session of these runs. `None` if there are none, or if they do not belong to one session.
     pub fn of(runs: &'a [Run]) -> Option<Self> {
         Self::above(runs, 0.0)
     }
 
-    /// The same where no relative difference of up to `asked` counts.
+    /// Like [`Session::of`], ignoring relative differences up to `asked`.
     pub fn above(runs: &'a [Run], asked: f64) -> Option<Self> {
         let mut parts: Vec<(&Part, &Run)> =
             runs.iter().map(|run| Some((run.session.as_ref()?, run))).collect::<Option<_>>()?;
@@ -82,7 +80,7 @@ impl<'a> Session<'a> {
         self.members.iter().skip(1).zip(&self.comparisons)
     }
 
-    /// Each comparison with the first, and what the two are called here.
+    /// Each comparison with the first, with the names of the two here.
     pub fn compared(&self) -> impl Iterator<Item = (Sides<'_>, &Comparison<'a>)> {
         let base = self.members.first().map_or("", |base| base.name.as_str());
         self.others().map(move |(other, comparison)| {
@@ -99,8 +97,8 @@ pub(crate) fn is_one(runs: &[Run]) -> bool {
     runs.len() > 1 && first.is_some() && runs.iter().all(|run| id(run) == first)
 }
 
-/// The name of a run among those of its session: a command's without the environment where that is the same, and the environment's alone
-/// where the command is the same.
+/// The name of a run among those of its session: a command's without the environment if that is the same, and only the
+/// environment's if the command is the same.
 fn name(run: &Run, among: &[&Run]) -> String {
     let (Some(own), Some(command)) = (run.session.as_ref(), comparison::command(run)) else {
         return comparison::name(run);
@@ -116,7 +114,7 @@ fn name(run: &Run, among: &[&Run]) -> String {
     }
 }
 
-/// The names of runs of one session. Two of one name have a number.
+/// The names of runs of one session. Two with the same name get a number.
 pub(crate) fn names<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
     let runs: Vec<&Run> = runs.collect();
     let names: Vec<String> = runs.iter().map(|run| name(run, &runs)).collect();

@@ -1,4 +1,4 @@
-//! Everything that is said of a run, computed once from its samples: tables, JSON, CSV, the page and every export are written
+//! Everything that is said about a run, computed once from its samples: tables, JSON, CSV, the page and every export are written
 //! from it. No other module computes a median of a run.
 
 mod figures;
@@ -23,18 +23,18 @@ pub const BASELINE: &str = "entry/syscall";
 pub struct Summary<'a> {
     /// The run.
     pub run: &'a Run,
-    /// Every case that was asked for, in the document's order.
+    /// Every requested case, in the document's order.
     pub rows: Vec<CaseRow<'a>>,
     /// The engine's own measurements.
     pub own: Vec<CaseRow<'a>>,
-    /// Its processes that something else slowed. The figures are without them.
+    /// Its processes that something else slowed. The figures exclude them.
     pub disturbance: Disturbance<'a>,
     by_case: HashMap<&'a Case, usize>,
 }
 
-/// A case and what became of it.
+/// A case and its outcome.
 pub struct CaseRow<'a> {
-    /// The case that was asked for.
+    /// The requested case.
     pub case: &'a Case,
     /// Its outcome.
     pub state: State<'a>,
@@ -75,7 +75,7 @@ impl<'a> Summary<'a> {
         Self { run, rows, own, disturbance, by_case }
     }
 
-    /// Leaves only the rows of these cases.
+    /// Keeps only the rows of these cases.
     pub fn retain(&mut self, is_chosen: impl Fn(&Case) -> bool) {
         self.rows.retain(|row| is_chosen(row.case));
         self.by_case = self.rows.iter().enumerate().map(|(at, row)| (row.case, at)).collect();
@@ -117,7 +117,7 @@ impl<'a> Summary<'a> {
         groups
     }
 
-    /// The times of one benchmark above the detection limit, which hardware executed, in the order of the run.
+    /// The times of one benchmark above the detection limit that hardware executed, in the order of the run.
     pub fn of_benchmark(&self, benchmark: &str) -> impl Iterator<Item = (&'a Case, &Figures<'a>)> {
         let is_usable =
             |figures: &Figures| figures.is_estimate() && !figures.is_count() && figures.below.is_none();
@@ -138,7 +138,7 @@ impl<'a> Summary<'a> {
         Some((smallest, limits.into_iter().max_by(f64::total_cmp)?))
     }
 
-    /// How many cases were left out because their memory is more than a run may take, and how much that would have been.
+    /// How many cases were left out because they need more memory than a run may take, and how much that would have been.
     pub fn without_memory(&self) -> Option<String> {
         let lacking: Vec<(u64, &str)> =
             self.rows.iter().filter_map(|row| lack_of_memory(row.why()?)).collect();
@@ -153,7 +153,7 @@ impl<'a> Summary<'a> {
 }
 
 impl<'a> CaseRow<'a> {
-    /// Its figures, where it was measured.
+    /// Its figures, if it was measured.
     pub fn figures(&self) -> Option<&Figures<'a>> {
         match &self.state {
             State::Measured(figures) => Some(figures),
@@ -182,7 +182,7 @@ impl<'a> CaseRow<'a> {
         self.figures().is_some_and(|figures| !figures.noise().is_empty())
     }
 
-    /// What is noted beside its figures, or in their place.
+    /// The notes beside its figures, or instead of them.
     pub(crate) fn notes(&self) -> Vec<Note<'_>> {
         match &self.state {
             State::Without(_, why) => vec![Note::Said(why)],
@@ -191,14 +191,14 @@ impl<'a> CaseRow<'a> {
     }
 }
 
-/// The median of a benchmark's first case, in ns, where it is above the detection limit.
+/// The median of a benchmark's first case, in ns, if it is above the detection limit.
 pub fn latency(run: &Run, benchmark: &str) -> Option<f64> {
     level(run, benchmark, &Disturbance::of(run))
         .filter(|(_, unit)| *unit == Unit::Nanoseconds)
         .map(|(latency, _)| latency)
 }
 
-/// The same in ns or in instructions.
+/// Likewise in ns or in instructions.
 fn level(run: &Run, benchmark: &str, disturbance: &Disturbance) -> Option<(f64, Unit)> {
     let measurement = run.measurements.iter().find(|measurement| measurement.case.benchmark == benchmark)?;
     let Outcome::Measured(measured) = &measurement.outcome else { return None };

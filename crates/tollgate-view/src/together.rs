@@ -1,6 +1,6 @@
-//! What shares a reason is said once.
+//! Grouping, so that a common reason is printed once.
 
-/// The values of each key, keys in the order in which they are met first. They are few.
+/// The values of each key, keys in the order of their first occurrence. They are few.
 pub(crate) fn together<K: PartialEq, V>(all: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
     let mut groups: Vec<(K, Vec<V>)> = Vec::new();
     for (key, value) in all {

@@ -1,8 +1,8 @@
-//! Commands of the user whose executions alternated, as they are shown: the others compared with the first, and the parts and the system
-//! calls that the differences consist of.
+//! The user's commands whose executions alternated, as they are shown: the others compared with the first, and the parts and the
+//! system calls that the differences consist of.
 //!
-//! Each command in each environment is a member of a session. The figures are those of its executions that were timed; what a
-//! difference consists of is known from others, which were traced.
+//! Each command in each environment is a member of a session. The figures are those of its timed executions; other, traced
+//! executions show what a difference consists of.
 
 mod cells;
 mod counted;
@@ -26,7 +26,7 @@ use tollgate_model::versus::{
     USER_INSTRUCTIONS,
 };
 
-/// What a case of a command is, in a sentence.
+/// Describes a case of a command in a sentence.
 pub(crate) fn about(case: &str) -> Option<&'static str> {
     Some(match case {
         REAL => "The real time of a command, from its release to its end.",

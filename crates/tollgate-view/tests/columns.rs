@@ -1,4 +1,4 @@
-//! The fields of a compared row stand in one list: what every verb and every format has is what the list says.
+//! The fields of a compared row are declared in one list, which every verb and every format follows.
 
 use crate::{commands, sessions};
 use sessions::{CASES, filtered, host};
@@ -22,7 +22,6 @@ fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
 
-/// The fields of all columns, in their order.
 fn fields() -> Vec<&'static str> {
     columns().iter().flat_map(|column| column.fields().to_vec()).collect()
 }
@@ -80,7 +79,7 @@ fn a_case_has_the_same_fields_in_both_csvs_and_in_json() {
     assert_eq!(of_runs, of_run);
     let document = serde_json::to_value(show::json::ShowDocument::new(&summary, None)).expect("JSON");
     let row = &document["measurements"][0];
-    // In an object the comparison with the baseline is one too.
+    // In an object the comparison with the baseline is an object too.
     for field in of_run.iter().filter(|field| !["ratio", "adds", "verdict"].contains(&field.as_str())) {
         assert!(row.get(field).is_some(), "{field}: {row}");
     }

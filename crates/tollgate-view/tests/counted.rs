@@ -1,4 +1,4 @@
-//! What is said of runs that count instructions: no times, no intervals, no noise.
+//! Runs that count instructions: no times, no intervals, no noise.
 
 use crate::{everywhere, sessions};
 use sessions::{Side, host, runs, under};
@@ -70,13 +70,13 @@ fn mitigated() -> Side {
     side
 }
 
-/// Counts the cases of a run: one process, twenty batches, of which signals have another count in each; a tick fell into three.
+/// Counts the cases of a run: one process, twenty batches; signals have another count in each; a tick fell into three.
 fn count(run: &mut Run) {
     for measurement in &mut run.measurements {
         let Outcome::Measured(measured) = &mut measurement.outcome else { continue };
         let name = measurement.case.to_string();
         let (_, of_base) = COUNTS.iter().find(|(case, _)| *case == name).expect("a case");
-        // What the helper drew at random is a ratio to the count.
+        // The helper's random figure is a ratio to the count.
         let of_side = run.session.as_ref().map_or(0, |part| part.place);
         let ratio = match of_side {
             1 => (unmitigated().ratio)(&measurement.case),
@@ -95,7 +95,7 @@ fn count(run: &mut Run) {
     }
 }
 
-/// Guests of these kernels: each but the first has so many instructions more in a system call than the first.
+/// Guests of these kernels: each except the first has this many instructions more in a system call than the first.
 fn kernels(all: &[(&'static str, f64)]) -> Vec<Run> {
     let side = |(release, _): &(&'static str, f64)| {
         let mut side = guest(release);
@@ -112,7 +112,7 @@ fn kernels(all: &[(&'static str, f64)]) -> Vec<Run> {
             let adds = match measurement.case.benchmark.as_str() {
                 "entry/syscall" => *more,
                 "entry/int80" => more / 2.0,
-                // Too little of so many.
+                // Too small a change.
                 "traps/minor-fault" => more / 4.0,
                 _ => 0.0,
             };
@@ -157,7 +157,7 @@ fn kernels_stand_side_by_side_and_each_is_compared_with_the_one_before() {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("cases in both"), "its figure says what each of them changes");
-    // One of them that is called otherwise is an environment as others are.
+    // If one of them has another name, they are environments like others.
     let mut runs = runs;
     runs[1].session.as_mut().expect("a session").environment = "other".to_owned();
     let session = Session::of(&runs).expect("a session");
@@ -204,7 +204,7 @@ fn plain(text: &str) -> String {
     text
 }
 
-/// Nothing that belongs to times alone.
+/// Nothing that belongs only to times.
 fn assert_untimed(text: &str) {
     for word in [
         " ns",

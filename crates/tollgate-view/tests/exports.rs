@@ -387,7 +387,7 @@ fn runs_of_a_session_carry_it_and_others_are_as_before() {
     assert_eq!(row.session.expect("a part").session, sessions::ID);
     assert!(!ndjson(&alone).expect("lines").contains("session"));
 
-    // A table has the same columns on each line: they are there where one of the runs has a session.
+    // A table has the same columns on each line, including the session's if one of the runs has one.
     let records = records(&csv::csv(&[alone.clone(), runs[1].clone()]));
     let [header, first, .., last] = records.as_slice() else { unreachable!("{records:?}") };
     let own = header.len() - 6;

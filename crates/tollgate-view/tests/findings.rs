@@ -1,6 +1,5 @@
-//! Findings of made-up runs.
+mod sessions;
 
-use crate::sessions;
 use sessions::{host, runs};
 use tollgate_view::findings;
 use tollgate_view::summary::Summary;

@@ -73,7 +73,7 @@ fn a_value_below_the_limit_is_less_than_it_in_words_and_in_no_picture() {
     let figures = summary.figures(close).expect("figures");
     assert_eq!((figures.in_words().as_str(), figures.interval_in_words()), ("< 500 ns", None));
     let shown = tollgate_view::show::text::text(&summary, Options { width: Some(100), ..Options::default() });
-    // It has neither an interval nor a place in a sentence.
+    // It has no interval and is in no sentence.
     insta::assert_snapshot!(anstream::adapter::strip_str(&shown));
 }
 
@@ -154,7 +154,7 @@ fn sharing_is_two_curves_by_size_with_both_modes_of_a_case() {
     let bimodal = bimodal.split("</figure>").next().expect("its end");
     assert_eq!(bimodal.matches("\n<li").count(), 1, "{bimodal}");
     assert_eq!(bimodal.matches("<title>50 % of the samples</title>").count(), 2, "{bimodal}");
-    // A run without the overview has this picture alone, and it is that of the page.
+    // A run without the overview has only this picture, and it is that of the page.
     let alone = tollgate_view::report::picture_of(&runs, &Spread::default(), 0.0).expect("a picture");
     assert_eq!(alone.matches("<use href=\"#m").count(), 2 + 8 + 2, "{alone}");
     let drawing = |text: &str| {

@@ -22,7 +22,6 @@ use tollgate_view::show::text::Options;
 use tollgate_view::summary::Summary;
 use tollgate_view::{benchmarks, compare, explain, report, screen, show};
 
-/// A simulated machine, as it is read.
 struct Read {
     name: &'static str,
     topology: Topology,
@@ -124,7 +123,7 @@ fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
 
-/// Checks that no line is wider than so many columns.
+/// Checks that no line is wider than this many columns.
 fn expect_within(width: usize, what: &str, text: &str) {
     for line in plain(text).lines() {
         let columns = unicode_width::UnicodeWidthStr::width(line);
@@ -139,7 +138,7 @@ fn a_tree_is_read_as_the_machine_that_it_simulates() {
         let benchmark = tollgate_suites::find("memory/pingpong").expect("registered");
         benchmark.cases_in(extent, &machines[at].topology).len() / 2
     };
-    // Of each relation one; and every pair, of many processors those of 24.
+    // One of each relation; and every pair, with many processors those of 24.
     assert_eq!([0, 1, 2, 3, 4, 5].map(|at| pairs(at, Extent::Usual)), [1, 3, 3, 1, 1, 1]);
     assert_eq!([0, 1, 2, 3, 4, 5].map(|at| pairs(at, Extent::Thorough)), [1, 66, 279, 1, 6, 28]);
     assert_eq!(machines[1].topology.home, Some(7), "the last fast one");
@@ -176,7 +175,7 @@ fn every_benchmark_is_listed_with_its_cases_there() {
             assert_eq!(number("params"), of(Extent::Usual), "{}", benchmark.name);
             assert_eq!(number("params") + number("thorough_params"), of(Extent::Thorough));
             assert_ne!(record["instruction"].is_null(), record["interface"].is_null(), "{record}");
-            // What a comparison is over is a case of this machine.
+            // The case that a comparison is over is a case of this machine.
             let Value::Object(over) = &record["over"] else { continue };
             let is_base = |case: &Value| over.iter().all(|(name, value)| case[name] == *value);
             let params = record["params"].as_array().expect("cases");
@@ -196,7 +195,7 @@ fn patterns_select_cases_there_with_their_baselines() {
             [Extent::Headlines, Extent::Usual, Extent::Thorough].map(|extent| cases(topology, &[], extent));
         assert!(quick.iter().all(|case| usual.contains(case)), "{}", machine.name);
         assert!(usual.iter().all(|case| whole.contains(case)), "{}", machine.name);
-        // The name of a case is a pattern that means it, and its baseline comes with it: of each suite the last one.
+        // The name of a case is a pattern that matches it, and its baseline is selected with it: the last one of each suite.
         for suite in SUITES {
             let benchmark = suite.benchmarks.last().expect("a benchmark");
             let last = everything.iter().rfind(|case| case.benchmark == benchmark.name).expect("a case");

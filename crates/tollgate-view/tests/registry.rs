@@ -1,4 +1,4 @@
-//! A benchmark and a fact are shown everywhere by their entry alone.
+//! The entry of a benchmark or fact is enough to show it everywhere.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ fn all() -> impl Iterator<Item = &'static Benchmark> {
     SUITES.iter().flat_map(|suite| suite.benchmarks).copied()
 }
 
-/// A benchmark's first case, where it has any without --thorough.
+/// A benchmark's first case, if it has any without --thorough.
 fn case(benchmark: &Benchmark) -> Case {
     let params: Params = (benchmark.cases)(&Topology::default()).into_iter().next().unwrap_or_default();
     Case { benchmark: benchmark.name.to_owned(), params }
@@ -118,7 +118,7 @@ fn a_fact_is_shown_with_what_it_affects_and_causes_what_crosses_that() {
     let mut causing = 0;
     for name in names() {
         assert!(alone.contains(&name), "{name} is not on the page of a run");
-        // What changes by the moment is no difference between environments.
+        // A fact that changes by the moment is not a difference between environments.
         if tollgate_model::compare::is_volatile(&name) {
             continue;
         }

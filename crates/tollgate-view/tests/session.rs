@@ -1,4 +1,4 @@
-//! What is said of a session: its screen, its JSON, and the causes that it proves.
+//! The text about a session: its screen, its JSON, and the causes that it proves.
 
 use crate::{everywhere, sessions};
 use sessions::{CASES, Side, decide, filtered, host, runs};
@@ -9,7 +9,6 @@ fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
 
-/// The screen at 80 columns.
 fn screen(sides: &[Side], runs: &[Run]) -> String {
     let mut session = Session::of(runs).expect("a session");
     decide(&mut session, sides);
@@ -196,7 +195,7 @@ fn turns_that_share_the_noise_of_the_machine_are_decided() {
     assert_eq!(comparison.cause_names(syscall), ["seccomp.filters", "seccomp.mode"]);
 }
 
-/// What environments cost themselves, with a unit and samples that suit. The base has no phases.
+/// Start, stop and memory of environments, with a unit and samples that suit. The base has no phases.
 fn starts(sides: &[Side]) -> Vec<Run> {
     const MIB: f64 = 1024.0 * 1024.0;
     let mut made = runs(

@@ -72,7 +72,7 @@ fn runs_of_no_common_session_name_the_command_that_alternates() {
     let shown = table(&base, &other);
     insta::assert_snapshot!(shown);
     let begin = shown.find("Not alternated, unpaired").expect("how they were made");
-    // Two of one kind: what differs is not known.
+    // Two of one kind: what differs is unknown.
     let named = "--in A --in B; tollgate environments lists what A and B can be; of commands";
     let same_kind = table(&base, &Run { environment: Environment::Vm, ..other.clone() });
     let made = shown[begin..].replace("--in host --in container; of commands", named);
@@ -173,11 +173,11 @@ fn an_explanation_has_what_the_setting_costs() {
 #[test]
 fn runs_of_no_session_are_shown_everywhere_alike() {
     let mut runs = runs(&[host(), filtered(), host()], &CASES);
-    // One that the base lacks, and one that it alone has.
+    // One that the base lacks, and one that only the base has.
     runs[0].measurements.remove(2);
     runs[1].measurements.remove(6);
     runs.iter_mut().for_each(|run| run.session = None);
-    // Others of the machine lie no further apart than the base from itself.
+    // Others of the machine differ no more than the base from itself.
     let others = vec![runs[0].clone(); 4];
     insta::assert_snapshot!(everywhere::of_runs(&runs, &Spread::of(&others)));
 }

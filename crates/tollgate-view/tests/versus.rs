@@ -1,4 +1,4 @@
-//! What is said of compared commands: the screen, the JSON, and the forms of hyperfine.
+//! The text about compared commands: the screen, the JSON, and the forms of hyperfine.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,6 @@ fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
 
-/// The screen at 80 columns.
 fn screen(sides: &[Side]) -> String {
     let runs = runs(sides);
     let session = Session::of(&runs).expect("a session");
@@ -185,7 +184,7 @@ fn parts_and_calls_sum_to_the_difference_that_was_timed() {
     assert_eq!(split["exact"], true);
 }
 
-/// The fields that `scripts/*.py` of hyperfine read, and the same figures as it makes of the same times.
+/// The fields that `scripts/*.py` of hyperfine read, and the figures that it computes from the same times.
 #[test]
 fn the_forms_of_hyperfine_are_those_that_it_writes() {
     let with = |value: &'static str| Side {
@@ -239,7 +238,7 @@ fn the_forms_of_hyperfine_are_those_that_it_writes() {
     assert_eq!(fields, wanted);
     assert_eq!(results[0]["parameters"]["n"], "1");
     assert_eq!(results[1]["exit_codes"], serde_json::json!([3, 137, 0]));
-    // What hyperfine 1.15 wrote of these three times.
+    // The output of hyperfine 1.15 for these three times.
     let close = |field: &str, wanted: f64| {
         let found = results[0][field].as_f64().expect("a number");
         assert!((found / wanted - 1.0).abs() < 1e-12, "{field}: {found}");
@@ -313,7 +312,7 @@ fn runs_of_two_comparisons_are_named_by_the_command_that_alternates_them() {
     assert!(text.contains(r"tollgate versus 'make -j1' 'it'\''s'"), "{text}");
 }
 
-/// The runs of builds with three benches, of which one is slower in all but the first, and two that have no figure.
+/// The runs of builds with three benches, of which one is slower in all but the first, and two without a figure.
 fn builds(paths: &[&'static str]) -> Vec<Run> {
     let mut runs = runs(&paths.iter().map(|path| side(path, 1.0)).collect::<Vec<Side>>());
     for (at, run) in runs.iter_mut().enumerate() {
@@ -395,8 +394,8 @@ fn change(run: &mut Run, case: &str, how: impl Fn(usize, f64) -> f64) {
     }
 }
 
-/// Two commands of which one needs a processor for ten times as long, while eight other tasks run: some executions of the first take thirty
-/// times as long as others.
+/// Two commands of which one needs a processor for ten times as long, while eight other tasks run: some executions of the first
+/// take thirty times as long as others.
 fn crowded() -> Vec<Run> {
     let mut runs = runs(&[side("a", 5.0), Side { untraced: Some("--no-trace"), ..side("b", 50.0) }]);
     change(&mut runs[0], REAL, |at, ns| if at * 7 % 5 < 3 { ns * 30.0 } else { ns });
@@ -431,7 +430,7 @@ fn processor_time_decides_where_other_tasks_take_the_processors() {
         assert!(row[figure].as_f64().is_some_and(|it| range.contains(&it)), "{figure}: {}", row[figure]);
     }
     assert!(row["cpu_base_s"].as_f64().is_some_and(|it| (0.005..0.007).contains(&it)), "{row}");
-    // The kernel divides the sum by chance, and knows it exactly.
+    // The kernel divides the sum by chance, but knows it exactly.
     for run in &mut runs {
         change(run, USER, |at, ns| if at * 5 % 3 == 0 { 0.0 } else { ns });
         change(run, SYS, |at, ns| if at * 5 % 3 == 0 { ns * 5.0 } else { ns });
@@ -461,7 +460,7 @@ fn processor_time_says_nothing_of_commands_that_wait() {
     assert_eq!(sentence, format!("By processor time B and A are not compared: {why}"));
     assert_eq!((&row["verdict"], &row["cpu_verdict"]), (&"slower".into(), &"inconclusive".into()));
     assert_eq!((&row["cpu_ratio"], &row["cpu_why"]), (&Value::Null, &why.into()));
-    // Not traced: whatever no execution used.
+    // Not traced: the time that no execution used.
     let untraced = |line, ms| Side { untraced: Some("--no-trace"), ..side(line, ms) };
     let mut runs = self::runs(&[untraced("sleep 0.01", 11.0), untraced("sleep 0.02", 21.0)]);
     for run in &mut runs {
@@ -470,7 +469,7 @@ fn processor_time_says_nothing_of_commands_that_wait() {
     }
     let (sentence, _) = by_processor(&runs);
     assert!(sentence.ends_with("waiting, which is 96 % of the real time"), "{sentence}");
-    // Where other tasks run that may be what they took.
+    // If other tasks run, they may have taken it.
     for run in &mut runs {
         run.facts.insert("stalled.cpu.before".to_owned(), Fact::known(0, "/proc/pressure/cpu"));
         run.facts.insert("stalled.cpu.after".to_owned(), Fact::known(20_000_000, "/proc/pressure/cpu"));
@@ -506,7 +505,7 @@ fn many_commands_have_their_processor_time_in_a_column() {
     assert!(last.is_some_and(|ratio: f64| (2.9..3.1).contains(&ratio)), "{text}");
 }
 
-/// The traced executions of a workload have their processor time in them.
+/// The traced executions of a workload include their processor time.
 #[test]
 fn workloads_of_a_session_have_their_processor_time() {
     let mut runs = runs(&[side("a", 10.0), side("b", 20.0)]);

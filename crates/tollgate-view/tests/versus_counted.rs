@@ -1,4 +1,4 @@
-//! What is said of commands whose instructions were counted.
+//! The text about commands whose instructions were counted.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -20,7 +20,7 @@ fn count(name: &str, unit: Unit, samples: &[f64]) -> Measurement {
     Measurement { case: Case::plain(name), outcome: Outcome::Measured(Box::new(measured)) }
 }
 
-/// Two commands: the second has this many instructions more, all of them of the kernel, and `user` more of its own.
+/// Two commands: the second has this many instructions more, all in the kernel, and `user` more of its own.
 fn counted(kernel: f64, user: f64) -> Vec<Run> {
     let mut runs = runs(&[side("ls -l /usr", 1.0), side("ls /usr", 1.0)]);
     for (run, [kernel, user]) in runs.iter_mut().zip([[0.0, 0.0], [kernel, user]]) {

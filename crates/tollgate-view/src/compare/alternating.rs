@@ -8,8 +8,8 @@ use tollgate_model::{Run, own};
 
 use crate::comparison;
 
-/// The options that name the environments of two runs: `--in host --in container`. None where they are not known to be two that one
-/// machine has.
+/// The options that name the environments of two runs: `--in host --in container`. `None` if they are not known to be two that
+/// one machine has.
 pub(crate) fn options(base: &Run, other: &Run) -> Option<String> {
     if let (Some(one), Some(another)) = (&base.session, &other.session) {
         let knob = another.knob.as_ref().filter(|_| one.knob.is_none());

@@ -1,5 +1,5 @@
-//! A comparison on a terminal: who was compared with whom and how, the rows that have room, what is said beneath them, and the causes.
-//! Each verb chooses the head, the columns and how many rows there are.
+//! A comparison on a terminal: the two sides and the method, the rows that fit, the notes below them, and the causes. Each verb
+//! chooses the head, the columns and the number of rows.
 
 use std::collections::HashSet;
 
@@ -15,19 +15,18 @@ use crate::comparison::Comparison;
 use crate::screen::headlines;
 use crate::summary::Summary;
 
-/// Who is compared with whom, and how that is shown.
+/// The two sides, and how they are shown.
 pub(crate) struct Head {
     /// The two, and where or when they were measured.
     pub(crate) who: String,
-    /// How they were compared, each a paragraph.
+    /// How they were compared, one paragraph each.
     pub(crate) how: Vec<String>,
-    /// The columns of the rows.
     pub(crate) choice: Choice,
-    /// So many causes are shown.
+    /// Most causes shown.
     pub(crate) most_causes: usize,
-    /// Up to so many cases that one of the two alone measured are shown with the reason.
+    /// Most cases measured by only one side that are shown with the reason.
     pub(crate) most_only: usize,
-    /// The command that may decide the inconclusive rows is shown.
+    /// Whether to show the command that may decide the inconclusive rows.
     pub(crate) is_helpful: bool,
 }
 
@@ -37,18 +36,17 @@ pub(crate) struct Block<'c, 'a> {
     head: Head,
     causes: Causes<'c>,
     sentences: Vec<String>,
-    /// The cases that have room before others: on a screen those of a run's first screen, else the largest differences.
+    /// The cases that take precedence: on a screen those of a run's first screen, otherwise the largest differences.
     headlines: HashSet<String>,
     width: usize,
 }
 
 impl<'c, 'a> Block<'c, 'a> {
-    /// What is said of a comparison under this head.
     pub(crate) fn new(comparison: &'c Comparison<'a>, head: Head, width: usize) -> Self {
         let causes = Causes::new(comparison, head.most_causes);
         let base = Summary::of(comparison.base);
         Self {
-            // The builds differ, and no fact of their environment.
+            // The builds differ, not the facts of their environment.
             sentences: if comparison.is_of_builds() { Vec::new() } else { causes.sentences(comparison) },
             causes,
             headlines: match head.choice {
@@ -61,14 +59,13 @@ impl<'c, 'a> Block<'c, 'a> {
         }
     }
 
-    /// The lines beside those of its rows, of which the header of the table is one.
     pub(crate) fn lines(&self) -> usize {
         let changed = self.comparison.changed().len();
         let text = self.before() + &self.after(changed);
         1 + text.lines().count() + usize::from(changed > 0 || self.is_beside())
     }
 
-    /// With at most so many rows; how many they are.
+    /// Text with at most this many rows, and the number of its rows.
     pub(crate) fn text(&self, room: usize) -> (String, usize) {
         let (table, used, hidden) = match self.is_beside() {
             true => {
@@ -86,7 +83,7 @@ impl<'c, 'a> Block<'c, 'a> {
         (format!("{}{table}{}", self.before(), self.after(hidden)), used)
     }
 
-    /// With every row and every fact.
+    /// Text with every row and every fact.
     pub(crate) fn whole(&self) -> String {
         let table: Table = match self.is_beside() {
             true => rows::beside(self.comparison, &self.headlines, usize::MAX).0,
@@ -107,7 +104,7 @@ impl<'c, 'a> Block<'c, 'a> {
         heading(&format!("{}: {verdicts}", self.head.who), self.width) + &how.collect::<String>()
     }
 
-    /// Whether no row changed and some have no ratio: their figures stand side by side.
+    /// Whether no row changed and some have no ratio: their figures are shown side by side.
     fn is_beside(&self) -> bool {
         !self.comparison.not_compared.is_empty() && self.comparison.changed().is_empty()
     }
@@ -116,7 +113,7 @@ impl<'c, 'a> Block<'c, 'a> {
         self.only(self.head.most_only) + &self.beneath(hidden)
     }
 
-    /// The cases that one of the two alone measured, and why, where they are at most so many.
+    /// The cases that only one of the two measured, and why, if they are at most this many.
     fn only(&self, most: usize) -> String {
         let of = |where_from: &'static str, only: &'c [(Case, String)]| {
             only.iter().map(move |(case, why)| format!("{case}: measured in the {where_from} only; {why}"))
@@ -130,7 +127,7 @@ impl<'c, 'a> Block<'c, 'a> {
     fn beneath(&self, hidden: usize) -> String {
         let notes = notes::all(self.comparison, hidden, self.head.is_helpful);
         let notes = notes.iter().map(|line| paragraph(line, self.width, ""));
-        // The value of a fact may be long; the first of them proves or is likeliest.
+        // The value of a fact may be long; the first one proves, or is likeliest.
         let is_proven = self.comparison.proven.is_some();
         let sentence = |line: &String| match is_proven {
             true => paragraph(line, self.width, ""),

@@ -1,4 +1,4 @@
-//! The causes of what changed in a comparison, beneath its rows.
+//! The causes of the changes in a comparison, below its rows.
 
 use std::cmp::Reverse;
 
@@ -8,22 +8,22 @@ use tollgate_output::figures::count;
 use super::facts::change;
 use crate::comparison::{ComparedRow, Comparison, is_change};
 
-/// The kernel that stands in for another. Its other facts differ with it.
+/// The kernel that replaces Linux. Its other facts differ with it.
 const KERNEL: &str = "sandbox.kernel";
 
-/// Facts that show a proven cause, with their values. Of more only so many names are shown.
+/// Facts that show a proven cause, with their values. If there are more, only this many names are shown.
 const MOST_SHOWN: usize = 4;
 
-/// The facts that can be causes of the rows that changed, those first that reach the most of them.
+/// The facts that can be causes of the changed rows, those first that reach the most rows.
 pub(super) struct Causes<'a> {
     /// Each with the number of changed rows that it reaches.
     shown: Vec<(&'a FactDifference, usize)>,
-    /// Further ones.
+    /// Number of further ones.
     more: usize,
 }
 
 impl<'a> Causes<'a> {
-    /// At most so many of them.
+    /// At most this many.
     pub(super) fn new(comparison: &'a Comparison<'_>, most: usize) -> Self {
         let mut shown: Vec<(&FactDifference, usize)> = Vec::new();
         for row in comparison.changed() {
@@ -34,7 +34,7 @@ impl<'a> Causes<'a> {
                 }
             }
         }
-        // Those of one number keep the order of the comparison: the likeliest first.
+        // Facts with the same number keep the order of the comparison: the likeliest first.
         shown.sort_by_key(|(fact, rows)| (Reverse(*rows), fact.name != KERNEL));
         let all = shown.len();
         let is_kernel = shown.first().is_some_and(|(fact, _)| fact.name == KERNEL);
@@ -42,7 +42,7 @@ impl<'a> Causes<'a> {
         Self { more: all - shown.len(), shown }
     }
 
-    /// The numbers of a row's causes; `+` where it has others alone.
+    /// The numbers of a row's causes; `+` if it has only others.
     pub(super) fn numbers(&self, comparison: &Comparison, row: &ComparedRow) -> String {
         let causes: Vec<&str> = comparison.causes(row).map(|fact| fact.name.as_str()).collect();
         let of_row =
@@ -54,7 +54,6 @@ impl<'a> Causes<'a> {
         }
     }
 
-    /// The causes, each on a line, and the number of the facts that differ and are none.
     pub(super) fn sentences(&self, comparison: &Comparison) -> Vec<String> {
         let is_changed = comparison.rows.iter().any(|row| row.result.verdict.is_difference());
         if let Some(proven) = &comparison.proven {

@@ -1,5 +1,6 @@
-//! The fields of a compared row. Each is declared here, once: `compare`, sessions, `versus`, `report` and `explain` have it from here, in this
-//! order, with this name, in these digits. A document has all of them; a table for people has those whose keys it chooses, below.
+//! The fields of a compared row, each declared here once: `compare`, sessions, `versus`, `report` and `explain` take them from
+//! here, in this order, with this name and precision. A document has all of them; a table for people has those whose keys it
+//! chooses, below.
 
 use std::borrow::Cow;
 
@@ -14,7 +15,7 @@ use super::need::{self, Need};
 use crate::comparison::{self, ComparedRow, Comparison};
 use crate::counts;
 
-/// The run that is compared and the one that it is compared with, and what they are called where they are shown.
+/// The run, its baseline, and their names in the output.
 #[derive(Debug, Clone)]
 pub struct Sides<'a> {
     runs: [&'a RunId; 2],
@@ -22,7 +23,7 @@ pub struct Sides<'a> {
 }
 
 impl<'a> Sides<'a> {
-    /// By their labels or ids; of a session by their environments or commands.
+    /// By their labels or ids; in a session by their environments or commands.
     pub fn of(comparison: &Comparison<'a>) -> Self {
         Self::named(comparison, [comparison.base, comparison.other].map(|run| comparison::name(run).into()))
     }
@@ -33,14 +34,14 @@ impl<'a> Sides<'a> {
     }
 }
 
-/// A row, and what is known around it.
+/// A row with its context.
 pub struct Compared<'a> {
     comparison: &'a Comparison<'a>,
     row: Option<&'a ComparedRow<'a>>,
     sides: Option<&'a Sides<'a>>,
-    /// The numbers of its causes in a list beneath the rows.
+    /// The numbers of its causes in the list below the rows.
     numbers: Option<String>,
-    /// What people read in the place of its case.
+    /// The name that people read instead of its case.
     name: Option<&'static str>,
 }
 
@@ -60,12 +61,12 @@ impl<'a> Compared<'a> {
         Self { numbers: Some(numbers), ..self }
     }
 
-    /// With a name in the place of its case.
+    /// With a name instead of its case.
     pub(crate) fn named(self, name: &'static str) -> Self {
         Self { name: Some(name), ..self }
     }
 
-    /// A field in words, for a sentence. None where it is unknown, or does not apply.
+    /// A field in words, for a sentence. `None` if it is unknown or does not apply.
     pub fn words(&self, key: &str) -> Option<String> {
         columns().value(key, self).known()
     }
@@ -91,7 +92,7 @@ impl<'a> Compared<'a> {
         }))
     }
 
-    /// What the processor time says.
+    /// A field of the comparison by processor time.
     fn cpu(&self, of: impl Fn(&ComparedRow, &ComparedCase) -> Option<Value>) -> Option<Value> {
         let row = self.row?;
         of(row, row.result.processor.as_deref()?)
@@ -104,7 +105,7 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// A case by its name; one that is long has the values of its parameters alone: `entry/seccomp{256}`.
+/// A case by its name; a long name has only the values of its parameters: `entry/seccomp{256}`.
 pub(crate) fn case(case: &Case) -> Value {
     let params = serde_json::to_value(&case.params).unwrap_or_default();
     let value = Value::new([case.benchmark.as_str().into(), params], case.to_string());
@@ -131,7 +132,7 @@ fn verdict(row: &ComparedRow) -> Value {
     })
 }
 
-/// other / base of processor times, where they have a ratio.
+/// other / base of processor times, if they have a ratio.
 pub(crate) fn cpu_ratio(cpu: &ComparedCase) -> Option<f64> {
     cpu.base.and(cpu.other).map(|_| cpu.ratio)
 }
@@ -140,7 +141,7 @@ fn ends(interval: Interval) -> [f64; 2] {
     [interval.low, interval.high]
 }
 
-/// The ratio of a row beside a figure of it: `×1.560`; of a count the change.
+/// The ratio of a row beside a figure: `×1.560`; for a count the change.
 pub(crate) fn times(row: &ComparedRow) -> Option<String> {
     match row.is_count() {
         true => counts::change(row),
@@ -150,7 +151,7 @@ pub(crate) fn times(row: &ComparedRow) -> Option<String> {
 
 type Field<'a> = Column<Compared<'a>>;
 
-/// All of them.
+/// All columns.
 pub fn columns<'a>() -> Columns<Compared<'a>> {
     Columns::new([
         Field::new(
@@ -354,14 +355,14 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
 /// The keys of the two sides, which every list of a document has.
 pub(crate) const SIDES: [&str; 2] = ["base_side", "other_side"];
 
-/// Those of the other figures of commands, whose row of the real time has the sides and the processor time.
+/// The columns of commands' other figures; the row of their real time has the sides and the processor time.
 pub(crate) fn of_others<'a>() -> Columns<Compared<'a>> {
     let all = columns();
     let rest = all.iter().filter(|column| !SIDES.contains(&column.key) && !column.key.starts_with("cpu_"));
     all.pick(&rest.map(|column| column.key).collect::<Vec<_>>())
 }
 
-/// What documents say in their schemas of records with these fields.
+/// The schema descriptions of records with these fields.
 #[cfg(feature = "schema")]
 pub(crate) mod schema {
     use tollgate_output::described;
@@ -399,12 +400,12 @@ const NUMBERS: &[&str] = &["numbers"];
 const QUALITY: &[&str] = &["correlation", "turns"];
 const OF_COMMANDS: &[&str] = &["other_side", "ratio", "ratio_ci", "adds", "verdict", "cpu_multiple"];
 
-/// All of them, where the intervals are said to be of the level that they have.
+/// All columns, with the intervals named by their level.
 fn of_level<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
     columns().headed("ratio_ci", comparison.interval_name.clone())
 }
 
-/// What a verb has of the rows of a comparison on a terminal.
+/// The columns that a verb shows for the rows of a comparison on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// Both estimates, with the correlation of turns.
@@ -413,23 +414,23 @@ pub(crate) enum Choice {
     Base,
 }
 
-/// Those of a table for people, by how the two were compared.
+/// The columns of a table for people, by how the two were compared.
 pub(crate) fn of_table<'a>(comparison: &Comparison, choice: Choice) -> Columns<Compared<'a>> {
     of_level(comparison).pick(chosen(comparison, choice))
 }
 
-/// The same with the numbers of the causes.
+/// Like [`of_table`], with the numbers of the causes.
 pub(crate) fn of_numbered<'a>(comparison: &Comparison, choice: Choice) -> Columns<Compared<'a>> {
     of_level(comparison).pick(&[chosen(comparison, choice), NUMBERS].concat())
 }
 
-/// The same of all rows: of times also how good the turns were.
+/// Like [`of_table`] for all rows: for times also the quality of the turns.
 pub(crate) fn of_whole<'a>(comparison: &Comparison, choice: Choice) -> Columns<Compared<'a>> {
     let quality = if comparison.is_counted() || choice == Choice::Both { &[] } else { QUALITY };
     of_level(comparison).pick(&[chosen(comparison, choice), quality].concat())
 }
 
-/// Those of a table that may be wide: with the processor times, where any row has one.
+/// The columns of a table that may be wide: with the processor times, if any row has one.
 pub(crate) fn of_wide_table<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
     let has_processor = comparison.rows.iter().any(|row| row.result.processor.is_some());
     let more = if has_processor { OF_PROCESSOR } else { &[] };
@@ -446,15 +447,15 @@ fn chosen(comparison: &Comparison, choice: Choice) -> &'static [&'static str] {
     }
 }
 
-/// How many of the last columns a narrow terminal can do without: how good the turns were, and the numbers of causes, of which a list
-/// beneath says how many rows each reaches.
+/// How many of the last columns a narrow terminal can omit: the quality of the turns, and the numbers of causes, since a list
+/// below says how many rows each reaches.
 pub(crate) fn dispensable(columns: &Columns<Compared>) -> usize {
     let keys: Vec<&str> = columns.iter().map(|column| column.key).collect();
     keys.iter().rev().take_while(|key| [QUALITY, NUMBERS].concat().contains(key)).count()
 }
 
-/// The same on a page, where the ratio comes first: it is seen on a narrow screen, whose tables are scrolled. With the causes, where these
-/// are not proven.
+/// Like [`of_table`] for a page, where the ratio comes first, so that it is visible on a narrow screen, whose tables scroll. With
+/// the causes, unless they are proven.
 pub(crate) fn of_page<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
     let has_causes = comparison.proven.is_none()
         && comparison.changed().iter().any(|row| comparison.causes(row).next().is_some());
@@ -469,7 +470,7 @@ pub(crate) fn of_page<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
     of_level(comparison).arranged(&keys)
 }
 
-/// Those of commands that are compared with the first, a row each.
+/// The columns of commands that are compared with the first, one row each.
 pub(crate) fn of_commands<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
     of_level(comparison).pick(OF_COMMANDS).headed("other_side", "command")
 }

@@ -1,4 +1,4 @@
-//! The condition of `--fail-on`, and whether the runs say enough to answer it.
+//! The condition of `--fail-on`, and whether the runs suffice to answer it.
 
 use tollgate_model::Outcome;
 use tollgate_model::compare::{MOST_SAME, Verdict};
@@ -10,7 +10,7 @@ use super::need::{self, Need};
 use crate::comparison::{ComparedRow, Comparison};
 use crate::counts;
 
-/// A row whose estimate differs by this factor is never passed as unchanged, however wide its interval.
+/// A row whose estimate differs by this factor never passes as unchanged, however wide its interval.
 const GROSS: f64 = 2.0;
 
 /// The verdict that makes a comparison fail.
@@ -29,11 +29,11 @@ pub enum Condition {
 /// The answer to a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// A row fulfils it: the sentence names it.
+    /// A row meets it: the sentence names the row.
     Met(String),
-    /// No row fulfils it, and too little was decided to say that none would: the sentence gives the reason.
+    /// No row meets it, but too little was decided to say that none does: the sentence gives the reason.
     Open(String),
-    /// No row fulfils it.
+    /// No row meets it.
     NotMet,
 }
 
@@ -47,7 +47,6 @@ impl Condition {
         }
     }
 
-    /// The verdict in words, also of a count.
     fn word(self, is_count: bool) -> &'static str {
         match self {
             Self::Slower if is_count => "more",
@@ -59,7 +58,7 @@ impl Condition {
         }
     }
 
-    /// Whether a ratio is beyond `factor` in the direction that is asked for.
+    /// Whether a ratio is beyond `factor` in the requested direction.
     fn is_beyond(self, ratio: f64, factor: f64) -> bool {
         let (slower, faster) = (ratio > factor, ratio < 1.0 / factor);
         match self {
@@ -69,7 +68,7 @@ impl Condition {
         }
     }
 
-    /// Whether a row that is inconclusive, or of which the amount is open, may hide what is asked for: its interval, or that of its totals,
+    /// Whether a row that is inconclusive, or of undecided amount, may meet the condition: its interval, or that of its totals,
     /// is missing, or reaches beyond what counts as the same.
     fn is_open(self, row: &ComparedRow, asked: f64) -> bool {
         let factor = 1.0 + asked.max(MOST_SAME);
@@ -90,11 +89,11 @@ impl Condition {
     }
 }
 
-/// The answer of several comparisons to several conditions, where differences up to `asked` do not count.
+/// The answer of several comparisons to several conditions, ignoring differences up to `asked`.
 ///
-/// Open where no row fulfils any condition, and in one of the comparisons no case has a figure in both runs; or a row that is
-/// inconclusive looks changed by a factor of 2 or more; or more than half of the rows are inconclusive and their intervals include
-/// what is asked for. A benchmark that has a figure in the base and was tried in the other without success counts as such a row.
+/// Open if no row meets any condition, and in one of the comparisons no case has a figure in both runs; or a row that is
+/// inconclusive looks changed by a factor of 2 or more; or more than half of the rows are inconclusive and their intervals
+/// include the condition. A benchmark that has a figure in the base but failed in the other counts as such a row.
 pub fn answer(conditions: &[Condition], asked: f64, comparisons: &[Comparison]) -> Answer {
     let all = || comparisons.iter().flat_map(|comparison| &comparison.rows);
     for condition in conditions {
@@ -118,7 +117,7 @@ pub fn answer(conditions: &[Condition], asked: f64, comparisons: &[Comparison]) 
     open.map(Answer::Open).next().unwrap_or(Answer::NotMet)
 }
 
-/// Why a comparison does not say whether a row is as asked.
+/// Why a comparison does not say whether a row meets the condition.
 fn doubt(condition: Condition, asked: f64, comparison: &Comparison) -> Option<String> {
     let word = condition.word(comparison.is_counted());
     if comparison.rows.is_empty() {
@@ -148,7 +147,7 @@ fn doubt(condition: Condition, asked: f64, comparison: &Comparison) -> Option<St
     Some(format!("undecided: {open_rows} of {rows} rows may be {word}{remedy}"))
 }
 
-/// The cases that the base measured, and that failed in the other or were not decided there.
+/// The cases that the base measured, but that failed or were not decided in the other.
 fn lost(comparison: &Comparison) -> impl Iterator<Item = String> {
     let tried = |case: &&tollgate_model::Case| {
         let measurement = comparison.other.measurement(case);

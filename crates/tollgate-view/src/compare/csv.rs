@@ -1,12 +1,10 @@
-//! Comparisons as comma-separated values, one line a row, one run after the other.
-
 use tollgate_output::spreadsheet::{self, Reader};
 
 use super::columns::{Compared, Sides, columns};
 use crate::comparison::Comparison;
 
-/// A header and a line for each case that both sides of a comparison measured; what is unknown is empty. What commands a terminal is written
-/// out.
+/// A header and a line for each case that both sides of a comparison measured; unknown values are empty. Characters that control
+/// a terminal are written out.
 pub fn csv<'a>(all: impl Iterator<Item = (Sides<'a>, &'a Comparison<'a>)>) -> String {
     let all: Vec<(Sides, &Comparison)> = all.collect();
     let rows = all.iter().flat_map(|(sides, comparison)| {

@@ -15,10 +15,11 @@ pub(crate) fn change(fact: &FactDifference) -> String {
     format!("{}: {} → {}", fact.name, short(&base, same), short(&other, same))
 }
 
-/// Characters that are shown: a list such as the processor's flags would bury the others.
+/// Characters that are shown: a list such as the processor's flags would hide the others.
 const MOST: usize = 60;
 
-/// The bytes in which two values that are too long to be shown begin with the same words. A kernel's command line differs at its end.
+/// The bytes that two values too long to be shown have in common at the beginning, in whole words. A kernel's command line
+/// differs at its end.
 fn same_beginning(base: &str, other: &str) -> usize {
     if base.chars().count().max(other.chars().count()) <= MOST {
         return 0;
@@ -28,7 +29,7 @@ fn same_beginning(base: &str, other: &str) -> usize {
     words.last().unwrap_or(0)
 }
 
-/// A value without so many bytes of its beginning, and not longer than [`MOST`].
+/// A value without this many bytes of its beginning, and not longer than [`MOST`].
 fn short(value: &str, same: usize) -> String {
     let (before, rest) = if same > 0 { ("… ", &value[same..]) } else { ("", value) };
     match rest.char_indices().nth(MOST) {
@@ -41,7 +42,7 @@ fn is_known(fact: &Option<Fact>) -> bool {
     fact.as_ref().is_some_and(|fact| fact.value().is_some())
 }
 
-/// The facts that differ, those that affect a latency with how they do.
+/// The facts that differ, those that affect a latency with their effects.
 pub(crate) fn facts_text(facts: &[FactDifference], width: usize) -> String {
     let of_kind = |base: bool, other: bool| {
         facts.iter().filter(move |fact| is_known(&fact.base) == base && is_known(&fact.other) == other)
@@ -57,7 +58,7 @@ pub(crate) fn facts_text(facts: &[FactDifference], width: usize) -> String {
             text.push_str(&paragraph(&format!("affects {effect}"), width, "      "));
         }
     }
-    // Facts that one run lacks are named only; `show --format json` has the reasons.
+    // Facts that one run lacks are only named; `show --format json` has the reasons.
     for (base, other, heading) in [
         (true, false, "Known in the base only"),
         (false, true, "Known in the other only"),
@@ -78,7 +79,7 @@ pub(crate) fn facts_text(facts: &[FactDifference], width: usize) -> String {
     text
 }
 
-/// Its value, or why there is none.
+/// Its value, or why it has none.
 fn in_words(fact: Option<&Fact>) -> String {
     match fact {
         None => "not recorded".to_owned(),

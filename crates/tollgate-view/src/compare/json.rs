@@ -1,4 +1,4 @@
-//! Comparisons of runs with a base, as JSON. With several others each list holds those of all, one run after the other.
+//! Comparisons of runs with a base, as JSON. With several others, each list holds those of all, one run after the other.
 
 use serde::Serialize;
 use tollgate_model::compare::{FactDifference, NotCompared};
@@ -21,15 +21,15 @@ pub struct CompareDocument<'a> {
     base: Heading<'a>,
     /// The other runs.
     others: Vec<Heading<'a>>,
-    /// Whether the runs are of one session, whose turns alternated on one machine: then rows compare turn with turn.
+    /// Whether the runs belong to one session, whose turns alternated on one machine: then rows compare turn with turn.
     paired: bool,
-    /// The command that would let the environments of two runs of no common session take turns; None where all are of one session.
+    /// The command that would alternate the environments of two runs without a common session; None if all belong to one session.
     alternating: Option<String>,
     #[serde(flatten)]
     lists: Lists<'a>,
     /// One object for each case with traced commands in both runs.
     traces: Vec<blame::ComparedTraces<'a>>,
-    /// Of [commands](#versus): what their differences consist of. Absent otherwise.
+    /// For [commands](#versus): what their differences consist of. Absent otherwise.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     splits: Vec<OfCommands<'a>>,
 }
@@ -49,7 +49,7 @@ struct Heading<'a> {
     started: &'a str,
 }
 
-/// Something that is said of two sides.
+/// A statement about two sides.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "{T}BetweenRuns"))]
 struct Between<T> {
@@ -60,7 +60,7 @@ struct Between<T> {
     it: T,
 }
 
-/// A case that one of the two alone measured.
+/// A case that only one of the two measured.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Only<'a> {
@@ -77,20 +77,20 @@ struct FactRecord<'a> {
     fact: &'a FactDifference,
     /// The boundaries that this fact affects and how, or None.
     affects: Option<String>,
-    /// Whether it shows the one setting by which alone the two of a session differ.
+    /// Whether it shows the only setting by which the two of a session differ.
     proven: bool,
 }
 
-/// What the documents of all verbs have of comparisons with one base.
+/// The lists that the documents of all verbs have about comparisons with one base.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Comparison"))]
 pub(crate) struct Lists<'a> {
     /// One object for each case that both measured.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<columns::schema::ComparedRow>"))]
     rows: Vec<Record>,
-    /// Cases that the base alone measured.
+    /// Cases that only the base measured.
     only_base: Vec<Between<Only<'a>>>,
-    /// Cases that the other alone measured.
+    /// Cases that only the other measured.
     only_other: Vec<Between<Only<'a>>>,
     /// Cases that were counted in one run and timed in the other.
     not_compared: Vec<Between<&'a NotCompared>>,
@@ -98,13 +98,13 @@ pub(crate) struct Lists<'a> {
     facts: Vec<Between<FactRecord<'a>>>,
 }
 
-/// What the difference of two commands consists of.
+/// The parts of the difference of two commands.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct OfCommands<'a> {
     /// The id of the other run.
     other_run: &'a RunId,
-    /// What the difference of the two commands consists of.
+    /// The parts of the difference of the two commands.
     split: SplitRecord,
 }
 
@@ -155,13 +155,13 @@ impl<'a> Heading<'a> {
     }
 }
 
-/// The ends of an interval, where there is one.
+/// The ends of an interval, if any.
 pub(crate) fn ends(interval: Option<Interval>) -> (Option<f64>, Option<f64>) {
     interval.map(|interval| (interval.low, interval.high)).unzip()
 }
 
 impl<'a> Lists<'a> {
-    /// Those of all, one comparison after the other.
+    /// The lists of all, one comparison after the other.
     pub(crate) fn from_comparisons(all: impl Iterator<Item = (Sides<'a>, &'a Comparison<'a>)>) -> Self {
         let all: Vec<(Sides, &Comparison)> = all.collect();
         let (columns, of_sides) = (columns::columns(), columns::columns().pick(&columns::SIDES));

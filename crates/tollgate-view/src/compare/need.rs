@@ -1,4 +1,4 @@
-//! What would decide an inconclusive row.
+//! The measurement that would decide an inconclusive row.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use tollgate_output::figures;
 use super::alternating;
 use crate::comparison::{ComparedRow, Comparison};
 
-/// The widest interval of turns within which a row is the same, where no other was asked for.
+/// The widest interval of turns within which a row is the same, unless another was requested.
 const SAME: f64 = 0.01;
 
 /// Why a row is inconclusive, and how much more time may decide it.
@@ -27,9 +27,9 @@ pub(crate) struct Need {
 }
 
 impl Need {
-    /// None of a row that has a verdict.
+    /// `None` for a row with a verdict.
     pub fn of(row: &ComparedRow) -> Option<Self> {
-        /// Processes with which every interval exists: 12 choose 6 is 924, and 1 in 400 is asked for on two sides.
+        /// Processes with which every interval exists: 12 choose 6 is 924, and 1 in 400 is needed on two sides.
         const ENOUGH: f64 = 6.0;
         let result = &row.result;
         if result.verdict != Verdict::Inconclusive {
@@ -47,11 +47,11 @@ impl Need {
             Self { found, half: None, suite: None, factor: 0.0 }
         };
         Some(match result.interval {
-            // The interval is clear of the threshold, and the samples contradict it: time changes nothing.
+            // The interval is clear of the threshold, but the samples contradict it: time changes nothing.
             Some(interval) if Verdict::from_interval(interval, result.threshold).is_difference() => without(),
             Some(interval) => {
                 let half = half_of(interval);
-                // The width of an interval goes with the square root of the time.
+                // The width of an interval falls with the square root of the time.
                 let widest = match result.alternation {
                     Some(_) => SAME,
                     None => result.threshold.min(MOST_SAME),
@@ -59,7 +59,7 @@ impl Need {
                 let factor = (half / widest).powi(2);
                 Self { half: Some(half), ..of_suite(format!("±{}", figures::percent(half)), factor) }
             }
-            // A count: `why` has how it varies, and more time makes no more of its batches alike.
+            // A count: `why` says how it varies, and more time does not make more of its batches equal.
             None if row.base.is_count() && row.other.is_count() => without(),
             None if row.ratio().is_some() && result.alternation.is_some() => {
                 of_suite(result.why.clone().unwrap_or_default(), ENOUGH)
@@ -83,9 +83,9 @@ fn suite(case: &Case) -> &str {
     case.benchmark.split('/').next().unwrap_or_default()
 }
 
-/// The command that measures the suites of these rows for long enough. None where time decides none of them.
+/// The command that measures the suites of these rows for long enough. `None` if time decides none of them.
 pub(crate) fn command<'a>(comparison: &Comparison, needs: impl Iterator<Item = &'a Need>) -> Option<String> {
-    // Runs that took no turns differ by more than their own intervals, however long they are.
+    // Runs that did not alternate differ by more than their own intervals, however long they are.
     if !comparison.is_alternated {
         return None;
     }
@@ -116,7 +116,7 @@ fn share(run: &Run) -> f64 {
     run.seconds().unwrap_or(0.0) / suites.len().max(1) as f64
 }
 
-/// A time for `--time` that is at least so many seconds, and an hour at most.
+/// A time for `--time` of at least this many seconds, and at most an hour.
 pub(crate) fn rounded(seconds: f64) -> &'static str {
     const STEPS: [(f64, &str); 7] = [
         (20.0, "20s"),

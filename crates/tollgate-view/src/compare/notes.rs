@@ -1,4 +1,4 @@
-//! What is said beneath the rows of a comparison: how many did not change, what stands in no row, and what would decide those that are open.
+//! The notes below the rows of a comparison: how many did not change, what has no row, and what would decide the open ones.
 
 use tollgate_model::Case;
 use tollgate_model::compare::{Verdict, margin};
@@ -11,7 +11,8 @@ use crate::comparison::Comparison;
 use crate::together::together;
 use crate::{counts, facts};
 
-/// Each a paragraph. So many rows that changed have no room; where it is `helpful`, the command that gives more time is among them.
+/// The notes, one paragraph each. `hidden` changed rows have no room; if `is_helpful`, the command that gives more time is
+/// included.
 pub(crate) fn all(comparison: &Comparison, hidden: usize, is_helpful: bool) -> Vec<String> {
     let lines = [
         unshown(comparison, hidden),
@@ -25,7 +26,7 @@ pub(crate) fn all(comparison: &Comparison, hidden: usize, is_helpful: bool) -> V
     lines.into_iter().flatten().collect()
 }
 
-/// How many rows changed and are not shown, how many are the same, and how many cases one of the two alone measured.
+/// How many rows changed but are not shown, how many are the same, and how many cases only one of the two measured.
 fn unshown(comparison: &Comparison, hidden: usize) -> Option<String> {
     let more = (hidden > 0).then(|| format!("{hidden} more changed (--all)"));
     let same = comparison.of_verdict(Verdict::Same);
@@ -49,7 +50,7 @@ fn unshown(comparison: &Comparison, hidden: usize) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{}.", parts.join("; ")))
 }
 
-/// The margin within which rows are the same, where it is known.
+/// The margin within which rows are the same, if known.
 fn within(comparison: &Comparison) -> String {
     let share = match comparison.is_alternated {
         true => margin(comparison.asked),
@@ -59,7 +60,7 @@ fn within(comparison: &Comparison) -> String {
     if share > 0.0 { format!(" within {}", whole_percent(share)) } else { String::new() }
 }
 
-/// A share that was asked for: `1 %`.
+/// A share as requested: `1 %`.
 fn whole_percent(share: f64) -> String {
     format!("{} %", (share * 1e4).round() / 100.0)
 }
@@ -83,7 +84,7 @@ fn inconclusive(comparison: &Comparison, is_helpful: bool) -> Option<String> {
         .map(|span| if is_all { span } else { format!("{} of {span}", halves.len()) })
         .into_iter()
         .collect();
-    // What stands before the figures is the kind of reason.
+    // The text before the figures is the kind of reason.
     let kind = |need: &Need| need.found.split(':').next().unwrap_or_default().to_owned();
     let others = needs.iter().filter(|need| need.half.is_none());
     let mut others = together(others.map(|need| (kind(need), ())));
@@ -102,7 +103,7 @@ fn inconclusive(comparison: &Comparison, is_helpful: bool) -> Option<String> {
     Some(format!("{} inconclusive: {}{lost}{hint}", needs.len(), reasons.join(", ")))
 }
 
-/// Of runs that took no turns: how large a change has to be to be found in the inconclusive rows.
+/// For runs that did not alternate: how large a change must be to be found in the inconclusive rows.
 fn undetectable(comparison: &Comparison) -> Option<String> {
     if comparison.is_alternated {
         return None;
@@ -119,7 +120,7 @@ fn undetectable(comparison: &Comparison) -> Option<String> {
     Some(format!("; the spread between runs hides changes {which} here"))
 }
 
-/// The inconclusive row whose ratio is the largest, where that looks like a change.
+/// The inconclusive row with the largest ratio, if that looks like a change.
 fn gross(comparison: &Comparison) -> Option<String> {
     let mut far = comparison.of_verdict(Verdict::Inconclusive);
     far.retain(|row| row.size() > 2.0_f64.ln());
@@ -132,7 +133,7 @@ fn gross(comparison: &Comparison) -> Option<String> {
     Some(format!("Inconclusive despite the ratio: {} {ratio}{more}.", first.case()))
 }
 
-/// What a filter costs the calls of programs, where it differs.
+/// The time that a filter adds to the calls of programs, if it differs.
 fn of_filter(comparison: &Comparison) -> Option<String> {
     let is_shown = comparison.changed().iter().any(|row| is_refused(row.case()));
     let real = comparison

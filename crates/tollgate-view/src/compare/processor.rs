@@ -1,4 +1,4 @@
-//! What is said of processor times, beside the verdicts by real time.
+//! Sentences about processor times, in addition to the verdicts by real time.
 
 use tollgate_model::compare::{ComparedCase, Verdict, crowd};
 
@@ -9,8 +9,8 @@ use crate::comparison::{ComparedRow, Comparison};
 /// Rows that a sentence names.
 const MOST_NAMED: usize = 3;
 
-/// `By processor time B is 10.0 × slower [9.8, 10.2] than A; real time is inconclusive: 8 tasks for 2 processors.` None where no processor
-/// time is known.
+/// `By processor time B is 10.0 × slower [9.8, 10.2] than A; real time is inconclusive: 8 tasks for 2 processors.` `None` if no
+/// processor time is known.
 pub(crate) fn sentence(
     [base, other]: [&str; 2],
     comparison: &Comparison,
@@ -35,7 +35,7 @@ pub(crate) fn sentence(
     Some(format!("By processor time{with} {how}{}.", open.unwrap_or_default()))
 }
 
-/// The same of many rows: `By processor time 1 slower, 0 faster, 2 same: workloads/grep 1.5 × slower [1.4, 1.6].`
+/// Likewise for many rows: `By processor time 1 slower, 0 faster, 2 same: workloads/grep 1.5 × slower [1.4, 1.6].`
 pub(crate) fn of_rows(comparison: &Comparison) -> Option<String> {
     let rows: Vec<(&ComparedRow, &ComparedCase)> =
         comparison.rows.iter().filter_map(|row| Some((row, row.result.processor.as_deref()?))).collect();
@@ -63,7 +63,7 @@ pub(crate) fn of_rows(comparison: &Comparison) -> Option<String> {
     Some(format!("By processor time {}{named}{decided}.", counts.join(", ")))
 }
 
-/// Whether processor time has a verdict where real time has none.
+/// Whether processor time has a verdict while real time has none.
 fn decides(row: &ComparedRow) -> bool {
     let cpu = row.result.processor.as_ref();
     row.result.verdict == Verdict::Inconclusive && cpu.is_some_and(|cpu| cpu.verdict != Verdict::Inconclusive)

@@ -1,4 +1,4 @@
-//! Which rows of a comparison are shown, in which order, and their tables.
+//! The rows of a comparison that are shown, their order, and their tables.
 
 use std::collections::HashSet;
 
@@ -16,8 +16,8 @@ use crate::summary::{Figures, Summary};
 /// A row names at most this many of its causes.
 const MOST_CAUSES: usize = 3;
 
-/// The changed rows that have room: those of the first screen's operations first, then the largest differences. They are in the
-/// order of their sizes, calls with number -1 last where one side has a filter.
+/// The changed rows that fit: those of the first screen's operations first, then the largest differences. They are ordered by
+/// size, calls with number -1 last if one side has a filter.
 pub(super) fn shown<'a, 'b>(
     comparison: &'b Comparison<'a>,
     headlines: &HashSet<String>,
@@ -41,18 +41,18 @@ pub(super) fn shown<'a, 'b>(
     order.into_iter().map(|at| changed[at]).collect()
 }
 
-/// Whether one side has a filter of system calls that the other has not.
+/// Whether only one side has a filter of system calls.
 pub(super) fn has_filter(comparison: &Comparison) -> bool {
     comparison.facts.iter().any(|fact| fact.name == "seccomp.filters")
 }
 
-/// Whether it is of calls with number -1: a filter's cache of verdicts has the numbers of calls alone (kernel/seccomp.c,
+/// Whether it is a call with number -1: a filter's cache of verdicts has only the numbers of calls (kernel/seccomp.c,
 /// seccomp_cache_check_allow()).
 pub(super) fn is_refused(case: &Case) -> bool {
     tollgate_suites::find(&case.benchmark).is_some_and(|benchmark| benchmark.operation.contains("refuse"))
 }
 
-/// A call of programs, which leads where calls with number -1 do not.
+/// A call of programs, which leads if calls with number -1 do not.
 pub(super) const REAL: &str = "entry/syscall-getpid";
 
 /// The table of some rows that changed, with the numbers of their causes.
@@ -85,10 +85,10 @@ pub(super) fn whole<'c>(comparison: &'c Comparison<'c>, choice: Choice) -> Table
     Table::from_rows(&columns, rows).with_dispensable(dispensable)
 }
 
-/// The possible causes of a difference, or what would decide an inconclusive row; of a count that varies, how.
+/// The possible causes of a difference, or what would decide an inconclusive row; for a count that varies, how.
 fn remark(comparison: &Comparison, row: &ComparedRow) -> Option<String> {
     if row.result.verdict.is_difference() {
-        // A sentence beneath the rows names it.
+        // A sentence below the rows names it.
         return causes(comparison, row).filter(|_| comparison.proven.is_none());
     }
     let Some(need) = Need::of(row) else { return row.result.why.clone() };
@@ -103,7 +103,7 @@ fn remark(comparison: &Comparison, row: &ComparedRow) -> Option<String> {
     })
 }
 
-/// The possible causes of a difference; None where no fact differs.
+/// The possible causes of a difference; `None` if no fact differs.
 fn causes(comparison: &Comparison, row: &ComparedRow) -> Option<String> {
     let names: Vec<&str> = comparison.causes(row).map(|fact| fact.name.as_str()).collect();
     let (named, more) = names.split_at(names.len().min(MOST_CAUSES));
@@ -118,7 +118,7 @@ fn causes(comparison: &Comparison, row: &ComparedRow) -> Option<String> {
     }
 }
 
-/// The figures of cases that one of the two counted and the other timed, at most so many, and how many they are: those of the first
+/// The figures of cases that one of the two counted and the other timed, at most this many, and their number: those of the first
 /// screen's operations before others.
 pub(super) fn beside(comparison: &Comparison, headlines: &HashSet<String>, room: usize) -> (Table, usize) {
     let mut rows: Vec<&NotCompared> = comparison.not_compared.iter().collect();

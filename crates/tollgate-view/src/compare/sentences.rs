@@ -4,10 +4,9 @@ use tollgate_model::compare::{ComparedCase, Verdict, margin};
 use tollgate_model::stats::Interval;
 use tollgate_output::figures;
 
-/// The words for a longer time and for a shorter one.
 const WORDS: [&str; 2] = ["slower", "faster"];
 
-/// `B is 3.2 % slower [2.6 %, 3.6 %] than A`, `B and A are the same within 1 %`. None of what is inconclusive.
+/// `B is 3.2 % slower [2.6 %, 3.6 %] than A`, `B and A are the same within 1 %`. `None` if inconclusive.
 pub(crate) fn verdict([base, other]: [&str; 2], result: &ComparedCase, asked: f64) -> Option<String> {
     let within = figures::percent(margin(asked)).replace(".0 ", " ");
     let perhaps = |word| format!("{other} is {word} than {base}, perhaps by less than {within}");

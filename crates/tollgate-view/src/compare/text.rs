@@ -13,16 +13,14 @@ use crate::comparison::{Comparison, name};
 use crate::counts;
 use crate::versus::difference::Difference;
 
-/// At most this many changed rows are shown, but with `--all`.
+/// Most changed rows shown without `--all`.
 const MOST_ROWS: usize = 20;
-/// At most this many of the cases that one run lacks.
+/// Most cases shown that one run lacks.
 const MOST_ONLY: usize = 4;
-/// Calls of a difference of commands.
 const MOST_CALLS: usize = 10;
-/// Causes that are shown with their values.
 const MOST_CAUSES: usize = 8;
 
-/// Every comparison, and how they were made. With `all` every row and every fact, else those that changed.
+/// Every comparison and its method. With `all` every row and every fact, otherwise those that changed.
 pub fn text(comparisons: &[Comparison], all: bool, width: usize) -> String {
     let each: Vec<String> = comparisons.iter().map(|comparison| one(comparison, all, width)).collect();
     let method = method(comparisons);
@@ -30,7 +28,7 @@ pub fn text(comparisons: &[Comparison], all: bool, width: usize) -> String {
     format!("{}{method}", each.join("\n"))
 }
 
-/// How the runs were compared; of runs that took no turns also the command that lets their environments do.
+/// How the runs were compared; for runs that did not alternate also the command that lets their environments do so.
 fn method(comparisons: &[Comparison]) -> String {
     let is_timed = |comparison: &&Comparison| comparison.rows.iter().any(|row| !row.is_count());
     let timed: Vec<&Comparison> = comparisons.iter().filter(is_timed).collect();
@@ -39,7 +37,7 @@ fn method(comparisons: &[Comparison]) -> String {
     [of_times, counted].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// The same of those with times; None without any.
+/// The method for comparisons of times; `None` without any.
 fn of_times(comparisons: &[&Comparison]) -> Option<String> {
     comparisons.first()?;
     let mut methods: Vec<&str> = Vec::new();
@@ -81,14 +79,14 @@ fn one(comparison: &Comparison, all: bool, width: usize) -> String {
     text
 }
 
-/// How far the two are alike beside their environments: whether they are one run, and the pace of the processor.
+/// How similar the two are apart from their environments: whether they are one run, and the pace of the processor.
 fn alike(comparison: &Comparison) -> Vec<String> {
     let is_one = comparison.base.id == comparison.other.id;
     let one = is_one.then(|| "Both are the same run, so every row is the same.".to_owned());
     one.into_iter().chain(comparison.pace.and_then(pace_text)).collect()
 }
 
-/// The two, with the kind of each environment; of one session the session once.
+/// The two, with the kind of each environment; the session once if they share it.
 fn who(comparison: &Comparison) -> String {
     let Comparison { base, other, .. } = comparison;
     let described = |run: &Run| match &run.session {
@@ -104,7 +102,7 @@ fn who(comparison: &Comparison) -> String {
 }
 
 fn pace_text((base, other): (f64, f64)) -> Option<String> {
-    /// A smaller ratio is the same pace.
+    /// A smaller ratio counts as the same pace.
     const APART: f64 = 1.01;
     let ratio = base.max(other) / base.min(other);
     let is_larger = ratio > 1.0 + MOST_EXCUSE;

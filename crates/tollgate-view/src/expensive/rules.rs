@@ -1,4 +1,4 @@
-//! What is looked for: a row, an alternative, and from which ratio on it is worth a sentence.
+//! The rules: a row, an alternative, and the least ratio that is worth a sentence.
 
 use tollgate_model::{Case, Unit};
 
@@ -6,7 +6,6 @@ use super::{Expense, Known, Times, times};
 use crate::facts;
 use crate::summary::{BASELINE, Figures, Summary};
 
-/// Every rule that applies to the rows of a run.
 pub(super) fn all(summary: &Summary) -> Vec<Expense> {
     let rules = [
         system_call,
@@ -41,13 +40,13 @@ fn row<'a>(
     })
 }
 
-/// The same, above its detection limit and with an interval.
+/// Like [`row`], above its detection limit and with an interval.
 fn known<'a>(summary: &'a Summary, benchmark: &str, params: &[(&str, &str)]) -> Option<Known<'a>> {
     let (case, figures) = row(summary, benchmark, params).filter(|(_, figures)| figures.below.is_none())?;
     Some(Known { case, figures, interval: figures.estimate.interval? })
 }
 
-/// A slow row and a fast one, and their ratio where it is decided and at least `least`.
+/// A slow row and a fast one, and their ratio if it is decided and at least `least`.
 fn pair<'a>(
     slow: &Known<'a>,
     (case, figures): (&'a Case, &'a Figures<'a>),
@@ -57,7 +56,7 @@ fn pair<'a>(
     Some((times, vec![slow.case.clone(), case.clone()]))
 }
 
-/// `usual` is the ratio on a machine without a hypervisor and with a local SSD: what is further above it is shown first.
+/// `usual` is the ratio on a machine without a hypervisor and with a local SSD: the further above it, the earlier it is shown.
 fn expense(benchmark: &'static str, times: f64, usual: f64, from: Vec<Case>, texts: [String; 3]) -> Expense {
     let [what, cause, action] = texts;
     Expense { what, cause, action, benchmark, from, facts: Vec::new(), rank: times / usual }
@@ -68,7 +67,8 @@ fn expense(benchmark: &'static str, times: f64, usual: f64, from: Vec<Case>, tex
 const USUAL_CYCLES: f64 = 400.0;
 const USUAL_CYCLES_WITH_PTI: f64 = 900.0;
 
-/// Whether a system call is slow for an x86-64 machine, or how fast it is. The first in rank: all else is compared with it.
+/// Whether a system call is slow for an x86-64 machine, or how fast it is. The first in rank, since everything is compared with
+/// it.
 fn system_call(summary: &Summary) -> Option<Expense> {
     let call = known(summary, BASELINE, &[])?;
     let facts = &summary.run.facts;
@@ -89,7 +89,7 @@ fn system_call(summary: &Summary) -> Option<Expense> {
         Some(true) => format!("slow; usual: up to {limit}"),
         None => format!("usual: up to {limit}"),
     };
-    // Only a program with many operations at once can use it: for one whose calls are slow.
+    // Only a program with many operations at once can use it, and only if its calls are slow.
     let batch = known(summary, "entry/io-uring-nop", &[("batch", "64")]).filter(|_| is_slow == Some(true));
     let faster = batch.filter(|batch| batch.interval.high < call.interval.low);
     let action = faster
@@ -117,7 +117,8 @@ fn clock(summary: &Summary) -> Option<Expense> {
     Some(found.caused_by(summary, clock.case, ""))
 }
 
-/// INT 80h over SYSCALL. That says nothing of other gates: its handler reads the local APIC since Linux 6.7, in a guest a VM exit.
+/// INT 80h over SYSCALL. It does not describe other gates: its handler reads the local APIC since Linux 6.7, in a guest a VM
+/// exit.
 fn interrupt(summary: &Summary) -> Option<Expense> {
     const SLOW: f64 = 2.5;
     let gate = known(summary, "entry/int80", &[])?;
@@ -128,7 +129,6 @@ fn interrupt(summary: &Summary) -> Option<Expense> {
     Some(found.caused_by(summary, gate.case, "gate, stack switch and IRET"))
 }
 
-/// An exit to the hypervisor over a system call.
 fn vm_exit(summary: &Summary) -> Option<Expense> {
     const SLOW: f64 = 5.0;
     let exit = known(summary, "entry/vm-exit", &[])?;
@@ -139,7 +139,7 @@ fn vm_exit(summary: &Summary) -> Option<Expense> {
     Some(found.caused_by(summary, exit.case, "the hypervisor handles it"))
 }
 
-/// A page that is touched for the first time, and the ways to pay for many at once.
+/// A page that is touched for the first time, and ways to get many at once.
 fn fresh_memory(summary: &Summary) -> Option<Expense> {
     const SLOW: f64 = 1.5;
     let fault = known(summary, "traps/minor-fault", &[("page", "4k")])?;
@@ -162,7 +162,7 @@ fn fresh_memory(summary: &Summary) -> Option<Expense> {
     Some(found.caused_by(summary, fault.case, "one fault a page"))
 }
 
-/// fork, what written memory adds to it, and what to use in its place: to start a program posix_spawn, else threads.
+/// fork, the time that written memory adds to it, and what to use instead: posix_spawn to start a program, otherwise threads.
 fn fork(summary: &Summary) -> Option<Expense> {
     const SLOW: f64 = 1.5;
     const NONE: [(&str, &str); 2] = [("dirty_mib", "0"), ("until", "exited")];
@@ -186,7 +186,8 @@ fn fork(summary: &Summary) -> Option<Expense> {
     Some(expense("processes/fork", gain.times, 3.0, from, texts).caused_by(summary, forked.case, ""))
 }
 
-/// posix_spawn over fork and exec: of a usual program, and of one without libc by a process that has written 64 MiB. The larger gain ranks.
+/// posix_spawn over fork and exec: for a usual program, and for one without libc started by a process that has written 64 MiB.
+/// The larger gain ranks.
 fn spawned(summary: &Summary) -> Option<(Times, Vec<Case>, String)> {
     let started = |params: &[(&str, &str)]| {
         let forked = known(summary, "processes/fork-exec", params)?;
@@ -214,7 +215,7 @@ fn spawned(summary: &Summary) -> Option<(Times, Vec<Case>, String)> {
     largest.map(|gain| (gain, from, action))
 }
 
-/// The latency that each MiB adds which the caller of fork has written in small pages.
+/// The latency that each MiB adds that the caller of fork has written in small pages.
 fn for_each_mib(summary: &Summary, forked: &Known, mib: &str) -> Option<(String, Case)> {
     let params = [("dirty_mib", mib), ("page", "4k"), ("until", "exited")];
     let grown = known(summary, "processes/fork", &params)?;
@@ -238,7 +239,6 @@ fn wake_up(summary: &Summary) -> Option<Expense> {
     Some(found.caused_by(summary, other.case, ""))
 }
 
-/// A read from storage over one from the page cache.
 fn storage(summary: &Summary) -> Option<Expense> {
     const SLOW: f64 = 3.0;
     let read = |state| [("block", "4k"), ("state", state)];
@@ -250,7 +250,6 @@ fn storage(summary: &Summary) -> Option<Expense> {
     Some(found.caused_by(summary, uncached.case, ""))
 }
 
-/// fsync over an open.
 fn flush(summary: &Summary) -> Option<Expense> {
     const SLOW: f64 = 10.0;
     let fsync = known(summary, "files/fsync", &[])?;
@@ -266,7 +265,6 @@ fn device(summary: &Summary, does: &str) -> String {
     format!("{does} {}", facts::text(&summary.run.facts, "files.device").unwrap_or("the device"))
 }
 
-/// A line that another processor writes over one that none shares.
 fn shared_line(summary: &Summary) -> Option<Expense> {
     const SLOW: f64 = 2.0;
     let word = |distance| row(summary, "memory/neighbour", &[("distance", distance)]);

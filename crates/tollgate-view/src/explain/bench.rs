@@ -1,4 +1,4 @@
-//! A bench of two builds: how they compare, and what an iteration asks of the kernel in each.
+//! A bench of two builds: how they compare, and an iteration's requests to the kernel in each.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,10 +12,10 @@ use super::session::in_words;
 use crate::session::Session;
 
 const FAULTS: &str = "page faults";
-/// Smaller numbers an iteration are those of a runtime, which has calls by the time.
+/// Smaller numbers per iteration belong to a runtime, whose calls depend on time.
 const LEAST: f64 = 0.01;
 
-/// The bench in the builds of a session, the base first, with what each was found to ask.
+/// The bench in the builds of a session, the base first, with the requests found in each.
 pub fn bench(case: &str, session: &Session, asked: &[Asked], width: usize) -> String {
     let mut text = heading(case, width);
     for (other, comparison) in session.others() {
@@ -31,10 +31,9 @@ pub fn bench(case: &str, session: &Session, asked: &[Asked], width: usize) -> St
     text + &paragraph(&remarks(&rows, asked), width, "")
 }
 
-/// A name, and its number an iteration in each build.
 type Numbers<'a> = (&'a str, Vec<f64>);
 
-/// Those that any build has, the calls with the most first, and page faults last.
+/// The calls that any build has, those with the most first, and page faults last.
 fn rows(asked: &[Asked]) -> Vec<Numbers<'_>> {
     let names: BTreeSet<&str> = asked.iter().flat_map(|one| one.calls.keys().map(String::as_str)).collect();
     let of = |name: &str, one: &Asked| one.calls.get(name).copied().unwrap_or_default();
@@ -55,7 +54,7 @@ fn table(session: &Session, rows: &[Numbers]) -> Table {
     Table::of_cells(std::iter::once(Cow::Borrowed("an iteration")).chain(names), rows)
 }
 
-/// What differs, and how it was found.
+/// The difference, and how it was found.
 fn remarks(rows: &[Numbers], asked: &[Asked]) -> String {
     let differs = |(_, numbers): &&Numbers| {
         numbers.iter().any(|number| (number - numbers[0]).abs() > LEAST.max(numbers[0] / 20.0))

@@ -1,13 +1,11 @@
-//! The kernel's functions that an operation's instructions are in, in a guest that counts them.
+//! The kernel functions that an operation's instructions are in, in a guest that counts them.
 
 use tollgate_engine::session::{FunctionCount, Functions, Lengths};
 use tollgate_model::Case;
 use tollgate_output::table::{Look, Table, heading, paragraph};
 
-/// Instructions of programs, and the sum.
 const PROGRAM: &str = "user space";
 const SUM: &str = "sum";
-/// Counts have three decimals.
 const NEAR: f64 = 0.01;
 
 /// A table of functions in the order of their first execution, with the instructions of one operation.
@@ -31,7 +29,7 @@ pub fn functions(case: &Case, environment: &str, found: &Functions, width: usize
     text
 }
 
-/// Instructions of an operation: whole ones where they are.
+/// Instructions of an operation, whole if they are whole.
 fn amount(found: &Functions, instructions: u64) -> String {
     let operations = found.iterations.max(1).saturating_mul(found.operations.max(1));
     match instructions.is_multiple_of(operations) {
@@ -77,7 +75,7 @@ fn remarks(found: &Functions, sum: u64) -> String {
     of
 }
 
-/// A count, whole where it is.
+/// A count, as a whole number if it is one.
 pub(super) fn decimal(count: f64) -> String {
     if count.fract() == 0.0 { format!("{count:.0}") } else { format!("{count:.2}") }
 }

@@ -1,4 +1,4 @@
-//! What the environments of a session, or a setting that it alternated, cost a benchmark.
+//! The cost of a benchmark in the environments of a session, or under a setting that it alternated.
 
 use tollgate_model::Case;
 use tollgate_output::table::paragraph;
@@ -12,14 +12,13 @@ use crate::session::{Member, Session};
 /// Rows of an environment.
 const ROWS: usize = 6;
 
-/// The rows of the benchmark in each environment that is compared with the first.
 pub(super) fn text(benchmark: &Benchmark, session: &Session, width: usize) -> String {
     let Some(base) = session.members.first() else { return String::new() };
     let text: String = session
         .others()
         .map(|(other, comparison)| text_of(benchmark, base, other, comparison, width))
         .collect();
-    // It may be of another run than the figures above.
+    // It may belong to another run than the figures above.
     match text.is_empty() {
         true => text,
         false => text + &paragraph(&format!("session {}", session.id), width, &" ".repeat(13)),
@@ -38,7 +37,7 @@ fn text_of(
     if rows.is_empty() {
         return beside(benchmark, base, other, comparison, width);
     }
-    // The setting itself is what costs.
+    // The setting itself makes the difference.
     let what = match &comparison.proven {
         Some(proven) => format!("Of {}, {} → {}:", proven.setting, proven.was, proven.value),
         None => format!("In {}, compared with {}:", other.name, base.name),
@@ -70,7 +69,7 @@ fn text_of(
     text + &paragraph(&cause, width, &indent)
 }
 
-/// The figures of both where one counted and the other timed: `83.1 ns in host, 209 instructions in vm:exact: not compared`.
+/// The figures of both if one counted and the other timed: `83.1 ns in host, 209 instructions in vm:exact: not compared`.
 fn beside(
     benchmark: &Benchmark,
     base: &Member,

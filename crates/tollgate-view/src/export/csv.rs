@@ -1,5 +1,5 @@
-//! Comma-separated values (RFC 4180): one record per metric, several runs in one file. The columns are those of `show --format csv` with the
-//! run before them; where one of the runs is part of a session, also its part behind them.
+//! Comma-separated values (RFC 4180): one record per metric, several runs in one file. The columns are those of `show --format
+//! csv` with the run before them; if one of the runs is part of a session, its part follows them.
 
 use tollgate_model::Run;
 use tollgate_output::spreadsheet::{self, Reader};

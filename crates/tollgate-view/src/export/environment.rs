@@ -1,4 +1,5 @@
-//! The key facts, which are on each line: fleets are usually grouped by them. All others are in the file of the environment.
+//! The key facts, which are on each line, since fleets are usually grouped by them. All others are in the file of the
+//! environment.
 
 use serde::{Deserialize, Serialize};
 use tollgate_model::{Fact, FactValue, Facts};
@@ -8,7 +9,7 @@ use super::short;
 /// The fact with the user's name for the machine.
 pub const MACHINE: &str = "run.machine";
 
-/// Facts by which fleets are grouped. None is unknown; the run document has the reason.
+/// Facts by which fleets are grouped. `None` is unknown; the run document has the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyFacts {
     /// `kernel.release`.
@@ -26,9 +27,9 @@ pub struct KeyFacts {
     pub cpus: Option<i64>,
     /// `cpu.smt_active`.
     pub smt: Option<bool>,
-    /// `hypervisor.layers`, the outermost last; empty where there is none.
+    /// `hypervisor.layers`, the outermost last; empty if there are none.
     pub hypervisor: Option<String>,
-    /// `container.layers`; empty where there is none.
+    /// `container.layers`; empty if there are none.
     pub container: Option<String>,
     /// `sandbox.kernel`.
     pub sandbox: Option<String>,
@@ -100,7 +101,8 @@ fn signature(family: Option<i64>, model: Option<i64>, stepping: Option<i64>) -> 
     Some(format!("{:02x}-{:02x}-{:02x}", family?, model?, stepping?))
 }
 
-/// The vulnerabilities whose state begins with `begins` (Documentation/admin-guide/hw-vuln). None where the kernel reports no state.
+/// The vulnerabilities whose state begins with `begins` (Documentation/admin-guide/hw-vuln). `None` if the kernel reports no
+/// state.
 fn vulnerabilities(facts: &Facts, begins: &str) -> Option<String> {
     let named = || {
         facts

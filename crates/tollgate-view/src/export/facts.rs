@@ -6,23 +6,21 @@ use tollgate_model::{Fact, Facts};
 
 use super::hash::fnv1a_128;
 
-/// A fact in the file. Sources and the texts of errors are left out: they name directories and containers of one machine.
+/// A fact in the file. Sources and the texts of errors are left out, since they name directories and containers of one machine.
 #[derive(Serialize)]
 struct Kept {
     /// The file's name, for joins.
     #[serde(skip_serializing_if = "String::is_empty")]
     env_id: String,
     fact: String,
-    /// `known`, `absent`, `refused` or `unreadable`.
     status: String,
-    /// As text; null where it is unknown.
     value: Option<String>,
 }
 
 /// Facts that differ between equal machines: the numbers of disks.
 const OF_ONE_MACHINE: [&str; 2] = ["kernel.command_line", "files.source"];
 
-/// The facts that are neither volatile nor of one machine, by name.
+/// The facts that are neither volatile nor specific to one machine, by name.
 fn kept(facts: &Facts) -> Vec<Kept> {
     let lasting =
         facts.iter().filter(|(name, _)| !is_volatile(name) && !OF_ONE_MACHINE.contains(&name.as_str()));
@@ -45,7 +43,6 @@ pub fn env_id(facts: &Facts) -> String {
 fn id_of(facts: &[Kept]) -> String {
     let mut hashed = String::new();
     for kept in facts {
-        // Text always converts to JSON.
         hashed.push_str(&serde_json::to_string(&(&kept.fact, &kept.status, &kept.value)).unwrap_or_default());
         hashed.push('\n');
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Bounds differ by the factor `2^(2^-SCALE)`.
 pub const SCALE: u32 = 5;
-/// Buckets to an octave.
+/// Buckets per octave.
 const PER_OCTAVE: f64 = 32.0;
 /// Samples up to this, in their unit, are counted as zero.
 pub const ZERO_THRESHOLD: f64 = 1.0 / 1_048_576.0;
@@ -25,7 +25,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Of samples in any order. NaN is not counted.
+    /// Counts samples in any order. NaN is not counted.
     pub fn of(samples: &[f64]) -> Self {
         let positive = || samples.iter().copied().filter(|&sample| sample > ZERO_THRESHOLD).map(bucket);
         let zero = samples.iter().filter(|&&sample| sample <= ZERO_THRESHOLD).count() as u64;
@@ -44,7 +44,7 @@ impl Histogram {
         self.counts.iter().fold(self.zero, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Whether it is one that [`Histogram::of`] could have made.
+    /// Whether [`Histogram::of`] could have made it.
     pub fn is_sound(&self) -> bool {
         let lowest = bucket(ZERO_THRESHOLD);
         let end = i64::from(self.offset) + self.counts.len() as i64 - 1;
@@ -57,7 +57,6 @@ impl Histogram {
     }
 }
 
-/// The number of the bucket that a positive sample is in.
 fn bucket(sample: f64) -> i32 {
     let exact = sample.min(MOST).log2() * PER_OCTAVE;
     // The upper bound belongs to the bucket: a power of two is the last of its octave.

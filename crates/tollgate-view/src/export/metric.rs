@@ -16,14 +16,14 @@ pub struct Metric<'a> {
     pub case: &'a Case,
     /// Its parameters as one text; see [`params_text`].
     pub params: String,
-    /// [`LATENCY`], `size` or `instructions`, by the unit; of traced commands also [`PARTS`].
+    /// [`LATENCY`], `size` or `instructions`, by the unit; for traced commands also [`PARTS`].
     pub name: &'static str,
-    /// Where it was measured.
+    /// Its figures, if it was measured.
     pub figures: Option<&'a Figures<'a>>,
 }
 
 impl<'a> Metric<'a> {
-    /// The figures, where they are a result: times of an emulator are not.
+    /// The figures, if they are a result: times of an emulator are not.
     pub fn valid(&self) -> Option<&'a Figures<'a>> {
         self.figures.filter(|figures| figures.is_estimate())
     }
@@ -33,7 +33,7 @@ impl<'a> Metric<'a> {
         self.row.status()
     }
 
-    /// Whether it is a part of a command's time, and not the case itself.
+    /// Whether it is a part of a command's time, not the case itself.
     pub fn is_part(&self) -> bool {
         PARTS.contains(&self.name)
     }
@@ -44,8 +44,8 @@ impl<'a> Metric<'a> {
     }
 }
 
-/// The metrics of all cases, in the run's order, without the engine's own benchmarks. Of cases whose parameters have the same text, which no
-/// run of tollgate's has, only the first: formats have one entry for them.
+/// The metrics of all cases, in the run's order, without the engine's own benchmarks. If cases have parameters with the same
+/// text, which does not happen in tollgate's runs, only the first is listed: formats have one entry for them.
 pub fn metrics<'a>(summary: &'a Summary<'a>) -> Vec<Metric<'a>> {
     let mut seen = HashSet::new();
     let mut metrics = Vec::new();

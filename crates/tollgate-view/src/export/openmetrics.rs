@@ -100,7 +100,6 @@ impl<'a> Series<'a> {
         Self { run, metrics: metrics(summary), labels: labels(&pairs) }
     }
 
-    /// The labels of a metric, without braces.
     fn series(&self, metric: &Metric, figures: &Figures) -> String {
         let per = if figures.measured.unit == Unit::NanosecondsPerLine { "line" } else { "operation" };
         let own = [
@@ -118,7 +117,7 @@ impl<'a> Series<'a> {
     }
 }
 
-/// The series of a value, where there are any.
+/// The series of a value, if any.
 fn family(
     text: &mut String,
     [name, unit, help]: [&str; 3],
@@ -148,7 +147,6 @@ fn counts(text: &mut String, name: &str, help: &str, runs: &[Series], count: fn(
     }
 }
 
-/// The series of runs as such.
 fn of_runs(text: &mut String, runs: &[Series]) {
     begin(text, "tollgate_cases", None, "Requested cases, by status.");
     for run in runs {

@@ -35,12 +35,12 @@ pub struct ExportedRow<'a> {
     pub environment: Environment,
     /// RFC 3339, UTC.
     pub started: Cow<'a, str>,
-    /// Of the program that made the run.
+    /// Version of the program that made the run.
     pub version: Cow<'a, str>,
     /// The key facts.
     #[serde(flatten)]
     pub key_facts: Cow<'a, KeyFacts>,
-    /// Of a run that is part of a session alone.
+    /// Only for a run that is part of a session.
     #[serde(flatten)]
     pub session: Option<Cow<'a, InSession>>,
     /// Such as `entry`.
@@ -55,9 +55,9 @@ pub struct ExportedRow<'a> {
     pub status: Cow<'a, str>,
     /// Why it has no figures.
     pub why: Option<Cow<'a, str>>,
-    /// Of all figures.
+    /// Unit of all figures.
     pub unit: Option<Unit>,
-    /// What executed the code.
+    /// The executor of the code.
     pub provenance: Option<Provenance>,
     /// The estimate.
     pub median: Option<f64>,
@@ -150,7 +150,6 @@ impl ExportedRow<'_> {
         struct Header {
             schema: u64,
         }
-        // It is one line: a position in it is of no use.
         let wrong = |error: serde_json::Error| {
             let text = error.to_string();
             let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
@@ -168,7 +167,7 @@ impl ExportedRow<'_> {
         }
         let measured = row.status == Status::Measured.name();
         let of_all = [row.median, row.max].iter().all(|figure| figure.is_some() == measured);
-        // An interval and a p99 need more samples than one, and a difference below zero is no minimum.
+        // An interval and a p99 need more than one sample, and a difference below zero is not a minimum.
         let of_many =
             [row.ci_low, row.ci_high, row.min, row.p99].iter().all(|figure| measured || figure.is_none());
         let is_interval = row.ci_low.is_some() == row.ci_high.is_some();

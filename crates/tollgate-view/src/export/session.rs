@@ -13,20 +13,20 @@ pub struct InSession {
     pub session: String,
     /// The environment as the user named it.
     pub session_environment: String,
-    /// Its place among the environments; that of the base is 0.
+    /// Its position among the environments; the base's is 0.
     pub session_place: u32,
     /// Whether its turns are neighbours of the base's.
     pub session_paired: bool,
-    /// The setting of the machine that was another one there: `PATH=VALUE`.
+    /// The setting of the machine that differed there: `PATH=VALUE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_knob: Option<String>,
-    /// The command of the user that was compared there with others: its name, or else its line.
+    /// The user's command that was compared there with others: its name, or else its line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_command: Option<String>,
 }
 
 impl InSession {
-    /// None where the run was measured alone.
+    /// `None` if the run was measured alone.
     pub fn of(run: &Run) -> Option<Self> {
         let part = run.session.as_ref()?;
         Some(Self {

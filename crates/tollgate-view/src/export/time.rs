@@ -18,7 +18,7 @@ impl fmt::Display for Date {
     }
 }
 
-/// Text that is no date or time.
+/// Text that is not a date or time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is not a date or time")]
 pub struct NoSuchTime;

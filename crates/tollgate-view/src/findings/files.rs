@@ -25,7 +25,8 @@ fn page_cache_against_storage(summary: &Summary) -> Option<Finding> {
     of_pairs("A read from storage takes longer than one from the page cache", parts)
 }
 
-/// Why a direct read is faster than the first one through the page cache, where it is: what the page cache does beside the device.
+/// Why a direct read is faster than the first one through the page cache, if it is: the work of the page cache in addition to the
+/// device.
 fn direct_against_first(summary: &Summary) -> Option<Finding> {
     let direct = case("files/direct-read", &[("buffer", "aligned".into()), ("block", "4k".into())]);
     let [first, cached] = ["uncached", "cached"]

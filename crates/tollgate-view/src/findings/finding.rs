@@ -30,7 +30,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// None where the samples support no interval: then no sentence about a difference can be made.
+    /// `None` if the samples support no interval: then no sentence about a difference can be made.
     pub fn of(figures: &Figures) -> Option<Self> {
         Some(Self { estimate: figures.estimate.median, interval: figures.estimate.interval? })
     }
@@ -45,7 +45,7 @@ pub fn case(benchmark: &str, params: &[(&str, ParamValue)]) -> Case {
     Case { benchmark: benchmark.to_owned(), params }
 }
 
-/// The figures of a case that hardware executed and that is no count: what takes long is said of times.
+/// The figures of a case that hardware executed and that is not a count, since findings are about times.
 pub fn find<'a, 'b>(summary: &'b Summary<'a>, case: &Case) -> Option<&'b Figures<'a>> {
     summary.figures(case).filter(|figures| figures.is_estimate() && !figures.is_count())
 }
@@ -58,7 +58,7 @@ pub fn times(summary: &Summary, case: &Case, other: &Case) -> Option<f64> {
     (apart(one.interval, other.interval) && times.is_finite()).then_some(times)
 }
 
-/// How much slower a case is than another, where it is more than `least` times; at least so much where the other is below its detection
+/// How much slower a case is than another, if by more than `least` times; a lower bound if the other is below its detection
 /// limit: `at least 2000 × slower`.
 pub fn bounded_times(
     summary: &Summary,

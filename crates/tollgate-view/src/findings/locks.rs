@@ -44,7 +44,7 @@ fn three_calls(summary: &Summary) -> Option<Finding> {
     Some(Finding { sentence, from })
 }
 
-/// The least speed-up where producers and consumers share one processor.
+/// The least speed-up if producers and consumers share one processor.
 fn trade(summary: &Summary) -> Option<Finding> {
     let mut least: Option<(f64, u64)> = None;
     let mut from = Vec::new();

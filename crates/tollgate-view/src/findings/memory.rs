@@ -16,13 +16,13 @@ pub(super) fn findings(summary: &Summary) -> Vec<Finding> {
 
 pub(crate) const THRASH: &str = "memory/thrash";
 
-/// How many times as long a store takes where another core stores to the same lines, as the published experiment asked. One
+/// How many times as long a store takes while another core stores to the same lines, as the published experiment asked. One
 /// sentence for each pair, order and page.
 fn sharing(summary: &Summary) -> Vec<Finding> {
     series(summary).into_iter().map(|(key, points)| sentence(&key, &points)).collect()
 }
 
-/// The same as rows: pair, order and page, the size in KiB, how much slower, and the times alone and shared.
+/// Sharing as rows: pair, order and page, the size in KiB, how much slower, and the times alone and shared.
 pub(crate) fn sharing_rows(summary: &Summary) -> Vec<[String; 7]> {
     let ns = |known: &Known| figures::estimate(known.estimate, Unit::Nanoseconds);
     let row = |key: &Series, point: &Sharing| {
@@ -35,11 +35,11 @@ pub(crate) fn sharing_rows(summary: &Summary) -> Vec<[String; 7]> {
 
 /// Stores alone and shared, of one pair, order and page.
 pub(crate) struct SharingCurves {
-    /// Those three.
+    /// Pair, order and page.
     pub(crate) name: String,
     /// The size in KiB, and the cases alone and shared.
     pub(crate) points: Vec<(u64, [Case; 2])>,
-    /// From which size on sharing takes no longer, in words.
+    /// The size from which on sharing is not slower, in words.
     pub(crate) ends: String,
 }
 
@@ -82,7 +82,7 @@ fn series(summary: &Summary) -> Vec<(Series, Vec<Sharing>)> {
     let shared = summary.measured().map(|(case, _)| case).filter(|case| {
         case.benchmark == THRASH && case.params.get("shared") == Some(&ParamValue::Flag(true))
     });
-    // Cases that differ in size only share a sentence.
+    // Cases that differ only in size share a sentence.
     let series = shared.filter_map(|case| {
         let alone = with(case, false);
         let known = |case| Known::of(find(summary, case)?);
@@ -181,7 +181,7 @@ struct Curve {
 }
 
 impl Curve {
-    /// With huge pages where there are any: TLB misses on small pages add to the latency.
+    /// With huge pages if there are any, since TLB misses on small pages add to the latency.
     fn of(summary: &Summary) -> Self {
         let of = |page: &str| -> Vec<(f64, Known, Case)> {
             let rows = summary.measured().filter(|(case, figures)| {
@@ -204,7 +204,7 @@ impl Curve {
     }
 
     /// The latencies on both sides of a cache's size, at some distance from it: a buffer that is nearly as large lies partly
-    /// beyond. None where one side was not measured.
+    /// beyond. `None` if one side was not measured.
     fn around(&self, name: &str, end: f64) -> Option<Finding> {
         let within = self.points.iter().rfind(|(kib, ..)| *kib <= end * 0.8)?;
         let beyond = self.points.iter().find(|(kib, ..)| *kib >= end * 1.3)?;

@@ -120,7 +120,7 @@ enum BreakEven {
     Never,
 }
 
-/// None where even the last point is inconclusive.
+/// `None` if even the last point is inconclusive.
 fn break_even(points: &[Point]) -> Option<BreakEven> {
     let (first, last) = (points.first()?, points.last()?);
     if !apart(last.fork.interval, last.spawn.interval) {

@@ -1,4 +1,4 @@
-//! What an emulated instruction costs, as the published experiment asked (Walter Zhou, "Simulate Invalid Opcode 的性能代价分析").
+//! The cost of an emulated instruction, as the published experiment asked (Walter Zhou, "Simulate Invalid Opcode 的性能代价分析").
 
 use tollgate_model::{Case, Fact, FactValue, ParamValue, Unit};
 use tollgate_output::figures;
@@ -10,7 +10,7 @@ pub(super) fn findings(summary: &Summary) -> Vec<Finding> {
     [trap_against_instruction(summary), counts(summary), rings(summary)].into_iter().flatten().collect()
 }
 
-/// The opcodes of the experiment, as parameters. QEMU's translator executes the published one; then the other stands for it.
+/// The opcodes of the experiment, as parameters. QEMU's translator executes the published one; then the other replaces it.
 const OPCODES: [Option<&str>; 2] = [None, Some("ud1")];
 
 fn trap(by: Option<&str>, opcode: Option<&str>) -> Case {
@@ -20,7 +20,6 @@ fn trap(by: Option<&str>, opcode: Option<&str>) -> Case {
     case("traps/invalid-opcode", &params)
 }
 
-/// How much slower an instruction is that a signal handler emulates.
 fn trap_against_instruction(summary: &Summary) -> Option<Finding> {
     let (trap, instruction) = (trap(None, None), Case::plain("traps/imul"));
     bounded_times(summary, trap, instruction, 0.0, |how| {
@@ -53,8 +52,8 @@ fn counts(summary: &Summary) -> Option<Finding> {
     })
 }
 
-/// Why a trap taken in ring 0 is hardly cheaper, which the source leaves open: from the counts of both paths, or from their times where
-/// the processor executes the guest.
+/// Why a trap taken in ring 0 is hardly faster, which the source leaves open: from the counts of both paths, or from their times
+/// if the processor executes the guest.
 fn rings(summary: &Summary) -> Option<Finding> {
     OPCODES.into_iter().find_map(|opcode| {
         let cases = ["module-ring0", "module-ring3"].map(|by| trap(Some(by), opcode));

@@ -1,5 +1,3 @@
-//! Facts of an environment.
-
 mod affecting;
 mod group;
 mod hanging;

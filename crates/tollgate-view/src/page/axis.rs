@@ -42,8 +42,7 @@ impl Axis {
         Some(Self { least: 10_f64.powi(low), most: 10_f64.powi(high), is_log: true, ticks: ticks.collect() })
     }
 
-    /// A logarithmic axis of the range of these times. 2 and 5 times each power of ten are named too where there are few
-    /// powers.
+    /// A logarithmic axis of the range of these times. 2 and 5 times each power of ten are named too if there are few powers.
     pub fn around_times(times: impl Iterator<Item = f64> + Clone) -> Option<Self> {
         let times = times.filter(|time| DRAWN.contains(time));
         // Below the least there is room for the names of plateaus.
@@ -77,7 +76,7 @@ impl Axis {
         Self { least: 0.0, most: ticks.len().saturating_sub(1).max(1) as f64, is_log: false, ticks }
     }
 
-    /// The position of a value, 0 to 1; None outside.
+    /// The position of a value, 0 to 1; `None` outside.
     pub(super) fn share(&self, value: f64) -> Option<f64> {
         let share = match self.is_log {
             true => (value / self.least).ln() / (self.most / self.least).ln(),

@@ -26,7 +26,7 @@ pub struct Cell {
 
 /// Shades from fast to slow.
 const SHADES: usize = 6;
-/// With more processors there is no room for figures in the cells.
+/// With more processors figures do not fit in the cells.
 const MOST_FIGURES: usize = 12;
 /// With more processors not each is named.
 const MOST_NAMES: usize = 32;

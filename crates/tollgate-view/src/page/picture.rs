@@ -1,7 +1,7 @@
-//! Figures as a file of their own: SVG with its letters and colors, for a README, a slide or an issue.
+//! Figures as a separate file: SVG with its letters and colors, for a README, a slide or an issue.
 //!
-//! Its drawings are those of the page. There names and values are text beside a drawing, which fills any width. Here all of it is one
-//! picture of fixed width, since a viewer scales it: at 600 pixels its letters are as high as those of a terminal.
+//! Its drawings are those of the page. There, names and values are text beside a drawing, which fills any width. Here everything
+//! is one picture of fixed width, since a viewer scales it: at 600 pixels its letters are as high as those of a terminal.
 
 use std::fmt::{self, Write};
 
@@ -19,7 +19,7 @@ const LEFT: f64 = 216.0;
 const RIGHT: f64 = 496.0;
 /// The ends of a curve's picture, between the names of its axes.
 const CURVES: [f64; 2] = [64.0, 614.0];
-/// Characters of a name and of a value that have room; longer ones are cut.
+/// Characters of a name and of a value that fit; longer ones are cut.
 const NAME: usize = 33;
 const VALUE: usize = 24;
 /// Characters of a line of sentences, and the pixels that one takes in a legend.
@@ -27,16 +27,16 @@ const LINE: usize = 104;
 const CHARACTER: f64 = 5.9;
 /// Between the middles of two names of an axis.
 const ROOM: f64 = 42.0;
-/// The height of a row with one mark, and what each further one adds.
+/// Height of a row with one mark, and what each further one adds.
 const ROW: f64 = 18.0;
 const STEP: f64 = 7.0;
 
-/// What a page has in its own style.
+/// The style that a page has itself.
 const STYLE: &str = "svg{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif;overflow:visible}\
 .head{font-size:15px;font-weight:600}.d{font-size:11px;fill:var(--dim)}";
 
-/// Draws the rows and curves of figures, each beneath its title, the first also beneath lines about what was measured; None where
-/// there is no figure.
+/// Draws the rows and curves of figures, each below its title, the first also below lines about the measurement; `None` without a
+/// figure.
 pub(crate) fn picture(figures: &[Figure], about: &[String]) -> Option<String> {
     let first = figures.first()?;
     let mut picture = Picture { body: String::new(), y: MARGIN };
@@ -59,7 +59,6 @@ pub(crate) fn picture(figures: &[Figure], about: &[String]) -> Option<String> {
     Some(picture.finish(first))
 }
 
-/// What is drawn so far, and down to where.
 struct Picture {
     body: String,
     y: f64,
@@ -118,7 +117,7 @@ impl Picture {
         }
     }
 
-    /// The names of main ticks, and of others between them where there is room.
+    /// The names of main ticks, and of others between them if there is room.
     fn names(&mut self, rows: &Rows, y: f64) {
         let mut named: Vec<f64> = Vec::new();
         for is_main in [true, false] {
@@ -199,7 +198,7 @@ fn across(share: f64) -> f64 {
     LEFT + (RIGHT - LEFT) * share
 }
 
-/// At most so many characters, with an ellipsis where it was longer.
+/// At most this many characters, with an ellipsis if it was longer.
 fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),

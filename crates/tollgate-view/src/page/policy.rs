@@ -49,7 +49,6 @@ mod tests {
     fn the_policy_has_the_digests_of_the_style_and_the_script() {
         assert_eq!(digest(STYLE), STYLE_DIGEST, "put this digest of page.css into policy.rs");
         assert_eq!(digest(SCRIPT), SCRIPT_DIGEST, "put this digest of page.js into policy.rs");
-        // These would end their elements.
         assert!(!STYLE.contains("</") && !SCRIPT.contains("</") && !SCRIPT.contains("<!--"));
     }
 }

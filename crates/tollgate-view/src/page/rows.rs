@@ -1,7 +1,7 @@
 //! Latencies or ratios as rows over one axis: the name at the left, the value at the right, the marks between them.
 //!
-//! Names and values are text of the document and not of a picture: they have columns of their own, are read aloud, and the
-//! page's search finds them.
+//! Names and values are text of the document, not of a picture: they have their own columns, are read aloud, and the page's
+//! search finds them.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ pub struct Rows {
     pub rows: Vec<PictureRow>,
     /// A value that is marked from top to bottom, such as the ratio 1.
     pub level: Option<f64>,
-    /// Looks are environments, and not kinds of one environment.
+    /// Looks are environments, not kinds of one environment.
     pub is_by_environment: bool,
 }
 
@@ -30,31 +30,31 @@ pub struct PictureRow {
     pub marks: Vec<Mark>,
 }
 
-/// A median with what its samples say of it.
+/// A median with its uncertainty.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Mark {
     /// By colour and sign: the environment, or the kind.
     pub look: usize,
     pub at: f64,
-    /// Where its samples support one.
+    /// The interval, if its samples support one.
     pub interval: Option<(f64, f64)>,
-    /// The smallest sample, where it is above zero.
+    /// The smallest sample, if it is above zero.
     pub min: Option<f64>,
     /// It is drawn hollow.
     pub is_noisy: bool,
-    /// Its tooltip; empty where the text is beside it.
+    /// Its tooltip; empty if the text is beside it.
     pub title: Text,
 }
 
-/// Ends nearer to the mark than this, in percent of the width, are not drawn.
+/// Ends closer to the mark than this, in percent of the width, are not drawn.
 const SEEN: f64 = 0.15;
 /// The height of a row with one mark.
 const HEIGHT: f64 = 16.0;
-/// What each further environment adds.
+/// The height that each further environment adds.
 const STEP: f64 = 6.0;
 
 impl Rows {
-    /// Latencies of one or several environments, over decades; None where none of them has a mark.
+    /// Latencies of one or several environments, over decades; `None` if none of them has a mark.
     pub fn of_times(rows: Vec<PictureRow>) -> Option<Self> {
         let axis = Axis::of_times(rows.iter().flat_map(|row| &row.marks).flat_map(Mark::reach))?;
         Some(Self { axis, rows, level: None, is_by_environment: true })
@@ -84,7 +84,7 @@ impl Rows {
             let Some(x) = self.axis.percent(tick.at).map(Percent) else { continue };
             let class = if self.level == Some(tick.at) { "l" } else { "g" };
             let _ = write!(html, "<line class=\"{class}\" x1=\"{x}\" x2=\"{x}\" y1=\"18\" y2=\"100%\"/>");
-            // On narrow screens each third decade is named, or all of a few.
+            // On narrow screens each third decade is named, or all if there are few.
             let narrow = if tick.is_main || few { "" } else { " w" };
             let anchor = match x.0 {
                 left if left < 3.0 => "",
@@ -125,7 +125,6 @@ impl Rows {
             false => format!(" {}", look(mark.look, self.is_by_environment)),
         };
         let mut put = |text: std::fmt::Arguments<'_>| {
-            // Writing to a string cannot fail.
             let _ = html.write_fmt(text);
         };
         if let Some((low, high)) = mark.interval {
@@ -138,7 +137,7 @@ impl Rows {
                     y - 3.5
                 ));
             }
-            // An end that no axis of times reaches, such as zero, is an arrow.
+            // An end outside every axis of times, such as zero, is an arrow.
             let beyond = [(low, "less", 0.0), (high, "more", 100.0)];
             for (_, sign, x) in beyond.into_iter().filter(|(end, ..)| self.axis.percent(*end).is_none()) {
                 put(format_args!(
@@ -163,8 +162,8 @@ impl Rows {
 }
 
 impl Mark {
-    /// The values that its axis holds: its median and the ends of its interval. A min near zero, from which the empty loop
-    /// was subtracted, would add decades in which nothing is, and may leave the picture.
+    /// The values that its axis must hold: its median and the ends of its interval. A min near zero, from which the empty loop
+    /// was subtracted, would add empty decades, so it may leave the picture.
     pub fn reach(&self) -> impl Iterator<Item = f64> {
         let (low, high) = self.interval.unwrap_or((self.at, self.at));
         [self.at, low, high].into_iter()

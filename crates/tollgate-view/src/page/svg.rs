@@ -55,7 +55,7 @@ impl Display for Percent {
     }
 }
 
-/// A number with at most so many decimals and no trailing zeros.
+/// A number with at most this many decimals and no trailing zeros.
 pub(super) fn short(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
@@ -121,7 +121,7 @@ impl Svg {
         ));
     }
 
-    /// Begins a part that fills the width and has coordinates of its own, so many across and down.
+    /// Begins a part that fills the width and has its own coordinates, this many across and down.
     pub(super) fn stretched(&mut self, y: f64, height: f64, [across, down]: [f64; 2]) {
         self.put(format_args!(
             "<svg y=\"{}\" width=\"100%\" height=\"{}\" viewBox=\"0 0 {} {}\" preserveAspectRatio=\"none\">",
@@ -144,7 +144,6 @@ impl Svg {
     }
 
     fn put(&mut self, text: fmt::Arguments<'_>) {
-        // Writing to a string cannot fail.
         let _ = self.0.write_fmt(text);
     }
 }

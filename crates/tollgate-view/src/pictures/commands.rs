@@ -8,11 +8,10 @@ use tollgate_output::table::{heading, paragraph};
 use crate::summary::Summary;
 use tollgate_trace::output::{division, ranked, text};
 
-/// This many calls are named.
 const CALLS: usize = 3;
 const CHANCE: &str = "User and sys are sampled by the clock tick; with few ticks the split is coarse.";
 
-/// None where no command was traced.
+/// `None` if no command was traced.
 pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let traced = summary
         .measured()
@@ -32,7 +31,6 @@ pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     Some(format!("{}{}{note}", heading(title, width), cases.concat()))
 }
 
-/// The case, its figures and its calls.
 fn lines(case: &Case, traced: &Traced, width: usize) -> String {
     let account = Account::from_traced(traced);
     let known = account.parts().into_iter().filter(|(_, ns)| *ns > 0);

@@ -20,11 +20,11 @@ pub struct Point {
     pub kib: f64,
     /// The latency of a load.
     pub ns: f64,
-    /// Of the second curve: in pages of 2 MiB, or shared.
+    /// Belongs to the second curve: in pages of 2 MiB, or shared.
     pub is_second: bool,
 }
 
-/// None where there are not at least two sizes.
+/// `None` with fewer than two sizes.
 pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let points = points(summary);
     let picture = draw(&points, &caches(&summary.run.facts), width.min(WIDEST))?;
@@ -71,7 +71,7 @@ pub fn kib_in_words(kib: f64) -> String {
     }
 }
 
-/// None where the points give no curve.
+/// `None` if the points give no curve.
 pub(super) fn draw(points: &[Point], caches: &[(String, f64)], width: usize) -> Option<String> {
     let across = Scale::new(points.iter().map(|point| point.kib), width.checked_sub(MARGIN + 3)?)?;
     let up = Scale::new(points.iter().map(|point| point.ns), HEIGHT)?;
@@ -105,7 +105,7 @@ pub(super) fn draw(points: &[Point], caches: &[(String, f64)], width: usize) -> 
     Some(picture)
 }
 
-/// Texts below the axis, each as close to its position as the ones before it permit; none where all are outside.
+/// Texts below the axis, each as close to its position as the ones before it permit; none if all are outside.
 fn labels(texts: &[(String, f64)], across: &Scale) -> String {
     let mut line = String::new();
     for (text, kib) in texts {
@@ -131,20 +131,20 @@ struct Scale {
 }
 
 impl Scale {
-    /// None where the values do not differ or have no logarithm.
+    /// `None` if the values do not differ or have no logarithm.
     fn new(values: impl Iterator<Item = f64> + Clone, steps: usize) -> Option<Self> {
         let least = values.clone().min_by(f64::total_cmp)?;
         let most = values.max_by(f64::total_cmp)?;
         (least > 0.0 && most > least && most.is_finite() && steps > 1).then_some(Self { least, most, steps })
     }
 
-    /// None outside.
+    /// `None` outside.
     fn position(&self, value: f64) -> Option<usize> {
         let share = (value / self.least).ln() / (self.most / self.least).ln();
         (0.0..=1.0).contains(&share).then(|| (share * (self.steps - 1) as f64).round() as usize)
     }
 
-    /// The value that a step is labelled with: the ends, and 1, 2 or 5 times a power of ten where one falls on it.
+    /// The value that a step is labelled with: the ends, and 1, 2 or 5 times a power of ten if one falls on it.
     fn label(&self, step: usize) -> Option<f64> {
         if step == 0 {
             return Some(self.least);

@@ -1,5 +1,5 @@
-//! The properties of each lock: the second table of the published comparison, filled in from measurements, stress tests and
-//! model checks, with the evidence beneath each row.
+//! The properties of each lock: the second table of the published comparison, filled in from measurements, stress tests and model
+//! checks, with the evidence below each row.
 
 use tollgate_model::{Counter, ParamValue};
 use tollgate_output::figures;
@@ -12,7 +12,7 @@ use crate::summary::{Figures, Summary};
 /// The system call that the others are compared with.
 const SYSTEM_CALL: &str = "futex-trylock-pi";
 
-/// None where its measurements are missing.
+/// `None` if its measurements are missing.
 pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let rows = judged(summary)?;
     let mut table = Table::new(&COLUMNS);
@@ -25,7 +25,7 @@ pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
 
 pub const COLUMNS: [&str; 5] = ["lock", "safety", "efficiency", "resources", "footprint"];
 
-/// The rows, each with its words and their evidence; None where no lock was tested.
+/// The rows, each with its words and their evidence; `None` if no lock was tested.
 pub fn judged(summary: &Summary) -> Option<Vec<(Vec<String>, Vec<String>)>> {
     let system_call = find(summary, "locks/uncontended", SYSTEM_CALL, None)?.estimate.median;
     let mut rows = Vec::new();
@@ -155,7 +155,7 @@ fn footprint(summary: &Summary, by: &str) -> Option<Cell> {
     Some(Cell { word, evidence })
 }
 
-/// The figures of one lock's case, with another parameter where there is one.
+/// The figures of one lock's case, with another parameter if given.
 fn find<'a, 'b>(
     summary: &'b Summary<'a>,
     benchmark: &'b str,

@@ -1,4 +1,4 @@
-//! Stores to lines that another core stores to, beside stores to lines of one's own, by the size of the buffer: both curves of each pair,
+//! Stores to lines that another core stores to, and stores to private lines, by the size of the buffer: both curves of each pair,
 //! order and page.
 
 use tollgate_model::Case;
@@ -8,7 +8,6 @@ use super::curve::{Point, WIDEST, caches, draw};
 use crate::findings::{SharingCurves, THRASH, sharing_curves};
 use crate::summary::Summary;
 
-/// Every picture, one beneath the other.
 pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let caches = caches(&summary.run.facts);
     let one = |curves: SharingCurves| {
@@ -24,7 +23,7 @@ pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     (!pictures.is_empty()).then(|| heading(&title, width) + legend + &pictures.join("\n"))
 }
 
-/// The points of both curves; of a case with two modes there are two.
+/// The points of both curves; two for a case with two modes.
 pub fn points<'s>(summary: &'s Summary, curves: &'s SharingCurves) -> impl Iterator<Item = Point> + 's {
     let of = move |kib: u64, case: &Case, is_second: bool| {
         let times =

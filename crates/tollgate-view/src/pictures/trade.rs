@@ -1,5 +1,5 @@
-//! Producers and consumers: the throughput of each lock relative to a system call, by the number of threads; by our
-//! statistic and by that of the published comparison.
+//! Producers and consumers: the throughput of each lock relative to a system call, by the number of threads; by our statistic and
+//! by that of the published comparison.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub const BASE: &str = "futex-trylock-pi";
 /// Times of an item, ns, by lock, in the order of the run, and by threads.
 pub type Times<'a> = Vec<(&'a str, BTreeMap<u64, f64>)>;
 
-/// None where the system call or all others were not measured.
+/// `None` if the system call or all others were not measured.
 pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let ours = |figures: &Figures| Some(figures.estimate.median);
     let published = |figures: &Figures| trimmed_mean(&figures.measured.samples);

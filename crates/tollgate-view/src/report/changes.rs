@@ -1,4 +1,4 @@
-//! The rows that changed, a table for each comparison, with the causes that can be known: those of a proven cause stand above them.
+//! The rows that changed, a table for each comparison, with the possible causes: those of a proven cause stand above them.
 
 use crate::page::Table;
 

@@ -1,4 +1,4 @@
-//! Estimates by something that grows: the memory that is read, the memory that was written, the number of threads.
+//! Estimates by a growing amount: memory that is read, memory that was written, threads.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ type Around<'a> = dyn Fn(&Subject, &[Estimate]) -> (Vec<Tick>, Vec<Plateau>) + '
 struct Family<'a> {
     title: &'a str,
     description: &'a str,
-    /// What each curve is.
+    /// The meaning of each curve.
     names: &'a [&'a str],
     across: Axis,
     up: Axis,
@@ -112,7 +112,6 @@ impl Family<'_> {
     }
 }
 
-/// The least and the most.
 fn ends(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
     Some((values.clone().min_by(f64::total_cmp)?, values.max_by(f64::total_cmp)?))
 }
@@ -150,7 +149,7 @@ pub const BANDWIDTH: &str = "memory/bandwidth";
 /// The operations that have a curve.
 const OPERATIONS: [&str; 3] = ["read", "write", "copy"];
 
-/// Bytes a second of one thread by the size of its working set, in pages of 4 KiB.
+/// Bytes per second of one thread by the size of its working set, in pages of 4 KiB.
 pub fn bandwidth(subjects: &[Subject]) -> Option<Figure> {
     let rate = |case: &Case, figures: &Figures| {
         let is_curve = case.number("threads") == Some(1) && case.word("page") == Some("4k");
@@ -203,7 +202,7 @@ fn of_sizes(least: f64, most: f64) -> Option<Axis> {
 /// More pictures of sharing are not drawn.
 const MOST_PANELS: usize = 12;
 
-/// Stores to lines that another core stores to as well, beside stores to other lines, by the size of the buffer.
+/// Stores to lines that another core stores to as well, and stores to other lines, by the size of the buffer.
 pub fn sharing(subjects: &[Subject]) -> Option<Figure> {
     let found: Vec<Vec<SharingCurves>> =
         subjects.iter().map(|subject| sharing_curves(&subject.summary)).collect();
@@ -260,8 +259,8 @@ pub fn sharing(subjects: &[Subject]) -> Option<Figure> {
     })
 }
 
-/// The latency of each cache and of memory: the median of the loads whose memory is well inside it. The pages of 4 KiB are
-/// the curve of most programs; huge ones, where they were measured, have no misses of the TLB in it.
+/// The latency of each cache and of memory: the median of the loads whose memory is well inside it. The curve of pages of 4 KiB
+/// describes most programs; huge pages, if measured, have no TLB misses in it.
 fn plateaus(points: &[Estimate], caches: &[(String, f64)]) -> Vec<Plateau> {
     let is_huge = points.iter().any(|point| point.look == 1);
     let most = points.iter().map(|point| point.x).fold(0.0, f64::max);
@@ -300,7 +299,7 @@ pub fn creation(subjects: &[Subject]) -> Option<Figure> {
     if amounts.len() < 2 {
         return None;
     }
-    // Amounts are steps: none has no place on a logarithmic axis.
+    // Amounts are steps, since zero has no position on a logarithmic axis.
     let step = |mib: u64| amounts.iter().position(|amount| *amount == mib).unwrap_or_default() as f64;
     let estimate = |(look, mib, y): &(usize, u64, f64)| Estimate { look: *look, x: step(*mib), y: *y };
     let found: Vec<Vec<Estimate>> =

@@ -12,7 +12,7 @@ use crate::page::{Table, Text};
 use crate::session::environments as session;
 use crate::{causes, counts};
 
-/// Every other environment compared with the first, where no relative difference of up to `asked` counts.
+/// Compares every other environment with the first, ignoring relative differences up to `asked`.
 pub fn all<'a>(subjects: &[Subject<'a>], spread: &Spread, asked: f64) -> Vec<Comparison<'a>> {
     let [base, others @ ..] = subjects else { return Vec::new() };
     let compared =
@@ -20,10 +20,10 @@ pub fn all<'a>(subjects: &[Subject<'a>], spread: &Spread, asked: f64) -> Vec<Com
     others.iter().map(compared).collect()
 }
 
-/// A smaller difference of traced commands is no sentence.
+/// A smaller difference of traced commands gets no sentence.
 const LARGE: f64 = 1.25;
 
-/// The causes that are proven, and a sentence for each traced command whose real time differs much. All rows that changed have a table.
+/// The proven causes, and a sentence for each traced command whose real time differs much. All rows that changed have a table.
 pub fn sentences(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
     let [base, others @ ..] = subjects else { return Vec::new() };
     let each = || comparisons.iter().zip(others);
@@ -61,7 +61,7 @@ pub fn counts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
     counts.collect()
 }
 
-/// The facts that differ: those first that reach the most rows that changed, as on a screen.
+/// The facts that differ: those first that reach the most changed rows, as on a screen.
 pub fn facts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
     if comparisons.is_empty() {
         return Vec::new();
@@ -95,7 +95,6 @@ pub fn facts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
         rows: rows.iter().map(row).collect(),
         is_open,
     };
-    /// Further ones are folded.
     const FIRST: usize = 12;
     let (first, rest) = affecting.split_at(affecting.len().min(FIRST));
     let tables = [
@@ -112,7 +111,7 @@ pub fn facts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
 }
 
 fn value(fact: Option<&Fact>) -> Text {
-    /// A list such as the processor's flags would bury the others.
+    /// A list such as the processor's flags would hide the others.
     const MOST: usize = 120;
     match fact {
         None => "not recorded".into(),
@@ -121,7 +120,7 @@ fn value(fact: Option<&Fact>) -> Text {
     }
 }
 
-/// Of the cases that a fact is known to affect, how many there are and how many differ.
+/// How many of the cases that a fact is known to affect there are, and how many differ.
 struct Reach {
     effect: Option<&'static Effect>,
     all: usize,

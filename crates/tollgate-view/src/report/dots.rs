@@ -1,4 +1,4 @@
-//! Estimates of a suite as marks, a row a case.
+//! Estimates of a suite as marks, one row per case.
 
 use tollgate_model::{Case, Unit};
 use tollgate_output::figures;
@@ -11,7 +11,7 @@ use crate::findings::THRASH;
 use crate::page::{Drawing, Figure, Mark, PictureRow, Rows, Text};
 use crate::pictures::{curve, matrix, trade};
 
-/// More rows are no picture.
+/// With more rows it is not a picture.
 const MOST: usize = 12;
 
 /// Benchmarks with a picture of their own, or without an estimate to draw.
@@ -67,7 +67,7 @@ pub fn figure(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figu
     })
 }
 
-/// Whether it is a time below the detection limit, which has a row and no mark.
+/// Whether it is a time below the detection limit, which has a row but no mark.
 fn is_below(subjects: &[Subject], case: &Case) -> bool {
     let found = subjects.iter().filter_map(|subject| subject.summary.figures(case));
     found.into_iter().any(|figures| figures.below.is_some() && figures.measured.unit == Unit::Nanoseconds)

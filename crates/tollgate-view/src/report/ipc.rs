@@ -11,7 +11,7 @@ use crate::together::together;
 
 /// The suite.
 pub const SUITE: &str = "ipc";
-/// The benchmarks of messages: the one that is drawn, and the one whose bytes a second are in the table alone.
+/// The benchmarks of messages: the one that is drawn, and the one whose bytes per second are only in the table.
 pub const MESSAGES: [&str; 2] = ["ipc/round-trip", "ipc/throughput"];
 
 /// A row for each channel and size, with a sign for one processor and one for two.
@@ -36,7 +36,7 @@ fn rows(subject: &Subject) -> Vec<PictureRow> {
     let found =
         found.map(|(case, figures)| (name(case), (usize::from(case.word("cpus") != Some("same")), figures)));
     let row = |(name, marks): (String, Vec<(usize, &Figures)>)| {
-        // Of several relations of processors the closest one comes first.
+        // With several relations of processors, the closest one comes first.
         let pair = [0, 1].map(|look| marks.iter().find(|(at, _)| *at == look).map(|(_, figures)| *figures));
         let value = match pair {
             [Some(one), Some(two)] => figures::from_to(&one.in_words(), &two.in_words()),

@@ -10,14 +10,13 @@ use super::suites::{cases, suites};
 use crate::comparison::Comparison;
 use crate::{causes, facts};
 
-/// Characters of a value: a list such as the processor's flags would bury the others.
+/// Characters of a value: a list such as the processor's flags would hide the others.
 const MOST: usize = 160;
 
 /// Characters of an effect: some affect many boundaries.
 pub const LONGEST_EFFECT: usize = 1000;
 
-/// The facts of a page. Of several environments they are those that are the same in all of them, since those that differ are
-/// at the top.
+/// The facts of a page. For several environments those that are the same in all of them, since those that differ are at the top.
 #[derive(Default)]
 pub struct Known {
     /// Those that affect a suite, by its name.
@@ -86,7 +85,7 @@ fn named(table: &Table) -> String {
     }
 }
 
-/// The suite beside which a fact stands: the first of which it affects half of the cases, or else the one of which it affects
+/// The suite beside which a fact is listed: the first of which it affects half of the cases, or else the one of which it affects
 /// the largest share. A general fact has none.
 fn place<'a>(effect: &Effect, suites: &[(&'a str, Vec<&Case>)]) -> Option<&'a str> {
     if effect.is_general() {

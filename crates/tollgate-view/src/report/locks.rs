@@ -1,4 +1,4 @@
-//! How many items a second each lock lets through, as multiples of the system call: a row a lock.
+//! Items per second that each lock lets through, as multiples of the system call: one row per lock.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const PROCESSORS: [(&str, &str); 2] = [("one", "one processor"), ("all", "all pr
 /// The gains of a lock over the system call, by processors and threads.
 type Gains<'a> = BTreeMap<&'a str, BTreeMap<(usize, u64), f64>>;
 
-/// The picture; None where the system call was not measured.
+/// The picture; `None` if the system call was not measured.
 pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     let found: Vec<Gains> = subjects.iter().map(gains).collect();
     let all = || found.iter().flat_map(BTreeMap::values).flatten();

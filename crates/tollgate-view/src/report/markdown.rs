@@ -22,15 +22,15 @@ use crate::show::columns::{RowKind, Shown};
 use crate::summary::CaseRow;
 use crate::versus::lines::{Lines, REST};
 
-/// More rows of one kind are counted. A job's summary has room for a MiB.
+/// Further rows of one kind are counted. A job's summary may have a MiB.
 const MOST: usize = 500;
 /// More facts are counted.
 const MOST_FACTS: usize = 12;
 /// Characters of the value of a fact.
 const LONGEST_VALUE: usize = 80;
 
-/// The summary of one run, or of several compared with the first; `spread` is how far runs of the machine lie apart, and no relative difference
-/// of up to `asked` counts.
+/// The summary of one run, or of several compared with the first; `spread` is the machine's run-to-run spread, and relative
+/// differences up to `asked` do not count.
 pub fn markdown(runs: &[Run], spread: &Spread, asked: f64) -> String {
     let subjects = Subject::all(runs);
     let comparisons = differences::all(&subjects, spread, asked);
@@ -59,7 +59,7 @@ fn about(text: &mut String, subject: &Subject) {
     put(text, format_args!("**Quality:** {quality}\n\n"));
 }
 
-/// What is slow, the headline cases, and all others folded.
+/// Slow operations, the headline cases, and all others folded.
 fn alone(text: &mut String, subject: &Subject) {
     let expensive = verdict::expensive(subject);
     if !expensive.is_empty() {
@@ -132,7 +132,7 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     }
 }
 
-/// What a difference of commands consists of.
+/// The parts of a difference of commands.
 fn consists_of(text: &mut String, lines: &Lines) {
     text.push_str(&markdown::table(&lines.of_parts(), lines.parts()));
     text.push_str(&markdown::table(&lines.of_calls(), lines.calls(split::MOST_CALLS)));
@@ -158,7 +158,7 @@ fn of_facts<'a>() -> Columns<&'a FactDifference> {
     ])
 }
 
-/// How many rows of so many have no room.
+/// How many of these rows do not fit.
 fn not_shown(all: usize) -> String {
     match all.saturating_sub(MOST) {
         0 => String::new(),
@@ -167,6 +167,5 @@ fn not_shown(all: usize) -> String {
 }
 
 fn put(text: &mut String, more: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
     let _ = text.write_fmt(more);
 }

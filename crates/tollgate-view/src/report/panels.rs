@@ -3,7 +3,7 @@
 use super::subject::Subject;
 use crate::page::{Axis, Drawing, Key, MAX_ENVIRONMENTS, Mark, Panel, PictureRow, Rows, Sign, Text};
 
-/// The signs of the environments, where there are several.
+/// The signs of the environments, if there are several.
 pub fn keys(subjects: &[Subject]) -> Vec<Key> {
     let key = |subject: &Subject| Key { sign: Sign::Look(subject.look), name: Text::label(&subject.name) };
     if subjects.len() < 2 { Vec::new() } else { subjects.iter().map(key).collect() }
@@ -25,7 +25,7 @@ pub fn panels<'a, 'b>(
     subjects.iter().filter_map(panel).collect()
 }
 
-/// Rows of latencies of each environment, on one axis; None where none of them has a sign.
+/// Rows of latencies of each environment, on one axis; `None` if none of them has a sign.
 pub fn rows_of_times(subjects: &[Subject], rows: impl Fn(&Subject) -> Vec<PictureRow>) -> Option<Vec<Panel>> {
     let found: Vec<Vec<PictureRow>> = subjects.iter().map(rows).collect();
     let marks = found.iter().flatten().flat_map(|row| &row.marks);

@@ -1,4 +1,5 @@
-//! Runs as one picture, a file of its own: of one run its latencies and its curves of sharing, of several their ratios to the first, of commands their times.
+//! Runs as one picture in a separate file: for one run its latencies and its curves of sharing, for several their ratios to the
+//! first, for commands their times.
 
 use tollgate_model::compare::Spread;
 use tollgate_model::versus::{Command, REAL};
@@ -10,8 +11,8 @@ use crate::comparison;
 use crate::page::{Axis, Drawing, Figure, Key, Mark, PictureRow, Rows, Sign, Text, picture};
 use crate::screen::machine;
 
-/// The picture as SVG; None where the runs have nothing that it draws. `spread` is how far runs of the machine lie apart, and no relative
-/// difference of up to `asked` counts.
+/// The picture as SVG; `None` if it would draw nothing of the runs. `spread` is the machine's run-to-run spread, and relative
+/// differences up to `asked` do not count.
 pub fn picture_of(runs: &[Run], spread: &Spread, asked: f64) -> Option<String> {
     let subjects = Subject::all(runs);
     let figures: Vec<Figure> = match subjects.as_slice() {

@@ -11,9 +11,9 @@ use crate::comparison::{self, Comparison};
 use crate::page::{Axis, Drawing, Figure, Mark, PictureRow, Rows, Table, Text, Tick};
 use crate::together::together;
 
-/// More rows are no picture; the tables of the suites have all.
+/// With more rows it is not a picture; the tables of the suites have all.
 const MOST: usize = 60;
-/// So many rows without a difference are drawn.
+/// Most rows without a difference that are drawn.
 const MOST_UNDECIDED: usize = 12;
 
 /// A case with its rows, one of each environment that measured it.
@@ -41,7 +41,7 @@ fn rank(verdict: Verdict) -> u8 {
     }
 }
 
-/// The picture; None where no case has a ratio.
+/// The picture; `None` if no case has a ratio.
 pub fn figure(subjects: &[Subject], comparisons: &[Comparison]) -> Option<Figure> {
     let rows =
         comparisons.iter().enumerate().flat_map(|(at, it)| it.rows.iter().map(move |row| (at + 1, row)));
@@ -95,7 +95,6 @@ fn drawn(compared: &Compared, is_only: bool) -> PictureRow {
         let at = row.ratio()?;
         let interval = row.result.interval;
         Some(Mark {
-            // With one environment the colour is the verdict's.
             look: if is_only { 0 } else { *look },
             at,
             interval: interval.map(|interval| (interval.low, interval.high)),
@@ -115,10 +114,10 @@ fn drawn(compared: &Compared, is_only: bool) -> PictureRow {
 /// Ticks of each decade, from far to near.
 const STEPS: [&[f64]; 4] =
     [&[1.0], &[1.0, 2.0, 5.0], &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0], &[1.0, 1.1, 1.2, 1.4, 1.6, 1.8]];
-/// Fewer say no scale.
+/// Fewer do not show a scale.
 const LEAST_TICKS: usize = 3;
 
-/// A logarithmic axis that holds 1 and all of these ratios, with ticks at 1, 2 and 5 of each decade, or closer where these are few.
+/// A logarithmic axis that holds 1 and all of these ratios, with ticks at 1, 2 and 5 of each decade, or closer if these are few.
 pub(super) fn axis(ratios: impl Iterator<Item = f64>) -> Option<Axis> {
     let drawn = ratios.filter(|ratio| (1e-9..1e9).contains(ratio));
     let (least, most) =

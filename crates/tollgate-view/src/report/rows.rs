@@ -60,7 +60,7 @@ pub fn estimates<'c>(
     Estimates { caption: caption.into(), notes, head: head(subjects, kind), groups }
 }
 
-/// The operation of a case that is of no benchmark.
+/// The operation of a case that belongs to no benchmark.
 fn of_no_benchmark(suite: &str, name: &str) -> Option<&'static str> {
     match suite {
         TRACE => Some("The real time of a traced command."),
@@ -102,10 +102,10 @@ fn timed_by(subject: &Subject) -> String {
     clock.map_or(String::new(), |clock| format!(", timed by {clock}"))
 }
 
-/// Beside the figures of a case of one run, what they rest on.
+/// The evidence for the figures of a case of one run, beside them.
 const EVIDENCE: [&str; 4] = ["samples", "ops_per_sample", "spread", "discarded"];
 
-/// The ratio stands beside the figure: on a narrow screen, whose tables are scrolled, it is seen.
+/// The ratio stands beside the figure, so that it is visible on a narrow screen, whose tables scroll.
 fn of_one<'a>(kind: RowKind) -> Columns<Shown<'a>> {
     let mut keys = [kind.keys(), &EVIDENCE].concat();
     keys.sort_by_key(|key| match *key {
@@ -139,10 +139,10 @@ fn alone(subject: &Subject, case: &Case, kind: RowKind) -> Option<EstimateRow> {
     let mut row = row(case);
     row.is_noisy = found.is_noisy();
     let values = of_one(kind).values(&Shown::new(&subject.summary, found));
-    // Without figures it has its status alone.
+    // Without figures it has only its status.
     let shown = if found.figures().is_some() { values.len() } else { 1 };
     row.cells = values.iter().take(shown).map(|value| Cell::from(value.words().to_owned())).collect();
-    // The range across processes, the CI and what was discarded have columns of their own.
+    // The range across processes, the CI and discarded batches have their own columns.
     let is_elsewhere = |note: &Note| match note {
         Note::Noisy(noise) => !matches!(noise, Noise::FewProcesses(_)),
         note => matches!(note, Note::Range { .. } | Note::Discarded(_) | Note::BelowLimit),

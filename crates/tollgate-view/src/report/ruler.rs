@@ -20,7 +20,7 @@ pub fn headlines<'a>(summary: &'a Summary) -> Vec<(String, &'a Case)> {
     screen::headlines(summary).into_iter().map(named).collect()
 }
 
-/// The ruler; None where there are no marks.
+/// The ruler; `None` if there are no marks.
 pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     let mut names: Vec<(String, &Case)> = Vec::new();
     for found in subjects.iter().flat_map(|subject| headlines(&subject.summary)) {
@@ -39,7 +39,7 @@ pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     numbers.head.push("case".into());
     for (name, case) in names {
         let marks: Vec<_> = subjects.iter().filter_map(|subject| subject.mark(case)).collect();
-        // A value below its detection limit has its row and no mark.
+        // A value below its detection limit has its row but no mark.
         let found = subjects.iter().find_map(|subject| subject.summary.figures(case));
         let Some(at) = found.map(Figures::bounded) else { continue };
         let mut cells = vec![Text::new(&name)];

@@ -64,7 +64,7 @@ fn name(case: &Case) -> String {
     format!("{operation}{file}, {}", case.word("kind").unwrap_or_default())
 }
 
-/// Operations a second of so many tasks, each of which waits so many nanoseconds: `1.2 M/s`.
+/// Operations per second of this many tasks, each of which waits this many nanoseconds: `1.2 M/s`.
 fn of_all(tasks: u64, ns: f64) -> String {
     figures::per_second(tasks as f64 * 1e9 / ns)
 }

@@ -71,7 +71,7 @@ fn findings(suite: &str, subjects: &[Subject]) -> Vec<Text> {
     sentences.collect()
 }
 
-/// What it costs to store where another core stores, a row for each size.
+/// The cost of storing while another core stores, a row for each size.
 fn sharing(subjects: &[Subject]) -> Option<Table> {
     const HEAD: [&str; 7] = ["pair", "order", "pages", "KiB", "storing is", "alone", "beside the other"];
     let several = subjects.len() > 1;

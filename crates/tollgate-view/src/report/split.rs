@@ -1,4 +1,4 @@
-//! What the differences of commands consist of: the parts of the real time, and the system calls.
+//! The parts of the differences of commands: the parts of the real time, and the system calls.
 
 use tollgate_output::figures;
 

@@ -16,7 +16,7 @@ pub struct Subject<'a> {
     /// Whether there are others.
     pub is_one_of_several: bool,
     pub summary: Summary<'a>,
-    /// What its rows say together.
+    /// Its findings over several rows.
     pub findings: Vec<Finding>,
 }
 
@@ -39,19 +39,19 @@ impl<'a> Subject<'a> {
         order.into_iter().zip(names).enumerate().map(subject).collect()
     }
 
-    /// The mark of a case, where it has a time above the detection limit.
+    /// The mark of a case, if it has a time above the detection limit.
     pub fn mark(&self, case: &Case) -> Option<Mark> {
         let figures = self.summary.figures(case).filter(|figures| is_drawn(figures))?;
         Some(mark(self.look, figures))
     }
 
-    /// Its name and a separator, where there are several.
+    /// Its name and a separator, if there are several.
     pub fn prefix(&self, separator: &str) -> String {
         if self.is_one_of_several { format!("{}{separator}", self.name) } else { String::new() }
     }
 }
 
-/// Labels or ids. Ids distinguish two of one name.
+/// Labels or ids. Ids distinguish two with the same name.
 fn names(runs: &[Run]) -> Vec<String> {
     let is_alone = |run: &Run| runs.iter().filter(|other| name(other) == name(run)).count() == 1;
     let named = |(look, run): (usize, &Run)| match &run.label {

@@ -8,7 +8,7 @@ use tollgate_suites::SUITES;
 
 use super::subject::Subject;
 
-/// Sections that are no suite, with their descriptions.
+/// Sections that are not suites, with their descriptions.
 const OTHERS: [(&str, &str); 5] = [
     (VERSUS, "Commands of the user, executed in alternation."),
     (BENCHES, "Benches of builds, executed in alternation."),
@@ -20,9 +20,7 @@ const OTHERS: [(&str, &str); 5] = [
 pub const VERSUS: &str = "versus";
 /// The section of commands that `tollgate trace` ran.
 pub const TRACE: &str = "trace";
-/// The section of the experiments of `tollgate lab`.
 const LAB: &str = "lab";
-/// The section of cases of unknown suites.
 const OTHER: &str = "other";
 
 pub fn suite_of(case: &Case) -> &str {

@@ -1,5 +1,3 @@
-//! Where the real time of traced commands went.
-
 use tollgate_model::traced::blame::{self, Account};
 use tollgate_model::traced::{Idle, TimesFrom};
 use tollgate_model::{Case, Traced, Unit};
@@ -13,7 +11,7 @@ use crate::page::{Table, Text};
 /// Calls of a command that are worth naming.
 const MOST_CALLS: usize = 8;
 
-/// The parts of the real time of each command's median execution; None where none was traced.
+/// The parts of the real time of each command's median execution; `None` if none was traced.
 pub fn table(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Table> {
     let columns = [
         "command",

@@ -6,7 +6,7 @@ use super::subject::Subject;
 use crate::screen::machine;
 use crate::{advice, expensive, facts, quality};
 
-/// What is slow, with its cause and an alternative.
+/// Slow operations, each with its cause and an alternative.
 pub fn expensive(subject: &Subject) -> Vec<Expensive> {
     let item = |item: expensive::Expense| Expensive {
         what: item.what.into(),
@@ -20,8 +20,8 @@ pub fn expensive(subject: &Subject) -> Vec<Expensive> {
 /// Sentences of the title.
 const SAID: usize = 2;
 
-/// The machine, and what is slow there: `AMD EPYC VM: system call 106 ns, 260 cycles; INT 80h 48 × a call`. The run's name where that is not
-/// told.
+/// The machine, and what is slow there: `AMD EPYC VM: system call 106 ns, 260 cycles; INT 80h 48 × a call`. The run's name if
+/// that is unknown.
 pub fn title(subject: &Subject) -> String {
     let said: Vec<String> =
         expensive::expenses(&subject.summary).into_iter().take(SAID).map(|item| within(&item.what)).collect();
@@ -34,7 +34,7 @@ pub fn title(subject: &Subject) -> String {
     format!("{processor}{}: {}", if is_guest { " VM" } else { "" }, said.join("; "))
 }
 
-/// A sentence as it is within another: its first letter is small, but of an abbreviation.
+/// A sentence inside another: its first letter is small unless it is an abbreviation.
 fn within(sentence: &str) -> String {
     let mut letters = sentence.chars();
     match (letters.next(), letters.next()) {

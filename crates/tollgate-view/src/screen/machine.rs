@@ -31,7 +31,7 @@ pub fn lines(summary: &Summary) -> [String; 2] {
         format!(", {online} {word}")
     });
     let cache = |(name, fact): (&str, &str)| number(fact).map(|bytes| format!("{name} {}", size(bytes)));
-    // A translator has no caches to speak of, and no processor of its own.
+    // A translator has no relevant caches, and no processor of its own.
     let is_counted = counts::is_counted(summary);
     let caches = [("L1d", "cache.l1d"), ("L2", "cache.l2"), ("L3", "cache.l3")]
         .into_iter()
@@ -87,8 +87,8 @@ pub fn lines(summary: &Summary) -> [String; 2] {
     ]
 }
 
-/// The machine's line within the screen: where that is too narrow, with fewer words, then with the beginning of the brand. Where was
-/// measured is said in any case.
+/// The machine's line within the screen: if it is too narrow, with fewer words, then with the beginning of the brand. The
+/// measured processor is always named.
 fn fitting(brand: &str, line: impl Fn(&str, &str) -> String) -> String {
     let lines = ["measured on CPU", "on CPU"].map(|words| line(brand, words));
     let beyond = lines[1].width().saturating_sub(COLUMNS);
@@ -100,7 +100,7 @@ fn joined<const N: usize>(parts: [String; N]) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" | ")
 }
 
-/// A brand string without what every one of its kind has.
+/// A brand string without the words that every one of its kind has.
 fn brand(model: &str) -> String {
     let model = model.split('@').next().unwrap_or(model);
     let words = model.split_whitespace().map(|word| word.replace("(R)", "").replace("(TM)", ""));

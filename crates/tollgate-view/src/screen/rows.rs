@@ -1,4 +1,4 @@
-//! The rows of the first screen: the headline cases by section, and of a run of some suites whatever else fits.
+//! The rows of the first screen: the headline cases by section, and for a run of some suites all else that fits.
 
 use tollgate_engine::{Headline, Section};
 use tollgate_model::text::clean;
@@ -21,13 +21,12 @@ const LAYOUTS_OF_COUNTS: &[&[usize]] = &[&[0, 1, 2], &[0, 1], &[0]];
 /// The columns for a name with its mark: the most and the fewest.
 const NAMES: [usize; 2] = [34, 26];
 
-/// Before the name of a row that is not noisy.
+/// Precedes the name of a row that is not noisy.
 const MARK: &str = "  ";
 
 pub(super) struct Rows<'a> {
     sections: Vec<(String, Vec<Shown<'a>>)>,
     loads: Option<String>,
-    /// Rows that have no room.
     hidden: usize,
     /// All of them are counts of instructions.
     is_counted: bool,
@@ -44,7 +43,6 @@ struct Shown<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// The headlines.
     pub(super) fn headlines(summary: &'a Summary, width: usize) -> Self {
         let is_counted = counts::is_counted(summary);
         let (columns, name) = layout(is_counted, width);
@@ -59,7 +57,8 @@ impl<'a> Rows<'a> {
         rows
     }
 
-    /// The other rows too, where more than half of them fit so many lines: those of some suites. Without headlines as many as fit.
+    /// Adds the other rows if more than half of them fit this many lines: those of some suites. Without headlines, as many as
+    /// fit.
     pub(super) fn fill(&mut self, summary: &'a Summary, room: usize) {
         let of_headlines = headlines(summary);
         let is_headline = |row: &CaseRow| of_headlines.iter().any(|(_, known, _)| known.case == row.case);
@@ -86,7 +85,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Leaves out columns where names are longer than the room for them.
+    /// Leaves out columns if names are longer than the room for them.
     fn widen(&mut self) {
         let names = self.sections.iter().flat_map(|(_, rows)| rows).map(|row| row.name.width() + MARK.len());
         let longest = names.max().unwrap_or(0);
@@ -115,7 +114,7 @@ impl<'a> Rows<'a> {
 
     pub(super) fn lines(&self) -> usize {
         let rows: usize = self.sections.iter().map(|(_, rows)| rows.len() + 1).sum();
-        // The line of loads takes the place of the section's heading, but for the first.
+        // The line of loads replaces the section's heading, except the first.
         let is_apart = self.sections.iter().position(|(title, _)| title == MEMORY).is_none_or(|at| at == 0);
         rows + usize::from(self.loads.is_some() && is_apart)
     }
@@ -181,8 +180,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A case's name without its suite, in so many columns where that is possible: what it has in common with the other rows of its benchmark
-/// is left out, and then the names of the parameters.
+/// A case's name without its suite, in this many columns if possible: what it has in common with the other rows of its benchmark
+/// is left out, then the names of the parameters.
 fn name_among(case: &Case, others: &[&CaseRow], width: usize) -> String {
     let benchmark = case.benchmark.rsplit('/').next().unwrap_or_default();
     let differs = |name: &String| {
@@ -201,7 +200,6 @@ fn name_among(case: &Case, others: &[&CaseRow], width: usize) -> String {
     names.into_iter().find(|name| name.width() <= width).unwrap_or_else(|| with(&values))
 }
 
-/// Every column with its width.
 fn all(is_counted: bool) -> &'static [(&'static str, usize)] {
     if is_counted { &COLUMNS_OF_COUNTS } else { &COLUMNS }
 }
@@ -262,7 +260,7 @@ pub(crate) fn headlines<'a>(summary: &'a Summary) -> Vec<(Section, &'a CaseRow<'
     all
 }
 
-/// The measured row of a headline. The run may come from another machine, whose cases are not this one's.
+/// The measured row of a headline. The run may come from another machine with other cases.
 fn row_of<'a>(summary: &'a Summary, benchmark: &Benchmark, headline: &Headline) -> Option<&'a CaseRow<'a>> {
     let mut rows = summary.rows.iter();
     rows.find(|row| row.case.benchmark == benchmark.name && headline.names(&row.case.params))
@@ -298,7 +296,7 @@ fn cells(figures: &Figures) -> [String; 4] {
     let median = shown(figures.estimate.median);
     let unit_name = median.split_once(' ').map_or("", |(_, unit)| unit);
     let words = figures.interval_in_words().map(|range| format!("{range} {unit_name}"));
-    // One that is narrower than the median's digits has no room for more of them, and no use.
+    // An interval narrower than the median's digits has no room for more of them, and no use.
     let in_short = || {
         let ends = figures.estimate.interval?;
         let (low, high) = (shown(ends.low), shown(ends.high));

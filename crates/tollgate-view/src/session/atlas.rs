@@ -1,4 +1,4 @@
-//! The screen of kernels side by side: a case a row, a kernel a column, as counts where they have room, else as signs.
+//! The screen of kernels side by side: one row per case, one column per kernel, as counts if they fit, otherwise as signs.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,11 +13,11 @@ use crate::counts;
 
 /// The least rows of a screen.
 const LEAST_ROWS: usize = 8;
-/// Names of kernels where they have no room.
+/// Names of kernels if the releases do not fit.
 const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// What follows the head: kernels, and rows. With `all` every row with its counts, else those that changed and have room in so many
-/// lines.
+/// The text after the head: kernels, and rows. With `all` every row with its counts, otherwise the changed rows that fit in this
+/// many lines.
 pub(super) fn text(session: &Session, atlas: &Atlas, all: bool, width: usize, lines: usize) -> String {
     let changed = atlas.changed();
     let mut text = paragraph(&method(), width, "");
@@ -55,7 +55,7 @@ fn method() -> String {
     )
 }
 
-/// A kernel a line: the letter, the release, and how many cases it changes.
+/// One line per kernel: the letter, the release, and how many cases it changes.
 fn kernels(atlas: &Atlas) -> Table {
     let row = |(at, (kernel, letter)): (usize, (&&str, char))| {
         let [cases, more, fewer] = atlas.tally(at).map(|number| Some(number.to_string()));
@@ -66,7 +66,7 @@ fn kernels(atlas: &Atlas) -> Table {
     Table::of_cells(["", "kernel", "cases", "more", "fewer"], kernels.map(row)).with_words(&["kernel"])
 }
 
-/// The rows as counts; in blocks of as many kernels as have room with `all`, else as signs where not all have.
+/// The rows as counts; in blocks of as many kernels as fit with `all`, otherwise as signs if not all fit.
 fn table(atlas: &Atlas, rows: &[&KernelsRow], all: bool, width: usize) -> String {
     let number = atlas.kernels.len();
     let fits = |kernels: Range<usize>| {
@@ -99,9 +99,9 @@ fn counted(atlas: &Atlas, rows: &[&KernelsRow], kernels: Range<usize>) -> Table 
     Table::of_cells(std::iter::once(Cow::Borrowed("benchmark")).chain(names), rows)
 }
 
-/// The first count, a sign for each kernel behind the first, the last count, and the largest change.
+/// The first count, a sign for each kernel after the first, the last count, and the largest change.
 fn signs(rows: &[&KernelsRow], number: usize) -> Table {
-    /// Where one of two kernels counted nothing.
+    /// One of two kernels counted nothing.
     const UNKNOWN: char = '.';
     let letters = &LETTERS[..number.min(LETTERS.len())];
     let heads = ["benchmark", &letters[..1], &letters[1..], &letters[letters.len() - 1..], "largest change"];

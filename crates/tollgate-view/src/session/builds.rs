@@ -1,4 +1,4 @@
-//! Builds whose benches alternated: what is said of them in the place of environments.
+//! Builds whose benches alternated: the text about them instead of environments.
 
 use std::collections::HashSet;
 
@@ -11,10 +11,9 @@ use crate::comparison::{self, ComparedRow, Comparison};
 use crate::facts;
 use crate::together::together;
 
-/// Benches that a sentence names.
 const MOST_NAMED: usize = 4;
 
-/// The harness of the benches of a session; None of other sessions.
+/// The harness of the benches of a session; `None` for other sessions.
 pub(super) fn harness<'a>(session: &Session<'a>) -> Option<&'a str> {
     harness_of(session.members.first()?.summary.run)
 }
@@ -33,8 +32,8 @@ pub(super) fn head(session: &Session, harness: &str) -> [String; 2] {
     [format!("{} of {harness}", count(benches, "bench", "benches")), builds]
 }
 
-/// What is said beneath all comparisons: what a figure is, what may lie behind a change, and what is left out, each a paragraph. Nothing of
-/// environments.
+/// The notes below all comparisons: what a figure is, what may cause a change, and what is left out, one paragraph each. Nothing
+/// about environments.
 pub(super) fn notes(session: &Session) -> Vec<String> {
     let Some(base) = session.members.first().filter(|_| harness(session).is_some()) else {
         return Vec::new();
@@ -49,14 +48,14 @@ pub(super) fn notes(session: &Session) -> Vec<String> {
     statistic.into_iter().chain(layout).chain(left_out(session)).collect()
 }
 
-/// The base's code at other addresses, compared with the base, where there is such a build.
+/// The base's code at other addresses, compared with the base, if there is such a build.
 fn control<'s, 'a>(session: &'s Session<'a>) -> Option<&'s Comparison<'a>> {
     let place = facts::number(&session.members.first()?.summary.run.facts, facts::CONTROL)?;
     let is_it = |member: &Member| f64::from(member.part.place) == place;
     session.others().find(|(member, _)| is_it(member)).map(|(_, comparison)| comparison)
 }
 
-/// The changes that may be those of addresses alone.
+/// The changes that addresses alone may explain.
 fn within(session: &Session, control: &Comparison) -> Option<String> {
     let reach = |row: &ComparedRow| {
         let interval = control.row(row.case())?.result.interval?;
@@ -83,7 +82,7 @@ fn few(mut names: Vec<String>) -> String {
     listed(&names)
 }
 
-/// What else than a bench's own code may have changed it.
+/// Other reasons than a bench's own code for a change.
 const LAYOUT: &str = "Code that the linker moved may change speed by some percent without any change of its own. --control BUILD, the base built at other addresses, shows by how much; --in vm:exact counts instructions, which do not depend on addresses (docs/benches.md).";
 
 /// The benches without a figure, by the reason.
@@ -91,14 +90,14 @@ fn left_out(session: &Session) -> Vec<String> {
     let measurements = session.members.iter().flat_map(|member| &member.summary.run.measurements);
     let mut without: Vec<(&str, &Case)> =
         measurements.filter_map(|it| Some((it.outcome.why()?, &it.case))).collect();
-    // One reason of a bench is enough.
+    // One reason per bench is enough.
     let mut known = HashSet::new();
     without.retain(|(_, case)| known.insert(*case));
     let reasons = together(without.into_iter().map(|(why, case)| (why, case.to_string())));
     reasons.into_iter().map(|(why, cases)| format!("Left out: {}: {why}.", few(cases))).collect()
 }
 
-/// Where the rest is.
+/// The commands that show the rest.
 pub(super) fn more(session: &Session) -> String {
     let label = session.members.first().and_then(|member| member.summary.run.label.as_ref());
     match label {

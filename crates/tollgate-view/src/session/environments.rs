@@ -1,4 +1,4 @@
-//! What the environments of a session are, and how they were measured.
+//! The environments of a session, and how they were measured.
 
 use tollgate_model::text::clean;
 use tollgate_model::{Fact, FactValue, Facts, Run, versus};
@@ -10,10 +10,10 @@ use crate::comparison::{ComparedRow, Comparison, command};
 use crate::screen::machine;
 use crate::{counts, facts};
 
-/// Intervals that are narrower by less are as wide as without alternation.
+/// Intervals that are narrower by less count as equally wide.
 const LEAST_NARROWED: f64 = 1.05;
 
-/// A line for each environment: its name, and what runs there.
+/// A line for each environment: its name, and its runtime.
 pub(crate) fn lines(session: &Session) -> Vec<(String, String)> {
     let Some((base, others)) = session.members.split_first() else { return Vec::new() };
     let mut lines = vec![(base.name.clone(), of_base(base))];
@@ -79,7 +79,7 @@ fn path(run: &Run) -> Option<String> {
     Some(command(run)?.line.clone())
 }
 
-/// What runs the environment: its maker's fact, or the innermost layer that it shows itself.
+/// The runtime of the environment: its maker's fact, or the innermost layer that it shows itself.
 fn runtime(facts: &Facts) -> Option<String> {
     let layers = || match facts.get("container.layers").and_then(Fact::value) {
         // A sign without a maker's name, such as a namespace, has blanks.
@@ -94,14 +94,14 @@ fn lost(facts: &Facts) -> Option<String> {
     Some(format!("lost: {}", facts::text(facts, facts::LOST)?))
 }
 
-/// How two of one session were compared: the pairs of processes and what alternation brought, or why nothing was paired. None of runs
-/// of no common session.
+/// How two of one session were compared: the pairs of processes and the gain by alternation, or why nothing was paired. `None`
+/// for runs without a common session.
 pub(crate) fn method(comparison: &Comparison) -> Option<String> {
     let Comparison { base, other, .. } = comparison;
     if !comparison.is_of_one_session() {
         return None;
     }
-    // Nothing of a count is noise, and nothing was to be alternated.
+    // Counts have no noise, so nothing had to alternate.
     if comparison.rows.is_empty() || comparison.is_counted() {
         return counts::method(comparison);
     }
@@ -140,9 +140,9 @@ pub(crate) fn method(comparison: &Comparison) -> Option<String> {
     Some(format!("Alternated: {pairs}, {turns} turns{starts}{}", gain(comparison)))
 }
 
-/// What alternation brought: `; correlation 0.93, CIs 3.8 × narrower`.
+/// The gain by alternation: `; correlation 0.93, CIs 3.8 × narrower`.
 fn gain(comparison: &Comparison) -> String {
-    // Of a command the real time counts.
+    // For a command the real time counts.
     let is_of_interest =
         |row: &&ComparedRow| !comparison.is_of_commands() || row.case().benchmark == versus::REAL;
     let rows = || comparison.rows.iter().filter(is_of_interest);
@@ -158,12 +158,11 @@ fn gain(comparison: &Comparison) -> String {
     format!("{correlation}{}", narrowed.unwrap_or_default())
 }
 
-/// By how much the interval of a difference is narrower where its two sides have this correlation.
+/// By how much the interval of a difference is narrower if its two sides have this correlation.
 fn narrower(correlation: f64) -> f64 {
     1.0 / (1.0 - correlation).sqrt()
 }
 
-/// The median.
 fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

@@ -22,7 +22,7 @@ pub struct SessionDocument<'a> {
 }
 
 impl<'a> SessionDocument<'a> {
-    /// The document, with the files in which the runs are kept, in the order of the session's environments; fewer where they are not
+    /// The document, with the files in which the runs are kept, in the order of the session's environments; fewer if they are not
     /// kept.
     pub fn new(session: &'a Session<'a>, kept: &[PathBuf]) -> Self {
         let files = kept.iter().map(|file| Some(file.as_path())).chain(std::iter::repeat(None));

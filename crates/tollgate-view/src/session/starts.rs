@@ -1,4 +1,4 @@
-//! What the environments of a session cost themselves: a row for each, its times and its memory as columns.
+//! Start, stop and memory of a session's environments: a row for each, its times and its memory as columns.
 
 use tollgate_engine::Aspect;
 use tollgate_engine::aspect::{Memory, Phase};
@@ -12,7 +12,7 @@ use crate::comparison::Comparison;
 use crate::summary::Figures;
 use crate::together::together;
 
-/// The columns, each with what it shows.
+/// The columns, each with its quantity.
 const COLUMNS: [(&str, Aspect); 7] = [
     ("start", Aspect::Start),
     ("to shell", Aspect::StartToShell),
@@ -23,18 +23,18 @@ const COLUMNS: [(&str, Aspect); 7] = [
     ("touch", Aspect::FirstTouch),
 ];
 
-/// What a case measures of an environment itself; None of other cases.
+/// The quantity of an environment that a case measures; `None` for other cases.
 fn aspect(case: &Case) -> Option<Aspect> {
     tollgate_suites::find(&case.benchmark)?.aspect_of(&case.params)
 }
 
-/// Whether the session measured environments themselves and nothing else.
+/// Whether the session measured only environments themselves.
 pub(super) fn is_all(session: &Session) -> bool {
     let mut rows = session.members.iter().flat_map(|member| &member.summary.rows).peekable();
     rows.peek().is_some() && rows.all(|row| aspect(row.case).is_some())
 }
 
-/// The tables; empty where nothing of the kind was measured.
+/// The tables; empty if nothing of the kind was measured.
 pub(super) fn text(session: &Session, width: usize) -> String {
     let columns: Vec<(&'static str, Aspect)> = COLUMNS
         .into_iter()
@@ -78,7 +78,7 @@ fn figures<'f>(member: &'f Member, of: Aspect) -> Option<&'f Figures<'f>> {
     member.summary.measured().find(|(case, _)| aspect(case) == Some(of)).map(|(_, figures)| figures)
 }
 
-/// A row for each environment, with what is known of it in each column.
+/// A row for each environment, with the known figure of each column.
 fn table<'m>(
     columns: &[(&'static str, Aspect)],
     rows: impl IntoIterator<Item = &'m Member<'m>>,
@@ -96,7 +96,7 @@ fn in_words(member: &Member, of: Aspect) -> Option<String> {
     figures(member, of).map(in_short)
 }
 
-/// The median; of a page cache that did not grow, nothing.
+/// The median; empty for a page cache that did not grow.
 fn in_short(figures: &Figures) -> String {
     let unit = figures.measured.unit;
     match figures.estimate.median {
@@ -126,7 +126,7 @@ fn ratio_of(comparison: &Comparison, of: Aspect) -> Option<String> {
     Compared::new(comparison, row).words("multiple")
 }
 
-/// What is said beside the times of an environment, with the names of those.
+/// Notes on the times of an environment, with the names of those.
 fn remarks(session: &Session) -> Vec<String> {
     let starts = session.members.iter().filter_map(|member| Some((member, figures(member, Aspect::Start)?)));
     let notes = starts
@@ -134,7 +134,7 @@ fn remarks(session: &Session) -> Vec<String> {
     together(notes).into_iter().map(|(note, names)| format!("{}: {note}.", names.join(", "))).collect()
 }
 
-/// A name without the key that its value makes plain: `container:podman`.
+/// A name without the key that its value implies: `container:podman`.
 fn short(name: &str) -> String {
     name.replacen(":runtime=", ":", 1).replacen(":vmm=", ":", 1)
 }

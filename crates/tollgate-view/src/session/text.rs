@@ -1,5 +1,5 @@
-//! The screen of a session: at most 40 lines of at most 80 columns that say what each environment costs, how far that can be trusted,
-//! and why. With all rows, as many lines as they need.
+//! The screen of a session: at most 40 lines of at most 80 columns that say what each environment costs, how far that can be
+//! trusted, and why. With all rows, as many lines as they need.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::comparison::{self, Comparison};
 
 /// The lines of the screen.
 const LINES: usize = 40;
-/// Its columns, where the terminal has as many.
+/// Its columns, if the terminal has as many.
 const COLUMNS: usize = 80;
-/// Changed rows of a comparison that are shown in any case.
+/// Changed rows of a comparison that are always shown.
 const LEAST_ROWS: usize = 3;
-/// Causes that are shown of one comparison, and of each of several.
+/// Causes that are shown for one comparison, and for each of several.
 const MOST_CAUSES: usize = 4;
 const FEW_CAUSES: usize = 2;
-/// The longest name of an environment beside what runs there.
+/// The longest name of an environment beside its runtime.
 const LONGEST_NAME: usize = 26;
 
 /// The screen, for a terminal of this width. With `all` every row and every fact.
@@ -54,7 +54,7 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
         .into_iter()
         .map(|(other, comparison)| block(&session.members[0], other, comparison, is_alone, width))
         .collect();
-    // The last line says where the rest is.
+    // The last line names the commands that show the rest.
     let notes = builds::notes(session);
     let notes: String = notes.iter().map(|note| paragraph(note, width, "")).collect();
     let fixed =
@@ -67,7 +67,6 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
             text.push_str(&block.whole());
             continue;
         }
-        // What one comparison does not need, the following ones may use.
         let own = (room / (number - at)).max(LEAST_ROWS);
         let (part, used) = block.text(own);
         text.push_str(&part);
@@ -79,7 +78,7 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
     text
 }
 
-/// What the first environment is, without its name.
+/// The first environment, without its name.
 fn base(session: &Session, width: usize) -> String {
     let about = environments::lines(session).into_iter().next();
     about.map_or_else(String::new, |(_, about)| cut(&clean(&about), width) + "\n")
@@ -108,7 +107,7 @@ pub(crate) fn line(session: &Session, verb: &str, measured: &[String], width: us
     format!("{}\n", cut(&clean(&parts.join("  ")), width))
 }
 
-/// The session and its environments, each on one line where that is asked for.
+/// The session and its environments, each on one line if requested.
 fn head(session: &Session, width: usize, is_short: bool) -> String {
     let Some(base) = session.members.first() else { return String::new() };
     let mut text = title(session, width);
@@ -119,7 +118,7 @@ fn head(session: &Session, width: usize, is_short: bool) -> String {
         let name = clean(&name);
         let (own, hang) = match name.width() <= longest {
             true => (String::new(), format!("  {name}{}  ", " ".repeat(longest - name.width()))),
-            // A name that is longer has a line of its own.
+            // A longer name has a line of its own.
             false => (format!("  {}\n", cut(&name, width.saturating_sub(2))), "    ".to_owned()),
         };
         let lines = paragraph(&about, width, &hang);
@@ -139,7 +138,7 @@ fn head(session: &Session, width: usize, is_short: bool) -> String {
     text
 }
 
-/// What is said of an environment that is compared with the first.
+/// The text about an environment that is compared with the first.
 fn block<'c, 'a>(
     base: &Member,
     other: &Member,
@@ -158,7 +157,7 @@ fn block<'c, 'a>(
     Block::new(comparison, head, width)
 }
 
-/// The name of an environment, with the last two names of a kernel's path: a line has no room for more.
+/// The name of an environment, with the last two names of a kernel's path, since a line has no room for more.
 fn in_short(name: &str) -> String {
     let piece = |piece: &str| match piece.split_once("kernel=") {
         Some((before, path)) => format!("{before}kernel={}", comparison::in_short(path)),
@@ -170,7 +169,7 @@ fn in_short(name: &str) -> String {
     }
 }
 
-/// Where the rest is.
+/// The commands that show the rest.
 fn more(session: &Session, width: usize) -> String {
     if builds::harness(session).is_some() {
         return cut(&builds::more(session), width);

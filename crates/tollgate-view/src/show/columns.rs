@@ -1,5 +1,6 @@
-//! The fields of a case of a run. Each is declared here, once: the first screen's rows, `show`, `explain`, the page, Markdown, JSON and CSV have
-//! it from here, with this name and in these digits. JSON and CSV have all that is not said otherwise; a table for people has those of its [`RowKind`].
+//! The fields of a case of a run, each declared here once: the first screen's rows, `show`, `explain`, the page, Markdown, JSON
+//! and CSV take them from here, with this name and precision. JSON and CSV have all of them unless stated; a table for people has
+//! those of its [`RowKind`].
 
 use std::borrow::Cow;
 
@@ -23,7 +24,7 @@ use crate::{compare, counts};
 /// How samples become the figures that people read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scale {
-    /// A sample times this is the figure.
+    /// The figure is a sample times this.
     pub(crate) factor: f64,
     /// Its unit.
     pub(crate) unit: Unit,
@@ -46,13 +47,13 @@ impl Origin {
     }
 }
 
-/// A case of a run, or a part of it, and what is known around it.
+/// A case of a run, or a part of it, with its context.
 pub(crate) struct Shown<'a> {
     summary: &'a Summary<'a>,
     row: &'a CaseRow<'a>,
     metric: &'static str,
     figures: Option<&'a Figures<'a>>,
-    /// What it is called where that is not its case.
+    /// Its name, if that is not its case.
     name: Option<Cow<'a, str>>,
     scale: Option<Scale>,
     origin: Option<&'a Origin>,
@@ -81,7 +82,7 @@ impl<'a> Shown<'a> {
         Self { scale: Some(scale), ..self }
     }
 
-    /// In cycles of the time-stamp counter, where that was the clock.
+    /// In cycles of the time-stamp counter, if that was the clock.
     pub(crate) fn in_cycles(self) -> Self {
         let hz =
             self.figures.filter(|figures| is_in_tsc(figures, self.summary)).map(|it| it.measured.clock_hz);
@@ -103,19 +104,19 @@ impl<'a> Shown<'a> {
         self.figures?.paired.as_ref()
     }
 
-    /// The figures that people read: a result, and not the bound of one.
+    /// The figures for people: a result, not a bound.
     fn result(&self) -> Option<&'a Figures<'a>> {
         self.figures.filter(|figures| figures.is_estimate() && figures.below.is_none())
     }
 
-    /// A figure in the unit in which people read it.
+    /// A figure in the unit for people.
     fn in_unit(&self, value: f64) -> String {
         let unit = self.measured().map_or(Unit::Nanoseconds, |measured| measured.unit);
         let Scale { factor, unit } = self.scale.unwrap_or(Scale { factor: 1.0, unit });
         figures::estimate(value * factor, unit)
     }
 
-    /// The median as people read it: a bound where it is below the detection limit, the status where there is none.
+    /// The median for people: a bound if it is below the detection limit, the status if there is none.
     fn reading(&self, shown: impl Fn(f64) -> String) -> String {
         match self.figures {
             None => self.row.status().to_owned(),
@@ -125,14 +126,14 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// A figure that people read of results alone.
+    /// A figure that is shown only for results.
     fn figure(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<Value> {
         let value = of(self.figures?)?;
         let words = self.result().map(|_| self.in_unit(value));
         Some(Value::figure(value, |_| String::new()).in_words(Some(words.unwrap_or_default())))
     }
 
-    /// The same of single operations: a sample that is the mean of several says nothing about one.
+    /// Likewise for single operations: a sample that is the mean of several does not describe one.
     fn of_single(&self, of: impl Fn(&Estimate) -> Option<f64>) -> Option<Value> {
         let value = self.figure(|figures| of(&figures.estimate))?;
         let is_single = self.measured()?.ops_per_sample == 1;
@@ -178,7 +179,7 @@ fn flag(flag: bool) -> Value {
 
 type Field<'a> = Column<Shown<'a>>;
 
-/// All of them. Unknown ones are left blank for people.
+/// All columns. Unknown values are blank for people.
 pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
     Columns::new([
         Field::new("run", "run", "the run, where it was made, and the suite", Shown::of_run)
@@ -286,7 +287,7 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             |it| {
                 let spread = it.estimate()?.spread;
                 (spread < f64::MAX).then_some(())?;
-                // One process differs from none.
+                // One process has nothing to differ from.
                 let is_range = it.measured()?.processes.len() > 1 && !it.figures?.is_count();
                 let words = if is_range { figures::percent(spread) } else { String::new() };
                 Some(Value::figure(spread, |_| words))
@@ -396,16 +397,16 @@ const OF_RUN: &[&str] = &["run", "label", "machine", "environment", "started", "
 const OF_SESSION: &[&str] =
     &["session", "session_environment", "session_place", "session_paired", "session_knob", "session_command"];
 
-/// What an object of JSON has otherwise: the comparison with the baseline and the events that were counted are objects there.
+/// Columns that an object of JSON has in another form: the comparison with the baseline and the counted events are objects there.
 const OF_TABLES: &[&str] = &["metric", "why", "baseline", "ratio", "adds", "verdict", "counted"];
 const OF_OBJECTS: &[&str] = &["skipped", "error"];
 
-/// Those of an object of JSON.
+/// The columns of an object of JSON.
 pub(crate) fn of_object<'a>() -> Columns<Shown<'a>> {
     columns().without(&[OF_TABLES, &["run", "session"]].concat())
 }
 
-/// What documents say in their schemas of [`of_object`].
+/// The schema descriptions of [`of_object`].
 #[cfg(feature = "schema")]
 pub(crate) mod schema {
     tollgate_output::described!(
@@ -415,22 +416,21 @@ pub(crate) mod schema {
     );
 }
 
-/// Those of comma-separated values of one run.
 pub(crate) fn of_run<'a>() -> Columns<Shown<'a>> {
     columns().without(&[OF_OBJECTS, &["run", "session", "metric"]].concat())
 }
 
-/// Those of several runs, with their origins.
+/// The columns of several runs, with their origins.
 pub(crate) fn of_runs<'a>(has_session: bool) -> Columns<Shown<'a>> {
     columns().without(&[OF_OBJECTS, if has_session { &[] } else { &["session"] }].concat())
 }
 
-/// What the rows of a table for people have beside their names.
+/// The fields that the rows of a table for people show beside their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowKind {
     /// The interval and the minimum.
     Level,
-    /// Also the multiple of the plain call, where that was measured.
+    /// Also the multiple of the plain call, if that was measured.
     Multiple,
     /// The distribution of single operations, for suites whose operations wait for storage.
     Distribution,
@@ -444,7 +444,7 @@ fn is_single(figures: &Figures) -> bool {
 }
 
 impl RowKind {
-    /// That of a suite's rows.
+    /// The kind for a suite's rows.
     pub(crate) fn from_rows<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a CaseRow<'b>> + Clone) -> Self {
         let measured = || rows.clone().into_iter().filter_map(CaseRow::figures);
         if measured().next().is_some() && measured().all(Figures::is_count) {
@@ -458,7 +458,7 @@ impl RowKind {
         }
     }
 
-    /// The keys of its columns, in the order of a table that leaves out the last where it is narrow.
+    /// The keys of its columns; a narrow table leaves out the last.
     pub(crate) fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Level => &["median", "ci", "min"],
@@ -473,7 +473,7 @@ impl RowKind {
         columns().arranged(self.keys())
     }
 
-    /// The same with the name of the case.
+    /// Its columns with the name of the case.
     pub(crate) fn with_names<'a>(self) -> Columns<Shown<'a>> {
         columns().arranged(&[&["case"], self.keys()].concat())
     }

@@ -1,4 +1,4 @@
-//! What was counted beside the time, for each operation: context switches, faults, and with a PMU cycles, instructions and misses.
+//! Event counts per operation: context switches, faults, and with a PMU cycles, instructions and misses.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ const BY_PMU: [(&str, &str); 6] = [
 
 const NOTHING: &str = "–";
 
-/// A line for each case with its counts for each operation, what counted them, and why there are no hardware events.
+/// A line for each case with its counts per operation, what counted them, and why there are no hardware events.
 pub fn text(summary: &Summary, width: Option<usize>) -> String {
     let rows: Vec<_> =
         summary.measured().filter(|(_, figures)| !figures.measured.events.is_empty()).collect();
@@ -69,7 +69,7 @@ fn cells(name: &str, figures: &Figures, columns: &[(&str, &str)]) -> Vec<String>
     [name.to_owned(), median].into_iter().chain(counts).collect()
 }
 
-/// `0`, `1.00`, `0.018`, `1,390`; never zero for what happened.
+/// `0`, `1.00`, `0.018`, `1,390`; never zero for events that happened.
 fn in_words(number: f64) -> String {
     const LEAST: f64 = 0.001;
     match number {
@@ -86,7 +86,7 @@ fn sources<'a>(all: impl Iterator<Item = &'a Measured>) -> String {
     sources.into_iter().collect::<Vec<_>>().join("; ")
 }
 
-/// What the PMU counted, or why it counted nothing, and how many batches it did not count.
+/// The counts of the PMU, or why it counted nothing, and how many batches it did not count.
 fn hardware_in_words<'a>(summary: &Summary, all: impl Iterator<Item = &'a Measured>, width: usize) -> String {
     let uncounted = all
         .flat_map(|measured| &measured.events)

@@ -33,7 +33,7 @@ pub struct ShowDocument<'a> {
     label: Option<&'a Label>,
     /// The innermost known layer.
     environment: Environment,
-    /// Of a run in a session of several environments its part. Absent otherwise.
+    /// Its part in a session, if the run belongs to a session of several environments. Absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a Part>,
     /// Time of the first measurement.
@@ -46,16 +46,16 @@ pub struct ShowDocument<'a> {
     baseline: &'static str,
     /// One object for each requested case, in the order of `list`.
     measurements: Vec<Measured<'a>>,
-    /// The same objects for the engine's own benchmarks: `bench/empty-loop`, `bench/empty-loop-raw` (loop overhead), `bench/clock-pair`
-    /// (timer overhead), `bench/canary` (the unit, briefly), `bench/control` (A/A control).
+    /// The same objects for the engine's own benchmarks: `bench/empty-loop`, `bench/empty-loop-raw` (loop overhead),
+    /// `bench/clock-pair` (timer overhead), `bench/canary` (the unit, briefly), `bench/control` (A/A control).
     bench: Vec<Measured<'a>>,
     /// Findings over several rows.
     findings: Vec<Finding>,
-    /// How well the figures would be found again; `exact` of a run that counted instructions, with in how many rows.
+    /// How well the figures would be found again; `exact` for a run that counted instructions, with in how many rows.
     quality: Quality,
     /// Processes that something else slowed.
     disturbed: Share,
-    /// What is expensive here, the system call first, then by how far it is above what is usual.
+    /// Expensive operations here, the system call first, then by how far it is above what is usual.
     expensive: Vec<Expense>,
     /// Facts by name, see [facts](#facts).
     facts: &'a Facts,
@@ -69,20 +69,20 @@ struct Measured<'a> {
     #[serde(flatten)]
     #[cfg_attr(feature = "schema", schemars(with = "super::columns::schema::CaseFigures"))]
     figures: Record,
-    /// One, or two where the samples are clearly bimodal.
+    /// One, or two if the samples are clearly bimodal.
     modes: &'a [Mode],
     /// The median of each fresh process, in order.
     processes: &'a [f64],
     /// The comparison with its baseline, round by round, or None.
     baseline: Option<Baseline<'a>>,
-    /// Events that were counted in the kept batches, such as `minor faults`; None where nothing is counted. A batch in which events and
-    /// operations differ fails the case.
+    /// Events that were counted in the kept batches, such as `minor faults`; None if nothing is counted. If events and operations
+    /// of a batch differ, the case fails.
     counted: Option<&'a Counted>,
     /// Other events of all kept batches together, such as `context switches`; operations are `samples` times `ops_per_sample`.
     counters: &'a [Counter],
-    /// One for each interface that counted events beside the time; empty where nothing was counted, and of whole commands.
+    /// One for each interface that counted events beside the time; empty if nothing was counted, and for whole commands.
     events: &'a [EventCounts],
-    /// Of a traced command: one object a sample, with the fields of [`trace`](#trace) from `command` on; else None.
+    /// For a traced command: one object per sample, with the fields of [`trace`](#trace) from `command` on; otherwise None.
     traced: Option<Vec<TracedCommand<'a>>>,
 }
 
@@ -104,7 +104,7 @@ struct Baseline<'a> {
     adds_low: Option<f64>,
     /// Upper end.
     adds_high: Option<f64>,
-    /// On the ratio.
+    /// Verdict on the ratio.
     verdict: Verdict,
     /// Noise threshold, a relative difference: the larger of 1 % and the A/A difference.
     threshold: f64,

@@ -1,4 +1,4 @@
-//! The names of rows: whole, or beneath a heading without what all rows of a benchmark have in common.
+//! The names of rows: whole, or below a heading without what all rows of a benchmark have in common.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,14 +14,14 @@ pub struct Names<'a> {
 }
 
 enum Form {
-    /// The parameters beneath the benchmark's name.
+    /// The parameters below the benchmark's name.
     Pairs,
-    /// Their values alone, in this order, beneath the benchmark's name and theirs.
+    /// Only their values, in this order, below the benchmark's name and theirs.
     Values(Vec<String>),
 }
 
 impl<'a> Names<'a> {
-    /// Each benchmark of several rows with long names gets a heading, so that its rows show the parameters only.
+    /// Each benchmark of several rows with long names gets a heading, so that its rows show only the parameters.
     pub fn beneath_headings(rows: &[&'a CaseRow]) -> Self {
         const LONG: usize = 33;
         let whole = Self::default();
@@ -30,7 +30,7 @@ impl<'a> Names<'a> {
         Self { of_benchmark: of_long.map(|(benchmark, _)| (benchmark, Form::Pairs)).collect() }
     }
 
-    /// The same, where rows that would be wider than this show the values of the parameters only.
+    /// Like [`Names::beneath_headings`]; rows that would be wider than this show only the values of the parameters.
     pub fn within(mut self, columns: usize, rows: &[&'a CaseRow]) -> Self {
         let wide: Vec<(&str, Vec<&CaseRow>)> =
             of_each(rows).into_iter().filter(|(_, rows)| self.longest(rows) > columns).collect();

@@ -1,4 +1,4 @@
-//! The rows of a run as lines, with the pictures and sentences that are made of them.
+//! The rows of a run as lines, with the pictures and sentences made of them.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -18,13 +18,13 @@ use crate::{advice, counts, expensive, facts, findings, pictures};
 /// How rows are shown.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// The columns of the terminal; None for a reader that is a program, which gets whole lines.
+    /// The columns of the terminal; `None` for a program, which gets whole lines.
     pub width: Option<usize>,
-    /// Their order; None for that of the document, suite by suite.
+    /// Their order; `None` for that of the document, suite by suite.
     pub order: Option<Order>,
-    /// Latencies in cycles of the time-stamp counter, where that was the clock.
+    /// Latencies in cycles of the time-stamp counter, if that was the clock.
     pub in_cycles: bool,
-    /// The notes of each row whole, also where they are wider than the terminal.
+    /// The full notes of each row, even if they are wider than the terminal.
     pub notes: bool,
     /// The engine's own figures and the warnings.
     pub bench: bool,
@@ -41,7 +41,7 @@ pub enum Order {
     Noise,
 }
 
-/// Pictures and sentences of a reader without a terminal are no wider.
+/// Pictures and sentences of a reader without a terminal are at most this wide.
 const USUAL_WIDTH: usize = 100;
 
 /// A line for each row, the pictures, the findings, and how the run was made.
@@ -53,7 +53,7 @@ pub fn text(summary: &Summary, options: Options) -> String {
         text.push('\n');
     }
     text.push_str(&pictures::all(summary, options.width.unwrap_or(USUAL_WIDTH)));
-    // A sentence is a line of its own for a program.
+    // For a program each sentence is one line.
     let width = options.width.unwrap_or(usize::MAX);
     for finding in findings::of(summary) {
         text.push_str(&paragraph(&finding.sentence, width, ""));
@@ -69,7 +69,7 @@ pub fn text(summary: &Summary, options: Options) -> String {
     text
 }
 
-/// The rows that a sentence rests on: the noise of no other matters for what is said.
+/// The rows that a sentence rests on: the noise of others does not matter.
 fn needed(summary: &Summary) -> HashSet<Case> {
     let findings = findings::of(summary).into_iter().flat_map(|finding| finding.from);
     findings.chain(expensive::expenses(summary).into_iter().flat_map(|expense| expense.from)).collect()
@@ -83,7 +83,7 @@ fn in_order<'a, 'b>(summary: &'b Summary<'a>, order: Option<Order>) -> Vec<Vec<&
     };
     let mut rows: Vec<&CaseRow> = summary.rows.iter().collect();
     let key = |row: &CaseRow| match (row.figures(), order) {
-        // What has no figure comes last, what has no interval is the noisiest.
+        // Rows without a figure come last; rows without an interval are the noisiest.
         (None, _) => f64::NEG_INFINITY,
         (Some(figures), Order::Noise) => figures.estimate.relative_half_width().unwrap_or(f64::INFINITY),
         (Some(figures), _) => figures.bounded(),
@@ -112,7 +112,7 @@ fn table(rows: &[&CaseRow], summary: &Summary, options: Options, needed: &HashSe
     }
 }
 
-/// The columns that stay where names are long: the name, the median, its interval and a rate.
+/// The columns that stay if names are long: the name, the median, its interval and a rate.
 const NEEDED: usize = 4;
 
 fn named<'c>(
@@ -127,11 +127,11 @@ fn named<'c>(
         let shown = Shown::new(summary, row);
         if options.in_cycles { shown.in_cycles() } else { shown }
     };
-    // The distribution of single operations takes the place of a rate.
+    // The distribution of single operations replaces a rate.
     let has = |key: &&&str| rows.iter().any(|row| !columns().value(key, &shown(row)).words().is_empty());
     let rates: Vec<&str> =
         RATES.iter().filter(|_| kind != RowKind::Distribution).filter(has).copied().collect();
-    // Behind the median and its interval.
+    // After the median and its interval.
     let mut keys = kind.keys().to_vec();
     keys.splice(2..2, rates.iter().copied());
     let columns = columns().arranged(&keys);
@@ -167,7 +167,7 @@ fn named<'c>(
 
 /// Columns of rates, which only some suites have.
 const RATES: [&str; 2] = [THROUGHPUT, "tasks"];
-/// The one that says what a note would.
+/// The column that replaces a note.
 const THROUGHPUT: &str = "bytes_per_second";
 
 /// The clock of the run and its storage.
@@ -195,7 +195,7 @@ fn method(summary: &Summary, width: usize) -> String {
     text
 }
 
-/// What the engine measured of itself, a line for each group, and the warnings.
+/// The engine's own figures, a line for each group, and the warnings.
 fn bench(summary: &Summary, width: usize) -> String {
     let own = |group| {
         let words = own_in_words(summary, group).join("; ");
@@ -254,7 +254,7 @@ pub fn own_in_words(summary: &Summary, group: &str) -> Vec<String> {
     words.into_iter().flatten().collect()
 }
 
-/// Which run it is, where and when it was made, and where it is kept.
+/// The run, where and when it was made, and where it is kept.
 pub fn whereabouts(run: &Run, kept: Option<&Path>) -> String {
     let label = run.label.as_ref().map(|label| format!(" {label}")).unwrap_or_default();
     let kept = kept.map(|path| format!("; kept as {}", path.display())).unwrap_or_default();

@@ -15,7 +15,7 @@ const MANY_DISCARDED: f64 = 0.05;
 /// A row whose interval reaches further than this share of its median is noisy.
 const WIDE: f64 = 0.10;
 
-/// Everything that the samples of one case say.
+/// All figures from the samples of one case.
 pub struct Figures<'a> {
     /// The samples.
     pub measured: Cow<'a, Measured>,
@@ -25,9 +25,9 @@ pub struct Figures<'a> {
     pub below: Option<f64>,
     /// Its median as a multiple of [`super::BASELINE`]'s.
     pub multiple: Option<f64>,
-    /// Compared with its baseline, round by round.
+    /// The comparison with its baseline, round by round.
     pub paired: Option<Paired>,
-    /// Of a traced command, the parts of its time.
+    /// For a traced command, the parts of its time.
     pub parts: Vec<Part>,
 }
 
@@ -43,7 +43,7 @@ pub enum Noise {
 }
 
 impl<'a> Figures<'a> {
-    /// Without the processes that were disturbed.
+    /// Excludes the processes that were disturbed.
     pub(super) fn new(measured: &'a Measured, run: &Run, disturbance: &Disturbance) -> Option<Self> {
         let measured = disturbance.without(measured);
         let (estimate, below) = match reading(&measured, run)? {
@@ -57,14 +57,14 @@ impl<'a> Figures<'a> {
     /// Its median over that of [`super::BASELINE`], a time or a count.
     pub(super) fn multiple_of(&self, (baseline, unit): (f64, Unit)) -> Option<f64> {
         // A whole command is no multiple of a call.
-        let is_command = !self.measured.divided().is_empty();
+        let is_command = !self.measured.traced.is_empty();
         let comparable =
             self.measured.unit == unit && self.below.is_none() && self.is_estimate() && !is_command;
         comparable.then_some(self.estimate.median / baseline).filter(|multiple| multiple.is_finite())
     }
 
-    /// The smallest sample, where it is one: of a time, above zero; of an amount, not below it. A sample is a difference of two
-    /// measured times, and the smallest of many such differences may be the errors of both.
+    /// The smallest sample, if it is meaningful: for a time, above zero; for an amount, not below it. A sample is a difference of
+    /// two measured times, and the smallest of many such differences may be the errors of both.
     pub fn min(&self) -> Option<f64> {
         let min = self.estimate.min;
         let is_one = if self.measured.unit.is_amount() { min >= 0.0 } else { min > 0.0 };
@@ -88,7 +88,7 @@ impl<'a> Figures<'a> {
         self.is_count() && self.estimate.min == self.estimate.max
     }
 
-    /// [`is_estimate`] of what was measured.
+    /// [`is_estimate`] of the measurement.
     pub fn is_estimate(&self) -> bool {
         is_estimate(&self.measured)
     }
@@ -104,7 +104,7 @@ impl<'a> Figures<'a> {
         format!("{less}{}", estimate(self.bounded(), self.measured.unit))
     }
 
-    /// Its 95 % CI, in the unit of the median, which stands beside it; none of a value below the detection limit.
+    /// Its 95 % CI, in the unit of the median, which stands beside it; none for a value below the detection limit.
     pub fn interval_in_words(&self) -> Option<String> {
         let interval = self.estimate.interval.filter(|_| self.below.is_none())?;
         Some(range(interval.low, interval.high, self.estimate.median, self.measured.unit))
@@ -115,13 +115,13 @@ impl<'a> Figures<'a> {
         (self.measured.samples.len() as u64).saturating_mul(self.measured.ops_per_sample)
     }
 
-    /// Whether the interval that is shown is wider than ±10 % of the median.
+    /// Whether the shown interval is wider than ±10 % of the median.
     pub fn is_wide(&self) -> bool {
         let is_estimate = !self.is_count() && self.below.is_none();
         is_estimate && self.estimate.relative_half_width().is_some_and(|wide| wide > WIDE)
     }
 
-    /// The reasons why it is noisy. A count is not: batches with other events than the operation's are told from the rest.
+    /// The reasons why it is noisy. A count is not: batches with other events than the operation's are separated.
     pub fn noise(&self) -> Vec<Noise> {
         if self.is_count() {
             return Vec::new();
@@ -140,7 +140,7 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// Whether hardware executed what was timed: an emulator's times are no latencies.
+/// Whether hardware executed the timed code: an emulator's times are not latencies.
 pub fn is_estimate(measured: &Measured) -> bool {
     matches!(measured.provenance, Provenance::Hardware | Provenance::Kvm)
         || !matches!(measured.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine)
@@ -157,8 +157,8 @@ pub struct Part {
     pub figures: Figures<'static>,
 }
 
-/// The parts, of which there are none without traced commands; those after the first sum to it, in every execution. Waiting is
-/// absent where the tracer missed it in any of them, and unaccounted then.
+/// The parts, none without traced commands; those after the first sum to it in every execution. If the tracer missed waiting in
+/// any of them, waiting and unaccounted are absent.
 fn parts_of(measured: &Measured) -> Vec<Part> {
     let time: [fn(&Traced) -> Option<u64>; PARTS.len()] = [
         |traced| Some(traced.wall_ns),
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(figures(Unit::Nanoseconds, &[-28_800.0, 110_000.0, 120_000.0]).min(), None);
         assert_eq!(figures(Unit::Nanoseconds, &[0.0, 3.0]).min(), None);
         assert_eq!(figures(Unit::Nanoseconds, &[2.5, 3.0]).min(), Some(2.5));
-        // No page fault is a count, and so is no byte.
+        // Zero page faults is a count, and so is zero bytes.
         assert_eq!(figures(Unit::Count, &[0.0, 1.0]).min(), Some(0.0));
         assert_eq!(figures(Unit::Bytes, &[-4.0, 1.0]).min(), None);
     }

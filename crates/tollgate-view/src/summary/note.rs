@@ -1,4 +1,4 @@
-//! What is noted beside the figures of a row: each a phrase and a number.
+//! The notes beside the figures of a row: each a phrase and a number.
 
 use std::fmt;
 
@@ -14,22 +14,22 @@ use super::figures::{Figures, Noise};
 const NOTABLE_DISCARDS: f64 = 0.01;
 /// A larger range across processes gets a note.
 const NOTABLE_RANGE: f64 = 0.10;
-/// Events that are less frequent are counted per million operations.
+/// Less frequent events are counted per million operations.
 const OFTEN: f64 = 0.01;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Note<'a> {
     /// Why the row is noisy.
     Noisy(Noise),
-    /// Its times are no latencies.
+    /// Its times are not latencies.
     Emulated,
     /// The figure is an upper bound.
     BelowLimit,
-    /// So many of all batches of a count had another event, such as a timer tick, and are left out.
+    /// This many of all batches of a count had another event, such as a timer tick, and were left out.
     Apart(u64, u64),
     /// Bytes per second.
     Throughput(f64),
-    /// Operations per second of so many threads or processes together.
+    /// Operations per second of this many threads or processes together.
     Together(f64, u64, &'a str),
     /// It was compared with its baseline, round by round.
     Paired { paired: &'a Paired, case: &'a Case, unit: Unit },
@@ -49,7 +49,7 @@ pub enum Note<'a> {
     },
     /// This share of its samples was discarded, too few to be noisy.
     Discarded(f64),
-    /// The events that were counted beside the time.
+    /// Events that were counted beside the time.
     Counted(&'a Counted),
     /// Other events: frequent ones, per operation.
     Often(Vec<&'a Counter>, u64),
@@ -91,7 +91,7 @@ pub(super) fn notes_of<'b>(case: &'b Case, figures: &'b Figures<'_>) -> Vec<Note
     notes
 }
 
-/// The batches of a count that are left out. How the others differ has a column.
+/// The batches of a count that are left out. A column has the differences of the others.
 fn of_count<'b>(figures: &Figures<'_>) -> Option<Note<'b>> {
     let apart = figures.measured.discarded;
     let all = (figures.estimate.samples as u64).saturating_add(apart);

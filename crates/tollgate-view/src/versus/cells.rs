@@ -17,17 +17,16 @@ pub(super) struct Cell<'a, 's> {
     pub(super) command_number: usize,
     /// The number of its environment among different ones.
     pub(super) environment_number: usize,
-    /// The command's letter; with the environment where there are several; the environment alone where there is one command.
+    /// The command's letter; with the environment if there are several; only the environment if there is one command.
     pub(super) label: String,
-    /// What was executed.
+    /// The executed command.
     pub(super) command: &'a Command,
-    /// Its run.
     pub(super) member: &'s Member<'a>,
 }
 
-/// Every command in every environment, by their places.
+/// Every command in every environment, by position.
 pub(super) fn all<'a, 's>(session: &'s Session<'a>) -> Vec<Cell<'a, 's>> {
-    // A command that stands twice in an environment is two commands.
+    // A command that occurs twice in an environment is two commands.
     let mut commands: Vec<(&Command, usize)> = Vec::new();
     let mut environments: Vec<&str> = Vec::new();
     let mut cells: Vec<Cell> = Vec::new();
@@ -54,7 +53,7 @@ pub(super) fn all<'a, 's>(session: &'s Session<'a>) -> Vec<Cell<'a, 's>> {
     cells
 }
 
-/// The place of a thing among those that are known, to which it is added.
+/// The index of a thing among the known ones, to which it is added.
 fn number<T>(known: &mut Vec<T>, new: T, is_it: impl Fn(&T) -> bool) -> usize {
     known.iter().position(is_it).unwrap_or_else(|| {
         known.push(new);
@@ -67,7 +66,7 @@ pub(super) fn letter(number: usize) -> String {
     static_letter(number).map_or_else(|| format!("#{}", number + 1), str::to_owned)
 }
 
-/// The same for the header of a table; None after `Z`.
+/// The letter for the header of a table; `None` after `Z`.
 pub(super) fn static_letter(number: usize) -> Option<&'static str> {
     LETTERS.get(number..number + 1)
 }
@@ -78,7 +77,7 @@ impl<'s> Cell<'_, 's> {
         self.member.summary.figures(&Case::plain(case))
     }
 
-    /// The number of its executions that were timed, or counted.
+    /// The number of its timed or counted executions.
     pub(super) fn executions(&self) -> usize {
         let figures = self.figures(versus::REAL).or_else(|| self.figures(versus::INSTRUCTIONS));
         figures.map_or(0, |figures| figures.measured.samples.len())

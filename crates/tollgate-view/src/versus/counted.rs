@@ -1,4 +1,4 @@
-//! Commands whose instructions were counted: a table of counts, and what each other command has more or fewer than the first.
+//! Commands whose instructions were counted: a table of counts, and the difference of each other command from the first.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -32,7 +32,6 @@ const COLUMNS: [(&str, &str); 8] = [
     ("ticks", TICKS),
 ];
 
-/// What the figures are.
 pub(super) const METHOD: &str = "Counted: instructions of an execution by QEMU's translator (-icount), the same at each boot. Each command has a boot of its own.";
 
 /// Whether instructions were counted.
@@ -53,7 +52,7 @@ pub(super) fn table(cells: &[Cell], width: usize) -> String {
     Table::of_cells(heads, rows).lines(Some(width), false)
 }
 
-/// What another command has more or fewer than the first.
+/// The difference of another command from the first.
 pub(super) fn compared(base: &str, other: &str, comparison: &Comparison, width: usize) -> String {
     let rows = COLUMNS.into_iter().filter_map(|(name, case)| {
         let row = comparison.row(&Case::plain(case))?;
@@ -66,7 +65,7 @@ pub(super) fn compared(base: &str, other: &str, comparison: &Comparison, width: 
     heading(&format!("{other} compared with {base}"), width) + &table.lines(Some(width), false)
 }
 
-/// `+12`, `-12`, and no figure for none.
+/// `+12`, `-12`, and no figure for zero.
 fn signed(adds: f64) -> String {
     let sign = if adds < 0.0 { "-" } else { "+" };
     if adds == 0.0 { NONE.to_owned() } else { format!("{sign}{}", whole(adds.abs())) }
@@ -76,8 +75,8 @@ fn whole(count: f64) -> String {
     thousands(&format!("{count:.0}"))
 }
 
-/// The kernel's functions of one logged execution of each command, with what the others have more or fewer than the first: the largest, or
-/// with `all` all of them. The lists are those of the session's members.
+/// The kernel's functions of one logged execution of each command, with the differences of the others from the first: the
+/// largest, or with `all` all of them. The lists are those of the session's members.
 pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, width: usize) -> String {
     const MOST: usize = 20;
     let cells = cells::all(session);
@@ -129,14 +128,14 @@ pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, wid
 /// A function in a table.
 struct Function {
     name: String,
-    /// Of each side the instructions, and further iterations of `rep`.
+    /// For each side the instructions, and further iterations of `rep`.
     sides: Vec<[u64; 2]>,
     /// Whether the second side has it by another name.
     is_renamed: bool,
 }
 
 impl Function {
-    /// How far it is from the first side at most.
+    /// Its largest difference from the first side.
     fn difference(&self) -> u64 {
         let base = self.sides.first().copied().unwrap_or_default();
         let of = |side: &[u64; 2]| side[0].abs_diff(base[0]).max(side[1].abs_diff(base[1]));
@@ -144,13 +143,13 @@ impl Function {
     }
 }
 
-/// Instructions of programs, where they are not divided.
+/// Instructions of programs that are not divided.
 const PROGRAM: &str = "user space";
 
 /// A function by its file and its name.
 type Key<'f> = (Option<&'f str>, Option<&'f str>);
 
-/// A function as it is called in a table: of a program with its file, `ls: main`.
+/// The name of a function in a table: for a program's function with its file, `ls: main`.
 fn called((file, name): Key<'_>) -> String {
     match (file, name) {
         (None, name) => name.unwrap_or(PROGRAM).to_owned(),
@@ -160,11 +159,11 @@ fn called((file, name): Key<'_>) -> String {
     }
 }
 
-/// Functions of fewer instructions may have as many by chance.
+/// Functions with fewer instructions may have equal counts by chance.
 const LEAST_RENAMED: u64 = 500;
 
-/// Functions by their names. Of two sides one that the first alone has, and one that the second alone has, are the same where both have as
-/// many instructions, and no other one has. Programs that are not divided on one side are one on all.
+/// Functions by their names. With two sides, a function that only the first has and one that only the second has are the same if
+/// both have equal counts that no other one has. Programs that are not divided on one side are one on all.
 fn rows(lists: &[Vec<FunctionCount>]) -> Vec<Function> {
     let is_whole = |function: &FunctionCount| function.file.is_none() && function.name.is_none();
     let is_divided = !lists.iter().flatten().any(is_whole);
@@ -215,13 +214,13 @@ fn rows(lists: &[Vec<FunctionCount>]) -> Vec<Function> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct FunctionRecord {
-    /// Its name; None for the instructions of programs that are not divided, and of a file without symbols.
+    /// Its name; absent for the instructions of programs that are not divided, and of a file without symbols.
     function: Option<String>,
-    /// The file of a program's function; None of the kernel's.
+    /// The file of a program's function; absent for the kernel's.
     file: Option<String>,
     /// Instructions in it.
     instructions: u64,
-    /// Further iterations of instructions that repeat themselves, which are not among `instructions`.
+    /// Further iterations of repeating instructions, which are not among `instructions`.
     rep_iterations: u64,
 }
 
@@ -236,7 +235,7 @@ pub(super) fn functions_record(list: &[FunctionCount]) -> Vec<FunctionRecord> {
     list.iter().map(one).collect()
 }
 
-/// What is said beside the counts of a command: the spread of its executions, its ticks, and what is not known of it.
+/// The notes on the counts of a command: the spread of its executions, its ticks, and what is unknown.
 pub(super) fn notes(cell: &Cell) -> Vec<String> {
     let Some(total) = cell.figures(INSTRUCTIONS) else { return Vec::new() };
     let spread = (!total.is_exact()).then(|| spread(total));
@@ -276,7 +275,7 @@ pub(super) enum CountRecord {
         min: f64,
         /// The largest.
         max: f64,
-        /// That of each execution, in their order.
+        /// The count of each execution, in their order.
         samples: Vec<f64>,
     },
     /// It was not.
@@ -286,7 +285,7 @@ pub(super) enum CountRecord {
     },
 }
 
-/// The counts of a command for a document, by case; None where none was counted.
+/// The counts of a command for a document, by case; `None` if none was counted.
 pub(super) fn record(cell: &Cell) -> Option<BTreeMap<String, CountRecord>> {
     cell.figures(INSTRUCTIONS)?;
     let field = |case: &&str| {
@@ -331,12 +330,12 @@ mod tests {
             names(&[old.clone(), new.clone()]),
             ["memset", "memset_orig", "same", "updated → __updated"]
         );
-        // A third side, few instructions, and two that come into question.
+        // A third side, few instructions, and two candidates.
         assert_eq!(names(&[old.clone(), new.clone(), new]).len(), 5);
         assert_eq!(names(&[list(&[("a", 499, 0)]), list(&[("b", 499, 0)])]), ["a", "b"]);
         let two = list(&[("__updated", 19_166, 0), ("other", 19_166, 0)]);
         assert_eq!(names(&[list(&[("updated", 19_166, 0)]), two]), ["__updated", "other", "updated"]);
-        // Of two programs, or of a program and the kernel, none is the other.
+        // Functions of two programs, or of a program and the kernel, are never the same.
         let of_program = |file: &str, name: &str| {
             let [function] = &list(&[(name, 600, 0)])[..] else { unreachable!() };
             vec![FunctionCount { file: Some(file.to_owned()), ..function.clone() }]

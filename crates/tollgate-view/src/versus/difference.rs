@@ -10,7 +10,6 @@ use super::lines::{Lines, REST, Shown, numbers};
 use crate::comparison::{self, Comparison};
 use tollgate_trace::output::text as words;
 
-/// Calls of a line.
 const FEW_CALLS: usize = 4;
 /// The longest name of a call.
 const LONGEST: usize = 32;
@@ -19,19 +18,19 @@ const LONGEST: usize = 32;
 pub(crate) struct Difference {
     /// The labels of the base and of the other.
     labels: [String; 2],
-    /// The same in the header of a table.
+    /// Their names in the header of a table.
     names: [&'static str; 2],
     lines: Lines,
 }
 
 impl Difference {
-    /// Of two runs of commands.
+    /// The difference of two runs of commands.
     pub(crate) fn of(comparison: &Comparison) -> Option<Self> {
         let labels = [comparison.base, comparison.other].map(comparison::name);
         Self::named(labels, ["base", "other"], comparison)
     }
 
-    /// The same with labels of a screen and names in the header of a table. None where either was not traced, or not timed.
+    /// With labels of a screen and names in the header of a table. `None` if either was not traced, or not timed.
     pub(super) fn named(
         labels: [String; 2],
         names: [&'static str; 2],
@@ -40,7 +39,7 @@ impl Difference {
         Some(Self { labels, names, lines: Lines::of(comparison)? })
     }
 
-    /// The tables, with at most so many calls.
+    /// The tables, with at most this many calls.
     pub(crate) fn text(&self, most: usize, width: usize) -> String {
         let [base, other] = &self.labels;
         let split = &self.lines.split;

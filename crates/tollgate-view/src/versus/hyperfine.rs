@@ -1,5 +1,5 @@
-//! The files that hyperfine writes, for the scripts that read them: `--export-json`, `--export-csv` and `--export-markdown`. The fields, their
-//! order and their rounding are those of its `src/export`. So is the mean, which stands here alone.
+//! The files that hyperfine writes, for the scripts that read them: `--export-json`, `--export-csv` and `--export-markdown`. The
+//! fields, their order and their rounding are those of its `src/export`. So is the mean, which no other output has.
 
 use std::collections::BTreeMap;
 
@@ -105,7 +105,7 @@ fn relative(result: &Measured, fastest: &Measured) -> String {
 }
 
 impl TimeUnit {
-    /// The one that hyperfine takes for a time.
+    /// The unit that hyperfine chooses for a time.
     fn for_seconds(seconds: f64) -> Self {
         match seconds {
             short if short < 0.001 => Self::Microsecond,
@@ -131,7 +131,7 @@ impl TimeUnit {
     }
 }
 
-/// The commands that were timed. A Markdown table also names the parameters that the command line does not show.
+/// The timed commands. A Markdown table also names the parameters that the command line does not show.
 fn measured<'s>(session: &'s Session, with_unused: bool) -> Vec<Measured<'s>> {
     let cells = cells::all(session);
     let has_environments = cells.iter().any(|cell| cell.environment_number > 0);
@@ -156,7 +156,7 @@ impl<'s> Measured<'s> {
         let samples = |case: &str| Some(cell.figures(case)?.measured.samples.as_slice());
         let seconds =
             |case: &str| samples(case).map(|samples| samples.iter().map(|ns| ns / 1e9).collect::<Vec<f64>>());
-        // What a shell takes may be more than the whole.
+        // The shell's time may exceed the whole.
         let times: Vec<f64> = seconds(REAL)?.into_iter().map(|time| time.max(0.0)).collect();
         let middle = mean(&times)?;
         let deviation = || {

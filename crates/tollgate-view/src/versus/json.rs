@@ -47,17 +47,17 @@ struct Executed<'a> {
     name: Option<&'a str>,
     /// The values of its parameters by name.
     parameters: &'a BTreeMap<String, String>,
-    /// The shell that executed it; None without one.
+    /// The shell that executed it; absent without one.
     shell: Option<&'a str>,
-    /// Where it was executed.
+    /// Environment of its execution.
     environment: &'a str,
     /// The id of its run.
     run: &'a RunId,
     /// The file in which that is kept, or None.
     file: Option<&'a Path>,
-    /// Timed ones, or those whose [instructions were counted](exact-commands.md), behind the first.
+    /// Timed executions, or those whose [instructions were counted](exact-commands.md) after the first.
     executions: usize,
-    /// Of the real time; times are None where instructions were counted.
+    /// Median real time; times are None if instructions were counted.
     median_s: Option<f64>,
     /// Lower end of its interval.
     ci_low_s: Option<f64>,
@@ -67,15 +67,15 @@ struct Executed<'a> {
     min_s: Option<f64>,
     /// The largest.
     max_s: Option<f64>,
-    /// The median time in user mode; None where it is not known.
+    /// The median time in user mode; None if it is not known.
     user_s: Option<f64>,
-    /// The median time in the kernel; None where it is not known.
+    /// The median time in the kernel; None if it is not known.
     sys_s: Option<f64>,
-    /// The median of the largest resident set; None where it is not known.
+    /// The median of the largest resident set; None if it is not known.
     memory_bytes: Option<f64>,
-    /// The median number of page faults; None where it is not known.
+    /// The median number of page faults; None if it is not known.
     faults: Option<f64>,
-    /// Medians of the executions that were traced; None without any.
+    /// Medians of the executions that were traced; absent without any.
     traced: Option<OfTrace>,
     /// Why there are none.
     why_not_traced: Option<&'a str>,
@@ -85,26 +85,27 @@ struct Executed<'a> {
     is_corrected: bool,
     /// Timed executions that did not exit with status 0.
     failed: &'a [tollgate_model::versus::Failed],
-    /// Where the page cache was dropped before each execution, what was left of it; else None.
+    /// If the page cache was dropped before each execution, what was left of it; otherwise None.
     cold: Option<&'a tollgate_model::versus::Cold>,
     /// Sentences.
     notes: Vec<&'a str>,
     /// The time of each execution, in their order.
     times_s: Vec<f64>,
-    /// Of a command whose [instructions were counted](exact-commands.md): `instructions`, `user_instructions`, `kernel_instructions`,
-    /// `rep_iterations`, `first_instructions`, `calls`, `faults` and `ticks`; else None.
+    /// For a command whose [instructions were counted](exact-commands.md): `instructions`, `user_instructions`,
+    /// `kernel_instructions`, `rep_iterations`, `first_instructions`, `calls`, `faults` and `ticks`; otherwise None.
     counted: Option<BTreeMap<String, CountRecord>>,
-    /// The functions that the instructions of one logged execution are in, the largest first, with `--by function`; else None.
+    /// The functions that the instructions of one logged execution are in, the largest first, with `--by function`; otherwise
+    /// None.
     functions: Option<Vec<counted::FunctionRecord>>,
 }
 
-/// Where the real time of the traced executions went.
+/// The real time of the traced executions, by part.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TracedExecutions"))]
 struct OfTrace {
-    /// How many.
+    /// Number of them.
     executions: usize,
-    /// What traced them.
+    /// Their tracer.
     backend: Backend,
     /// Real time.
     real_s: Option<f64>,
@@ -132,12 +133,12 @@ struct Row<'a> {
     compared: Record,
     /// The other command.
     command: &'a str,
-    /// Where it was executed.
+    /// Environment of its execution.
     environment: &'a str,
-    /// The same of user and sys time, memory and page faults, each with its case and in its unit, without the two sides.
+    /// Likewise user and sys time, memory and page faults, each with its case and in its unit, without the two sides.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<columns::schema::OtherFigures>"))]
     others: Vec<Record>,
-    /// What `adds_s` consists of, or None.
+    /// The parts of `adds_s`, or None.
     split: Option<SplitRecord>,
 }
 
@@ -149,9 +150,9 @@ struct PartsOfReal {
     user_s: Option<f64>,
     /// Time in the kernel.
     sys_s: Option<f64>,
-    /// Waiting for a disk; null where the backend does not know it, as the next two.
+    /// Waiting for a disk; null if the backend does not know it, like the next two.
     disk_s: Option<f64>,
-    /// Ready to run and without a processor.
+    /// Ready to run, without a processor.
     runqueue_s: Option<f64>,
     /// All slept.
     sleep_s: Option<f64>,
@@ -160,7 +161,7 @@ struct PartsOfReal {
 }
 
 impl<'s> VersusDocument<'s> {
-    /// The document, with the files in which the runs are kept, in the order of the session; fewer where they are not kept.
+    /// The document, with the files in which the runs are kept, in the order of the session; fewer if they are not kept.
     pub fn new(session: &'s Session<'s>, kept: &'s [PathBuf]) -> Self {
         let cells = cells::all(session);
         let files = kept.iter().map(|file| Some(file.as_path())).chain(std::iter::repeat(None));
@@ -181,7 +182,7 @@ impl<'s> VersusDocument<'s> {
 }
 
 impl VersusDocument<'_> {
-    /// The same with the functions of each command, where there is a list for each.
+    /// With the functions of each command, if there is a list for each.
     pub fn with_functions(mut self, lists: &[Vec<FunctionCount>]) -> Self {
         if lists.len() == self.commands.len() {
             for (command, list) in self.commands.iter_mut().zip(lists) {
@@ -261,7 +262,7 @@ impl OfTrace {
 }
 
 impl<'s> Row<'s> {
-    /// The real time is the case of the row, in seconds as all of the document; instructions, where those are counted.
+    /// The real time is the case of the row, in seconds like everything in the document; instructions if those are counted.
     fn new(base: &Cell<'s, 's>, cell: &Cell<'s, 's>, comparison: &'s Comparison<'s>) -> Self {
         let sides = Sides::named(comparison, [base, cell].map(|cell| cell.label.clone().into()));
         let compared = |row| Compared::new(comparison, row).between(&sides);

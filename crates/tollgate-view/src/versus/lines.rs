@@ -1,5 +1,5 @@
-//! The lines of what a difference of commands consists of. Each of their fields is declared here, once: `versus`, `compare`, Markdown and the page
-//! have it from here.
+//! The lines of what a difference of commands consists of, each field declared here once: `versus`, `compare`, Markdown and the
+//! page take them from here.
 
 use tollgate_model::traced::blame::Part;
 use tollgate_output::column::{Column, Columns};
@@ -11,10 +11,9 @@ use super::split::{Call, Line, Split};
 use crate::comparison::Comparison;
 use tollgate_trace::output::text as words;
 
-/// The longest name of a call.
 const LONGEST: usize = 32;
 
-/// What the last lines but one are.
+/// The meaning of the last lines but one.
 pub(crate) const REST: &str =
     "rest: tracing, the start that timed executions exclude, and medians, which do not sum.";
 
@@ -32,18 +31,17 @@ pub(crate) struct Shown {
     name: String,
     sides: [String; 2],
     difference: String,
-    /// Of the whole difference.
+    /// Share of the whole difference.
     share: String,
     /// The numbers of calls.
     calls: Option<String>,
-    /// What a call spent its time on.
     of_which: Option<String>,
-    /// It is what the others leave, or leaves others out.
+    /// Whether it is the rest of the others, or leaves others out.
     is_rest: bool,
 }
 
 impl Lines {
-    /// None where either command was not traced, or not timed.
+    /// `None` if either command was not traced, or not timed.
     pub(crate) fn of(comparison: &Comparison) -> Option<Self> {
         let split = Split::of(comparison)?;
         let is_different = said::real(comparison)?.result.verdict.is_difference();
@@ -58,7 +56,7 @@ impl Lines {
         parts.chain(self.end(self.split.rest_of_parts())).collect()
     }
 
-    /// At most so many calls, the others together, and what is beside them.
+    /// At most this many calls, the others together, and what is beside them.
     pub(crate) fn calls(&self, most: usize) -> Vec<Shown> {
         let differ = self.split.calls.iter().take_while(|call| call.line.difference != 0).count();
         let (shown, others) = self.split.calls.split_at(most.min(differ));
@@ -85,7 +83,7 @@ impl Lines {
             .collect()
     }
 
-    /// Their columns. What the parts are of heads the first.
+    /// Their columns. The name of the difference heads the first.
     pub(crate) fn of_parts(&self) -> Columns<Shown> {
         self.columns().without(&["calls"])
     }
@@ -109,14 +107,14 @@ impl Lines {
         Shown::new(name, line, self.split.timed.difference, |ns| self.show(ns))
     }
 
-    /// What is left of the timed executions, and those.
+    /// The rest of the timed executions, and those.
     fn end(&self, rest: Line) -> [Shown; 2] {
         [self.line("rest", rest).of_rest(), self.line("real, timed", self.split.timed)]
     }
 }
 
 impl Shown {
-    /// A line, its share of the whole difference, and how its own is written.
+    /// A line, its share of the whole difference, and its format.
     pub(crate) fn new(name: &str, line: Line, whole: i64, show: impl Fn(i64) -> String) -> Self {
         let side = |ns: i64| if ns == 0 { "0".to_owned() } else { words::signed(ns as f64) };
         Self {
@@ -133,7 +131,7 @@ impl Shown {
         Self { calls: Some(numbers(counts)), of_which, ..self }
     }
 
-    /// What the others leave, or leaves others out.
+    /// Marks the rest of the others, or a line that leaves others out.
     pub(crate) fn of_rest(self) -> Self {
         Self { is_rest: true, ..self }
     }
@@ -141,7 +139,7 @@ impl Shown {
 
 type Field = Column<Shown>;
 
-/// All of them. What the lines are of heads the first.
+/// All columns. The name of the lines heads the first.
 pub(crate) fn columns() -> Columns<Shown> {
     Columns::new([
         Field::new("name", "real time by", "the part or the call", |it| {
@@ -169,7 +167,7 @@ fn shown(words: &str) -> Option<Value> {
     Some(Value::of_words(words))
 }
 
-/// A share of a difference: below 0 and above 100 % where other parts go the other way.
+/// A share of a difference: below 0 and above 100 % if other parts go the other way.
 fn share(part: i64, whole: i64) -> String {
     let percent = part as f64 / whole as f64 * 100.0;
     match (part, whole) {
@@ -186,7 +184,7 @@ pub(super) fn numbers(counts: [u64; 2]) -> String {
     if from == to { from } else { format!("{from} → {to}") }
 }
 
-/// A part of the real time in words, of commands that ptrace(2) stopped or did not.
+/// A part of the real time in words, for commands that ptrace(2) stopped or did not.
 pub(crate) fn in_words_of_part(part: Part, has_ptrace: bool) -> &'static str {
     match part {
         Part::User => "user",

@@ -7,7 +7,7 @@ use super::said::real;
 use crate::compare::columns::Compared;
 use crate::session::Session;
 
-/// The ratios to the first command in the first environment; None where there are not several of both.
+/// The ratios to the first command in the first environment; `None` unless there are several of both.
 pub(super) fn text(session: &Session, cells: &[Cell], width: usize) -> Option<String> {
     let number = |of: fn(&Cell) -> usize| cells.iter().map(of).max().map_or(0, |last| last + 1);
     let commands = number(|cell| cell.command_number);

@@ -1,4 +1,4 @@
-//! What is said beside the figures of commands: executions that failed, caches that were dropped, what was subtracted.
+//! Notes on the figures of commands: failed executions, dropped caches, what was subtracted.
 
 use tollgate_model::traced::Ended;
 use tollgate_model::versus::{Cold, INSTRUCTIONS, REAL, SYS, USER};
@@ -14,7 +14,7 @@ use tollgate_trace::output::text as words;
 /// Files that stayed cached, by name.
 const MOST_STAYED: usize = 2;
 
-/// The notes; one of several commands names them.
+/// The notes; with several commands they name the command.
 pub(super) fn all(session: &Session, cells: &[Cell]) -> Vec<String> {
     let is_traced = cells.iter().any(|cell| !cell.traced().is_empty());
     let of_cell = |cell: &'_ Cell| {

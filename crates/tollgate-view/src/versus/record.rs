@@ -1,4 +1,4 @@
-//! What a difference of traced commands consists of, for documents: in seconds.
+//! The parts of a difference of traced commands, for documents: in seconds.
 
 use serde::Serialize;
 use tollgate_model::traced::Backend;
@@ -7,7 +7,7 @@ use tollgate_model::traced::blame::Part;
 use super::lines::field;
 use super::split::{Line, Split};
 
-/// What the difference of two commands consists of: medians over pairs of traced executions, in seconds.
+/// The parts of the difference of two commands: medians over pairs of traced executions, in seconds.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Split"))]
 pub(crate) struct SplitRecord {
@@ -16,7 +16,7 @@ pub(crate) struct SplitRecord {
     difference_s: f64,
     /// Pairs of traced executions.
     pairs: usize,
-    /// What traced the base and the other.
+    /// The tracers of the base and of the other.
     backends: [Backend; 2],
     /// No share is an estimate.
     exact: bool,
@@ -24,7 +24,7 @@ pub(crate) struct SplitRecord {
     traced: LineRecord,
     /// The parts of it.
     parts: Vec<SplitPart>,
-    /// What the parts leave.
+    /// The rest after the parts.
     rest_of_parts_s: f64,
     /// The system calls, those first that differ most.
     calls: Vec<SplitCall>,
@@ -34,7 +34,7 @@ pub(crate) struct SplitRecord {
     runqueue: LineRecord,
     /// Before the first event, and after the last.
     unaccounted: LineRecord,
-    /// What the calls and these leave.
+    /// The rest after the calls and these.
     rest_of_calls_s: f64,
 }
 
@@ -72,7 +72,6 @@ pub(crate) struct SplitCall {
 }
 
 impl SplitRecord {
-    /// What a difference consists of.
     pub(crate) fn from_split(split: &Split) -> Self {
         let calls = split.calls.iter().map(|call| SplitCall::new(&call.name, call.counts, call.line));
         Self {

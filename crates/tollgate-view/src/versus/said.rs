@@ -1,4 +1,4 @@
-//! What is said of a command compared with another: the verdict with its interval, and what would decide an open one.
+//! The text about a command compared with another: the verdict with its interval, and what would decide an open one.
 
 use tollgate_model::compare::{CONFIDENCE_OF_TOTAL, Total, Verdict, interval_name, margin};
 use tollgate_model::stats::{self, Interval, pairs_that_decide};
@@ -48,7 +48,7 @@ pub(crate) fn sentence([base, other]: [&str; 2], comparison: &Comparison) -> Str
     format!("{other} compared with {base}: inconclusive, ±{half}: {shown}.{decided}")
 }
 
-/// Why a row is inconclusive whose interval decides by itself: something else is in the way.
+/// Why a row is inconclusive although its interval decides: something else prevents it.
 fn own_reason<'r>(comparison: &Comparison, row: &'r ComparedRow, interval: Interval) -> Option<&'r str> {
     let margin = 1.0 + margin(comparison.asked);
     let is_within = interval.low >= 1.0 / margin && interval.high <= margin;
@@ -83,10 +83,10 @@ fn adds(row: &ComparedRow) -> String {
     format!(", {word} {}{}", figures::estimate(adds.abs(), unit), ends.unwrap_or_default())
 }
 
-/// ` B took longer in 5 of 5 pairs; about 14 pairs like these decide: --time 20s. Other work moves them: …`: what would decide it, by the
-/// pairs that were seen.
+/// ` B took longer in 5 of 5 pairs; about 14 pairs like these decide: --time 20s. Other work moves them: …`: what would decide
+/// it, by the observed pairs.
 fn decided_by(name: &str, comparison: &Comparison, row: &ComparedRow) -> String {
-    /// Pairs whose middle half lies further apart meet other work.
+    /// Pairs whose middle half lies further apart met other work.
     const APART: f64 = 0.1;
     const HOUR: f64 = 3600.0;
     let pairs = row.base.samples.iter().zip(&row.other.samples);

@@ -1,8 +1,8 @@
-//! What the difference of two commands consists of: the parts of the real time and the system calls of their traced executions.
+//! The parts of the difference of two commands: the parts of the real time and the system calls of their traced executions.
 //!
 //! In each pair of traced executions of one number the parts and the calls sum to the difference of the pair's real times to the
-//! nanosecond ([`blame`]). Of the pairs each line has the median. Medians do not sum, and the traced executions are not the timed
-//! ones: what is left of the timed difference is a line of its own, so that each column sums to the difference that was timed.
+//! nanosecond ([`blame`]). Each line has the median over the pairs. Medians do not sum, and the traced executions are not the
+//! timed ones, so the rest of the timed difference is a separate line, and each column sums to the timed difference.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,7 +19,6 @@ use crate::comparison::Comparison;
 pub(crate) struct Split {
     /// Pairs of traced executions.
     pub(crate) pairs: usize,
-    /// What traced them.
     pub(crate) backends: [Backend; 2],
     /// The parts of the real time, in the order of tables.
     pub(crate) parts: Vec<(Part, Line)>,
@@ -27,7 +26,7 @@ pub(crate) struct Split {
     pub(crate) calls: Vec<Call>,
     /// The time outside of calls: user mode, faults and the rest.
     pub(crate) outside: Line,
-    /// Waiting for a processor, in calls and outside of them: no call is the cause of it.
+    /// Waiting for a processor, in calls and outside of them, which no call causes.
     pub(crate) runqueue: Line,
     /// The time that belongs to neither, before the first event and after the last.
     pub(crate) unaccounted: Line,
@@ -35,7 +34,7 @@ pub(crate) struct Split {
     pub(crate) traced: Line,
     /// Real time of the timed executions, which are others.
     pub(crate) timed: Line,
-    /// Whether every share is as measured and none is an estimate.
+    /// Whether every share is measured, none estimated.
     pub(crate) is_exact: bool,
     /// How exact the calls' shares are, in few words.
     pub(crate) shares: &'static str,
@@ -75,14 +74,13 @@ pub(crate) fn method<'t>(mut traced: impl Iterator<Item = &'t Traced> + Clone) -
 /// Medians over the pairs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Of the base and of the other.
+    /// Base and other.
     pub(crate) sides: [i64; 2],
-    /// Of the differences of each pair.
+    /// Median of the pairs' differences.
     pub(crate) difference: i64,
 }
 
 impl Line {
-    /// Of two executions.
     pub(crate) fn of([base, other]: [i64; 2]) -> Self {
         Self { sides: [base, other], difference: other.saturating_sub(base) }
     }
@@ -95,7 +93,6 @@ impl Line {
 
 /// A system call.
 pub(crate) struct Call {
-    /// Its name.
     pub(crate) name: String,
     /// Calls that returned: medians of the base and of the other.
     pub(crate) counts: [u64; 2],
@@ -104,7 +101,7 @@ pub(crate) struct Call {
 }
 
 impl Split {
-    /// None where either was not traced, or not timed.
+    /// `None` if either was not traced, or not timed.
     pub(crate) fn of(comparison: &Comparison) -> Option<Self> {
         let row = real(comparison)?;
         let adds = row.adds()?;
@@ -134,12 +131,12 @@ impl Split {
         })
     }
 
-    /// What the parts leave of the timed executions, and of their difference.
+    /// The rest of the timed executions after the parts, and of their difference.
     pub(crate) fn rest_of_parts(&self) -> Line {
         self.parts.iter().fold(self.timed, |rest, (_, line)| rest.less(*line))
     }
 
-    /// What the calls and the time outside of them leave of it.
+    /// The rest of it after the calls and the time outside of them.
     pub(crate) fn rest_of_calls(&self) -> Line {
         let calls = self.calls.iter().map(|call| call.line);
         calls.chain([self.outside, self.runqueue, self.unaccounted]).fold(self.timed, Line::less)
@@ -153,17 +150,16 @@ impl Split {
 
 /// Medians of traced executions, in nanoseconds.
 pub(super) struct Middle {
-    /// The real time.
     pub(super) real: f64,
     parts: Vec<(Part, f64)>,
     /// The number of system calls.
     pub(super) calls: f64,
-    /// The waiting is known, and of what kind it is.
+    /// Whether the waiting is known, with its kind.
     has_idle: bool,
 }
 
 impl Middle {
-    /// None without any.
+    /// `None` without any.
     pub(super) fn of(traced: &[Traced]) -> Option<Self> {
         let accounts: Vec<Account> = traced.iter().map(Account::from_traced).collect();
         let middle = |of: &dyn Fn(&Account) -> u64| middle(accounts.iter().map(of));
@@ -177,7 +173,7 @@ impl Middle {
         })
     }
 
-    /// A part of the real time, where it is known.
+    /// A part of the real time, if known.
     pub(super) fn part(&self, wanted: Part) -> Option<f64> {
         let is_known = self.has_idle || matches!(wanted, Part::User | Part::Sys | Part::Unaccounted);
         let part = self.parts.iter().find(|(part, _)| *part == wanted);
@@ -201,9 +197,9 @@ fn pairs<'a>(base: &'a Run, other: &'a Run) -> impl Iterator<Item = [&'a Traced;
     traced(base).iter().zip(traced(other)).map(|(base, other)| [base, other])
 }
 
-/// The system calls of all pairs, without their waiting for a processor; one that a pair has not made has no time there.
+/// The system calls of all pairs, without their waiting for a processor; a call that a pair has not made has no time there.
 fn calls(blames: &[[Blame; 2]]) -> Vec<Call> {
-    // Of each call and side: its contribution and its number in each pair.
+    // For each call and side: its contribution and its number in each pair.
     let mut all: BTreeMap<&str, [Vec<(i64, u64)>; 2]> = BTreeMap::new();
     for (pair, sides) in blames.iter().enumerate() {
         for (side, blame) in sides.iter().enumerate() {
@@ -229,12 +225,12 @@ fn calls(blames: &[[Blame; 2]]) -> Vec<Call> {
     calls
 }
 
-/// What a call accounts for beside the waiting for a processor.
+/// The time that a call accounts for apart from waiting for a processor.
 fn own(parts: Parts) -> u64 {
     Parts { runqueue_ns: 0, ..parts }.total_ns()
 }
 
-/// The real time that no call accounts for. It sums to the real time with what the calls do.
+/// The real time that no call accounts for. With the calls' own time it sums to the real time.
 struct Beside {
     outside: i64,
     runqueue: i64,
@@ -244,7 +240,7 @@ struct Beside {
 impl Beside {
     fn from_blame(blame: &Blame) -> Self {
         let in_calls = blame.calls.iter().map(|call| call.parts.runqueue_ns).fold(0, u64::saturating_add);
-        // A backend that does not know the idle time has its waiting among what is not accounted for, and shares that out to calls.
+        // A backend that does not know the idle time counts its waiting as unaccounted, and shares that out to calls.
         let runqueue = blame.account.runqueue.max(in_calls);
         let outside = blame.outside_ns.saturating_sub(less(runqueue, in_calls));
         let unaccounted = signed(blame.account.unaccounted).min(outside).max(0);

@@ -1,4 +1,4 @@
-//! The tables of commands: what was timed, what was traced, and the verdicts of many.
+//! The tables of commands: the timed figures, the traced ones, and the verdicts of many.
 
 use tollgate_model::Unit;
 use tollgate_model::traced::blame::Part;
@@ -33,7 +33,7 @@ pub(super) fn timed(cells: &[Cell], width: usize) -> String {
     Table::of_cells(heads, cells.iter().map(row)).lines(Some(width), false)
 }
 
-/// Where the real time of the traced executions went: medians. None where none was traced.
+/// The real time of the traced executions, by part: medians. `None` if none was traced.
 pub(super) fn traced(cells: &[Cell], width: usize) -> Option<String> {
     let heads = ["traced", "real", "user", "kernel", "disk", "processor", "asleep", "unaccounted", "calls"];
     cells.iter().find(|cell| !cell.traced().is_empty())?;
@@ -51,7 +51,7 @@ pub(super) fn traced(cells: &[Cell], width: usize) -> Option<String> {
     Some(table.lines(Some(width), false))
 }
 
-/// Each of these compared with the first, a row each.
+/// Each of these compared with the first, one row each.
 pub(super) fn verdicts<'c>(base: &'c str, others: &[(&'c Cell, &'c Comparison<'c>)], width: usize) -> String {
     let sides = others
         .iter()

@@ -1,5 +1,5 @@
-//! The screen of compared commands: at most 40 lines of at most 80 columns that say which is faster, by how much, and where the time
-//! went. With all, as many lines as they need.
+//! The screen of compared commands: at most 40 lines of at most 80 columns that say which is faster, by how much, and where the
+//! time went. With all, as many lines as they need.
 
 use tollgate_model::compare::Verdict;
 use tollgate_model::text::clean;
@@ -16,10 +16,10 @@ use crate::session::text::line;
 use crate::session::{Session, environments};
 use tollgate_trace::output::text as words;
 
-/// The lines of the screen, and its columns where the terminal has as many.
+/// The lines of the screen, and its columns if the terminal has as many.
 const LINES: usize = 40;
 const COLUMNS: usize = 80;
-/// Commands of a list that has no room for all.
+/// Commands of a list that does not have room for all.
 const MOST_COMMANDS: usize = 6;
 /// Calls of a difference, as there is room.
 const MOST_CALLS: usize = 8;
@@ -40,7 +40,7 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
     let mut text =
         format!("{}{}\n{}", screen.head(), screen.commands(), tables::timed(screen.shown(), width));
     let notes: String = notes::all(session, &cells).iter().map(|note| paragraph(note, width, "")).collect();
-    // Each with a line of space before it, as far as there is room.
+    // Each with a blank line before it, as far as there is room.
     let differences: Vec<Difference> = screen.differences().collect();
     let mut blocks = vec![matrix::text(session, &cells, width), screen.verdicts()];
     let is_matrix = blocks[0].is_some();
@@ -75,7 +75,6 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
     blocks.push(Some(notes).filter(|notes| !notes.is_empty()));
     let mut left_out = false;
     for block in blocks.into_iter().flatten() {
-        // The last line says where the rest is.
         let has_room = all || text.lines().count() + block.lines().count() + 2 <= LINES;
         left_out |= !has_room;
         if has_room {
@@ -111,7 +110,7 @@ impl<'s> Screen<'s, 's> {
 }
 
 impl Screen<'_, '_> {
-    /// The session, its executions, how they were alternated, and where.
+    /// The session, its executions, how they alternated, and where.
     fn head(&self) -> String {
         let executions = of_each(self.cells.iter().map(Cell::executions));
         let mut shown: Vec<&str> = Vec::new();
@@ -126,7 +125,7 @@ impl Screen<'_, '_> {
         lines.concat() + &paragraph(&self.method(), self.width, "")
     }
 
-    /// The screen of counts, which is as long as its commands are many.
+    /// The screen of counts, whose length depends on the number of commands.
     fn counted(&self) -> String {
         let width = self.width;
         let mut text = format!("{}{}\n{}", self.head(), self.commands(), counted::table(self.shown(), width));
@@ -184,7 +183,7 @@ impl Screen<'_, '_> {
         self.shortened(lines).concat()
     }
 
-    /// Leaves out what has no room, and says how much that is.
+    /// Leaves out what does not fit, and says how much.
     fn shortened(&self, mut lines: Vec<String>) -> Vec<String> {
         let more = lines.len().saturating_sub(MOST_COMMANDS);
         if more > 0 && !self.all {
@@ -194,13 +193,13 @@ impl Screen<'_, '_> {
         lines
     }
 
-    /// The cells that have room in a table.
+    /// The cells that fit in a table.
     fn shown(&self) -> &[Cell<'_, '_>] {
         let most = if self.all { usize::MAX } else { MOST_COMMANDS };
         &self.cells[..most.min(self.cells.len())]
     }
 
-    /// What is said of each other command compared with the first. None where there is no other.
+    /// The text about each other command compared with the first. `None` if there is no other.
     fn verdicts(&self) -> Option<String> {
         let base = &self.cells.first()?.label;
         let others: Vec<(&Cell, &Comparison)> =
@@ -228,7 +227,7 @@ impl Screen<'_, '_> {
         Some(others.iter().map(sentence).collect::<String>()).filter(|text| !text.is_empty())
     }
 
-    /// Where the rest is.
+    /// The commands that show the rest.
     fn more(&self) -> String {
         match self.session.members.first().and_then(|member| member.summary.run.label.as_ref()) {
             Some(label) => format!("tollgate show {label} --all | tollgate report {label}"),
@@ -248,7 +247,6 @@ fn of_each(numbers: impl Iterator<Item = usize> + Clone) -> String {
     }
 }
 
-/// A command of several lines on one.
 fn one_line(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -34,7 +34,6 @@ pub fn side(line: &'static str, ms: f64) -> Side {
     Side { line, name: None, environment: "host", ms, unlinks: 100, untraced: None, command: |_| () }
 }
 
-/// From 0 to 1.
 fn random(state: &mut u64) -> f64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) as f64 / (1_u64 << 31) as f64
@@ -107,7 +106,7 @@ fn traced(side: &Side, noise: f64) -> Traced {
     }
 }
 
-/// The runs of a comparison. An execution of one number is as noisy in all of them, but for 0.4 %.
+/// The runs of a comparison. An execution of one number is equally noisy in all of them, except for 0.4 %.
 pub fn runs(sides: &[Side]) -> Vec<Run> {
     sides.iter().enumerate().map(|(at, side)| run(sides.len(), at, side)).collect()
 }

@@ -1,4 +1,4 @@
-//! A comparison as every verb and every format shows it, in one text: what one of them changes is seen beside the others.
+//! A comparison as every verb and every format shows it, in one text, so that a change of one is seen beside the others.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -12,7 +12,7 @@ use tollgate_view::report::{markdown, page_of};
 use tollgate_view::session::{self, Session};
 use tollgate_view::{explain, versus};
 
-/// Runs of one session: its screens, then what other verbs say of the same runs.
+/// Runs of one session: its screens, then the other verbs' output for the same runs.
 pub fn of_session(runs: &[Run]) -> String {
     let session = Session::of(runs).expect("a session");
     let of_commands = session.is_of_commands();
@@ -59,7 +59,7 @@ fn part((name, text): (&str, String)) -> String {
     format!("\n==== {name}\n{}\n", text.trim_end())
 }
 
-/// What an explanation says of the costs of the first benchmark.
+/// The text of an explanation about the costs of the first benchmark.
 fn explained(session: &Session) -> String {
     let Some((case, _)) = session.members[0].summary.measured().next() else { return String::new() };
     let Some(benchmark) = tollgate_suites::find(&case.benchmark) else { return String::new() };
@@ -70,7 +70,7 @@ fn explained(session: &Session) -> String {
     costs.take_while(|line| !line.starts_with("To avoid it")).collect::<Vec<_>>().join("\n")
 }
 
-/// The lists of a document, a line for each of their objects, without what is null.
+/// The lists of a document, a line for each of their objects, without nulls.
 fn lists(document: &Value) -> String {
     let mut text = String::new();
     for (name, list) in document.as_object().expect("an object") {
@@ -92,7 +92,7 @@ fn short(value: &Value) -> String {
             format!("{{{}}}", fields.collect::<Vec<_>>().join(" "))
         }
         Value::Array(all) => format!("[{}]", all.iter().map(short).collect::<Vec<_>>().join(" ")),
-        // Their last digits are of no interest, and not the same wherever they are computed.
+        // Their last digits are irrelevant, and depend on where they are computed.
         Value::Number(number) if number.is_f64() => format!("{:.5e}", number.as_f64().unwrap_or_default()),
         other => other.to_string(),
     }

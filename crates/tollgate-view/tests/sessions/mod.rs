@@ -1,4 +1,4 @@
-//! Made-up sessions: runs whose turns share the machine's noise, and comparisons with results that are said by hand.
+//! Made-up sessions: runs whose turns share the machine's noise, and comparisons with given results.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -23,9 +23,9 @@ pub struct Side {
     pub kind: Environment,
     pub paired: bool,
     pub knob: Option<Knob>,
-    /// Beside those of the machine.
+    /// In addition to those of the machine.
     pub facts: Vec<(&'static str, Fact)>,
-    /// What it multiplies the latencies by.
+    /// The factor on the latencies.
     pub ratio: fn(&Case) -> f64,
 }
 
@@ -33,7 +33,7 @@ pub fn host() -> Side {
     Side { name: "host", kind: Environment::Vm, paired: true, knob: None, facts: Vec::new(), ratio: |_| 1.0 }
 }
 
-/// Its filter costs each kernel entry 46 ns of 83.
+/// Its filter adds 46 ns to the 83 of each kernel entry.
 pub fn filtered() -> Side {
     Side {
         name: "container",
@@ -106,7 +106,6 @@ pub const CASES: [(&str, f64); 10] = [
     ("traps/invalid-opcode{opcode=ud1}", 1420.0),
 ];
 
-/// From 0 to 1.
 fn random(state: &mut u64) -> f64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) as f64 / (1_u64 << 31) as f64
@@ -116,7 +115,7 @@ fn random(state: &mut u64) -> f64 {
 pub fn runs(sides: &[Side], cases: &[(&str, f64)]) -> Vec<Run> {
     let measured = |side: &Side, at: usize, name: &str, latency: f64| {
         let seed = name.bytes().fold(7_u64, |seed, byte| seed.wrapping_mul(31) + u64::from(byte));
-        // The noise of the machine, and that of this side alone.
+        // The noise of the machine, and of this side alone.
         let (mut common, mut own) = (seed, seed ^ (at as u64 + 1) << 32);
         let ratio = (side.ratio)(&case(name));
         let mut samples = Vec::new();
@@ -178,8 +177,7 @@ pub fn runs(sides: &[Side], cases: &[(&str, f64)]) -> Vec<Run> {
     sides.iter().enumerate().map(run).collect()
 }
 
-/// Says the results of the comparisons by hand: each row has the ratio of its side within 0.3 %. The statistics are not of interest
-/// here.
+/// Sets the results of the comparisons: each row has the ratio of its side within 0.3 %. The statistics do not matter here.
 pub fn decide(session: &mut Session<'_>, sides: &[Side]) {
     for (comparison, side) in session.comparisons.iter_mut().zip(&sides[1..]) {
         if !side.paired {
@@ -210,7 +208,7 @@ pub fn decide(session: &mut Session<'_>, sides: &[Side]) {
                 correlation: Some(0.93),
             });
         }
-        // Their order follows from what changed.
+        // Their order follows from the changes.
         let differing: Vec<Case> = comparison.changed().iter().map(|row| row.case().clone()).collect();
         tollgate_view::causes::sort(&mut comparison.facts, differing.iter());
     }

@@ -4,7 +4,7 @@ use tollgate_model::{Boundary, Reach};
 
 use super::group::Group;
 
-/// Those of the groups' facts that affect this boundary, and the names of those that affect every latency.
+/// The groups' facts that affect this boundary, and the names of those that affect every latency.
 pub fn affecting(groups: Vec<Group>, boundary: Boundary) -> (Vec<Group>, Vec<String>) {
     let reach = |name: &str| tollgate_inspect::effect(name).map(|effect| effect.reach);
     let names = |group: &Group| group.facts.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();

@@ -6,10 +6,10 @@ use tollgate_output::table::wrap;
 
 /// The style of secondary text.
 pub(crate) const FAINT: Style = Style::new().dimmed();
-/// In front of every line of a subject.
+/// Precedes every line of a subject.
 pub(crate) const INDENT: &str = "  ";
 
-/// A paragraph behind a label, with its later lines below its first word.
+/// A paragraph after a label, with its later lines below its first word.
 pub(crate) fn hanging(label: &str, text: &str, style: Style, width: usize) -> String {
     let label = if label.starts_with(' ') { label.to_owned() } else { format!("{INDENT}{label}") };
     let indent = label.chars().count().min(16);

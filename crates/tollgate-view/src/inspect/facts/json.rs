@@ -21,7 +21,7 @@ pub struct FactsDocument<'a> {
     environment: Environment,
     /// By name. `--only` and `--affects` leave other facts out.
     facts: BTreeMap<&'a str, InspectedFact<'a>>,
-    /// The same for volatile facts, such as `load`.
+    /// Likewise the volatile facts, such as `load`.
     moments: BTreeMap<&'a str, InspectedFact<'a>>,
 }
 

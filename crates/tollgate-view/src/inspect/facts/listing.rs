@@ -1,5 +1,5 @@
-//! The facts as text, by subject: facts that affect a boundary first, equal values together, and unknown ones
-//! at the end with its reason.
+//! The facts as text, by subject: facts that affect a boundary first, equal values together, and unknown ones at the end with the
+//! reason.
 
 use anstyle::Style;
 use tollgate_model::text::clean;
@@ -13,7 +13,7 @@ use crate::facts;
 
 const STRONG: Style = Style::new().bold();
 const DEEPER: &str = "      ";
-/// Names that are longer have their value on the next line.
+/// Longer names have their value on the next line.
 const WIDEST_NAME: usize = 32;
 /// On narrower pages every value is on the next line.
 const NARROW: usize = 56;
@@ -58,7 +58,7 @@ fn block(group: &Group, facts: &Facts, width: usize) -> String {
     text
 }
 
-/// The value that a fact shares with many others of its family, where it has no effect of its own.
+/// The value that a fact shares with many others of its family, if it has no effect of its own.
 fn kind(name: &str, fact: &Fact) -> Option<&'static str> {
     let affects = tollgate_inspect::effect(name).is_some();
     match fact.value()? {
@@ -93,7 +93,7 @@ fn common_source(facts: &[&(String, Fact)]) -> String {
     }
 }
 
-/// A name, its value and its source, and beneath them its effect.
+/// A name, its value and its source, with its effect below.
 fn row(
     (name, fact): (&str, &Fact),
     differs: bool,
@@ -142,7 +142,7 @@ fn shown(name: &str, value: &FactValue) -> String {
     }
 }
 
-/// The boundaries that a fact affects, and its source where that did not fit above.
+/// The boundaries that a fact affects, and its source if that did not fit above.
 fn influence(effect: Option<&Effect>, source: Option<&str>, width: usize) -> String {
     let mut text = String::new();
     if let Some(effect) = effect {
@@ -155,7 +155,7 @@ fn influence(effect: Option<&Effect>, source: Option<&str>, width: usize) -> Str
     text
 }
 
-/// Whether CPUID says something else than the kernel.
+/// Whether CPUID and the kernel disagree.
 fn differs(name: &str, fact: &Fact, facts: &Facts) -> bool {
     let kernel = name.strip_suffix(".cpuid").and_then(|name| facts.get(name)?.value());
     kernel.is_some_and(|kernel| Some(kernel) != fact.value())

@@ -1,4 +1,4 @@
-//! Unknown facts, compactly: facts with the same reason are named together, and none is left out.
+//! Unknown facts, compactly: facts with the same reason are named together, and all are included.
 
 use tollgate_model::{Fact, Facts};
 
@@ -34,7 +34,7 @@ struct Reason<'a> {
     kind: &'static str,
     names: Vec<&'a str>,
     why: &'a str,
-    /// The directory and the files in it that are not there, where that is the reason.
+    /// The directory and its missing files, if that is the reason.
     missing: Option<(&'a str, Vec<&'a str>)>,
 }
 
@@ -86,7 +86,7 @@ fn help(facts: &Facts) -> &'static str {
     }
 }
 
-/// The reason, shorter where it is the usual one.
+/// The reason, shorter if it is the usual one.
 fn plain_reason(why: &str) -> String {
     let without_number = match why.rfind(" (os error ") {
         Some(at) if why.ends_with(')') => &why[..at],

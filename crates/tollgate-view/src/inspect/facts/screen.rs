@@ -1,4 +1,4 @@
-//! The facts on one screen: what determines latencies most, a row for each subject, as lscpu(1) has them.
+//! The facts on one screen: what determines latencies most, a row for each subject, as in lscpu(1).
 
 use tollgate_model::text::{beginning, clean};
 use tollgate_model::{Fact, FactValue, Facts, Unknown};
@@ -13,9 +13,9 @@ use crate::facts::{flag, number, sized, text};
 const LABEL: usize = 14;
 /// No processor has more.
 const MOST_CACHES: usize = 6;
-/// More mitigations are counted and not named.
+/// Further mitigations are counted, not named.
 const MOST_MITIGATIONS: usize = 9;
-/// In front of what the kernel did against a vulnerability.
+/// Precedes the kernel's measure against a vulnerability.
 const MITIGATED: &str = "Mitigation: ";
 
 /// The screen.
@@ -46,9 +46,9 @@ pub fn screen(facts: &Facts, width: usize) -> String {
     text
 }
 
-/// A label and what is known of its subject; nothing where that is nothing.
+/// A label and the known facts of its subject; empty if there are none.
 fn row(label: &str, parts: impl IntoIterator<Item = String>, width: usize) -> String {
-    // A text from elsewhere may be of any length.
+    // A text from elsewhere may have any length.
     const LONGEST: usize = 160;
     let parts: Vec<String> = parts.into_iter().map(|part| beginning(&part, LONGEST).into_owned()).collect();
     match parts.is_empty() {
@@ -90,7 +90,6 @@ fn topology(facts: &Facts) -> Vec<String> {
     parts.into_iter().flatten().collect()
 }
 
-/// A table of the caches of all processors. The order of names is that of levels.
 fn caches(facts: &Facts, width: usize) -> String {
     let mut table =
         Table::new(&["Caches", "size", "ways", "instances", "shared by"]).with_words(&["shared by"]);
@@ -172,7 +171,7 @@ fn kernel(facts: &Facts) -> Vec<String> {
     parts.into_iter().flatten().collect()
 }
 
-/// The ways into the kernel, and what each crossing does besides.
+/// The ways into the kernel, and the additional work of each crossing.
 fn entry(facts: &Facts) -> Vec<String> {
     let on = |name: &str, fact: &str| {
         flag(facts, fact).map(|flag| format!("{name} {}", if flag { "on" } else { "off" }))
@@ -214,7 +213,7 @@ fn entry(facts: &Facts) -> Vec<String> {
     parts.into_iter().flatten().collect()
 }
 
-/// Those that are on, one a line; the others are counted.
+/// Those that are on, one per line; the others are counted.
 fn mitigations(facts: &Facts, width: usize) -> String {
     let all = facts.iter().filter_map(|(name, fact)| {
         let name = name.strip_prefix("mitigation.")?;
