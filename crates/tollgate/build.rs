@@ -1,4 +1,4 @@
-//! How the released program is linked: without the tables of stack unwinding where it cannot unwind, and with few bytes for its
+//! How the released program is linked: without the tables of stack unwinding if it cannot unwind, and with few bytes for its
 //! relocations.
 
 use std::ffi::{CStr, c_char};
@@ -7,8 +7,8 @@ use std::{env, fs};
 
 fn main() {
     println!("cargo::rerun-if-changed=no-unwinding.ld");
-    // The released program aborts where it panics, and its symbols are stripped: nothing reads the tables, which the compiler and the C
-    // library bring along all the same. They are a tenth of the file.
+    // The released program aborts on panic, and its symbols are stripped, so nothing reads the tables that the compiler and the C
+    // library bring along. They are a tenth of the file.
     let is_released = env::var("PROFILE").is_ok_and(|profile| profile == "release");
     match env::var("CARGO_MANIFEST_DIR") {
         Ok(directory) if is_released && aborts(Path::new(&directory)) => {
@@ -16,8 +16,8 @@ fn main() {
         }
         _ => {}
     }
-    // A static program that is loaded at any address has some 14,000 relocations of 24 bytes. Packed (DT_RELR) they are a few hundred; the
-    // C library that is linked in must know that form, since it relocates the program.
+    // A static program that can be loaded at any address has some 14,000 relocations of 24 bytes. Packed (DT_RELR) they are a few
+    // hundred; the C library that is linked in must know that form, since it relocates the program.
     if is_released
         && env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|environment| environment == "gnu")
         && knows_packed_relocations()
@@ -26,8 +26,8 @@ fn main() {
     }
 }
 
-/// Whether the C library is glibc 2.36 or later (NEWS for 2.36: "Support for DT_RELR relative relocation format"). The build script is
-/// linked with the one that the program is linked with, where host and target are the same.
+/// Whether the C library is glibc 2.36 or later (NEWS for 2.36: "Support for DT_RELR relative relocation format"). The build
+/// script is linked with the same one as the program if host and target are the same.
 fn knows_packed_relocations() -> bool {
     unsafe extern "C" {
         /// `gnu_get_libc_version(3)`: a static string such as "2.36".
@@ -42,7 +42,7 @@ fn knows_packed_relocations() -> bool {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= (2, 36)
 }
 
-/// Whether profile.release is the workspace's. A package from a registry comes without it: its program unwinds, and needs the tables.
+/// Whether profile.release is the workspace's. A package from a registry lacks it: its program unwinds, and needs the tables.
 fn aborts(directory: &Path) -> bool {
     let workspace = directory.join("../../Cargo.toml");
     println!("cargo::rerun-if-changed={}", workspace.display());

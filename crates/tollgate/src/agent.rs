@@ -16,10 +16,10 @@ use crate::storage::Workplace;
 const RAM_DEVICE: &str = "ram.device";
 
 impl AgentArgs {
-    /// Serves until standard input ends. It has no handlers of signals: it is to end with what started it.
+    /// Serves until standard input ends. It has no signal handlers, so that it ends with its starter.
     ///
     /// # Errors
-    /// Settings that cannot be had; the status with which the agent ends.
+    /// Settings that cannot be made; the status with which the agent ends.
     pub fn execute(&self) -> Result<(), Failure> {
         if let Some(spec) = &self.spec {
             let named: Spec =
@@ -38,7 +38,7 @@ impl AgentArgs {
         };
         let mut facts = |moment| match moment {
             Moment::Before => before(&machine),
-            // Nothing is measured behind the last facts.
+            // Nothing is measured after the last facts.
             Moment::After => after(&machine, workplace.take(), self.on.is_some()),
         };
         let mut executor = tollgate_suites::command::Here::new();
@@ -65,12 +65,12 @@ fn before(machine: &Machine) -> Facts {
     facts
 }
 
-/// The facts of the moment and of the directory for files, which goes.
+/// The facts of the moment and of the directory for files, which is removed.
 fn after(machine: &Machine, workplace: Option<Workplace>, is_on_ram: bool) -> Facts {
     let mut facts: Facts = tollgate_inspect::strain(machine, "after").into_iter().collect();
     facts.extend(inside::programs());
     let Some(workplace) = workplace else {
-        // Of a guest's disk also where QEMU's translator measures nothing on it.
+        // Facts of a guest's disk, even if QEMU's translator measures nothing on it.
         facts.extend(inside::disk().into_iter().flat_map(|disk| tollgate_inspect::storage(machine, &disk)));
         return facts;
     };

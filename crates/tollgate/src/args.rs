@@ -68,7 +68,7 @@ macro_rules! verbs {
         }
 
         impl Verb {
-            /// Does what the arguments ask for.
+            /// Does what the arguments request.
             ///
             /// # Errors
             /// Those of the verb.
@@ -198,13 +198,13 @@ pub struct RunArgs {
     /// In which environments to measure
     #[command(flatten, next_help_heading = "Environments")]
     pub session: session::SessionArgs,
-    /// Which of these options a configuration file gives, by their names here
+    /// The options that a configuration file gives, by their names here
     #[arg(skip)]
     pub configured: Vec<String>,
 }
 
 impl RunArgs {
-    /// Whether a configuration file gives an option, which is for those runs alone that have a use for it.
+    /// Whether a configuration file gives an option, which matters only to runs that use it.
     pub fn is_configured(&self, option: &str) -> bool {
         self.configured.iter().any(|known| known == option)
     }
@@ -259,7 +259,7 @@ pub struct ShowArgs {
     /// How to show rows
     #[command(flatten)]
     pub rows: RowArgs,
-    /// Of a traced command: how to show it
+    /// For a traced command: how to show it
     #[command(flatten)]
     pub view: trace::ViewArgs,
     /// How to print the result
@@ -289,7 +289,7 @@ pub struct RowArgs {
 }
 
 impl RowArgs {
-    /// The same for the view, for a terminal of this width.
+    /// Likewise for the view, for a terminal of this width.
     pub fn options(&self, width: Option<usize>) -> Options {
         let order = self.sort.map(|sort| match sort {
             Sort::Latency => Order::Latency,
@@ -618,7 +618,7 @@ pub struct ConfigurationArgs {
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// What the files give.
+    /// The values that the files give.
     #[arg(skip)]
     pub read: Configuration,
 }
@@ -720,14 +720,14 @@ pub fn command() -> clap::Command {
     groups::grouped(habits::with_json(Arguments::command()))
 }
 
-/// Parses this process's arguments, with what configuration files have beside them.
+/// Parses this process's arguments, together with those of configuration files.
 ///
 /// # Errors
-/// Wrong usage, a file that is wrong; and help or version that could not be printed.
+/// Wrong usage, a wrong file; and help or version that could not be printed.
 pub fn parse() -> Result<Verb, Failure> {
     let (mut command, mut words) = (command(), std::env::args_os().collect::<Vec<_>>());
     let (mut read, mut configured) = (Configuration::default(), Vec::new());
-    // What is wrong with the words themselves is said below.
+    // Errors in the words themselves are reported below.
     let typed = command.clone().ignore_errors(true).try_get_matches_from(&words).ok();
     let is_of_files = |verb: &str| command.find_subcommand(verb).is_some_and(|verb| !verb.is_hide_set());
     if let Some(typed) = typed.filter(|typed| typed.subcommand_name().is_some_and(is_of_files))
@@ -754,7 +754,7 @@ pub fn parse() -> Result<Verb, Failure> {
         Err(error) => with_transposed(error),
     };
     match error.kind() {
-        // The text is the result that was asked for; with it printed, all is done.
+        // The text is the requested result; once it is printed, all is done.
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             out::print(&error.render().ansi().to_string())?;
             Err(Failure::ClosedPipe)
@@ -766,7 +766,7 @@ pub fn parse() -> Result<Verb, Failure> {
     }
 }
 
-/// clap compares letters at their places (Jaro): to `rnu` it proposes `runs`. Two letters that changed places come first.
+/// clap compares letters by position (Jaro): for `rnu` it proposes `runs`. Two transposed letters come first.
 fn with_transposed(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let verbs = Arguments::command();
@@ -818,7 +818,7 @@ fn parse_cpu(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "it is not the number of a processor, such as 0".to_owned())
 }
 
-/// A name that fleets have for a machine: host names, node names of Kubernetes, ids.
+/// A name that fleets use for a machine: host names, node names of Kubernetes, ids.
 fn parse_machine(text: &str) -> Result<String, String> {
     const LONGEST: usize = 253;
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);

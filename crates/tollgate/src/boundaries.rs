@@ -10,7 +10,7 @@ use tollgate_model::Boundary;
 use tollgate_model::text::excerpt;
 use tollgate_suites::selection::near;
 
-/// The names that a shell need not quote.
+/// Names that need no quotes in a shell.
 static WORDS: LazyLock<Vec<String>> =
     LazyLock::new(|| Boundary::ALL.iter().map(|boundary| boundary.word()).collect());
 

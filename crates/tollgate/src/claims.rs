@@ -25,10 +25,10 @@ use crate::storage::Workplace;
 use crate::{out, run, say};
 
 impl ClaimsArgs {
-    /// Shows experiments with the figures at hand, of `--check` after those that are missing were measured.
+    /// Shows experiments with the available figures; `--check` measures the missing ones first.
     ///
     /// # Errors
-    /// An experiment or a run that there is not; a run that cannot be made or kept.
+    /// An unknown experiment or run; a run that cannot be made or kept.
     pub fn execute(&self) -> Result<(), Failure> {
         if self.as_published {
             return published::show(self);
@@ -38,7 +38,7 @@ impl ClaimsArgs {
         if self.check
             && let Some(made) = check(&experiments, &hand, self)?
         {
-            // The figures of one run belong together: those of the others stay before it.
+            // The figures of one run belong together, so the runs of others stay before it.
             hand.add(made);
         }
         let known = hand.known();
@@ -49,7 +49,7 @@ impl ClaimsArgs {
     }
 }
 
-/// The experiments that are meant, and the runs. The first word is a run where no experiment has that name.
+/// The chosen experiments, and the runs. The first word is a run if no experiment has that name.
 fn chosen(args: &ClaimsArgs) -> Result<(Vec<Experiment>, Vec<String>), Failure> {
     let all = || {
         let each = Experiment::names().filter_map(Experiment::named);
@@ -61,7 +61,7 @@ fn chosen(args: &ClaimsArgs) -> Result<(Vec<Experiment>, Vec<String>), Failure> 
     }
     match tollgate_store::find_runs(name, tollgate_store::RunKind::OF_BENCHMARKS) {
         Ok(_) => Ok((all()?, std::iter::once(name).chain(&args.run).cloned().collect())),
-        // A file that is no run says why.
+        // A file that is not a run says why.
         Err(error) if Path::new(name).is_file() => Err(error.into()),
         Err(_) => Err(Failure::input(unknown(name))),
     }
@@ -77,14 +77,14 @@ fn unknown(name: &str) -> String {
     format!("{name:?} is neither an experiment nor a run; {hint}")
 }
 
-/// Measures what is missing, and keeps it as a run. None where nothing is.
+/// Measures what is missing, and keeps it as a run. `None` if nothing is missing.
 fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<Option<Run>, Failure> {
     let known = hand.known();
     let asks = asked::open(experiments, &known);
     let selection = match missing(experiments, &known)? {
         Some(selection) => selection,
         None if asks.is_empty() => return Ok(None),
-        // Answers are kept with a run, which has a case.
+        // Answers are kept with a run, which needs a case.
         None => select(&[BASELINE.to_owned()])?,
     };
     interrupt::install();
@@ -117,12 +117,12 @@ fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<O
     Ok(Some(made))
 }
 
-/// Of fewer processes no claim can be told.
+/// No claim can be decided with fewer processes.
 fn processes(args: &ClaimsArgs) -> usize {
     args.processes.unwrap_or(ENOUGH_PROCESSES)
 }
 
-/// What measuring takes, as far as it is known before.
+/// The expected cost of measuring, as far as it is known before.
 fn expected(selection: &Selection, args: &ClaimsArgs) -> String {
     let number = |name: &str| selection.cases().filter_map(|case| case.number(name)).max();
     let cases = count(selection.cases().count(), "case", "cases");
@@ -135,7 +135,7 @@ fn expected(selection: &Selection, args: &ClaimsArgs) -> String {
             format!("in {processes} each: some seconds for each of {groups}")
         }
     });
-    // Two buffers of the largest size, or what a parent has written.
+    // Two buffers of the largest size, or the memory that a parent has written.
     let written = number("dirty_mib").unwrap_or(0).max(number("kib").unwrap_or(0) / 512);
     let files = selection.cases().any(|case| case.word("size") == Some("1g"));
     let many = selection.cases().any(|case| case.benchmark.starts_with("processes/population"));
@@ -150,7 +150,8 @@ fn expected(selection: &Selection, args: &ClaimsArgs) -> String {
     said
 }
 
-/// The cases that no run was asked for, but those that are measured on request only; and those that another run may decide a claim by.
+/// The cases that no run was to measure, except those measured only on request; and those of which another run may decide a
+/// claim.
 fn missing(experiments: &[Experiment], known: &Known) -> Result<Option<Selection>, Failure> {
     let quantities = experiments.iter().flat_map(Experiment::quantities);
     let unasked = quantities.flat_map(|quantity| quantity.to_measure(known));

@@ -17,7 +17,7 @@ impl CompareArgs {
     /// Compares each other run with the base.
     ///
     /// # Errors
-    /// When a run cannot be read; and the condition of `--fail-on`, met or undecided.
+    /// A run that cannot be read; and the condition of `--fail-on`, met or undecided.
     pub fn execute(&self) -> Result<(), Failure> {
         self.undecided.applied(compare(self))
     }
@@ -44,21 +44,22 @@ fn compare(args: &CompareArgs) -> Result<(), Failure> {
     check(&args.fail_on, asked, comparisons, args.by)
 }
 
-/// How far runs of the first one's machine lie apart, by those that are kept, the newest first, and not compared.
+/// The run-to-run spread of the first run's machine, by kept runs that are not compared, the newest first.
 pub fn spread(runs: &[Run]) -> Spread {
-    /// Of the newest so many, which is what may be read without a wait, so many are enough.
+    /// This many of the newest runs, which can be read without a noticeable wait, are enough.
     const LOOKED_AT: usize = 60;
     const MOST: usize = 30;
     let [base, _, ..] = runs else { return Spread::default() };
     let is_compared = |entry: &Entry| runs.iter().any(|run| entry.id == run.id);
-    // What cannot be read is no reason not to compare.
+    // Unreadable runs do not prevent a comparison.
     let entries = kept().unwrap_or_default().into_iter().rev().filter(|entry| !is_compared(entry));
     let opened = entries.take(LOOKED_AT).filter_map(|entry| entry.open().ok());
     let kept = opened.filter(|run| is_of_machine(run, base));
     Spread::of(&kept.take(MOST).collect::<Vec<Run>>())
 }
 
-/// Fails where the runs meet a condition of `--fail-on` by this time, or cannot tell. Then it says whether the other time would.
+/// Fails if the runs meet a condition of `--fail-on` by this time, or do not decide it. Then it says whether the other time
+/// would.
 ///
 /// # Errors
 /// A condition is met, or undecided.

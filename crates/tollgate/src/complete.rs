@@ -1,5 +1,5 @@
-//! `tollgate completions`: a script for a shell, which asks this program for candidates while its user types. So the names of
-//! benchmarks and the labels of kept runs are those of now.
+//! `tollgate completions`: a script for a shell, which asks this program for candidates while its user types, so the names of
+//! benchmarks and the labels of kept runs are current.
 
 use std::ffi::OsStr;
 
@@ -36,10 +36,10 @@ impl CompletionsArgs {
     }
 }
 
-/// Answers a script that asks. False where none does.
+/// Answers a script that asks; false if none does.
 ///
 /// # Errors
-/// A question that is none.
+/// A malformed question.
 pub fn serve() -> Result<bool, Failure> {
     let here = std::env::current_dir().ok();
     let asked = CompleteEnv::with_factory(offering).var(VARIABLE);
@@ -79,7 +79,7 @@ fn experiments(typed: &OsStr) -> Vec<CompletionCandidate> {
     beginning_with(typed, Experiment::names().map(str::to_owned))
 }
 
-/// `last`, the labels and ids of kept runs, the newest first; files where none of them begins so.
+/// `last`, the labels and ids of kept runs, the newest first; files if none of them has this beginning.
 fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
     let entries = kept().unwrap_or_default();
     let newest = || entries.iter().rev().take(MOST_RUNS);
@@ -89,7 +89,7 @@ fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
     if found.is_empty() { PathCompleter::file().complete(typed) } else { found }
 }
 
-/// Kinds of environments, and behind a kind its keys and their values.
+/// Kinds of environments, and after a kind its keys and their values.
 fn environments(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(text) = typed.to_str() else { return Vec::new() };
     let offered = tollgate_environments::typed();

@@ -1,4 +1,4 @@
-//! `tollgate config`: the values of configuration files that count, and where each comes from.
+//! `tollgate config`: the effective values of configuration files, and the source of each.
 
 use serde::Serialize;
 use tollgate_output::table::{Look, Table};
@@ -12,7 +12,7 @@ use crate::out;
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Settings"))]
 pub struct Shown {
-    /// The files that were looked for, the one that wins first.
+    /// The files that were looked for, the one with precedence first.
     files: Vec<File>,
     /// One object for each key that a file has.
     settings: Vec<SettingRecord>,
@@ -26,7 +26,7 @@ struct File {
     path: String,
     /// `given`, `project` or `user`.
     origin: &'static str,
-    /// How many values it has; None where it is not read.
+    /// Number of its values; None if it is not read.
     values: Option<usize>,
     /// Why it is not read, or None.
     why: Option<String>,
@@ -44,7 +44,7 @@ struct SettingRecord {
     value: serde_json::Value,
     /// Path and line.
     from: String,
-    /// Whether it counts. What a project's file may not give does not.
+    /// Whether it counts. A value that a project's file may not give does not.
     counts: bool,
     #[serde(skip)]
     why: String,

@@ -1,8 +1,8 @@
-//! The options that configuration files give, which stand before those of the command line.
+//! The options of configuration files, which come before those of the command line.
 //!
-//! A file has a table for each verb, whose keys are the verb's options: the definition of the arguments is the list of them. The values of
-//! the verb that is called become words of its command line, so that they are checked as typed ones are. What was typed wins: an option that
-//! cannot stand beside it is left out.
+//! A file has a table for each verb, whose keys are the verb's options, as the definition of the arguments lists them. The values
+//! for the called verb become words of its command line, so that they are checked like typed ones. Typed options win: an option
+//! that conflicts with them is left out.
 
 mod environments;
 mod files;
@@ -27,12 +27,12 @@ use crate::say;
 /// The options that make the exit status depend on what was measured.
 const GATES: [&str; 2] = ["fail_on", "until_decided"];
 
-/// What the files give, and which files those are.
+/// The options that the files give, and the files themselves.
 #[derive(Debug, Default)]
 pub struct Configuration {
-    /// The files that were looked for, the one that wins first.
+    /// The files that were looked for, the one with precedence first.
     pub files: Vec<File>,
-    /// Options, in the order in which the files are looked at: also those that do not count.
+    /// Options, in the order in which the files are read, including those that do not count.
     settings: Vec<Setting>,
     /// Environments by their names.
     pub environments: Vec<Named>,
@@ -49,17 +49,17 @@ pub struct Setting {
     pub id: String,
     /// Its value as the file has it.
     pub value: Value,
-    /// Its place among [`Configuration::files`].
+    /// Its index in [`Configuration::files`].
     pub file: usize,
     /// Its line there.
     pub line: usize,
     words: Vec<OsString>,
 }
 
-/// Reads the files that there are: the one that is named, else the project's and the user's.
+/// Reads the named file, or else the project's and the user's.
 ///
 /// # Errors
-/// A file that cannot be read, that is no TOML, or that has a key or value that no verb takes.
+/// A file that cannot be read, that is not TOML, or that has a key or value that no verb takes.
 pub fn read(command: &Command, named: Option<&Path>) -> Result<Configuration, Failure> {
     let mut read = Configuration::default();
     for (mut file, text) in files::all(named)? {
@@ -76,7 +76,7 @@ pub fn read(command: &Command, named: Option<&Path>) -> Result<Configuration, Fa
             if entry.table == [ENVIRONMENTS] {
                 let from = format!("{}:{line}", path.display());
                 let one = environments::read(entry, from, origin).map_err(|why| fault(line, why))?;
-                // The user's file is the last one: no project gives a name of the user's another meaning.
+                // The user's file is the last one: a project cannot redefine a name of the user's.
                 match read.environments.iter_mut().find(|known| known.name == one.name) {
                     Some(known) => *known = one,
                     None => read.environments.push(one),
@@ -92,12 +92,12 @@ pub fn read(command: &Command, named: Option<&Path>) -> Result<Configuration, Fa
 }
 
 impl Configuration {
-    /// The settings that count, and those that a found file may not give, each with the reason where there is more to say.
+    /// The settings that count, and those that a found file may not give, each with a reason if there is more to say.
     pub fn counting(&self) -> (Vec<&Setting>, Vec<(&Setting, &'static str)>) {
         self.counting_of(|_| true, false)
     }
 
-    /// The same of those that `is_asked` takes; `is_gated` where the exit status depends on what is measured.
+    /// Likewise for those that `is_asked` accepts; `is_gated` if the exit status depends on measurements.
     fn counting_of(
         &self,
         is_asked: impl Fn(&Setting) -> bool,
@@ -151,7 +151,7 @@ fn setting(command: &Command, entry: Entry, file: usize) -> Result<Setting, Stri
     Ok(Setting { verb: table, key, id, value, file, line, words })
 }
 
-/// What was meant by a word, or another sentence.
+/// A suggestion for a word, or another sentence.
 fn nearest<T: AsRef<str>>(word: &str, known: impl Iterator<Item = T>, otherwise: &str) -> String {
     let likely = known.map(|known| (strsim::osa_distance(word, known.as_ref()), known));
     match likely.min_by_key(|(distance, _)| *distance) {
@@ -162,7 +162,8 @@ fn nearest<T: AsRef<str>>(word: &str, known: impl Iterator<Item = T>, otherwise:
     }
 }
 
-/// The options of a verb that a file can give, by their keys: those with a long form, and the first argument, unless it begins a command line.
+/// The options of a verb that a file can give, by their keys: those with a long form, and the first argument, unless it begins a
+/// command line.
 ///
 /// `--json` is `format = "json"`, and the files themselves are named on the command line.
 fn options(verb: &Command) -> impl Iterator<Item = (String, &Arg)> {
@@ -208,7 +209,7 @@ fn words(option: &Arg, key: &str, value: &Value) -> Result<Vec<OsString>, String
         return Err(format!("a value of {key} does not begin with `-`"));
     }
     Ok(match together {
-        // `--parameter-list VAR VALUES`, as often as there are two.
+        // `--parameter-list VAR VALUES`, once per pair.
         Some(number) => texts
             .chunks(number.max_values())
             .flat_map(|part| std::iter::once(format!("--{key}")).chain(part.iter().map(ToString::to_string)))
@@ -220,9 +221,9 @@ fn words(option: &Arg, key: &str, value: &Value) -> Result<Vec<OsString>, String
 }
 
 impl Setting {
-    /// Checks the value as the parser does that takes it from the command line. What it needs beside it may come from elsewhere.
+    /// Checks the value like the parser of the command line. Options that it requires may come from elsewhere.
     fn check(&self, command: &Command) -> Result<(), String> {
-        // An option of all verbs is one of each.
+        // An option of all verbs is an option of each.
         let some_verb = self.verb.is_empty().then_some("list");
         let words = std::iter::once("tollgate").chain(self.verb.iter().map(String::as_str)).chain(some_verb);
         let words = words.map(OsString::from).chain(self.words.iter().cloned());
@@ -235,7 +236,7 @@ impl Setting {
     }
 }
 
-/// Whether it is a fault only together with what else is there or missing.
+/// Whether the fault depends on other options that are present or missing.
 fn depends_on_others(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -248,7 +249,7 @@ fn depends_on_others(kind: ErrorKind) -> bool {
 
 /// The words of the command line with those of the files before what follows its verb, and the options that these give.
 ///
-/// A word that cannot stand beside what was typed, or that needs another option that is not there, is left out.
+/// A word is left out if it conflicts with typed ones, or needs another option that is missing.
 pub fn applied(
     command: &Command,
     typed: &[OsString],
@@ -257,7 +258,7 @@ pub fn applied(
     let (verb, at) = verb_of(command, typed);
     let is_of_it = |one: &Setting| one.verb == verb || one.verb.is_empty();
     let matches = command.clone().ignore_errors(true).try_get_matches_from(typed).ok();
-    // Help and the version are asked for.
+    // Help or the version is requested.
     let Some(matches) = matches else { return (typed.to_vec(), Vec::new()) };
     let of_verb = verb.iter().try_fold(&matches, |matches, name| matches.subcommand_matches(name));
     // The options of all verbs are known to each.
@@ -266,7 +267,7 @@ pub fn applied(
             matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
         })
     };
-    // No found file gives one of them.
+    // No found file may give one of these.
     let is_gate = |one: &Setting| GATES.contains(&one.id.as_str()) && is_of_it(one) && !one.words.is_empty();
     let is_gated = GATES.iter().any(|id| is_given(id)) || configuration.counting().0.into_iter().any(is_gate);
     let (mut left, refused) = configuration.counting_of(|one| is_of_it(one) && !is_given(&one.id), is_gated);
@@ -299,7 +300,7 @@ pub fn applied(
     }
 }
 
-/// The words of the verb that is called, and how many words it ends behind. Options of the program itself may stand before it.
+/// The words of the called verb, and the number of words up to its end. Options of the program itself may come before it.
 fn verb_of(command: &Command, words: &[OsString]) -> (Vec<String>, usize) {
     let with_value = |word: &str| {
         let long = word.strip_prefix("--");

@@ -1,5 +1,5 @@
 //! `tollgate decode`: the tables by which a processor enters its kernel, from bytes, from the output of a debugger, or from this
-//! machine, and the walk that an entry makes through them.
+//! machine, and the walk of an entry through them.
 
 mod input;
 
@@ -68,7 +68,7 @@ fn print_items(items: &[Item]) -> Result<(), Failure> {
     }
 }
 
-/// Prints bytes of unknown meaning, in the width that was asked for or in both.
+/// Prints bytes of unknown meaning, in the requested width or in both.
 fn readings(found: &Readings, dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
     if found.is_empty() {
         expect_sound(dump)?;
@@ -83,10 +83,10 @@ fn readings(found: &Readings, dump: &Dump, args: &DecodeArgs) -> Result<(), Fail
     }
 }
 
-/// Prints the state in a text of this program's own: all of it, and no walk.
+/// Prints the state in a text of this program's own: all of it, without a walk.
 ///
 /// # Errors
-/// As of [`DecodeArgs::execute`].
+/// Those of [`DecodeArgs::execute`].
 pub fn print_text(input: &[u8], format: Format) -> Result<(), Failure> {
     let args = DecodeArgs {
         input: Vec::new(),
@@ -153,7 +153,7 @@ fn show_live(args: &DecodeArgs) -> Result<(), Failure> {
     out::print(&text)
 }
 
-/// The maker of this processor, where it is one of the two.
+/// The vendor of this processor, if it is one of the two.
 fn vendor() -> Option<Vendor> {
     let (_, vendor) = tollgate_inspect::spec("cpu.vendor")?.read(&Machine::here()).into_iter().next()?;
     match vendor.value()?.as_text()? {

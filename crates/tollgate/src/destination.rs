@@ -1,4 +1,4 @@
-//! The destination of a new run: standard output, or what [`tollgate_store::Destination`] has.
+//! The destination of a new run: standard output, or a [`tollgate_store::Destination`].
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use crate::failure::{Failure, plainly};
 use crate::out::{self, Form};
 use crate::say;
 
-/// The name of standard output where a file is expected.
+/// The name of standard output in place of a file.
 pub const STANDARD_OUTPUT: &str = "-";
 
 /// The destination of a run.
 #[derive(Debug)]
 pub enum Destination {
-    /// Standard output, in place of the table: for containers and sandboxes whose files are not visible outside.
+    /// Standard output, instead of the table: for containers and sandboxes whose files are not visible outside.
     Output,
     /// A file.
     Store(tollgate_store::Destination),
@@ -66,7 +66,7 @@ impl Destination {
         chosen.map(Self::Store)
     }
 
-    /// Keeps a run. The path, where there is one now.
+    /// Keeps a run and returns its path, if it has one.
     ///
     /// # Errors
     /// When it cannot be written; then nothing of it is left.
@@ -81,7 +81,7 @@ impl Destination {
         }
     }
 
-    /// Warns that a run will not be kept, where the user named no file for it.
+    /// Warns that a run will not be kept, if the user named no file for it.
     pub fn say_doubt(&self) {
         if let Self::Store(tollgate_store::Destination::Nowhere(why)) = self {
             say::say(&format!(
@@ -91,7 +91,7 @@ impl Destination {
     }
 }
 
-/// A run that could not be printed is kept as usual: it was measured, and that may have taken long.
+/// A run that could not be printed is kept as usual, since measuring may have taken long.
 fn keep_unprinted(run: &Run, failure: Failure) -> Failure {
     let why = match failure {
         Failure::ClosedPipe => "standard output was closed before the run was printed".to_owned(),
@@ -106,7 +106,7 @@ fn keep_unprinted(run: &Run, failure: Failure) -> Failure {
     }
 }
 
-/// Names the file that keeps the run, where standard output was closed.
+/// Names the file that keeps the run, if standard output was closed.
 ///
 /// # Errors
 /// When the run is neither kept nor shown; other failures of output.

@@ -10,7 +10,7 @@ use crate::{out, run};
 use tollgate_view::doctor::Diagnosis;
 use tollgate_view::summary::{BASELINE, Summary};
 
-/// Enough to recognize emulated traps and stolen time: a second or two, and longer on a machine that is busy.
+/// Enough to recognize emulated traps and stolen time: a second or two, and longer on a busy machine.
 const PROCESSES: usize = 16;
 
 impl DoctorArgs {

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 /// A run that began then, and has just ended.
 ///
 /// # Errors
-/// When there is no id to be had for it.
+/// When no id is free for it.
 pub fn ended_run(
     began: SystemTime,
     label: Option<Label>,
@@ -27,7 +27,7 @@ pub fn ended_run(
         environment: tollgate_inspect::environment(&facts),
         session: None,
         started: written(began),
-        // A clock that was set back meanwhile.
+        // The clock may have been set back meanwhile.
         finished: written(SystemTime::now().max(began)),
         facts,
         measurements,

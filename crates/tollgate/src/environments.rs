@@ -1,5 +1,5 @@
-//! `tollgate environments`: what `run --in` can measure on this machine, and what the rest needs; with `--time` how long each takes to
-//! start, and how large what makes it is.
+//! `tollgate environments`: what `run --in` can measure on this machine, and what the rest needs; with `--time` how long each
+//! takes to start, and the size of what makes it.
 
 use serde::Serialize;
 use tollgate_engine::interrupt;
@@ -32,11 +32,11 @@ struct KindOfEnvironment {
     environment: String,
     /// Whether it can be made here.
     works: bool,
-    /// The version of what makes it, and the like; or None.
+    /// The version of its maker, and the like; or None.
     detail: Option<String>,
     /// Why it does not work, or None.
     why: Option<String>,
-    /// With `--time` what it costs; else None, and where it does not work or has to name something else.
+    /// With `--time` its start and size; otherwise None, also if it does not work or has to name something else.
     cost: Option<Cost>,
     #[serde(skip)]
     name: Option<String>,
@@ -46,11 +46,12 @@ struct KindOfEnvironment {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "CostOfEnvironment"))]
 struct Cost {
-    /// What was installed to make it, without what that depends on. Empty for this machine.
+    /// Packages or files that make it, without their dependencies. Empty for this machine.
     installed: Vec<Part>,
-    /// From fork(2) of its first process to the first answer of this program in it: the median of three starts. None where it did not start.
+    /// From fork(2) of its first process to the first answer of this program in it: the median of three starts. None if it did
+    /// not start.
     start_ns: Option<f64>,
-    /// The same to the first byte of `/bin/sh -c echo` in this program's place. None where it has no shell.
+    /// The time to the first byte of `/bin/sh -c echo` in this program's place. None if it has no shell.
     shell_ns: Option<f64>,
     /// Why a time is None, or None.
     why: Option<String>,
@@ -64,7 +65,7 @@ struct Part {
     name: String,
     /// Whether it is a package.
     is_package: bool,
-    /// Of a package its Installed-Size, of a file its size.
+    /// For a package its Installed-Size, for a file its size.
     bytes: u64,
 }
 
@@ -86,10 +87,10 @@ impl KindOfEnvironment {
 }
 
 impl EnvironmentsArgs {
-    /// Tries what this machine has.
+    /// Tries the environments of this machine.
     ///
     /// # Errors
-    /// When it cannot be printed, or a signal asked to stop.
+    /// When they cannot be printed, or a signal asked to stop.
     pub fn execute(&self) -> Result<(), Failure> {
         let mut environments: Vec<KindOfEnvironment> =
             survey().into_iter().map(KindOfEnvironment::of).collect();

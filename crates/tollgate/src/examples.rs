@@ -1,9 +1,9 @@
 //! The examples that each verb's help and manual page show.
 
-/// Command lines of one verb, each with what it does.
+/// Command lines of one verb, each with its effect.
 type Examples = &'static [(&'static str, &'static str)];
 
-/// The examples of a verb; of `tollgate` itself the first steps.
+/// The examples of a verb; for `tollgate` itself the first steps.
 pub fn of(verb: &str) -> Examples {
     match verb {
         "tollgate" => &[

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::{out, versus};
 
 impl ExplainArgs {
-    /// Explains a benchmark with the figures of a run; without a kept run with the facts of this machine alone. Of a bench of builds: what it asks
+    /// Explains a benchmark with the figures of a run; without a kept run with the facts of this machine alone. For a bench of builds: what it asks
     /// of the kernel.
     ///
     /// # Errors
@@ -52,7 +52,8 @@ impl ExplainArgs {
             },
         };
         let run = runs.first();
-        // The id of a run means it alone; what its environment costs takes the others. Of a run of no session it is told by another one.
+        // The id of a run means only that run; the costs of its environment need the others. A run without a session uses another
+        // one.
         let part = run.and_then(|run| run.session.as_ref());
         let others = match (part, &self.run) {
             (Some(part), _) => tollgate_store::find_session(part.id.as_ref()).ok().flatten(),
@@ -89,7 +90,7 @@ pub fn explain_in(pattern: &str, environment: &str) -> Result<(), Failure> {
     functions::explain(&pattern, &selection, environment)
 }
 
-/// Whether it is a line for a shell, and no pattern of benchmarks: it has several words, or names a program.
+/// Whether it is a line for a shell, not a pattern of benchmarks: it has several words, or names a program.
 fn is_command(machine: &Topology, pattern: &str) -> bool {
     let selected = tollgate_suites::select(machine, &[pattern.to_owned()], Extent::Thorough, Size::Small);
     let is_program = || {
@@ -99,7 +100,7 @@ fn is_command(machine: &Topology, pattern: &str) -> bool {
     selected.is_err() && (pattern.contains(char::is_whitespace) || is_program())
 }
 
-/// `syscall` is `entry/syscall`: a benchmark's name without its suite, where one alone has it. Other patterns as they are.
+/// `syscall` is `entry/syscall`: a benchmark's name without its suite, if only one has it. Other patterns are unchanged.
 fn with_suite(machine: &Topology, pattern: &str) -> String {
     let selected = tollgate_suites::select(machine, &[pattern.to_owned()], Extent::Thorough, Size::Small);
     match selected.map_err(|unknown| unknown.near) {
@@ -112,7 +113,7 @@ fn with_suite(machine: &Topology, pattern: &str) -> String {
 fn chosen(machine: &Topology, pattern: &str) -> Result<(&'static Benchmark, Selection), Failure> {
     let select = tollgate_suites::select(machine, &[pattern.to_owned()], Extent::Thorough, Size::Small);
     let selection = select.map_err(|unknown: UnknownPattern| Failure::input(unknown.to_string()))?;
-    // The selection has the baselines of the chosen ones as well.
+    // The selection includes the baselines of the chosen ones.
     let cases = selection.cases().filter(|case| tollgate_suites::matches(pattern, case));
     let mut names: Vec<String> = cases.map(|case| case.benchmark).collect();
     names.dedup();

@@ -15,7 +15,7 @@ impl ExportArgs {
     /// Writes runs in the format of another system.
     ///
     /// # Errors
-    /// Runs that there are not; a file that cannot be written, which then is as it was.
+    /// Unknown runs; a file that cannot be written, which then is unchanged.
     pub fn execute(&self) -> Result<(), Failure> {
         let runs = store::find_all(&self.run)?;
         if self.format == ExportFormat::Bmf && runs.len() > 1 {

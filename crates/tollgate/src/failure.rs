@@ -25,19 +25,19 @@ pub enum Failure {
     Input(String),
     /// The verb is done, and the condition of --fail-on is met. Exit status 1.
     Condition(String),
-    /// The verb is done, and too little was decided to say whether the condition of --fail-on is met. Exit status 3.
+    /// The verb is done, but too little was decided to say whether the condition of --fail-on is met. Exit status 3.
     Undecided(String),
-    /// The run was made and could not be kept: one sentence. Exit status 4.
+    /// The run was made but could not be kept: one sentence. Exit status 4.
     NotKept(String),
     /// A signal asked to stop. The program ends by that signal.
     Interrupted(i32),
-    /// A command that was to be run is there and cannot be executed: one sentence. Exit status 126, as shells have it.
+    /// A command to be run exists but cannot be executed: one sentence. Exit status 126, as in shells.
     NotExecutable(String),
-    /// A command that was to be run is not there: one sentence. Exit status 127, as shells have it.
+    /// A command to be run does not exist: one sentence. Exit status 127, as in shells.
     NotFound(String),
     /// The verb ends with this status, and has said why.
     Status(u8),
-    /// The reader of the output closed it, which is no error. Exit status 0.
+    /// The reader of the output closed it, which is not an error. Exit status 0.
     ClosedPipe,
 }
 
@@ -92,8 +92,7 @@ pub fn go_on() -> Result<(), Failure> {
     interrupt::requested().map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))
 }
 
-/// Says what went wrong, where there is something to say, and with which status the program ends. Where a signal has asked to
-/// stop, the program ends by that signal.
+/// Reports a failure, and decides the exit status. If a signal has asked to stop, the program ends by that signal.
 pub fn conclude(outcome: Result<(), Failure>) -> ExitCode {
     let requested = interrupt::conclude();
     let (status, signal) = match outcome {

@@ -1,4 +1,4 @@
-//! `tollgate lab`: the rings crossed by a small kernel of our own, and the latency of each crossing.
+//! `tollgate lab`: ring crossings in a small kernel of its own, and the latency of each.
 
 mod chosen;
 mod explain;
@@ -32,7 +32,7 @@ use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, go_on, plainly};
 use crate::{decode, out};
 
-/// The longest text of a serial port that is read.
+/// Most bytes of a serial port's output that are read.
 const MOST: u64 = 16 << 20;
 /// Repetitions of an operation in an image that is started elsewhere, enough for a clock.
 const OPERATIONS: u32 = 1000;
@@ -88,7 +88,7 @@ impl LabArgs {
     }
 }
 
-/// Keeps a run, and shows what came of it.
+/// Keeps a run, and reports the outcome.
 fn keep(
     run: &Run,
     destination: &Destination,
@@ -104,7 +104,8 @@ fn keep(
     expect_seen(shown, path.as_deref())
 }
 
-/// Shows the records of a guest that ran elsewhere. They are kept as a run where `--on` names the engine: the guest cannot know it.
+/// Shows the records of a guest that ran elsewhere. They are kept as a run if `--on` names the engine, which the guest cannot
+/// know.
 fn import(path: &Path, args: &LabArgs) -> Result<(), Failure> {
     let began = SystemTime::now();
     let results = read(path)?;
@@ -123,7 +124,7 @@ fn import(path: &Path, args: &LabArgs) -> Result<(), Failure> {
     keep(&run, &destination, || show(&results, Vec::new(), args))
 }
 
-/// The processor's share of each entry that was measured on the same processor in a kept run, the newest; none where the guest has no
+/// The processor's share of each entry that was measured on the same processor in the newest kept run; none if the guest has no
 /// times.
 fn shares(results: &Results) -> Vec<String> {
     if results.provenance != Some(Provenance::Kvm) {
@@ -138,7 +139,7 @@ fn shares(results: &Results) -> Vec<String> {
     entries.next().map_or_else(Vec::new, |entries| view::shares(results, &entries))
 }
 
-/// The entries of a run, where it has any and the frequency of its clock.
+/// The entries of a run, if it has any and the frequency of its clock.
 fn entries(run: &Run) -> Option<Entries> {
     let hertz = facts::number(&run.facts, facts::CLOCK_HZ).filter(|hertz| *hertz > 0.0)?;
     let latencies = view::benchmarks().filter_map(|name| Some((name, latency(run, name)?)));
@@ -146,7 +147,6 @@ fn entries(run: &Run) -> Option<Entries> {
     (!latencies.is_empty()).then(|| Entries { run: run.id.to_string(), hertz, latencies })
 }
 
-/// Shows the results, with the remarks on them, and then the shares.
 fn show(results: &Results, shares: Vec<String>, args: &LabArgs) -> Result<(), Failure> {
     let mut remarks: Vec<String> = results.notes.iter().map(view::note).collect();
     remarks.extend(shares);
@@ -160,7 +160,7 @@ fn show(results: &Results, shares: Vec<String>, args: &LabArgs) -> Result<(), Fa
 fn write_image(path: &Path, parameters: &Parameters) -> Result<(), Failure> {
     let name = path.display();
     let refused = |why: &str| Failure::input(format!("--image: {name}: {why}"));
-    // Both were written once: what a stick or a CD gets has to boot.
+    // Both were written once: an image for a stick or a CD must boot.
     if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("img") || end.eq_ignore_ascii_case("iso"))
     {
         return Err(refused(

@@ -16,7 +16,7 @@ impl ListArgs {
     /// # Errors
     /// A pattern that matches nothing.
     pub fn execute(&self) -> Result<(), Failure> {
-        // Includes suites that are measured on request only.
+        // Includes suites that are measured only on request.
         let everything = ["*".to_owned()];
         let patterns = if self.pattern.is_empty() { everything.as_slice() } else { &self.pattern };
         let machine = Topology::here();

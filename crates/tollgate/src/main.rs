@@ -49,7 +49,7 @@ use std::process::ExitCode;
 use rustix::process::{Resource, getrlimit};
 
 fn main() -> ExitCode {
-    // Before anything is read that the user names.
+    // Before anything that the user names is read.
     let given_up = match tollgate_os::privileges::give_up() {
         Ok(given_up) => given_up,
         Err(error) => return failure::conclude(Err(failure::Failure::input(error.to_string()))),
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
 /// Less than this is not enough for the arguments alone.
 const LEAST_STACK: u64 = 512 << 10;
 
-/// Checks that the stack suffices: without it the kernel ends the program by SIGSEGV.
+/// Checks that the stack suffices: otherwise the kernel ends the program by SIGSEGV.
 fn expect_stack() -> Result<(), failure::Failure> {
     match getrlimit(Resource::Stack).current {
         Some(bytes) if bytes < LEAST_STACK => Err(failure::Failure::input(format!(
@@ -86,7 +86,8 @@ fn expect_stack() -> Result<(), failure::Failure> {
     }
 }
 
-/// Parses the arguments and does what they ask for. By itself, so that its frame is not there where the stack is too small.
+/// Parses the arguments and does what they request. Kept out of line, so that its frame is not allocated if the stack is too
+/// small.
 #[inline(never)]
 fn run_verb() -> Result<(), failure::Failure> {
     if complete::serve()? {

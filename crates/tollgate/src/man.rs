@@ -28,7 +28,7 @@ impl ManArgs {
     }
 }
 
-/// Each page goes into the directory as it was found, whatever its path leads to by then.
+/// Each page goes into the directory as it was found, even if its path has changed since.
 fn write_all(path: &Path) -> Result<(), Failure> {
     let failed = |path: &Path, what: &str, error: io::Error| {
         Failure::input(format!("{} cannot be {what}: {}", path.display(), plainly(&error)))
@@ -47,8 +47,8 @@ fn write_all(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Building gives the verbs the names that their pages have, tollgate-run(1) for `tollgate run`, and adds the verb `help`, which has
-/// no page.
+/// Building gives the verbs the names of their pages, tollgate-run(1) for `tollgate run`, and adds the verb `help`, which has no
+/// page.
 fn built() -> Command {
     fn without_help(command: Command) -> Command {
         let command = command.mut_subcommands(without_help);
@@ -70,7 +70,7 @@ fn page(verb: &str, command: Command) -> Result<Vec<u8>, Failure> {
     Ok(page)
 }
 
-/// The examples of a verb, and what follows them in its help.
+/// The examples of a verb, and the rest of its help.
 fn sections(verb: &str, after: &str) -> String {
     let mut text = ".SH EXAMPLES\n".to_owned();
     for (line, purpose) in examples::of(verb) {
@@ -86,7 +86,7 @@ fn sections(verb: &str, after: &str) -> String {
     text
 }
 
-/// A line of text in roff(7), which takes a backslash for an escape and `-` for a hyphen.
+/// A line of text in roff(7), in which a backslash is an escape and `-` a hyphen.
 fn escaped(line: &str) -> String {
     let line = line.replace('\\', "\\e").replace('-', "\\-");
     if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }

@@ -1,10 +1,10 @@
 //! Environments as the user calls them.
 
-/// What an environment is called, and its name: `old=vm:exact` is called `old`, others as they are named.
+/// The name by which an environment is called, and its own name: `old=vm:exact` is called `old`, others by their own name.
 pub fn named(given: &str) -> (&str, &str) {
-    /// Columns of tables have room for so much.
+    /// Most characters that fit in a table's column.
     const LONGEST: usize = 32;
-    // Names have a colon before the first sign of equality.
+    // Names have a colon before the first equals sign.
     let is_label = |label: &str| {
         let is_of_it = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         (1..=LONGEST).contains(&label.len()) && label.chars().all(is_of_it)

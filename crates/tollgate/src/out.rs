@@ -10,7 +10,7 @@ use tollgate_os::programs;
 use crate::failure::Failure;
 use crate::say::{clean_lines, commands_a_terminal};
 
-/// Columns where neither COLUMNS nor a terminal gives the number.
+/// Columns if neither COLUMNS nor a terminal gives the number.
 const USUAL_WIDTH: usize = 80;
 
 /// Writes a result, whole.
@@ -23,8 +23,8 @@ pub fn print(text: &str) -> Result<(), Failure> {
     written.map_err(|error| Failure::of_output(&error))
 }
 
-/// Writes a result that may be longer than the screen: on a terminal through `$PAGER`, by default less(1) where it is installed. An
-/// empty `PAGER` or `cat` is none, and a dumb terminal has none.
+/// Writes a result that may be longer than the screen: on a terminal through `$PAGER`, by default less(1) if it is installed. An
+/// empty `PAGER` or `cat` means no pager, and a dumb terminal has none.
 ///
 /// # Errors
 /// When standard output is closed or full.
@@ -39,7 +39,7 @@ pub fn page(text: &str) -> Result<(), Failure> {
     print(text)
 }
 
-/// None where there is no pager, or it cannot be started.
+/// `None` if there is no pager, or it cannot be started.
 fn through_pager(text: &str) -> Option<()> {
     let named = std::env::var("PAGER").unwrap_or_else(|_| "less -FRX".to_owned());
     let mut words = named.split_whitespace();
@@ -70,7 +70,7 @@ pub fn print_raw(bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|error| Failure::of_output(&error))
 }
 
-/// Writes a document in place of a table. A program gets its bytes as they are; on a terminal no text in it commands the terminal.
+/// Writes a document instead of a table. A program gets its bytes unchanged; on a terminal no text in it controls the terminal.
 ///
 /// # Errors
 /// When standard output is closed or full.
@@ -85,7 +85,7 @@ pub fn print_document(document: &[u8], form: Form) -> Result<(), Failure> {
     }
 }
 
-/// How a text in a document is written out so that the document keeps its meaning.
+/// How a text in a document is escaped so that the document keeps its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// As JSON has it: `\u009b`.
@@ -94,12 +94,12 @@ pub enum Form {
     Lines,
 }
 
-/// Whether standard output was closed when the program was started, so that what is printed there is lost.
+/// Whether standard output was closed when the program was started, so that printed output is lost.
 pub fn is_closed() -> bool {
     tollgate_inspect::standard_output_is_closed()
 }
 
-/// Writes a result as JSON, one field a line.
+/// Writes a result as JSON, one field per line.
 ///
 /// # Errors
 /// When standard output is closed or full.
@@ -107,7 +107,7 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print_by(|stream| serde_json::to_writer_pretty(stream, value))
 }
 
-/// Writes a result as JSON on one line: what another program printed may stand before it.
+/// Writes a result as JSON on one line, since another program's output may precede it.
 ///
 /// # Errors
 /// When standard output is closed or full.
@@ -115,7 +115,7 @@ pub fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
     print_by(|stream| serde_json::to_writer(stream, value))
 }
 
-/// The text is never whole in memory: of a large run it is larger than the run.
+/// The text is never whole in memory: for a large run it is larger than the run.
 fn print_by(write: impl FnOnce(&mut EscapedJson) -> serde_json::Result<()>) -> Result<(), Failure> {
     let mut stream = EscapedJson(BufWriter::new(std::io::stdout().lock()));
     write(&mut stream).map_err(|error| {
@@ -129,8 +129,8 @@ fn print_by(write: impl FnOnce(&mut EscapedJson) -> serde_json::Result<()>) -> R
     ended.map_err(|error| Failure::of_output(&error))
 }
 
-/// JSON on its way to standard output, with what commands a terminal written out. It comes in pieces of whole characters, as serde_json
-/// writes them.
+/// JSON on its way to standard output, with characters that control a terminal escaped. It comes in pieces of whole characters,
+/// as serde_json writes them.
 struct EscapedJson<'a>(BufWriter<StdoutLock<'a>>);
 
 impl Write for EscapedJson<'_> {
@@ -157,13 +157,13 @@ pub fn width() -> usize {
     width_on(rustix::stdio::stdout())
 }
 
-/// The columns that were given: by `COLUMNS`, or by a terminal. A program that reads gets whole lines.
+/// The given number of columns: by `COLUMNS`, or by a terminal. A program that reads gets whole lines.
 pub fn given_width() -> Option<usize> {
     let is_given = std::env::var_os("COLUMNS").is_some() || std::io::stdout().is_terminal();
     is_given.then(width)
 }
 
-/// The same of standard error, for a result that stands there because standard output is another program's.
+/// Likewise for standard error, for a result printed there because standard output belongs to another program.
 pub fn width_beside() -> usize {
     width_on(rustix::stdio::stderr())
 }
@@ -174,7 +174,7 @@ fn width_on(stream: rustix::fd::BorrowedFd) -> usize {
     said.or_else(seen).filter(|&columns| columns > 0).unwrap_or(USUAL_WIDTH).clamp(30, 160)
 }
 
-/// The columns of the terminal that standard error is, for what is drawn there.
+/// The columns of the terminal that standard error is, for drawing there.
 pub fn width_of_errors() -> usize {
     columns_of(rustix::stdio::stderr()).filter(|&columns| columns > 0).unwrap_or(USUAL_WIDTH)
 }
@@ -183,7 +183,7 @@ fn columns_of(stream: rustix::fd::BorrowedFd) -> Option<usize> {
     rustix::termios::tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col))
 }
 
-/// JSON leaves DEL, the C1 controls and direction marks as they are; they occur only in its strings.
+/// JSON leaves DEL, the C1 controls and direction marks unescaped; they occur only in its strings.
 fn escape_in_json(json: &str) -> Cow<'_, str> {
     let unsafe_here = |c: char| !c.is_ascii_whitespace() && commands_a_terminal(c);
     if !json.contains(unsafe_here) {
@@ -191,7 +191,7 @@ fn escape_in_json(json: &str) -> Cow<'_, str> {
     }
     let escaped = |c: char| {
         if unsafe_here(c) {
-            // JSON escapes what lies beyond U+FFFF as two UTF-16 units.
+            // JSON escapes characters beyond U+FFFF as two UTF-16 units.
             c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
         } else {
             c.to_string()

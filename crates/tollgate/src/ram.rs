@@ -1,4 +1,4 @@
-//! `tollgate ram`: a device in memory that is lent to a command.
+//! `tollgate ram`: lends a device in memory to a command.
 
 use tollgate_engine::interrupt;
 use tollgate_environments::{Account, Cleanup, Contents, EnvironmentError, Lent, TakenBack};
@@ -10,11 +10,10 @@ use crate::args::ram::RamArgs;
 use crate::failure::{Failure, go_on, plainly};
 use crate::{say, storage, trace};
 
-/// The variable in which the command finds the directory or the device.
 const VARIABLE: &str = "TOLLGATE_RAM";
 
 impl RamArgs {
-    /// Lends a device to a command. Where the command was started, this does not come back: the process ends as the command did.
+    /// Lends a device to a command. Does not return once the command was started: the process ends as the command did.
     ///
     /// # Errors
     /// Wrong input; a device that cannot be made; a command that cannot be started.
@@ -31,7 +30,7 @@ impl RamArgs {
         let request = Request {
             by: Choice::Rusage,
             variables: vec![(VARIABLE.into(), lent.path().into())],
-            // Processes that the command leaves are ended, and not waited for.
+            // Processes that the command leaves are ended without waiting for them.
             linger: std::time::Duration::ZERO,
             ..Request::new(self.command.clone())
         };
@@ -59,7 +58,7 @@ impl RamArgs {
     }
 }
 
-/// What a device that is larger than the memory takes of it.
+/// The memory held by a device that is larger than the memory.
 fn held(args: &RamArgs, before: &Account, after: &Account) -> String {
     let size = |bytes: Option<u64>| {
         bytes.map_or_else(|| "an unknown part".to_owned(), |bytes| figures::bytes(bytes as f64))

@@ -17,7 +17,7 @@ use crate::destination::STANDARD_OUTPUT;
 use crate::failure::{Failure, plainly};
 use crate::{compare, out, say, store};
 
-/// The page, where no name is given.
+/// The page, if no name is given.
 const PAGE: &str = "tollgate-report.html";
 /// The program that opens a file in the user's browser (freedesktop.org, xdg-utils).
 const OPENER: &str = "xdg-open";
@@ -26,7 +26,7 @@ impl ReportArgs {
     /// Makes a page of runs, or their summary.
     ///
     /// # Errors
-    /// When a run cannot be read, or the report not be written; and the condition of `--fail-on`.
+    /// A run that cannot be read, or a report that cannot be written; and the condition of `--fail-on`.
     pub fn execute(&self) -> Result<(), Failure> {
         let runs = store::find_all(&self.run)?;
         if runs.len() > MAX_ENVIRONMENTS {
@@ -76,7 +76,7 @@ fn open(page: &Path) -> Result<(), Failure> {
     let cannot = |why: &str| Failure::input(format!("--open: {why}; open {} in a browser", page.display()));
     let program =
         programs::find(OPENER).ok_or_else(|| cannot("xdg-open is not in PATH (package xdg-utils)"))?;
-    // A path that begins with `-` is no option.
+    // A path that begins with `-` is not an option.
     let page = std::path::absolute(page).map_err(|error| cannot(&plainly(&error)))?;
     let status = Command::new(program).arg(page).stdin(Stdio::null()).status();
     match status {

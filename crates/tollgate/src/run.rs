@@ -19,7 +19,7 @@ use crate::{document, explain, say, show};
 use tollgate_view::facts;
 use tollgate_view::summary::Summary;
 
-/// Reasons why nothing was measured that are said.
+/// Most reasons why nothing was measured that are named.
 const MOST_REASONS: usize = 3;
 
 pub mod progress;
@@ -142,8 +142,8 @@ fn nothing(run: &Run) -> Failure {
     Failure::input(format!("nothing was measured: {}{more}", said.join("; ")))
 }
 
-/// The patterns of the arguments. The suite of files with a file's size means large files as well. Without one it does not: an operation of
-/// a second between those of microseconds makes these noisy.
+/// The patterns of the arguments. With a file's size, the suite of files includes large files. Without one it does not: an
+/// operation of a second between those of microseconds makes these noisy.
 fn patterns(args: &RunArgs) -> Vec<String> {
     let mut patterns = args.pattern.clone();
     let is_sized = matches!(args.size, Some(Size::File(_)));
@@ -196,7 +196,7 @@ pub fn limits(machine: &Machine) -> Limits {
     Limits { processes: allowance.processes.map(allowed), memory: allowance.memory.map(allowed) }
 }
 
-/// The plan as it is asked for, with this time where nothing is said of it.
+/// The plan as requested, with this time unless one is given.
 fn plan(args: &RunArgs, usual: impl FnOnce() -> Duration) -> Plan {
     let plan = match (args.processes, args.time, args.quick, args.thorough) {
         (Some(number), ..) => Plan::of_processes(number),

@@ -22,7 +22,7 @@ use crate::{out, say};
 const MOST_SHOWN: usize = 32;
 
 impl RunsArgs {
-    /// Does what was asked with the kept runs.
+    /// Does what was requested with the kept runs.
     ///
     /// # Errors
     /// A run that is not kept; a directory that cannot be read or written.
@@ -76,16 +76,16 @@ pub struct Runs {
 #[derive(Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Tally {
-    /// How many there are, of the 40 newest.
+    /// Number of sessions, among the 40 newest.
     sessions: usize,
     #[serde(flatten)]
     halves: Halves,
 }
 
 impl Tally {
-    /// Of the newest sessions, by what is known of each entry.
+    /// The tally of the newest sessions, by the record of each entry.
     fn new(entries: &[Entry], records: &[KeptRun]) -> Self {
-        /// More are not read: their samples are.
+        /// More are not read, since their samples would be.
         const MOST: usize = 40;
         let is_base =
             |record: &KeptRun| record.session.as_ref().is_some_and(|part| part.place == 0 && part.of > 1);
@@ -114,7 +114,7 @@ struct KeptRun {
     kind: Option<RunKind>,
     /// The user's name for it, or None.
     label: Option<Label>,
-    /// The patterns that chose its cases, none for everything; None where it has none, as a trace.
+    /// The patterns that chose its cases, empty for everything; None if it has none, like a trace.
     patterns: Option<Vec<String>>,
     /// The traced command and its arguments, or None.
     command: Option<Vec<String>>,
@@ -163,13 +163,13 @@ impl KeptRun {
         }
     }
 
-    /// The environment: of a run in a session as the user named it.
+    /// The environment: for a run in a session as the user named it.
     fn shown_environment(&self) -> Option<String> {
         let named = self.session.as_ref().map(|part| part.environment.clone());
         named.or_else(|| self.environment.map(|environment| environment.to_string()))
     }
 
-    /// What it measured, or the command; before it the place in a session.
+    /// The measured cases, or the command; before it the position in a session.
     fn measured(&self) -> Option<String> {
         let place = self.session.as_ref().map(|part| format!("{}/{}", u64::from(part.place) + 1, part.of));
         let parts: Vec<String> = place.into_iter().chain(self.asked()).collect();

@@ -1,5 +1,4 @@
-//! Words for people on standard error, and nothing to a terminal that a document could have put there to
-//! command it.
+//! Text for people on standard error, without anything that a document could have put there to control a terminal.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -14,7 +13,7 @@ pub fn say(sentence: &str) {
 
 /// More characters than a word of a message has, and most paths.
 const LONG: usize = 300;
-/// What is left of a longer one.
+/// The part of a longer one that is kept.
 const BEGINNING: usize = 120;
 const END: usize = 60;
 

@@ -49,7 +49,7 @@ impl SchedulesArgs {
     }
 }
 
-/// Is a figure asked for that compares methods, and nothing else?
+/// Whether only a figure that compares methods is requested.
 fn compares(programs: &[String]) -> bool {
     matches!(programs, [only] if COMPARISONS.contains(&only.as_str()))
 }

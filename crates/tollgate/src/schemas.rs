@@ -1,5 +1,5 @@
-//! docs/schema: what the types of documents say of themselves. A test compares the files with the types;
-//! `UPDATE=1 cargo test -p tollgate schemas` writes them.
+//! docs/schema: the descriptions that the types of documents carry. A test compares the files with the types; `UPDATE=1 cargo
+//! test -p tollgate schemas` writes them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use tollgate_view::{benchmarks, compare, doctor, session, show, versus};
 
 /// A document of a verb.
 struct Described {
-    /// Of its file in docs/schema, without the end.
+    /// Name of its file in docs/schema, without the ending.
     name: &'static str,
     schema: Value,
 }
 
 /// A document, which is of this type.
 fn described<T: JsonSchema>(name: &'static str) -> Described {
-    // As documents are written: what is null is there.
+    // As documents are written: nulls are present.
     let generator = SchemaGenerator::new(SchemaSettings::draft2020_12().for_serialize());
     let mut schema = generator.into_root_schema_for::<T>();
     let types = schema.get("$defs").cloned().unwrap_or_default();
@@ -27,8 +27,8 @@ fn described<T: JsonSchema>(name: &'static str) -> Described {
     Described { name, schema: schema.to_value() }
 }
 
-/// Puts the fields of a type beside the tag that an enumeration gives it: where a type admits no further field, a reference and a tag
-/// exclude each other.
+/// Puts the fields of a type beside the tag that an enumeration gives it: if a type admits no further field, a reference and a
+/// tag exclude each other.
 fn merge(schema: &mut Map<String, Value>, types: &Value) {
     let referred = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/$defs/"));
     if let Some(of_type) = referred.map(|name| types[name].clone())
@@ -69,7 +69,7 @@ fn never_null(field: &mut Map<String, Value>) {
     }
 }
 
-/// JSON in lines of some length, so that changes are seen in them.
+/// JSON in lines of limited length, so that changes are visible in them.
 fn written(value: &Value, indent: usize) -> String {
     const LENGTH: usize = 120;
     let line = value.to_string();
@@ -126,7 +126,7 @@ fn all() -> Vec<Described> {
     ]
 }
 
-/// Leaves out what is about Rust, makes sentences of descriptions, and admits no field that is not declared.
+/// Removes what is about Rust, makes sentences of descriptions, and admits no undeclared field.
 fn tidy(schema: &mut Map<String, Value>) {
     schema.remove("format");
     schema.remove("default");
@@ -137,7 +137,7 @@ fn tidy(schema: &mut Map<String, Value>) {
     for (name, field) in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
         let is_required = required.as_array().is_some_and(|all| all.iter().any(|one| one == name));
         let Some(field) = field.as_object_mut() else { continue };
-        // What is left out where it is None is never null, but where a type says so.
+        // A field that is left out if None is never null, unless a type says so.
         if field.remove("nullable").is_none() && !is_required {
             never_null(field);
         }
@@ -167,13 +167,12 @@ fn tidy(schema: &mut Map<String, Value>) {
     }
 }
 
-/// A comment of a type as a document's readers understand it: in one line, `null` for what is None.
 fn sentence(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = text.replace(". None", ". Null").replace("None", "null");
     let mut shown = String::new();
     let mut rest = text.as_str();
-    // A link to a type is one in Rust's documentation alone.
+    // A link to a type exists only in Rust's documentation.
     while let Some((before, link)) = rest.split_once("[`") {
         let Some((name, after)) = link.split_once("`]") else { break };
         let is_link = after.starts_with('(');
@@ -181,7 +180,7 @@ fn sentence(text: &str) -> String {
         rest = after;
     }
     shown.push_str(rest);
-    // A call or a field begins small in a sentence too.
+    // A call or a field begins with a small letter in a sentence too.
     let is_word = shown
         .split(' ')
         .next()
@@ -193,7 +192,7 @@ fn sentence(text: &str) -> String {
     if shown.is_empty() || shown.ends_with(['.', ':', '?']) { shown } else { shown + "." }
 }
 
-/// The fields that have no sentence: neither of their own nor of their type, nor of the branch that they are in. A path of Rust is none.
+/// The fields without a sentence: neither their own nor their type's, nor that of their branch. A path of Rust is not a sentence.
 fn undescribed(part: &Value, types: &Value, is_said: bool) -> Vec<String> {
     let says = |it: &Value| it["description"].as_str().is_some_and(|text| !text.contains("::"));
     let of_type = |it: &Value| {
@@ -220,7 +219,7 @@ fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// Fails where a file is not as it should be, or writes it where that is asked for.
+/// Fails if a file is not as it should be, or writes it if requested.
 fn expect(file: &Path, content: &str) {
     if std::env::var_os("UPDATE").is_some() {
         fs::write(file, content).expect("written");

@@ -172,13 +172,13 @@ pub fn print_counters(summary: &Summary) -> Result<(), Failure> {
     out::print(&format!("\n{}", counters::text(summary, out::given_width())))
 }
 
-/// Whether it is the only command of its session: its figures are a screen of their own.
+/// Whether it is the only command of its session: its figures are a separate screen.
 fn is_alone_of_commands(run: &Run) -> bool {
     run.session.as_ref().is_some_and(|part| part.command.is_some() && part.of == 1)
 }
 
-/// The run that is meant, or those of the session, and the patterns. The first word is a pattern where no run has that name and
-/// benchmarks match it.
+/// The chosen run, or those of the session, and the patterns. The first word is a pattern if no run has that name and benchmarks
+/// match it.
 fn chosen(args: &ShowArgs, kinds: &[RunKind]) -> Result<(Vec<Run>, Vec<String>), Failure> {
     const LAST: &str = "last";
     let find = |meant: &str| tollgate_store::find_runs(meant, kinds);

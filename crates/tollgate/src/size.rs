@@ -1,6 +1,6 @@
 //! Amounts of bytes as they are typed: `1048576`, `512M`, `4GiB`.
 
-/// Bytes; K, M, G, T and P are powers of 1024, with or without `iB` behind.
+/// Bytes; K, M, G, T and P are powers of 1024, with or without a trailing `iB`.
 ///
 /// # Errors
 /// The fault, and a correct value.

@@ -1,5 +1,5 @@
-//! The directory in which files are measured: under the one that the user named or the current one, or on a file system in
-//! memory. It is created before anything is measured and removed when this is dropped.
+//! The directory in which files are measured: under the named or the current directory, or on a file system in memory. It is
+//! created before anything is measured and removed when this is dropped.
 
 use std::path::Path;
 
@@ -34,10 +34,10 @@ pub enum Workplace {
 }
 
 impl Workplace {
-    /// Creates the directory that `--dir` or `--on` asks for, else one under the current one, where a chosen case uses files.
+    /// Creates the directory that `--dir` or `--on` requests, otherwise one under the current one, if a chosen case uses files.
     ///
     /// # Errors
-    /// A directory that the user named and that cannot be used; one that no chosen case uses.
+    /// A named directory that cannot be used; one that no chosen case uses.
     pub fn choose(selection: &Selection, dir: Option<&Path>, on: Option<&OnRam>) -> Result<Self, Failure> {
         if !selection.cases().any(|case| Storage::is_used_by(&case.benchmark)) {
             return match (dir, on) {
@@ -46,7 +46,7 @@ impl Workplace {
                 (None, Some(_)) => Err(unneeded("--on")),
             };
         }
-        // Files that a killed run left.
+        // Files left by a killed run.
         tollgate_environments::clean();
         match (dir, on) {
             (_, Some(on)) => on_ram(on),
@@ -121,13 +121,13 @@ fn beneath(directory: &Path) -> Result<Workplace, EnvironmentError> {
     Ok(Workplace::Directory { storage, _private: private })
 }
 
-/// Why files are skipped where the user named no directory.
+/// Why files are skipped if the user named no directory.
 fn unusable(error: &EnvironmentError) -> String {
     let what = error.to_string();
     if matches!(error, EnvironmentError::Unsafe(_)) {
         return what;
     }
-    // The current directory is named by a dot.
+    // A dot names the current directory.
     let what = what.strip_prefix(". ").map_or(what.clone(), |rest| format!("the current directory {rest}"));
     format!("{what}; name another with --dir")
 }

@@ -13,10 +13,10 @@ use crate::failure::Failure;
 use crate::{out, say};
 
 impl StoreArgs {
-    /// Does what was asked with a directory of stored runs.
+    /// Does what was requested with a directory of stored runs.
     ///
     /// # Errors
-    /// A directory that is no store, or a run that is not found.
+    /// A directory that is not a store, or a run that is not found.
     pub fn execute(&self) -> Result<(), Failure> {
         match &self.verb {
             StoreVerb::List(args) => list(args),
@@ -25,18 +25,19 @@ impl StoreArgs {
     }
 }
 
-/// The runs that are meant; all of a session.
+/// The chosen runs; all of a session.
 ///
 /// # Errors
-/// A run that is not found, or that is none.
+/// A run that is not found, or is invalid.
 pub fn find_all(meant: &[String]) -> Result<Vec<Run>, Failure> {
     find_each(meant.iter().map(String::as_str), RunKind::MEASURED)
 }
 
-/// The base and the runs that are compared with it; of a session the first, and the others. `last` is the
-/// newest of the kind of the first run that is named otherwise.
+/// The base and the runs to compare with it; for a session the first, and the others. `last` is the newest run of the kind of the
+/// first run that is named otherwise.
 ///
-/// # Errors As [`find_all`]; and where no memory is to compare with.
+/// # Errors
+/// Those of [`find_all`]; and if there is nothing to compare with.
 pub fn find_compared(base: &str, others: &[String]) -> Result<(Run, Vec<Run>), Failure> {
     const LAST: &str = "last";
     let all = || std::iter::once(base).chain(others.iter().map(String::as_str));

@@ -15,7 +15,7 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `--linger`: the same, from nothing to a day.
+/// `--linger`: the same, from zero to a day.
 ///
 /// # Errors
 /// The fault, and a correct value.
@@ -39,7 +39,6 @@ pub fn parse_interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A day.
 const MOST_SECONDS: f64 = 24.0 * 3600.0;
 
 fn parse_seconds(text: &str) -> Result<f64, String> {

@@ -1,7 +1,7 @@
 //! `tollgate trace`: where a command's time went. The tracer is `tollgate-trace`; here its answer is shown and kept.
 //!
-//! Slow work is done neither before the command starts nor while its caller waits for its end: what this verb
-//! does around a command is part of the time that its user sees.
+//! Slow work is done neither before the command starts nor while its caller waits for its end: what this verb does around a
+//! command is part of the time that its user sees.
 
 mod kept;
 mod keys;
@@ -30,11 +30,11 @@ use crate::failure::{Failure, plainly};
 use crate::{out, say};
 
 impl TraceArgs {
-    /// Runs a command, traces it, says where its time went and keeps that as a run. Where the command was started, this does not
-    /// come back: the process ends as the command did, even after other errors.
+    /// Runs a command, traces it, shows where its time went and keeps that as a run. Does not return once the command was
+    /// started: the process ends as the command did, even after other errors.
     ///
     /// # Errors
-    /// Wrong input; a command that cannot be started, or not be traced as was asked.
+    /// Wrong input; a command that cannot be started, or not traced as requested.
     pub fn execute(&self) -> Result<(), Failure> {
         if let Some(file) = &self.from {
             return log::trace_log(self, file);
@@ -80,7 +80,7 @@ impl TraceArgs {
     }
 }
 
-/// Whether processes are traced that run already.
+/// Whether running processes are traced.
 fn attaches(args: &TraceArgs) -> bool {
     !args.pid.is_empty() || args.cgroup.is_some()
 }
@@ -89,7 +89,7 @@ fn running(args: &TraceArgs) -> Running {
     Running { processes: args.pid.clone(), cgroup: args.cgroup.clone(), time: args.time, every: args.every }
 }
 
-/// Shows a part of a trace that goes on. A reader that is gone does not end the trace.
+/// Shows a part of a trace that goes on. A closed reader does not end the trace.
 fn show_interval(args: &TraceArgs, interval: Interval) {
     let Interval { number, from_ns, to_ns, traced } = interval;
     match args.format {
@@ -133,12 +133,12 @@ fn request(args: &TraceArgs) -> Result<Request, Failure> {
     })
 }
 
-/// The names of the calls that are asked for.
+/// The names of the requested calls.
 fn only(args: &TraceArgs) -> impl Iterator<Item = &str> {
     args.only.iter().map(|name| name.trim()).filter(|name| !name.is_empty())
 }
 
-/// The note on a selection of calls, where the command was traced.
+/// The note on a selection of calls, if the command was traced.
 fn selection(only: &[&str], by: Backend) -> Option<String> {
     let is_partial = !only.is_empty() && by != Backend::Rusage;
     is_partial.then(|| format!("only these calls were traced: {}", only.join(", ")))
@@ -176,8 +176,7 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Shows and keeps the trace. Errors from here on are reported and change nothing: the command's own end is
-    /// what counts.
+    /// Shows and keeps the trace. Errors from here on are reported and change nothing: the command's own end counts.
     fn show(&self, trace: Trace) -> Ended {
         let Trace { mut traced, events, stacks, ended, .. } = trace;
         if traced.backend != Backend::Bpf {
@@ -186,7 +185,7 @@ impl Report<'_> {
             missing.iter().filter(|_| self.args.quiet).for_each(|what| say::say(what));
             traced.notes.extend(missing);
         }
-        // With another backend there are none, and a file that is there stays as it is.
+        // Another backend has no stacks, and an existing file stays unchanged.
         if let Some(file) = &self.args.stacks
             && traced.backend == Backend::Bpf
         {
@@ -196,7 +195,7 @@ impl Report<'_> {
             traced.blocked.clear();
         }
         traced.notes.extend(selection(&only(self.args).collect::<Vec<_>>(), traced.backend));
-        // The facts are read now: before the start they would delay the command. Most of them are for a run that is kept.
+        // The facts are read now: before the start they would delay the command. Most of them are for a kept run.
         let is_kept = self.named.is_some() || self.args.label.is_some();
         let read = if is_kept { tollgate_inspect::read_facts } else { tollgate_inspect::read_environment };
         let facts = read(&Machine::here());
@@ -226,7 +225,7 @@ impl Report<'_> {
         ended
     }
 
-    /// What was asked for and is known with BPF only, where another backend traced.
+    /// Requested results that need BPF, if another backend traced.
     fn without_bpf(&self) -> Vec<String> {
         let blocked =
             self.args.blocked.then(|| "what ended sleeps is not shown: only BPF reports it".to_owned());
@@ -298,8 +297,8 @@ impl Report<'_> {
     }
 }
 
-/// Writes stacks as flame graphs take them: frames, a space, and whole microseconds; what rounding leaves over goes to the next one, so that the
-/// sum is that of all.
+/// Writes stacks for flame graphs: frames, a space, and whole microseconds; the remainder of rounding goes to the next one, so
+/// that the sum is that of all.
 fn write_stacks(file: &Path, stacks: &[(String, u64)]) {
     let (mut text, mut rest) = (String::new(), 0);
     for (frames, ns) in stacks {
@@ -348,7 +347,7 @@ pub struct TraceDocument<'a> {
     label: Option<&'a Label>,
     #[serde(flatten)]
     traced: TracedCommand<'a>,
-    /// With `--calibrate` the overhead of tracing here; else None.
+    /// With `--calibrate` the overhead of tracing here; otherwise None.
     calibration: Option<calibration::CalibrationRecord<'a>>,
     /// The file, or None.
     kept: Option<String>,

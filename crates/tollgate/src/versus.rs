@@ -41,15 +41,15 @@ use progress::Shown;
 
 /// The usual time.
 const TIME: Duration = Duration::from_secs(30);
-/// Executions of each command in any case, where no time is asked for: as hyperfine.
+/// Minimum number of executions of each command without --time, as in hyperfine.
 const LEAST: u32 = 10;
 
 impl VersusArgs {
-    /// Executes commands in alternation, shows which is faster and where the time went, and keeps that where it is asked for.
+    /// Executes commands in alternation, shows which is faster and where the time went, and keeps that if requested.
     ///
     /// # Errors
-    /// Wrong input, before anything is executed; a command that failed; a result that could not be kept or written, after it was shown; the
-    /// condition of `--fail-on`; commands that stay undecided with `--until-decided`.
+    /// Wrong input, before anything is executed; a command that failed; a result that could not be kept or written, after it was
+    /// shown; the condition of `--fail-on`; commands that stay undecided with `--until-decided`.
     pub fn execute(&self) -> Result<(), Failure> {
         self.result.undecided.applied(versus(self))
     }
@@ -103,7 +103,7 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
     judge(args, &runs)
 }
 
-/// Executes commands. With each as a run keeps it.
+/// Executes commands. Returns each as a run keeps it.
 fn execute(
     args: &VersusArgs,
     Commands { all, start, accepts }: Commands,
@@ -172,7 +172,7 @@ fn exports(args: &VersusArgs) -> impl Iterator<Item = (&'static str, &Path)> {
     all.into_iter().filter_map(|(option, file)| Some((option, file.as_deref()?)))
 }
 
-/// Where the runs are kept; None where that is not asked for.
+/// The destination of the runs; `None` unless requested.
 fn destination(args: &VersusArgs) -> Result<Option<Destination>, Failure> {
     let is_asked = args.result.out.is_some() || args.result.label.is_some();
     let destination = is_asked.then(|| Destination::of_session(args.result.out.as_deref())).transpose()?;
@@ -196,7 +196,7 @@ fn rounds(length: &LengthArgs) -> Result<Rounds, Failure> {
     }
 }
 
-/// A run for each command in each place that gave something.
+/// A run for each command in each place that gave results.
 fn runs(
     args: &VersusArgs,
     began: SystemTime,
@@ -246,7 +246,8 @@ fn nothing(runs: &[Run]) -> Failure {
     Failure::input(format!("nothing was timed{}", why.unwrap_or_default()))
 }
 
-/// What a comparison of commands is about: the real time, or instructions. Those of the program itself are the sharper ones.
+/// The quantity that a comparison of commands is about: the real time, or instructions. Those of the program itself are more
+/// precise.
 fn is_asked_for(case: &Case) -> bool {
     [REAL, INSTRUCTIONS, USER_INSTRUCTIONS].contains(&case.benchmark.as_str())
 }
@@ -272,7 +273,7 @@ fn finish(
     }
     let asked = args.result.threshold.unwrap_or(0.0);
     let Some(session) = Session::above(runs, asked) else { return Ok(()) };
-    // A file is named by its run's place.
+    // A file is named by its run's position.
     let named = if unkept.is_some() { &[][..] } else { &kept[..] };
     let (all, width) = (args.result.all, out::width());
     let shown = match args.result.format {
@@ -299,7 +300,7 @@ fn finish(
     }
 }
 
-/// The screen, and the functions where they are asked for.
+/// The screen, and the functions if requested.
 fn screen(session: &Session, functions: &[Vec<FunctionCount>], all: bool) -> String {
     let counts = text(session, all, out::width());
     if functions.len() == session.members.len() {
@@ -331,7 +332,7 @@ fn export(args: &VersusArgs, session: &Session, stacks: &[(String, u64)]) -> Res
 /// The condition of `--fail-on`, and that of `--until-decided`.
 fn judge(args: &VersusArgs, runs: &[Run]) -> Result<(), Failure> {
     let Some((base, others)) = runs.split_first() else { return Ok(()) };
-    // The control stands behind all that is to be judged.
+    // The control comes after all that is to be judged.
     let others = &others[..others.len() - usize::from(args.bench.control.is_some() && !others.is_empty())];
     let asked = args.result.threshold.unwrap_or(0.0);
     let mut comparisons: Vec<Comparison> =

@@ -19,7 +19,7 @@ fn region<'a>(document: &'a Value, name: &str) -> &'a Value {
     regions.iter().find(|region| region["name"] == name).expect(name)
 }
 
-/// Its output, or None where tracing is not permitted.
+/// Its output, or `None` if tracing is not permitted.
 fn traced(home: &Home, program: &str, runs: &str) -> Option<Value> {
     let output = home
         .tollgate(["inspect", "aslr", program, "--runs", runs, "--format", "json"])

@@ -10,7 +10,7 @@ use crate::common;
 use common::{Home, wait_for};
 use serde_json::Value;
 
-/// What all scripts begin with: `ns NAME` is what a bench takes, in every execution.
+/// The beginning of all scripts: `ns NAME` is what a bench takes, in every execution.
 const COMMON: &str = r#"#!/bin/sh
 ns() { case $1 in *b) of=$B;; *) of=1000;; esac; echo "$of.5"; }
 "#;
@@ -77,7 +77,7 @@ case $1 in
 esac
 "#;
 
-/// A build of these scripts, whose bench `b` takes so many ns.
+/// A build of these scripts, whose bench `b` takes this many ns.
 fn build(home: &Home, name: &str, script: &str, b: u32) -> String {
     let path = home.file(name, format!("{COMMON}B={b}\n{script}"));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
@@ -288,7 +288,7 @@ fn what_a_changed_bench_asks_of_the_kernel_is_explained() {
     assert_eq!(lines[1], "Compared after: 1.040 × (1.040–1.040), +4.00 µs, slower");
     assert_eq!(lines[2], format!("session {session}"));
     assert_eq!(lines[3], "an iteration before after");
-    // What else a shell asks for to open a file is its own.
+    // Everything else that a shell asks for to open a file is its own.
     assert!(lines.iter().any(|line| line == "openat 0 1"), "{text}");
     let text = lines.join(" ");
     let (calls, traced) =
@@ -317,7 +317,7 @@ fn a_harness_that_chooses_its_iterations_is_not_explained() {
     );
 }
 
-/// A loop of the iterations that `$n` has, each of so many steps.
+/// A loop of the iterations that `$n` has, each of this many steps.
 fn loops(steps: u32) -> String {
     format!("while [ $n -gt 0 ]; do n=$((n-1)); i={steps}; while [ $i -gt 0 ]; do i=$((i-1)); done; done\n")
 }
@@ -364,7 +364,7 @@ fn the_program_s_instructions_are_told_from_the_kernel_s_to_the_last_one() {
     if let Some(why) = home.no_guest() {
         return println!("skipped: {why}");
     }
-    // Of two benches one opens a file in each iteration, in one build.
+    // One of two benches opens a file in each iteration, in one build.
     let custom = |opens: &str| {
         let iterations = format!("n=$3; {}", loops(9)).replace("i=9;", &format!("i=9; {opens};"));
         CUSTOM.replace("*) ", &format!("*) {iterations}")).replace("$(ns \"$2\")", "100000")
@@ -459,7 +459,7 @@ fn a_kept_build_is_executed_where_it_was_and_nowhere_else() {
     };
     let output = explain();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // What an earlier version kept.
+    // A run that an earlier version kept.
     for file in home.files().into_iter().filter(|file| file.starts_with("tollgate/runs/")) {
         let path = home.path().join(file);
         let kept = fs::read_to_string(&path).expect("text");

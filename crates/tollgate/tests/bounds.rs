@@ -173,7 +173,7 @@ fn hostile() -> Vec<Hostile> {
     ]
 }
 
-/// What names a file to be read, and bytes that reading an endless one may take beyond [`BASE`]: a small multiple of its bound.
+/// Arguments that name a file to be read, and bytes that reading an endless one may take beyond [`BASE`]: a small multiple of its bound.
 const READERS: [(&[&str], u64); 9] = [
     (&["show", "/dev/zero"], 8 << 20),
     (&["compare", "/dev/zero", "/dev/zero"], 8 << 20),

@@ -80,7 +80,7 @@ fn older_runs_give_what_the_newest_has_not() {
     assert_eq!(verdict(&told), "holds");
     assert_eq!(rows(&told, 1)[1], json!(["the same getpid", "none", "2.00 [1]"]));
     assert_eq!(told["experiments"][0]["tables"][1]["notes"][0], "run 20261121-015427-00000001");
-    // Another machine's are no figures of this one.
+    // Another machine's are not figures of this one.
     other["id"] = json!("20261121-015429-00000003");
     other["facts"]["cpu.model"]["value"] = json!("Another processor");
     home.keep(&other);
@@ -227,7 +227,7 @@ fn check_asks_other_verbs_and_keeps_why_one_has_no_answer() {
     let begins = "a guest's kernel that may move was moved, by its /proc/kallsyms: `tollgate run entry/call --processes 1 --in \
                  vm:exact,append=kaslr --quiet --json --out /dev/null`: nothing was measured: vm:exact,append=kaslr: ";
     assert!(moved["because"][0].as_str().is_some_and(|why| why.starts_with(begins)), "{moved}");
-    // What failed is asked again, and what was answered is not.
+    // A failed question is asked again, and what was answered is not.
     let fact = |name: &str| home.json(["show", "last", "--json"])["facts"][name].take();
     assert_eq!(fact("claims.fixed.code")["value"], 0.0);
     asked();
@@ -291,7 +291,7 @@ fn a_published_program_is_executed_with_each_of_its_corrections() {
     );
     let words = |line: &'_ str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(lines.clone().nth(1).map(words), Some(words("there 62.7 132 2.1")));
-    // What else is remarked is of its figures.
+    // Other remarks are of its figures.
     let corrected = lines.filter_map(|line| line.strip_prefix("- ")?.split(':').next()).take(3);
     assert_eq!(
         corrected.collect::<Vec<_>>(),
@@ -326,7 +326,7 @@ fn an_interrupted_program_leaves_nothing() {
     let own = home.path().join("temporary");
     std::fs::create_dir(&own).expect("a directory");
     let own = own.canonicalize().expect("it is there");
-    // What it compiles has a child that does not end by itself.
+    // The compiled program has a child that does not end by itself.
     let script = "#!/bin/sh\nout=\nwhile [ $# -gt 1 ]; do [ \"$1\" = -o ] && out=$2; shift; done\n\
         [ -n \"$out\" ] || { echo no compiler; exit 0; }\n\
         printf '#!/bin/sh\\nsleep 600 & wait\\n' > \"$out\"\nchmod +x \"$out\"\n";

@@ -22,7 +22,7 @@ fn whole(id: &str, label: &str) -> Value {
     run
 }
 
-/// The same with every sample multiplied, the engine's own too.
+/// Likewise with every sample multiplied, the engine's own too.
 fn times(run: &Value, factor: f64, id: &str, label: &str) -> Value {
     let mut run = run.clone();
     run["id"] = id.into();
@@ -35,7 +35,7 @@ fn times(run: &Value, factor: f64, id: &str, label: &str) -> Value {
     run
 }
 
-/// The same with the first processes only.
+/// Likewise with the first processes only.
 fn of_processes(run: &Value, number: usize) -> Value {
     let mut run = run.clone();
     for row in run["measurements"].as_array_mut().expect("rows") {
@@ -48,7 +48,7 @@ fn of_processes(run: &Value, number: usize) -> Value {
     run
 }
 
-/// The same with the processes of a case at these multiples of its level.
+/// Likewise with the processes of a case at these multiples of its level.
 fn scattered(run: &Value, factors: &[f64]) -> Value {
     let mut run = run.clone();
     for row in run["measurements"].as_array_mut().expect("rows") {
@@ -66,7 +66,7 @@ fn status(home: &Home, base: &Value, other: &Value, more: &[&str]) -> (i32, Stri
     status_alone(home, base, other, more)
 }
 
-/// The same where no other run is kept.
+/// Likewise if no other run is kept.
 fn status_alone(home: &Home, base: &Value, other: &Value, more: &[&str]) -> (i32, String) {
     home.keep(base);
     home.keep(other);
@@ -90,7 +90,7 @@ fn ten_times_the_latencies_never_pass() {
         let (base, slow) = (of_processes(&base, processes), of_processes(&slow, processes));
         let (found, said) = status_alone(&Home::new(), &base, &slow, SLOWER);
         println!("{processes}: {found} {said}");
-        // Of three rows with five processes each the intervals are just possible; with fewer there are none.
+        // With three rows of five processes each, the intervals are just possible; with fewer there are none.
         match processes {
             6.. => assert_eq!((found, said.as_str()), (1, "entry/call and 2 more are slower")),
             5 => assert_ne!(found, 0, "{said}"),
@@ -261,7 +261,7 @@ fn runs_that_took_no_turns_are_decided_by_turns() {
     assert_eq!(verdicts.collect::<Vec<_>>(), ["same"; 3]);
 }
 
-/// A command of a comparison: an execution has a processor for so many milliseconds, and takes thirty times as long in some of them.
+/// A command of a comparison: an execution has a processor for this many milliseconds, and takes thirty times as long in some of them.
 fn command(id: &str, place: u32, cpu_ms: f64, is_crowded: bool) -> Value {
     let mut run = document(id, None, 1.0);
     let number = 40_u32;

@@ -1,4 +1,4 @@
-//! `tollgate inspect config`: counts, differences, and files that are no configuration.
+//! `tollgate inspect config`: counts, differences, and files that are not configurations.
 
 use crate::common;
 use common::{Home, one_line};

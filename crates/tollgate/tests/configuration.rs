@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The user's file of a home whose XDG_CONFIG_HOME is `config`.
 const USER: &str = "config/tollgate/config.toml";
 
-/// What a verb prints on success, and what it says.
+/// A verb's output on success, and its messages.
 fn said(home: &Home, words: &[&str]) -> (String, String) {
     let mut command = home.tollgate(words.iter().copied());
     let output =
@@ -130,7 +130,7 @@ fn what_is_found_writes_nowhere_and_what_is_named_does() {
     assert!(stored.is_dir());
 }
 
-/// What is not taken from a found file, by the line that says so.
+/// Settings not taken from a found file, by the line that says so.
 fn not_taken(said: &str) -> Option<&str> {
     let line = said.lines().find(|line| line.starts_with("tollgate: not taken from "))?;
     after_the_file(line).strip_prefix(", which was found and not named: ")?.split("; `--config FILE`").next()
@@ -173,7 +173,7 @@ fn a_found_file_deletes_opens_hides_and_prolongs_nothing() {
     assert!(said(&home, &["claims", "direct-io-buffer-2017"]).1.contains(": as-published;"));
     let (_, said_found) = said(&home, &["report", "before", "--out", "page.html"]);
     assert_eq!(not_taken(&said_found), Some("open"));
-    // What it would delete stays.
+    // Files that it would delete stay.
     let delete = home.tollgate(["runs", "delete"]).assert().code(2).get_output().stderr.clone();
     assert!(String::from_utf8(delete).expect("text").contains("not provided: <RUN>"));
     let runs = home.json(["runs", "--format", "json"]);
@@ -197,7 +197,7 @@ fn a_found_file_decides_no_exit_status() {
     assert_eq!(slower(&home, &[]), (Some(0), String::new()));
     let (status, said) = slower(&home, &["--fail-on", "slower"]);
     assert_eq!((status, not_taken(&said)), (Some(1), Some("threshold (the exit status depends on it)")));
-    // The same where the user's own file asks, whose threshold then counts.
+    // Likewise if the user's own file asks, whose threshold then counts.
     home.file(USER, "[compare]\nfail-on = ['slower']\nthreshold = '5%'\n");
     let (status, said) = slower(&home, &[]);
     assert_eq!((status, not_taken(&said)), (Some(1), Some("threshold (the exit status depends on it)")));
@@ -223,7 +223,7 @@ fn an_environment_of_a_project_is_said_and_never_the_users() {
             && refused.contains("may not give exec:PREFIX; `--config FILE` takes"),
         "{refused}"
     );
-    // Its own name for words and numbers is taken, also behind a label, and said.
+    // Its own name for words and numbers is taken, also after a label, and said.
     for name in ["niced", "old=niced"] {
         let (_, said) = said(&home, &run(name));
         assert!(said.starts_with("tollgate: niced is host:nice=5, by "), "{said}");
@@ -410,7 +410,7 @@ fn config_shows_the_values_that_count_and_where_they_come_from() {
     assert_eq!(of("store.list", "format")["value"], "json");
     assert_eq!(of("", "color")["value"], "never");
     let (text, _) = said(&home, &["config"]);
-    // Where a row is broken depends on the length of this home's path.
+    // The break of a row depends on the length of this home's path.
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("[store.list] format \"json\" "), "{text}");
     assert!(

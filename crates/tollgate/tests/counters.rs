@@ -1,4 +1,4 @@
-//! What is counted beside the time: by real runs, here and by agents, and why there are no hardware events.
+//! Counts beside the time: by real runs, here and by agents, and why there are no hardware events.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 

@@ -20,7 +20,7 @@ fn published(kinds: &[&str]) -> Vec<Value> {
     all.into_iter().filter(|vector| kinds.contains(&vector["kind"].as_str().expect("a kind"))).collect()
 }
 
-/// Every field of `expected` is in `found` with the same value; texts are compared up to a remark behind the value.
+/// Every field of `expected` is in `found` with the same value; texts are compared up to a remark after the value.
 fn holds(found: &Value, expected: &Value, id: &Value) {
     for (name, value) in expected.as_object().expect("fields") {
         if name == "article_error" {
@@ -204,7 +204,7 @@ fn a_swapped_gdt_is_told_with_its_fault() {
          0023, with SS 001b, ends in #GP(0020), general protection, in ring 0, before any register was changed.",
     ];
     assert_eq!(wrong["sentences"], json!(sentences));
-    // Of the flags only those in FMASK are cleared by it.
+    // Only the flags in FMASK are cleared by it.
     let step = "IF cleared by MSR c0000084, FMASK, and RF by SYSCALL itself: RFLAGS 0000000000000046 (was 0000000000000246)";
     assert_eq!(right["walks"][0]["steps"][5], step);
 }
@@ -451,7 +451,7 @@ fn wrong_input_is_one_sentence_with_its_position() {
     ] {
         assert_eq!(home.refusal([&["decode"], arguments].concat()), said);
     }
-    // Behind these stands all that there is.
+    // After these stands everything.
     for (arguments, begin) in [
         (["--as", "msr", "10 0"], "msr: 10 is not used in kernel entry; these are: 174, "),
         (["--as", "nonsense", "00"], "invalid value 'nonsense' for '--as <KIND>': it is none of gdt8, "),

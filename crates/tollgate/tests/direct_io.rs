@@ -38,7 +38,7 @@ impl Scene {
         path
     }
 
-    /// Compiles by this command, to which the target's path is added; None where the compiler is not there.
+    /// Compiles by this command, to which the target's path is added; `None` if the compiler is not there.
     fn compiled(&self, mut compiler: Command) -> Option<PathBuf> {
         let target = self.directory.path().join("program");
         compiler.arg(&target).current_dir(self.directory.path());
@@ -62,7 +62,7 @@ impl Scene {
         self.compiled(compiler)
     }
 
-    /// What a program prints of the data file. None where the file system has no direct I/O.
+    /// The output of a program of the data file. `None` if the file system has no direct I/O.
     fn lines(&self, program: &mut Command) -> Option<Vec<String>> {
         let output = program.arg(&self.data).output().expect("it starts");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -21,7 +21,7 @@ const PAGES: [&str; 8] = [
     "trace.md",
 ];
 const VERBS: [&str; 2] = ["decode", "schedules"];
-/// Of these verbs the samples that read a file, and those of locks.
+/// The samples of these verbs that read a file, and those of locks.
 const BEGINNINGS: [&str; 7] = [
     "inspect --from crates/",
     "trace --from ",

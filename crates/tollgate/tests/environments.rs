@@ -83,11 +83,11 @@ fn in_gvisor() {
     let outside = common::Home::new().json(["run", "entry/call", "--time=10", "--format=json", "--quiet"]);
     let is_trapped = |document: &Value| document["facts"]["run.clock"].to_string().contains("trapped");
     assert_eq!(is_trapped(&document), is_trapped(&outside), "{}", document["facts"]["run.clock"]);
-    // What it does not count is no measurement.
+    // A guest that it does not count is not a measurement.
     for name in ["load.before", "steal.before", "switches.before"] {
         assert_eq!(document["facts"][name]["status"], "unknown", "{name}");
     }
-    // It accepts an affinity and ignores it. Where processors are short two threads may not run at once.
+    // It accepts an affinity and ignores it. With few processors two threads may not run at once.
     let affinity = &document["facts"]["run.affinity"];
     if affinity["value"] == "binds" {
         return println!("skipped: the sandbox ran two threads on one processor: {affinity}");
@@ -121,7 +121,7 @@ fn in_gvisor() {
     assert_ne!(uncontended["status"], "refused", "a lock that needs no processor of its own");
 }
 
-/// What needs one processor, and what does not.
+/// Cases that need one processor, and others.
 const PINNED: [&str; 9] = [
     "run",
     "locks/handover",

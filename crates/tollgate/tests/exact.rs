@@ -88,7 +88,7 @@ fn counted(home: &Home, more: &[&str]) -> BTreeMap<String, Value> {
     rows(&document).map(|row| (name(row), row["samples"].clone())).collect()
 }
 
-/// What is said of a comparison that fails.
+/// The message about a comparison that fails.
 fn failure(home: &Home, words: &[&str]) -> String {
     let said =
         home.tollgate([&["versus"], words].concat()).assert().code(2).stdout("").get_output().stderr.clone();
@@ -156,7 +156,7 @@ fn what_a_command_opens_comes_along_and_what_is_around_it_is_executed_in_the_gue
         "test -d /tollgate || exit 0; cmp {tree}/link {tree}/opened && grep -q more {tree}/taken && \
          test $(stat -c %Y {tree}/opened) -gt 1700000000 && test -e {tree}/made && test ! -e {tree}/prepared"
     );
-    // What is only used in the guest is opened here as well.
+    // A file that is only used in the guest is opened here as well.
     let setup =
         format!("touch {tree}/made; grep -c . /dev/null; stat -c %Y {tree}; cmp {tree}/link {tree}/link");
     let conclude = format!("rm -f {tree}/prepared");
@@ -190,7 +190,7 @@ fn an_execution_that_fails_in_the_guest_or_never_ends_is_not_counted() {
     let fails = "test ! -d /tollgate || { echo 'not here' >&2; exit 5; }";
     let said = failure(&home, &[&guest[..], &[fails]].concat());
     assert!(said.contains("not here") && said.contains("ended with exit status 5"), "{said}");
-    // What it uses here and has not there is named.
+    // The calls that it uses here and lacks there is named.
     let connects = "test ! -d /tollgate || exit 5; exec 3<> /dev/tcp/127.0.0.1/9 || true";
     let said = failure(&home, &[&guest[..], &["--shell", "bash", connects]].concat());
     assert!(said.contains("calls connect(2)") && said.contains("no network but its loopback"), "{said}");

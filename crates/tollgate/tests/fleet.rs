@@ -175,7 +175,7 @@ fn a_store_is_a_run_for_who_needs_one() {
 fn the_list_is_by_day_and_says_what_cannot_be_read() {
     let home = stored();
     home.file("fleet/schema=2/date=2026-11-22/20261122-000000-00000009.ndjson", "{\"schema\":2}\n");
-    // What the layout does not name is left out, and no link is followed.
+    // A file that the layout does not name is left out, and no link is followed.
     home.file("fleet/schema=2/date=2026-11-22/.20261122-000000-0000000d.ndjson.00c0ffee.tmp", "{");
     home.file("fleet/schema=2/date=2026-11-22/notes.txt", "mine");
     home.file("fleet/schema=3/date=2026-11-21/x.ndjson", "{}");

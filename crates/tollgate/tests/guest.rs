@@ -29,7 +29,7 @@ fn obstacle() -> Option<&'static str> {
     found.as_deref()
 }
 
-/// One guest at a time: two processors translate no more. Where none can be started the test is skipped.
+/// One guest at a time: two processors translate no more. If none can be started the test is skipped.
 macro_rules! alone_or_skip {
     () => {
         match obstacle() {

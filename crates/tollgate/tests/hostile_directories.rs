@@ -62,7 +62,7 @@ impl Scene {
         command
     }
 
-    /// A run of some cases in so many processes, with `--dir`, whose document it prints.
+    /// A run of some cases in this many processes, with `--dir`, whose document it prints.
     fn run(&self, patterns: &[&str], processes: &str, within: &Path) -> Command {
         let within = within.to_str().expect("text");
         let options = ["--processes", processes, "--dir", within, "--out", "-"];
@@ -127,7 +127,7 @@ fn while_running<T>(beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T 
     })
 }
 
-/// What root is told of another user's directory, after its path.
+/// Root's message of another user's directory, after its path.
 const THEIRS: &str = "belongs to uid 54321, who could replace the files in use; name a directory of your own with --dir, or run \
                       tollgate as its owner (sudo -u '#54321' tollgate ...)";
 
@@ -142,7 +142,7 @@ fn root_writes_nothing_in_another_users_directory() {
         let theirs = scene.directory(&format!("theirs-{mode:o}"), OTHER, mode);
         let below = theirs.join("below");
         fs::create_dir(&below).expect("a new directory");
-        // What a killed run left is the owner's to remove.
+        // Files that a killed run left is the owner's to remove.
         let left = theirs.join(".tollgate-4194304-0123456789abcdef");
         fs::create_dir(&left).expect("a new directory");
         fs::set_permissions(&left, fs::Permissions::from_mode(0o700)).expect("our own");
@@ -232,7 +232,7 @@ fn is_used(directory: &Path) -> bool {
         .any(|descriptor| fs::read_link(descriptor.path()).is_ok_and(|target| target.starts_with(directory)))
 }
 
-/// What is said of a directory that all may write, behind its path.
+/// The message about a directory that all may write, after its path.
 const OPEN: &str = "may be written by others (mode 0777), who could replace the files in use; remove that right (chmod o-w), set the sticky bit (chmod +t), or name another directory";
 
 #[test]

@@ -1,4 +1,4 @@
-//! What another user may put where this program is started: a FIFO in the place of a file, programs and a repository in the working
+//! Files that another user may put where this program is started: a FIFO in the place of a file, programs and a repository in the working
 //! directory, and variables that other programs obey.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
@@ -15,7 +15,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// What names a file to be read. FIFO stands for the file.
+/// Arguments that name a file to be read. FIFO stands for the file.
 const READERS: [&[&str]; 13] = [
     &["show", "FIFO"],
     &["compare", "FIFO", "FIFO"],
@@ -70,7 +70,7 @@ fn terminated(child: &mut Child) -> ExitStatus {
     wait_for("an end by SIGTERM", || child.try_wait().expect("our own child"))
 }
 
-/// A working directory of another user's making. What is executed there, or because of it, leaves a mark.
+/// A working directory of another user's making. Programs that are executed there, or because of it, leave a mark.
 struct Trap {
     home: Home,
 }
@@ -182,7 +182,7 @@ fn programs_of_the_working_directory_are_not_executed() {
     }
 }
 
-/// Programs whose measured work must be the same whatever their variables and a repository around them say.
+/// Programs whose measured work must be the same with any variables and any repository around them.
 #[test]
 fn workloads_obey_neither_variables_nor_a_repository_around_them() {
     let trap = Trap::new();
@@ -216,7 +216,7 @@ fn workloads_obey_neither_variables_nor_a_repository_around_them() {
         let text = String::from_utf8_lossy(&output.stderr);
         let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{text}"));
         let rows = document["measurements"].as_array().expect("measurements");
-        // Of what was not measured the time ran out, or the program is not there.
+        // For the unmeasured cases the time ran out, or the program is not there.
         let is_late = |why: &str| why.contains(" time ") || why.contains("progress");
         let wrong = |row: &&Value| row["status"] == "failed" && !row["error"].as_str().is_some_and(is_late);
         let failed: Vec<_> = rows.iter().filter(wrong).collect();

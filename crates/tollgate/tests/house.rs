@@ -109,7 +109,7 @@ type Names = Vec<String>;
 struct Module {
     /// Its file, or that of the module that it stands in.
     file: PathBuf,
-    /// What it imports: the name here, and the whole path within the crate.
+    /// Its imports: the name here, and the whole path within the crate.
     uses: Vec<(String, Names)>,
     /// The paths in its code, as whole paths within the crate.
     paths: Vec<Names>,
@@ -170,7 +170,7 @@ impl<'ast> Visit<'ast> for Paths {
 
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
-    /// What a macro is given has no syntax: words that `::` joins are paths.
+    /// The input of a macro has no syntax: words that `::` joins are paths.
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
         let text = call.tokens.to_string().replace(" :: ", "::");
         let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
@@ -204,7 +204,7 @@ impl House {
         let (mut uses, mut code) = (Vec::new(), Paths::default());
         for item in items {
             match item {
-                // What the tests of several crates share lies outside of each.
+                // Code that the tests of several crates share lies outside of each.
                 syn::Item::Mod(part) if part.attrs.iter().any(|named| named.path().is_ident("path")) => {}
                 syn::Item::Mod(part) => {
                     let name = part.ident.to_string();
@@ -490,7 +490,7 @@ fn which_side_runs_next_is_decided_in_one_place() {
     assert_eq!(callers(&["settled_interval", "is_precise"]), ends.into());
 }
 
-/// What somebody's tests build with the library, which is promised in docs/library.md.
+/// Code that others' tests build with the library, which is promised in docs/library.md.
 #[test]
 fn the_library_brings_at_most_ten_crates() {
     let manifest = crates().join("tollgate-versus/Cargo.toml");

@@ -88,7 +88,7 @@ fn every_machine_is_on_one_screen() {
         }
         let more = "More          --all shows every fact, --affects BOUNDARY those of one boundary";
         assert_eq!(text.lines().last(), Some(more), "{name}: {text}");
-        // Which rows there are depends on what is known.
+        // The rows depends on what is known.
         if name == "this machine" {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Which kept run is the last one, which documents are none of the kept ones, and what becomes of a run that nothing takes.
+//! The kept run that is the last one, which documents are none of the kept ones, and what becomes of a run that nothing takes.
 
 use std::fs::File;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use crate::common;
 use common::{Home, document};
 
-/// Gives a kept run the time at which its file was written: so many seconds and nanoseconds ago.
+/// Gives a kept run the time at which its file was written: this many seconds and nanoseconds ago.
 fn written(home: &Home, id: &str, ago: Duration) {
     let file = File::options().append(true).open(home.runs().join(format!("{id}.json"))).expect("kept");
     // A whole second, so that a changed part shows.

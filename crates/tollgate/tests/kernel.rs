@@ -15,7 +15,7 @@ fn tree(home: &Home, text: &str) {
     home.file("tree/proc/kallsyms", format!("{text} T _text\n"));
 }
 
-/// What is said above the evidence.
+/// The text above the evidence.
 fn says(home: &Home) -> String {
     let text = screen(home, ["inspect", "kernel", "--from", "tree"]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

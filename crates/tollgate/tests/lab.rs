@@ -169,7 +169,7 @@ fn a_crossing_is_explained_step_by_step() {
     let steps = instructions[0]["steps"].as_array().expect("a list").iter();
     let steps: Vec<&str> = steps.map(|step| step.as_str().expect("a text")).collect();
     assert_eq!(steps[2], "DPL 3 >= CPL 3: an instruction may use the gate");
-    // Behind these stand addresses of the kernel.
+    // After these stand addresses of the kernel.
     let begin: Vec<String> =
         steps[6..12].iter().map(|step| step.split(" 00").next().expect("words").to_owned()).collect();
     assert_eq!(begin, ["RSP0", "push SS", "push RSP", "push RFLAGS", "push CS", "push RIP"]);

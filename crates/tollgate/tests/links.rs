@@ -24,7 +24,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The lines of a page that are no code.
+/// The lines of a page that are not code.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut is_code = false;
     text.lines().filter(move |line| {
@@ -52,7 +52,7 @@ fn links(line: &str) -> Vec<String> {
     found
 }
 
-/// What a heading is linked by: its letters in lower case, its digits, `-` and `_`, and `-` for a blank. Of equal ones the second is `-1`.
+/// The link of a heading is linked by: its letters in lower case, its digits, `-` and `_`, and `-` for a blank. The second of equal ones is `-1`.
 fn anchors(text: &str) -> Vec<String> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let headings = prose(text).filter_map(|line| {
@@ -74,7 +74,7 @@ fn anchors(text: &str) -> Vec<String> {
     anchors
 }
 
-/// Why a link of a page leads nowhere; None where it leads somewhere, or out of this project.
+/// Why a link of a page leads nowhere; `None` if it leads somewhere, or out of this project.
 fn broken(page: &Path, link: &str) -> Option<String> {
     if ["http://", "https://", "mailto:"].iter().any(|scheme| link.starts_with(scheme)) {
         return None;
@@ -123,7 +123,7 @@ fn the_book_has_every_page_once() {
     assert_eq!(listed, there);
 }
 
-/// What a page of the gallery is at most: it is kept in the repository. docs/remake refuses more as well.
+/// The limits of a page of the gallery: it is kept in the repository. docs/remake refuses more as well.
 const LARGEST: u64 = 300_000;
 
 #[test]

@@ -39,7 +39,7 @@ fn is_noise(row: &Value) -> bool {
 fn a_restartable_sequence_needs_no_library_that_registers_it() {
     let run = |processes| {
         let mut marked = Marked::new(&["locks/uncontended{by=rseq}"], processes);
-        // Of glibc from 2.35 on; others never do.
+        // From glibc 2.35 on; others never do.
         marked.command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
         marked.rows()
     };

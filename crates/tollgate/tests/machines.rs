@@ -47,7 +47,7 @@ fn the_program_lists_the_cases_of_what_the_kernel_shows_it() {
             Err(error) => return println!("skipped: no bwrap: {error}"),
         };
         let listed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        // Which processors are allowed, which one is the default, and their quota stay this machine's.
+        // The allowed processors, which one is the default, and their quota stay this machine's.
         let Topology { processors, home, quota, .. } = Topology::here();
         let expected = Topology { home, quota, ..Topology::below(tree.path(), processors) };
         if expected.caches().is_empty() {

@@ -1,4 +1,4 @@
-//! What the program's file brings by set-user-ID, set-group-ID and capabilities is not what its user gets.
+//! Rights that the program's file brings by set-user-ID, set-group-ID and capabilities is not what its user gets.
 
 mod common;
 
@@ -102,7 +102,7 @@ fn capabilities_of_the_file_trace_the_users_own_command_and_no_other_process() {
     if let Err(error) = shared.may(&[BPF, PERFMON, DAC_OVERRIDE]) {
         return println!("skipped: the file takes no capabilities: {error}");
     }
-    // With CAP_DAC_OVERRIDE the program would read it, and say that it is no run.
+    // With CAP_DAC_OVERRIDE the program would read it, and say that it is not a run.
     let file = secret(shared.directory.path());
     let said = refusal(&shared.run([OsStr::new("show"), file.as_os_str()]));
     assert!(said.contains("cap_dac_override") && said.contains("ermission denied"), "{said}");

@@ -298,7 +298,7 @@ fn a_device_may_be_larger_than_the_memory() {
             .unwrap_or_else(|| panic!("{line}"))
     };
     assert!((60.0..200.0).contains(&(mib(after) - mib(held))), "{line}");
-    // What a command wrote to the bare device may still be in the page cache, and is held there.
+    // Data that a command wrote to the bare device may still be in the page cache, and is held there.
     let script = "head -c 64M /dev/zero > $TOLLGATE_RAM";
     let output = ram(&home, &["--size", "1P", "--fs", "none", "--", "sh", "-c", script]);
     let line = one_line(&output.stderr);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// The page of runs whose documents these are.
 fn page(documents: &[Value]) -> String {
     let home = Home::new();
-    // Of a machine whose runs do not differ.
+    // A machine whose runs do not differ.
     home.keep_others_like(&documents[0]);
     let files: Vec<String> = documents
         .iter()
@@ -27,7 +27,7 @@ enum Token<'a> {
     Text(&'a str),
 }
 
-/// The tags of a page that quotes every attribute, and the text between them. What a script or a style holds is text.
+/// The tags of a page that quotes every attribute, and the text between them. The content of a script or a style is text.
 fn tokens(page: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut rest = page;
@@ -88,7 +88,7 @@ fn texts<'a>(page: &'a str, tag: &str, class: &str) -> Vec<&'a str> {
     tokens.windows(2).filter_map(text).collect()
 }
 
-/// What a reader sees of a page from its heading on, as lines: cells apart, those of a verdict with its class, and pictures without their signs.
+/// The text that a reader sees of a page from its heading on, as lines: cells apart, those of a verdict with its class, and pictures without their signs.
 fn seen(page: &str) -> String {
     let (_, main) = page.split_once("<h1>").expect("a heading");
     let (main, _) = main.split_once("</main>").expect("its end");
@@ -287,7 +287,7 @@ fn a_traced_command_has_a_section_of_its_own_and_its_own_name() {
     // The suite is known, and the clock is not.
     let leads = ["A command and all processes that it started, traced.", "executed by hardware; 1 process."];
     assert_eq!(texts(&page, "p", "lead"), leads);
-    // The row is named by the command; a single time is no ruler, and nothing differs from it.
+    // The row is named by the command; a single time is not a ruler, and nothing differs from it.
     assert!(texts(&page, "th", "").contains(&"openat"), "no command");
     assert_eq!(texts(&page, "h2", ""), ["trace", "Facts of the environment"]);
     assert_eq!(texts(&page, "a", ""), ["Verdict", "trace", "Facts"]);

@@ -82,7 +82,7 @@ fn kept() -> Home {
     home
 }
 
-/// The same, of a machine whose runs do not differ.
+/// Likewise, of a machine whose runs do not differ.
 fn steady() -> Home {
     let home = kept();
     home.keep_others_like(&document("20261121-015427-0001", Some("native"), 1.0));
@@ -632,7 +632,7 @@ fn a_run_is_found_by_file_label_id_beginning_and_last() {
         assert_eq!(id(meant), "20261121-015427-0001", "{meant}");
     }
     assert_eq!(id("last"), "20261121-015428-0002");
-    // The newest of a label; and what was being written when the program was killed is no run.
+    // The newest of a label; and what was being written when the program was killed is not a run.
     home.keep(&document("20261121-015429-0003", Some("native"), 1.0));
     home.file("tollgate/runs/.20261121-015430-0004.json.00c0ffee.tmp", "{");
     assert_eq!(id("native"), "20261121-015429-0003");
@@ -782,7 +782,7 @@ fn rates() -> Value {
         add("memory/bandwidth", case, serde_json::json!({"bytes_per_op": 8 << 20}), ns);
     }
     add("memory/latency", serde_json::json!({"kib": 4, "page": "4k"}), serde_json::json!({}), 1.2);
-    // The channel is one of an older program: a kept run is shown whatever its words are.
+    // The channel is one of an older program: a kept run is shown with any words.
     for (by, cpus, ns) in [("socketpair-seqpacket", "same", 6e3), ("pipe", "llc", 6e4)] {
         let case = serde_json::json!({"between": "processes", "by": by, "bytes": 65_536, "cpus": cpus});
         add("ipc/round-trip", case, serde_json::json!({"bytes_per_op": 131_072}), ns);

@@ -284,7 +284,7 @@ fn bash_completes_a_label() {
 const SESSION: &str = "20261121-015430-5e551011";
 const MEMBERS: [&str; 2] = ["20261121-015430-00000004", "20261121-015430-00000005"];
 
-/// The same with a session of two environments after them; its base is written last.
+/// Likewise with a session of two environments after them; its base is written last.
 fn with_session() -> Home {
     let home = kept();
     for (place, id) in MEMBERS.iter().rev().enumerate() {

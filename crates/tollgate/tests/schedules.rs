@@ -52,7 +52,7 @@ fn every_program_is_in_the_table_and_as_expected() {
         assert_eq!(program["harm"], program["expected"]["harm"], "{name}");
         assert_eq!(program["complete"], true, "{name}");
         let row = text.lines().find(|line| line.split_whitespace().next() == Some(name)).expect(name);
-        // Behind them stand the time and its unit.
+        // After them stand the time and its unit.
         assert_eq!(row.split_whitespace().nth_back(2), Some(program["states"].to_string().as_str()), "{row}");
     }
     assert!(text.ends_with("; all as expected\n"), "{text}");

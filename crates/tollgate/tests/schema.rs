@@ -1,4 +1,4 @@
-//! What each verb prints as JSON is as docs/schema says: no field is missing, and none is there that is not declared.
+//! The JSON that each verb prints as JSON is as docs/schema says: no field is missing, and none is there that is not declared.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -10,7 +10,7 @@ use common::{Home, document};
 use jsonschema::Validator;
 use serde_json::Value;
 
-/// A schema, and what makes documents of it; none where this machine cannot, which is said.
+/// A schema, and what makes documents of it; none if this machine cannot, which is reported.
 type Check = (&'static str, fn() -> Vec<Value>);
 
 const CHECKS: &[Check] = &[
@@ -56,7 +56,7 @@ fn configured() -> Vec<Value> {
     vec![without, home.json(["config", "--json"])]
 }
 
-/// Of locks, and of an entry of one's own.
+/// Locks, and an entry of one's own.
 fn proofs() -> Vec<Value> {
     let entry = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab/entry.s");
     let of = |name| Home::new().json(["lab", name, "--prove", "--format", "json"]);
@@ -288,7 +288,7 @@ fn documents_are_as_their_schemas_say() {
     let mut wrong = Vec::new();
     for (name, make) in CHECKS {
         let validator = validator(name);
-        // What goes wrong with one does not hide what the others say.
+        // A fault of one does not hide what the others say.
         let Ok(documents) = std::thread::spawn(make).join() else {
             wrong.push(format!("{name}: not made"));
             continue;

@@ -18,7 +18,7 @@ fn row(benchmark: &str, params: &Value, at: f64, noise: f64) -> Value {
     row["params"] = params.clone();
     row["group"] = benchmark.split('/').next().into();
     for (n, sample) in row["samples"].as_array_mut().expect("samples").iter_mut().enumerate() {
-        // Processes have 60 samples; their order is no trend.
+        // Processes have 60 samples; their order is not a trend.
         let process = (n / 60 * 5 % 8) as f64 / 7.0 - 0.5;
         *sample = (sample.as_f64().expect("a number") * (1.0 + process * noise)).into();
     }
@@ -100,7 +100,7 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a screen says is expensive.
+/// The expensive operations of a screen.
 fn findings(screen: &str) -> Vec<&str> {
     let lines = screen.lines().skip_while(|line| !line.starts_with("Expensive here"));
     lines.skip(1).take_while(|line| line.starts_with(' ')).collect()
@@ -145,13 +145,13 @@ fn every_kind_of_run_fits_the_screen() {
 #[test]
 fn the_screen_of_a_full_run_is_as_reviewed() {
     let usual = screen(&run(is_usual, 0.02), "80");
-    // Of workloads and environments it says no more than the number of cases, which is in its first line.
+    // About workloads and environments it says no more than the number of cases, which is in its first line.
     let all = screen(&run(|_, _| true, 0.02), "80");
     assert!(all.lines().skip(1).eq(usual.lines().skip(1)), "{all}");
     insta::assert_snapshot!(usual);
 }
 
-/// The steps stand beside the figure, and are no rows of it.
+/// The steps stand beside the figure, and are not rows of it.
 #[test]
 fn explain_shows_what_a_step_takes_alone() {
     let home = Home::new();
@@ -307,7 +307,7 @@ fn rows_are_sorted_and_shown_in_cycles() {
 fn a_benchmark_is_explained_with_and_without_a_run() {
     let home = Home::new();
     let text = home.output(["explain", "entry/int80"]);
-    // Behind this stand facts of this machine.
+    // After this stand facts of this machine.
     let (text, _) = text.split_once("Affects it on this machine\n").expect("facts");
     insta::assert_snapshot!("explain_without_a_run", text);
     home.keep(&run(|_, _| true, 0.02));

@@ -11,12 +11,12 @@ use std::process::Output;
 use common::{Home, one_line};
 use serde_json::Value;
 
-/// The agent behind a prefix that first does something else.
+/// The agent after a prefix that first does something else.
 fn after(script: &str) -> String {
     format!("exec:sh -c '{script}; exec \"$@\"' sh")
 }
 
-/// A session of two short cases, in so many processes.
+/// A session of two short cases, in this many processes.
 fn session(home: &Home, environments: &[&str], processes: &str, rest: &[&str]) -> Output {
     let mut words = vec!["run", "entry/call", "entry/syscall", "--quiet", "--processes", processes];
     environments.iter().for_each(|name| words.extend(["--in", name]));
@@ -163,7 +163,7 @@ fn beside(environment: &str) -> String {
     beside_for("1", environment)
 }
 
-/// The same in so many processes.
+/// Likewise in this many processes.
 fn beside_for(processes: &str, environment: &str) -> String {
     let home = Home::new();
     let output = session(&home, &["host", environment, "host"], processes, &["--format=json"]);
@@ -174,7 +174,7 @@ fn beside_for(processes: &str, environment: &str) -> String {
     one_line(&output.stderr)
 }
 
-/// What is said behind what a command printed.
+/// The text after what a command printed.
 const NO_AGENT: &str = "where an agent of tollgate answers; it must pass standard input and output on unchanged and print nothing itself";
 
 #[test]
@@ -366,7 +366,7 @@ fn a_full_directory_is_reported_with_a_status_of_its_own() {
         return println!("skipped: needs root (a full file system)");
     }
     let home = Home::new();
-    // Room for the trial before the session and, once it is filled, for nothing after. Behind the cleanup process comes an agent.
+    // Room for the trial before the session and, once it is filled, for nothing after. After the cleanup process comes an agent.
     let script = r#"mount -t tmpfs -o size=$1 none "$2" || exit 99
         "$3" run entry/call --quiet --processes 60 --in host --in host --out "$2/out" & program=$!
         over() { ! grep -q '^State:.[^Z]' /proc/$program/status 2> /dev/null; }

@@ -23,7 +23,7 @@ const KNOB: &str = "/proc/sys/kernel/printk_ratelimit_burst";
 /// Benchmarks whose sessions last.
 const OF_CALLS: [&str; 2] = ["entry/call", "entry/syscall"];
 
-/// What one session leaves must not be taken for another's.
+/// Files that one session leaves must not be taken for another's.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
@@ -212,7 +212,7 @@ fn many_killed_sessions_leave_nothing() {
 #[test]
 fn interrupted_it_keeps_the_session_until_then() {
     let _alone = alone();
-    // Of more cases than can be decided before it is interrupted: a session of two would end by itself.
+    // More cases than can be decided before it is interrupted: a session of two would end by itself.
     let benchmarks = ["entry", "traps", "memory"];
     let mut session = Session::heard(&benchmarks, 1000, &["--in", "host", "--in", "host"], Stdio::piped());
     common::until_decided(&mut session.child);
@@ -269,7 +269,7 @@ fn a_setting_is_put_back_however_the_run_ends() {
         assert_eq!(session.expect_nothing("a knob"), Some(signal.as_raw()));
         wait_for("the value before", || (knob() == was).then_some(()));
     }
-    // Of a whole run, in two environments that differ by it alone.
+    // A whole run, in two environments that differ by it alone.
     let home = Home::new();
     let words =
         ["run", "entry/call", "entry/syscall", "--processes", "6", "--knob", &setting, "--format=json"];

@@ -57,7 +57,7 @@ fn stop(home: &Home, signal: Signal, after: Duration) -> Option<i32> {
         (!measuring.iter().any(|&pid| still_runs(pid))).then_some(())
     });
     let kept = home.files();
-    // What was measured until then is kept, unless the program was killed.
+    // The run until then is kept, unless the program was killed.
     let is_run = |file: &String| signal != Signal::KILL && file.ends_with(".json");
     assert!(kept.len() <= 1 && kept.iter().all(is_run), "{kept:?} was left behind");
     kept.iter().for_each(|file| drop(std::fs::remove_file(home.path().join(file))));
@@ -146,7 +146,7 @@ fn a_time_that_is_over_before_anything_is_measured_is_an_error_of_the_time() {
     }
 }
 
-/// Stops a program after a while, so that it has not ended, sends it signals, and lets it go on. None where it had ended.
+/// Stops a program after a while, so that it has not ended, sends it signals, and lets it go on. `None` if it had ended.
 fn interrupt(mut command: Command, after: Duration, signals: &[Signal]) -> Option<ExitStatus> {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
     let pid = Pid::from_child(&child);

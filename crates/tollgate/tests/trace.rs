@@ -132,7 +132,7 @@ fn a_command_is_on_one_screen_and_what_blocks_is_apart() {
     let text = screen(&home, ["show", "busy"]);
     assert!(text.lines().count() <= 40, "{} lines:\n{text}", text.lines().count());
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    // A wait for a disk is work: pread64 is no blocking call.
+    // A wait for a disk is work: pread64 is not a blocking call.
     insta::assert_snapshot!("a-busy-command", text);
     let all = screen(&home, ["show", "busy", "--top=100"]);
     let blocking = part(&all, "blocking calls\n", "\n\n").lines().skip(1);

@@ -13,7 +13,7 @@ use serde_json::Value;
 /// Preemption anywhere in the kernel, and a time stamp counter that counts instructions.
 const ENVIRONMENT: &str = "vm:exact,append=preempt=full";
 
-/// What the first process of such a guest, one of tests/vm, prints after marks. None where there is no guest, which is said.
+/// The output of the first process of such a guest, one of tests/vm, after marks. `None` if there is no guest, which is said.
 fn lines<const N: usize>(source: &str, marks: [&str; N], more: &[(&str, &Path)]) -> Option<[String; N]> {
     let home = Home::new();
     if let Some(why) = home.no_guest() {
@@ -86,7 +86,7 @@ fn each_call_is_counted_where_the_kernel_may_be_preempted_anywhere() {
     assert!(traced < 1.2 * of_only, "{all} {only}");
 }
 
-/// What crates/tollgate-trace/src/bpf/programs.rs says of functions. Where this fails the kernel has become better, and they are worth another
+/// The limits that crates/tollgate-trace/src/bpf/programs.rs says of functions. Where this fails the kernel has become better, and they are worth another
 /// look.
 #[test]
 #[ignore = "slow: .ci/run runs it"]

@@ -47,7 +47,7 @@ fn file(home: &Home, name: &str, run: &Run) -> String {
     home.file(name, run.to_json().unwrap())
 }
 
-/// The verdicts of `tollgate compare` on pairs of runs in `environment`; the second is slower by `ratio`. So many others are kept.
+/// The verdicts of `tollgate compare` on pairs of runs in `environment`; the second is slower by `ratio`. This many others are kept.
 fn compared(
     seed: u64,
     pairs: usize,
@@ -97,7 +97,7 @@ fn shown(seed: u64, runs: usize, noise: Noise, ratio: f64) -> (Count, Count) {
     (rows, controls)
 }
 
-/// At most one row in a hundred is promised. Of the few of one kind of noise, two may be.
+/// At most one row in a hundred is promised. Among the few of one kind of noise, two may be.
 #[test]
 #[ignore = "slow: .ci/run runs it"]
 fn equal_runs_do_not_differ() {

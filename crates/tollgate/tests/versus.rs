@@ -116,7 +116,7 @@ fn shells_are_chosen_and_left_out() {
     }
     let exact = home.json(versus(&["-r2", "-N", "printf '%s' 'a  b'", "--output", "pipe"]));
     assert_eq!(commands(&exact), ["printf '%s' 'a  b'"]);
-    // Without a shell a semicolon is no separator.
+    // Without a shell a semicolon is not a separator.
     for blank in ["", "  "] {
         assert_eq!(home.refusal(versus(&["-r2", blank, "true"])), "a command is empty");
     }

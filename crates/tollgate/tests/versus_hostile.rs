@@ -62,7 +62,7 @@ impl Versus {
         wait_for("the end of all processes", || bearing(&self.mark).is_empty().then_some(()));
     }
 
-    /// What it says where commands are executed in each of the places.
+    /// Its message when commands are executed in each of the places.
     fn outcomes(&self, arguments: &[&str]) -> Vec<(Output, String)> {
         let outcome = |place: &&[&str]| {
             let began = Instant::now();
@@ -81,7 +81,7 @@ impl Versus {
         }
     }
 
-    /// What it says, which has all of this.
+    /// Its output, which has all of this.
     fn fails(&self, arguments: &[&str], why: &[&str]) {
         for (output, said) in self.outcomes(arguments) {
             assert!(matches!(output.status.code(), Some(1 | 2)), "{arguments:?}: {:?}", output.status);

@@ -31,7 +31,7 @@ pub struct CompareArgs {
     /// The time that --fail-on uses for commands that alternated
     #[arg(long, value_name = "TIME", value_enum, default_value_t)]
     pub by: Quantity,
-    /// What is undecided
+    /// The status of an undecided comparison
     #[command(flatten)]
     pub undecided: UndecidedArgs,
     /// Ignore smaller differences; the noise of a row can raise this [default: 1%; 0% for counted
@@ -53,7 +53,7 @@ pub struct UndecidedArgs {
 }
 
 impl UndecidedArgs {
-    /// The same outcome with that status.
+    /// Applies that status to an outcome.
     ///
     /// # Errors
     /// Those of the outcome.

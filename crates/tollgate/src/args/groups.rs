@@ -5,7 +5,7 @@ use tollgate_output::table::wrap;
 
 use crate::out;
 
-/// The groups, the most used verbs first. A verb that is in none is in the first.
+/// The groups, the most used verbs first. A verb in no group is in the first.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Commands", &["run", "show", "explain", "compare", "versus", "claims", "runs", "list", "report"]),
     ("This machine", &["inspect", "doctor", "environments", "trace", "ram"]),

@@ -1,4 +1,4 @@
-//! What users of other programs type: `--json`, which clap cannot make an alias of `--format json`, and `--color`.
+//! Options of other programs' users: `--json`, which clap cannot make an alias of `--format json`, and `--color`.
 
 use clap::builder::ArgPredicate;
 use clap::{Arg, ArgAction, Command, ValueEnum};
@@ -38,7 +38,7 @@ pub fn with_json(command: Command) -> Command {
     if !format.get_possible_values().iter().any(|value| value.matches(JSON, false)) {
         return command;
     }
-    // It is refused with whatever refuses `--format`.
+    // It conflicts with everything that conflicts with `--format`.
     let refused =
         |option: &&Arg| command.get_arg_conflicts_with(option).iter().any(|other| other.get_id() == FORMAT);
     let refused: Vec<_> =

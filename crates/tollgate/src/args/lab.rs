@@ -70,8 +70,8 @@ pub struct LabArgs {
     pub programs: ProgramArgs,
 }
 
-/// The arguments that stand for anything but programs. Each option of programs names them: what conflicts with `--program` no longer
-/// requires it.
+/// The arguments for other tasks than programs. Each option of programs names them, since an option that conflicts with
+/// `--program` no longer requires it.
 const OTHER_TASKS: [&str; 8] = ["experiment", "explain", "prove", "dump", "image", "read", "label", "out"];
 
 /// Programs that `tollgate lab` runs in ring 3.

@@ -11,7 +11,7 @@ use crate::examples;
 #[command(after_help = examples::help("runs", ""))]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct RunsArgs {
-    /// What to do; without it the kept runs are listed, oldest first
+    /// The action; without it the kept runs are listed, oldest first
     #[command(subcommand)]
     pub verb: Option<RunsVerb>,
     /// How to print the result

@@ -44,7 +44,7 @@ pub struct SessionArgs {
     /// The time that --fail-on uses for workloads
     #[arg(long, value_name = "TIME", value_enum, default_value_t)]
     pub by: Quantity,
-    /// What is undecided
+    /// The status of an undecided comparison
     #[command(flatten)]
     pub undecided: UndecidedArgs,
     /// With several environments: ignore smaller differences [default: 1%; 0% for counted instructions]

@@ -100,7 +100,7 @@ fn parse_pid(text: &str) -> Result<u32, String> {
 }
 
 impl TraceArgs {
-    /// The view that was asked for.
+    /// The requested view.
     pub fn view_of(&self, traced: &Traced) -> View {
         let view = View { stage: Stage::Traced, ..self.view.of(traced) };
         if self.all { view.with_all_rows() } else { view }
@@ -129,7 +129,7 @@ pub struct ViewArgs {
 }
 
 impl ViewArgs {
-    /// The view that was asked for; by default the one for which the command was traced.
+    /// The requested view; by default the one for which the command was traced.
     pub fn of(&self, traced: &Traced) -> View {
         let by = match self.by {
             Some(By::Call) => output::By::Call,
@@ -139,7 +139,7 @@ impl ViewArgs {
             None => output::By::File,
         };
         let tree = self.tree || (self.by.is_none() && !traced.tree.is_empty());
-        // With these a usual terminal has room for the whole.
+        // With these, the whole fits on a usual terminal.
         let (top, blocking) = self.top.map_or((10, 4), |top| (top, top));
         View { top, blocking, by, tree, histogram: self.histogram, rule: self.rule, stage: Stage::Kept }
     }

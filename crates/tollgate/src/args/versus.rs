@@ -1,4 +1,4 @@
-//! The arguments of `tollgate versus`. Those that hyperfine has too have its names, its short forms and its meaning.
+//! The arguments of `tollgate versus`. Those that hyperfine has too have its names, short forms and meaning.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct VersusArgs {
     /// How long, how often
     #[command(flatten)]
     pub length: LengthArgs,
-    /// What is executed around the commands
+    /// Commands executed around the commands
     #[command(flatten)]
     pub around: AroundArgs,
     /// Parameters and names
@@ -39,7 +39,7 @@ pub struct VersusArgs {
     /// Streams, processors and the page cache
     #[command(flatten)]
     pub conditions: ConditionArgs,
-    /// What becomes of the result
+    /// The use of the result
     #[command(flatten)]
     pub result: ResultArgs,
 }
@@ -122,7 +122,7 @@ pub struct LengthArgs {
     pub timeout: Option<Duration>,
 }
 
-/// What is executed around the commands.
+/// Commands executed around the commands.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Around the commands")]
 pub struct AroundArgs {
@@ -208,7 +208,7 @@ pub struct ConditionArgs {
     pub no_trace: bool,
 }
 
-/// What becomes of the result.
+/// The use of the result.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Results")]
 pub struct ResultArgs {
@@ -233,7 +233,7 @@ pub struct ResultArgs {
     /// Exit with status 1 if any command has this verdict, 3 if that is undecided
     #[arg(long, value_name = "VERDICT", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
-    /// What is undecided
+    /// The status of an undecided comparison
     #[command(flatten)]
     pub undecided: UndecidedArgs,
     /// Ignore smaller differences [default: 1%; 0.2% for counted instructions]
@@ -258,7 +258,7 @@ pub struct ResultArgs {
     pub quiet: bool,
 }
 
-/// What commands are compared by, or what counted instructions are divided by.
+/// The quantity that commands are compared by, or the division of counted instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum By {
     /// The time that passes

@@ -1,6 +1,6 @@
-//! Words that are no command line of this program.
+//! Words that do not form a command line of this program.
 
-/// clap's message in one line: what was wrong, and its tips, without the usage that `--help` has.
+/// clap's message in one line: the fault and its tips, without the usage that `--help` has.
 pub fn one_line(message: &str) -> String {
     let lines =
         message.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
@@ -19,7 +19,7 @@ pub fn one_line(message: &str) -> String {
     text
 }
 
-/// `did you mean 'list'?` of clap's `a similar subcommand exists: 'list'`; other tips as they are.
+/// `did you mean 'list'?` for clap's `a similar subcommand exists: 'list'`; other tips unchanged.
 fn question(tip: &str) -> String {
     match tip.split_once(": ") {
         Some((similar, names)) if similar.contains("similar") => format!("did you mean {names}?"),

@@ -1,5 +1,5 @@
-//! What other verbs of this program are asked for `--check`: the program is executed with their arguments, and parts of the JSON that it
-//! prints become facts of the run.
+//! The other verbs that `--check` executes: this program is executed with their arguments, and parts of its JSON become facts of
+//! the run.
 
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -14,7 +14,7 @@ use tollgate_os::{memfd, process};
 
 use crate::say;
 
-/// The questions whose answers are needed and no run has.
+/// The questions whose answers are needed but are in no run.
 pub fn open<'a>(experiments: &'a [Experiment], known: &Known) -> Vec<&'a Ask> {
     let is_open = |experiment: &Experiment, ask: &Ask| {
         let mut open = experiment.quantities().into_iter().flat_map(|quantity| quantity.unanswered(known));
@@ -33,7 +33,7 @@ pub fn announce(asks: &[&Ask]) {
     }
 }
 
-/// Asks them, one after the other. What fails says why; an interrupted command leaves the rest unasked.
+/// Asks them, one after the other. A failed one says why; an interrupted command leaves the rest unasked.
 pub fn answers(asks: &[&Ask], quiet: bool) -> Vec<(String, Fact)> {
     let mut facts = Vec::new();
     for ask in asks {
@@ -59,7 +59,7 @@ pub fn answers(asks: &[&Ask], quiet: bool) -> Vec<(String, Fact)> {
     facts
 }
 
-/// What the answer says of a figure that it does not have: beside it, or of all of them.
+/// The answer's reason for a figure that it lacks: beside the figure, or for all of them.
 fn why_absent(answer: &Value, pointer: &str, line: &str) -> String {
     let beside = pointer.rsplit_once('/').and_then(|(row, _)| answer.pointer(row));
     let said =
@@ -85,9 +85,9 @@ fn answer(ask: &Ask) -> Result<Value, String> {
     let path = format!("/proc/{}/fd/{}", process::own_pid(), fixed.as_raw_fd());
     let words = ask.words.iter().map(|word| if word == Ask::FIXED { &path } else { word });
     let mut command = Command::new("/proc/self/exe");
-    // What it starts ends with it.
+    // Processes that it starts end with it.
     process::bind(&mut command, || Ok(()));
-    // A configuration is for what the user asks.
+    // A configuration file applies to the user's own commands.
     let output = command.arg("--no-config").args(words).stdin(Stdio::null()).output().map_err(fail)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

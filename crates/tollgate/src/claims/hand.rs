@@ -1,4 +1,4 @@
-//! What is at hand of this machine: kept runs, facts, and the kernel's configuration.
+//! The available data of this machine: kept runs, facts, and the kernel's configuration.
 
 use tollgate_claims::{Config, Known};
 use tollgate_engine::Topology;
@@ -13,12 +13,12 @@ use tollgate_view::summary::Summary;
 
 use crate::failure::Failure;
 
-/// The newest kept runs that are looked at: each takes its time to read.
+/// The newest kept runs that are read, since reading each takes time.
 const MOST: usize = 8;
 const MODEL: &str = "cpu.model";
 const RELEASE: &str = "kernel.release";
 
-/// What is at hand.
+/// The available runs, facts and configuration.
 pub struct Hand {
     runs: Vec<Run>,
     facts: Facts,
@@ -27,7 +27,7 @@ pub struct Hand {
 }
 
 impl Hand {
-    /// The runs with the facts of the first one, with no run those of here; and what can be measured here.
+    /// The runs with the facts of the first one, or this machine's facts without runs; and the cases that can be measured here.
     pub fn of(runs: Vec<Run>) -> Self {
         let here = || tollgate_inspect::read_facts(&Machine::here());
         let facts = runs.first().map_or_else(here, |run| run.facts.clone());
@@ -35,19 +35,19 @@ impl Hand {
         Self { runs, facts, config, cases: cases() }
     }
 
-    /// Adds a run that is asked last.
+    /// Adds a run that is searched last.
     pub fn add(&mut self, run: Run) {
         self.runs.push(run);
     }
 
-    /// What the experiments are evaluated with. A run that adds no figure shows what another time makes of one.
+    /// The data for evaluating experiments. A run that adds no figure shows how figures vary over time.
     pub fn known(&self) -> Known<'_> {
         let Self { runs, facts, config, cases } = self;
         Known { runs: runs.iter().map(Summary::of).collect(), facts, config, cases }
     }
 }
 
-/// Every case of this machine, also those of the large tree.
+/// Every case of this machine, including those of the large tree.
 fn cases() -> Vec<Case> {
     let machine = Topology::here();
     let of = |size| {
@@ -57,10 +57,11 @@ fn cases() -> Vec<Case> {
     [of(Size::Small), of(Size::Large)].concat()
 }
 
-/// The named runs; with none the newest kept one that is no guest's, and others of the same machine: full runs, then others, then those of guests, each the newest first.
+/// The named runs; with none named, the newest kept one that is not a guest's, and others of the same machine: full runs, then
+/// others, then those of guests, each the newest first.
 ///
 /// # Errors
-/// A named run that there is not.
+/// A named run that does not exist.
 pub fn runs(named: &[String]) -> Result<Vec<Run>, Failure> {
     let mut runs = Vec::new();
     for meant in named {
@@ -72,14 +73,14 @@ pub fn runs(named: &[String]) -> Result<Vec<Run>, Failure> {
     let entries = kept().unwrap_or_default();
     let entries = entries.iter().rev().filter(|entry| is_of_benchmarks(entry)).take(MOST);
     runs.extend(entries.filter_map(|entry| entry.open().ok()));
-    // A guest's run stands beside those of any machine: it does not say of which they have to be.
+    // A guest's run goes with those of any machine, so it does not determine the machine.
     let newest = runs.iter().position(|run| !is_of_guest(run)).unwrap_or(0);
     if newest < runs.len() {
         let newest = runs.remove(newest);
         runs.retain(|run| is_of_machine(run, &newest));
         runs.insert(0, newest);
     }
-    // A run of few cases, such as that of --check, has the figures that fuller ones have not; a guest's are not the machine's.
+    // A run of few cases, such as that of --check, has figures that fuller ones lack; a guest's are not the machine's.
     let most = runs.iter().map(|run| run.measurements.len()).max().unwrap_or(0);
     runs.sort_by_key(|run| (is_of_guest(run), run.measurements.len() < most / 2));
     Ok(runs)
@@ -99,7 +100,7 @@ fn is_of_guest(run: &Run) -> bool {
     run.session.as_ref().is_some_and(|part| is_guest(&part.environment))
 }
 
-/// Whether a run was made on the machine and the kernel of another one; of a guest on any kernel.
+/// Whether a run was made on the machine and the kernel of another one; a guest's on any kernel.
 fn is_of_machine(run: &Run, other: &Run) -> bool {
     let is_same = |name| text(&run.facts, name) == text(&other.facts, name);
     is_of_guest(run) != is_of_guest(other) || is_same(MODEL) && is_same(RELEASE) && kind(run) == kind(other)
@@ -109,7 +110,7 @@ fn kind(run: &Run) -> Environment {
     run.environment
 }
 
-/// The running kernel's configuration, where the facts are of that kernel.
+/// The running kernel's configuration, if the facts belong to that kernel.
 fn config(facts: &Facts) -> Config {
     let here = rustix::system::uname();
     let here = here.release().to_string_lossy();

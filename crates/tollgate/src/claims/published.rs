@@ -1,5 +1,5 @@
-//! `tollgate claims --as-published`: compiles the published programs, executes them as they were published and with each correction, in
-//! alternation, and shows what makes the gap.
+//! `tollgate claims --as-published`: compiles the published programs, executes them as published and with each correction, in
+//! alternation, and shows the causes of the difference.
 
 use std::ffi::OsString;
 use std::fs;
@@ -27,7 +27,7 @@ use crate::{out, say};
 
 /// A compiler that takes longer is ended. Go compiles its library first.
 const COMPILER: Duration = Duration::from_secs(300);
-/// As is a program: on slow machines most take a second.
+/// A program that takes longer is ended: on slow machines most take a second.
 const PROGRAM: Duration = Duration::from_secs(60);
 
 /// Shows the programs of an experiment, or all.
@@ -79,11 +79,11 @@ fn measure(program: &Program, quiet: bool) -> Result<Measured, Failure> {
     let (mut load, mut stolen) = (Load::default(), Vec::new());
     for round in 1..=MOST_ROUNDS {
         note_load(&mut load, &mut stolen);
-        // There and back again: what drifts meets all of them.
+        // Forwards and backwards, so that drift affects all of them.
         let there = 0..executions.len();
         let order: Vec<usize> = if round % 2 == 1 { there.collect() } else { there.rev().collect() };
         for at in order {
-            // One that failed once has no figure, however often it is executed.
+            // A variant that failed once has no figure, however often it is executed.
             if executions[at].iter().all(Result::is_ok) {
                 executions[at].push(built.execute(at));
             }
@@ -98,9 +98,9 @@ fn measure(program: &Program, quiet: bool) -> Result<Measured, Failure> {
     Ok(built.measured(program, &executions, &load))
 }
 
-/// Notes the other tasks that can run now, and what the hypervisor has taken since the first look.
+/// Notes the number of other runnable tasks, and the time that the hypervisor has taken since the first look.
 fn note_load(load: &mut Load, stolen: &mut Vec<f64>) {
-    /// A second in ticks: USER_HZ of proc_stat(5).
+    /// Ticks per second: USER_HZ of proc_stat(5).
     const TICKS: f64 = 100.0;
     let facts: Facts = strain(&Machine::here(), "now").into_iter().collect();
     // One of them reads that file.
@@ -111,7 +111,7 @@ fn note_load(load: &mut Load, stolen: &mut Vec<f64>) {
     }
 }
 
-/// The variants of a program, in a directory that ends with this.
+/// The variants of a program, in a directory that is removed with this.
 struct Built {
     own: PrivateDirectory,
     files: Vec<PathBuf>,
@@ -123,7 +123,7 @@ impl Built {
     /// Compiles them.
     ///
     /// # Errors
-    /// A sentence: no compiler, or its own words.
+    /// A sentence: there is no compiler, or its own message.
     fn build(program: &Program) -> Result<Self, String> {
         let needs = if program.is_go() { "go" } else { "cc" };
         let compiler =
@@ -169,7 +169,7 @@ fn words(program: &Program, corrections: &[Correction], out: &str) -> Vec<String
 /// A program's command line, which writes in this directory only.
 fn at(own: &PrivateDirectory, program: &Path) -> Command {
     let mut command = own.command(program);
-    // cc looks for as and ld along PATH. Go has a cache of its own, and neither a module nor another toolchain.
+    // cc looks for as and ld in PATH. Go has a cache of its own, and neither a module nor another toolchain.
     let here = |name: &str| (OsString::from(name), own.path().as_os_str().to_owned());
     command.current_dir(own.path()).env("LC_ALL", "C").env("PATH", search_path());
     command.envs([here("HOME"), here("GOCACHE"), here("GOPATH")]);
@@ -177,7 +177,7 @@ fn at(own: &PrivateDirectory, program: &Path) -> Command {
     command
 }
 
-/// What a program says that ends well; otherwise a sentence.
+/// The output of a program that succeeds; otherwise a sentence.
 fn attended(command: &mut Command, limit: Duration) -> Result<String, String> {
     let ended =
         attend(command, limit, &|| interrupt::requested().is_some()).map_err(|error| plainly(&error))?;
@@ -189,7 +189,7 @@ fn attended(command: &mut Command, limit: Duration) -> Result<String, String> {
     }
 }
 
-/// What it said, and how it ended. The first line of a compiler that has an error in it, otherwise the last one.
+/// Its message and its end. For a compiler the first line with an error, otherwise the last one.
 fn why(said: &str, status: ExitStatus) -> String {
     let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let line = lines.clone().find(|line| line.contains("error:")).or_else(|| lines.next_back());

@@ -13,7 +13,7 @@ use crate::say;
 pub const ENVIRONMENTS: &str = "environments";
 /// The option that environments are named by.
 const IN: &str = "in";
-/// Words beside the kinds that a reader of a command line takes for a kind.
+/// Words other than the kinds that a reader of a command line takes for a kind.
 const RESERVED: &str = "bare-metal bubblewrap bwrap chroot containerd crun docker emulator firecracker guest hyperv incus jail k8s kata kubectl \
     kubernetes kvm local localhost lxc lxd machine metal microvm mosh native nerdctl nspawn oc oci podman qemu remote runc runsc sandbox \
     sysbox systemd-nspawn tcg virtualbox vmware wsl xen";
@@ -23,11 +23,11 @@ const RESERVED: &str = "bare-metal bubblewrap bwrap chroot containerd crun docke
 pub struct Named {
     /// Its name.
     pub name: String,
-    /// What it means, as `--in` takes it.
+    /// Its meaning, as `--in` takes it.
     pub environment: String,
     /// Path and line.
     pub from: String,
-    /// Whether that file was found and not named.
+    /// Whether that file was found, not named.
     is_found: bool,
     /// The part of the meaning that a found file may not give.
     pub refused: Option<String>,
@@ -36,7 +36,7 @@ pub struct Named {
 /// An entry of the table.
 ///
 /// # Errors
-/// What is no name, or no environment.
+/// An invalid name or environment.
 pub fn read(entry: Entry, from: String, origin: Origin) -> Result<Named, String> {
     let Entry { key: name, value, .. } = entry;
     let Value::Text(environment) = value else {
@@ -85,7 +85,7 @@ fn meaning(environments: &[Named], given: String) -> Result<String, String> {
     }
 }
 
-/// Says what each name of a found file means that the arguments use, and where that stands.
+/// Reports the meaning and source of each name from a found file that the arguments use.
 pub fn say_used(command: &Command, matches: &ArgMatches, environments: &[Named]) {
     let (mut command, mut matches) = (command, matches);
     while let Some((verb, inner)) = matches.subcommand()

@@ -1,6 +1,6 @@
 //! The files that are looked for, and which of them are read.
 //!
-//! A file that another user can have written is not read: it is said, and the program goes on.
+//! A file that another user can have written is not read: this is reported, and the program goes on.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::say;
 const PROJECT: &str = "tollgate.toml";
 /// The user's file, in the directory for configuration.
 const USER: &str = "tollgate/config.toml";
-/// A file with every option of every verb is a tenth of it.
+/// A file with every option of every verb is a tenth of this.
 const MOST_BYTES: u64 = 64 << 10;
 
 /// Why a file is looked for.
@@ -29,20 +29,20 @@ pub enum Origin {
     User,
 }
 
-/// A file, and what came of it.
+/// A file, and its outcome.
 #[derive(Debug)]
 pub struct File {
     /// Its path.
     pub path: PathBuf,
     /// Why it is looked for.
     pub origin: Origin,
-    /// How many values it has.
+    /// Number of its values.
     pub entries: usize,
-    /// Why it is not read: it is not there, or another user can have written it.
+    /// Why it is not read: it is missing, or another user can have written it.
     pub why: Option<String>,
 }
 
-/// The files with their text, the one that wins first.
+/// The files with their text, the one with precedence first.
 ///
 /// # Errors
 /// A file of the user that cannot be read.
@@ -91,7 +91,7 @@ fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::input(format!("{} is not UTF-8", path.display())))
 }
 
-/// Something has this name: also a link that leads nowhere. A directory that may not be searched has nothing.
+/// Whether anything has this name, even a dangling link. A directory that may not be searched has nothing.
 fn is_there(path: &Path) -> bool {
     match path.symlink_metadata() {
         Ok(_) => true,
@@ -102,8 +102,8 @@ fn is_there(path: &Path) -> bool {
     }
 }
 
-/// The nearest file of a project: in the current directory, or above it up to the root of the work tree of git; without one in the current
-/// directory alone. None where the current directory is gone.
+/// The nearest file of a project: in the current directory, or above it up to the root of git's work tree; outside of a work tree
+/// only in the current directory. `None` if the current directory is gone.
 fn project() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let root = here.ancestors().find(|above| is_there(&above.join(".git")));

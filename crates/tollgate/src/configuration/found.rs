@@ -1,7 +1,8 @@
-//! What a project's file may give where it is found and not named: it comes with a repository, which another person may have written.
+//! The settings that a project's file may give if it is found rather than named: it comes with a repository, which another person may have
+//! written.
 //!
-//! No list here has an option that executes, opens, mounts, writes, deletes, connects, hides, takes any time, or decides an exit status. What is in
-//! no list is refused, and a test asks of each new option on which side it stands.
+//! No list here has an option that executes, opens, mounts, writes, deletes, connects, hides, takes unlimited time, or decides an
+//! exit status. Options in no list are refused, and a test requires a decision on each new option.
 
 use std::time::Duration;
 
@@ -37,7 +38,8 @@ const SHOWN: &[(&str, &str)] = &[
     ("config", "format"),
 ];
 
-/// What is measured, how long and how exactly. A verdict depends on it: where the exit status depends on one, it is not taken.
+/// The scope, length and precision of measurements. A verdict depends on them, so they are not taken if the exit status depends
+/// on one.
 const MEASURED: &[(&str, &str)] = &[
     ("run", "by pattern quick threshold time"),
     ("compare", "by threshold"),
@@ -48,8 +50,8 @@ const MEASURED: &[(&str, &str)] = &[
 /// The time of `run --thorough`.
 const MOST_TIME: Duration = Duration::from_secs(600);
 
-/// Why a found file may not give a setting: empty where there is no more to say than that. None where it may.
-/// `is_gated` where the exit status depends on what is measured.
+/// Why a found file may not give a setting: empty if there is no more to say. `None` if it may. `is_gated` if the exit status
+/// depends on measurements.
 pub fn refusal(setting: &Setting, is_gated: bool) -> Option<&'static str> {
     let table = setting.verb.join(".");
     let has = |list: &[(&str, &str)]| {
@@ -72,7 +74,7 @@ fn is_bounded(value: &Value) -> bool {
     value.text().and_then(|text| time::parse_time(text).ok()).is_some_and(|time| time <= MOST_TIME)
 }
 
-/// Whether patterns choose what executes programs, starts environments or fills a disk.
+/// Whether patterns choose cases that execute programs, start environments or fill a disk.
 fn is_on_request(value: &Value) -> bool {
     let patterns: Vec<String> = match value {
         Value::List(values) => values.iter().filter_map(Value::text).map(str::to_owned).collect(),
@@ -95,7 +97,7 @@ mod tests {
     use super::*;
     use crate::configuration::options;
 
-    /// What a found file may not give.
+    /// Options that a found file may not give.
     const REFUSED: &[(&str, &str)] = &[
         (
             "run",

@@ -1,4 +1,4 @@
-//! The entries of a configuration file: tables of TOML, and in them text, numbers, `true`, `false` and lists of those.
+//! The entries of a configuration file: tables of TOML, with text, numbers, `true`, `false` and lists of those.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,9 @@ use toml::de::{DeTable, DeValue};
 /// A value as it is written.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Text, without its quotes.
     Text(String),
     /// A number in decimal.
     Number(String),
-    /// `true` or `false`.
     Truth(bool),
     /// A list.
     List(Vec<Value>),
@@ -30,22 +28,22 @@ pub struct Entry {
     pub line: usize,
 }
 
-/// Why a text is not read.
+/// Why a text cannot be read.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The number of the line, from 1.
     pub line: usize,
-    /// What is wrong there, and what would be right.
+    /// The fault, and what would be right.
     pub why: String,
 }
 
-/// More values than all options of all verbs have. Each is checked as the command line's are.
+/// More values than all options of all verbs have. Each is checked like those of the command line.
 const MOST: usize = 1000;
 
-/// The entries of a text, in its order.
+/// The entries of a text, in order.
 ///
 /// # Errors
-/// What is no TOML, a date or a list of tables, and more than [`MOST`] values.
+/// Invalid TOML, a date or a list of tables, and more than [`MOST`] values.
 pub fn read(text: &str) -> Result<Vec<Entry>, Fault> {
     let line = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
     let document = DeTable::parse(text).map_err(|error| {
@@ -68,13 +66,14 @@ pub fn read(text: &str) -> Result<Vec<Entry>, Fault> {
     Ok(found.into_iter().map(entry).collect())
 }
 
-/// Bytes of what a message repeats of a file.
+/// Bytes of a file's text that a message repeats.
 const LONGEST: usize = 40;
 
 const FORMS: &str =
     "a value is text in quotes, a number such as 10 or 0.5, true, false, or a list of those in brackets";
 
-/// The values of a table and of those in it, by where their keys stand. The error is where a value stands that has another form.
+/// The values of a table and of its subtables, by the position of their keys. The error is the position of a value of another
+/// form.
 fn flatten(
     table: &DeTable<'_>,
     names: &[String],
@@ -108,7 +107,7 @@ impl Value {
         })
     }
 
-    /// How many values it is, with those of its lists.
+    /// The number of its values, including those of its lists.
     fn size(&self) -> usize {
         let within: &[Self] = if let Self::List(values) = self { values } else { &[] };
         1 + within.iter().map(Self::size).sum::<usize>()

@@ -8,14 +8,14 @@ use tollgate_model::bounded;
 
 use crate::failure::{Failure, plainly};
 
-/// The most that is read of all inputs together: tables of a hundred machines. A text of this length is decoded in a few seconds.
+/// The limit of all inputs together: tables of a hundred machines. A text of this length is decoded in a few seconds.
 const MAX_BYTES: u64 = 32 << 20;
 
-/// All named inputs, one after the other: bytes in hexadecimal, and the text of files and of standard input. Standard
-/// input alone where nothing was named.
+/// All named inputs, one after the other: bytes in hexadecimal, and the text of files and of standard input. Only standard input
+/// if nothing was named.
 ///
 /// # Errors
-/// A file that cannot be read; nothing named where standard input is a terminal.
+/// A file that cannot be read; nothing named while standard input is a terminal.
 pub fn read(named: &[String]) -> Result<Vec<u8>, Failure> {
     if named.is_empty() {
         return if io::stdin().is_terminal() {
@@ -30,7 +30,7 @@ pub fn read(named: &[String]) -> Result<Vec<u8>, Failure> {
     let mut was_text = true;
     for name in named {
         let is_text = is_bytes(name);
-        // Words of one argument list belong to one line; a file begins on a line of its own.
+        // Words of one argument list form one line; a file begins a new line.
         if !text.is_empty() {
             text.push(if is_text && was_text { b' ' } else { b'\n' });
         }
@@ -45,7 +45,7 @@ pub fn read(named: &[String]) -> Result<Vec<u8>, Failure> {
     Ok(text)
 }
 
-/// Whether an argument is bytes: it is no file, and has only hexadecimal digits and separators.
+/// Whether an argument is bytes: it is not a file, and has only hexadecimal digits and separators.
 fn is_bytes(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_hexdigit() || c.is_ascii_whitespace() || "xX=:`,;-_hH[]".contains(c);
     name != "-"

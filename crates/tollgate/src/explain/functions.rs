@@ -1,4 +1,4 @@
-//! `tollgate explain BENCHMARK --in vm:exact`: the kernel's functions that an operation's instructions are in.
+//! `tollgate explain BENCHMARK --in vm:exact`: the kernel functions that an operation's instructions are in.
 
 use tollgate_engine::session::{Side, explain_in};
 use tollgate_engine::{BenchError, Chosen, Group, Selection, interrupt};
@@ -76,7 +76,7 @@ pub fn explain(pattern: &str, selection: &Selection, environment: &str) -> Resul
     out::page(&explain::functions(&case, environment, &found, out::width()))
 }
 
-/// The one case that is explained: that of the first screen among those that the pattern means, else the first.
+/// The one case that is explained: that of the first screen among those that the pattern means, otherwise the first.
 fn group(pattern: &str, selection: &Selection) -> Result<Group, Failure> {
     let is_meant =
         |(benchmark, params): &&Chosen| tollgate_suites::matches(pattern, &benchmark.case(params.clone()));

@@ -1,4 +1,4 @@
-//! `tollgate inspect aslr`: how many bits of its addresses a program really has at random.
+//! `tollgate inspect aslr`: how many bits of a program's addresses are really random.
 
 mod bar;
 

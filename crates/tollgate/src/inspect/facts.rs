@@ -1,5 +1,5 @@
-//! `tollgate inspect`: what determines latencies here, on one screen; or every fact of an environment, grouped by subject, with its
-//! source and the boundaries that it affects.
+//! `tollgate inspect`: what determines latencies here, on one screen; or every fact of an environment, grouped by subject, with
+//! its source and the boundaries that it affects.
 
 mod capturing;
 mod chosen;
@@ -31,7 +31,7 @@ pub fn facts(args: &InspectArgs) -> Result<(), Failure> {
     }
     let machine = machine("--from", args.from.as_deref())?;
     let directory = match &args.from {
-        // The directory is one of the other machine.
+        // The directory belongs to the other machine.
         Some(_) => args.dir.as_deref().or(machine.captured_directory()).map(Path::to_owned),
         None => Some(measured(args)?),
     };
@@ -78,7 +78,7 @@ fn effects(boundary: Boundary, chosen: &[Group], general: &[String], facts: &Fac
     text
 }
 
-/// All facts of a machine; those of a file system too where there is a directory on it.
+/// All facts of a machine; those of a file system too if it has a directory on it.
 fn groups(machine: &Machine, directory: Option<&Path>) -> Vec<Group> {
     let mut groups: Vec<Group> = SUBJECTS
         .iter()
@@ -88,7 +88,7 @@ fn groups(machine: &Machine, directory: Option<&Path>) -> Vec<Group> {
         })
         .collect();
     for group in &mut groups {
-        // A family repeats facts with an entry of their own.
+        // A family repeats facts that have their own entry.
         let mut seen = std::collections::BTreeSet::new();
         group.facts.retain(|(name, _)| seen.insert(name.clone()));
     }
@@ -101,7 +101,7 @@ fn groups(machine: &Machine, directory: Option<&Path>) -> Vec<Group> {
     groups
 }
 
-/// The directory on this machine that was named, or the current one, by its whole name.
+/// The named directory on this machine, or the current one, by its whole path.
 fn measured(args: &InspectArgs) -> Result<PathBuf, Failure> {
     let Some(named) = &args.dir else {
         return Ok(fs::canonicalize(".").unwrap_or_else(|_| PathBuf::from("/")));

@@ -6,10 +6,10 @@ use tollgate_inspect::Machine;
 
 use crate::failure::Failure;
 
-/// The machine at hand, or the one that the tree of an option was captured on.
+/// This machine, or the one that an option's tree was captured on.
 ///
 /// # Errors
-/// A tree that is none.
+/// An invalid tree.
 pub fn machine(option: &str, from: Option<&Path>) -> Result<Machine, Failure> {
     match from {
         None => Ok(Machine::here()),

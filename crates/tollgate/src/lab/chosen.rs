@@ -34,7 +34,7 @@ const NO_EXPERIMENT: &str = "boot is not an experiment; --explain boot shows wha
 /// The name that stands for all locks.
 const ALL_LOCKS: &str = "locks";
 
-/// The locks with these names, and the restarts of two of them; none where the names are those of experiments.
+/// The locks with these names, and the restarts of two of them; none if the names are those of experiments.
 ///
 /// # Errors
 /// Names of both.
@@ -62,7 +62,7 @@ pub fn locks(names: &[String]) -> Result<Option<Vec<&'static Lock>>, Failure> {
 /// The name that stands for all entries of SYSCALL.
 const ALL_ENTRIES: &str = "entries";
 
-/// The files with entries of one's own among these names, by the end of the name; none where there is none.
+/// The files with the user's own entries among these names, by their endings; none if there are none.
 ///
 /// # Errors
 /// Other names beside them than the one for all entries.
@@ -82,7 +82,7 @@ pub fn own(names: &[String]) -> Result<Option<Vec<&Path>>, Failure> {
 /// The locks, mutants and entries with these names.
 ///
 /// # Errors
-/// A name of neither.
+/// An unknown name.
 pub fn subjects(names: &[String]) -> Result<Vec<Subject>, Failure> {
     let locks = LOCKS.iter().filter(|lock| lock.group == Group::Lock).map(Subject::Lock);
     let all = locks.chain(MUTANTS.iter().map(Subject::Mutant)).chain(ENTRIES.iter().map(Subject::Entry));

@@ -25,7 +25,7 @@ pub enum Page {
     Boot(Boot),
 }
 
-/// Traces what the kernel sets up, where that is asked for, and one operation of each experiment.
+/// Traces what the kernel sets up, if requested, and one operation of each experiment.
 ///
 /// # Errors
 /// An unknown experiment; an image that the interpreter cannot take.
@@ -57,7 +57,7 @@ pub fn explain(args: &LabArgs) -> Result<(), Failure> {
     }
 }
 
-/// What the kernel sets up, with the outcomes of the experiments that show what each write is for.
+/// The kernel's set-up, with the outcomes of the experiments that show the purpose of each write.
 fn set_up(vendor: Option<Vendor>) -> Result<Boot, Failure> {
     interrupt::install();
     let setup = setup::setup(vendor)?;
@@ -72,7 +72,7 @@ fn trace(experiment: &'static Experiment, args: &LabArgs) -> Result<Explained, F
     let vendor = args.vendor.map(Vendor::from);
     let mut traced = operation(&image, experiment, vendor, args)?;
     if traced.instructions.is_empty() {
-        // The operation is never reached: what is wrong shows on the way to it.
+        // The operation is never reached: the fault shows on the way to it.
         traced = way(&image, experiment, vendor, args)?;
     }
     let vendor = vendor.unwrap_or(Vendor::Intel);
@@ -98,12 +98,12 @@ fn operation(
     let mut begin = None;
     let mut note = |moment: &Moment| {
         let own = *begin.get_or_insert((moment.before.cpl, moment.before.general[RSP]));
-        // The loop of the operation returns to its caller: the operation is over, also where the loop begins behind `start`.
+        // The loop of the operation returns to its caller, so the operation is over, even if the loop begins after `start`.
         if moment.text == "ret" && own == (moment.before.cpl, moment.before.general[RSP]) {
             return ControlFlow::Break(());
         }
         traced.instructions.push(Instruction::from_moment(moment));
-        // An exception is what traps are about; every other experiment ends with it.
+        // Traps are about an exception; every other experiment ends with one.
         traced.fault = moment.exception.filter(|_| experiment.group != Group::Traps);
         // The branch back to the beginning of the loop ends the operation.
         let ends = start.is_some_and(|start| moment.text.starts_with('j') && leads_to(&moment.text, start));
@@ -114,7 +114,7 @@ fn operation(
     Ok(traced)
 }
 
-/// From the change that makes a set-up wrong to the fault that it leads to.
+/// From the change that makes a set-up wrong to the resulting fault.
 fn way(
     image: &Image,
     experiment: &Experiment,
@@ -133,7 +133,7 @@ fn way(
     Ok(traced)
 }
 
-/// Where the registers of a moment have RSP.
+/// Index of RSP in the registers of a moment.
 const RSP: usize = 4;
 
 /// Whether a branch, by its text, leads to an address: `jne short 0000000000401000h`.

@@ -12,7 +12,7 @@ use crate::args::lab::On;
 use crate::document;
 use crate::failure::Failure;
 
-/// The document. Every experiment has a measurement, or why it has none.
+/// The document. Every experiment has a measurement, or the reason why it has none.
 ///
 /// # Errors
 /// When no id is free.
@@ -108,7 +108,7 @@ fn measurement(row: &EntryRow, unit: Option<(Unit, Provenance)>, machines: usize
     Measurement { case, outcome }
 }
 
-/// The unit of its ticks; None where they mean nothing.
+/// The unit of its ticks; `None` if they have no meaning.
 fn unit(executor: &Executor) -> Option<(Unit, Provenance)> {
     match executor {
         Executor::Kvm | Executor::QemuKvm => Some((Unit::Cycles, Provenance::Kvm)),
@@ -118,11 +118,11 @@ fn unit(executor: &Executor) -> Option<(Unit, Provenance)> {
     }
 }
 
-/// Of each machine its rounds: the ticks of an operation, or none where the round was disturbed, which is discarded.
+/// For each machine its rounds: the ticks of an operation, or none if the round was disturbed, which is discarded.
 fn measured(machines: &[Vec<Option<f64>>], operations: u32, unit: Unit, provenance: Provenance) -> Outcome {
     let rounds = || machines.iter().flatten();
     let samples: Vec<f64> = rounds().copied().flatten().collect();
-    // A guest's machine is as a program's process: differences between two of them are not visible in one.
+    // A guest's machine is like a program's process: differences between two of them are not visible in one.
     let process = |rounds: &Vec<Option<f64>>| ProcessRounds {
         rounds: rounds.len() as u32,
         ran: None,

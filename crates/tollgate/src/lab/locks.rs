@@ -1,4 +1,4 @@
-//! A test-and-set by the page-fault handler, beside other locks: what each takes, and every order of their programs.
+//! A test-and-set by the page-fault handler, beside other locks: the time of each, and every order of their programs.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -17,13 +17,13 @@ use crate::destination::Destination;
 use crate::failure::{Failure, go_on};
 use crate::{out, say};
 
-/// The exit status where a lock does not hold, or a mutant does.
+/// The exit status if a lock does not hold, or a mutant does.
 const SURPRISED: u8 = 1;
 
 /// Measures locks.
 ///
 /// # Errors
-/// An option that is for experiments; an engine that cannot be used; a file that cannot be written.
+/// An option for experiments; an engine that cannot be used; a file that cannot be written.
 pub fn measure(locks: &[&'static Lock], args: &LabArgs) -> Result<(), Failure> {
     if let Some(option) = args.explain.then_some("--explain").or(args.image.is_some().then_some("--image")) {
         return Err(Failure::input(format!("{option} applies to experiments, not to locks")));
@@ -44,7 +44,7 @@ pub fn measure(locks: &[&'static Lock], args: &LabArgs) -> Result<(), Failure> {
     })
 }
 
-/// Tries entries of one's own, at every interruption.
+/// Tries the user's own entries, at every interruption.
 fn prove_own(paths: &[&Path], args: &LabArgs) -> Result<(), Failure> {
     let proofs = paths.iter().map(|path| {
         go_on()?;

@@ -1,4 +1,4 @@
-//! Programs of one's own, in ring 3 under the lab's kernel.
+//! The user's own programs, in ring 3 under the lab's kernel.
 
 use std::path::Path;
 
@@ -16,17 +16,17 @@ use crate::args::lab::{LabArgs, ProgramArgs};
 use crate::failure::Failure;
 use crate::{out, say};
 
-/// Instructions of a program that are named where the kernel does not keep their registers.
+/// Most instructions of a program that are named if the kernel does not save their registers.
 const MOST_NAMED: usize = 3;
-/// The exit status where the programs were stopped, as timeout(1) has it.
+/// The exit status if the programs were stopped, as with timeout(1).
 const STOPPED: u8 = 124;
-/// Where a program was not loaded, as shells have it of one that cannot be executed.
+/// The exit status if a program was not loaded, as shells have it for one that cannot be executed.
 const NOT_LOADED: u8 = 126;
 
-/// Runs the programs. What they write is standard output; the rest is said beside it.
+/// Runs the programs. Their output is standard output; the rest goes to standard error.
 ///
 /// # Errors
-/// A file that is no program; an engine that cannot be used. A program that fails gives its status.
+/// A file that is not a program; an engine that cannot be used. A program that fails gives its status.
 pub fn run(args: &LabArgs, engine: EngineChoice) -> Result<(), Failure> {
     let programs = programs(&args.programs)?;
     let options = Options {
@@ -99,7 +99,7 @@ pub fn say_assembler(error: &AssemblerError) {
     say::warn(&lines.collect::<String>());
 }
 
-/// Says which instructions use registers that the kernel does not keep, before they fault.
+/// Names the instructions that use registers which the kernel does not save, before they fault.
 fn warn_of_foreign(program: &Program) {
     warn(
         &program.name,
@@ -108,7 +108,7 @@ fn warn_of_foreign(program: &Program) {
     );
 }
 
-/// Says which instructions the engine has executed that every processor refuses.
+/// Names the instructions that the engine has executed although every processor refuses them.
 fn warn_of_locks(program: &Program, provenance: &Provenance) {
     if matches!(provenance, Provenance::QemuTcg { .. }) {
         warn(
@@ -119,7 +119,7 @@ fn warn_of_locks(program: &Program, provenance: &Provenance) {
     }
 }
 
-/// What is wrong with a program, with the first instructions that it is said of.
+/// A program's fault, with the first instructions that have it.
 fn warn(name: &str, found: &[Foreign], what: &str) {
     let named = found.iter().take(MOST_NAMED).map(|it| {
         let bytes: Vec<String> = it.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -135,7 +135,7 @@ fn warn(name: &str, found: &[Foreign], what: &str) {
     }
 }
 
-/// The first status that is not 0, as a shell would show it. Where every program's first thread of control ended with 0, another one
+/// The first status that is not 0, as a shell would show it. If every program's first thread of control ended with 0, another one
 /// may still have run.
 fn status(ran: &Ran) -> u8 {
     let of_none = match (&ran.broken, &ran.cut_short) {
@@ -147,7 +147,7 @@ fn status(ran: &Ran) -> u8 {
 }
 
 fn of_program(ran: &Ran, at: usize) -> u8 {
-    /// A shell shows a program that a signal has ended so.
+    /// A shell adds this to the signal that ended a program.
     const SIGNALLED: u8 = 128;
     if ran.unloaded.iter().any(|(which, _)| which.is_none_or(|which| which == at)) {
         return NOT_LOADED;
@@ -156,7 +156,7 @@ fn of_program(ran: &Ran, at: usize) -> u8 {
         return SIGNALLED + signal(fault.cause);
     }
     match ran.first(at).map(|control| &control.end) {
-        // Of a number a shell shows the lowest byte; 0 would be no failure.
+        // A shell shows the lowest byte of a number; 0 would not be a failure.
         Some(End::Exit { status, .. }) if *status != 0 => (*status as u8).max(1),
         Some(End::Exit { .. }) => 0,
         Some(End::Stuck | End::Fault(_)) | None => STOPPED,

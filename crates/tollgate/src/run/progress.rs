@@ -10,25 +10,25 @@ use tollgate_output::figures;
 
 use crate::{out, say};
 
-/// A terminal of fewer columns has no room for a bar beside what is being measured.
+/// A narrower terminal has no room for a bar beside what is being measured.
 const NARROW: usize = 54;
-/// A reader that is no terminal gets a line so often.
+/// The interval of lines for a reader that is not a terminal.
 const OFTEN: Duration = Duration::from_secs(10);
 
 /// The positions of the bar.
 const STEPS: u64 = 10_000;
 
-/// The progress on standard error: on a terminal a line that is drawn again, with the figures of the first screen above it as they are
-/// decided; elsewhere plain lines.
+/// The progress on standard error: on a terminal a line that is redrawn, with the figures of the first screen above it as they
+/// are decided; elsewhere plain lines.
 pub struct Shown {
     bar: ProgressBar,
-    /// Whether lines are printed in place of a bar, and when the last one was.
+    /// Whether lines are printed instead of a bar, and when the last one was.
     lines: bool,
     last: Duration,
 }
 
 impl Shown {
-    /// Of a run, seen or not.
+    /// For a run, visible or not.
     pub fn new(visible: bool) -> Self {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
         let is_drawn = std::io::stderr().is_terminal() && !is_dumb;
@@ -38,9 +38,9 @@ impl Shown {
 
     /// Shows what the engine reports.
     pub fn update(&mut self, progress: &Progress) {
-        // Names of commands and benches are in it.
+        // It includes names of commands and benches.
         let what = clean(&progress.what);
-        // The time of what is timed begins when all is counted.
+        // The clock of timing starts when all is counted.
         self.last = self.last.min(progress.elapsed);
         let (left, of_what, part) = match progress.length {
             Length::Time(whole) => {
@@ -94,7 +94,7 @@ fn decided(decided: &Decided) -> Option<String> {
 /// On a terminal. It is drawn only when the engine reports progress: a drawing thread would disturb the measurement.
 fn progress_bar(visible: bool) -> ProgressBar {
     let target = if visible { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
-    // A line that is broken cannot be drawn over.
+    // A broken line cannot be drawn over.
     let template = match out::width_of_errors() {
         narrow if narrow < NARROW => "{prefix:>9}  {wide_msg}",
         _ => "{bar:24} {prefix:>9}  {wide_msg}",

@@ -1,4 +1,4 @@
-//! `tollgate run --in`: environments that are measured in turns, or one. Each is served by an agent, which is this program.
+//! `tollgate run --in`: measures one environment, or several in alternation. Each is served by an agent, which is this program.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use crate::destination::{Destination, expect_seen};
 use crate::failure::{Failure, go_on, plainly};
 use crate::{compare, document, out, say, show};
 
-/// Beside the usual time: ten starts of a guest under QEMU's translator, of ten seconds or so.
+/// In addition to the usual time: ten starts of a guest under QEMU's translator, of about ten seconds.
 const STARTS_OF_GUEST: Duration = Duration::from_secs(120);
 /// More suites than these need more than a minute.
 const FEW_SUITES: usize = 2;
@@ -31,8 +31,8 @@ const FEW_SUITES: usize = 2;
 /// Measures the chosen cases in each environment, keeps the runs, and compares them with the first.
 ///
 /// # Errors
-/// Wrong input, before anything is started; nothing measured at all; runs that could not be kept, after they were shown; the condition
-/// of `--fail-on`.
+/// Wrong input, before anything is started; nothing measured at all; runs that could not be kept, after they were shown; the
+/// condition of `--fail-on`.
 pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     let asked = Asked::new(args, selection)?;
     interrupt::install();
@@ -77,7 +77,7 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
             say::say(&reason(&name, why));
             lost.push(name.clone());
         }
-        // Without an agent nothing is known of it.
+        // Nothing is known about an environment without an agent.
         if found.facts.is_empty() {
             continue;
         }
@@ -100,7 +100,6 @@ pub fn session(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     judge(args, &runs, &lost)
 }
 
-/// Measures, and shows the progress.
 fn measured(
     selection: &Selection,
     plan: &Plan,
@@ -138,7 +137,7 @@ fn made(
     Ok(Run { session: part, ..run })
 }
 
-/// Why the first case that is not measured is not, as the end of a sentence.
+/// Why the first unmeasured case was not measured, as the end of a sentence.
 fn first_reason(runs: &[Run]) -> String {
     let mut all = runs.iter().flat_map(|run| &run.measurements);
     let why = all.find_map(|one| Some(format!(": {}: {}", one.case, one.outcome.why()?)));
@@ -149,7 +148,7 @@ fn is_of_environment(case: &Case) -> bool {
     tollgate_suites::find(&case.benchmark).is_some_and(Benchmark::is_of_environment)
 }
 
-/// Of an emulated processor: counts of instructions, and why there are none. Where something was timed, no case is measured.
+/// For an emulated processor: counts of instructions, or why there are none. If something was timed, no case is measured.
 fn without_times(measurements: Vec<Measurement>, selection: &Selection) -> Vec<Measurement> {
     let is_timed = |measurement: &Measurement| {
         let measured = measurement.outcome.measured();
@@ -213,7 +212,7 @@ fn print(args: &RunArgs, runs: &[Run], kept: &[PathBuf]) -> Result<(), Failure> 
     }
 }
 
-/// The condition of `--fail-on`. An environment that was lost may hide what is asked for.
+/// The condition of `--fail-on`. A lost environment may hide a result that meets it.
 fn judge(args: &RunArgs, runs: &[Run], lost: &[String]) -> Result<(), Failure> {
     let fail_on = &args.session.fail_on;
     let Some((base, others)) = runs.split_first().filter(|_| !fail_on.is_empty()) else { return Ok(()) };
@@ -239,8 +238,8 @@ fn starts_of_guests(selection: &Selection, prepared: &Prepared) -> Duration {
     }
 }
 
-/// A minute for up to two suites, in however many environments; a minute for each environment for more. Whole commands take theirs in
-/// each.
+/// A minute for up to two suites, in any number of environments; for more suites a minute per environment. Whole commands take
+/// their time in each.
 fn usual_time(selection: &Selection, environments: usize) -> Duration {
     let number = u32::try_from(environments).unwrap_or(u32::MAX).max(1);
     let commands: Duration = selection.groups.iter().filter_map(|group| group.usual_time()).sum();

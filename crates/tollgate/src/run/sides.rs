@@ -1,4 +1,4 @@
-//! The environments of `tollgate run --in`, as they are asked for and as they are prepared.
+//! The environments of `tollgate run --in`, as requested and as prepared.
 
 use std::cell::RefCell;
 use std::os::fd::BorrowedFd;
@@ -22,7 +22,7 @@ use crate::{say, storage};
 /// More environments than a page can compare are too many for one session.
 const MOST: usize = tollgate_view::page::MAX_ENVIRONMENTS;
 
-/// Whether environments are asked for, one or several.
+/// Whether any environments are requested.
 pub fn is_asked(args: &RunArgs) -> bool {
     !args.session.environments.is_empty() || args.session.knob.is_some()
 }
@@ -46,7 +46,7 @@ pub fn expect_none(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// The environments and the setting that are asked for.
+/// The requested environments and setting.
 pub struct Asked {
     /// Each as the user named it, and as it is prepared.
     named: Vec<(String, Spec)>,
@@ -59,7 +59,7 @@ impl Asked {
     /// Checks everything that can be checked before anything is made.
     ///
     /// # Errors
-    /// Wrong names, a setting that cannot be changed, options that do not go together.
+    /// Wrong names, a setting that cannot be changed, conflicting options.
     pub fn new(args: &RunArgs, selection: &Selection) -> Result<Self, Failure> {
         let mut named: Vec<(String, Spec)> =
             args.session.environments.iter().map(|name| parse(name)).collect::<Result<_, Failure>>()?;
@@ -88,7 +88,7 @@ impl Asked {
         asked.with_directory(args, selection)
     }
 
-    /// Environments by their names, for commands of the user.
+    /// Environments by their names, for the user's commands.
     ///
     /// # Errors
     /// Wrong names, and more than a page can compare.
@@ -159,7 +159,7 @@ impl Asked {
     }
 }
 
-/// The environments that work on this machine and need no name of another one.
+/// The environments that work on this machine without naming another one.
 fn working() -> Result<Vec<(String, Spec)>, Failure> {
     say::say("trying which environments work here (`tollgate environments` says why others do not)");
     let found = tollgate_environments::survey().into_iter().filter(|one| one.found.is_ok());
@@ -173,7 +173,7 @@ fn working() -> Result<Vec<(String, Spec)>, Failure> {
 /// The environment with each kernel of a directory, by its release.
 ///
 /// # Errors
-/// Not one environment, or one without a kernel to choose; no kernel at all, with what was left out.
+/// More than one environment, or one without a kernel to choose; no kernel at all, with the ones left out.
 fn of_kernels(named: &[(String, Spec)], directory: &Path) -> Result<Vec<(String, Spec)>, Failure> {
     let fails = |why: String| Failure::input(format!("--kernels {}: {why}", directory.display()));
     let wrong = || fails("give one environment of kind vm without kernel=, such as --in vm:exact".to_owned());
@@ -229,23 +229,22 @@ fn knob_of(knob: &str, environments: usize) -> Result<KnobSetting, Failure> {
     KnobSetting::claim(knob).map_err(|error| Failure::input(format!("--knob {error}")))
 }
 
-/// The environments as they are prepared. All that was made and changed for them is undone when this is dropped.
+/// The prepared environments. All that was made and changed for them is undone when this is dropped.
 pub struct Prepared {
     sides: Vec<Own>,
     knob: Option<RefCell<KnobSetting>>,
 }
 
-/// An environment of the session.
 struct Own {
-    /// As the user named it.
     name: String,
     environment: Environment,
-    /// Whether its turns have the other value of the setting; None without one.
+    /// Whether its turns have the other value of the setting; `None` without one.
     is_changed: Option<bool>,
 }
 
 impl Prepared {
-    /// Prepares each environment; one that cannot be is named, and the others go on. Also the names of those that cannot be.
+    /// Prepares each environment; one that cannot be is reported, and the others go on. Also returns the names of those that
+    /// cannot be.
     ///
     /// # Errors
     /// None can be prepared, each with its reason; the user stopped it; the setting cannot be changed.
@@ -322,7 +321,7 @@ impl Prepared {
         sides
     }
 
-    /// What a user should know of them before they are measured, each once.
+    /// Remarks on them for the user before they are measured, each once.
     pub fn remarks(&self) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for remark in self.sides.iter().filter_map(|own| own.environment.remark()) {
@@ -333,10 +332,10 @@ impl Prepared {
         all
     }
 
-    /// What each is made of, in lines that begin with its name.
+    /// The parts of each, in lines that begin with its name.
     ///
     /// # Errors
-    /// As [`Environment::details`].
+    /// Those of [`Environment::details`].
     pub fn details(&self) -> Result<Vec<String>, Failure> {
         let mut all = Vec::new();
         for Own { name, environment, .. } in &self.sides {
@@ -346,7 +345,8 @@ impl Prepared {
         Ok(all)
     }
 
-    /// What is known of how each was made: its runtime, where there are several of its kind, and whose filter of system calls it has.
+    /// The known facts about how each was made: its runtime, if there are several of its kind, and the origin of its filter of
+    /// system calls.
     pub fn made_of(&self) -> Vec<Facts> {
         let of = |Own { environment, .. }: &Own| {
             let runtime = environment
@@ -359,8 +359,8 @@ impl Prepared {
         self.sides.iter().map(of).collect()
     }
 
-    /// The name of each, and its part in the session. One alone is no session. Where only their starts are measured, those are paired round
-    /// by round wherever they run.
+    /// The name of each, and its part in the session. A single one is not a session. If only their starts are measured, those are
+    /// paired round by round anywhere.
     pub fn parts(&self, id: &RunId, only_starts: bool) -> Vec<(String, Option<Part>)> {
         let of = u32::try_from(self.sides.len()).unwrap_or(u32::MAX);
         let knob = self.knob.as_ref().map(|knob| knob.borrow().knob());

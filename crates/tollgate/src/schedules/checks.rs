@@ -1,4 +1,4 @@
-//! Several checks at once, within the processors and the memory that there are.
+//! Several checks at once, within the available processors and memory.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,10 +14,10 @@ use tollgate_schedules::{Limits, Setting, Subject};
 use super::chosen::Chosen;
 use crate::failure::Failure;
 
-/// A search with less memory than this is not worth a thread of its own.
+/// A search with less memory than this does not deserve its own thread.
 const LEAST_BYTES: usize = 1 << 30;
 
-/// Checks all of them. The outcomes are in their order, whichever was done first.
+/// Checks all of them. The outcomes are in their order, whichever ends first.
 ///
 /// # Errors
 /// A wish that one of them cannot fulfil.
@@ -43,7 +43,7 @@ pub fn check(subjects: &[Chosen], wish: Wish, states: usize) -> Result<Vec<Outco
     };
     thread::scope(|scope| {
         for _ in 1..workers {
-            // Where a thread cannot start, the others do its work.
+            // If a thread cannot start, the others do its work.
             let _ = thread::Builder::new().spawn_scoped(scope, work);
         }
         work();

@@ -14,7 +14,7 @@ use crate::failure::{Failure, plainly};
 /// The largest file that is taken for a program.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A program that was asked for.
+/// A requested program.
 pub enum Chosen {
     /// A built-in one.
     Known(&'static dyn Subject),
@@ -32,10 +32,10 @@ impl Chosen {
     }
 }
 
-/// The programs with these names or in these files; all built-in ones where none is named.
+/// The programs with these names or in these files; all built-in ones if none is named.
 ///
 /// # Errors
-/// An unknown name; a file that is no program.
+/// An unknown name; a file that is not a program.
 pub fn chosen(meant: &[String]) -> Result<Vec<Chosen>, Failure> {
     match meant {
         [] => Ok(tollgate_schedules::subjects().map(Chosen::Known).collect()),

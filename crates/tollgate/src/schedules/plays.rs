@@ -46,7 +46,7 @@ pub fn play(subjects: &[Chosen], preempt: Preempt, args: &SchedulesArgs) -> Resu
 fn plays(subject: &dyn Subject, preempt: Preempt) -> Result<Vec<view::Played>, Failure> {
     let points = match preempt {
         Preempt::Before(point) => point..=point,
-        // A program that is not played says so when its first instruction is asked for.
+        // A program that cannot be played reports so when its first instruction is requested.
         Preempt::All => 0..=subject.points().saturating_sub(1),
     };
     points

@@ -16,7 +16,7 @@ use crate::{out, say};
 
 /// A fast typist's.
 const PACE: Duration = Duration::from_millis(100);
-/// The terminal that programs are told of where this process has none.
+/// The terminal type for programs if this process has none.
 const TERM: &str = "xterm";
 
 /// Types the keys of a file to a command, shows the delays, and ends as the command did.

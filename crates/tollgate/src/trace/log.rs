@@ -1,5 +1,5 @@
-//! `tollgate trace --from`: a log of strace(1) as a trace. The log is of another time and perhaps of another machine, so no fact of
-//! this one is kept with it, and what it shows is a result of this program.
+//! `tollgate trace --from`: a log of strace(1) as a trace. The log comes from another time and perhaps another machine, so no
+//! fact of this one is kept with it, and its output is a result of this program.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -17,10 +17,10 @@ use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::out;
 
-/// Reads the log, and shows and keeps it as a command that was traced.
+/// Reads the log, and shows and keeps it as a traced command.
 ///
 /// # Errors
-/// A file that is no log; a run that cannot be kept.
+/// A file that is not a log; a run that cannot be kept.
 pub fn trace_log(args: &TraceArgs, file: &Path) -> Result<(), Failure> {
     if args.view.by == Some(By::File) {
         return Err(Failure::input(

@@ -1,4 +1,4 @@
-//! The benches of builds, `versus --bench`: which builds and benches are meant, and what becomes of them.
+//! The benches of builds, `versus --bench`: the chosen builds and benches, and their outcome.
 
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
@@ -24,16 +24,16 @@ use crate::args::versus::{BenchArgs, HarnessName, VersusArgs};
 use crate::failure::Failure;
 use crate::{out, say};
 
-/// The time of a bench, where no time is asked for and there are many.
+/// The time of a bench, if no time is given and there are many.
 const TIME_OF_EACH: Duration = Duration::from_secs(4);
 /// Names of benches in a message.
 const MOST_NAMED: usize = 8;
 
-/// Executes the benches of the builds that were asked for. With each build as a run keeps it.
+/// Executes the benches of the chosen builds. Returns each build as a run keeps it.
 ///
 /// # Errors
-/// Builds without a harness, of unequal ones, or without a common bench; patterns that match nothing; an environment that neither is this
-/// machine nor counts; what stops every execution.
+/// Builds without a harness, of unequal ones, or without a common bench; patterns that match nothing; an environment that neither
+/// is this machine nor counts; what stops every execution.
 pub fn execute(args: &VersusArgs, began: SystemTime) -> Result<(Executed, Vec<Command>), Failure> {
     check_environments(&args.environments)?;
     let (mut paths, patterns) = arguments(&args.commands)?;
@@ -55,10 +55,11 @@ pub fn execute(args: &VersusArgs, began: SystemTime) -> Result<(Executed, Vec<Co
     Ok((executed, kept))
 }
 
-/// Shows how a bench of a kept comparison of builds compares, and what an iteration of it asks of the kernel in each build.
+/// Shows how a bench of a kept comparison of builds compares, and the requests of an iteration to the kernel in each build.
 ///
 /// # Errors
-/// No kept comparison with a figure of it, or another one meant; a harness that cannot be told how many iterations to make; a build that failed.
+/// No kept comparison with a figure of it, or another one named; a harness that takes no number of iterations; a build that
+/// failed.
 pub fn explain(case: &str, meant: Option<&str>) -> Result<(), Failure> {
     let runs = match meant {
         Some(meant) => tollgate_store::find_kept_session(meant)?,
@@ -168,7 +169,8 @@ fn counted(
     executed
 }
 
-/// The builds and the patterns among the arguments: the first two are builds, and each later one that is the path of a file, with a slash.
+/// The builds and the patterns among the arguments: the first two are builds, and each later one that is the path of a file, with
+/// a slash.
 fn arguments(given: &[String]) -> Result<(Vec<PathBuf>, Vec<String>), Failure> {
     let is_build = |(at, argument): (usize, &String)| {
         at < 2 || (argument.contains('/') && Path::new(argument).is_file())
@@ -192,7 +194,7 @@ fn arguments(given: &[String]) -> Result<(Vec<PathBuf>, Vec<String>), Failure> {
     }
 }
 
-/// As many as a session has places, with one for a control.
+/// As many as a session has positions, with one for a control.
 const MOST_BUILDS: usize = tollgate_model::run::MAX_ENVIRONMENTS as usize - 1;
 
 /// The harness that all builds have.
@@ -233,7 +235,7 @@ impl From<HarnessName> for Harness {
     }
 }
 
-/// The names of the builds: those of the user, or the ends of their paths, as long as they need to be to differ.
+/// The names of the builds: those of the user, or the shortest different ends of their paths.
 fn names(args: &VersusArgs, builds: &[PathBuf]) -> Result<Vec<String>, Failure> {
     let given = &args.parameters.command_name;
     if given.len() > builds.len() {
@@ -252,7 +254,7 @@ fn names(args: &VersusArgs, builds: &[PathBuf]) -> Result<Vec<String>, Failure> 
     Ok(names.into_iter().enumerate().map(|(at, name)| given.get(at).cloned().unwrap_or(name)).collect())
 }
 
-/// With its whole path: another command may be given in another directory, where a file of that name is a stranger's.
+/// With its whole path: another command may be given in another directory, where a file of that name is a different one.
 fn kept(program: &Path, name: &str, harness: &Harness) -> Command {
     Command {
         line: program.display().to_string(),
@@ -266,7 +268,7 @@ fn kept(program: &Path, name: &str, harness: &Harness) -> Command {
     }
 }
 
-/// How benches are executed, beside their words.
+/// How benches are executed, apart from their words.
 fn order(args: &VersusArgs) -> Order {
     Order {
         processors: args.conditions.processor.clone(),
@@ -275,7 +277,7 @@ fn order(args: &VersusArgs) -> Order {
     }
 }
 
-/// The benches that were asked for, of which some can be compared.
+/// The requested benches, some of which can be compared.
 fn asked(
     args: &VersusArgs,
     builds: &Builds,
@@ -307,7 +309,7 @@ fn lists(
     (0..builds.all().len()).map(of).collect()
 }
 
-/// What is executed, and for how long.
+/// The executions, and their time.
 fn plan(args: &VersusArgs, benches: Vec<Bench>, rounds: Rounds) -> Plan {
     let compared = benches.iter().filter(|bench| bench.is_compared()).count();
     let usual = TIME.max(TIME_OF_EACH.saturating_mul(u32::try_from(compared).unwrap_or(u32::MAX)));
@@ -384,7 +386,7 @@ fn leave_out(benches: &[Bench], why: &str) {
     }
 }
 
-/// Whether a pattern means a bench: a part of its name, or with `*` the whole, with its harness before it or without.
+/// Whether a pattern means a bench: a part of its name, or with `*` the whole, with or without its harness before it.
 fn matches(pattern: &str, bench: &str, harness: &str) -> bool {
     if pattern.contains('*') {
         wildcard(pattern, bench) || wildcard(pattern, &format!("{harness}/{bench}"))

@@ -1,7 +1,8 @@
-//! Commands in guests that count instructions. Each command in each guest has a boot of its own, so that what is counted of it depends on
-//! nothing else of the comparison; so has each build of benches, whose benches are commands of one boot.
+//! Commands in guests that count instructions. Each command in each guest has its own boot, so that its counts depend on nothing
+//! else of the comparison; so has each build of benches, whose benches are commands of one boot.
 //!
-//! It is executed on this machine first, with the variables that it has in the guest, and traced: what it opens there comes along.
+//! It is first executed and traced on this machine, with the variables that it has in the guest, and the files that it opens are
+//! copied into the guest.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,13 +36,13 @@ use crate::args::versus::{By, VersusArgs};
 use crate::failure::{Failure, go_on, plainly};
 use crate::run::sides::{named, parse, reason};
 
-/// Executions behind the first, where they are short and nothing else is asked for.
+/// Executions after the first, if they are short and no number is requested.
 const STEADY: u32 = 15;
-/// Instructions of all executions of a command after which no other one begins, where no number is asked for: a few seconds.
+/// Instructions of all executions of a command after which no other one begins, if no number is requested: a few seconds.
 const ENOUGH: u64 = 300_000_000;
-/// Instructions of this program, before it becomes the command and behind its end, and code that a program makes itself.
+/// Instructions of this program, before it becomes the command and after its end, and code that a program makes itself.
 const IN_NO_FILE: &str = "[no file]";
-/// Seconds of this machine in which the guest's clock goes on by one, and what a start takes beside: for what never ends.
+/// Seconds of this machine in which the guest's clock advances by one, plus the time of a start: for commands that never end.
 const SLOWER: u32 = 10;
 const START: Duration = Duration::from_secs(60);
 
@@ -61,7 +62,7 @@ pub fn is_asked(names: &[String]) -> Result<bool, Failure> {
     }
 }
 
-/// Refuses the options that are for times.
+/// Refuses the options that apply to times.
 ///
 /// # Errors
 /// One of them.
@@ -91,7 +92,7 @@ pub fn check(args: &VersusArgs) -> Result<(), Failure> {
 /// Counts each command in each environment.
 ///
 /// # Errors
-/// A command that failed, here or in a guest, after what it said; no guest; files that have no room; the user stopped it.
+/// A command that failed, here or in a guest, after its own message; no guest; files that do not fit; the user stopped it.
 pub fn execute(
     args: &VersusArgs,
     plan: &Plan,
@@ -122,10 +123,10 @@ pub fn execute(
     Ok(Executed { stacks, ..executed(args, began, found, facts, rounds, functions)? })
 }
 
-/// Counts the benches of each build in the environment, which is one.
+/// Counts the benches of each build in the only environment.
 ///
 /// # Errors
-/// As [`execute`]; but a bench that fails is left out.
+/// Those of [`execute`]; but a bench that fails is left out.
 pub fn benches(
     args: &VersusArgs,
     builds: &Builds,
@@ -190,13 +191,12 @@ fn part(id: &RunId, name: &str) -> Part {
     }
 }
 
-/// Executions of a command that were counted.
+/// Counted executions of a command.
 fn number(found: &Found) -> usize {
     let of = found.measurements.iter().find(|measurement| measurement.case.benchmark == INSTRUCTIONS);
     of.and_then(|of| of.outcome.measured()).map_or(0, |measured| measured.samples.len())
 }
 
-/// What a command opened on this machine.
 struct Brought {
     wanted: BTreeMap<PathBuf, What>,
     since: SystemTime,
@@ -211,15 +211,15 @@ impl Brought {
     }
 }
 
-/// What came of the commands of a boot.
+/// The outcome of the commands of a boot.
 struct Booted {
     facts: Facts,
     counted: Counted,
-    /// How much came along.
+    /// The size of the copied files.
     came: String,
 }
 
-/// What was counted of a command in an environment.
+/// The counts of a command in an environment.
 struct CountedCommand {
     facts: Facts,
     found: Found,
@@ -248,7 +248,7 @@ impl<'w> Work<'w> {
             Failure::input(format!("the cleanup process could not be started: {}", plainly(&error)))
         })?;
         let mut work = Self { args, accepts, cleanup, began: Instant::now(), done: 0, watch };
-        // What no guest can be made of is known before anything is executed.
+        // If no guest can be made, that is known before anything is executed.
         for name in &args.environments {
             work.prepare(name)?;
         }
@@ -287,7 +287,7 @@ impl<'w> Work<'w> {
         let after = around.into_iter().filter_map(|(order, what)| Some((Some(what), order.as_ref()?)));
         let mut outcome = Ok(());
         for (what, order) in before.chain([(None, &given.order)]).chain(after) {
-            // What was set up is cleaned up also where something failed.
+            // The set-up is cleaned up even if something failed.
             if outcome.is_err() && what != Some("clean-up") {
                 continue;
             }
@@ -311,7 +311,7 @@ impl<'w> Work<'w> {
         outcome.map_err(|error| failed(hinted(error, &[variables])))
     }
 
-    /// An environment that was made ready, and what it is called.
+    /// A prepared environment, and its name.
     fn prepare(&mut self, name: &str) -> Result<(String, Environment), Failure> {
         let (called, spec) = parse(name)?;
         self.say(&format!("preparing {called}"));
@@ -390,7 +390,7 @@ impl<'w> Work<'w> {
         };
         let counted = count_in(&mut side, &mut *log, counting, &mut |what| self.say(&what));
         drop(side);
-        // The guest has ended before anything is said.
+        // The guest has ended before anything is reported.
         drop(environment);
         let (place, counted) = counted.map_err(|error| failed(error.into()))?;
         let mut facts = place.facts;
@@ -414,8 +414,8 @@ impl<'w> Work<'w> {
     }
 }
 
-/// The functions of the logged execution, the largest first. Those of programs by the symbols of their files on this machine, which came
-/// along; where they are not known, why not.
+/// The functions of the logged execution, the largest first. Those of programs by the symbols of their files on this machine,
+/// which were copied; if they are not known, why not.
 fn by_function(inside: &mut Inside) -> (Vec<FunctionCount>, Option<String>) {
     let mut all = std::mem::take(&mut inside.functions);
     let Some(at) = all.iter().position(|one| one.name.is_none() && one.file.is_none()) else {
@@ -440,7 +440,7 @@ fn by_function(inside: &mut Inside) -> (Vec<FunctionCount>, Option<String>) {
         count.iter_mut().zip(times).for_each(|(count, times)| *count += times);
     }
     let sum = |of: usize| counts.values().map(|count| count[of]).sum::<u64>();
-    // Of more addresses than are kept.
+    // Instructions of more addresses than are kept.
     let left = [whole.instructions.saturating_sub(sum(0)), whole.repeated.saturating_sub(sum(1))];
     let elsewhere = counts.entry(UserFunction { file: None, name: None }).or_default();
     elsewhere.iter_mut().zip(left).for_each(|(count, left)| *count += left);
@@ -453,7 +453,7 @@ fn by_function(inside: &mut Inside) -> (Vec<FunctionCount>, Option<String>) {
     (all, None)
 }
 
-/// The error of a command that works elsewhere, with what may be the cause.
+/// The error of a command that works elsewhere, with its possible causes.
 fn hinted(error: NotCompared, causes: &[String]) -> NotCompared {
     match error {
         NotCompared::Failed { mut sentence, said } => {
@@ -464,14 +464,13 @@ fn hinted(error: NotCompared, causes: &[String]) -> NotCompared {
     }
 }
 
-/// What a command that was traced here uses, and has not in a guest that counts.
+/// The calls and devices that a command traced here uses, but a guest that counts lacks.
 fn lacking(traced: &Traced) -> Vec<String> {
     /// Calls, and what each needs.
     const CALLS: [(&str, &str); 2] = [
         ("connect", "has no network but its loopback interface"),
         ("sched_setaffinity", "has one processor"),
     ];
-    /// Devices that each kernel has, and links of /dev.
     const EVERYWHERE: [&str; 10] =
         ["null", "zero", "full", "random", "urandom", "tty", "fd", "stdin", "stdout", "stderr"];
     let is_called = |name: &str| traced.calls.iter().any(|call| call.name == name);
@@ -486,7 +485,7 @@ fn lacking(traced: &Traced) -> Vec<String> {
     calls.chain(devices).collect()
 }
 
-/// The same as the guest has it.
+/// The command as the guest has it.
 fn in_guest(given: &Given, timeout: Option<Duration>) -> Result<Given, Failure> {
     let around =
         |order: &Option<Order>| order.as_ref().map(|order| alone(order, timeout, How::Timed)).transpose();
@@ -500,7 +499,7 @@ fn in_guest(given: &Given, timeout: Option<Duration>) -> Result<Given, Failure> 
     })
 }
 
-/// An order with the variables that it has in a guest, and no others.
+/// An order with only the variables that it has in a guest.
 fn alone(order: &Order, timeout: Option<Duration>, how: How) -> Result<Order, Failure> {
     let directory = std::env::current_dir()
         .map_err(|error| Failure::input(format!("the current directory: {}", plainly(&error))))?;
@@ -521,16 +520,16 @@ fn alone(order: &Order, timeout: Option<Duration>, how: How) -> Result<Order, Fa
     Ok(Order { how, within, variables, input, output, is_alone: true, ..order.clone() })
 }
 
-/// How much of a file comes along that was opened, executed or looked at; None of what is no path, and what is not there.
+/// How much to copy of a file that was opened, executed or looked at; `None` for what is not a path or does not exist.
 fn needed(file: &FileTime) -> Option<(&Path, What)> {
-    /// The operations that need what is in it.
+    /// The operations that need its contents.
     const OPENED: [&str; 5] = ["named", "open", "read", "execve", "execveat"];
     let path = Path::new(&file.path);
     let is_opened = file.operations.iter().any(|of| OPENED.contains(&of.operation.as_str()));
     path.is_absolute().then_some((path, if is_opened { What::Content } else { What::Presence }))
 }
 
-/// What this program opens for an order.
+/// The files that this program opens for an order.
 fn files_of(order: &Order) -> Vec<(PathBuf, What)> {
     let mut all = Vec::new();
     if let Some(name) = order.words.first() {

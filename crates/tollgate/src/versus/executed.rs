@@ -1,4 +1,4 @@
-//! What executions of commands gave, and why they gave nothing.
+//! Results of executions of commands, and reasons for none.
 
 use tollgate_engine::session::FunctionCount;
 use tollgate_engine::versus::{Compared, NotCompared};
@@ -9,20 +9,20 @@ use tollgate_model::{Facts, Part};
 use crate::failure::Failure;
 use crate::say;
 
-/// What was found in all places.
+/// The results of all places.
 pub struct Executed {
     /// Command by command, each in all places.
     pub compared: Compared,
-    /// For each place its part in the session, as of its first command, and its facts; None where it gave nothing.
+    /// For each place its part in the session, that of its first command, and its facts; `None` if it gave no results.
     pub places: Vec<Option<(Part, Facts)>>,
-    /// Command by command, each in all places, the functions of a counted execution; none where they were not asked for.
+    /// For each command, in each place, the functions of a counted execution; empty unless requested.
     pub functions: Vec<Vec<FunctionCount>>,
-    /// The stacks of counted executions with their instructions, the name of the command and place as the outermost frame; none where they
-    /// were not asked for.
+    /// The stacks of counted executions with their instructions, the name of the command and place as the outermost frame; empty
+    /// unless requested.
     pub stacks: Vec<(String, u64)>,
 }
 
-/// What the user is told of a command that failed, after what it said.
+/// The message about a command that failed, after its own output.
 pub fn failed(error: NotCompared) -> Failure {
     match error {
         NotCompared::Failed { sentence, said } => {

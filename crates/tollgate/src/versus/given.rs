@@ -1,4 +1,4 @@
-//! The commands of `tollgate versus` as they are given: with a shell, parameters, names, and what is executed around them.
+//! The commands of `tollgate versus` as given: with a shell, parameters, names, and what is executed around them.
 
 use std::path::PathBuf;
 
@@ -13,14 +13,14 @@ use crate::failure::Failure;
 
 /// The usual shell.
 const SHELL: &str = "sh";
-/// More commands in more environments have no room in a session.
+/// More commands in more environments do not fit in a session.
 const MOST: usize = tollgate_model::run::MAX_ENVIRONMENTS as usize;
 
 /// The commands of a comparison.
 pub struct Commands {
     /// Each as it is executed, and as a run keeps it.
     pub all: Vec<(Given, Command)>,
-    /// What surrounds each command.
+    /// The order around each command.
     pub start: Order,
     /// The ends that are accepted.
     pub accepts: Accepts,
@@ -30,7 +30,7 @@ impl Commands {
     /// Checks everything that can be checked before anything is executed.
     ///
     /// # Errors
-    /// Options that do not go together, lines that are no commands, wrong parameters.
+    /// Conflicting options, lines that are not commands, wrong parameters.
     pub fn of(args: &VersusArgs) -> Result<Self, Failure> {
         let shell = shell(args)?;
         let output = if args.conditions.show_output { Output::Inherit } else { Output::Null };
@@ -64,7 +64,7 @@ impl Commands {
         }
         let mut all = Vec::new();
         for (at, (line, values)) in lines.iter().enumerate() {
-            // Where nothing is given for the reference it has the first of what is given for each.
+            // If nothing is given for the reference, it uses the first value given for each.
             let own = at.saturating_sub(of_reference);
             let is_reference = at < of_reference;
             let number = Number { at, own, all: lines.len() };
@@ -83,7 +83,7 @@ impl Commands {
 /// How commands are executed.
 struct Executed<'a> {
     args: &'a VersusArgs,
-    /// The shell's words; None for no shell.
+    /// The shell's words; `None` for no shell.
     shell: Option<Vec<String>>,
     output: Output,
 }
@@ -245,7 +245,7 @@ fn once_or_each(option: &str, given: usize, commands: [usize; 2]) -> Result<(), 
     }
 }
 
-/// The number of a command among all, and among those that are no reference.
+/// The number of a command among all, and among those that are not the reference.
 struct Number {
     at: usize,
     own: usize,
@@ -253,7 +253,7 @@ struct Number {
 }
 
 impl Number {
-    /// What is given for all, or for this command.
+    /// The value given for all, or for this command.
     fn pick<'g>(&self, given: &'g [String]) -> Option<&'g String> {
         match given {
             [one] => Some(one),

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use crate::args::versus::ParameterArgs;
 use crate::failure::Failure;
 
-/// More combinations than these are no comparison.
+/// More combinations are too many to compare.
 const MOST: usize = 256;
 
 /// The values of all parameters in one command.
 pub type Values = BTreeMap<String, String>;
 
-/// Every combination of the values, the first parameter's in the innermost order; one that is empty without parameters.
+/// Every combination of the values, the first parameter's in the innermost order; one empty combination without parameters.
 ///
 /// # Errors
-/// A range that has no value or too many, a value that is no number, a parameter without a value or twice.
+/// A range without a value or with too many, a value that is not a number, a parameter without a value or given twice.
 pub fn combinations(args: &ParameterArgs) -> Result<Vec<Values>, Failure> {
     let mut lists: Vec<(String, Vec<String>)> = Vec::new();
     if let [name, least, most] = args.parameter_scan.as_slice() {
@@ -49,7 +49,7 @@ pub fn combinations(args: &ParameterArgs) -> Result<Vec<Values>, Failure> {
     Ok(all)
 }
 
-/// The values of a list; a comma after a backslash is one of a value.
+/// The values of a list; a comma after a backslash belongs to a value.
 fn listed(values: &str) -> Vec<String> {
     let (mut all, mut value) = (Vec::new(), String::new());
     let mut letters = values.chars().peekable();
@@ -64,7 +64,7 @@ fn listed(values: &str) -> Vec<String> {
     all
 }
 
-/// A text with the values in it. What a value has in braces stays.
+/// A text with the values inserted. Braces within a value stay.
 pub fn filled(text: &str, values: &Values) -> String {
     let mut whole = String::new();
     let mut rest = text;
@@ -81,12 +81,12 @@ pub fn filled(text: &str, values: &Values) -> String {
     whole + rest
 }
 
-/// A decimal number: an integer, and how many of its digits are behind the point.
+/// A decimal number: an integer, and how many of its digits are after the point.
 #[derive(Debug, Clone, Copy)]
 struct Decimal(i128, u32);
 
 impl Decimal {
-    /// Digits behind the point that a number may have.
+    /// Most digits after the point of a number.
     const MOST_DIGITS: u32 = 12;
 
     fn parse(text: &str) -> Option<Self> {

@@ -19,10 +19,10 @@ use crate::failure::{Failure, go_on, plainly};
 use crate::run::sides::{Asked, Prepared, reason};
 use crate::say;
 
-/// Executes the commands where it is asked for.
+/// Executes the commands in the requested places.
 ///
 /// # Errors
-/// A command that failed, after what it said; no environment; the user stopped it before anything was timed.
+/// A command that failed, after its own message; no environment; the user stopped it before anything was timed.
 pub fn execute(
     args: &VersusArgs,
     plan: &Plan,
@@ -39,7 +39,7 @@ pub fn execute(
 /// Executes something in this process.
 ///
 /// # Errors
-/// Those of what executes it.
+/// Those of the executor.
 pub fn here(
     began: SystemTime,
     execute: impl FnOnce(&mut dyn Executor) -> Result<Compared, NotCompared>,
@@ -105,7 +105,7 @@ fn in_environments(
     Ok(Executed { compared, places, functions: Vec::new(), stacks: Vec::new() })
 }
 
-/// What executes the code of a place.
+/// The executor of a place's code.
 pub fn provenance(facts: &Facts) -> Provenance {
     if facts::emulated(facts) { Provenance::QemuTcg } else { Provenance::Hardware }
 }

@@ -6,13 +6,13 @@ use tollgate_engine::versus::{Doing, Rounds};
 use tollgate_engine::{Length, Place, Progress};
 use tollgate_output::figures;
 
-/// What is seen while commands are executed.
+/// The visible progress while commands are executed.
 pub struct Shown {
     shown: crate::run::progress::Shown,
     time: Duration,
-    /// Where the number of rounds is known, it tells how much is done.
+    /// If the number of rounds is known, it shows how much is done.
     rounds: Option<u32>,
-    /// Where instructions are counted, one command after the other: how many commands.
+    /// If instructions are counted, one command after the other: the number of commands.
     counted: Option<usize>,
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A program of tests/vm, compiled to one static file. None where there is no compiler, which is said.
+/// A program of tests/vm, compiled to one static file. `None` if there is no compiler, which is said.
 pub fn compiled(directory: &Path, source: &str) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vm").join(source);
     let program = directory.join("program");
@@ -20,7 +20,7 @@ pub fn compiled(directory: &Path, source: &str) -> Option<PathBuf> {
     Some(program)
 }
 
-/// What the guest's first process, `init`, prints: for each mark the rest of the line after it. `said` is what tollgate said of a run with
+/// The output of the guest's first process, `init`: for each mark the rest of the line after it. `said` is what tollgate said of a run with
 /// `--verbose`: the guest has the arguments that it gave QEMU, and these files.
 pub fn says<const N: usize>(
     directory: &Path,

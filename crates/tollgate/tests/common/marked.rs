@@ -13,7 +13,7 @@ use super::program;
 /// Two runs at a time would be each other's noise.
 pub static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A run of some suites in so many processes of each case, marked so that leftover files and processes are found.
+/// A run of some suites in this many processes of each case, marked so that leftover files and processes are found.
 pub struct Marked {
     pub command: Command,
     mark: String,
@@ -119,7 +119,7 @@ pub fn listed(patterns: &[&str]) -> Vec<(Value, Value)> {
     cases.collect()
 }
 
-/// What is claimed of latencies, and where a claim does not hold, the figures.
+/// Claims about latencies, and where a claim does not hold, the figures.
 #[derive(Default)]
 pub struct Claims(BTreeMap<String, String>);
 

@@ -42,7 +42,7 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Reads what a run says on standard error, which is a pipe, until it has decided its first figure. What it said.
+/// Reads what a run says on standard error, which is a pipe, until it has decided its first figure. Its output.
 pub fn until_decided(run: &mut std::process::Child) -> String {
     let mut said = String::new();
     let stderr = run.stderr.as_mut().expect("a pipe");
@@ -110,7 +110,7 @@ impl Home {
         self.path().join("tollgate/runs")
     }
 
-    /// Why no guest can be started here; None where one can.
+    /// Why no guest can be started here; `None` if one can.
     pub fn no_guest(&self) -> Option<String> {
         let known = self.json(["environments", "--format=json"]);
         let all = known["environments"].as_array().expect("environments");
@@ -124,7 +124,7 @@ impl Home {
         command.env("XDG_DATA_HOME", self.path()).current_dir(self.path()).args(arguments);
         // The options of who runs the tests are not theirs.
         command.env("XDG_CONFIG_HOME", self.path().join("config"));
-        // Of a program that hangs. A busy machine takes its time.
+        // For a program that hangs. A busy machine takes its time.
         command.timeout(Duration::from_secs(600));
         command
     }

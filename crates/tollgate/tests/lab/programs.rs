@@ -22,7 +22,7 @@ fn docs() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// A home with the examples, built by the command lines of the page. None where a compiler is missing.
+/// A home with the examples, built by the command lines of the page. `None` if a compiler is missing.
 fn built() -> Option<Home> {
     let home = Home::new();
     for name in ["tollgate.h", "entries.c", "counter.rs", "pages.s"] {

@@ -1,4 +1,4 @@
-//! How far it is, on a terminal, where it takes longer than one likes to wait without a word.
+//! A progress bar on a terminal, for studies that take long.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ impl Bar {
         Self { all, began: Instant::now(), drawn: None }
     }
 
-    /// So many starts are done.
+    /// This many starts are done.
     pub fn show(&mut self, done: u32) {
         if self.drawn.is_none() && self.began.elapsed() < PATIENCE {
             return;

@@ -16,7 +16,7 @@ const OWN: &str = "/proc/config.gz";
 /// Reads the named configurations; by default the running kernel's.
 ///
 /// # Errors
-/// The first of them that is no configuration, with the reason.
+/// The first of them that is not a configuration, with the reason.
 pub fn chosen(named: &[PathBuf]) -> Result<Vec<Chosen>, Failure> {
     match named {
         [] => Ok(vec![of_machine(&Machine::here(), None)?]),
@@ -83,7 +83,7 @@ fn not_found(tried: &[Tried], root: Option<&Path>) -> String {
     let mut answers = Vec::new();
     for Tried { path, why } in tried {
         match why {
-            // Where the release is not known, the path is no file's.
+            // If the release is not known, the path does not name a file.
             Unknown::Absent(_) if !path.contains("RELEASE") => absent.push(path.as_str()),
             Unknown::Absent(why) => answers.push(format!("{path}: {why}")),
             Unknown::Refused(why) => answers.push(format!("refused: {why}")),

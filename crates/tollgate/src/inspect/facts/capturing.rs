@@ -21,7 +21,7 @@ parameter or a mount may hold a secret.";
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CapturedTree<'a> {
-    /// Where it was written.
+    /// The directory of the capture.
     directory: &'a Path,
     /// Copied files.
     files: usize,

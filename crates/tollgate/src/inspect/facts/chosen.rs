@@ -5,8 +5,8 @@ use tollgate_view::inspect::facts::Group;
 
 use crate::failure::Failure;
 
-/// The facts that any of `patterns` matches: a name, its first parts (`cpu`, `cpu.feature`), a subject, or either with
-/// `*` for any run of characters. All where there is no pattern.
+/// The facts that any of `patterns` matches: a name, its first parts (`cpu`, `cpu.feature`), a subject, or either with `*` for
+/// any run of characters. All without a pattern.
 ///
 /// # Errors
 /// The first pattern that matches nothing.
@@ -35,7 +35,6 @@ fn is_subject(pattern: &str, group: &Group) -> bool {
     wildcard(pattern, &group.subject)
 }
 
-/// Whether `pattern` is the whole of `name` or of its first parts.
 fn matches(pattern: &str, name: &str) -> bool {
     let ends = name.match_indices('.').map(|(at, _)| at).chain([name.len()]);
     ends.into_iter().any(|end| wildcard(pattern, &name[..end]))
