@@ -670,7 +670,7 @@ mod tests {
         assert_eq!(
             loaded.sentences[1],
             "Not decided by 6 executions: one (time, ratio). Meanwhile other tasks ran at the beginning of 5 of 6 rounds (3 in the median) \
-             and the hypervisor gave other guests 1.2 s: such load hides changes, so execute it again where nothing else runs."
+             and the hypervisor gave other guests 1.2 s: such load hides changes, so repeat it with nothing else running."
         );
     }
 

@@ -162,7 +162,7 @@ mod tests {
     fn what_is_no_tree_is_said() {
         let directory = tempfile::tempdir().unwrap();
         let error = |path: &Path| CapturedRecord::read(path).unwrap_err().to_string();
-        assert!(error(directory.path()).contains("neither tollgate.json nor proc"));
+        assert!(error(directory.path()).contains("no tollgate.json, proc"));
         assert_eq!(error(&directory.path().join("none")), "does not exist");
         let file = directory.path().join(NAME);
         std::os::unix::fs::symlink("/etc/passwd", &file).unwrap();

@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn why_it_is_not_opened_is_said() {
-        assert!(not_opened(libc::ENOENT).starts_with("there is no /dev/kvm"));
+        assert!(not_opened(libc::ENOENT).starts_with("/dev/kvm does not exist"));
         assert!(not_opened(libc::EACCES).contains("(Permission denied)"));
         assert!(not_opened(libc::EBUSY).ends_with("could not be opened (Device or resource busy)"));
     }

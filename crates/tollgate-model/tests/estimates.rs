@@ -161,10 +161,10 @@ fn without_other_runs_a_difference_is_more_than_twice() {
              no turns are supposed to lie {apart}."
         )
     };
-    assert_eq!(found.method(0.0), method("up to 2 × apart, as fewer than 3 others of the machine are kept"));
+    assert_eq!(found.method(0.0), method("up to 2 ×, since fewer than 3 other runs of the machine are kept"));
     let known = compare_knowing(&base, &other, 0.0, &as_steady(&base));
     assert!(known.rows.iter().all(|row| row.verdict == Verdict::Slower));
-    assert_eq!(known.method(0.0), method("as far apart as 5 others of the machine"));
+    assert_eq!(known.method(0.0), method("as much as 5 other runs of the machine"));
     assert_eq!(known.interval_name(), "99.9 % CI");
 }
 

@@ -248,7 +248,7 @@ mod tests {
             moded(&above, mode);
             chown(&above, Some(OTHER), None).unwrap();
             let why = Place::open(&inner).unwrap_err().to_string();
-            assert!(why.contains("uid 54321") && why.contains("could exchange"), "{why}");
+            assert!(why.contains("uid 54321") && why.contains("could replace"), "{why}");
         }
         chown(&above, Some(0), None).unwrap();
         std::os::unix::fs::lchown(&above, Some(0), Some(OTHER)).unwrap();

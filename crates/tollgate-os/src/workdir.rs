@@ -97,7 +97,7 @@ mod tests {
         fs::rename(&path, around.path().join("aside")).unwrap();
         let refused = |what: &str| {
             let error = kept.open().expect_err(what).to_string();
-            assert!(error.contains("was exchanged while it was used"), "{what}: {error}");
+            assert!(error.contains("was replaced while in use"), "{what}: {error}");
         };
         refused("nothing");
         fs::create_dir(&path).unwrap();

@@ -320,7 +320,7 @@ start:
         assert!(said.starts_with(wrong), "{text}: {said}");
     }
     let deep = format!("x := 1; {}", "if x then ".repeat(40));
-    assert!(from_text("own", &deep).err().unwrap().to_string().contains("more than 16 `if`"));
+    assert!(from_text("own", &deep).err().unwrap().to_string().contains("`if` is nested more than 16"));
     let deep = format!("x := 1; {}", "{".repeat(100_000));
     assert!(from_text("own", &deep).err().unwrap().to_string().contains("more than 16 `begin`"));
 }
@@ -410,8 +410,11 @@ fn litmus_tests_that_are_none_say_why() {
         ("X86 t\nP0 ;\n".to_owned(), "line 2: the test has no first values"),
         (format!("{head}exists x=1"), "line 3: the test has no threads"),
         (format!("{head}P0 ;\nMOV [x],$1 ;\n"), "line 4: the test has no question"),
-        (format!("{head}P1 ;\nMOV [x],$1 ;\nexists x=1"), "line 3: `P1` is no name of thread 0"),
-        (format!("{head}P0 ;\n\nMOW [x],$1 ;\nexists x=1"), "line 5: `MOW [x],$1` is no line of a program"),
+        (format!("{head}P1 ;\nMOV [x],$1 ;\nexists x=1"), "line 3: `P1` is not the name of thread 0"),
+        (
+            format!("{head}P0 ;\n\nMOW [x],$1 ;\nexists x=1"),
+            "line 5: `MOW [x],$1` is not a line of a program",
+        ),
         (
             format!("{head}P0 ;\nMOV [x] ;\nexists x=1"),
             "line 4: `MOV` is written `MOV [x],1` or `mov eax,[x]`; this has 1 operand",
@@ -439,9 +442,9 @@ fn litmus_tests_that_are_none_say_why() {
             format!("{head}P0 ;\nMFENCE ;\nexists (1:EAX=0)"),
             "line 5: there is no thread 1; the threads are 0 to 0",
         ),
-        (format!("{head}P0 ;\nMFENCE ;\nexists (0:X0=0)"), "line 5: `X0` is no register of the model"),
+        (format!("{head}P0 ;\nMFENCE ;\nexists (0:X0=0)"), "line 5: `X0` is not a register of the model"),
         (format!("{head}P0 ;\nMFENCE ;\nexists (x=0"), "line 5: the condition has `(` without `)`"),
-        (format!("{head}P0 ;\nMFENCE ;\nexists x"), "line 5: `x` is no comparison"),
+        (format!("{head}P0 ;\nMFENCE ;\nexists x"), "line 5: `x` is not a comparison"),
         (format!("{head}P0 ;\nMFENCE ;\nexists"), "line 5: `exists` asks for nothing"),
         (
             format!("{head}P0|P1|P2|P3|P4 ;\nMFENCE ;\nexists x=1"),
@@ -621,7 +624,7 @@ fn x86_programs_that_are_none_say_why() {
             "critical section\nmov eax,1\nmovx eax,1",
             "line 3: `movx eax,1` is not a line of a program; write `x = 1`",
         ),
-        ("critical section\nif x > 1 goto end", "line 2: `if x > 1 goto end` is no line of a program"),
+        ("critical section\nif x > 1 goto end", "line 2: `if x > 1 goto end` is not a line of a program"),
         (
             "critical section\nif x == 1 goto out",
             "line 2: there is no label `out`; `end` is after the last line",
@@ -629,13 +632,13 @@ fn x86_programs_that_are_none_say_why() {
         ("critical section\nx = 1\nx[i] = 1", "line 3: `x` is one word for all processes here; write x"),
         ("critical section\nx[i] = 1\nx = 1", "line 3: `x` is one word for each process here; write x[i]"),
         ("critical section\nx[5] = 1", "line 2: `x[5]` names no process"),
-        ("critical section\nx = y", "line 2: `y` is no number"),
+        ("critical section\nx = y", "line 2: `y` is not a number"),
         ("critical section\nmov 1,eax", "line 2: `mov` writes to a number"),
         ("critical section\ninc 1", "line 2: `1` is a number and cannot be written"),
         ("critical section\neax = 1", "line 2: `eax` is a register; write `mov eax,…`"),
         (".rounds 9\ncritical section", "line 1: `.rounds` is written `.rounds 2` (1 to 4), not with `9`"),
         (".turns 9\ncritical section", "line 1: `.turns` is not a directive; there are .machine x86"),
-        (".machine x86\nlw v0,(a0)", "line 2: `lw v0,(a0)` is no line of a program"),
+        (".machine x86\nlw v0,(a0)", "line 2: `lw v0,(a0)` is not a line of a program"),
         (
             ".machine arm\njr ra\nnop",
             "line 1: `.machine` is written `.machine mips (mips, x86)`, not with `arm`",
@@ -649,7 +652,7 @@ fn x86_programs_that_are_none_say_why() {
             "critical section\nmov rdi,1\nmov [rdi],1",
             "line 3: rdi holds an address and a number; the model keeps no addresses",
         ),
-        ("critical section\nmovl $1,(%rdi,%rax,4)", "line 2: `%rdi,%rax,4` is no place in memory"),
+        ("critical section\nmovl $1,(%rdi,%rax,4)", "line 2: `%rdi,%rax,4` is not a memory operand"),
         (
             "# objdump\n  401136:\tc7 05 f0 2e 00 00 01 \tmovl   $0x1,0x2ef0(%rip)  # 404030 <flag0>\n  401140:\t0f ae f0 \tmfence",
             "line 2: a listing of objdump for x86 is not read; write the instructions alone",

@@ -372,7 +372,7 @@ mod tests {
         write_whole(&file, b"one", Existing::Replace).expect("written");
         write_whole(&file, b"two", Existing::Replace).expect("replaced");
         assert_eq!(fs::read(&file).expect("read"), b"two");
-        let refused = write_whole(&file, b"three", Existing::Keep).expect_err("there already");
+        let refused = write_whole(&file, b"three", Existing::Keep).expect_err("already exists");
         assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&file).expect("read"), b"two");
         assert_eq!(names(directory.path()), ["run.json"]);
@@ -391,7 +391,7 @@ mod tests {
         drop(stage(b"never"));
         assert!(names(directory.path()).is_empty());
         stage(b"one").publish(OsStr::new("run.json"), Existing::Keep).expect("new");
-        stage(b"two").publish(OsStr::new("run.json"), Existing::Keep).expect_err("there already");
+        stage(b"two").publish(OsStr::new("run.json"), Existing::Keep).expect_err("already exists");
         assert_eq!(fs::read(directory.path().join("run.json")).expect("read"), b"one");
         stage(b"two").publish(OsStr::new("run.json"), Existing::Replace).expect("replaced");
         assert_eq!(fs::read(directory.path().join("run.json")).expect("read"), b"two");

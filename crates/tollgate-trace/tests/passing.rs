@@ -47,9 +47,9 @@ fn what_cannot_be_started_says_why() {
     let garbage = file("forbidden", "echo no", 0o644);
     for backend in BACKENDS {
         for (command, status, message) in [
-            ("no-such-program-here", 127, "was not found along PATH"),
+            ("no-such-program-here", 127, "was not found in PATH"),
             ("/nonexistent/program", 127, "there is no file"),
-            (missing.as_str(), 126, "the interpreter that it names is not"),
+            (missing.as_str(), 126, "the interpreter that it names does not"),
             (garbage.as_str(), 126, "may not be executed"),
             ("/", 126, "is a directory"),
         ] {

@@ -73,7 +73,7 @@ fn runs_of_no_common_session_name_the_command_that_alternates() {
     insta::assert_snapshot!(shown);
     let begin = shown.find("Not alternated, unpaired").expect("how they were made");
     // Two of one kind: what differs is unknown.
-    let named = "--in A --in B; tollgate environments lists what A and B can be; of commands";
+    let named = "--in A --in B; tollgate environments lists what A and B can be; for commands";
     let same_kind = table(&base, &Run { environment: Environment::Vm, ..other.clone() });
     let made = shown[begin..].replace("--in host --in container; of commands", named);
     assert!(same_kind.ends_with(&made), "{same_kind}");
@@ -162,7 +162,7 @@ fn an_explanation_has_what_the_setting_costs() {
     let costs = [
         "Of seccomp, not set → default:",
         "1.560 × (1.559–1.561), +52.6 ns, slower",
-        "A proven cause: nothing else differed, and the turns of both",
+        "A proven cause: nothing else differed, and both alternated.",
         "alternated.",
         "session 20261122-210501-1a2b3c4d",
     ];

@@ -282,7 +282,7 @@ fn kept_comparisons_are_compared_reported_and_exported_by_command() {
     assert!(document["splits"][0]["split"]["calls"].as_array().is_some_and(|calls| !calls.is_empty()));
     let page = tollgate_view::report::page_of(&runs, |_| None, &Spread::default()).render().expect("a page");
     for part in
-        ["make -j2 in container", "consists of", "unlink", "The most memory that one of its processes"]
+        ["make -j2 in container", "consists of", "unlink", "The largest memory of one of its processes"]
     {
         assert!(page.contains(part), "{part}");
     }
@@ -457,7 +457,7 @@ fn processor_time_says_nothing_of_commands_that_wait() {
     }
     let (sentence, row) = by_processor(&runs);
     let why = "processor time excludes waiting, which is 90 % of the real time";
-    assert_eq!(sentence, format!("By processor time B and A are not compared: {why}"));
+    assert_eq!(sentence, format!("B and A are not compared by processor time: {why}"));
     assert_eq!((&row["verdict"], &row["cpu_verdict"]), (&"slower".into(), &"inconclusive".into()));
     assert_eq!((&row["cpu_ratio"], &row["cpu_why"]), (&Value::Null, &why.into()));
     // Not traced: the time that no execution used.
@@ -489,7 +489,7 @@ fn processor_time_that_the_kernel_does_not_know_is_none() {
         by_processor(&runs).0
     };
     let steps = of(|_, ns| (ns / 10e6).ceil() * 10e6);
-    assert!(steps.contains("processor time is known in steps of 10 ms here, too coarse for "), "{steps}");
+    assert!(steps.contains("processor time has a resolution of 10 ms here, too coarse for "), "{steps}");
     let tiny = of(|at, _| 1000.0 * (30 + at % 7) as f64);
     assert!(tiny.contains("in steps of 1 µs here, too coarse for 33 µs"), "{tiny}");
     let some = of(|at, ns| if at % 4 == 1 { 0.0 } else { ns });

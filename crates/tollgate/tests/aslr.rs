@@ -29,7 +29,7 @@ fn traced(home: &Home, program: &str, runs: &str) -> Option<Value> {
         return Some(serde_json::from_slice(&output.stdout).expect("JSON"));
     }
     let why = one_line(&output.stderr);
-    assert!(why.contains("cannot be looked at"), "{why}");
+    assert!(why.contains("cannot be read"), "{why}");
     println!("skipped: {why}");
     None
 }
@@ -226,7 +226,7 @@ fn what_is_no_program_is_refused_in_one_line() {
     let mut nowhere = program(false, 2, false);
     nowhere[24..32].copy_from_slice(&0xdead_0000u64.to_le_bytes());
     let refused = |program: &str| home.refusal(["inspect", "aslr", program, "--runs", "3"]);
-    assert!(refused(&executable(&home, "nowhere", &nowhere)).contains("\" cannot be looked at: "));
+    assert!(refused(&executable(&home, "nowhere", &nowhere)).contains("\" cannot be read: "));
     let plain = home.file("plain", program(false, 3, true));
     std::fs::set_permissions(&plain, std::fs::Permissions::from_mode(0o644)).expect("not executable");
     assert!(refused(&plain).ends_with("Permission denied"));

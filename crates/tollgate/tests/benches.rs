@@ -294,7 +294,7 @@ fn what_a_changed_bench_asks_of_the_kernel_is_explained() {
     let (calls, traced) =
         text.split_once(" Different: ").and_then(|(_, all)| all.split_once(". ")).expect("two sentences");
     assert!(calls.split([',', ' ']).any(|call| call == "openat"), "{text}");
-    let last = "Traced now, in the files as they are now: what 64 iterations have more than 32, the median of three.";
+    let last = "Traced now, with the present files: 64 iterations less 32, the median of three.";
     assert_eq!(traced, last);
     let equal = home.output(["explain", "go/BenchmarkSum/a", "mine"]);
     insta::assert_snapshot!("explained-equal", equal.replace(&session, "SESSION"));
@@ -469,7 +469,7 @@ fn a_kept_build_is_executed_where_it_was_and_nowhere_else() {
     }
     let output = explain();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("as a relative path, and may have been made elsewhere"), "{said}");
+    assert!(said.contains("by a relative path and may have been made elsewhere"), "{said}");
     let names = fs::read_dir(elsewhere.path()).expect("it is there").count();
     assert_eq!(names, 2, "something was executed there");
 }

@@ -149,7 +149,7 @@ fn an_area_is_shown_option_by_option() {
     let options = &document["configurations"][0]["options"];
     assert_eq!(options, &serde_json::json!({"HZ": "250", "PREEMPT": "n"}));
     let shown = home.refusal(["inspect", "config", &old, "--area", "nowhere"]);
-    assert!(shown.starts_with("no area is called \"nowhere\"; they are entry, mitigations,"), "{shown}");
+    assert!(shown.starts_with("there is no area \"nowhere\"; the areas are entry, mitigations,"), "{shown}");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn what_is_no_configuration_is_refused_in_one_line() {
     for (path, shown) in [
         (
             prose.as_str(),
-            "is no kernel configuration: line 2 is \"Nothing but prose\"; options in it: 0, lines that are neither options \
+            "is not a kernel configuration: line 2 is \"Nothing but prose\"; it has options: 0, lines that are neither options \
              nor comments: 2",
         ),
         (&empty, "is empty; a configuration has lines such as CONFIG_SMP=y"),

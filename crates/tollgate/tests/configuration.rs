@@ -118,7 +118,7 @@ fn what_is_found_writes_nowhere_and_what_is_named_does() {
     assert!(said_found.starts_with("tollgate: not taken from "), "{said_found}");
     assert_eq!(
         after_the_file(&said_found),
-        ", which was found and not named: store; `--config FILE` takes everything from a file\n"
+        ", which was found, not named: store; `--config FILE` takes everything from a file\n"
     );
     assert!(!stored.exists());
     let (_, said_named) = said(&home, &[&["--config", &path], &run[..]].concat());
@@ -133,7 +133,7 @@ fn what_is_found_writes_nowhere_and_what_is_named_does() {
 /// Settings not taken from a found file, by the line that says so.
 fn not_taken(said: &str) -> Option<&str> {
     let line = said.lines().find(|line| line.starts_with("tollgate: not taken from "))?;
-    after_the_file(line).strip_prefix(", which was found and not named: ")?.split("; `--config FILE`").next()
+    after_the_file(line).strip_prefix(", which was found, not named: ")?.split("; `--config FILE`").next()
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn nothing_is_left_of_a_run_that_could_not_be_stored() {
     let refusal = home.refusal(["store", "add", "elsewhere", &timeless]);
     assert_eq!(
         refusal,
-        "the run was not kept: elsewhere: the run started at \"../../elsewhere\", which is no time such as 2026-11-21T01:54:27Z"
+        "the run was not kept: elsewhere: the run started at \"../../elsewhere\", which is not a time such as 2026-11-21T01:54:27Z"
     );
 }
 
@@ -111,7 +111,7 @@ fn a_stored_run_is_stored_once() {
     let home = stored();
     let before = home.files();
     let refusal = home.refusal(["store", "add", "fleet", "fleet:second"]);
-    assert!(refusal.ends_with("is there already"), "{refusal}");
+    assert!(refusal.ends_with("already exists"), "{refusal}");
     assert_eq!(home.files(), before);
 }
 

@@ -139,7 +139,7 @@ fn files_are_on_a_disk_of_the_guest() {
     let home = Home::new();
     let run = run(&home, &["entry/syscall", "files/open", "--in", "vm:accel=tcg,cache=writeback"]);
     let why = common::row(&run, "files/open")["why"].to_string();
-    assert!(why.contains("the guest's disk is a file of the host"), "{why}");
+    assert!(why.contains("the guest's disk is a file on the host"), "{why}");
     let disk = fact(&run, "run.vm.disk").as_str().expect("text");
     assert!(disk.starts_with("virtio-blk, ") && disk.ends_with(", cache=writeback"), "{disk}");
     assert_eq!((fact(&run, "files.fs"), fact(&run, "files.device")), (&"ext4".into(), &"vda".into()));
@@ -208,14 +208,14 @@ fn kvm_is_taken_where_it_executes_ring_0_or_a_line_says_why_not() {
     let words = ["run", "entry/syscall", "--processes", "1", "--in", "vm", "--out", &out];
     let said = home.tollgate(words).assert().success().get_output().stderr.clone();
     let said = String::from_utf8_lossy(&said);
-    let why = said.lines().find(|line| line.contains("QEMU's translator is taken"));
+    let why = said.lines().find(|line| line.contains("using QEMU's translator"));
     let run: Value = serde_json::from_slice(&fs::read(&out).expect("a run")).expect("JSON");
     match why {
         Some(why) => {
             assert!(why.starts_with("tollgate: vm: ") && why.contains("KVM"), "{why}");
             assert_eq!(fact(&run, "run.vm.accel"), "tcg");
             let refusal = common::one_line(&asked.stderr);
-            assert!(!asked.status.success() && refusal.contains("leave accel=kvm out"), "{refusal}");
+            assert!(!asked.status.success() && refusal.contains("omit accel=kvm"), "{refusal}");
         }
         None => {
             assert_eq!(fact(&run, "run.vm.accel"), "kvm");
@@ -229,7 +229,8 @@ fn kvm_is_taken_where_it_executes_ring_0_or_a_line_says_why_not() {
 fn a_kernel_that_is_none_is_refused() {
     let home = Home::new();
     let text = home.file("text", "no kernel at all");
-    for (file, why) in [("/nowhere/vmlinuz", "No such file or directory"), (&text, "it is no kernel for x86")]
+    for (file, why) in
+        [("/nowhere/vmlinuz", "No such file or directory"), (&text, "it is not a kernel for x86")]
     {
         let refusal = home.refusal(["run", "entry/syscall", "--in", &format!("vm:kernel={file}")]);
         if refusal.contains("qemu-system-x86_64 is not installed") {
@@ -245,7 +246,7 @@ fn a_kernel_that_is_none_is_refused() {
 fn kernel(home: &Home) -> PathBuf {
     let known = home.json(["environments", "--format=json"]);
     let all = known["environments"].as_array().expect("environments");
-    let vm = all.iter().find(|one| one["environment"] == "vm").expect("the kind vm");
+    let vm = all.iter().find(|one| one["environment"] == "vm").expect("kind vm");
     let detail = vm["detail"].as_str().expect("text");
     let (_, file) = detail.rsplit_once(" (").expect("the kernel's file");
     file.trim_end_matches(')').into()

@@ -381,7 +381,7 @@ fn an_assembler_that_root_runs_is_led_nowhere() {
         output(command)
     };
     let ended = while_running(|| lead_elsewhere(&theirs, &elsewhere), || [(); RUNS].map(|()| run()));
-    if ended.iter().any(|output| said(output).contains("to be assembled, which is not along PATH")) {
+    if ended.iter().any(|output| said(output).contains("to be assembled, which is not in PATH")) {
         return println!("skipped: there is no assembler");
     }
     for output in &ended {

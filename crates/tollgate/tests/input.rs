@@ -146,7 +146,7 @@ fn a_file_that_is_no_run_is_refused_with_the_reason() {
         ),
         (
             home.file("session.json", r#"{"session": {}, "runs": [], "comparison": {}}"#),
-            "is what was shown with --format json".to_owned(),
+            "is the output of --format json".to_owned(),
         ),
         (large, "is larger than 256 MiB, the limit for a run document".to_owned()),
     ];
@@ -186,7 +186,7 @@ fn a_run_that_is_not_kept_is_refused() {
     let line = "no kept run has the label or id \"mine\", and there is no such file; `tollgate runs` shows what is kept";
     assert_eq!(home.refusal(["show", "mine"]), line);
     let line = "2 kept runs have an id that begins with \"20261121\", from 20261121-015427-0001 to 20261121-015427-0002; \
-                say more of it";
+                give more of the id";
     assert_eq!(home.refusal(["compare", "20261121", "last"]), line);
     let line =
         "last is a single run; name another run to compare with it, or a session of several environments";
@@ -215,7 +215,7 @@ fn a_file_that_cannot_be_written_is_refused_before_anything_is_measured() {
     let line =
         one_line(&named.env("XDG_DATA_HOME", &file).assert().code(2).stdout("").get_output().stderr.clone());
     let runs = format!("{file}/tollgate/runs (XDG_DATA_HOME)");
-    let said = format!("runs cannot be kept in {runs}: Not a directory; name another file with --out FILE");
+    let said = format!("runs cannot be kept in {runs}: Not a directory; name a file with --out FILE");
     assert_eq!(line, said);
     assert_eq!(home.files(), ["file"]);
 }

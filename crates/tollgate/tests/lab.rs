@@ -305,7 +305,7 @@ fn an_image_is_written_and_its_records_are_read() {
     assert!(has_header, "no header of multiboot");
     for text in ["nothing of the guest\n", "SeaBIOS\ntg1 try 0 *00000000\n"] {
         let file = home.file("none.txt", text);
-        let why = "no records of the guest in it, which are lines that begin with tg1";
+        let why = "it has no records of the guest (lines that begin with tg1)";
         assert_eq!(home.refusal(["lab", "--read", &file]), format!("--from: {file}: {why}"));
     }
     if !has_qemu() {

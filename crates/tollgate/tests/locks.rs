@@ -30,7 +30,7 @@ fn every_row_is_answered_and_locks_at_user_level_beat_the_system_call() {
 /// Whether a case failed by the other work on the machine alone.
 fn is_noise(row: &Value) -> bool {
     let reasons =
-        ["other work had the processor", "other processes used the processor", "time was over", "had time"];
+        ["other work had the processor", "other processes used the processor", "time ended", "had left"];
     let why = row["error"].as_str().unwrap_or_default();
     row["status"] == "failed" && reasons.iter().any(|reason| why.contains(reason))
 }

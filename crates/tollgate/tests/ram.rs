@@ -249,9 +249,9 @@ fn killed_at_any_moment_of_its_start_nothing_stays() {
 fn wrong_input_is_one_line() {
     let home = Home::new();
     for (arguments, said) in [
-        (&["--size", "1.5G", "--", "true"][..], "it is no size such as"),
-        (&["--size", "3 weeks", "--", "true"], "none of K, M, G, T and P"),
-        (&["--fs", "../x", "--", "true"], "not the name of a file system"),
+        (&["--size", "1.5G", "--", "true"][..], "it is not a size, such as"),
+        (&["--size", "3 weeks", "--", "true"], "not one of K, M, G, T and P"),
+        (&["--fs", "../x", "--", "true"], "not a file system"),
         (&[], "<COMMAND>"),
     ] {
         let output = ram(&home, arguments);
@@ -264,7 +264,7 @@ fn wrong_input_is_one_line() {
     }
     for (arguments, said) in [
         (&["--size", "1", "--", "true"][..], "a device has 1024 KiB or more"),
-        (&["--size", "1000000G", "--fs", "tmpfs", "--", "true"], "a tmpfs has no device"),
+        (&["--size", "1000000G", "--fs", "tmpfs", "--", "true"], "a tmpfs cannot be larger"),
         (&["--fs", "nosuch", "--", "true"], "there is no mkfs.nosuch here"),
     ] {
         let line = one_line(&ram(&home, arguments).stderr);

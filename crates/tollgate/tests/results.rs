@@ -274,7 +274,7 @@ fn findings_are_sentences_of_several_rows() {
         "An invalid opcode that a signal handler emulates is 2000 × slower than a multiplication.",
         "fork takes 188 µs more for each MiB that its caller has written in small pages; memory that is only mapped \
          adds no significant difference.",
-        "To start a bare program posix_spawn is faster than fork and exec here from less than 1 MiB of written memory on; with \
+        "To start a bare program, posix_spawn is faster than fork and exec here from less than 1 MiB of written memory on; with \
          256 MiB it is 160 × faster.",
     ];
     assert_eq!(said, expected);

@@ -125,11 +125,12 @@ fn a_renamed_run_keeps_its_place_and_its_samples() {
 fn runs_are_deleted_all_or_none() {
     let home = kept();
     let said = home.refusal(["runs", "delete", "mine", "unknown"]);
-    assert_eq!(said, "\"unknown\" is no kept run; `tollgate runs` shows what is kept");
+    assert_eq!(said, "\"unknown\" is not a kept run; `tollgate runs` shows what is kept");
     assert_eq!(home.files().len(), 3);
     let said = home.refusal(["runs", "delete", "2026"]);
-    let several =
-        format!("3 kept runs have an id that begins with \"2026\", from {RUN} to {TRACE}; say more of it");
+    let several = format!(
+        "3 kept runs have an id that begins with \"2026\", from {RUN} to {TRACE}; give more of the id"
+    );
     assert_eq!(said, several);
     let printed = home.output(["runs", "delete", "mine", RUN, LAB]);
     assert_eq!(printed, format!("{RUN} is deleted.\n{LAB} is deleted.\n"));

@@ -229,7 +229,7 @@ fn the_condition_is_an_exit_status_and_not_another_result() {
 #[test]
 fn what_there_is_not_is_refused() {
     let home = Home::new();
-    let unknown = |name, what| format!("no program is called \"{name}\", and there is no such file; {what}");
+    let unknown = |name, what| format!("\"{name}\" is neither a program nor a file; {what}");
     let meant = unknown("lamprot", "did you mean lamport?");
     assert_eq!(home.refusal(["schedules", "lamprot"]), meant);
     for name in ["entirely-unlike", ""] {
@@ -411,7 +411,7 @@ fn a_printed_listing_gives_the_built_in_verdict_and_its_corrections() {
     let said = "Read differently than written: line 1: `図2` is a caption and is left out line 4: a `nop` is put into the \
                 delay slot of `bnez v0,1f`: `sw t0,(a0)` is for one path only line 6: `j ra` is read as `jr ra` \
                 line 6: a `nop` is put into the delay slot of `jr ra`: the listing ends with it";
-    assert_eq!(paragraph(&home.output(["schedules", &file]), "Read otherwise"), said);
+    assert_eq!(paragraph(&home.output(["schedules", &file]), "Read differently"), said);
 }
 
 #[test]

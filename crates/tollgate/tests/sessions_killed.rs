@@ -248,7 +248,7 @@ fn a_second_session_does_not_take_the_value_of_the_first_for_the_original() {
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert_eq!(refused.status.code(), Some(2), "{said}");
         assert!(said.contains(&format!("process {} (", pid.as_raw_nonzero())), "{said}");
-        assert_eq!(session.expect_nothing("two sessions"), Some(Signal::KILL.as_raw()));
+        assert_eq!(session.expect_nothing("only one session"), Some(Signal::KILL.as_raw()));
         wait_for("the value before", || (knob() == was).then_some(()));
     }
 }

@@ -59,7 +59,7 @@ fn each_environment_has_a_run_and_starts_are_paired_by_round() {
     assert!(start["ratio_low"].as_f64() < start["ratio_high"].as_f64(), "{start}");
     // They are kept like others, and shown as a table.
     let text = home.output(["show", "last"]);
-    assert!(text.contains("What an environment costs") && text.contains("to shell"), "{text}");
+    assert!(text.contains("Start, stop and memory of an environment") && text.contains("to shell"), "{text}");
     assert!(home.output(["explain", "environments/stop"]).contains("pidfd_open(2)"));
     assert!(home.output(["report", "last", "--out", "-"]).contains("environments/start"));
     assert!(home.output(["export", "last", "--format=csv"]).contains("environments/start"));

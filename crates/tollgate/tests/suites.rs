@@ -158,7 +158,7 @@ fn free_memory_of_a_population_holds_a_difference_of_memfree_or_is_not_measured(
     let why = row["why"].as_str().unwrap_or_default();
     match row["status"].as_str() {
         Some("not measured") => {
-            let reasons = ["MemFree", "other activity", "the run's time was over"];
+            let reasons = ["MemFree", "other activity", "the run's time ended"];
             assert!(reasons.iter().any(|reason| why.contains(reason)), "{row}");
         }
         Some("measured") => {

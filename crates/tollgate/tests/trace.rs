@@ -688,7 +688,7 @@ fn what_another_backend_does_not_know_is_said_by_the_option_that_asks_for_it() {
         let document: Value = serde_json::from_slice(&output.stdout).ok()?;
         let notes = document["notes"].as_array().expect("notes").iter().filter_map(Value::as_str);
         // Another says why BPF cannot trace here.
-        let of_options = notes.filter(|note| note.contains("known with BPF only")).map(str::to_owned);
+        let of_options = notes.filter(|note| note.contains("only BPF reports")).map(str::to_owned);
         (document["backend"] != "bpf").then(|| of_options.collect::<Vec<_>>())
     };
     let blocked = ["--blocked".to_owned()];
@@ -699,7 +699,7 @@ fn what_another_backend_does_not_know_is_said_by_the_option_that_asks_for_it() {
     };
     assert_eq!(blocked, ["what ended sleeps is not shown: only BPF reports it"]);
     let not_written = |file: &std::path::Path| {
-        format!("the stacks of sleeps are known with BPF only: {} was not written", file.display())
+        format!("{} was not written: only BPF reports the stacks of sleeps", file.display())
     };
     assert_eq!(stacks, [not_written(&new)]);
     assert_eq!(kept, [not_written(&old) + "; the existing file is an older one"]);

@@ -258,7 +258,7 @@ mod tests {
         let signal = |signal, vector| Attempt::Signal { signal, vector, code: 0 };
         assert!(outcome(0x20, &signal(11, 13)).starts_with("closed"));
         assert!(outcome(3, &signal(5, 3)).starts_with("open"));
-        assert!(outcome(0x20, &signal(11, 0)).contains("does not say of which exception"));
+        assert!(outcome(0x20, &signal(11, 0)).contains("without naming the exception"));
         assert!(outcome(0, &signal(SIGFPE, 0)).starts_with("open"), "a divide error");
         assert!(outcome(0x80, &Attempt::Done(false)).contains("without an answer"));
     }

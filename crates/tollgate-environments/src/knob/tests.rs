@@ -22,7 +22,7 @@ fn what_is_no_setting_is_refused() {
         ("/etc/passwd=x", "/etc/passwd=x: a setting is a file in /proc/sys or /sys"),
         ("/proc/sysrq-trigger=c", "/proc/sysrq-trigger=c: a setting is a file in /proc/sys or /sys"),
         ("/proc/sys/../uptime=c", "/proc/sys/../uptime=c: a setting is a file in /proc/sys or /sys"),
-        ("kernel=1", "kernel=1: /proc/sys/kernel is no file; a setting is a file in /proc/sys or /sys"),
+        ("kernel=1", "kernel=1: /proc/sys/kernel is not a file; a setting is a file in /proc/sys or /sys"),
         (
             "vm.drop_caches=3",
             "vm.drop_caches=3: /proc/sys/vm/drop_caches is not changed: it is a command, not a setting",
@@ -99,7 +99,7 @@ fn a_setting_is_switched_and_is_as_it_was_at_the_end() {
     }
     unguarded.switch(false).unwrap();
     let refused = unguarded.switch(true).unwrap_err().to_string();
-    let why = "its cleanup process is not there, which would set it back";
+    let why = "the cleanup process that would restore it is missing";
     assert_eq!(refused, format!("{path} is not changed: {why}"));
     assert_eq!(now(), was);
     drop(unguarded);
@@ -133,7 +133,10 @@ fn a_setting_has_one_session_by_whichever_name() {
     for name in [LOCKED, "kernel.printk_ratelimit", "/proc/sys/kernel/../kernel/printk_ratelimit"] {
         let why = KnobSetting::claim(&format!("{name}={other}")).unwrap_err().to_string();
         let begins = format!("{name}={other}: process {} (", std::process::id());
-        assert!(why.starts_with(&begins) && why.ends_with("two sessions do not change one setting"), "{why}");
+        assert!(
+            why.starts_with(&begins) && why.ends_with("only one session at a time may change a setting"),
+            "{why}"
+        );
     }
     drop(first);
     drop(KnobSetting::claim(&format!("{LOCKED}={other}")).unwrap());

@@ -150,5 +150,5 @@ fn where_no_program_can_be_executed_the_reason_is_said() {
     let ended = machine.run(&["sh"]);
     let said = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(1));
-    assert!(said.starts_with("no directory there takes a program"), "{said}");
+    assert!(said.starts_with("no directory there allows a program"), "{said}");
 }

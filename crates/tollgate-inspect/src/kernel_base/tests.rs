@@ -195,7 +195,7 @@ fn what_decides_is_no_word_of_the_reason() {
     let memory = b"01000000-01a00000 : Kernel code\n01a00001-02000000 : Kernel data\n";
     let conclusion = concluded(&[RELEASE, HIDDEN, ("proc/iomem", memory)]);
     assert_eq!((conclusion.verdict, conclusion.ground), (Verdict::NotMoved, Ground::Physical));
-    assert!(conclusion.remarks.iter().any(|remark| remark.contains("is the usual address")));
+    assert!(conclusion.remarks.iter().any(|remark| remark.contains("is the usual one")));
 }
 
 #[test]

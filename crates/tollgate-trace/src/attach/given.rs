@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(why(0), "there is no process 0");
         let kernel = (2..100).filter_map(|pid| Stat::read(pid).map(|stat| (pid, stat)));
         match kernel.into_iter().find(|(_, stat)| stat.flags & KERNEL_THREAD != 0) {
-            Some((pid, _)) => assert!(why(pid).contains("thread of the kernel"), "{}", why(pid)),
+            Some((pid, _)) => assert!(why(pid).contains("kernel thread"), "{}", why(pid)),
             None => println!("skipped: no thread of the kernel is to be seen here"),
         }
         let (tell, told) = std::sync::mpsc::channel();

@@ -114,6 +114,6 @@ mod tests {
     #[test]
     fn what_is_no_control_group_is_said() {
         let why = Directory::find(Path::new("/tmp")).map(drop).unwrap_err();
-        assert!(why.starts_with("/tmp is no control group"), "{why}");
+        assert!(why.starts_with("/tmp is not a control group"), "{why}");
     }
 }

@@ -96,10 +96,10 @@ mod tests {
         let fits = Misaligned { address: 0x1000, count: 1, ..refused() };
         assert!(sentence(&fits).contains("failed once") && sentence(&fits).ends_with("another cause."));
         let unknown =
-            Misaligned { needs: None, by: "statx(2) declares nothing".to_owned(), buffer: 2, ..refused() };
+            Misaligned { needs: None, by: "statx(2) reports nothing".to_owned(), buffer: 2, ..refused() };
         let said = sentence(&unknown);
         assert!(
-            said.contains("buffer 2 at") && said.ends_with("unknown: statx(2) declares nothing."),
+            said.contains("buffer 2 at") && said.ends_with("unknown: statx(2) reports nothing."),
             "{said}"
         );
     }

@@ -115,9 +115,9 @@ fn undetectable(comparison: &Comparison) -> Option<String> {
         [ratios.len() / 2, ratios.len().checked_sub(1)?].map(|at| figures::ratio(ratios[at]));
     let which = match middle == most {
         true => format!("below {middle} ×"),
-        false => format!("below {middle} × in half of them, and below {most} × in one,"),
+        false => format!("below {middle} × in half of them, and below {most} × in one"),
     };
-    Some(format!("; the spread between runs hides changes {which} here"))
+    Some(format!("; the spread between runs here hides changes {which}"))
 }
 
 /// The inconclusive row with the largest ratio, if that looks like a change.

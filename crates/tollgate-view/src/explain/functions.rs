@@ -134,6 +134,6 @@ mod tests {
         let text = spread((49.0, 52.25));
         assert!(text.contains("from 49 to 52.25 instructions, not the same in each batch"), "{text}");
         assert!(text.contains("99 of them have 50 instructions, and the longest has 700"), "{text}");
-        assert!(spread((51.0, 52.0)).contains("the sum is not among them"));
+        assert!(spread((51.0, 52.0)).contains("do not include the sum"));
     }
 }

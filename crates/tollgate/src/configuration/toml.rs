@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
         for (text, line, why) in [
-            ("a = 1\na = 2", 2, "duplicate key; there stands \"a\""),
+            ("a = 1\na = 2", 2, "duplicate key; found \"a\""),
             ("[a]\nb = 1\n[a]\n", 3, "duplicate key"),
             ("a", 1, "expected `=`"),
             ("a = b", 1, "must be quoted"),

@@ -48,7 +48,7 @@ fn built() -> Option<Home> {
 /// Why a text was not assembled, where the tool for it is missing.
 fn no_assembler(output: &Output) -> Option<String> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.code() == Some(2) && said.contains("not along PATH")).then_some(said)
+    (output.status.code() == Some(2) && said.contains("not in PATH")).then_some(said)
 }
 
 fn run(home: &Home, arguments: &[&str]) -> Output {
@@ -349,7 +349,7 @@ fn no_option_is_ignored() {
     let refused = |task: &[&str], option: &[&str]| {
         let all = [&["lab"], task, option].concat();
         let why = home.refusal(all.iter().copied());
-        let is_meant = ["cannot be used with", "--program", "--until is for experiments"];
+        let is_meant = ["cannot be used with", "--program", "--until applies to experiments"];
         assert!(is_meant.iter().any(|it| why.contains(it)), "{all:?}: {why}");
     };
     for option in of_programs {

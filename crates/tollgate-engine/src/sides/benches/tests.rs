@@ -404,7 +404,7 @@ fn a_list_that_ended_badly_is_said() {
     assert_eq!(list("BenchmarkA\n--- FAIL: BenchmarkA\n", 1).unwrap(), ["BenchmarkA"]);
     let ended = list("panic: x", 2).unwrap_err().to_string();
     assert!(
-        ended.starts_with("old, asked for its benches by -test.run=^$ ")
+        ended.starts_with("old, asked for its benches with -test.run=^$ ")
             && ended.ends_with("ended with exit status 2"),
         "{ended}"
     );

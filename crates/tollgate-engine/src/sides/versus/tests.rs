@@ -280,7 +280,7 @@ fn short_commands_are_corrected_for_their_start_and_long_ones_are_not() {
     let starts = |compared: &Compared| samples(&compared.found[1], own::START).len();
     for (compared, number, said) in [
         (after(20, true, &["a 6", "b 40"]), 20, "is wide compared with the shortest command"),
-        (after(4, false, &["a 6", "b 40"]), 4, "4 executions of it say too little"),
+        (after(4, false, &["a 6", "b 40"]), 4, "4 executions of it are too few"),
     ] {
         assert!(compared.found.iter().all(|found| !found.is_corrected));
         assert_eq!((median(&compared.found[0]).round(), starts(&compared)), (6.0, number));

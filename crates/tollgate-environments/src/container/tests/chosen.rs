@@ -32,7 +32,7 @@ fn the_first_that_works_is_taken_or_each_has_its_reason() {
             }
             (Err(why), None) => {
                 let why = why.to_string();
-                assert!(why.starts_with("no runtime makes a container here (bwrap: "), "{why}");
+                assert!(why.starts_with("no container runtime works here (bwrap: "), "{why}");
                 assert!(why.contains("; docker: ") && why.contains("; nspawn: "), "{why}");
             }
             other => panic!("{other:?}"),
