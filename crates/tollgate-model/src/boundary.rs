@@ -190,6 +190,7 @@ impl fmt::Display for Reach {
 /// Shown as `kernel entry and system calls: …`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effect {
+    /// The affected latencies.
     pub reach: Reach,
     /// How it affects them: a sentence without its full stop.
     pub how: &'static str,

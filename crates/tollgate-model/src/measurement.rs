@@ -384,6 +384,7 @@ impl ProcessRounds {
 }
 
 impl Outcome {
+    /// Returns the status of the case.
     pub fn status(&self) -> Status {
         match self {
             Self::Measured(_) => Status::Measured,

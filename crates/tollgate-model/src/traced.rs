@@ -181,6 +181,7 @@ impl Parts {
         [sleep_ns, disk_ns, runqueue_ns, unknown_ns].into_iter().fold(on_cpu_ns, u64::saturating_add)
     }
 
+    /// Adds both, field by field.
     pub fn plus(self, other: Self) -> Self {
         Self {
             on_cpu_ns: self.on_cpu_ns.saturating_add(other.on_cpu_ns),

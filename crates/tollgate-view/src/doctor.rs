@@ -122,6 +122,6 @@ mod tests {
         let verdict =
             Diagnosis { checks: vec![diagnosis.checks[0].clone(), diagnosis.checks[2].clone()], fit: true }
                 .verdict();
-        assert!(verdict.ends_with("with these changed: governor."), "{verdict}");
+        assert!(verdict.ends_with("precise or lower: governor."), "{verdict}");
     }
 }

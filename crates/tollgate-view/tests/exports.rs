@@ -363,7 +363,7 @@ fn a_line_that_contradicts_itself_is_no_row() {
         (line.replace("\"hist_scale\":5", "\"hist_scale\":4"), "histogram"),
         (line.replace("\"status\":\"measured\"", "\"status\":\"skipped\""), "figures"),
         (line.replace("\"schema\":2", "\"schema\":1"), "has schema 1, but this tollgate reads schema 2"),
-        (line.replace("\"run\"", "\"ran\""), "no row"),
+        (line.replace("\"run\"", "\"ran\""), "not a row"),
     ] {
         let why = ExportedRow::parse(wrong.trim_end()).expect_err("wrong");
         assert!(why.contains(part), "{why}");

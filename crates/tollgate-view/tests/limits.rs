@@ -140,7 +140,7 @@ fn sharing_is_two_curves_by_size_with_both_modes_of_a_case() {
     let shown = tollgate_view::show::text::text(&summary, Options { width: Some(80), ..Options::default() });
     let shown = anstream::adapter::strip_str(&shown).to_string();
     let (_, picture) = shown.split_once("that is stored to, by buffer size\n").expect("a picture");
-    assert!(picture.contains("sharing is slower up to 2M, and no longer"), "{picture}");
+    assert!(picture.contains("sharing is slower up to 2M, but not"), "{picture}");
     insta::assert_snapshot!(picture);
     let runs = [run];
     let page = tollgate_view::report::page_of(&runs, |_| None, &Spread::default()).render().expect("a page");

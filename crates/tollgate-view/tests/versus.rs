@@ -281,9 +281,7 @@ fn kept_comparisons_are_compared_reported_and_exported_by_command() {
     let document = serde_json::to_value(document).expect("JSON");
     assert!(document["splits"][0]["split"]["calls"].as_array().is_some_and(|calls| !calls.is_empty()));
     let page = tollgate_view::report::page_of(&runs, |_| None, &Spread::default()).render().expect("a page");
-    for part in
-        ["make -j2 in container", "consists of", "unlink", "The largest memory of one of its processes"]
-    {
+    for part in ["make -j2 in container", "by part", "unlink", "The largest memory of one of its processes"] {
         assert!(page.contains(part), "{part}");
     }
     let markdown = tollgate_view::report::markdown(&runs, &Spread::default(), 0.0);
@@ -457,7 +455,7 @@ fn processor_time_says_nothing_of_commands_that_wait() {
     }
     let (sentence, row) = by_processor(&runs);
     let why = "processor time excludes waiting, which is 90 % of the real time";
-    assert_eq!(sentence, format!("B and A are not compared by processor time: {why}"));
+    assert_eq!(sentence, format!("By processor time B and A are not compared: {why}"));
     assert_eq!((&row["verdict"], &row["cpu_verdict"]), (&"slower".into(), &"inconclusive".into()));
     assert_eq!((&row["cpu_ratio"], &row["cpu_why"]), (&Value::Null, &why.into()));
     // Not traced: the time that no execution used.

@@ -73,7 +73,8 @@ fn a_kept_command_is_shown_as_when_it_was_made() {
         let text = screen(&home, ["show", "slow"].into_iter().chain(options.split(' ')));
         format!("{options}\n{}\n\n", part(&text, from, "\n\n"))
     };
-    let options = [("--histogram --top=1", "how long"), ("--by=file", "No files"), ("--tree", "processes\n")];
+    let options =
+        [("--histogram --top=1", "how long"), ("--by=file", "Files were not"), ("--tree", "processes\n")];
     insta::assert_snapshot!("options", options.map(|(options, from)| with(options, from)).concat());
 }
 

@@ -17,6 +17,7 @@ use super::{Backend, Call, Parts, Traced};
 /// The real time of an execution, by its parts; in nanoseconds. The others sum to `real`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Account {
+    /// The sum of the others.
     pub real: u64,
     /// Busy, in user mode.
     pub user: u64,
@@ -127,6 +128,7 @@ pub fn is_exact(traced: &Traced) -> bool {
 }
 
 impl Account {
+    /// Divides the real time of an execution.
     pub fn from_traced(traced: &Traced) -> Self {
         let real = traced.wall_ns;
         let processor = traced.user_ns.saturating_add(traced.sys_ns);
@@ -170,6 +172,7 @@ impl Account {
 }
 
 impl Blame {
+    /// Divides the real time of an execution.
     pub fn of(traced: &Traced) -> Self {
         let account = Account::from_traced(traced);
         let inside = traced.calls.iter().fold(Parts::default(), |sum, call| sum.plus(call.parts));

@@ -361,7 +361,7 @@ Tracing with BPF added, measured in this run:
                 text.lines().find(|line| line.trim_start().starts_with(what)).unwrap_or_default()
             };
             let total = |what: &str| line(what).split_whitespace().collect::<Vec<_>>().join(" ");
-            (total("wait4"), total("all threads"), total("The time of"))
+            (total("wait4"), total("all threads"), total("No sum includes"))
         };
         let (wait, all, note) = totals(&traced);
         assert!(wait.starts_with("wait4 2 50.0 ms"), "{wait}");

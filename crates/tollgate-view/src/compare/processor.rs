@@ -20,7 +20,7 @@ pub(crate) fn sentence(
     let cpu = row.result.processor.as_deref()?;
     let (Some(ratio), Some(_)) = (cpu_ratio(cpu), cpu.interval) else {
         let why = cpu.why.as_deref().unwrap_or("it has no ratio");
-        return Some(format!("{other} and {base} are not compared by processor time: {why}."));
+        return Some(format!("By processor time {other} and {base} are not compared: {why}."));
     };
     let with = if is_corrected { ", start-up included," } else { "" };
     let is = sentences::verdict([base, other], cpu, comparison.asked);
