@@ -442,6 +442,11 @@ impl Measured {
         }
     }
 
+    /// Executions of a whole command that say where its time went: those that were traced apart, else those that were timed.
+    pub fn divided(&self) -> &[crate::Traced] {
+        if self.traced_apart.is_empty() { &self.traced } else { &self.traced_apart }
+    }
+
     /// Whether it counts instructions exactly, as an emulator or an interpreter does, or is a size of such a run. A count has no
     /// noise, no detection limit and no interval; if its samples differ, the operation did.
     pub fn is_count(&self) -> bool {

@@ -1,6 +1,4 @@
-mod sessions;
-
-use sessions::{host, runs};
+use crate::sessions::{host, runs};
 use tollgate_view::findings;
 use tollgate_view::summary::Summary;
 

@@ -13,10 +13,7 @@ const LENGTH: usize = size_of::<u32>();
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     #[error("announced a message of {length} bytes; the limit is {most}")]
-    TooLong {
-        length: usize,
-        most: usize,
-    },
+    TooLong { length: usize, most: usize },
     #[error("sent a message that cannot be read: {0}")]
     Unreadable(String),
 }

@@ -105,7 +105,6 @@ pub(crate) fn measure(
         repetition: None,
         given: Duration::ZERO,
         took: vec![Duration::ZERO; sides.len()],
-        is_traced: true,
         now: terms.now,
         began: (terms.now)(),
         deadline: terms.deadline,
@@ -136,7 +135,6 @@ struct Run<'r, 's> {
     given: Duration,
     /// What it took on each side.
     took: Vec<Duration>,
-    is_traced: bool,
     now: fn() -> Instant,
     began: Instant,
     /// When the executions on the present fixture end.
@@ -244,14 +242,23 @@ impl Run<'_, '_> {
     /// Goes through a phase of a repetition.
     fn pass(&mut self, turn: &Turn, phase: Phase) -> Result<Outcome, Stop> {
         let (side, began) = (turn.side, (self.now)());
+        let is_traced = turn.how == How::Traced;
+        if is_traced && self.records[side][self.of[turn.case]].is_untraced() {
+            return Ok(Outcome::Done);
+        }
         let given = self.given;
         let until = began + given.saturating_sub(self.took[side]);
-        let attempt = self.step(side, |executor| executor.pass(turn.case, phase, until))?;
+        let attempt = self.step(side, |stage| stage.pass(turn.case, phase, until))?;
         self.took[side] += (self.now)() - began;
+        let record = &mut self.records[side][self.of[turn.case]];
+        if is_traced {
+            record.add_traced(attempt);
+            return Ok(Outcome::Done);
+        }
         let outcome = match &attempt {
             Attempt::Passed => return Ok(Outcome::Done),
-            Attempt::Executed(execution) => match &execution.traced {
-                Some(traced) => Outcome::Figure(traced.wall_ns as f64),
+            Attempt::Executed(repetition) => match &repetition.traced {
+                Some(timed) => Outcome::Figure(timed.wall_ns as f64),
                 None => Outcome::Discarded,
             },
             Attempt::Refused(_) | Attempt::OutOfTime => Outcome::LeaveSide,

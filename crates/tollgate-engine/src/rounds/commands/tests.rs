@@ -310,7 +310,7 @@ fn executions_end_with_the_time_of_their_fixture() {
     };
     let (mut one, mut other) = (Fake::new(0, &told, slow), Fake::new(1, &told, slow));
     let began = NOW.get();
-    let sides: &mut [&mut dyn Executor] = &mut [&mut one, &mut other];
+    let sides: &mut [&mut dyn Stage] = &mut [&mut one, &mut other];
     let found = measure(&group(1, 1), sides, &terms(400, 1e-9)).expect("measured");
     // Half of the time for each of two fixtures, 20 ms for a pair.
     assert_eq!(NOW.get() - began, Duration::from_millis(400));
@@ -370,7 +370,6 @@ fn a_case_that_hangs_on_one_side_leaves_time_for_the_rest() {
         repetition: None,
         given: Duration::ZERO,
         took: Vec::new(),
-        is_traced: true,
         now: Instant::now,
         began: Instant::now(),
         deadline: Instant::now(),

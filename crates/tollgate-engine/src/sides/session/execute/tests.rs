@@ -134,7 +134,7 @@ fn a_command_that_is_not_waited_for_is_stopped() {
         assert!(began.elapsed() < Duration::from_secs(300), "it does not wait");
         std::thread::sleep(Duration::from_millis(1));
     }
-    let mut remote = Remote { number: 1, ..Remote::new(&mut agent, LATE) };
+    let mut remote = RemoteExecutor { number: 1, ..RemoteExecutor::new(&mut agent, LATE) };
     let second = remote.execute(&order("say"), &mut || {}).expect("executed");
     assert_eq!(second.said, "[\"say\"] Pipe");
     // A late answer.
