@@ -1,1 +1,3 @@
+//! The state that determines latencies, as text and as JSON.
+
 pub mod facts;

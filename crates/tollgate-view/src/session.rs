@@ -1,3 +1,5 @@
+//! A session as it is shown: several environments that alternated, the others compared with the first.
+
 mod atlas;
 pub(crate) mod builds;
 pub(crate) mod environments;

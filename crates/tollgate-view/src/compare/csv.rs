@@ -1,3 +1,5 @@
+//! Comparisons as comma-separated values, one line per row, one run after the other.
+
 use tollgate_output::spreadsheet::{self, Reader};
 
 use super::columns::{Compared, Sides, columns};

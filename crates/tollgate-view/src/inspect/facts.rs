@@ -1,3 +1,5 @@
+//! Facts of an environment.
+
 mod affecting;
 mod group;
 mod hanging;
