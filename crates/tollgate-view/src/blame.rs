@@ -201,10 +201,7 @@ impl<'a> Held<'a> {
     /// How exact the shares are.
     fn method(&self) -> &'static str {
         const STRACE: &str = "strace(1) does not know the parts of the real time. If threads run in parallel, a call's share is an estimate.";
-        match self.has_strace() {
-            true => STRACE,
-            false => method(self.sides.iter().map(|side| side.traced)),
-        }
+        if self.has_strace() { STRACE } else { method(self.sides.iter().map(|side| side.traced)) }
     }
 
     /// The JSON record.

@@ -164,10 +164,8 @@ mod tests {
         let crossed = all.iter().flat_map(|benchmark| benchmark.crosses);
         let boundaries: BTreeSet<Boundary> =
             facts().flat_map(|(_, effect)| affected(&effect)).chain(crossed).copied().collect();
-        let listed = |names: Vec<&'static str>| match names.is_empty() {
-            true => "nothing".to_owned(),
-            false => names.join(" "),
-        };
+        let listed =
+            |names: Vec<&'static str>| if names.is_empty() { "nothing".to_owned() } else { names.join(" ") };
         let block = |boundary: &Boundary| {
             let crossing = all.iter().filter(|benchmark| benchmark.crosses.contains(boundary));
             let affecting = facts().filter(|(_, effect)| affected(effect).contains(boundary));

@@ -155,9 +155,10 @@ impl<'a> Comparison<'a> {
         causes::sort(&mut facts, differing.map(ComparedRow::case));
         let by_case = rows.iter().enumerate().map(|(at, row)| (row.case().clone(), at)).collect();
         let is_counted = !rows.is_empty() && rows.iter().all(ComparedRow::is_count);
-        let proven = match is_counted {
-            true => Proven::of_counts(base, other, &facts),
-            false => Proven::new(base, other, &facts).filter(|_| is_alternated),
+        let proven = if is_counted {
+            Proven::of_counts(base, other, &facts)
+        } else {
+            Proven::new(base, other, &facts).filter(|_| is_alternated)
         };
         Self {
             base,

@@ -29,9 +29,12 @@ pub fn counter(summary: &Summary) -> &'static str {
 /// `exact`, or the range of the batches: `19,950–20,100`. `None` for a time.
 pub fn batches(figures: &Figures) -> Option<String> {
     let of = &figures.estimate;
-    figures.is_count().then(|| match figures.is_exact() {
-        true => EXACT.to_owned(),
-        false => figures::range(of.min, of.max, of.median, figures.measured.unit),
+    figures.is_count().then(|| {
+        if figures.is_exact() {
+            EXACT.to_owned()
+        } else {
+            figures::range(of.min, of.max, of.median, figures.measured.unit)
+        }
     })
 }
 
@@ -61,9 +64,10 @@ pub fn count(count: f64, unit: Unit) -> String {
 /// `209 → 187`; an equal count once.
 pub fn from_to(row: &ComparedRow) -> String {
     let count = |of: Option<f64>| of.map_or("–".to_owned(), |of| count(of, row.base.unit));
-    match row.result.base == row.result.other {
-        true => count(row.result.base),
-        false => format!("{} → {}", count(row.result.base), count(row.result.other)),
+    if row.result.base == row.result.other {
+        count(row.result.base)
+    } else {
+        format!("{} → {}", count(row.result.base), count(row.result.other))
     }
 }
 

@@ -92,9 +92,10 @@ impl Proven {
 
     /// The facts that it changed, by name; the setting if no fact reads it.
     pub fn causes(&self) -> Vec<&str> {
-        match self.facts.is_empty() {
-            true => vec![&self.setting],
-            false => self.facts.iter().map(String::as_str).collect(),
+        if self.facts.is_empty() {
+            vec![&self.setting]
+        } else {
+            self.facts.iter().map(String::as_str).collect()
         }
     }
 }

@@ -85,9 +85,10 @@ fn title(summary: &Summary, width: usize) -> String {
     let begin = format!("run {}{took}  {interrupted}", run.id);
     let with = counts.into_iter().filter(|(number, _)| *number > 0);
     let without: Vec<String> = with.map(|(number, words)| format!("{number} {words}")).collect();
-    let cases = match without.is_empty() {
-        true => count(measured, "case", "cases"),
-        false => format!("{}; {}", count(measured, "case", "cases"), without.join(", ")),
+    let cases = if without.is_empty() {
+        count(measured, "case", "cases")
+    } else {
+        format!("{}; {}", count(measured, "case", "cases"), without.join(", "))
     };
     // Three reasons have no room beside a label.
     let in_short = format!("{measured} of {}", count(summary.rows.len(), "case", "cases"));

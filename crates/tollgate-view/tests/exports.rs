@@ -133,10 +133,7 @@ fn runs() -> impl Strategy<Value = Run> {
 }
 
 fn cut(text: &str) -> String {
-    match text.chars().count() > 256 {
-        true => text.chars().take(256).chain(['…']).collect(),
-        false => text.to_owned(),
-    }
+    if text.chars().count() > 256 { text.chars().take(256).chain(['…']).collect() } else { text.to_owned() }
 }
 
 fn records(text: &str) -> Vec<Vec<String>> {

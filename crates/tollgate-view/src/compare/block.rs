@@ -85,9 +85,10 @@ impl<'c, 'a> Block<'c, 'a> {
 
     /// Text with every row and every fact.
     pub(crate) fn whole(&self) -> String {
-        let table: Table = match self.is_beside() {
-            true => rows::beside(self.comparison, &self.headlines, usize::MAX).0,
-            false => rows::whole(self.comparison, self.head.choice),
+        let table: Table = if self.is_beside() {
+            rows::beside(self.comparison, &self.headlines, usize::MAX).0
+        } else {
+            rows::whole(self.comparison, self.head.choice)
         };
         let table = table.render(self.width);
         let facts = facts_text(&self.comparison.facts, self.width);
@@ -96,9 +97,10 @@ impl<'c, 'a> Block<'c, 'a> {
     }
 
     fn before(&self) -> String {
-        let verdicts = match self.comparison.rows.is_empty() {
-            true => "not in one unit".to_owned(),
-            false => self.comparison.differences(),
+        let verdicts = if self.comparison.rows.is_empty() {
+            "not in one unit".to_owned()
+        } else {
+            self.comparison.differences()
         };
         let how = self.head.how.iter().map(|line| paragraph(line, self.width, ""));
         heading(&format!("{}: {verdicts}", self.head.who), self.width) + &how.collect::<String>()
@@ -129,9 +131,12 @@ impl<'c, 'a> Block<'c, 'a> {
         let notes = notes.iter().map(|line| paragraph(line, self.width, ""));
         // The value of a fact may be long; the first one proves, or is likeliest.
         let is_proven = self.comparison.proven.is_some();
-        let sentence = |line: &String| match is_proven {
-            true => paragraph(line, self.width, ""),
-            false => format!("{}\n", cut(&clean(line), self.width)),
+        let sentence = |line: &String| {
+            if is_proven {
+                paragraph(line, self.width, "")
+            } else {
+                format!("{}\n", cut(&clean(line), self.width))
+            }
         };
         notes.chain(self.sentences.iter().map(sentence)).collect()
     }

@@ -48,10 +48,7 @@ impl<'a> Causes<'a> {
         let of_row =
             self.shown.iter().enumerate().filter(|(_, (fact, _))| causes.contains(&fact.name.as_str()));
         let numbers: Vec<String> = of_row.map(|(at, _)| (at + 1).to_string()).collect();
-        match numbers.is_empty() && !causes.is_empty() {
-            true => "+".to_owned(),
-            false => numbers.join(" "),
-        }
+        if numbers.is_empty() && !causes.is_empty() { "+".to_owned() } else { numbers.join(" ") }
     }
 
     pub(super) fn sentences(&self, comparison: &Comparison) -> Vec<String> {

@@ -86,9 +86,8 @@ impl<'a> Compared<'a> {
     fn estimate(&self, of: fn(&ComparedRow) -> Option<f64>) -> Option<Value> {
         let row = self.row?;
         let unit = row.base.unit;
-        Some(Value::figure(of(row)?, |value| match self.is_counted() {
-            true => counts::count(value, unit),
-            false => figures::estimate(value, unit),
+        Some(Value::figure(of(row)?, |value| {
+            if self.is_counted() { counts::count(value, unit) } else { figures::estimate(value, unit) }
         }))
     }
 
@@ -143,9 +142,10 @@ fn ends(interval: Interval) -> [f64; 2] {
 
 /// The ratio of a row beside a figure: `×1.560`; for a count the change.
 pub(crate) fn times(row: &ComparedRow) -> Option<String> {
-    match row.is_count() {
-        true => counts::change(row),
-        false => row.ratio().map(|ratio| format!("×{}", figures::ratio(ratio))),
+    if row.is_count() {
+        counts::change(row)
+    } else {
+        row.ratio().map(|ratio| format!("×{}", figures::ratio(ratio)))
     }
 }
 

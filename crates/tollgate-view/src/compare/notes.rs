@@ -113,9 +113,10 @@ fn undetectable(comparison: &Comparison) -> Option<String> {
     ratios.sort_unstable_by(f64::total_cmp);
     let [middle, most] =
         [ratios.len() / 2, ratios.len().checked_sub(1)?].map(|at| figures::ratio(ratios[at]));
-    let which = match middle == most {
-        true => format!("below {middle} ×"),
-        false => format!("below {middle} × in half of them, and below {most} × in one"),
+    let which = if middle == most {
+        format!("below {middle} ×")
+    } else {
+        format!("below {middle} × in half of them, and below {most} × in one")
     };
     Some(format!("; the spread between runs here hides changes {which}"))
 }

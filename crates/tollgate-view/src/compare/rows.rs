@@ -65,9 +65,10 @@ pub(super) fn table<'c>(
     // Numbers that are the same on every line say nothing.
     let numbers: Vec<String> = rows.iter().map(|row| causes.numbers(comparison, row)).collect();
     let is_numbered = comparison.proven.is_none() && numbers.windows(2).any(|pair| pair[0] != pair[1]);
-    let columns = match is_numbered {
-        true => columns::of_numbered(comparison, choice),
-        false => columns::of_table(comparison, choice),
+    let columns = if is_numbered {
+        columns::of_numbered(comparison, choice)
+    } else {
+        columns::of_table(comparison, choice)
     };
     let row = |(row, numbers): (&&'c ComparedRow<'c>, String)| {
         (Compared::new(comparison, *row).numbered(numbers), None)

@@ -32,9 +32,10 @@ pub fn functions(case: &Case, environment: &str, found: &Functions, width: usize
 /// Instructions of an operation, whole if they are whole.
 fn amount(found: &Functions, instructions: u64) -> String {
     let operations = found.iterations.max(1).saturating_mul(found.operations.max(1));
-    match instructions.is_multiple_of(operations) {
-        true => (instructions / operations).to_string(),
-        false => format!("{:.2}", instructions as f64 / operations as f64),
+    if instructions.is_multiple_of(operations) {
+        (instructions / operations).to_string()
+    } else {
+        format!("{:.2}", instructions as f64 / operations as f64)
     }
 }
 

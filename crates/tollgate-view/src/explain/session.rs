@@ -19,9 +19,10 @@ pub(super) fn text(benchmark: &Benchmark, session: &Session, width: usize) -> St
         .map(|(other, comparison)| text_of(benchmark, base, other, comparison, width))
         .collect();
     // It may belong to another run than the figures above.
-    match text.is_empty() {
-        true => text,
-        false => text + &paragraph(&format!("session {}", session.id), width, &" ".repeat(13)),
+    if text.is_empty() {
+        text
+    } else {
+        text + &paragraph(&format!("session {}", session.id), width, &" ".repeat(13))
     }
 }
 
@@ -60,10 +61,7 @@ fn text_of(
             let mut names: Vec<&str> = rows.iter().flat_map(|row| comparison.cause_names(row)).collect();
             let mut seen = std::collections::HashSet::new();
             names.retain(|name| seen.insert(*name));
-            match names.is_empty() {
-                true => return text,
-                false => format!("Possible causes: {}", names.join(", ")),
-            }
+            if names.is_empty() { return text } else { format!("Possible causes: {}", names.join(", ")) }
         }
     };
     text + &paragraph(&cause, width, &indent)

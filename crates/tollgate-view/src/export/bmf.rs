@@ -67,9 +67,10 @@ fn put(benchmarks: &mut BTreeMap<String, BTreeMap<&'static str, Value>>, run: &R
 
 /// `entry/syscall in container`, `versus/real of make -j2`
 fn name(metric: &Metric, place: &str) -> String {
-    let name = match metric.params.is_empty() {
-        true => metric.case.benchmark.clone(),
-        false => format!("{}{{{}}}", metric.case.benchmark, metric.params),
+    let name = if metric.params.is_empty() {
+        metric.case.benchmark.clone()
+    } else {
+        format!("{}{{{}}}", metric.case.benchmark, metric.params)
     };
     let room = LONGEST_NAME.saturating_sub(place.chars().count());
     name.chars().take(room).chain(place.chars()).take(LONGEST_NAME).collect()

@@ -50,9 +50,10 @@ impl Histogram {
         let end = i64::from(self.offset) + self.counts.len() as i64 - 1;
         let ends_count =
             [self.counts.first(), self.counts.last()].iter().all(|end| end.is_some_and(|n| *n > 0));
-        match self.counts.is_empty() {
-            true => self.offset == 0,
-            false => ends_count && self.offset >= lowest && end <= i64::from(bucket(MOST)),
+        if self.counts.is_empty() {
+            self.offset == 0
+        } else {
+            ends_count && self.offset >= lowest && end <= i64::from(bucket(MOST))
         }
     }
 }

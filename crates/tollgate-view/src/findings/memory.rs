@@ -110,9 +110,10 @@ impl Sharing {
     /// `20.0 × slower`.
     fn words(&self) -> String {
         let how = figures::compared(self.shared.estimate / self.alone.estimate, ["slower", "faster"]);
-        let doubt = match apart(self.shared.interval, self.alone.interval) {
-            true => "",
-            false => " (no significant difference)",
+        let doubt = if apart(self.shared.interval, self.alone.interval) {
+            ""
+        } else {
+            " (no significant difference)"
         };
         format!("{how}{doubt}")
     }
@@ -152,9 +153,10 @@ fn false_sharing(summary: &Summary) -> Option<Finding> {
     );
     let mut from = vec![same, away];
     if let Some(adjacent_estimate) = adjacent_estimate {
-        let words = match apart(adjacent_estimate.interval, away_estimate.interval) {
-            true => format!("; in adjacent lines {}", how(adjacent_estimate)),
-            false => "; in adjacent lines as fast".to_owned(),
+        let words = if apart(adjacent_estimate.interval, away_estimate.interval) {
+            format!("; in adjacent lines {}", how(adjacent_estimate))
+        } else {
+            "; in adjacent lines as fast".to_owned()
         };
         sentence.push_str(&words);
         from.push(adjacent);
@@ -197,9 +199,10 @@ impl Curve {
             points
         };
         let huge = of("2m");
-        match huge.is_empty() {
-            false => Self { page: "2 MiB", points: huge },
-            true => Self { page: "4 KiB", points: of("4k") },
+        if huge.is_empty() {
+            Self { page: "4 KiB", points: of("4k") }
+        } else {
+            Self { page: "2 MiB", points: huge }
         }
     }
 
@@ -211,9 +214,10 @@ impl Curve {
         let ns = |known: &Known| figures::estimate(known.estimate, Unit::Nanoseconds);
         let rises = within.1.estimate < beyond.1.estimate && apart(within.1.interval, beyond.1.interval);
         let how = figures::compared(beyond.1.estimate / within.1.estimate, ["slower", "faster"]);
-        let what = match rises {
-            true => format!("a load is {how}"),
-            false => "the latency shows no significant rise".to_owned(),
+        let what = if rises {
+            format!("a load is {how}")
+        } else {
+            "the latency shows no significant rise".to_owned()
         };
         let sentence = format!(
             "Beyond {name} ({} KiB as the kernel reports it) {what}: from {} at {} KiB to {} at {} KiB ({} pages).",

@@ -43,9 +43,10 @@ fn fork_grows(summary: &Summary) -> Option<Finding> {
     }
     if let Some(figures) = find(summary, &mapped) {
         let more = (figures.estimate.median / base.estimate.median - 1.0).max(0.0);
-        let words = match figures.estimate.interval.is_some_and(|interval| apart(base_interval, interval)) {
-            true => format!("{} for {most} MiB", figures::percent(more)),
-            false => "no significant difference".to_owned(),
+        let words = if figures.estimate.interval.is_some_and(|interval| apart(base_interval, interval)) {
+            format!("{} for {most} MiB", figures::percent(more))
+        } else {
+            "no significant difference".to_owned()
         };
         sentence.push_str(&format!("; memory that is only mapped adds {words}"));
         from.push(mapped);

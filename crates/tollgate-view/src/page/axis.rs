@@ -78,9 +78,10 @@ impl Axis {
 
     /// The position of a value, 0 to 1; `None` outside.
     pub(super) fn share(&self, value: f64) -> Option<f64> {
-        let share = match self.is_log {
-            true => (value / self.least).ln() / (self.most / self.least).ln(),
-            false => (value - self.least) / (self.most - self.least),
+        let share = if self.is_log {
+            (value / self.least).ln() / (self.most / self.least).ln()
+        } else {
+            (value - self.least) / (self.most - self.least)
         };
         (-1e-9..=1.0 + 1e-9).contains(&share).then_some(share.clamp(0.0, 1.0))
     }

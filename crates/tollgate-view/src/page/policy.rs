@@ -36,9 +36,12 @@ mod tests {
         let groups = sum.chunks(3).map(|bytes| {
             let bits = bytes.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte))
                 << (8 * (3 - bytes.len()));
-            let digit = |at: usize| match at <= bytes.len() {
-                true => char::from(DIGITS[(bits >> (18 - 6 * at)) as usize & 63]),
-                false => '=',
+            let digit = |at: usize| {
+                if at <= bytes.len() {
+                    char::from(DIGITS[(bits >> (18 - 6 * at)) as usize & 63])
+                } else {
+                    '='
+                }
             };
             (0..4).map(digit).collect::<String>()
         });

@@ -120,10 +120,8 @@ impl Rows {
 
     /// The band of a mark's interval, the stroke of its min, and its sign.
     pub(super) fn draw_mark(&self, html: &mut String, mark: &Mark, y: f64, is_of_one: bool) {
-        let colour = match is_of_one {
-            true => String::new(),
-            false => format!(" {}", look(mark.look, self.is_by_environment)),
-        };
+        let colour =
+            if is_of_one { String::new() } else { format!(" {}", look(mark.look, self.is_by_environment)) };
         let mut put = |text: std::fmt::Arguments<'_>| {
             let _ = html.write_fmt(text);
         };
@@ -154,9 +152,10 @@ impl Rows {
         let hollow = if mark.is_noisy { "h" } else { "f" };
         let sign = mark.look % super::svg::SIGNS;
         put(format_args!("<use class=\"{hollow}{colour}\" href=\"#m{sign}\" x=\"{}\" y=\"{y}\"", Percent(x)));
-        match mark.title.is_empty() {
-            true => put(format_args!("/>")),
-            false => put(format_args!("><title>{}</title></use>", escaped_between_tags(mark.title.as_str()))),
+        if mark.title.is_empty() {
+            put(format_args!("/>"))
+        } else {
+            put(format_args!("><title>{}</title></use>", escaped_between_tags(mark.title.as_str())))
         }
     }
 }

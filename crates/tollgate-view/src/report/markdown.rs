@@ -104,9 +104,10 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
         put(text, format_args!("**Proven cause:** {}\n\n", plain(&proven.to_string())));
     }
     let changed = comparison.changed();
-    match changed.is_empty() {
-        true => text.push_str("No significant difference.\n\n"),
-        false => text.push_str(&of_rows(comparison, &changed)),
+    if changed.is_empty() {
+        text.push_str("No significant difference.\n\n")
+    } else {
+        text.push_str(&of_rows(comparison, &changed))
     }
     for note in notes::all(comparison, 0, true) {
         put(text, format_args!("{}\n\n", plain(&note)));

@@ -158,10 +158,8 @@ impl<'a> Rows<'a> {
 
     fn line(&self, row: &Shown) -> String {
         let mark = if row.figures.is_wide() { "~ " } else { MARK };
-        let cells = match self.is_counted {
-            true => of_count(row.figures).to_vec(),
-            false => cells(row.figures).to_vec(),
-        };
+        let cells =
+            if self.is_counted { of_count(row.figures).to_vec() } else { cells(row.figures).to_vec() };
         let line = self
             .aligned(&format!("{mark}{}", row.name), |column| cells.get(column).cloned().unwrap_or_default());
         styled(if row.figures.is_wide() { Look::Flagged } else { Look::Plain }, &line)

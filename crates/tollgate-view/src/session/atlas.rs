@@ -28,10 +28,8 @@ pub(super) fn text(session: &Session, atlas: &Atlas, all: bool, width: usize, li
     let more = paragraph(&more, width, "");
     // A blank line, two heads and a sentence.
     let room = lines.saturating_sub(text.lines().count() + more.lines().count() + 4).max(LEAST_ROWS);
-    let rows: Vec<&KernelsRow> = match all {
-        true => atlas.rows.iter().collect(),
-        false => changed.iter().copied().take(room).collect(),
-    };
+    let rows: Vec<&KernelsRow> =
+        if all { atlas.rows.iter().collect() } else { changed.iter().copied().take(room).collect() };
     if !rows.is_empty() {
         text.push('\n');
         text.push_str(&heading(if all { "All cases" } else { "Cases that changed" }, width));

@@ -122,10 +122,7 @@ fn head(session: &Session, width: usize, is_short: bool) -> String {
             false => (format!("  {}\n", cut(&name, width.saturating_sub(2))), "    ".to_owned()),
         };
         let lines = paragraph(&about, width, &hang);
-        let lines = match is_short {
-            true => cut(&format!("{hang}{}", clean(&about)), width) + "\n",
-            false => lines,
-        };
+        let lines = if is_short { cut(&format!("{hang}{}", clean(&about)), width) + "\n" } else { lines };
         text.push_str(&(own + &lines));
     }
     if session.members.len() < base.part.of as usize {
@@ -163,10 +160,7 @@ fn in_short(name: &str) -> String {
         Some((before, path)) => format!("{before}kernel={}", comparison::in_short(path)),
         None => piece.to_owned(),
     };
-    match is_guest(name) {
-        true => name.split(',').map(piece).collect::<Vec<_>>().join(","),
-        false => name.to_owned(),
-    }
+    if is_guest(name) { name.split(',').map(piece).collect::<Vec<_>>().join(",") } else { name.to_owned() }
 }
 
 /// The commands that show the rest.
@@ -179,8 +173,9 @@ fn more(session: &Session, width: usize) -> String {
     let row = largest.or_else(|| session.comparisons.iter().flat_map(|it| &it.rows).next());
     let benchmark = quoted(row.map_or("entry/syscall", |row| row.case().benchmark.as_str()));
     let line = format!("More: tollgate show --all | tollgate report | tollgate explain {benchmark}");
-    match line.width() <= width {
-        true => line,
-        false => cut(&format!("More: tollgate show --all | tollgate explain {benchmark}"), width),
+    if line.width() <= width {
+        line
+    } else {
+        cut(&format!("More: tollgate show --all | tollgate explain {benchmark}"), width)
     }
 }

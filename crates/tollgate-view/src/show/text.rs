@@ -245,9 +245,12 @@ pub fn own_in_words(summary: &Summary, group: &str) -> Vec<String> {
         (disturbed > 0).then(|| format!("{disturbed} of them left out, disturbed")),
         estimate(own::CLOCK_PAIR).map(|pair| format!("timer overhead {pair}")),
         estimate(own::RAW_LOOP).map(|overhead| format!("loop overhead {overhead}, subtracted")),
-        limits.map(|[least, most]| match least == most {
-            true => format!("detection limit {most}"),
-            false => format!("detection limit {least} to {most}, by row"),
+        limits.map(|[least, most]| {
+            if least == most {
+                format!("detection limit {most}")
+            } else {
+                format!("detection limit {least} to {most}, by row")
+            }
         }),
         control.map(|control| format!("A/A difference {}", figures::percent((control.ratio - 1.0).abs()))),
     ];

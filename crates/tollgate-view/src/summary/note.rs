@@ -76,9 +76,10 @@ pub(super) fn notes_of<'b>(case: &'b Case, figures: &'b Figures<'_>) -> Vec<Note
     notes
         .extend(tasks.map(|tasks| Note::Together(tasks as f64 * 1e9 / figures.estimate.median, tasks, kind)));
     notes.extend(figures.paired.as_ref().map(|paired| Note::Paired { paired, case, unit: measured.unit }));
-    match figures.is_count() {
-        true => notes.extend(of_count(figures)),
-        false => notes.extend(of_times(figures, is_noted)),
+    if figures.is_count() {
+        notes.extend(of_count(figures))
+    } else {
+        notes.extend(of_times(figures, is_noted))
     }
     notes.extend(measured.counted.as_ref().map(Note::Counted));
     let operations = figures.operations();

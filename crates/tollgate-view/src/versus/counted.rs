@@ -170,9 +170,10 @@ fn rows(lists: &[Vec<FunctionCount>]) -> Vec<Function> {
     let mut counts: BTreeMap<Key<'_>, Vec<[u64; 2]>> = BTreeMap::new();
     for (at, list) in lists.iter().enumerate() {
         for function in list {
-            let key = match function.file.is_some() && !is_divided {
-                true => (None, None),
-                false => (function.file.as_deref(), function.name.as_deref()),
+            let key = if function.file.is_some() && !is_divided {
+                (None, None)
+            } else {
+                (function.file.as_deref(), function.name.as_deref())
             };
             let count = &mut counts.entry(key).or_insert_with(|| vec![[0; 2]; lists.len()])[at];
             *count = [count[0] + function.instructions, count[1] + function.repeated];

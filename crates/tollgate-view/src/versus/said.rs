@@ -73,10 +73,9 @@ fn adds(row: &ComparedRow) -> String {
     let found = row.result.alternation.as_ref();
     let unit = Unit::Nanoseconds;
     let Some(adds) = found.map(|found| found.adds).or_else(|| row.adds()) else { return String::new() };
-    let ends = found.and_then(|found| found.adds_interval).map(|ends| match adds < 0.0 {
-        true => [-ends.high, -ends.low],
-        false => [ends.low, ends.high],
-    });
+    let ends = found
+        .and_then(|found| found.adds_interval)
+        .map(|ends| if adds < 0.0 { [-ends.high, -ends.low] } else { [ends.low, ends.high] });
     let ends = ends
         .map(|[low, high]| format!(" [{}]", figures::range(low, high, adds.abs(), unit).replace('–', ", ")));
     let word = if adds < 0.0 { "saves" } else { "adds" };
@@ -94,9 +93,10 @@ fn decided_by(name: &str, comparison: &Comparison, row: &ComparedRow) -> String 
         pairs.map(|(base, other)| (other / base).ln()).filter(|log| log.is_finite()).collect();
     let all = logs.len();
     let longer = logs.iter().filter(|log| **log > 0.0).count();
-    let took = match 2 * longer < all {
-        true => format!("{name} took less in {} of {all} pairs", all - longer),
-        false => format!("{name} took longer in {longer} of {all} pairs"),
+    let took = if 2 * longer < all {
+        format!("{name} took less in {} of {all} pairs", all - longer)
+    } else {
+        format!("{name} took longer in {longer} of {all} pairs")
     };
     let needed = pairs_that_decide(&logs, comparison.asked);
     let seconds = comparison.base.seconds().zip(needed);
@@ -110,9 +110,10 @@ fn decided_by(name: &str, comparison: &Comparison, row: &ComparedRow) -> String 
     };
     let sorted = stats::sorted(&logs);
     let middle = [0.75, 0.25].map(|share| stats::quantile(&sorted, share).unwrap_or_default());
-    let calmer = match middle[0] - middle[1] > APART {
-        true => " Fewer suffice on a quieter machine, or with --in host:nice=-20 as root.",
-        false => "",
+    let calmer = if middle[0] - middle[1] > APART {
+        " Fewer suffice on a quieter machine, or with --in host:nice=-20 as root."
+    } else {
+        ""
     };
     format!(" {took}; {decide}.{calmer}")
 }

@@ -54,9 +54,10 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
             let fits = |block: &String| used + block.lines().count() <= LINES;
             let text = |most: usize| difference.text(most, width);
             let fitting = (FEWEST_CALLS..=MOST_CALLS).rev().map(text).find(fits);
-            blocks.push(Some(match all {
-                true => text(usize::MAX),
-                false => fitting.unwrap_or_else(|| text(FEWEST_CALLS)),
+            blocks.push(Some(if all {
+                text(usize::MAX)
+            } else {
+                fitting.unwrap_or_else(|| text(FEWEST_CALLS))
             }));
         }
         differences => {

@@ -16,13 +16,13 @@ use tollgate_view::{explain, versus};
 pub fn of_session(runs: &[Run]) -> String {
     let session = Session::of(runs).expect("a session");
     let of_commands = session.is_of_commands();
-    let screen = |all, width| match of_commands {
-        true => versus::text(&session, all, width),
-        false => session::text(&session, all, width),
+    let screen = |all, width| {
+        if of_commands { versus::text(&session, all, width) } else { session::text(&session, all, width) }
     };
-    let document = match of_commands {
-        true => serde_json::to_value(versus::json::VersusDocument::new(&session, &[])),
-        false => serde_json::to_value(session::json::SessionDocument::new(&session, &[])),
+    let document = if of_commands {
+        serde_json::to_value(versus::json::VersusDocument::new(&session, &[]))
+    } else {
+        serde_json::to_value(session::json::SessionDocument::new(&session, &[]))
     };
     let document = document.expect("JSON");
     let parts = [

@@ -19,9 +19,10 @@ pub(crate) fn hanging(label: &str, text: &str, style: Style, width: usize) -> St
     for (at, line) in wrap(&clean(text), columns.min(first)).into_iter().enumerate() {
         let line = if at == 0 { format!("{label}{line}") } else { format!("{:indent$}{line}", "") };
         let line = line.trim_end();
-        match style == Style::new() {
-            true => out.push_str(&format!("{line}\n")),
-            false => out.push_str(&format!("{style}{line}{style:#}\n")),
+        if style == Style::new() {
+            out.push_str(&format!("{line}\n"))
+        } else {
+            out.push_str(&format!("{style}{line}{style:#}\n"))
         }
     }
     out

@@ -51,9 +51,10 @@ fn row(label: &str, parts: impl IntoIterator<Item = String>, width: usize) -> St
     // A text from elsewhere may have any length.
     const LONGEST: usize = 160;
     let parts: Vec<String> = parts.into_iter().map(|part| beginning(&part, LONGEST).into_owned()).collect();
-    match parts.is_empty() {
-        true => String::new(),
-        false => paragraph(&parts.join(", "), width, &format!("{label:LABEL$}")),
+    if parts.is_empty() {
+        String::new()
+    } else {
+        paragraph(&parts.join(", "), width, &format!("{label:LABEL$}"))
     }
 }
 
