@@ -83,7 +83,6 @@ impl<'a> Atlas<'a> {
         parts.iter().map(|parts| parts.join("-")).collect()
     }
 
-    /// The rows that some kernel changes, the largest change first.
     pub(crate) fn changed(&self) -> Vec<&KernelsRow<'a>> {
         let mut rows: Vec<(f64, &KernelsRow)> =
             self.rows.iter().filter_map(|row| Some((row.largest()?.1.size(), row))).collect();
@@ -111,7 +110,6 @@ impl KernelsRow<'_> {
         self.cells.iter().any(|cell| cell.step.is_some_and(|step| step.verdict == Verdict::Inconclusive))
     }
 
-    /// The largest change, and the index of its kernel.
     pub(crate) fn largest(&self) -> Option<(usize, Step)> {
         let steps = self.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, cell.step?)));
         let changes = steps.filter(|(_, step)| step.verdict.is_difference());

@@ -21,7 +21,6 @@ pub struct Held<'a> {
     case: &'a Case,
     /// Base and other; the median if there are several repetitions.
     sides: [Side<'a>; 2],
-    /// By contribution to the difference.
     calls: Vec<Difference>,
 }
 
@@ -204,7 +203,6 @@ impl<'a> Held<'a> {
         if self.has_strace() { STRACE } else { method(self.sides.iter().map(|side| side.traced)) }
     }
 
-    /// The JSON record.
     pub(crate) fn record(&self, other_run: &'a RunId) -> ComparedTraces<'_> {
         let [base, other] = &self.sides;
         ComparedTraces {

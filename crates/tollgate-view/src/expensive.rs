@@ -114,7 +114,6 @@ fn times(slow: &Known, fast: &Figures) -> Option<Times> {
     (least > 1.0 && times.is_finite()).then_some(Times { times, least, in_words })
 }
 
-/// Half an interval's width over its median.
 fn half_width(interval: Interval, median: f64) -> f64 {
     (interval.high - interval.low) / 2.0 / median.abs()
 }

@@ -233,7 +233,6 @@ fn found(benchmark: &Benchmark, summary: &Summary, width: usize) -> String {
     of.map(|finding| paragraph(&finding.sentence, width, "Finding      ")).collect()
 }
 
-/// The bins of a histogram.
 const BINS: usize = 8;
 const BAR: usize = 40;
 
@@ -276,7 +275,6 @@ fn histogram(figures: &Figures, width: usize) -> String {
     text + &paragraph(&format!("{samples} of {processes}, {of}"), width, "             ")
 }
 
-/// A fact that reaches a case, and how.
 type Reaching<'a> = (&'a String, &'a Fact, &'static Effect);
 
 /// Facts with the same effect are listed together, at the place of the first.

@@ -56,7 +56,6 @@ pub struct Fix {
 }
 
 impl Fix {
-    /// Writes a value into a file of /sys, and the old one to undo that.
     fn write(run: &Run, value: &str, old: &str, file: &str) -> Option<Self> {
         // A made-up value of a document must not reach a shell.
         let is_plain =
@@ -252,7 +251,6 @@ pub(crate) fn stolen(run: &Run) -> Option<f64> {
     Some(grown(&run.facts, "steal")? / processor_ticks(run)?)
 }
 
-/// All processors' ticks between the beginning and the end of a run.
 fn processor_ticks(run: &Run) -> Option<f64> {
     Some(run.seconds()?.max(1.0) * TICKS * online(&run.facts)?.max(1.0))
 }

@@ -50,11 +50,9 @@ pub struct Page {
     pub(crate) facts: Vec<Table>,
 }
 
-/// A measured environment.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Environment {
     pub(crate) name: Text,
-    /// The machine, and the environment.
     pub(crate) about: [Text; 2],
     pub(crate) quality: Quality,
     /// When and by what it was measured.
@@ -78,7 +76,6 @@ pub(crate) struct Expensive {
     pub(crate) what: Text,
     pub(crate) cause: Text,
     pub(crate) action: Text,
-    /// The benchmark to explain.
     pub(crate) benchmark: Text,
 }
 
@@ -88,10 +85,8 @@ pub(crate) struct Section {
     pub(crate) about: Text,
     /// Findings over several rows.
     pub(crate) findings: Vec<Text>,
-    /// The facts that affect it.
     pub(crate) facts: Option<Table>,
     pub(crate) figures: Vec<Figure>,
-    /// Tables of its own.
     pub(crate) tables: Vec<Table>,
     pub(crate) estimates: Estimates,
 }
@@ -116,17 +111,13 @@ pub(crate) struct Key {
     pub(crate) name: Text,
 }
 
-/// A sign in a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sign {
-    /// A mark of this look.
     Look(usize),
     /// A mark, and one of a noisy row.
     Median,
     Hollow,
-    /// The band of an interval.
     Interval,
-    /// The stroke of a min.
     Min,
 }
 
@@ -159,7 +150,6 @@ pub(crate) enum Drawing {
 pub(crate) struct Estimates {
     pub(crate) caption: Text,
     pub(crate) head: Vec<Text>,
-    /// Notes on all of them.
     pub(crate) notes: Vec<Text>,
     pub(crate) groups: Vec<Group>,
 }
@@ -167,9 +157,7 @@ pub(crate) struct Estimates {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Group {
     pub(crate) benchmark: Text,
-    /// Its one operation, as a sentence.
     pub(crate) operation: Text,
-    /// Notes on all of its cases.
     pub(crate) notes: Vec<Text>,
     /// `tollgate run` can measure its cases again; the script adds the command to each row.
     pub(crate) can_be_run: bool,

@@ -63,7 +63,6 @@ impl Proven {
         })
     }
 
-    /// Two environments of one kind, and one key that differs.
     fn by_key(base: &Part, other: &Part, facts: &[FactDifference]) -> Option<Self> {
         if base.knob != other.knob {
             return None;

@@ -21,7 +21,6 @@ pub(crate) use rows::headlines;
 const LINES: usize = 43;
 /// Its columns, if the terminal has as many.
 const COLUMNS: usize = 80;
-/// Most expensive things that are shown.
 const MOST_EXPENSES: usize = 6;
 /// Most lines that they take, and those that are theirs beside any number of rows.
 const EXPENSE_LINES: usize = 12;

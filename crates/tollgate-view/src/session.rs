@@ -116,7 +116,6 @@ fn name(run: &Run, among: &[&Run]) -> String {
     }
 }
 
-/// The names of runs of one session. Two with the same name get a number.
 pub(crate) fn names<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
     let runs: Vec<&Run> = runs.collect();
     let names: Vec<String> = runs.iter().map(|run| name(run, &runs)).collect();

@@ -26,7 +26,6 @@ fn fields() -> Vec<&'static str> {
     columns().iter().flat_map(|column| column.fields().to_vec()).collect()
 }
 
-/// Asserts that the first row of a document has these fields and no others, in this order.
 fn assert_row(document: &impl serde::Serialize, fields: &[&str]) {
     let json = serde_json::to_string(document).expect("JSON");
     let rows: Vec<&str> = json.split("{\"base_run\":").collect();

@@ -16,7 +16,6 @@ use tollgate_view::show::{csv, json as run_json};
 use tollgate_view::summary::Summary;
 use tollgate_view::{export, screen};
 
-/// The cases with their counts.
 const COUNTS: [(&str, f64); 9] = [
     ("entry/syscall", 209.0),
     ("entry/syscall-getpid", 307.0),

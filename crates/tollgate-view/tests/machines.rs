@@ -91,7 +91,6 @@ fn measured(case: Case) -> Measurement {
     Measurement { case, outcome: Outcome::Measured(Box::new(measured)) }
 }
 
-/// A run of these cases on the machine.
 fn run(id: &str, machine: &Read, cases: Vec<Case>) -> Run {
     let mut facts = machine.facts.clone();
     let home = machine.topology.home.expect("a processor") as i64;

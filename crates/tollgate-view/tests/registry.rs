@@ -26,7 +26,6 @@ fn case(benchmark: &Benchmark) -> Case {
     Case { benchmark: benchmark.name.to_owned(), params }
 }
 
-/// A run of all benchmarks, in which all facts have one value.
 fn run(id: &str, level: f64, value: &str) -> Run {
     let measured = |benchmark: &Benchmark| Measured {
         unit: benchmark.unit,

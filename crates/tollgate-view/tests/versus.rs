@@ -382,7 +382,6 @@ fn changes_that_a_control_has_too_are_said() {
     insta::assert_snapshot!(text);
 }
 
-/// Changes the samples of a case, each by its number.
 fn change(run: &mut Run, case: &str, how: impl Fn(usize, f64) -> f64) {
     for measurement in run.measurements.iter_mut().filter(|one| one.case == Case::plain(case)) {
         if let Outcome::Measured(measured) = &mut measurement.outcome {
@@ -503,7 +502,6 @@ fn many_commands_have_their_processor_time_in_a_column() {
     assert!(last.is_some_and(|ratio: f64| (2.9..3.1).contains(&ratio)), "{text}");
 }
 
-/// The traced executions of a workload include their processor time.
 #[test]
 fn workloads_of_a_session_have_their_processor_time() {
     let mut runs = runs(&[side("a", 10.0), side("b", 20.0)]);

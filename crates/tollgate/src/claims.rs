@@ -117,7 +117,6 @@ fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<O
     Ok(Some(made))
 }
 
-/// No claim can be decided with fewer processes.
 fn processes(args: &ClaimsArgs) -> usize {
     args.processes.unwrap_or(ENOUGH_PROCESSES)
 }

@@ -65,7 +65,6 @@ fn of_argument(argument: Arg) -> Arg {
     }
 }
 
-/// Suites and benchmarks.
 fn benchmarks(typed: &OsStr) -> Vec<CompletionCandidate> {
     let named = SUITES.iter().flat_map(|suite| {
         let benchmarks = suite.benchmarks.iter().filter(|benchmark| !benchmark.name.contains("/test-"));
@@ -74,7 +73,6 @@ fn benchmarks(typed: &OsStr) -> Vec<CompletionCandidate> {
     beginning_with(typed, named.map(str::to_owned))
 }
 
-/// Published experiments.
 fn experiments(typed: &OsStr) -> Vec<CompletionCandidate> {
     beginning_with(typed, Experiment::names().map(str::to_owned))
 }

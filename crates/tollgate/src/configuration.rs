@@ -34,7 +34,6 @@ pub struct Configuration {
     pub files: Vec<File>,
     /// Options, in the order in which the files are read, including those that do not count.
     settings: Vec<Setting>,
-    /// Environments by their names.
     pub environments: Vec<Named>,
 }
 
@@ -43,15 +42,12 @@ pub struct Configuration {
 pub struct Setting {
     /// The words of its verb; none for all verbs.
     pub verb: Vec<String>,
-    /// Its key in the file.
     pub key: String,
     /// clap's name of it.
     pub id: String,
-    /// Its value as the file has it.
     pub value: Value,
     /// Its index in [`Configuration::files`].
     pub file: usize,
-    /// Its line there.
     pub line: usize,
     words: Vec<OsString>,
 }
@@ -182,7 +178,6 @@ fn options(verb: &Command) -> impl Iterator<Item = (String, &Arg)> {
     })
 }
 
-/// The words of a command line that give an option this value.
 fn words(option: &Arg, key: &str, value: &Value) -> Result<Vec<OsString>, String> {
     let is_flag = !option.get_action().takes_values();
     if is_flag {

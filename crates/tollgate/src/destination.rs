@@ -9,10 +9,8 @@ use crate::failure::{Failure, plainly};
 use crate::out::{self, Form};
 use crate::say;
 
-/// The name of standard output in place of a file.
 pub const STANDARD_OUTPUT: &str = "-";
 
-/// The destination of a run.
 #[derive(Debug)]
 pub enum Destination {
     /// Standard output, instead of the table: for containers and sandboxes whose files are not visible outside.

@@ -109,7 +109,6 @@ fn with_suite(machine: &Topology, pattern: &str) -> String {
     }
 }
 
-/// The one benchmark whose cases a pattern means, and the selection of its cases.
 fn chosen(machine: &Topology, pattern: &str) -> Result<(&'static Benchmark, Selection), Failure> {
     let select = tollgate_suites::select(machine, &[pattern.to_owned()], Extent::Thorough, Size::Small);
     let selection = select.map_err(|unknown: UnknownPattern| Failure::input(unknown.to_string()))?;

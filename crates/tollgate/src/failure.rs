@@ -47,7 +47,6 @@ impl Failure {
         Self::Input(sentence.into())
     }
 
-    /// The failure of a write to standard output.
     pub fn of_output(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ClosedPipe,

@@ -71,7 +71,6 @@ fn compared<'a>(runs: &'a [Run], spread: &Spread) -> Vec<Comparison<'a>> {
     others.iter().map(|other| Comparison::knowing(base, other, 0.0, spread)).collect()
 }
 
-/// Opens a page in the user's browser.
 fn open(page: &Path) -> Result<(), Failure> {
     let cannot = |why: &str| Failure::input(format!("--open: {why}; open {} in a browser", page.display()));
     let program =

@@ -83,7 +83,6 @@ struct Tally {
 }
 
 impl Tally {
-    /// The tally of the newest sessions, by the record of each entry.
     fn new(entries: &[Entry], records: &[KeptRun]) -> Self {
         /// More are not read, since their samples would be.
         const MOST: usize = 40;

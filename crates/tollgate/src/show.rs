@@ -198,7 +198,6 @@ fn chosen(args: &ShowArgs, kinds: &[RunKind]) -> Result<(Vec<Run>, Vec<String>),
     }
 }
 
-/// The cases that a word means as a pattern.
 fn selected(word: &str) -> Result<Selection, UnknownPattern> {
     select(&Topology::here(), &[word.to_owned()], Extent::Thorough, Size::Small)
 }

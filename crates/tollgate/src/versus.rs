@@ -39,7 +39,6 @@ use executed::Executed;
 use given::Commands;
 use progress::Shown;
 
-/// The usual time.
 const TIME: Duration = Duration::from_secs(30);
 /// Minimum number of executions of each command without --time, as in hyperfine.
 const LEAST: u32 = 10;

@@ -22,7 +22,6 @@ fn keep(home: &Home, id: &str, label: Option<&str>, ratio: f64) {
     home.keep(&run);
 }
 
-/// The rows of a table of the first experiment.
 fn rows(document: &Value, table: usize) -> &Value {
     &document["experiments"][0]["tables"][table]["rows"]
 }

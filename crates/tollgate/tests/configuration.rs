@@ -25,7 +25,6 @@ fn refusal(home: &Home, words: &[&str]) -> String {
     one_line(&command.assert().code(2).stdout("").get_output().stderr.clone())
 }
 
-/// A refusal, or what is said, after the name of the project's file.
 fn after_the_file(said: &str) -> &str {
     said.split_once("tollgate.toml").expect("the file's name").1
 }

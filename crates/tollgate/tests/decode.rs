@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 /// Published examples of kernels, debuggers and manuals, with their meaning: the same file that the library's own test reads.
 const PUBLISHED: &str = include_str!("../../tollgate-x86/tests/published.json");
 
-/// The session of the article on Windows' system calls, all three systems of it.
 const WINDOWS: &str = include_str!("../../tollgate-dump/tests/dumps/kd-three-systems.txt");
 
 /// The same systems in an article whose headings name none.
@@ -33,7 +32,6 @@ fn holds(found: &Value, expected: &Value, id: &Value) {
     }
 }
 
-/// The first reading of the first system in a file.
 fn reading(home: &Home, file: &str) -> Value {
     home.json(["decode", "--format", "json", file])["systems"][0]["readings"][0].clone()
 }

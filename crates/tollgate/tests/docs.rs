@@ -40,7 +40,6 @@ const PROGRAMS: [(&str, &str); 4] = [
     ("X86 SB", "sb.litmus"),
 ];
 
-/// The fenced blocks of a page.
 fn blocks(page: &str) -> Vec<&str> {
     page.split("\n```").skip(1).step_by(2).filter_map(|block| Some(block.split_once('\n')?.1)).collect()
 }

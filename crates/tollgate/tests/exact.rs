@@ -10,7 +10,6 @@ use common::Home;
 use common::text::refusals;
 use serde_json::{Value, json};
 
-/// The run of a guest in these words.
 fn run(home: &Home, words: &[&str]) -> Value {
     let kept = home.path().join("run.json");
     let path = kept.to_str().expect("a path");

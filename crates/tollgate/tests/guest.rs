@@ -278,7 +278,6 @@ fn a_guest_that_does_not_come_up_says_why() {
     assert_eq!(home.files(), [""; 0]);
 }
 
-/// Processes that have this variable.
 fn processes(mark: &str) -> Vec<i32> {
     let marked = format!("{MARK}={mark}");
     let all = fs::read_dir("/proc")

@@ -54,7 +54,6 @@ impl Scene {
         path
     }
 
-    /// The program, which keeps its runs in this scene.
     fn tollgate(&self, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(arguments).arg("--quiet").env("XDG_DATA_HOME", self.path("data")).current_dir("/");
@@ -89,7 +88,6 @@ fn statuses(output: &Output) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Checks that a run measures every case.
 fn expect_measured(run: Command) {
     let statuses = statuses(&output(run));
     assert!(statuses.iter().all(|(_, status)| status == "measured"), "{statuses:?}");
@@ -232,7 +230,6 @@ fn is_used(directory: &Path) -> bool {
         .any(|descriptor| fs::read_link(descriptor.path()).is_ok_and(|target| target.starts_with(directory)))
 }
 
-/// The message about a directory that all may write, after its path.
 const OPEN: &str = "may be written by others (mode 0777), who could replace the files in use; remove that right (chmod o-w), set the sticky bit (chmod +t), or name another directory";
 
 #[test]

@@ -194,7 +194,6 @@ fn skipped() -> bool {
     skipped
 }
 
-/// The program with an output, as a user, with a home of that user's own.
 fn tried(arguments: &[&str], out: &Path, user: u32) -> Output {
     let home = tempfile::tempdir().expect("a directory");
     chown(home.path(), Some(user), Some(user)).expect("given away");

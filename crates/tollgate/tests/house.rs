@@ -107,7 +107,6 @@ type Names = Vec<String>;
 
 #[derive(Default)]
 struct Module {
-    /// Its file, or that of the module that it stands in.
     file: PathBuf,
     /// Its imports: the name here, and the whole path within the crate.
     uses: Vec<(String, Names)>,

@@ -9,7 +9,6 @@ use common::text::{part, refusals, screen, words};
 use common::{Home, one_line};
 use serde_json::Value;
 
-/// The names of all facts in a document.
 fn names(document: &Value) -> Vec<String> {
     let facts = document["facts"].as_object().expect("facts");
     facts.keys().chain(document["moments"].as_object().expect("moments").keys()).cloned().collect()

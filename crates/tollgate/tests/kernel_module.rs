@@ -7,7 +7,6 @@ mod common;
 use common::Home;
 use serde_json::{Value, json};
 
-/// The row of a case.
 fn row<'a>(document: &'a Value, benchmark: &str, params: &Value) -> &'a Value {
     let rows = document["measurements"].as_array().expect("rows");
     let is_meant = |row: &&Value| row["benchmark"] == benchmark && row["params"] == *params;

@@ -90,7 +90,6 @@ fn a_delay_is_what_the_program_itself_takes() {
     }
 }
 
-/// Types to an editor, which is to write the file.
 fn editor(words: &[&str], keys: &str, written: &str) {
     let Some(found) = words.first().filter(|name| tollgate_os::programs::named(name.as_ref()).is_some())
     else {

@@ -107,7 +107,6 @@ fn every_link_leads_somewhere() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A page that the summary does not list is in no book.
 #[test]
 fn the_book_has_every_page_once() {
     let docs = root().join("docs");

@@ -8,13 +8,11 @@ use common::marked::{Claims, Marked, Rows, expect_in_one_of_four, listed};
 use common::{Home, program};
 use serde_json::{Value, json};
 
-/// The parameters of a benchmark's cases that have these.
 fn cases(benchmark: &str, with: &[(&str, Value)]) -> Vec<Value> {
     let has = |params: &Value| with.iter().all(|(name, value)| params[*name] == *value);
     listed(&[benchmark]).into_iter().map(|(_, params)| params).filter(has).collect()
 }
 
-/// The same case with another value of one parameter.
 fn but(params: &Value, name: &str, value: Value) -> Value {
     let mut params = params.clone();
     params[name] = value;
@@ -129,7 +127,6 @@ fn cache_kib(index: u32) -> Option<u64> {
     text.trim().strip_suffix('K')?.parse().ok()
 }
 
-/// Whether the closest pair of processors that is not one core is two cores.
 fn has_two_cores() -> bool {
     let pairs = cases("memory/thrash", &[]);
     pairs.iter().any(|params| !["smt", "unknown"].contains(&params["pair"].as_str().unwrap_or_default()))

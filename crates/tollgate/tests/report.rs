@@ -6,7 +6,6 @@ use common::{Home, document, measured};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The page of runs whose documents these are.
 fn page(documents: &[Value]) -> String {
     let home = Home::new();
     // A machine whose runs do not differ.
@@ -75,7 +74,6 @@ fn tokens(page: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// The texts at the beginning of tags of this name and class.
 fn texts<'a>(page: &'a str, tag: &str, class: &str) -> Vec<&'a str> {
     let tokens = tokens(page);
     let text = |two: &[Token<'a>]| match two {
@@ -260,14 +258,12 @@ fn where_the_time_of_a_command_went_is_a_table() {
     assert!(cells.windows(parts.len()).any(|row| row == parts), "{cells:?}");
 }
 
-/// A run of these rows.
 fn run_of(id: &str, label: Option<&str>, rows: &[Value]) -> Value {
     let mut run = document(id, label, 1.0);
     run["measurements"] = json!(rows);
     run
 }
 
-/// A traced command, under the name of a case.
 fn traced_case(benchmark: &str, params: Value) -> Value {
     let mut row = measured(benchmark, 2e9, &[]);
     row["params"] = params;

@@ -99,7 +99,6 @@ fn sorted(names: &[&'static str]) -> Vec<&'static str> {
     names
 }
 
-/// The measurement of a benchmark.
 fn measurement<'a>(document: &'a Value, benchmark: &str) -> &'a Value {
     let all = document["measurements"].as_array().expect("measurements");
     all.iter()
@@ -329,7 +328,6 @@ fn counts_of_emulated_opcodes_are_compared_by_ring() {
     );
 }
 
-/// A run of the suites memory and files.
 fn memory_and_files() -> Value {
     let mut document = document("20261121-015440-0008", Some("storage"), 1.0);
     let fact = |value: Value| serde_json::json!({"status": "known", "value": value, "source": "a test"});

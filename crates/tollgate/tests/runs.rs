@@ -342,7 +342,6 @@ fn a_session_is_compared_whole_and_its_runs_one_by_one() {
     home.output(["explain", "entry/syscall", SESSION]);
 }
 
-/// The newest run has the figure, and a session from before it what an environment costs.
 #[test]
 fn a_run_of_no_session_is_explained_beside_the_newest_session() {
     let home = with_session();

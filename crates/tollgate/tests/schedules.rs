@@ -14,7 +14,6 @@ fn program<'a>(document: &'a Value, name: &str) -> &'a Value {
     programs.iter().find(|program| program["name"] == name).expect(name)
 }
 
-/// The document without the times, the only thing in it that differs from run to run.
 fn without_times(mut document: Value) -> Value {
     for program in document["programs"].as_array_mut().expect("a list") {
         assert!(program["seconds"].as_f64().is_some_and(|seconds| seconds >= 0.0), "{program}");

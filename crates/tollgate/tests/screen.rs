@@ -85,7 +85,6 @@ fn is_headline(benchmark: &str, params: &Value) -> bool {
     found.headlines.iter().any(|headline| headline.names(&params))
 }
 
-/// The screen of a run at this width.
 fn screen(run: &Value, columns: &str) -> String {
     let home = Home::new();
     home.keep(run);
@@ -95,7 +94,6 @@ fn screen(run: &Value, columns: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The text on one line.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

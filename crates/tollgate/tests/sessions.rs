@@ -32,7 +32,6 @@ fn document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(output)))
 }
 
-/// The names of the environments in a document of a session.
 fn environments(document: &Value) -> Vec<&str> {
     let runs = document["runs"].as_array().expect("runs");
     runs.iter().map(|run| run["session"]["environment"].as_str().expect("a name")).collect()
@@ -277,7 +276,6 @@ fn wrong_names_and_options_are_refused_before_anything_starts() {
     assert!(home.files().is_empty(), "{:?}", home.files());
 }
 
-/// A program of this name, first in PATH, that only complains.
 fn pretended(home: &Home, program: &str, complaint: &str, status: i32) -> String {
     let path =
         home.file(&format!("bin/{program}"), format!("#!/bin/sh\necho '{complaint}' >&2\nexit {status}\n"));

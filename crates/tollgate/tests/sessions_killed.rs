@@ -41,7 +41,6 @@ impl Session {
         Self::start(&OF_CALLS, number, words)
     }
 
-    /// One of these benchmarks.
     fn start(benchmarks: &[&str], number: usize, words: &[&str]) -> Self {
         Self::heard(benchmarks, number, &[words, &["--quiet"]].concat(), Stdio::null())
     }
@@ -85,7 +84,6 @@ impl Session {
         String::from_utf8_lossy(&words).replace('\0', " ")
     }
 
-    /// Waits until agents serve.
     fn wait_for_agents(&mut self, number: usize) {
         wait_for("the agents", || {
             assert!(self.child.try_wait().expect("our own child").is_none(), "it ended before");
@@ -126,7 +124,6 @@ impl Session {
     }
 }
 
-/// The directories of all cgroups.
 fn cgroups() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut directories = vec![PathBuf::from("/sys/fs/cgroup")];

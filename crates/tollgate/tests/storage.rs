@@ -18,7 +18,6 @@ use common::{Home, entries, expect_answer, is_root, one_line, program, readable_
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// A case of the suite files that every environment has.
 const CASE: &str = "files/stat";
 
 #[test]

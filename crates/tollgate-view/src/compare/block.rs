@@ -22,7 +22,6 @@ pub(crate) struct Head {
     /// How they were compared, one paragraph each.
     pub(crate) how: Vec<String>,
     pub(crate) choice: Choice,
-    /// Most causes shown.
     pub(crate) most_causes: usize,
     /// Most cases measured by only one side that are shown with the reason.
     pub(crate) most_only: usize,

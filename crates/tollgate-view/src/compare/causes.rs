@@ -23,7 +23,6 @@ pub(super) struct Causes<'a> {
 }
 
 impl<'a> Causes<'a> {
-    /// At most this many.
     pub(super) fn new(comparison: &'a Comparison<'_>, most: usize) -> Self {
         let mut shown: Vec<(&FactDifference, usize)> = Vec::new();
         for row in comparison.changed() {

@@ -82,7 +82,6 @@ impl<'a> Compared<'a> {
         Some(Value::new([run.as_ref().into(), name.into()], name))
     }
 
-    /// The estimate of a side.
     fn estimate(&self, of: fn(&ComparedRow) -> Option<f64>) -> Option<Value> {
         let row = self.row?;
         let unit = row.base.unit;
@@ -400,7 +399,6 @@ const NUMBERS: &[&str] = &["numbers"];
 const QUALITY: &[&str] = &["correlation", "turns"];
 const OF_COMMANDS: &[&str] = &["other_side", "ratio", "ratio_ci", "adds", "verdict", "cpu_multiple"];
 
-/// All columns, with the intervals named by their level.
 fn of_level<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
     columns().headed("ratio_ci", comparison.interval_name.clone())
 }
@@ -414,7 +412,6 @@ pub(crate) enum Choice {
     Base,
 }
 
-/// The columns of a table for people, by how the two were compared.
 pub(crate) fn of_table<'a>(comparison: &Comparison, choice: Choice) -> Columns<Compared<'a>> {
     of_level(comparison).pick(chosen(comparison, choice))
 }
@@ -470,7 +467,6 @@ pub(crate) fn of_page<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
     of_level(comparison).arranged(&keys)
 }
 
-/// The columns of commands that are compared with the first, one row each.
 pub(crate) fn of_commands<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
     of_level(comparison).pick(OF_COMMANDS).headed("other_side", "command")
 }

@@ -161,7 +161,6 @@ pub(crate) fn ends(interval: Option<Interval>) -> (Option<f64>, Option<f64>) {
 }
 
 impl<'a> Lists<'a> {
-    /// The lists of all, one comparison after the other.
     pub(crate) fn from_comparisons(all: impl Iterator<Item = (Sides<'a>, &'a Comparison<'a>)>) -> Self {
         let all: Vec<(Sides, &Comparison)> = all.collect();
         let (columns, of_sides) = (columns::columns(), columns::columns().pick(&columns::SIDES));

@@ -13,7 +13,6 @@ use super::need::{self, Need};
 use crate::comparison::{ComparedRow, Comparison};
 use crate::summary::{Figures, Summary};
 
-/// A row names at most this many of its causes.
 const MOST_CAUSES: usize = 3;
 
 /// The changed rows that fit: those of the first screen's operations first, then the largest differences. They are ordered by

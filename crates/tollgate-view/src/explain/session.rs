@@ -9,7 +9,6 @@ use crate::comparison::{self, ComparedRow, Comparison};
 use crate::counts;
 use crate::session::{Member, Session};
 
-/// Rows of an environment.
 const ROWS: usize = 6;
 
 pub(super) fn text(benchmark: &Benchmark, session: &Session, width: usize) -> String {

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 /// Bounds differ by the factor `2^(2^-SCALE)`.
 pub const SCALE: u32 = 5;
-/// Buckets per octave.
 const PER_OCTAVE: f64 = 32.0;
 /// Samples up to this, in their unit, are counted as zero.
 pub const ZERO_THRESHOLD: f64 = 1.0 / 1_048_576.0;

@@ -33,7 +33,6 @@ const UNITS: [(&str, &str); 5] = [
     ("executed", "instructions"),
 ];
 
-/// The base unit, and its size in the unit of the samples.
 fn in_base_unit(unit: Unit) -> (&'static str, f64) {
     match unit {
         Unit::Nanoseconds | Unit::NanosecondsPerLine => ("seconds", 1e9),
@@ -77,7 +76,6 @@ pub fn openmetrics(runs: &[Run]) -> String {
 struct Series<'a> {
     run: &'a Run,
     metrics: Vec<Metric<'a>>,
-    /// The labels that all its series have.
     labels: String,
 }
 

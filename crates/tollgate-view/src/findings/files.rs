@@ -49,7 +49,6 @@ fn direct_against_first(summary: &Summary) -> Option<Finding> {
     })
 }
 
-/// The share of fsync in a small file's life.
 fn fsync_of_small_file(summary: &Summary) -> Option<Finding> {
     let [fsync, all] = ["fsync", "all"].map(|call| case("files/small-file", &[("call", call.into())]));
     let share = find(summary, &fsync)?.estimate.median / find(summary, &all)?.estimate.median;

@@ -37,7 +37,6 @@ pub(crate) fn sharing_rows(summary: &Summary) -> Vec<[String; 7]> {
 pub(crate) struct SharingCurves {
     /// Pair, order and page.
     pub(crate) name: String,
-    /// The size in KiB, and the cases alone and shared.
     pub(crate) points: Vec<(u64, [Case; 2])>,
     /// The size from which on sharing is not slower, in words.
     pub(crate) ends: String,

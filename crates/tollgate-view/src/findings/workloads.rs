@@ -36,7 +36,6 @@ fn pairs(
 
 /// The slow-down with a cold page cache.
 fn cold(summary: &Summary, size: &str) -> Option<Finding> {
-    /// A smaller one is not a finding.
     const LEAST_RATIO: f64 = 1.05;
     let part = |(case, warm): (Case, Case)| {
         let times = times(summary, &case, &warm).filter(|times| *times >= LEAST_RATIO)?;

@@ -8,7 +8,6 @@ pub(super) const STYLE: &str = concat!(
 /// The colors, by day and by night, and the style of drawings, which a picture alone has too.
 pub(super) const DRAWING: &str =
     concat!(include_str!("../../templates/colors.css"), include_str!("../../templates/drawing.css"));
-/// The script, which is optional.
 pub(super) const SCRIPT: &str = include_str!("../../templates/page.js");
 
 /// SHA-256 of [`STYLE`], in base64; a test compares them.

@@ -80,7 +80,6 @@ impl Svg {
         self.0
     }
 
-    /// Begins a group of a class.
     pub(super) fn group(&mut self, class: impl Display) {
         self.put(format_args!("<g class=\"{class}\">"));
     }
@@ -110,7 +109,6 @@ impl Svg {
         self.put(format_args!("<text{class}{x} y=\"{}\"{dx}>{}</text>", short(y, 1), escaped(text)));
     }
 
-    /// The sign of a look, with its tooltip.
     pub(super) fn sign(&mut self, look: usize, [x, y]: [f64; 2], title: &Text) {
         self.put(format_args!(
             "<use href=\"#m{}\" x=\"{}\" y=\"{}\"><title>{}</title></use>",

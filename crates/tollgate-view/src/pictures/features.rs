@@ -9,7 +9,6 @@ use tollgate_schedules::{Limits, Verdict};
 
 use crate::summary::{Figures, Summary};
 
-/// The system call that the others are compared with.
 const SYSTEM_CALL: &str = "futex-trylock-pi";
 
 /// `None` if its measurements are missing.

@@ -146,7 +146,6 @@ pub fn latency(subjects: &[Subject]) -> Option<Figure> {
 
 /// The benchmark of bytes a second.
 pub const BANDWIDTH: &str = "memory/bandwidth";
-/// The operations that have a curve.
 const OPERATIONS: [&str; 3] = ["read", "write", "copy"];
 
 /// Bytes per second of one thread by the size of its working set, in pages of 4 KiB.

@@ -75,7 +75,6 @@ pub fn of(subjects: &[Subject], comparisons: &[Comparison]) -> Known {
     known
 }
 
-/// The first few facts of a table by name.
 fn named(table: &Table) -> String {
     const FEW: usize = 4;
     let names: Vec<&str> = table.rows.iter().filter_map(|row| Some(row.first()?.as_str())).collect();

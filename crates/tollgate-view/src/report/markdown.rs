@@ -140,13 +140,11 @@ fn consists_of(text: &mut String, lines: &Lines) {
     put(text, format_args!("{} {REST}\n\n", plain(lines.split.method)));
 }
 
-/// The table of compared rows.
 fn of_rows(comparison: &Comparison, rows: &[&ComparedRow]) -> String {
     let shown = rows.iter().take(MOST).map(|row| Compared::new(comparison, *row));
     markdown::table(&columns::of_wide_table(comparison), shown) + &not_shown(rows.len())
 }
 
-/// The columns of facts that differ.
 fn of_facts<'a>() -> Columns<&'a FactDifference> {
     fn value(fact: &Option<Fact>) -> Option<Value> {
         let value = fact.as_ref().and_then(Fact::value).map_or("unknown".to_owned(), ToString::to_string);

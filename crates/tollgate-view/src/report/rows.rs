@@ -133,7 +133,6 @@ fn row(case: &Case) -> EstimateRow {
     EstimateRow { name: Text::new(&name), is_noisy: false, cells: Vec::new(), evidence: Vec::new() }
 }
 
-/// A case of one environment.
 fn alone(subject: &Subject, case: &Case, kind: RowKind) -> Option<EstimateRow> {
     let found = subject.summary.row(case)?;
     let mut row = row(case);

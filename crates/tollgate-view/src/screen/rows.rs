@@ -15,7 +15,6 @@ use crate::{counts, facts};
 const COLUMNS: [(&str, usize); 4] = [("median", 9), ("95 % CI", 15), ("min", 10), ("× syscall", 11)];
 /// The columns of a wide and of narrower terminals.
 const LAYOUTS: &[&[usize]] = &[&[0, 1, 2, 3], &[0, 1, 3], &[0, 1], &[0]];
-/// Those of counts of instructions.
 const COLUMNS_OF_COUNTS: [(&str, usize); 3] = [("instructions", 13), ("batches", 17), ("× syscall", 11)];
 const LAYOUTS_OF_COUNTS: &[&[usize]] = &[&[0, 1, 2], &[0, 1], &[0]];
 /// The columns for a name with its mark: the most and the fewest.
@@ -214,7 +213,6 @@ fn layouts(is_counted: bool) -> &'static [&'static [usize]] {
     if is_counted { LAYOUTS_OF_COUNTS } else { LAYOUTS }
 }
 
-/// The columns of the terminal that these columns take.
 fn taken(is_counted: bool, columns: &[usize]) -> usize {
     columns.iter().map(|column| all(is_counted)[*column].1).sum()
 }
@@ -246,7 +244,6 @@ fn section_of(suite: &str) -> Option<Section> {
     }
 }
 
-/// The headline cases that the run has measured, by section.
 pub(crate) fn headlines<'a>(summary: &'a Summary) -> Vec<(Section, &'a CaseRow<'a>, &'static Headline)> {
     let benchmarks = SUITES.iter().flat_map(|suite| suite.benchmarks);
     let marked =

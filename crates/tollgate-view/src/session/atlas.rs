@@ -11,7 +11,6 @@ use super::Session;
 use crate::atlas::{Atlas, Cell, KernelsRow};
 use crate::counts;
 
-/// The least rows of a screen.
 const LEAST_ROWS: usize = 8;
 /// Names of kernels if the releases do not fit.
 const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -86,7 +85,6 @@ fn table(atlas: &Atlas, rows: &[&KernelsRow], all: bool, width: usize) -> String
     text
 }
 
-/// The counts under some of the kernels, each with its sign.
 fn counted(atlas: &Atlas, rows: &[&KernelsRow], kernels: Range<usize>) -> Table {
     let names = atlas.short_names();
     let names = names[kernels.clone()].iter().map(|name| Cow::Owned(format!("{name}  ")));

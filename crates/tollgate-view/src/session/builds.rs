@@ -82,7 +82,6 @@ fn few(mut names: Vec<String>) -> String {
     listed(&names)
 }
 
-/// Other reasons than a bench's own code for a change.
 const LAYOUT: &str = "Code that the linker moved may change speed by some percent without any change of its own. --control BUILD, the base built at other addresses, shows by how much; --in vm:exact counts instructions, which do not depend on addresses (docs/benches.md).";
 
 /// The benches without a figure, by the reason.

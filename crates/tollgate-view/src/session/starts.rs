@@ -12,7 +12,6 @@ use crate::comparison::Comparison;
 use crate::summary::Figures;
 use crate::together::together;
 
-/// The columns, each with its quantity.
 const COLUMNS: [(&str, Aspect); 7] = [
     ("start", Aspect::Start),
     ("to shell", Aspect::StartToShell),
@@ -73,7 +72,6 @@ fn title(session: &Session) -> String {
     format!("Start, stop and memory of an environment: medians of {number} each, in random order")
 }
 
-/// The figures of a member for an aspect.
 fn figures<'f>(member: &'f Member, of: Aspect) -> Option<&'f Figures<'f>> {
     member.summary.measured().find(|(case, _)| aspect(case) == Some(of)).map(|(_, figures)| figures)
 }
@@ -91,7 +89,6 @@ fn table<'m>(
     Table::of_cells(heads, rows).lines(Some(width), false)
 }
 
-/// The figure of a member for an aspect, in words.
 fn in_words(member: &Member, of: Aspect) -> Option<String> {
     figures(member, of).map(in_short)
 }

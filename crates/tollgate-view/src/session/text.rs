@@ -15,7 +15,6 @@ use crate::compare::block::{Block, Head};
 use crate::compare::columns::Choice;
 use crate::comparison::{self, Comparison};
 
-/// The lines of the screen.
 const LINES: usize = 40;
 /// Its columns, if the terminal has as many.
 const COLUMNS: usize = 80;
@@ -24,7 +23,6 @@ const LEAST_ROWS: usize = 3;
 /// Causes that are shown for one comparison, and for each of several.
 const MOST_CAUSES: usize = 4;
 const FEW_CAUSES: usize = 2;
-/// The longest name of an environment beside its runtime.
 const LONGEST_NAME: usize = 26;
 
 /// The screen, for a terminal of this width. With `all` every row and every fact.
@@ -84,7 +82,6 @@ fn base(session: &Session, width: usize) -> String {
     about.map_or_else(String::new, |(_, about)| cut(&clean(&about), width) + "\n")
 }
 
-/// The session on one line.
 fn title(session: &Session, width: usize) -> String {
     let Some(base) = session.members.first() else { return String::new() };
     let (verb, [cases, members]) = match builds::harness(session) {

@@ -26,7 +26,6 @@ use crate::{compare, counts};
 pub(crate) struct Scale {
     /// The figure is a sample times this.
     pub(crate) factor: f64,
-    /// Its unit.
     pub(crate) unit: Unit,
 }
 
@@ -60,7 +59,6 @@ pub(crate) struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// A case.
     pub(crate) fn new(summary: &'a Summary<'a>, row: &'a CaseRow<'a>) -> Self {
         let figures = row.figures();
         Self { summary, row, metric: name_of(figures), figures, name: None, scale: None, origin: None }
@@ -72,7 +70,6 @@ impl<'a> Shown<'a> {
         Self { metric: name, figures, origin: Some(origin), ..Self::new(summary, row) }
     }
 
-    /// With another name.
     pub(crate) fn named(self, name: impl Into<Cow<'a, str>>) -> Self {
         Self { name: Some(name.into()), ..self }
     }
@@ -126,7 +123,6 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// A figure that is shown only for results.
     fn figure(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<Value> {
         let value = of(self.figures?)?;
         let words = self.result().map(|_| self.in_unit(value));
@@ -401,7 +397,6 @@ const OF_SESSION: &[&str] =
 const OF_TABLES: &[&str] = &["metric", "why", "baseline", "ratio", "adds", "verdict", "counted"];
 const OF_OBJECTS: &[&str] = &["skipped", "error"];
 
-/// The columns of an object of JSON.
 pub(crate) fn of_object<'a>() -> Columns<Shown<'a>> {
     columns().without(&[OF_TABLES, &["run", "session"]].concat())
 }
@@ -420,7 +415,6 @@ pub(crate) fn of_run<'a>() -> Columns<Shown<'a>> {
     columns().without(&[OF_OBJECTS, &["run", "session", "metric"]].concat())
 }
 
-/// The columns of several runs, with their origins.
 pub(crate) fn of_runs<'a>(has_session: bool) -> Columns<Shown<'a>> {
     columns().without(&[OF_OBJECTS, if has_session { &[] } else { &["session"] }].concat())
 }
@@ -444,7 +438,6 @@ fn is_single(figures: &Figures) -> bool {
 }
 
 impl RowKind {
-    /// The kind for a suite's rows.
     pub(crate) fn from_rows<'a, 'b: 'a>(rows: impl IntoIterator<Item = &'a CaseRow<'b>> + Clone) -> Self {
         let measured = || rows.clone().into_iter().filter_map(CaseRow::figures);
         if measured().next().is_some() && measured().all(Figures::is_count) {
@@ -468,12 +461,10 @@ impl RowKind {
         }
     }
 
-    /// Its columns.
     pub(crate) fn columns<'a>(self) -> Columns<Shown<'a>> {
         columns().arranged(self.keys())
     }
 
-    /// Its columns with the name of the case.
     pub(crate) fn with_names<'a>(self) -> Columns<Shown<'a>> {
         columns().arranged(&[&["case"], self.keys()].concat())
     }

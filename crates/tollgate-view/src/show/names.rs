@@ -75,7 +75,6 @@ pub fn values(names: &[String], params: &Params) -> String {
     names.iter().map(value).collect::<Vec<_>>().join(", ")
 }
 
-/// The rows of each benchmark.
 fn of_each<'a, 'b>(rows: &[&'b CaseRow<'a>]) -> HashMap<&'b str, Vec<&'b CaseRow<'a>>> {
     let mut of_each: HashMap<&'b str, Vec<&'b CaseRow<'a>>> = HashMap::new();
     for row in rows {

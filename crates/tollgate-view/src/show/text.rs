@@ -35,7 +35,6 @@ pub struct Options {
 pub enum Order {
     /// The slowest first.
     Latency,
-    /// By name.
     Name,
     /// The widest interval first.
     Noise,

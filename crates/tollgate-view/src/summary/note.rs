@@ -41,7 +41,6 @@ pub enum Note<'a> {
     },
     /// The processes differ.
     Range {
-        /// By this share of their median.
         share: f64,
         /// From the smallest median to the largest.
         ends: Option<(f64, f64)>,
@@ -59,7 +58,6 @@ pub enum Note<'a> {
     Said(&'a str),
 }
 
-/// The notes on the figures of a case.
 pub(super) fn notes_of<'b>(case: &'b Case, figures: &'b Figures<'_>) -> Vec<Note<'b>> {
     let measured = &*figures.measured;
     let noise = figures.noise();

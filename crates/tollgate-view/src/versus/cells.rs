@@ -13,13 +13,10 @@ const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// A command in an environment.
 pub(super) struct Cell<'a, 's> {
-    /// The number of its command among different ones.
     pub(super) command_number: usize,
-    /// The number of its environment among different ones.
     pub(super) environment_number: usize,
     /// The command's letter; with the environment if there are several; only the environment if there is one command.
     pub(super) label: String,
-    /// The executed command.
     pub(super) command: &'a Command,
     pub(super) member: &'s Member<'a>,
 }
@@ -83,19 +80,16 @@ impl<'s> Cell<'_, 's> {
         figures.map_or(0, |figures| figures.measured.samples.len())
     }
 
-    /// Its traced executions.
     pub(super) fn traced(&self) -> &'s [Traced] {
         traced(self.member.summary.run)
     }
 
-    /// Why it has none.
     pub(super) fn why_untraced(&self) -> Option<&'s str> {
         let outcome = &self.member.summary.run.measurement(&Case::plain(own::TRACED))?.outcome;
         outcome.why()
     }
 }
 
-/// The comparison of a cell with the first.
 pub(super) fn comparison_of<'c, 'a>(session: &'c Session<'a>, cell: &Cell) -> Option<&'c Comparison<'a>> {
     session.comparisons.iter().find(|comparison| comparison.other.id == cell.member.summary.run.id)
 }

@@ -39,7 +39,6 @@ pub(super) fn is_counted(cells: &[Cell]) -> bool {
     cells.iter().any(|cell| cell.figures(INSTRUCTIONS).is_some())
 }
 
-/// The row of instructions.
 pub(crate) fn row<'c, 'a>(comparison: &'c Comparison<'a>) -> Option<&'c ComparedRow<'a>> {
     comparison.row(&Case::plain(INSTRUCTIONS))
 }
@@ -125,7 +124,6 @@ pub fn functions(session: &Session, lists: &[Vec<FunctionCount>], all: bool, wid
     )
 }
 
-/// A function in a table.
 struct Function {
     name: String,
     /// For each side the instructions, and further iterations of `rep`.

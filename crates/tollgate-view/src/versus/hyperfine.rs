@@ -105,7 +105,6 @@ fn relative(result: &Measured, fastest: &Measured) -> String {
 }
 
 impl TimeUnit {
-    /// The unit that hyperfine chooses for a time.
     fn for_seconds(seconds: f64) -> Self {
         match seconds {
             short if short < 0.001 => Self::Microsecond,

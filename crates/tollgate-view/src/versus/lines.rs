@@ -33,7 +33,6 @@ pub(crate) struct Shown {
     difference: String,
     /// Share of the whole difference.
     share: String,
-    /// The numbers of calls.
     calls: Option<String>,
     of_which: Option<String>,
     /// Whether it is the rest of the others, or leaves others out.
@@ -88,7 +87,6 @@ impl Lines {
         self.columns().without(&["calls"])
     }
 
-    /// Those of calls.
     pub(crate) fn of_calls(&self) -> Columns<Shown> {
         self.columns().headed("name", "call")
     }
@@ -114,7 +112,6 @@ impl Lines {
 }
 
 impl Shown {
-    /// A line, its share of the whole difference, and its format.
     pub(crate) fn new(name: &str, line: Line, whole: i64, show: impl Fn(i64) -> String) -> Self {
         let side = |ns: i64| if ns == 0 { "0".to_owned() } else { words::signed(ns as f64) };
         Self {

@@ -105,13 +105,11 @@ impl From<(Part, Line)> for SplitPart {
 }
 
 impl SplitCall {
-    /// A call by its name, with its numbers on both sides.
     pub(crate) fn new(name: &str, [base_count, other_count]: [u64; 2], line: Line) -> Self {
         Self { name: name.to_owned(), base_count, other_count, line: line.into() }
     }
 }
 
-/// Nanoseconds in seconds.
 pub(crate) fn seconds(ns: i64) -> f64 {
     ns as f64 / 1e9
 }

@@ -9,7 +9,6 @@ use tollgate_output::figures;
 use crate::compare::{need, sentences};
 use crate::comparison::{ComparedRow, Comparison};
 
-/// The row of real times.
 pub(crate) fn real<'c, 'a>(comparison: &'c Comparison<'a>) -> Option<&'c ComparedRow<'a>> {
     comparison.row(&Case::plain(REAL))
 }

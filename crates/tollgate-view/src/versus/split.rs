@@ -32,7 +32,6 @@ pub(crate) struct Split {
     pub(crate) unaccounted: Line,
     /// Real time of the traced executions.
     pub(crate) traced: Line,
-    /// Real time of the timed executions, which are others.
     pub(crate) timed: Line,
     /// Whether every share is measured, none estimated.
     pub(crate) is_exact: bool,
@@ -91,7 +90,6 @@ impl Line {
     }
 }
 
-/// A system call.
 pub(crate) struct Call {
     pub(crate) name: String,
     /// Calls that returned: medians of the base and of the other.

@@ -24,7 +24,6 @@ const MOST_COMMANDS: usize = 6;
 /// Calls of a difference, as there is room.
 const MOST_CALLS: usize = 8;
 const FEWEST_CALLS: usize = 2;
-/// Environments likewise.
 const MOST_ENVIRONMENTS: usize = 4;
 /// Comparisons that have a sentence each. More have a row each.
 const MOST_SENTENCES: usize = 2;

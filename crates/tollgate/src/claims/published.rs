@@ -45,7 +45,6 @@ pub fn show(args: &ClaimsArgs) -> Result<(), Failure> {
     }
 }
 
-/// By the name of an experiment or of a program.
 fn chosen(name: Option<&str>) -> Result<Vec<Program>, Failure> {
     let mut all = Program::all().map_err(Failure::input)?;
     let Some(name) = name else { return Ok(all) };
@@ -152,7 +151,6 @@ impl Built {
         Measured::new(program, self.compiler.clone(), self.command.clone(), executions, load)
     }
 
-    /// Executes one of them.
     fn execute(&self, variant: usize) -> Execution {
         attended(&mut at(&self.own, &self.files[variant]), PROGRAM).map(|said| printed(&said))
     }
@@ -166,7 +164,6 @@ fn words(program: &Program, corrections: &[Correction], out: &str) -> Vec<String
     subcommand.into_iter().chain(program.flags.iter().cloned()).chain(options).chain(rest).collect()
 }
 
-/// A program's command line, which writes in this directory only.
 fn at(own: &PrivateDirectory, program: &Path) -> Command {
     let mut command = own.command(program);
     // cc looks for as and ld in PATH. Go has a cache of its own, and neither a module nor another toolchain.

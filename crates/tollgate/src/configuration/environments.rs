@@ -18,16 +18,13 @@ const RESERVED: &str = "bare-metal bubblewrap bwrap chroot containerd crun docke
     kubernetes kvm local localhost lxc lxd machine metal microvm mosh native nerdctl nspawn oc oci podman qemu remote runc runsc sandbox \
     sysbox systemd-nspawn tcg virtualbox vmware wsl xen";
 
-/// An environment by its name.
 #[derive(Debug, Clone)]
 pub struct Named {
-    /// Its name.
     pub name: String,
     /// Its meaning, as `--in` takes it.
     pub environment: String,
     /// Path and line.
     pub from: String,
-    /// Whether that file was found, not named.
     is_found: bool,
     /// The part of the meaning that a found file may not give.
     pub refused: Option<String>,

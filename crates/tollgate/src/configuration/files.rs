@@ -13,7 +13,6 @@ use crate::say;
 
 /// The name of a project's file.
 const PROJECT: &str = "tollgate.toml";
-/// The user's file, in the directory for configuration.
 const USER: &str = "tollgate/config.toml";
 /// A file with every option of every verb is a tenth of this.
 const MOST_BYTES: u64 = 64 << 10;
@@ -25,14 +24,11 @@ pub enum Origin {
     Given,
     /// It lies in the current directory or above it.
     Found,
-    /// It is the user's.
     User,
 }
 
-/// A file, and its outcome.
 #[derive(Debug)]
 pub struct File {
-    /// Its path.
     pub path: PathBuf,
     /// Why it is looked for.
     pub origin: Origin,

@@ -4,14 +4,11 @@ use std::collections::BTreeMap;
 
 use toml::de::{DeTable, DeValue};
 
-/// A value as it is written.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     Text(String),
-    /// A number in decimal.
     Number(String),
     Truth(bool),
-    /// A list.
     List(Vec<Value>),
 }
 
@@ -20,9 +17,7 @@ pub enum Value {
 pub struct Entry {
     /// The names of its table; none before the first.
     pub table: Vec<String>,
-    /// Its key.
     pub key: String,
-    /// Its value.
     pub value: Value,
     /// The number of its line, from 1.
     pub line: usize,
@@ -113,7 +108,6 @@ impl Value {
         1 + within.iter().map(Self::size).sum::<usize>()
     }
 
-    /// A text or a number.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) | Self::Number(text) => Some(text),

@@ -86,7 +86,6 @@ struct Traced {
     fault: Option<Fault>,
 }
 
-/// One operation of an experiment.
 fn operation(
     image: &Image,
     experiment: &Experiment,

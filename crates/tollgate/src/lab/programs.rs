@@ -147,7 +147,6 @@ fn status(ran: &Ran) -> u8 {
 }
 
 fn of_program(ran: &Ran, at: usize) -> u8 {
-    /// A shell adds this to the signal that ended a program.
     const SIGNALLED: u8 = 128;
     if ran.unloaded.iter().any(|(which, _)| which.is_none_or(|which| which == at)) {
         return NOT_LOADED;

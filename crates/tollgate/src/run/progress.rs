@@ -28,7 +28,6 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// For a run, visible or not.
     pub fn new(visible: bool) -> Self {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
         let is_drawn = std::io::stderr().is_terminal() && !is_dumb;

@@ -202,7 +202,6 @@ pub fn parse(name: &str) -> Result<(String, Spec), Failure> {
     Ok((shown.to_owned(), spec?))
 }
 
-/// Why an environment is not measured, after its name.
 pub fn reason(name: &str, why: &str) -> String {
     // The name says the kind as well.
     let kind = name.split(':').next().unwrap_or(name);

@@ -197,7 +197,6 @@ fn arguments(given: &[String]) -> Result<(Vec<PathBuf>, Vec<String>), Failure> {
 /// As many as a session has positions, with one for a control.
 const MOST_BUILDS: usize = tollgate_model::run::MAX_ENVIRONMENTS as usize - 1;
 
-/// The harness that all builds have.
 fn harness(args: &BenchArgs, builds: &[PathBuf]) -> Result<Harness, Failure> {
     let wrong = |build: &Path, why: String| Failure::input(format!("{} {why}", build.display()));
     if let (Some(list), Some(one)) = (&args.list, &args.one) {

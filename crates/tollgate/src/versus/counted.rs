@@ -219,7 +219,6 @@ struct Booted {
     came: String,
 }
 
-/// The counts of a command in an environment.
 struct CountedCommand {
     facts: Facts,
     found: Found,
@@ -311,7 +310,6 @@ impl<'w> Work<'w> {
         outcome.map_err(|error| failed(hinted(error, &[variables])))
     }
 
-    /// A prepared environment, and its name.
     fn prepare(&mut self, name: &str) -> Result<(String, Environment), Failure> {
         let (called, spec) = parse(name)?;
         self.say(&format!("preparing {called}"));
@@ -321,7 +319,6 @@ impl<'w> Work<'w> {
         Ok((called, prepared))
     }
 
-    /// Counts a command in an environment.
     fn count(&mut self, given: &Given, brought: &Brought, name: &str) -> Result<CountedCommand, Failure> {
         let there = in_guest(given, self.args.length.timeout)?;
         let rounds = self.rounds(&there);
@@ -485,7 +482,6 @@ fn lacking(traced: &Traced) -> Vec<String> {
     calls.chain(devices).collect()
 }
 
-/// The command as the guest has it.
 fn in_guest(given: &Given, timeout: Option<Duration>) -> Result<Given, Failure> {
     let around =
         |order: &Option<Order>| order.as_ref().map(|order| alone(order, timeout, How::Timed)).transpose();
@@ -529,7 +525,6 @@ fn needed(file: &FileTime) -> Option<(&Path, What)> {
     path.is_absolute().then_some((path, if is_opened { What::Content } else { What::Presence }))
 }
 
-/// The files that this program opens for an order.
 fn files_of(order: &Order) -> Vec<(PathBuf, What)> {
     let mut all = Vec::new();
     if let Some(name) = order.words.first() {

@@ -11,18 +11,14 @@ use super::parameters::{Values, combinations, filled};
 use crate::args::versus::VersusArgs;
 use crate::failure::Failure;
 
-/// The usual shell.
 const SHELL: &str = "sh";
 /// More commands in more environments do not fit in a session.
 const MOST: usize = tollgate_model::run::MAX_ENVIRONMENTS as usize;
 
-/// The commands of a comparison.
 pub struct Commands {
     /// Each as it is executed, and as a run keeps it.
     pub all: Vec<(Given, Command)>,
-    /// The order around each command.
     pub start: Order,
-    /// The ends that are accepted.
     pub accepts: Accepts,
 }
 

@@ -64,7 +64,6 @@ fn listed(values: &str) -> Vec<String> {
     all
 }
 
-/// A text with the values inserted. Braces within a value stay.
 pub fn filled(text: &str, values: &Values) -> String {
     let mut whole = String::new();
     let mut rest = text;
@@ -86,7 +85,6 @@ pub fn filled(text: &str, values: &Values) -> String {
 struct Decimal(i128, u32);
 
 impl Decimal {
-    /// Most digits after the point of a number.
     const MOST_DIGITS: u32 = 12;
 
     fn parse(text: &str) -> Option<Self> {

@@ -77,7 +77,6 @@ pub fn readable_copy(directory: &Path) -> PathBuf {
     copy
 }
 
-/// The paths in a directory.
 pub fn entries(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -85,7 +84,6 @@ pub fn entries(directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// A document's row of a benchmark.
 pub fn row<'a>(document: &'a Value, benchmark: &str) -> &'a Value {
     let rows = document["measurements"].as_array().expect("measurements");
     rows.iter().find(|row| row["benchmark"] == benchmark).unwrap_or_else(|| panic!("no row for {benchmark}"))
@@ -145,7 +143,6 @@ impl Home {
         one_line(&self.tollgate(arguments).assert().code(2).stdout("").get_output().stderr.clone())
     }
 
-    /// A file in this home.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.path().join(name);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
@@ -169,7 +166,6 @@ impl Home {
         self.file(&format!("tollgate/runs/{id}.json"), document.to_string());
     }
 
-    /// The names of all files beneath this home.
     pub fn files(&self) -> Vec<String> {
         let mut files = Vec::new();
         let mut directories = vec![self.path().to_owned()];

@@ -9,7 +9,6 @@ pub fn screen<'a>(home: &Home, arguments: impl IntoIterator<Item = &'a str>) -> 
     String::from_utf8(output).expect("text")
 }
 
-/// The text on one line.
 pub fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -21,7 +20,6 @@ pub fn part<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     &rest[..rest.find(to).unwrap_or(rest.len())]
 }
 
-/// Each of these lines of arguments, with the one line that refuses it beneath.
 pub fn refusals<'a>(home: &Home, lines: impl IntoIterator<Item = &'a str>) -> String {
     lines.into_iter().map(|line| format!("{line}\n    {}\n", home.refusal(line.split(' ')))).collect()
 }

@@ -4,7 +4,6 @@ use tollgate_model::{Fact, Facts};
 
 use super::hanging::{FAINT, INDENT, hanging};
 
-/// The unknown facts, a line for each reason.
 pub(crate) fn reasons(unknown: &[&(String, Fact)], facts: &Facts, width: usize) -> String {
     let mut lines: Vec<Reason> = Vec::new();
     for (name, fact) in unknown {

@@ -9,7 +9,6 @@ use super::group::WHEN;
 use super::listing::NOT_AFFECTED;
 use crate::facts::{flag, number, sized, text};
 
-/// Labels are as wide as this.
 const LABEL: usize = 14;
 /// No processor has more.
 const MOST_CACHES: usize = 6;

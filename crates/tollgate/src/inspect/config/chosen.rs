@@ -10,7 +10,6 @@ use crate::failure::Failure;
 
 /// The most that are compared; one letter and one column each.
 const MOST: usize = 8;
-/// The running kernel's own configuration.
 const OWN: &str = "/proc/config.gz";
 
 /// Reads the named configurations; by default the running kernel's.
