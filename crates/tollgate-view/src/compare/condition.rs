@@ -16,7 +16,9 @@ const GROSS: f64 = 2.0;
 /// The verdict that makes a comparison fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
+    /// A row is slower.
     Slower,
+    /// A row is faster.
     Faster,
     /// A row is slower or faster.
     Different,

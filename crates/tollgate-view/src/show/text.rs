@@ -35,6 +35,7 @@ pub struct Options {
 pub enum Order {
     /// The slowest first.
     Latency,
+    /// By case, as text.
     Name,
     /// The widest interval first.
     Noise,
