@@ -11,15 +11,15 @@ use crate::{Change, Moment};
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explained {
-    /// Its name.
+    /// The experiment's name.
     experiment: &'static str,
-    /// A sentence about it.
+    /// A sentence about the experiment.
     about: &'static str,
     /// The operation.
     operation: &'static str,
-    /// Those of one operation, in their order.
+    /// The instructions of one operation, in order of execution.
     instructions: Vec<Instruction>,
-    /// The fault that ended the operation, in a sentence, or None.
+    /// The fault that ended the operation, as a sentence; null if none did.
     ended: Option<String>,
 }
 
@@ -27,7 +27,7 @@ pub struct Explained {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ExplainedInstruction"))]
 pub struct Instruction {
-    /// How many instructions were completed before it.
+    /// The number of instructions completed before this one.
     number: u64,
     /// The ring that executes it.
     ring: u8,
@@ -37,22 +37,22 @@ pub struct Instruction {
     bytes: String,
     /// The instruction.
     text: String,
-    /// The exception that it raised, or None.
+    /// The exception that it raised, or null.
     exception: Option<String>,
-    /// What the processor did, in sentences.
+    /// The steps that the processor took, one sentence each.
     steps: Vec<String>,
-    /// The registers that are different afterwards.
+    /// The registers that the instruction changed.
     changes: Vec<Changed>,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Changed {
-    /// Its name.
+    /// The register's name.
     register: &'static str,
-    /// Its value before.
+    /// Its value before the instruction.
     before: String,
-    /// Its value afterwards.
+    /// Its value after the instruction.
     after: String,
 }
 

@@ -7,15 +7,15 @@ use crate::{EntryRow, Provenance, Results, Status};
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LabResults"))]
 pub struct LabDocument<'a> {
-    /// `kvm`, `kvm-emulated`, `qemu-kvm`, `qemu-tcg` or `interpreter`; None with `--from`.
+    /// The executor: `kvm`, `kvm-emulated`, `qemu-kvm`, `qemu-tcg` or `interpreter`; null with `--from`.
     provenance: Option<&'static str>,
-    /// The processor's vendor by the guest's CPUID, or None.
+    /// The processor's vendor according to the guest's CPUID, or null.
     maker: Option<&'a str>,
-    /// Of a tick: `instructions`, `cycles`, `ticks` (with `--from`), or None where ticks have no meaning.
+    /// The unit of a tick: `instructions`, `cycles` or `ticks` (with `--from`); null if ticks have no meaning.
     unit: Option<&'static str>,
-    /// One object for each.
+    /// One object per experiment.
     experiments: Vec<LabExperiment>,
-    /// Sentences.
+    /// Remarks, one sentence each.
     remarks: &'a [String],
 }
 
@@ -30,21 +30,21 @@ struct LabExperiment {
     operation: &'static str,
     /// `done`, `refused`, `lacking`, `not-here`, `defect` (of the engine) or `wrong`.
     status: &'static str,
-    /// The median of its rounds, or None.
+    /// The median of its rounds per operation, or null.
     per_operation: Option<f64>,
-    /// Reads of memory of one operation; the interpreter's alone, as the next two.
+    /// Memory reads of one operation. Only the interpreter counts this and the next two.
     reads: Option<u64>,
-    /// Writes to memory.
+    /// Memory writes of one operation.
     writes: Option<u64>,
-    /// Walks of the page tables.
+    /// Page-table walks of one operation.
     page_walks: Option<u64>,
     /// Its rounds.
     rounds: Vec<Round>,
-    /// The fault, or None.
+    /// The fault, or null.
     fault: Option<Fault>,
-    /// Of a fault: whether it agrees with the vendor's manual.
+    /// Whether the fault agrees with the vendor's manual; null without a fault.
     as_expected: Option<bool>,
-    /// Why there are no figures, or None.
+    /// Why there are no figures, or null.
     why: Option<String>,
 }
 
@@ -53,9 +53,9 @@ struct LabExperiment {
 struct Round {
     /// Operations in each batch.
     operations: u32,
-    /// What they took: the difference of two batches. None where the second one was shorter, as it may be on a disturbed processor.
+    /// Ticks that they took: the difference of two batches. Null if the second batch was shorter, as can happen on a disturbed processor.
     ticks: Option<u64>,
-    /// How many operations arrived in the first batch and in the second.
+    /// The number of operations that arrived in the first batch and in the second.
     arrived: [u64; 2],
 }
 
@@ -66,9 +66,9 @@ struct Fault {
     vector: u8,
     /// Its error code.
     error: u32,
-    /// CS as it was saved.
+    /// The saved CS.
     cs: u16,
-    /// RIP as it was saved, in hexadecimal.
+    /// The saved RIP, in hexadecimal.
     rip: String,
 }
 

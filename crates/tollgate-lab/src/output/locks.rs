@@ -7,19 +7,19 @@ use super::{json, text};
 use crate::locks::{Group, LockRow, Results};
 use crate::{EngineNote, Note};
 
-/// What locks take.
+/// The measured costs of locks.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MeasuredLocks"))]
 pub struct Locks {
-    /// What executed it: `kvm`, `kvm-emulated`, `qemu-kvm`, `qemu-tcg` or `interpreter`.
+    /// The executor: `kvm`, `kvm-emulated`, `qemu-kvm`, `qemu-tcg` or `interpreter`.
     provenance: &'static str,
-    /// The processor's vendor by the guest's CPUID, or None.
+    /// The processor's vendor according to the guest's CPUID, or null.
     maker: Option<String>,
-    /// Of the samples, or None where ticks have no meaning.
+    /// The unit of the samples; null if ticks have no meaning.
     unit: Option<&'static str>,
-    /// One object for each.
+    /// One object per lock.
     locks: Vec<LockRecord>,
-    /// Sentences.
+    /// Remarks, one sentence each.
     remarks: Vec<String>,
     /// The executor, in a sentence.
     #[serde(skip)]
@@ -39,17 +39,17 @@ struct LockRecord {
     operation: &'static str,
     /// `done` or `not-here`.
     status: &'static str,
-    /// The median of its samples, or None.
+    /// The median of its samples, or null.
     per_operation: Option<f64>,
-    /// Of a machine each, in `unit`.
+    /// One sample per machine, in `unit`.
     samples: Vec<f64>,
-    /// Of one operation, by the interpreter on every engine, as `reads` and `writes`.
+    /// Instructions of one operation. On every engine the interpreter counts these, `reads` and `writes`.
     instructions: u64,
-    /// Reads of memory.
+    /// Memory reads of one operation.
     reads: u64,
-    /// Writes to memory.
+    /// Memory writes of one operation.
     writes: u64,
-    /// Why it is `not-here`, or None.
+    /// Why it is `not-here`, or null.
     why: Option<String>,
 }
 

@@ -8,53 +8,53 @@ use tollgate_schedules::{Counterexample, Harm};
 
 use crate::locks::{Bounds, OwnEntry, Point, Proof, Subject};
 
-/// What came of the orders of locks and mutants.
+/// The results of trying the orders in which the programs of locks, mutants and entries can run.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Proofs"))]
 pub struct Orders {
-    /// Of each lock, mutant or entry one for each number of programs.
+    /// One for each lock, mutant or entry and each number of programs.
     proofs: Vec<ProofRecord>,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Proof"))]
 struct ProofRecord {
-    /// Of the lock, or of the entry of SYSCALL.
+    /// The name of the lock, or of the SYSCALL entry.
     name: String,
-    /// What it is one of.
+    /// The group that it belongs to.
     #[serde(skip)]
     group: &'static str,
-    /// A sentence about it; of a mutant what is wrong.
+    /// A sentence about it; for a mutant, what is wrong with it.
     about: String,
-    /// Whether it must let a violation through.
+    /// Whether it is a mutant, which must let a violation through.
     mutant: bool,
-    /// How many run; of an entry, threads.
+    /// The number of programs that run; for an entry, of threads.
     programs: usize,
-    /// How often each takes the lock, or makes a call.
+    /// How often each program takes the lock, or makes a call.
     rounds: u32,
-    /// Of an order, or None for any number.
+    /// The most preemptions in an order; null for any number.
     most_preemptions: Option<u8>,
     /// `holds`, `violated` or `not-decided`.
     verdict: &'static str,
-    /// Whether it holds, or as a mutant does not.
+    /// Whether the verdict is the expected one: `violated` for a mutant, `holds` for all others.
     as_expected: bool,
-    /// States that were seen; where preemptions are bounded, once for each number that is left.
+    /// States that were seen. If preemptions are bounded, a state counts once for each number of them that is left.
     states: usize,
     /// States in which the running program was preempted.
     preemption_points: usize,
-    /// Instructions before which it was preempted.
+    /// Instructions before which the running program was preempted.
     instructions: usize,
-    /// Those of them in the page of the test-and-set.
+    /// Those of `instructions` in the page of the test-and-set.
     instructions_of_page: usize,
     /// States in which the handler of page faults sent a program back.
     restarts: usize,
     /// Whether all states were seen.
     complete: bool,
-    /// As in [`schedules`](#schedules), or None.
+    /// A schedule that ends in a violation, as in [`schedules`](#schedules); or null.
     #[serde(rename = "counterexample")]
     violation: Option<Counterexample>,
-    /// Of an entry of one's own, what interruptions find and lose before each instruction; of others, and of one that loses something
-    /// without them, none.
+    /// For an entry of the user's own: what interruptions find and lose before each instruction. Empty for other entries, and for an
+    /// entry that loses something even without interruptions.
     points: Vec<PointRecord>,
     #[serde(skip)]
     lost: Option<&'static str>,
@@ -64,21 +64,21 @@ struct ProofRecord {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "InterruptionPoint"))]
 struct PointRecord {
-    /// The address.
+    /// The instruction's address.
     address: u64,
-    /// From `syscall_entry` on; None in ring 3.
+    /// Its offset from `syscall_entry`, in bytes; null in ring 3.
     offset: Option<i64>,
-    /// In Intel's syntax.
+    /// The instruction in Intel syntax.
     instruction: String,
-    /// RSP is still, or again, the caller's.
+    /// Whether RSP is still, or again, the caller's.
     on_caller_stack: bool,
-    /// GS has the base of ring 3.
+    /// Whether GS has the base of ring 3.
     has_user_gs: bool,
-    /// What an interrupt loses, a sentence each; None where none can come.
+    /// Losses from an interrupt before this instruction, one sentence each; null if no interrupt can come.
     interrupt: Option<Vec<String>>,
-    /// What an NMI loses.
+    /// Losses from an NMI before this instruction, one sentence each; null if no NMI can come.
     nmi: Option<Vec<String>>,
-    /// What a #MC loses.
+    /// Losses from a #MC before this instruction, one sentence each; null if no #MC can come.
     machine_check: Option<Vec<String>>,
     /// The three as words.
     #[serde(skip)]

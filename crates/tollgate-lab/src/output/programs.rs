@@ -11,21 +11,21 @@ use super::{json, text};
 use crate::Moment;
 use crate::system::{Control, End, Program, Ran};
 
-/// What came of programs.
+/// The results of programs under the lab's kernel.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ExecutedPrograms"))]
 pub struct Programs {
-    /// What executed them: `kvm`, `kvm-emulated`, `qemu-kvm`, `qemu-tcg` or `interpreter`.
+    /// The executor: `kvm`, `kvm-emulated`, `qemu-kvm`, `qemu-tcg` or `interpreter`.
     provenance: &'static str,
-    /// The processor's vendor by the guest's CPUID, or None.
+    /// The processor's vendor according to the guest's CPUID, or null.
     maker: Option<String>,
-    /// Of a tick, or None where ticks have no meaning.
+    /// The unit of a tick; null if ticks have no meaning.
     unit: Option<&'static str>,
-    /// One object for each.
+    /// One object per program.
     programs: Vec<ProgramRecord>,
-    /// Why the programs were stopped before all of them had ended, or None.
+    /// Why the programs were stopped before all of them had ended, or null.
     cut_short: Option<String>,
-    /// Sentences.
+    /// Remarks, one sentence each.
     remarks: Vec<String>,
     /// The executor, in a sentence.
     #[serde(skip)]
@@ -35,22 +35,22 @@ pub struct Programs {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ExecutedProgram"))]
 struct ProgramRecord {
-    /// Its file, in 23 characters.
+    /// The name of its file, at most 23 characters long.
     name: String,
-    /// `exit`, `fault`, `unknown` (an instruction that the interpreter does not know), `stuck` (it waits for ever), `not-loaded` or
+    /// `exit`, `fault`, `unknown` (an instruction that the interpreter does not know), `stuck` (it waits forever), `not-loaded` or
     /// `stopped`.
     outcome: &'static str,
-    /// What its first thread of control gave to `exit`, or None.
+    /// The status that its first thread of control passed to `exit`, or null.
     status: Option<u64>,
-    /// Threads of control, those that ended.
+    /// The threads of control that ended.
     threads: Vec<ThreadRecord>,
-    /// Numbers of the machine are text in hexadecimal; or None.
+    /// The fault that ended it, or null. Addresses and register values are text in hexadecimal.
     fault: Option<FaultRecord>,
-    /// Why it did not end by itself, or None.
+    /// Why it did not end by itself, or null.
     why: Option<String>,
-    /// What it wrote, as text.
+    /// Its output, as text.
     output: String,
-    /// Its bytes in hexadecimal, where it is no text; otherwise None.
+    /// The output's bytes in hexadecimal if it is not text, else null.
     output_hex: Option<String>,
 }
 
@@ -61,13 +61,13 @@ struct ThreadRecord {
     number: u32,
     /// How it ended.
     outcome: &'static str,
-    /// What it gave to `exit`, or None.
+    /// The status that it passed to `exit`, or null.
     status: Option<u64>,
-    /// What it took, or None.
+    /// The ticks that it took, or null.
     ticks: Option<u64>,
-    /// Its system calls, or None.
+    /// The number of its system calls, or null.
     calls: Option<u64>,
-    /// How often it got the processor, or None.
+    /// How often it got the processor, or null.
     switches: Option<u64>,
 }
 

@@ -21,52 +21,52 @@ use crate::{EntryRow, Results, Status};
 pub const BOOT: &str = "boot";
 const ABOUT: &str = "The lab's kernel makes these settings before its first program runs; writes are in the order in which the interpreter meets them.";
 
-/// The writes with all that is said of them.
+/// The writes that set up the lab's kernel, each decoded and explained.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Boot {
     /// `boot`.
     experiment: &'static str,
-    /// A sentence about it.
+    /// A sentence about the setup.
     about: &'static str,
-    /// In the order in which the interpreter meets them.
+    /// The writes, in the order in which the interpreter meets them.
     writes: Vec<WriteRecord>,
-    /// How many writes to the stack, to variables and to the serial port are left out.
+    /// The number of writes that are left out: those to the stack, to variables and to the serial port.
     others: u64,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "BootWrite"))]
 struct WriteRecord {
-    /// The instructions before its instruction.
+    /// The number of instructions executed before the one that writes.
     number: u64,
-    /// The processor's mode, in ring 0.
+    /// The processor's mode; it is in ring 0.
     mode: String,
-    /// Of the instruction, in hexadecimal.
+    /// The instruction's address, in hexadecimal.
     address: String,
-    /// Its bytes.
+    /// The instruction's bytes.
     bytes: String,
     /// The instruction.
     text: String,
-    /// How many instructions made it: entries in a row that are alike are one write.
+    /// The number of instructions that made it: consecutive entries that are alike are one write.
     instructions: u64,
-    /// Where it went.
+    /// The place that was written.
     place: String,
-    /// The value in hexadecimal, of several entries the first one's, or None.
+    /// The value in hexadecimal, that of the first entry if there are several; or null.
     value: Option<String>,
-    /// Its meaning.
+    /// The meaning of the value.
     decoded: String,
-    /// Whether the same was written there before.
+    /// Whether the same value was written there before.
     again: bool,
-    /// Why, or None.
+    /// Why it is written, or null.
     reason: Option<String>,
-    /// The section of the manual, or None.
+    /// The section of the manual that the reason rests on, or null.
     manual: Option<&'static str>,
-    /// Experiments in which it is wrong.
+    /// Experiments in which this write is wrong.
     otherwise: Vec<Otherwise>,
 }
 
-/// An experiment that shows what goes wrong.
+/// An experiment that shows what goes wrong without a write.
 #[derive(Serialize, Clone)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Otherwise {
@@ -74,9 +74,9 @@ struct Otherwise {
     experiment: &'static str,
     /// A sentence about it.
     about: &'static str,
-    /// The fault in which it ended in the interpreter.
+    /// How it ended in the interpreter, such as by a fault.
     outcome: String,
-    /// Whether that is as expected.
+    /// Whether that outcome is expected.
     as_expected: bool,
 }
 

@@ -16,34 +16,34 @@ use crate::system::{ADDRESSES, Cause, Fault};
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FaultOfProgram"))]
 pub(super) struct FaultRecord {
-    /// Its name, or None.
+    /// The exception's name, or null.
     exception: Option<String>,
-    /// Its vector, or None.
+    /// The exception's vector, or null.
     vector: Option<u8>,
-    /// Its error code, or None.
+    /// The exception's error code, or null.
     error: Option<u32>,
-    /// The address of a page fault, or None.
+    /// The address of a page fault, or null.
     cr2: Option<String>,
-    /// CS as it was saved.
+    /// The saved CS.
     cs: String,
-    /// RIP as it was saved: of a trap it is behind `instruction`.
+    /// The saved RIP. After a trap it points past `instruction`.
     rip: String,
-    /// RSP as it was saved.
+    /// The saved RSP.
     rsp: String,
-    /// RFLAGS as it was saved.
+    /// The saved RFLAGS.
     rflags: String,
-    /// The others.
+    /// The general-purpose registers.
     registers: Vec<RegisterRecord>,
     /// The bytes of the instruction.
     bytes: String,
     /// The instruction.
     instruction: String,
-    /// What the fault means, in sentences.
+    /// The meaning of the fault, in sentences.
     why: String,
-    /// The address by which the text names the fault: that of the instruction, or RIP where that is not known.
+    /// The address by which the text names the fault: that of the instruction, or RIP if that is not known.
     #[serde(skip)]
     at: String,
-    /// As in [`decode`](#decode), or None.
+    /// The processor's steps, as in a walk of [`decode`](#decode); or null.
     walk: Option<Walked>,
 }
 
