@@ -10,22 +10,22 @@ use tollgate_output::table::{Look, Table, paragraph};
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Calibration"))]
 pub struct CalibrationRecord<'a> {
-    /// A call, getppid(2), that is not traced.
+    /// The time of an untraced call, getppid(2).
     untraced_ns: f64,
-    /// What BPF adds to it.
+    /// The time that tracing with BPF adds to the call.
     bpf: Added<'a>,
-    /// What BPF adds to a call of a process that is not traced meanwhile.
+    /// The time that BPF adds to a call of a process that is not traced, while it traces others.
     bpf_others: Added<'a>,
-    /// What ptrace(2) adds.
+    /// The time that tracing with ptrace(2) adds to the call.
     ptrace: Added<'a>,
 }
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Added<'a> {
-    /// None where it is not known.
+    /// The added time; null if it is not known.
     added_ns: Option<f64>,
-    /// Why it is not known, or None.
+    /// Why it is not known, or null.
     why: Option<&'a str>,
 }
 

@@ -11,61 +11,61 @@ use super::columns::{self, Known, Line};
 use super::screen;
 use super::text::seconds;
 
-/// One execution. Every field is always there; null is unknown, or was not asked for.
+/// One execution. Every field is always present; null means unknown or not requested.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TracedCommand<'a> {
-    /// Its arguments, the program first; of processes that ran already that of a single process, else empty.
+    /// Its arguments, the program first. For processes that already ran: those of a single process; empty if there are several.
     command: &'a [String],
-    /// Of processes that ran already (`-p`, `--cgroup`) which; None for a command.
+    /// The traced processes if they already ran (`-p`, `--cgroup`); null for a command.
     attached: Option<AttachedRecord<'a>>,
-    /// How the command ended; None of processes that ran already, and where a log of strace(1) does not tell it.
+    /// How the command ended; null for processes that already ran, and if a log of strace(1) does not show it.
     ended: Option<Ended>,
     /// Real time until the command ended.
     wall_s: Option<f64>,
-    /// Time of its threads on processors in user mode, by `times_from`; None with `strace`.
+    /// Time of its threads on processors in user mode, measured by `times_from`; null with `strace`.
     user_s: Option<f64>,
-    /// Time of its threads on processors in the kernel, by `times_from`; None with `strace`.
+    /// Time of its threads on processors in the kernel, measured by `times_from`; null with `strace`.
     sys_s: Option<f64>,
-    /// Where `user_s` and `sys_s` come from.
+    /// The source of `user_s` and `sys_s`.
     times_from: TimesFrom,
-    /// Real time in which none of its threads was on a processor; None where the backend does not know it.
+    /// Real time in which none of its threads was on a processor; null if the backend does not know it.
     wait_s: Option<f64>,
-    /// The parts of `wait_s`, or None likewise.
+    /// The parts of `wait_s`; null if the backend does not know them.
     idle: Option<Idle>,
-    /// Real time that is neither: before the first event and after the last one, and in calls that did not return. Where one thread ran
-    /// at a time `user_s`, `sys_s`, `wait_s` and this sum to `wall_s`; where the backend does not know `wait_s`, it is in here.
+    /// The rest of the real time: before the first event, after the last one, and in calls that did not return. If one thread ran at a
+    /// time, `user_s`, `sys_s`, `wait_s` and this sum to `wall_s`. If the backend does not know `wait_s`, that time is in here too.
     unaccounted_s: Option<f64>,
-    /// What traced it. A log of strace(1) leaves unknown, and null, `user_s`, `sys_s`, `processors`, of each call the parts but
-    /// `unknown_s`; `ended`, `wall_s`, `processes` and `threads` where it does not tell them.
+    /// The tracer. With a log of strace(1), `user_s`, `sys_s`, `processors` and the parts of each call other than `unknown_s` are unknown
+    /// and null; so are `ended`, `wall_s`, `processes` and `threads` if the log does not show them.
     backend: Backend,
-    /// Traced processes.
+    /// The number of traced processes.
     processes: Option<u64>,
-    /// Traced threads.
+    /// The number of traced threads.
     threads: Option<u64>,
-    /// Processors of its affinity mask.
+    /// The number of processors in its affinity mask.
     processors: Option<u32>,
-    /// By system call, those that took longest first.
+    /// One entry per system call; those that took longest come first.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<columns::schema::TracedCall>"))]
     calls: Vec<Record>,
-    /// The threads' time outside of calls, or None.
+    /// The time of the threads outside of calls, or null.
     #[cfg_attr(feature = "schema", schemars(with = "Option<columns::schema::PartsOfTime>"))]
     outside: Option<Record>,
-    /// With `--blocked` sleeps and what ended them, the longest first; else empty.
+    /// With `--blocked`, the sleeps and what ended them, the longest first; else empty.
     blocked: Vec<BlockedRecord<'a>>,
-    /// Waiting by the published rule: real - (user + sys) / cores.
+    /// Waiting time by the published rule: real - (user + sys) / cores.
     rule: Rule,
     /// The overhead of tracing.
     cost: Cost,
     /// Things that were not counted because a limit was reached.
     missed: &'a [Missed],
-    /// Sentences.
+    /// Notes, one sentence each.
     notes: &'a [String],
-    /// By process, in the order of their start; None unless requested.
+    /// One entry per process, in the order of their start; null unless requested.
     tree: Option<Vec<ProcessRecord<'a>>>,
-    /// By file; None unless requested. `copy_file_range`, `sendfile` and `splice` count for the file of their first descriptor.
+    /// One entry per file; null unless requested. `copy_file_range`, `sendfile` and `splice` count for the file of their first descriptor.
     files: Option<Vec<FileRecord<'a>>>,
-    /// With `--by file` calls of direct I/O that failed with EINVAL; None unless files were requested.
+    /// With `--by file`, calls of direct I/O that failed with EINVAL; null unless files were requested.
     misaligned: Option<&'a [Misaligned]>,
 }
 
@@ -73,11 +73,11 @@ pub struct TracedCommand<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "IdleTime"))]
 struct Idle {
-    /// At least one was ready to run and had no processor.
+    /// Time in which at least one thread was ready to run and had no processor.
     runqueue_s: f64,
-    /// Otherwise, at least one waited for a disk, or in another wait that signals do not end.
+    /// Other time in which at least one thread waited for a disk, or in another wait that signals do not end.
     disk_s: f64,
-    /// All slept.
+    /// Time in which all threads slept.
     sleep_s: f64,
 }
 
@@ -85,11 +85,11 @@ struct Idle {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TracedProcesses"))]
 struct AttachedRecord<'a> {
-    /// Their numbers.
+    /// Their process IDs.
     processes: &'a [u32],
-    /// The control group that they were found in, or None.
+    /// The control group that they were found in, or null.
     cgroup: Option<&'a str>,
-    /// What ended the trace; None in an interval.
+    /// The reason why the trace ended; null in an interval.
     until: Option<Until>,
 }
 
@@ -104,19 +104,19 @@ impl<'a> AttachedRecord<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Sleep"))]
 struct BlockedRecord<'a> {
-    /// The call that the thread slept in; None outside of calls.
+    /// The call that the thread slept in; null outside of calls.
     call: Option<&'a str>,
-    /// The kernel's function that it slept in; None where it is unknown.
+    /// The kernel function that it slept in; null if it is unknown.
     channel: Option<&'a str>,
-    /// What woke it.
+    /// The kind of thing that woke it.
     by: WokenBy,
     /// The name of the thread that woke it, or the function that served the interrupt.
     name: &'a str,
-    /// The number of that thread, or None.
+    /// The ID of that thread, or null.
     thread: Option<u32>,
-    /// Sleeps that ended.
+    /// The number of sleeps that ended so.
     count: u64,
-    /// Their time.
+    /// The time of these sleeps.
     total_s: f64,
 }
 
@@ -134,13 +134,13 @@ impl<'a> BlockedRecord<'a> {
     }
 }
 
-/// Waiting by the published rule.
+/// Waiting time by the published rule.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Rule {
-    /// For one core.
+    /// The result for one core.
     one_core_s: Option<f64>,
-    /// For all cores of its affinity mask.
+    /// The result for all cores of the affinity mask.
     all_cores_s: Option<f64>,
 }
 
@@ -148,20 +148,20 @@ struct Rule {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Cost {
-    /// Of a call.
+    /// The time added to each call.
     per_call_ns: Option<f64>,
-    /// That were traced.
+    /// The number of traced calls.
     calls: u64,
-    /// Of the real time, for calls in sequence; None where BPF left calls out (`--only`), which take longer too.
+    /// The share of the real time, for calls in sequence; null if BPF left calls out (`--only`), because those take longer too.
     share: Option<f64>,
-    /// For a call of every other process meanwhile, 0 with ptrace(2); None where it is unknown.
+    /// The time added to each call of every other process during the trace: 0 with ptrace(2), null if unknown.
     others_per_call_ns: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TracedProcess"))]
 struct ProcessRecord<'a> {
-    /// Its number in the tree, from 0; the command itself is 0.
+    /// Its index in the tree, from 0; the command itself is 0.
     id: u32,
     /// The `id` of its parent.
     parent: Option<u32>,
@@ -169,18 +169,18 @@ struct ProcessRecord<'a> {
     pid: u32,
     /// The name of the program that it executed last.
     name: &'a str,
-    /// Its successful execve(2) calls.
+    /// The number of its successful execve(2) calls.
     execs: u32,
-    /// Its threads, the first included.
+    /// The number of its threads, including the first.
     threads: u64,
-    /// Its start, since the start of the command.
+    /// When it started, since the start of the command.
     began_s: f64,
-    /// The end of its last thread; None where it outlived the trace.
+    /// When its last thread ended, since the start of the command; null if it outlived the trace.
     ended_s: Option<f64>,
-    /// The time of its threads outside of calls, or None.
+    /// The time of its threads outside of calls, or null.
     #[cfg_attr(feature = "schema", schemars(with = "Option<columns::schema::PartsOfTime>"))]
     outside: Option<Record>,
-    /// By system call, those that took longest first.
+    /// One entry per system call; those that took longest come first.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<columns::schema::TracedCall>"))]
     calls: Vec<Record>,
 }
@@ -190,7 +190,7 @@ struct ProcessRecord<'a> {
 struct FileRecord<'a> {
     /// Its path, or its kind, such as `pipe` or `socket`.
     path: &'a str,
-    /// By operation, those that took longest first.
+    /// One entry per operation; those that took longest come first.
     operations: Vec<OperationRecord<'a>>,
 }
 
@@ -203,9 +203,9 @@ struct OperationRecord<'a> {
     count: u64,
     /// Calls that returned an error.
     errors: u64,
-    /// Bytes that it moved.
+    /// The bytes that the calls moved.
     bytes: u64,
-    /// From entry to return; the five parts sum to it.
+    /// Time from entry to return; the five parts sum to it.
     total_s: f64,
     #[serde(flatten)]
     #[cfg_attr(feature = "schema", schemars(with = "columns::schema::PartsOfTime"))]

@@ -16,44 +16,44 @@ const SHOWN: usize = 3;
 pub struct KeysRecord {
     /// The command and its arguments.
     command: Vec<String>,
-    /// What traced its calls: `bpf`, `ptrace`, or `rusage` where nothing did.
+    /// The tracer of its calls: `bpf`, `ptrace`, or `rusage` if none traced them.
     backend: Backend,
-    /// From the end of its read(2) of a key to the end of the first write(2) to the terminal behind it.
+    /// The delay from the end of its read(2) of a key to the end of the first write(2) to the terminal after that.
     command_delay: Delays,
-    /// From the key to the first byte for the screen, at the terminal's master.
+    /// The delay from the key to the first byte for the screen, at the terminal's master.
     screen_delay: Delays,
-    /// Each key that was typed, in order.
+    /// The typed keys, in order.
     keys: Vec<OfKey>,
-    /// Keys that were not typed, because the command had ended.
+    /// The number of keys that were not typed because the command had ended.
     left: usize,
-    /// Whether the command was ended, because it did not end by itself behind the last key.
+    /// Whether tollgate ended the command because it did not end by itself after the last key.
     is_ended_here: bool,
-    /// What else there is to say.
+    /// Further notes.
     notes: Vec<String>,
 }
 
-/// Delays of the keys that have one.
+/// The delays of the keys that have one.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "DelaysOfKeys"))]
 struct Delays {
-    /// How many keys have one.
+    /// The number of keys that have one.
     keys: usize,
-    /// None where no key has one.
+    /// The median; null if no key has a delay.
     median_ns: Option<f64>,
-    /// The 99th percentile; of fewer than 100 keys the longest. None where no key has one.
+    /// The 99th percentile; with fewer than 100 keys, the longest. Null if no key has a delay.
     p99_ns: Option<f64>,
-    /// None where no key has one.
+    /// The longest; null if no key has a delay.
     max_ns: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "KeyOfTerminal"))]
 struct OfKey {
-    /// As its bytes are written in Rust: `\\r` is Enter.
+    /// Its bytes, as written in Rust: `\\r` is Enter.
     key: String,
-    /// None where the command wrote nothing to the terminal before the next key, or was not traced.
+    /// The command's delay; null if it wrote nothing to the terminal before the next key, or was not traced.
     command_ns: Option<u64>,
-    /// None where no byte came.
+    /// The screen's delay; null if no byte came.
     screen_ns: Option<u64>,
 }
 

@@ -33,7 +33,7 @@ static void call(int times) {
     }
 }
 static void *calls(void *none) { call(1); return 0; }
-/// Answers so many calls with an error, and lets one more pass.
+/// Answers this many calls with an error, and lets one more pass.
 static void answer(int listener, int times) {
     for (; times >= 0; times--) {
         struct seccomp_notif asked;
