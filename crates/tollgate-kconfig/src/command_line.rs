@@ -27,11 +27,11 @@ pub fn parameter<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
     parameters(command_line).filter(|(given, _)| same(given)).last().map(|(_, value)| value.unwrap_or(""))
 }
 
-/// A parameter of the command line that overrides what an option set.
+/// A parameter of the command line that overrides an option.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overridden {
-    /// The option, as it is called now.
+    /// The option, by its present name.
     pub option: &'static str,
     /// The parameter as it was given, such as `mitigations=off`.
     pub parameter: String,

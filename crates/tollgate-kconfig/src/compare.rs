@@ -4,18 +4,17 @@ use crate::areas::{AREAS, Area, Entry, identity};
 use crate::text::Configuration;
 use crate::value::Value;
 
-/// The number of options with each kind of value. The rule is that of `grep -c '=y$'` and `grep -c '=m$'`, where no
-/// option is set twice.
+/// The number of options with each kind of value. If no option is set twice, they agree with `grep -c '=y$'` and `grep -c '=m$'`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CountsOfOptions"))]
 pub struct Counts {
-    /// `=y`.
+    /// Options with `=y`.
     pub built_in: usize,
-    /// `=m`.
+    /// Options with `=m`.
     pub modules: usize,
-    /// `# CONFIG_… is not set`.
+    /// Options with `# CONFIG_… is not set`.
     pub off: usize,
-    /// Numbers and texts.
+    /// Options with a number or a text.
     pub valued: usize,
 }
 

@@ -63,12 +63,12 @@ pub struct Configuration {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Repeated {
-    /// How many lines set an option that an earlier line had set.
+    /// The number of lines that set an option that an earlier line had set.
     pub lines: usize,
-    /// The number of the first of them, from 1.
+    /// The number of the first of these lines, from 1.
     #[serde(rename = "first_line")]
     pub first: usize,
-    /// The option that that line sets.
+    /// The option that this line sets.
     #[serde(rename = "first")]
     pub name: String,
 }
@@ -77,9 +77,9 @@ pub struct Repeated {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Foreign {
-    /// How many.
+    /// The number of these lines.
     pub lines: usize,
-    /// The number of the first, from 1.
+    /// The number of the first of these lines, from 1.
     #[serde(rename = "first_line")]
     pub first: usize,
     /// The beginning of that line; bytes that are not UTF-8 are replaced.

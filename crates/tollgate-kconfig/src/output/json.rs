@@ -14,9 +14,9 @@ use crate::{
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Configurations"))]
 pub struct ConfigDocument<'a> {
-    /// One object for each file.
+    /// One object per file.
     configurations: Vec<ConfigurationRecord<'a>>,
-    /// Options that differ.
+    /// Options that differ between the files.
     differences: Vec<Differs<'a>>,
 }
 
@@ -24,37 +24,37 @@ pub struct ConfigDocument<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Configuration"))]
 struct ConfigurationRecord<'a> {
-    /// Its file.
+    /// The path of its file.
     path: &'a str,
-    /// Whether it is that of the running kernel.
+    /// Whether it is the configuration of the running kernel.
     running: bool,
-    /// `plain`, or `compressed` by gzip(1).
+    /// `plain`, or `compressed` (by gzip(1)).
     source: &'static str,
-    /// The kernel's version, or None.
+    /// The kernel's version, or null.
     version: Option<&'a str>,
-    /// The architecture, or None.
+    /// The architecture, or null.
     architecture: Option<&'a str>,
-    /// The compiler, or None.
+    /// The compiler, or null.
     compiler: Option<String>,
     #[serde(flatten)]
     counts: Counts,
-    /// Whether its last line has no end.
+    /// Whether its last line lacks a newline.
     unended: bool,
-    /// Options that are set more than once, or None.
+    /// Options that are set more than once, or null.
     repeated: Option<&'a Repeated>,
-    /// Lines that are neither options nor comments, or None.
+    /// Lines that are neither options nor comments, or null.
     foreign: Option<&'a Foreign>,
-    /// The kernel's command line, or None.
+    /// The kernel's command line, or null.
     command_line: Option<&'a str>,
     /// Options that a parameter of the command line overrides.
     overridden: Vec<Overridden>,
-    /// Options that had another name.
+    /// Options that the file has under a former name.
     renamed: Vec<Renamed<'a>>,
-    /// How many options each area has.
+    /// The number of options in each area.
     areas: Vec<InArea>,
     /// Options that affect a boundary.
     affecting: Vec<Affecting<'a>>,
-    /// With `--area` or `--all` the value of each; absent otherwise.
+    /// With `--area` or `--all`, the value of each option; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     options: Option<BTreeMap<&'a str, String>>,
 }
@@ -85,22 +85,22 @@ struct Affecting<'a> {
     option: &'a str,
     /// Its area.
     area: &'static str,
-    /// As in the file: `y`, `m`, `n`, numbers, quoted texts; None where it is not offered.
+    /// Its value as in the file: `y`, `m`, `n`, a number or a quoted text; null if the option is not offered.
     value: Option<String>,
-    /// What the kernel does without it, or None.
+    /// The kernel's behaviour without it, or null.
     without: Option<&'static str>,
-    /// What it affects, or None.
+    /// The boundaries that it affects, or null.
     affects: Option<Affects>,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Affects {
-    /// Their names.
+    /// The names of the boundaries.
     boundaries: String,
-    /// How.
+    /// How it affects them.
     why: &'static str,
-    /// Where that is described.
+    /// The source that describes this.
     source: &'static str,
 }
 
@@ -113,13 +113,13 @@ struct Differs<'a> {
     area: &'static str,
     /// `set` or `offered`.
     kind: &'static str,
-    /// Of each file, as there; None where it is not offered.
+    /// One value per file, as in the file; null if the option is not offered there.
     values: Vec<Option<String>>,
-    /// Of each file the name there, where it is another one.
+    /// One per file: its name in that file if that is a different one, else null.
     formerly: Vec<Option<&'a str>>,
-    /// What the kernel does without it, or None.
+    /// The kernel's behaviour without it, or null.
     without: Option<&'static str>,
-    /// What it affects, or None.
+    /// The boundaries that it affects, or null.
     affects: Option<Affects>,
 }
 
