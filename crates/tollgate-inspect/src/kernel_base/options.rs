@@ -2,15 +2,15 @@
 
 use tollgate_kconfig::{Configuration, Value};
 
-/// A kernel's options, as far as they are asked for.
+/// The build options of a kernel that affect its address.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "KernelOptions"))]
 pub struct Options {
     /// `CONFIG_RANDOMIZE_BASE`: the kernel can move itself.
     pub randomize_base: bool,
-    /// `CONFIG_RANDOMIZE_MEMORY`: it can move its direct map and other areas.
+    /// `CONFIG_RANDOMIZE_MEMORY`: the kernel can move its direct map and other areas.
     pub randomize_memory: bool,
-    /// `CONFIG_RELOCATABLE`: it can run where it was not linked to.
+    /// `CONFIG_RELOCATABLE`: the kernel can run at an address that it was not linked to.
     pub relocatable: bool,
     /// `CONFIG_HIBERNATION`.
     pub hibernation: bool,

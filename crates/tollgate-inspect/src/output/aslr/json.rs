@@ -11,19 +11,19 @@ use crate::aslr::{Region, RegionResult, Study};
 pub struct AslrDocument<'a> {
     /// The file that was started.
     program: String,
-    /// Whether any region moves; None with too few starts.
+    /// Whether any region moves; null after too few starts.
     randomised: Option<bool>,
-    /// The setting that switches it off, or None.
+    /// The setting that switches randomisation off, or null.
     switched_off_by: Option<&'static str>,
-    /// Number of starts.
+    /// The number of starts.
     starts: u32,
     /// The program's file.
     elf: ElfFields<'a>,
-    /// Of the kernel and the process.
+    /// Settings of the kernel and the process.
     settings: SettingsFields,
-    /// One object for each.
+    /// One object per region.
     regions: Vec<RegionFields<'a>>,
-    /// The names of regions that move as one.
+    /// Groups of regions that move as one, by name.
     groups: Vec<Vec<&'static str>>,
     /// Regions that move with others.
     links: Vec<LinkFields>,
@@ -36,36 +36,36 @@ struct ElfFields<'a> {
     kind: &'static str,
     /// 32 or 64.
     bits: u8,
-    /// Its dynamic linker, or None.
+    /// Its dynamic linker, or null.
     interpreter: Option<&'a str>,
     /// Whether its dynamic section says that it is a position-independent executable (`DF_1_PIE`).
     says_pie: bool,
-    /// Whether all symbols are bound when it starts.
+    /// Whether all of its symbols are bound when it starts.
     binds_now: bool,
     /// Whether a part of it is made read-only after it is relocated (`PT_GNU_RELRO`).
     relro: bool,
-    /// Whether it asks for a stack that can be executed; None where it does not say.
+    /// Whether it asks for an executable stack; null if it does not say.
     executable_stack: Option<bool>,
     /// The largest alignment of its loadable segments, in bytes.
     alignment: u64,
-    /// Whether it gets another user's or group's rights; traced, it does without.
+    /// Whether it gets another user's or group's rights. While traced, it does not get them.
     changes_user: bool,
-    /// The library that stands for all, or None.
+    /// The library that stands for all libraries, or null.
     library: Option<&'a str>,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "AslrSettings"))]
 struct SettingsFields {
-    /// `/proc/sys/kernel/randomize_va_space`, or None.
+    /// `/proc/sys/kernel/randomize_va_space`, or null.
     randomize_va_space: Option<i64>,
-    /// `/proc/sys/vm/mmap_rnd_bits`, or None.
+    /// `/proc/sys/vm/mmap_rnd_bits`, or null.
     mmap_rnd_bits: Option<i64>,
-    /// `/proc/sys/vm/mmap_rnd_compat_bits`, or None.
+    /// `/proc/sys/vm/mmap_rnd_compat_bits`, or null.
     mmap_rnd_compat_bits: Option<i64>,
     /// Whether the legacy layout of mmap(2) is in use.
     legacy_layout: bool,
-    /// personality(2), or None.
+    /// The flags of personality(2), or null.
     personality: Option<u32>,
 }
 
@@ -74,45 +74,45 @@ struct SettingsFields {
 struct RegionFields<'a> {
     /// Its name.
     name: &'static str,
-    /// Why there are no figures, or None; the fields of figures are absent then.
+    /// Why there are no figures, or null. If it is set, the fields of figures are absent.
     absent: Option<&'a str>,
     #[serde(flatten)]
     spread: Option<SpreadFields>,
-    /// Bits that the kernel allows, or None.
+    /// The bits of entropy that the kernel allows, or null.
     allowed: Option<f64>,
-    /// The kernel's source that says so, or None.
+    /// The kernel source that says so, or null.
     allowed_by: Option<&'a str>,
-    /// The reason for an unusual number, or why it is not known; or None.
+    /// The reason for an unusual number of allowed bits, or why the number is not known; or null.
     why: Option<&'a str>,
-    /// Where the bits differ from those allowed: why; or None.
+    /// Why the bits differ from those allowed, if they do; else null.
     differs: Option<&'a str>,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SpreadFields {
-    /// Its entropy.
+    /// Its entropy, in bits.
     #[cfg_attr(feature = "schema", schemars(extend("nullable" = true)))]
     bits: Option<f64>,
     /// Lower end of the 95 % CI, in bits.
     #[cfg_attr(feature = "schema", schemars(extend("nullable" = true)))]
     low: Option<f64>,
-    /// Upper end.
+    /// Upper end of the 95 % CI, in bits.
     #[cfg_attr(feature = "schema", schemars(extend("nullable" = true)))]
     high: Option<f64>,
     /// `range`, `constant`, `coincidences` or `none`.
     estimator: &'static str,
-    /// Whether its values are distributed evenly, or None.
+    /// Whether its values are distributed evenly, or null.
     #[cfg_attr(feature = "schema", schemars(extend("nullable" = true)))]
     uniform: Option<bool>,
-    /// In bytes.
+    /// The alignment of its addresses, in bytes.
     #[cfg_attr(feature = "schema", schemars(extend("nullable" = true)))]
     alignment: Option<u64>,
-    /// Number of different values.
+    /// The number of different addresses.
     distinct: usize,
-    /// The lowest address, hexadecimal.
+    /// The lowest address, in hexadecimal.
     lowest: String,
-    /// The highest.
+    /// The highest address, in hexadecimal.
     highest: String,
 }
 
@@ -123,7 +123,7 @@ struct LinkFields {
     region: &'static str,
     /// The region that it moves with.
     follows: &'static str,
-    /// The bits of its own.
+    /// The bits of entropy that it has of its own.
     bits: f64,
 }
 

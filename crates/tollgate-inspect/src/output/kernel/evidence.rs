@@ -22,39 +22,39 @@ pub(crate) struct FoundValue<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Evidence"))]
 #[serde(untagged)]
 pub(crate) enum Value<'a> {
-    /// An address or a distance, in hexadecimal; nothing where it is hidden.
+    /// An address or a distance, in hexadecimal; null if it is hidden.
     Address(Option<String>),
     Range {
-        /// Its first address.
+        /// The first address of the range.
         start: String,
-        /// Its last one.
+        /// The last address of the range.
         end: String,
     },
     DirectMap {
-        /// Its address.
+        /// The address of the direct map.
         base: String,
-        /// Whether it is one of those of a kernel that does not move it.
+        /// Whether this is an address that a kernel uses if it does not move the direct map.
         is_usual: bool,
     },
     Boot {
         /// Whether the boot stub chose a random address.
         moved: bool,
-        /// Whether there is a header (`HdrS`): without one the kernel was entered directly, and no stub ran.
+        /// Whether there is a header (`HdrS`). Without one, the kernel was entered directly and no stub ran.
         has_header: bool,
     },
     Symbol {
-        /// The symbol.
+        /// The symbol's name.
         name: &'a str,
         /// Its address at run time.
         now: String,
         /// Its address at link time.
         linked: String,
-        /// The distance.
+        /// The distance between these two addresses.
         moved_by: String,
-        /// How many symbols were moved as far.
+        /// The number of symbols that were moved as far.
         agree: usize,
     },
-    /// `kaslr` or `nokaslr`.
+    /// `kaslr` or `nokaslr`; null if neither is on the command line.
     Word(Option<&'static str>),
     Text(String),
     Options(&'a Options),

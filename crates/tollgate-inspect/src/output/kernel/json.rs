@@ -13,23 +13,23 @@ use crate::kernel_base::{Conclusion, Evidence, Named};
 pub struct KernelDocument<'a> {
     /// `moved`, `not_moved` or `unknown`.
     verdict: &'static str,
-    /// The evidence that decides.
+    /// The evidence that decides the verdict.
     because: &'a str,
-    /// The offset, hexadecimal, or None.
+    /// The offset in hexadecimal, or null.
     offset: Option<String>,
-    /// The address that it was linked to.
+    /// The address that the kernel was linked to.
     link_address: String,
-    /// Whether that was read or is the usual one.
+    /// Whether the link address was read; if not, it is the usual one.
     link_address_is_read: bool,
-    /// Number of positions that it could choose from.
+    /// The number of positions that the kernel could choose from.
     slots: u64,
-    /// Sentences.
+    /// Remarks, one sentence each.
     remarks: &'a [String],
-    /// The kernel in user space in place of Linux, or None.
+    /// The user-space kernel that runs in place of Linux, or null.
     sandbox: Option<&'a str>,
-    /// One object for each piece, the best first.
+    /// One object per piece of evidence, the best first.
     evidence: Vec<PieceOfEvidence<'a>>,
-    /// One object for each symbol that was named.
+    /// One object per symbol that the user named.
     symbols: Vec<Symbol<'a>>,
 }
 
@@ -37,7 +37,7 @@ pub struct KernelDocument<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct PieceOfEvidence<'a> {
-    /// `symbol`, `symbols`, `core_offset`, `direct_map`, `boot`, `physical`, `command_line`, `linked`, `options` or `release`.
+    /// Its name: `symbol`, `symbols`, `core_offset`, `direct_map`, `boot`, `physical`, `command_line`, `linked`, `options` or `release`.
     name: &'static str,
     #[serde(flatten)]
     text: Status<'a>,
@@ -49,14 +49,14 @@ struct PieceOfEvidence<'a> {
 enum Status<'a> {
     /// It was read.
     Known {
-        /// Its value; null where the kernel shows zeros.
+        /// Its value; null if the kernel shows zeros.
         value: Value<'a>,
-        /// Where it was read.
+        /// The source that it was read from.
         source: &'a str,
     },
     /// It is not known.
     Unknown {
-        /// Why not.
+        /// Why it is not known.
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         why: &'a Unknown,
     },

@@ -141,25 +141,25 @@ fn several(values: Result<Vec<String>, &Unknown>) -> String {
 pub struct Symbol<'a> {
     /// Its name.
     name: &'a str,
-    /// Where it is, once for each symbol of that name; None with the reason in `now_why`.
+    /// Its place at run time, one for each symbol of that name; null with the reason in `now_why`.
     now: Option<Vec<Place<'a>>>,
-    /// Why that is not known, or None.
+    /// Why `now` is not known, or null.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     now_why: Option<&'a Unknown>,
-    /// The addresses that it was linked to; None with the reason in `linked_why`.
+    /// The addresses that it was linked to; null with the reason in `linked_why`.
     linked: Option<Vec<String>>,
-    /// Why that is not known, or None.
+    /// Why `linked` is not known, or null.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     linked_why: Option<&'a Unknown>,
-    /// How far it lies from where it was linked to, or None.
+    /// The distance from the address that it was linked to, or null.
     moved_by: Option<String>,
-    /// What this kernel calls it, or None.
+    /// The other name that this kernel has for it, or null.
     renamed: Option<Other<'a>>,
     /// Names that contain this one.
     similar: &'a [String],
-    /// With `--since` its address in that boot, or None.
+    /// With `--since`, its address in that boot, or null.
     before: Option<String>,
-    /// With `--since` how far it moved; None where the two are of different builds.
+    /// With `--since`, the distance that it moved; null if the two kernels are different builds.
     since: Option<String>,
 }
 
@@ -168,7 +168,7 @@ pub struct Symbol<'a> {
 struct Place<'a> {
     /// Its address.
     address: String,
-    /// The module that has it, or None for the kernel itself.
+    /// The module that contains it, or null for the kernel itself.
     module: Option<&'a str>,
 }
 
@@ -179,9 +179,9 @@ struct Other<'a> {
     name: &'a str,
     /// The first release that has the newer of both names, such as `5.8`.
     since: &'static str,
-    /// Whether it is this kernel that has the newer one.
+    /// Whether this kernel has the newer name.
     is_newer: bool,
-    /// Where that is.
+    /// The addresses of the symbol of that name.
     addresses: Vec<String>,
 }
 
