@@ -27,13 +27,13 @@ pub struct Dump {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lines {
-    /// All that were read.
+    /// All lines that were read.
     pub total: usize,
-    /// Those that hold data, or belong to a table that does.
+    /// Lines that hold data, or that belong to a table that does.
     pub understood: usize,
-    /// Those with nothing in them, or a prompt alone.
+    /// Lines with nothing in them, or with only a prompt.
     pub empty: usize,
-    /// All others: commands, prose.
+    /// All other lines: commands, prose.
     pub foreign: usize,
 }
 

@@ -37,11 +37,11 @@ pub struct DecodedBytes {
 struct ReadingRecord {
     /// 32 or 64.
     mode: u8,
-    /// `memory`, or `number` where the bytes make entries only as numbers of eight bytes, the highest first.
+    /// `memory`, or `number` if the bytes make entries only as numbers of eight bytes, the highest byte first.
     order: &'static str,
     /// The entries.
     items: Vec<ItemRecord>,
-    /// Bytes that are left behind them.
+    /// The number of bytes left after the entries.
     bytes_left: usize,
 }
 

@@ -47,49 +47,49 @@ pub enum Position {
     Selector(Selector),
 }
 
-/// An item as `--format json` has it.
+/// A decoded item.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Item"))]
 pub struct ItemRecord {
     /// `gdt8`, `gdt16`, `gate32`, `gate64`, `ivt`, `tss32`, `tss64`, `msr` or `lar_lsl`.
     kind: &'static str,
-    /// Its selector, or None.
+    /// Its selector, or null.
     selector: Option<String>,
-    /// Its vector, or None.
+    /// Its vector, or null.
     vector: Option<String>,
-    /// Its bytes in memory order, or None.
+    /// Its bytes in memory order, or null.
     bytes: Option<String>,
     #[serde(flatten)]
     of_kind: OfKind,
-    /// By kind: `base`, `limit`, `eff` (the last offset in bytes), `type`, `s`, `dpl`, `p`, `avl`, `l`, `d`, `g` of descriptors (of
-    /// `lar_lsl` without the first three); `off`, `sel`, `ist`, `type`, `s`, `dpl`, `p` of gates; of a TSS its present fields, without
-    /// reserved ones that are 0; of a register the values that it loads. Of a descriptor that a tool printed in part, that part.
+    /// The decoded fields, by kind. Descriptors: `base`, `limit`, `eff` (the last offset in bytes), `type`, `s`, `dpl`, `p`, `avl`, `l`,
+    /// `d`, `g`; `lar_lsl` lacks the first three. Gates: `off`, `sel`, `ist`, `type`, `s`, `dpl`, `p`. A TSS: its present fields, except
+    /// reserved ones that are 0. A register: the values that it loads. A descriptor that a tool printed only in part has that part.
     decoded: Map<String, Value>,
-    /// Of descriptors: the flags as the Windows debugger prints them, or None.
+    /// A descriptor's flags as the Windows debugger prints them, or null.
     dg_flags: Option<String>,
 }
 
-/// What the items of some kinds have beside the fields of all.
+/// Fields that only some kinds of items have.
 #[derive(Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct OfKind {
-    /// Of a register its number, in hexadecimal.
+    /// The number of a register, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     msr: Option<String>,
-    /// Of a register its name.
+    /// The name of a register.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
-    /// Of a register its value.
+    /// The value of a register.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
-    /// Of `lar_lsl` the access rights that LAR loads.
+    /// For `lar_lsl`, the access rights that LAR loads.
     #[serde(skip_serializing_if = "Option::is_none")]
     lar: Option<String>,
-    /// Of `lar_lsl` the limit that LSL loads, or null.
+    /// For `lar_lsl`, the limit that LSL loads, or null.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("nullable" = true)))]
     lsl: Option<Option<String>>,
-    /// Of a TSS whose last byte is known: the last offset.
+    /// The offset of the last byte of a TSS, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<String>,
 }

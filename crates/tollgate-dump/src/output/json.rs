@@ -18,15 +18,15 @@ use crate::{Dump, Joined, Lines, Segmentation, Session, Table};
 pub struct DecodedText {
     /// `session`.
     kind: &'static str,
-    /// One for each machine in the text.
+    /// One object per machine in the text.
     systems: Vec<System>,
     /// Lines that look like damaged data.
     complaints: Vec<Complaint>,
-    /// How many more there are.
+    /// The number of further such lines.
     more_complaints: usize,
-    /// The line at which the text is cut, or None.
+    /// The line at which the text is cut, or null.
     cut_at_line: Option<usize>,
-    /// How many lines the text has.
+    /// The numbers of lines of the text.
     lines: Lines,
 }
 
@@ -38,46 +38,46 @@ pub(crate) struct Complaint {
     line: usize,
     /// The format that it looks like.
     format: &'static str,
-    /// What is wrong with it.
+    /// The reason why it is wrong.
     wrong: String,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct System {
-    /// The line that names it or begins its section, or None.
+    /// The line that names the system or begins its section, or null.
     heading: Option<String>,
-    /// Why it is kept apart from the system before it, in a sentence or two, or None.
+    /// Why it is kept apart from the system before it, in a sentence or two; or null.
     apart: Option<String>,
     /// The first of its lines in the text.
     first_line: usize,
-    /// The last.
+    /// The last of its lines in the text.
     last_line: usize,
-    /// Their formats.
+    /// The formats of its lines.
     formats: Vec<&'static str>,
-    /// 32, 64 or None.
+    /// 32, 64, or null if unknown.
     mode: Option<u8>,
     /// `real`, `virtual-8086` or `protected`: what segment registers hold.
     segmentation: &'static str,
     /// Whether the mode is known for certain.
     certain: bool,
-    /// Why it is that mode.
+    /// The reasons for that mode.
     reasons: Vec<Reason>,
-    /// GDTR.
+    /// The contents of GDTR.
     gdtr: Bounds,
-    /// IDTR.
+    /// The contents of IDTR.
     idtr: Bounds,
-    /// By register.
+    /// The segment registers, by name.
     segments: BTreeMap<&'static str, Segment>,
-    /// By name.
+    /// The other registers, by name.
     registers: BTreeMap<&'static str, Value>,
-    /// By register: the symbol that the tool prints of its address.
+    /// The symbols that the tool prints for addresses in registers, by register.
     symbols: BTreeMap<&'static str, String>,
-    /// Of `tr` and `ldtr`: base and limit from a tool that does not say the selector.
+    /// The base and limit of `tr` and `ldtr`, from a tool that does not print the selector.
     bases: BTreeMap<&'static str, Bounds>,
-    /// By number.
+    /// Further MSRs, by number in hexadecimal.
     other_msrs: BTreeMap<String, Value>,
-    /// One, or one for each mode where it is unknown.
+    /// One reading, or one per mode if the mode is unknown.
     readings: Vec<Reading>,
     /// Lines that contradict each other.
     contradictions: Vec<Finding>,
@@ -88,20 +88,20 @@ struct System {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReasonOfMode"))]
 struct Reason {
-    /// The line that says so, or None.
+    /// The line that says so, or null.
     line: Option<usize>,
     /// 32 or 64.
     mode: u8,
-    /// A clause.
+    /// The reason, as a clause.
     why: String,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TableBounds"))]
 struct Bounds {
-    /// Its base, or None.
+    /// The table's base, or null.
     base: Option<Value>,
-    /// Its limit, or None.
+    /// The table's limit, or null.
     limit: Option<Value>,
 }
 
@@ -119,15 +119,15 @@ struct Value {
 struct Segment {
     /// Its selector.
     selector: Value,
-    /// Its base, or None.
+    /// Its base, or null.
     base: Option<Value>,
-    /// Its limit, or None.
+    /// Its limit, or null.
     limit: Option<Value>,
-    /// Its access rights, or None.
+    /// Its access rights, or null.
     rights: Option<Value>,
 }
 
-/// The state read in one width.
+/// The state, decoded in one mode.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Reading {
@@ -135,66 +135,66 @@ struct Reading {
     mode: u8,
     /// The entries of its tables, and its registers.
     items: Vec<ItemRecord>,
-    /// What a tool printed of vectors beside their gates.
+    /// Interrupt vectors as a tool printed them, with details that `items` lack.
     handlers: Vec<Handler>,
-    /// Bytes outside of known tables, read as entries of one, or left where they can be none.
+    /// Bytes outside of known tables. They are read as entries of a table, or left over if they cannot be entries.
     loose: Vec<Loose>,
-    /// What the processor does at each crossing.
+    /// The steps of the processor at each crossing.
     walks: Vec<Walked>,
-    /// STAR against the GDT, or None.
+    /// STAR compared with the GDT, or null.
     star: Option<Compared>,
-    /// Sentences.
+    /// Remarks, one sentence each.
     remarks: Vec<String>,
 }
 
-/// What a tool printed of a vector beside its gate.
+/// An interrupt vector as a tool printed it.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Handler {
     /// Its vector.
     vector: String,
-    /// The handler's offset, or None.
+    /// The handler's offset, or null.
     offset: Option<String>,
-    /// Its selector, or None.
+    /// Its selector, or null.
     selector: Option<String>,
-    /// Its symbol, or None.
+    /// Its symbol, or null.
     symbol: Option<String>,
-    /// The stack that its entry of the interrupt stack table names, or None.
+    /// The stack that its entry in the interrupt stack table names, or null.
     stack: Option<String>,
-    /// The tool's name of it; empty where it prints none.
+    /// The tool's name for it; empty if it prints none.
     what: String,
 }
 
-/// STAR against the GDT.
+/// STAR compared with the GDT.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StarAndGdt"))]
 struct Compared {
-    /// Whether they fit.
+    /// Whether STAR fits the GDT.
     fits: bool,
-    /// Why.
+    /// The reasons, one sentence each.
     sentences: Vec<String>,
 }
 
-/// Bytes of unknown meaning, as the entries of a table.
+/// Bytes of unknown meaning, read as the entries of a table.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Loose {
-    /// Where they are, or None.
+    /// The address of the bytes, or null.
     address: Option<String>,
-    /// `memory` or `number`.
+    /// The order of the bytes: `memory` or `number`.
     order: &'static str,
     /// The entries.
     items: Vec<ItemRecord>,
-    /// Bytes that are left.
+    /// The number of bytes left after the entries.
     bytes_left: usize,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FindingOfLines"))]
 struct Finding {
-    /// The lines.
+    /// The numbers of the lines.
     lines: Vec<usize>,
-    /// What is wrong.
+    /// The error in these lines.
     what: String,
 }
 

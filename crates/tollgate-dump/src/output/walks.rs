@@ -22,19 +22,19 @@ pub struct Options {
     pub explain: bool,
 }
 
-/// A walk that was made.
+/// A walk through the tables, step by step.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Walk"))]
 pub struct Walked {
-    /// The instruction.
+    /// The instruction or event.
     pub entry: String,
-    /// `intel`, `amd` or None where both do the same.
+    /// `intel` or `amd`; null if both do the same.
     pub vendor: Option<&'static str>,
     /// The mode that it begins in.
     pub from: String,
     /// The ring that it begins in.
     pub cpl: u8,
-    /// One sentence each.
+    /// The steps, one sentence each.
     pub steps: Vec<String>,
     /// Whether the crossing was made.
     pub crosses: bool,

@@ -19,11 +19,11 @@ pub struct LiveTables<'a> {
     kind: &'static str,
     /// The ways into the kernel.
     mechanisms: Vec<MechanismRecord<'a>>,
-    /// What a program may try.
+    /// The results of instructions that a program may try in ring 3.
     ring3: Ring3Record,
     /// The registers of processor 0.
     msrs: Vec<MsrRecord>,
-    /// The tables of processor 0, from the kernel's memory, as of a text.
+    /// The tables of processor 0, from the kernel's memory, in the form of those of a text.
     kernel: json::DecodedText,
 }
 
@@ -40,7 +40,7 @@ struct MechanismRecord<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "UserMode"))]
 #[serde(untagged)]
 enum Ring3Record {
-    /// What was seen.
+    /// The results.
     Seen(Box<Seen>),
     /// It could not be tried.
     Not {
@@ -56,27 +56,27 @@ struct Seen {
     selectors: Vec<ItemRecord>,
     /// The selectors in the segment registers, by the registers' names.
     loaded: BTreeMap<&'static str, String>,
-    /// What SGDT stored.
+    /// The value that SGDT stored.
     sgdt: Attempted<StoredTable>,
-    /// What SIDT stored.
+    /// The value that SIDT stored.
     sidt: Attempted<StoredTable>,
-    /// What SLDT stored.
+    /// The value that SLDT stored.
     sldt: Attempted<StoredSelector>,
-    /// What STR stored.
+    /// The value that STR stored.
     #[serde(rename = "str")]
     tr: Attempted<StoredSelector>,
-    /// What SMSW stored.
+    /// The value that SMSW stored.
     smsw: Attempted<StoredWord>,
-    /// INT with each of the 256 vectors.
+    /// The results of INT with each of the 256 vectors.
     int: Vec<TriedVector>,
 }
 
-/// What came of an instruction.
+/// The outcome of an instruction.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Tried{T}"))]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 enum Attempted<T> {
-    /// It went on.
+    /// It completed.
     Done(T),
     /// It raised a signal.
     Signal {
@@ -103,7 +103,7 @@ struct StoredTable {
     base: String,
     /// The limit.
     limit: String,
-    /// Whether it is a value that the kernel gives in place of the table's.
+    /// Whether this is a dummy value that the kernel gives in place of the real one.
     dummy: bool,
 }
 
@@ -126,7 +126,7 @@ struct StoredWord {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Answered {
-    /// EAX had the process ID after getpid(2) of 32-bit programs.
+    /// Whether EAX held the process ID after getpid(2) as 32-bit programs call it.
     answered: bool,
 }
 
@@ -147,7 +147,7 @@ struct TriedVector {
 enum MsrRecord {
     /// It was read.
     Read(Box<ItemRecord>),
-    /// It was not.
+    /// It was not read.
     Not {
         /// `msr`.
         kind: &'static str,
