@@ -8,11 +8,11 @@ use crate::search::Harm;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counterexample {
-    /// The violation at its end; None where there is none.
+    /// The violation at its end, or null.
     pub harm: Option<Harm>,
     /// The result, in a sentence.
     pub so: String,
-    /// After the last step the schedule repeats from the step after this many; None where it does not.
+    /// The number of steps before the one from which the schedule repeats after its last step; null if it does not repeat.
     pub back_to: Option<usize>,
     /// The steps, in the order of time.
     pub steps: Vec<Step>,
@@ -22,9 +22,9 @@ pub struct Counterexample {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
-    /// From 0, which is A; None for a step of the machine or the kernel.
+    /// The number of the process, from 0, which is A; null for a step of the machine or the kernel.
     pub process: Option<u8>,
-    /// The processor on which it happens, from 0.
+    /// The number of the processor on which it happens, from 0.
     pub processor: u8,
     /// The position in the program, or the part of the machine.
     pub place: String,

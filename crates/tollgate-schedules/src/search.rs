@@ -41,7 +41,7 @@ pub trait Machine {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Harm {
-    /// Two hold the lock at once.
+    /// Two processes hold the lock at once.
     Exclusion,
     /// A process is killed.
     Crash,

@@ -103,7 +103,7 @@ pub enum Verdict {
 pub enum Want {
     /// The number of states that was allowed.
     States,
-    /// Memory.
+    /// The memory that was allowed.
     Memory,
 }
 
@@ -126,13 +126,13 @@ pub struct Checked {
     pub outcomes: Vec<FinalState>,
 }
 
-/// A final state of a litmus test, as far as the test speaks of it.
+/// The part of a final state that a litmus test mentions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FinalState {
-    /// The values that it speaks of: `0:EAX=0; 1:EAX=1;`.
+    /// The values that the test mentions: `0:EAX=0; 1:EAX=1;`.
     pub values: String,
-    /// Whether its condition holds.
+    /// Whether the test's condition holds.
     pub holds: bool,
 }
 
@@ -181,9 +181,9 @@ impl Checked {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Work {
-    /// Instructions in user mode that it executes; of a program in sentences its loads, stores and fences.
+    /// Instructions that it executes in user mode; for a program in sentences, its loads, stores and fences.
     pub instructions: usize,
-    /// How often an instruction of its own enters the kernel: system calls and faults. Interrupts are not among them.
+    /// How often one of its own instructions enters the kernel, by a system call or a fault. Interrupts are not counted.
     pub entries: usize,
 }
 
@@ -207,10 +207,10 @@ pub(crate) const MOST_STEPS: usize = 5000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
-    /// Without a rival.
+    /// The work without a rival.
     pub alone: Work,
-    /// For each instruction in turn: preempted once, before it, while another process takes the lock and gives it back. Without those
-    /// where it did not take the lock; empty for a program that is not played.
+    /// For each instruction, the work if the process is preempted once, before that instruction, while another process takes the lock
+    /// and gives it back. Instructions for which it did not take the lock are left out; empty for a program that is not played.
     pub preempted: Vec<Work>,
 }
 
@@ -220,7 +220,7 @@ pub struct Cost {
 pub struct Correction {
     /// The line, from 1.
     pub line: usize,
-    /// What was there, and what it is read as.
+    /// The original text, and how it is read.
     pub text: String,
 }
 
@@ -242,7 +242,7 @@ pub enum Rival {
 pub enum Group {
     /// A program as it was published.
     Published,
-    /// A published program with one thing changed that it depends on.
+    /// A published program in which one thing that it depends on is changed.
     Mutant,
     /// The algorithm of Lamport on a machine with store buffers.
     Lamport,

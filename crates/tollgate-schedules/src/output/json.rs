@@ -8,7 +8,7 @@ use crate::{Counterexample, Harm, Setting, Subject, Verdict};
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CheckedPrograms"))]
 pub struct SchedulesDocument<'a> {
-    /// One object for each requested program, in that order.
+    /// One object per requested program, in the requested order.
     pub programs: Vec<CheckedProgram<'a>>,
 }
 
@@ -16,60 +16,60 @@ pub struct SchedulesDocument<'a> {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckedProgram<'a> {
-    /// The program.
+    /// The program's name.
     name: &'a str,
     /// A sentence about it.
     about: &'a str,
-    /// Where it is from.
+    /// The origin of the program.
     group: Group,
-    /// Its program, one instruction a line.
+    /// Its listing, one instruction per line.
     listing: String,
-    /// What a listing in a file has otherwise than it was read; empty for built-in programs.
+    /// Lines of a file's listing that are not read as they are written; empty for built-in programs.
     corrections: &'a [Correction],
-    /// Number of processes.
+    /// The number of processes.
     processes: Option<u8>,
-    /// Executions by each.
+    /// The number of executions by each process.
     rounds: Option<u8>,
-    /// Number of processors.
+    /// The number of processors.
     processors: Option<u8>,
     /// Whether a process can lose its processor between any two instructions.
     preempted: Option<bool>,
-    /// The work of taking the lock, or None where it is never taken.
+    /// The work of taking the lock; null if it is never taken.
     cost: Option<Cost>,
     #[serde(flatten)]
     verdict: Answer,
-    /// The known result of the program in this setting, or None.
+    /// The known result of the program in this setting, or null.
     expected: Option<Answer>,
-    /// Whether every state was visited. Where not, other harms are not excluded.
+    /// Whether every state was visited. If not, other harms are not excluded.
     complete: Option<bool>,
-    /// Number of different states visited.
+    /// The number of different states visited.
     states: Option<usize>,
-    /// Time of the search.
+    /// The time of the search, in seconds.
     seconds: Option<f64>,
-    /// A shortest schedule that leads to `harm`, or to a final state as asked for; or None.
+    /// A shortest schedule that leads to `harm` or to a requested final state; or null.
     counterexample: Option<&'a Counterexample>,
-    /// One for each other harm, the worst first.
+    /// One schedule for each other harm, the worst first.
     other_counterexamples: Vec<&'a Counterexample>,
-    /// Of figures 3, 6 and 10 the schedule that they show. With `--preempt`: one schedule for each preemption that was played; else
-    /// empty. With `--preempt` there is no search: `verdict`, `harm`, `lacking`, `expected`, `complete`, `states`, `seconds` and
+    /// For figures 3, 6 and 10, the schedule that they show. With `--preempt`, one schedule for each preemption that was played. Empty
+    /// otherwise. With `--preempt` there is no search: `verdict`, `harm`, `lacking`, `expected`, `complete`, `states`, `seconds` and
     /// `counterexample` are null.
     preemptions: Vec<Preemption>,
-    /// The question of a litmus test, or None.
+    /// The question of a litmus test, or null.
     condition: Option<&'a str>,
-    /// Of a litmus test; else empty.
+    /// The final states of a litmus test; empty for other programs.
     final_states: &'a [FinalState],
 }
 
-/// A verdict: one that holds has no harm, and a decided one needs no limit.
+/// A verdict. One that holds has no harm, and a decided one has no limit.
 #[derive(Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Answer {
     /// `holds`: no order of steps violates a property; `violated`: an order does; `not-decided`: the search was not complete and found
-    /// no violation; of a litmus test that asks `exists`, `allowed`: a final state as asked for is reached, and `forbidden`: it is not.
+    /// no violation. For a litmus test that asks `exists`, `allowed`: a requested final state is reached; `forbidden`: none is.
     verdict: Option<&'static str>,
-    /// The worst violation; None unless violated.
+    /// The worst violation; null unless `verdict` is `violated`.
     harm: Option<Harm>,
-    /// The limit that ended the search; None unless not decided.
+    /// The limit that ended the search; null unless `verdict` is `not-decided`.
     lacking: Option<Want>,
 }
 
