@@ -158,31 +158,31 @@ pub struct AsPublished {
     pub programs: Vec<Measured>,
 }
 
-/// A program as it was published, and with its corrections added one after the other.
+/// A program as it was published, and with its corrections added one by one.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ProgramAsPublished"))]
 pub struct Measured {
     /// Its name.
     pub program: String,
-    /// The published experiment that it is of.
+    /// The published experiment that it belongs to.
     pub experiment: String,
-    /// What it does, and the units of its figures.
+    /// The work that it does, and the units of its figures.
     pub work: String,
     /// The compiler's own first line.
     pub compiler: Option<String>,
-    /// How it is compiled without a correction.
+    /// The command that compiles it without a correction.
     pub command: Option<String>,
-    /// Why it was not executed.
+    /// Why it was not executed, or null.
     pub missing: Option<String>,
-    /// How often each variant was executed, in alternation.
+    /// How often each variant was executed; the variants alternate.
     pub rounds: usize,
-    /// Its figures as they were published: a text for each of their names.
+    /// Its published figures, as text, by name.
     pub there: BTreeMap<String, String>,
-    /// The variants: as published, then with one correction more each.
+    /// The variants: the published program, then one more correction in each.
     pub variants: Vec<Variant>,
-    /// What each correction changes.
+    /// The change that each correction makes.
     pub steps: Vec<Step>,
-    /// What follows: where the gap between the published program and the corrected one comes from.
+    /// The conclusion: where the gap between the published program and the corrected one comes from.
     pub sentences: Vec<String>,
     /// The heads of the columns, in order.
     #[serde(skip)]
@@ -193,13 +193,13 @@ pub struct Measured {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "VariantAsPublished"))]
 pub struct Variant {
-    /// What it corrects that the one before it does not; null of the published program.
+    /// The correction that the previous variant lacks; null for the published program.
     pub corrects: Option<String>,
-    /// The compiler's options for all that it corrects.
+    /// The compiler options for all of its corrections.
     pub options: Vec<String>,
     /// Its figures.
     pub figures: Vec<ShownFigure>,
-    /// Why it has none, such as the signal that killed it.
+    /// Why it has no figures, such as the signal that killed it; or null.
     pub failed: Option<String>,
 }
 
@@ -213,53 +213,53 @@ pub struct ShownFigure {
     pub median: Option<f64>,
     /// The lower end of its 95 % CI.
     pub low: Option<f64>,
-    /// The upper end.
+    /// The upper end of its 95 % CI.
     pub high: Option<f64>,
-    /// The figure of each execution, in the order of the rounds; null where its threads did not run at the same time.
+    /// The figure of each execution, in the order of the rounds; null if its threads did not run at the same time.
     pub samples: Vec<Option<f64>>,
-    /// What it printed in the place of a figure, such as `EINVAL`.
+    /// The words that it printed in place of a figure, such as `EINVAL`; or null.
     pub words: Option<String>,
 }
 
-/// What a correction changes of a figure.
+/// The change that a correction makes to a figure.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StepAsPublished"))]
 pub struct Step {
     /// The option of the correction.
     pub option: String,
-    /// What is wrong without it.
+    /// The defect that it corrects.
     pub cause: String,
     /// The name of the figure.
     pub figure: String,
     /// The figure without the correction.
     pub from: Option<f64>,
-    /// The figure with it.
+    /// The figure with the correction.
     pub to: Option<f64>,
-    /// The figure with the correction over the one without it: the median of the rounds' ratios. Null where a figure is not above zero.
+    /// The figure with the correction divided by the one without it: the median of the rounds' ratios. Null if a figure is not above zero.
     pub ratio: Option<f64>,
-    /// The lower end of its 95 % CI.
+    /// The lower end of the ratio's 95 % CI.
     pub low: Option<f64>,
-    /// The upper end.
+    /// The upper end of the ratio's 95 % CI.
     pub high: Option<f64>,
-    /// Whether it is a change.
+    /// Whether the correction changes the figure.
     pub shows: Shows,
     /// The words that were printed in place of the figure, without the correction and with it.
     #[serde(skip)]
     words: [Option<String>; 2],
 }
 
-/// The finding of a step.
+/// Whether a correction changes a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ShownAsPublished"))]
 #[serde(rename_all = "lowercase")]
 pub enum Shows {
-    /// The interval of the ratio has no 1 in it; or a word, such as `EINVAL`, and a figure.
+    /// The interval of the ratio does not contain 1; or one side is a figure and the other a word, such as `EINVAL`.
     Change,
-    /// The figure was above zero, and with the correction its interval has zero in it.
+    /// The figure was above zero, and its interval with the correction contains zero.
     Vanishes,
     /// The interval of the ratio lies within a tenth of 1.
     Nothing,
-    /// The rounds do not say.
+    /// The rounds do not decide.
     Open,
 }
 

@@ -17,27 +17,27 @@ use crate::verdict::{Verdict, judged};
 pub struct Told {
     /// Its name.
     pub id: String,
-    /// What was asked.
+    /// The question of the experiment.
     pub title: String,
     /// Who published it, and where.
     pub source: String,
-    /// The machine of the published figures; empty where there are none, as the next two.
+    /// The machine of the published figures. This and the next two are empty if there are no published figures.
     pub machine: String,
-    /// What was timed.
+    /// The work that was timed.
     pub work: String,
-    /// How this machine's figures are made.
+    /// How this machine's figures are measured.
     pub here: String,
-    /// The figures.
+    /// The tables of figures.
     pub tables: Vec<ToldTable>,
-    /// What the source says without a figure.
+    /// Statements of the source that have no figure.
     pub statements: Vec<String>,
-    /// Its bytes and programs.
+    /// The bytes and programs that it prints.
     pub listings: Vec<ToldListing>,
     /// The claims.
     pub claims: Vec<ToldClaim>,
     /// The errors of the source.
     pub errors: Vec<Answered>,
-    /// What of it needs care.
+    /// Points of the source that need care.
     pub remarks: Vec<Answered>,
     /// The questions that it leaves open.
     pub questions: Vec<Answered>,
@@ -51,9 +51,9 @@ pub struct ToldTable {
     pub title: String,
     /// The names of its columns.
     pub columns: Vec<String>,
-    /// The cells, as texts as the table shows them; `[1]` in one is the first of the notes.
+    /// The cells, as the table shows them; `[1]` in a cell refers to the first of the notes.
     pub rows: Vec<Vec<String>>,
-    /// Why cells are missing, and which run others are from.
+    /// Why some figures are missing, and which run others are from.
     pub notes: Vec<String>,
 }
 
@@ -79,17 +79,17 @@ pub struct ToldClaim {
     pub figures: String,
     /// The verdict here.
     pub verdict: Verdict,
-    /// What it rests on.
+    /// The evidence for the verdict.
     pub because: Vec<String>,
 }
 
-/// What a source says or asks, and what is so.
+/// A statement or question of a source, with the answer.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "AnsweredClaim"))]
 pub struct Answered {
-    /// What the source says or asks.
+    /// The statement or question of the source.
     pub says: String,
-    /// What is so, a sentence or more each.
+    /// The answers, of one or more sentences each.
     pub answer: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ pub struct Answered {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Claims"))]
 pub struct ClaimsDocument {
-    /// The runs that figures are taken from, in the order in which they are asked.
+    /// The runs that figures are taken from, in the order in which they are searched.
     pub runs: Vec<String>,
     /// The [published experiments](claims.md).
     pub experiments: Vec<Told>,

@@ -14,14 +14,14 @@ pub enum Verdict {
     /// All of its conditions hold.
     #[serde(rename = "holds")]
     Holds,
-    /// They do, and a difference is larger than claimed: beyond the upper limit of "about twice as fast", or beyond twice the least of
-    /// "more than 7 times".
+    /// All of its conditions hold, and a difference is larger than claimed: beyond the upper limit of "about twice as fast", or beyond
+    /// twice the lower limit of "more than 7 times".
     #[serde(rename = "holds, and more")]
     HoldsAndMore,
-    /// Some of them hold, and others do not or are open; or a part of the claim is not tested.
+    /// Some of its conditions hold, and others do not or are open; or a part of the claim is not tested.
     #[serde(rename = "holds in part")]
     InPart,
-    /// None of them does.
+    /// No condition of it holds.
     #[serde(rename = "does not hold")]
     DoesNotHold,
     /// Its figures are missing or not clear enough, or it is about another machine.
