@@ -12,13 +12,13 @@ use tollgate_trace::output::CASE;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "KindOfRun"))]
 #[serde(rename_all = "lowercase")]
 pub enum RunKind {
-    /// `tollgate run`.
+    /// A run of `tollgate run`.
     Run,
-    /// `tollgate trace`.
+    /// A run of `tollgate trace`.
     Trace,
-    /// `tollgate lab`.
+    /// A run of `tollgate lab`.
     Lab,
-    /// `tollgate versus`.
+    /// A run of `tollgate versus`.
     Versus,
 }
 

@@ -4,23 +4,23 @@ use serde::Serialize;
 
 use super::contents::{Contents, ContentsError, Rows};
 
-/// What is there.
+/// The contents of a fleet's directory.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ListedStore"))]
 pub struct Listed {
     /// The directory.
     pub dir: String,
-    /// By day, machine and kernel.
+    /// The runs, sorted by day, machine and kernel.
     pub runs: Vec<StoredRun>,
-    /// Files of facts.
+    /// The number of files of facts.
     pub fact_sets: usize,
-    /// Run documents.
+    /// The number of run documents.
     pub documents: usize,
-    /// Of all files.
+    /// The size of all files, in bytes.
     pub bytes: u64,
 }
 
-/// A run, from the first of its lines.
+/// A run, as its first line describes it.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredRun {
@@ -38,15 +38,15 @@ pub struct StoredRun {
     pub kernel: Option<String>,
     /// The processor's model.
     pub cpu: Option<String>,
-    /// The name of its facts.
+    /// The name of its set of facts.
     pub env_id: Option<String>,
-    /// Of its lines.
+    /// The size of its lines, in bytes.
     pub bytes: u64,
     /// Whether its samples are stored too.
     pub document: bool,
-    /// Of its lines, beneath the directory.
+    /// The path of the file of its lines, relative to the directory.
     pub path: String,
-    /// Why its first line cannot be read: the predicate of a sentence whose subject is that file; or None.
+    /// Why its first line cannot be read, as the predicate of a sentence whose subject is that file; or null.
     pub fault: Option<String>,
 }
 
