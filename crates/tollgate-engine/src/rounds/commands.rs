@@ -1,8 +1,8 @@
-//! Whole commands: what is executed of a case on its sides. Which case is next, and on which side, says `tollgate_alternation`.
+//! Executes the whole commands of cases on their sides. `tollgate_alternation` decides which case is next, and on which side.
 //!
-//! A usual run has one side, this process; a session has one for each environment. Only one side works at a time. A case
-//! is executed on each side before another case is: so the repetitions of one number are neighbours in time, and may be paired. All sides are
-//! reset before the first command, and checked after the last: little more than the start of a tracer lies between the commands.
+//! A usual run has one side, this process; a session has one for each environment. Only one side works at a time. A case is executed on
+//! each side before another case is, so repetitions with the same number are neighbours in time and may be paired. All sides are reset
+//! before the first command and checked after the last, so little more than the start of a tracer lies between the commands.
 
 mod local;
 mod protocol;
@@ -32,10 +32,10 @@ pub(crate) use stage::{Attempt, NO_TIME, Phase, Stage};
 
 /// The greatest number of repetitions of a case in a run without environments.
 const MOST_REPETITIONS: usize = 64;
-/// The greatest number of pairs: a document holds some 6 KB of each execution.
+/// The greatest number of pairs: a document holds about 6 KB for each execution.
 const MOST_PAIRS: usize = 128;
 
-/// The most rounds that are traced, by these backends: ptrace(2) stops a command twice a call.
+/// Returns the most rounds that these backends trace. ptrace(2) stops a command twice per call.
 pub(crate) fn most_traced(mut backends: impl Iterator<Item = Backend>) -> u32 {
     if backends.any(|backend| backend == Backend::Ptrace) { 3 } else { 25 }
 }
@@ -45,11 +45,11 @@ pub(crate) fn most_traced(mut backends: impl Iterator<Item = Backend>) -> u32 {
 pub(crate) struct Terms {
     /// When the last of them ends.
     pub deadline: Instant,
-    /// They end early where every interval's half width is within this share of its median, or of a ratio of two sides.
+    /// They end early if the half width of every interval is within this share of its median, or of the ratio of two sides.
     pub precision: f64,
-    /// With so many repetitions they end whatever the intervals are.
+    /// They end after this many repetitions, even if the intervals are wide.
     pub most: usize,
-    /// Of the random order.
+    /// Seed of the random order.
     pub seed: u64,
     /// What time it is: a test may script it.
     pub now: fn() -> Instant,
@@ -66,30 +66,30 @@ impl Terms {
     }
 }
 
-/// What was found on one side.
+/// The results of one side.
 #[derive(Debug, Default)]
 pub(crate) struct OnSide {
     pub findings: Findings,
-    /// Why the side gave nothing more, where it ended early.
+    /// Why the side ended early, if it did.
     pub lost: Option<String>,
-    /// Whether nothing more is to be executed anywhere, for that reason.
+    /// Whether that reason ends the executions on all sides.
     pub is_over: bool,
 }
 
 /// Why the executions end before their time.
 enum End {
     Run(BenchError),
-    /// The side of this number cannot have a setting that it needs, for this reason.
+    /// The side with this number cannot have a setting that it needs, for this reason.
     Over(usize, String),
 }
 
 type Stop = tollgate_alternation::Halt<End>;
 
-/// Measures the cases of a group of whole commands, on all sides. One result for each side, with one measurement for each
-/// case, in the cases' order.
+/// Measures the cases of a group of whole commands on all sides. Returns one result for each side, with one measurement for each
+/// case, in the order of the cases.
 ///
 /// # Errors
-/// [`BenchError::NoProcess`]. Where the user stops it, the findings are those until then.
+/// [`BenchError::NoProcess`]. If the user stops it, the results so far are returned.
 pub(crate) fn measure(
     group: &Group,
     sides: &mut [&mut dyn Stage],
@@ -121,19 +121,19 @@ pub(crate) fn measure(
     Ok(run.conclude(places.lost(), interrupted, over))
 }
 
-/// The repetitions of whole commands. A case is one of those that share a fixture.
+/// The repetitions of whole commands. Cases are numbered among those that share a fixture.
 struct Run<'r, 's> {
     cases: &'r [Chosen],
     /// The cases that share the present fixture.
     of: Vec<usize>,
     sides: &'r mut [&'s mut dyn Stage],
-    /// Side by side, one for each case.
+    /// For each side, one record for each case.
     records: Vec<Vec<ExecutedCase>>,
     facts: Vec<Vec<(String, Fact)>>,
-    /// The present repetition, as its case, its purpose and its number, and how long it may take on each side.
+    /// The present repetition (its case, purpose and number), and how long it may take on each side.
     repetition: Option<(usize, How, u32)>,
     given: Duration,
-    /// What it took on each side.
+    /// The time that it took on each side.
     took: Vec<Duration>,
     now: fn() -> Instant,
     began: Instant,
@@ -183,7 +183,7 @@ impl Run<'_, '_> {
         let times: Vec<Duration> = fixtures.iter().map(|of| (commands.usual)(&self.chosen(of))).collect();
         let mut random = Random::new(terms.seed);
         for (at, of) in fixtures.into_iter().enumerate() {
-            // Each fixture gets a part of the remaining time, in proportion to its default time.
+            // Each fixture gets a share of the remaining time, in proportion to its default time.
             let all = times[at..].iter().sum::<Duration>().as_secs_f64();
             let share = if all > 0.0 { times[at].as_secs_f64() / all } else { 1.0 };
             self.began = (self.now)();
@@ -191,7 +191,7 @@ impl Run<'_, '_> {
             (self.of, self.repetition) = (of, None);
             let ended = self.on_fixture(terms, &mut random, places);
             for side in 0..self.sides.len() {
-                // Also after an interruption.
+                // The fixture is removed after an interruption, too.
                 places.step(side, || self.finish(side))?;
             }
             ended?;
@@ -207,7 +207,7 @@ impl Run<'_, '_> {
         self.deadline.saturating_duration_since((self.now)())
     }
 
-    /// Executes cases that share a fixture until their time is over, or their intervals are narrow.
+    /// Executes cases that share a fixture until their time is over or their intervals are narrow.
     fn on_fixture(&mut self, terms: &Terms, random: &mut Random, places: &mut Places) -> Result<(), Stop> {
         let most = if self.sides.len() == 1 { MOST_REPETITIONS } else { MOST_PAIRS };
         let rounds = Rounds { least: 0, most: most.min(terms.most) as u32 };
@@ -239,7 +239,7 @@ impl Run<'_, '_> {
         ended
     }
 
-    /// Goes through a phase of a repetition.
+    /// Executes a phase of a repetition.
     fn pass(&mut self, turn: &Turn, phase: Phase) -> Result<Outcome, Stop> {
         let (side, began) = (turn.side, (self.now)());
         let is_traced = turn.how == How::Traced;
@@ -267,8 +267,8 @@ impl Run<'_, '_> {
         Ok(outcome)
     }
 
-    /// How long a repetition may take on each side: one that hangs leaves time for the other sides, and in its first repetition for the
-    /// other cases.
+    /// Returns how long a repetition may take on each side, so that one that hangs leaves time for the other sides and, in the first
+    /// repetition, for the other cases.
     fn patience(&self, case: usize, left: Duration) -> Duration {
         let is_new = |case: usize| self.records.iter().all(|records| records[case].repetitions() == 0);
         let is_open = |case: usize| self.records.iter().filter(|records| records[case].is_open()).count();
@@ -287,7 +287,7 @@ impl Run<'_, '_> {
         step(self.sides[side]).map_err(|halt| ended(halt, side))
     }
 
-    /// Removes a side's fixture, also after an interruption.
+    /// Removes a side's fixture, even after an interruption.
     fn finish(&mut self, side: usize) -> Result<(), Stop> {
         let known = |name: &str, facts: &[(String, Fact)]| facts.iter().any(|(known, _)| known == name);
         for (name, fact) in self.sides[side].finish().map_err(|halt| ended(halt, side))? {

@@ -1,8 +1,10 @@
-//! Whole commands of the user, executed in alternation: which is executed next, how and how often.
+//! Executes whole commands of the user in alternation, and decides which is executed next, how, and how often.
 //!
-//! - [`plan`]: what is compared, and for how long. [`rounds`]: the executions from the first preparation to the last clean-up.
-//! - [`order`]: one execution of a command, and what it gave. [`cell`]: the executions of a command in one place.
-//! - [`counted`]: an execution in a guest that counts instructions, and [`tally`]: what was counted. [`executor`]: a place where commands are executed: this process, or an agent in an environment.
+//! - [`plan`]: the compared commands, and how long they are compared. [`rounds`]: the executions from the first preparation to the last
+//!   clean-up.
+//! - [`order`]: one execution of a command, and its result. [`cell`]: the executions of a command in one place.
+//! - [`counted`]: an execution in a guest that counts instructions. [`tally`]: the counts as measurements.
+//! - [`executor`]: a place where commands are executed: this process, or an agent in an environment.
 
 pub mod cell;
 pub mod counted;

@@ -1,4 +1,4 @@
-//! Whole commands in this process: of a run without environments, and of an agent.
+//! Whole commands in this process, for a run without environments and for an agent.
 
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ pub(crate) struct Local<'a> {
 }
 
 impl<'a> Local<'a> {
-    /// For a run that began then.
+    /// Makes one for a run that began at this moment.
     pub(crate) fn new(
         plan: &'a Plan,
         began: Instant,
@@ -33,7 +33,7 @@ impl<'a> Local<'a> {
         Self { plan, began, suite, watch, fixture: None, has_prepared: false }
     }
 
-    /// Whether commands may have run: then they may have left daemons.
+    /// Whether commands may have run; they may have left daemons.
     pub(crate) fn has_prepared(&self) -> bool {
         self.has_prepared
     }

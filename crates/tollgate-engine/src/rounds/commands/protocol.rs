@@ -8,36 +8,36 @@ use tollgate_model::{Case, Fact};
 use super::stage::{Attempt, Phase};
 use crate::refusal::Refusal;
 
-/// From the coordinator, which waits for the answer. Where its line ends instead, the work in hand ends, too.
+/// A request from the coordinator, which waits for the answer. If its connection ends instead, the current work ends too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum CommandRequest {
-    /// Make the fixture of these cases, and each of them ready.
+    /// Make the fixture of these cases, and prepare each of them.
     Prepare {
-        /// They share a fixture.
+        /// The cases, which share a fixture.
         cases: Vec<Case>,
-        /// The time for it.
+        /// The time limit.
         within: Duration,
     },
-    /// Go through a phase of a repetition.
+    /// Execute a phase of a repetition.
     Pass {
-        /// The case's place among those of the preparation.
+        /// The case's index among those of the preparation.
         case: usize,
         /// The phase.
         phase: Phase,
-        /// The time for it.
+        /// The time limit.
         within: Duration,
     },
     /// Remove the fixture.
     Finish,
 }
 
-/// From the agent.
+/// An answer from the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum CommandAnswer {
-    /// For each case the reason if it cannot be executed.
+    /// For each case, the reason if it cannot be executed.
     Prepared(Vec<Option<Refusal>>),
     /// The result of a phase.
     Did(Attempt),
-    /// The fixture is gone. Facts of what was executed.
+    /// The fixture is removed; facts about the executions.
     Finished(Vec<(String, Fact)>),
 }

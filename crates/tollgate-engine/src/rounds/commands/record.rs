@@ -1,4 +1,4 @@
-//! A whole command on one side, from the choice to its measurement.
+//! The record of a whole command on one side, from its choice to its measurement.
 
 use std::time::Duration;
 
@@ -11,31 +11,31 @@ use crate::cases::benchmark::Chosen;
 use crate::machine::ending::Ending;
 use crate::refusal::Refusal;
 
-/// What was executed of a case on one side.
+/// The executions of a case on one side.
 #[derive(Debug, Default)]
 pub(super) struct ExecutedCase {
     /// Whether it is ready to be executed.
     ready: bool,
     refused: Option<Refusal>,
-    /// Whether an execution took longer than there was time: there will be no other.
+    /// Whether an execution took longer than its time limit. It is not executed again.
     over: bool,
-    /// For each repetition that was timed its times; `None` if it was discarded.
+    /// The times of each timed repetition; `None` if it was discarded.
     repetitions: Vec<Option<Traced>>,
-    /// Executions that were traced apart.
+    /// The traced executions, which are separate from the timed ones.
     traced: Vec<Traced>,
-    /// Why it is not traced any more.
+    /// Why it is no longer traced.
     untraced: Option<String>,
     notes: Vec<String>,
 }
 
 impl ExecutedCase {
-    /// Records the result of its preparation.
+    /// Records the result of the preparation.
     pub fn prepared(&mut self, refusal: Option<Refusal>) {
         self.ready = refusal.is_none();
         self.refused = refusal;
     }
 
-    /// Records a step, and the time that it was given.
+    /// Records a step, and its time limit.
     pub fn add(&mut self, attempt: Attempt, given: Duration) {
         match attempt {
             Attempt::Executed(execution) => {
@@ -53,7 +53,7 @@ impl ExecutedCase {
         }
     }
 
-    /// Records a step of an execution that is traced. If that fails, the case is still timed.
+    /// Records a step of a traced execution. If that fails, the case is still timed.
     pub fn add_traced(&mut self, attempt: Attempt) {
         let why = match attempt {
             Attempt::Passed => return,
@@ -69,17 +69,17 @@ impl ExecutedCase {
         self.untraced = Some(why);
     }
 
-    /// Whether it is not traced any more.
+    /// Returns whether it is no longer traced.
     pub fn is_untraced(&self) -> bool {
         self.untraced.is_some()
     }
 
-    /// The tracer, once it is known.
+    /// Returns the tracer, once it is known.
     pub fn backend(&self) -> Option<Backend> {
         self.traced.first().map(|traced| traced.backend)
     }
 
-    /// Whether it may be executed again.
+    /// Returns whether it may be executed again.
     pub fn is_open(&self) -> bool {
         self.ready && self.refused.is_none() && !self.over
     }
@@ -116,7 +116,7 @@ impl ExecutedCase {
         }
     }
 
-    /// Whether the time was over before its first repetition.
+    /// Returns whether the time was over before its first repetition.
     pub fn lacks_time(&self) -> bool {
         match &self.refused {
             Some(refusal) => matches!(refusal, Refusal::OutOfTime(_)),
@@ -124,7 +124,7 @@ impl ExecutedCase {
         }
     }
 
-    /// Its measurement; `ended` is why the run ended early, if it did.
+    /// Returns its measurement; `ended` is why the run ended early, if it did.
     pub fn conclude(self, case: &Chosen, ended: Option<&str>) -> Measurement {
         let outcome = match (&self.refused, self.measured(case)) {
             (Some(refusal), _) => refusal.clone().outcome(),
@@ -139,8 +139,8 @@ impl ExecutedCase {
     }
 }
 
-/// Each repetition counts as a process of its own, with one round: fresh programs, and a freshly set page cache. One
-/// that was discarded stays, so that repetitions of the same number on two sides are neighbours.
+/// Each repetition counts as a process of its own with one round, since it has fresh programs and a freshly set page cache. A discarded
+/// repetition keeps its place, so that repetitions with the same number on two sides are neighbours.
 fn process(kept: bool) -> ProcessRounds {
     ProcessRounds { rounds: 1, ran: None, discarded: if kept { Vec::new() } else { vec![0] } }
 }

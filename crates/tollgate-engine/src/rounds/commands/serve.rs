@@ -1,4 +1,4 @@
-//! An agent's part: it executes whole commands as the coordinator asks.
+//! The agent's part: it executes whole commands at the coordinator's request.
 
 use std::time::{Duration, Instant};
 
@@ -15,16 +15,16 @@ use crate::cases::run::Progress;
 use crate::machine::storage::Storage;
 use crate::refusal::Refusal;
 
-/// What an agent keeps from request to request, until the fixture is finished with.
+/// The agent's state between requests, until the fixture is removed.
 #[derive(Default)]
 pub(crate) struct Served {
     fixture: Option<Box<dyn Fixture>>,
-    /// For each case of the preparation its place among those that this build knows.
+    /// For each case of the preparation, its index among those that this build knows.
     places: Vec<Option<usize>>,
 }
 
 impl Served {
-    /// Meets a request. Each has its time; there is no other budget here.
+    /// Serves a request. Each request has its own time limit; there is no other budget here.
     ///
     /// # Errors
     /// See [`Halt`].
@@ -57,7 +57,7 @@ impl Served {
         match request {
             CommandRequest::Prepare { cases, within } => {
                 let until = later(within);
-                // One preparation after the other: the former one's fixture is removed first.
+                // The fixture of the previous preparation is removed first.
                 local.finish()?;
                 let refusals = self.prepare(&cases, find, |known| local.prepare(known, until))?;
                 Ok(CommandAnswer::Prepared(refusals))
@@ -107,7 +107,7 @@ impl Drop for Served {
     }
 }
 
-/// The moment after so long; a length from another program may be of any size.
+/// Returns the moment after this duration. A duration from another program may have any size.
 fn later(within: Duration) -> Instant {
     const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
     Instant::now() + within.min(LONGEST)
@@ -157,7 +157,7 @@ mod tests {
             Ok(())
         }
 
-        /// Works until it is stopped, or its time is over.
+        /// Works until it is stopped or its time is over.
         fn run(&mut self, _: usize, _: bool, context: &mut RunContext) -> Step<()> {
             while !context.left().is_zero() {
                 context.say("grep");
@@ -185,7 +185,7 @@ mod tests {
     };
     static GREP: Benchmark = Benchmark { name: "fake/grep", kind: Kind::Command(&COMMANDS), ..PLAIN };
 
-    /// The answers to these requests, and what each was said to do, where `stops` stops the work in hand.
+    /// Returns the answers to these requests, and what each was reported to do, if `stops` stops the current work.
     fn served(stops: bool, requests: Vec<CommandRequest>) -> (Vec<Result<CommandAnswer, Halt>>, Vec<String>) {
         let find = |name: &str| (name == GREP.name).then_some(&GREP);
         let (mut served, mut said) = (Served::default(), Vec::new());

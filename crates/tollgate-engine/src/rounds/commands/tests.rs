@@ -1,4 +1,4 @@
-//! The order of executions, with sides that only keep a list of what they were told.
+//! The order of executions, with mock sides that only list the steps that they were asked for.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -19,7 +19,7 @@ use crate::refusal::Refusal;
 
 static COMMANDS: Commands = Commands {
     usual: |cases| Duration::from_secs(cases.len() as u64),
-    // Two trees: that of the large cases, and that of the others.
+    // There are two trees: one for the large cases, and one for the others.
     fixtures: |cases| {
         let (large, small): (Vec<usize>, Vec<usize>) =
             (0..cases.len()).partition(|&case| cases[case].1.contains_key("large"));
@@ -30,7 +30,7 @@ static COMMANDS: Commands = Commands {
 static GREP: Benchmark = Benchmark { name: "fake/grep", kind: Kind::Command(&COMMANDS), ..PLAIN };
 static SUITE: Suite = Suite { name: "fake", about: "", benchmarks: &[&GREP], control: None };
 
-/// A group of so many cases, and so many on another fixture.
+/// Makes a group of `small` cases, and `large` cases on another fixture.
 fn group(small: u64, large: u64) -> Group {
     let numbered = |number: u64| ("number", ParamValue::Number(number));
     let small = (0..small).map(|number| (&GREP, params(&[numbered(number)])));
@@ -38,7 +38,7 @@ fn group(small: u64, large: u64) -> Group {
     Group { suite: &SUITE, cases: small.chain(large).collect() }
 }
 
-/// What all sides were told, in order: the side, the step, and the case among all.
+/// The steps of all sides in order: the side, the step, and the case among all.
 type Told = RefCell<Vec<(usize, &'static str, u64)>>;
 
 struct Fake<'a> {
@@ -150,7 +150,7 @@ fn sides_alternate_and_one_works_at_a_time() {
     let executed: Vec<_> = told.iter().filter(|(_, step, _)| *step == "run").collect();
     assert_eq!(told.iter().filter(|(_, step, _)| *step == "prepare").count(), 2);
     assert_eq!(told[0].1, told[1].1, "both are prepared before the first execution");
-    // It settled, by the ratio, well before the most pairs.
+    // The ratio became narrow well before the greatest number of pairs.
     assert!((3 * 2 * 8..3 * 2 * 30).contains(&executed.len()), "{}", executed.len());
     let phases: Vec<_> = told.iter().filter(|(_, step, _)| !["prepare", "finish"].contains(step)).collect();
     for six in phases.chunks(6) {
@@ -169,7 +169,7 @@ fn sides_alternate_and_one_works_at_a_time() {
         let order: Vec<usize> = executed.iter().filter(|told| told.2 == case).map(|told| told.0).collect();
         firsts.extend(order.chunks_exact(2).map(|two| two[0]));
     }
-    // Each order is drawn: one is not the reverse of that before it.
+    // Each order is drawn anew, so an order is not always the reverse of the one before it.
     let changes = firsts.windows(2).filter(|two| two[0] != two[1]).count();
     assert!((firsts.len() / 5..firsts.len() * 4 / 5).contains(&changes), "{firsts:?}");
     assert_eq!((found.len(), found[0].findings.measurements.len()), (2, 3));

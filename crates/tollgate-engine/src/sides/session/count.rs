@@ -171,7 +171,7 @@ fn look_inside<'e>(
     Ok(Inside { sums, traced, functions, stacks })
 }
 
-/// What `/init` executed.
+/// Reads the executions of `/init`.
 fn recall(remote: &mut RemoteExecutor<'_, '_, '_>) -> Result<Vec<Execution>, Halt> {
     let mut all = Vec::new();
     while all.len() < MOST {

@@ -1,6 +1,7 @@
-//! What the environments of a session cost themselves: each is started and ended in every round, in a random order, alone on the machine.
+//! The costs of the environments of a session themselves. Each is started and ended in every round, in a random order, alone on the
+//! machine.
 //!
-//! `visit`: one start of one environment. `members`: its processes. `marks`: the phases of a guest. `record`: its samples.
+//! `visit`: one start of one environment. `members`: its processes. `marks`: the phases of a guest's start. `record`: its samples.
 
 mod marks;
 mod members;
@@ -27,17 +28,17 @@ use crate::refusal::Refusal;
 use crate::{machine::group, machine::interrupt};
 use tollgate_model::stats::random::Random;
 
-/// The most rounds. More tell little: the median of so many starts is known to a tenth of their spread.
+/// The most rounds. More rounds add little: after this many starts, the median is known to a tenth of their spread.
 const MOST: usize = 100;
-/// An environment that fails to start so often in a row is given up.
+/// An environment that fails to start this often in a row is given up.
 const FAILURES: usize = 3;
 
-/// How long it took from fork(2) of an environment's first process to the first answer from it, in nanoseconds.
+/// The time from fork(2) of an environment's first process to the first answer from the environment, in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
-    /// Of this program, as an agent.
+    /// The time to the answer of this program, as an agent.
     pub agent_ns: f64,
-    /// Of `/bin/sh -c echo`, or why there is none.
+    /// The time to the answer of `/bin/sh -c echo`, or why there is none.
     pub shell_ns: Result<f64, String>,
 }
 
@@ -69,9 +70,9 @@ fn time_of(aspect: Aspect, found: Result<StartSamples, Gone>) -> Result<f64, Str
 struct Visits<'x, 'c, 's, 'a, 't> {
     starts: &'x mut Starts<'c>,
     sides: &'x mut [AgentSide<'s, 'a>],
-    /// The children that are of no environment.
+    /// The children that do not belong to an environment.
     before: Inherited,
-    /// For each side how often it failed to start in a row.
+    /// For each side, how often it failed to start in a row.
     failures: Vec<usize>,
     teller: &'x mut Teller<'t>,
     began: Instant,
@@ -107,16 +108,16 @@ impl Trial for Visits<'_, '_, '_, '_, '_> {
 /// The starts of a session.
 pub struct Starts<'c> {
     cases: Vec<(&'c Chosen, Aspect)>,
-    /// Cases of another version's parameters.
+    /// Cases with parameters of another version.
     unknown: Vec<&'c Chosen>,
     place: Place,
-    /// Of each side its records, in the order of the cases; empty before the first round.
+    /// The records of each side, in the order of the cases; empty before the first round.
     records: Vec<Vec<StartsOfCase>>,
     rounds: usize,
 }
 
 impl<'c> Starts<'c> {
-    /// The cases of these groups, each with its place among the suites.
+    /// Makes the starts from the cases of these groups, each with its place among the suites.
     pub fn new(groups: &[(&'c Group, Place)]) -> Self {
         let chosen = || groups.iter().flat_map(|(group, _)| &group.cases);
         let aspect = |(benchmark, params): &Chosen| benchmark.aspect_of(params);
@@ -129,12 +130,13 @@ impl<'c> Starts<'c> {
         }
     }
 
-    /// Whether nothing of the kind was chosen.
+    /// Returns whether no such case was chosen.
     pub fn is_empty(&self) -> bool {
         self.cases.is_empty()
     }
 
-    /// Starts and ends every environment in rounds until the deadline, or so often as the plan has it; each at least once. Their agents are gone by then.
+    /// Starts and ends every environment in rounds until the deadline, or as often as the plan says, but at least once. Their agents are
+    /// ended first.
     ///
     /// # Errors
     /// The user's signal.
@@ -149,7 +151,7 @@ impl<'c> Starts<'c> {
             return Ok(());
         }
         for side in &mut *sides {
-            // Of one whose cases have no counts nothing is known yet.
+            // If no case of a side has counts, nothing is known about the side yet.
             if side.started == 0 && side.lost.is_none() {
                 teller.say(format!("reading facts in {}", side.side.name), self.place);
                 if let Err(gone) = side.look_inside() {
@@ -186,7 +188,7 @@ impl<'c> Starts<'c> {
         }
     }
 
-    /// Starts an environment with an agent, and with a shell where that is asked for.
+    /// Starts an environment with an agent, and with a shell if that is requested.
     fn visit(&mut self, at: usize, side: &mut AgentSide<'_, '_>, before: &Inherited) -> Result<(), Gone> {
         side.wake()?;
         let Some(life) = &mut side.side.life else {
@@ -212,13 +214,13 @@ impl<'c> Starts<'c> {
         Ok(())
     }
 
-    /// Whether a case of this kind may have further samples on a side.
+    /// Returns whether a case of this kind may have further samples on a side.
     fn is_open(&self, side: usize, aspect: Aspect) -> bool {
         let of = self.cases.iter().zip(&self.records[side]);
         of.filter(|((_, own), _)| *own == aspect).any(|(_, record)| record.is_open())
     }
 
-    /// Notes what a start found. All cases of the start have a sample, or a failure in its place.
+    /// Records the results of a start. Each case of the start gets a sample, or a failure in its place.
     fn add(&mut self, side: usize, with_shell: bool, found: &Result<StartSamples, Gone>) {
         for ((_, aspect), record) in self.cases.iter().zip(&mut self.records[side]) {
             if (*aspect == Aspect::StartToShell) != with_shell {
@@ -232,7 +234,7 @@ impl<'c> Starts<'c> {
         }
     }
 
-    /// The measurements of a side, one for each case; `cut` is why the session ended early there, if it did.
+    /// Returns the measurements of a side, one for each case; `cut` is why the session ended early there, if it did.
     pub fn measurements(&self, at: usize, side: &AgentSide<'_, '_>, cut: Option<&str>) -> Vec<Measurement> {
         let remark = side.side.life.as_ref().and_then(|life| life.about().remark);
         let none = StartsOfCase::default();
@@ -249,7 +251,7 @@ impl<'c> Starts<'c> {
         self.cases.iter().enumerate().map(of).chain(self.unknown.iter().map(unknown)).collect()
     }
 
-    /// How often each environment was started.
+    /// Returns the fact of how often each environment was started.
     pub fn facts(&self) -> Option<(String, Fact)> {
         let rounds = i64::try_from(self.rounds).unwrap_or(i64::MAX);
         let source = "starts of each environment, in a random order in each round";

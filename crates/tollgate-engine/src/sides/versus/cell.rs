@@ -1,4 +1,4 @@
-//! A command in one place: its executions, and the measurements that they are.
+//! A command in one place: its executions, and the measurements made from them.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use super::order::{Cooled, End, Execution};
 
 /// The group of all measurements.
 const GROUP: &str = "versus";
-/// Files that are named because they stayed in the page cache.
+/// The most files that are named because they stayed in the page cache.
 const MOST_NAMED: usize = 16;
 
-/// What an execution used.
+/// Resources that an execution used.
 #[derive(Debug, Clone, Copy)]
 struct Used {
     user_ns: u64,
@@ -24,11 +24,11 @@ struct Used {
     faults: u64,
 }
 
-/// An execution that was timed.
+/// A timed execution.
 #[derive(Debug, Clone, Copy)]
 struct Timed {
     wall_ns: f64,
-    /// What wait4(2) said that it used; None where the process that would have been told was killed with it.
+    /// Its resources by wait4(2); `None` if the process that waits for it was killed with it.
     used: Option<Used>,
     memory: Option<u64>,
     ended: Ended,
@@ -45,27 +45,27 @@ pub(super) struct Cell {
     cold: Option<Cold>,
     /// The files that it reads.
     pub files: Vec<String>,
-    /// Processes that its executions left.
+    /// The number of processes that its executions left behind.
     left: u64,
-    /// Why it could not be traced.
+    /// Why it could not be traced, if so.
     untraced: Option<String>,
 }
 
-/// What was found of a command in one place.
+/// The results of a command in one place.
 #[derive(Debug, Clone, Default)]
 pub struct Found {
-    /// In the order of documents.
+    /// The measurements, in the order of documents.
     pub measurements: Vec<Measurement>,
-    /// Whether what surrounds it was subtracted from its times.
+    /// Whether the time of its start was subtracted from its times.
     pub is_corrected: bool,
     /// Its executions that did not exit with status 0.
     pub failed: Vec<Failed>,
-    /// What was left in the page cache.
+    /// The pages that stayed in the page cache.
     pub cold: Option<Cold>,
 }
 
 impl Cell {
-    /// The longest of its executions.
+    /// Returns the time of its longest execution.
     pub fn slowest(&self) -> Option<Duration> {
         self.slowest
     }
@@ -74,12 +74,12 @@ impl Cell {
         self.timed.len()
     }
 
-    /// The real times, in nanoseconds.
+    /// Returns the real times, in nanoseconds.
     pub fn times(&self) -> Vec<f64> {
         self.timed.iter().map(|timed| timed.wall_ns).collect()
     }
 
-    /// The shortest of the executions so far, in nanoseconds.
+    /// Returns the time of the shortest execution so far, in nanoseconds.
     pub fn shortest(&self) -> Option<f64> {
         self.warm.iter().copied().chain(self.timed.iter().map(|timed| timed.wall_ns)).min_by(f64::total_cmp)
     }
@@ -115,16 +115,16 @@ impl Cell {
             }
             Some(traced) => self.traced.push(traced),
             // Its tracer ended with it.
-            None => self.leave_untraced("it killed its process group, which includes its tracer".to_owned()),
+            None => self.leave_untraced("it killed its process group, which its tracer is in".to_owned()),
         }
     }
 
-    /// Notes why it is not traced any more. What was traced before is kept.
+    /// Notes why it is no longer traced. Earlier traces are kept.
     pub fn leave_untraced(&mut self, why: String) {
         self.untraced.get_or_insert(why);
     }
 
-    /// Whether it could not be traced.
+    /// Returns whether it could not be traced.
     pub fn is_untraced(&self) -> bool {
         self.untraced.is_some()
     }
@@ -134,7 +134,7 @@ impl Cell {
         self.left += u64::from(execution.left);
     }
 
-    /// Adds what became of the pages of its files.
+    /// Adds which pages of its files stayed in the page cache.
     pub fn cooled(&mut self, cooled: Cooled) {
         let cold = self.cold.get_or_insert(Cold {
             files: 0,
@@ -154,13 +154,13 @@ impl Cell {
         }
     }
 
-    /// Drops executions beyond this number: another place of the same round has none.
+    /// Drops executions beyond this number, for which another place has no execution in the same round.
     pub fn truncate(&mut self, number: usize) {
         self.timed.truncate(number);
     }
 
-    /// Its measurements. `starts`: real times of what surrounds it, in nanoseconds, where that was measured in the same rounds, and whether
-    /// their median is subtracted. `why`: why there is no execution, where there is none.
+    /// Returns its measurements. `starts` are the real times of a start in nanoseconds, if they were measured in the same rounds;
+    /// `is_subtracted` says whether their median is subtracted. `why` says why there is no execution, if there is none.
     pub fn conclude(self, starts: &[f64], is_subtracted: bool, why: &str) -> Found {
         let start = stats::median(starts);
         let around = start.filter(|_| is_subtracted);
@@ -232,7 +232,7 @@ fn used(execution: &Execution) -> Option<Used> {
     })
 }
 
-/// The time of an execution on a processor, in nanoseconds; 0 where it is not known.
+/// Returns the time of an execution on a processor, in nanoseconds; 0 if it is not known.
 pub(super) fn processor_time(execution: &Execution) -> f64 {
     used(execution).map_or(0.0, |used| used.user_ns.saturating_add(used.sys_ns) as f64)
 }
@@ -248,7 +248,7 @@ pub(super) fn not_measured(name: &str, why: &str) -> Measurement {
     Measurement { case: Case::plain(name), outcome: Outcome::NotMeasured { why: why.to_owned() } }
 }
 
-/// Executions of which some have no value: their rounds count as discarded, so that the others stay neighbours.
+/// Makes a measurement of executions some of which have no value. Their rounds count as discarded, so that the others stay neighbours.
 fn with_gaps(name: &str, unit: Unit, values: &[Option<f64>]) -> Measurement {
     let mut measurement = measured(name, unit, values.iter().copied().flatten().collect(), "");
     if let Outcome::Measured(measured) = &mut measurement.outcome {

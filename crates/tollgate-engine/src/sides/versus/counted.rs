@@ -1,9 +1,9 @@
-//! Commands in a guest whose clock goes one tick an instruction: what an execution takes, in instructions.
+//! Counts the instructions of commands in a guest whose clock advances by one tick per instruction.
 //!
-//! A copy of this process waits until the kernel's tick has just been, reads the time stamp counter and becomes the command. This process
-//! reads the counter again when it is told of the command's end. What lies between the two is the command's: execve(2), its program with
-//! all that it starts and waits for, and its exit. So that executions are the same at each boot, nothing here depends on a time of the
-//! host: `/init` executes all of them before anything of the guest speaks with it.
+//! A copy of this process waits until just after a kernel tick, reads the time stamp counter and becomes the command. This process reads
+//! the counter again when it is notified of the command's end. The instructions in between are the command's: execve(2), its program
+//! with everything that it starts and waits for, and its exit. Executions must be the same at each boot, so nothing here depends on a
+//! time of the host: `/init` executes all of them before anything in the guest communicates with the host.
 
 use std::arch::asm;
 use std::ffi::CString;
@@ -27,33 +27,34 @@ use super::order::{End, Execution, How, Input, Order, Output};
 use crate::checked;
 use crate::machine::clock::Clock;
 
-/// The orders of a guest, in the guest.
+/// The file of the orders, in the guest.
 pub const ORDERS: &str = "/tollgate/orders";
-/// What came of them: an execution a line.
+/// The file of their results, one execution per line.
 pub const FOUND: &str = "/tollgate/found";
-/// How often the jump to itself is executed that marks the two ends of an execution in a log of instructions: no program executes one
-/// instruction as often in a row.
+/// How often a jump to itself is executed to mark the beginning and the end of an execution in a log of instructions. No program
+/// executes one instruction as often in a row.
 pub const MARK: u64 = 7919;
-/// Where a guest looks for programs.
+/// The search path of programs in a guest.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// A pause before each execution: the kernel ends what earlier ones left to it, such as RCU callbacks.
+/// A pause before each execution, in which the kernel finishes deferred work of earlier ones, such as RCU callbacks.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Seconds of the guest's clock in which an execution ends. A guest that waits goes on to its next timer at once, so that one that waits
-/// for ever is known in a moment.
+/// The time limit of an execution, by the guest's clock. A waiting guest jumps to its next timer at once, so an execution that waits
+/// forever is detected quickly.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// The end of what a command said is kept, so many bytes.
+/// How many of the last bytes that a command wrote are kept.
 const MOST_SAID: u64 = 16 << 10;
-/// Rounds that are executed however long they take: the first, and two others, which may differ.
+/// Rounds that are executed even if they take long: the first, and two others, which may differ.
 const LEAST_ROUNDS: usize = 3;
 
 /// Why there is no execution of a number.
 pub const NO_MORE: &str = "no more were executed";
 
-/// Orders of a guest: those before the rounds, then those of each round; and the instructions of the rounds after which no other one
+/// Orders of a guest (those before the rounds, then those of each round), and the number of instructions after which no further round
 /// begins.
 pub type Rounds = (Vec<Vec<Order>>, u64);
 
-/// Executes all, and hands each execution on. It ends early at a command that does not end by itself, and where what surrounds one fails.
+/// Executes all orders, and passes each execution to `keep`. It stops early if a command does not end by itself, or if an order around a
+/// command fails.
 pub fn execute_all((rounds, enough): &Rounds, keep: &mut dyn FnMut(&Execution)) {
     let mut spent = 0_u64;
     for (number, round) in rounds.iter().enumerate() {
@@ -77,12 +78,12 @@ pub fn execute_all((rounds, enough): &Rounds, keep: &mut dyn FnMut(&Execution)) 
     }
 }
 
-/// Executes one. Its real time is that of the time stamp counter: instructions.
+/// Executes an order after a kernel tick. Its real time is that of the time stamp counter: instructions.
 pub fn execute(order: &Order) -> Execution {
     execute_behind(order, true)
 }
 
-/// The same for a log of instructions: it begins at once, since the wait for a tick would be in the log as well.
+/// Executes an order for a log of instructions. It begins at once, because a wait for a tick would be in the log as well.
 pub fn execute_logged(order: &Order) -> Execution {
     execute_behind(order, false)
 }
@@ -104,7 +105,8 @@ fn execute_behind(order: &Order, a_tick: bool) -> Execution {
     execution
 }
 
-/// The execution of this number in the file that is the order's input, a line each. One that was not started where there is none.
+/// Reads the execution with this number from the order's input file, which has one per line. If there is none, returns one that was not
+/// started.
 pub fn recalled(order: &Order, number: usize) -> Execution {
     let Input::File(path) = &order.input else { return not_started("nothing is recalled".to_owned()) };
     let read = std::fs::read_to_string(path).map_err(|error| plainly(&error));
@@ -119,7 +121,7 @@ fn not_started(why: String) -> Execution {
     Execution::ended(End::NotStarted(why))
 }
 
-/// The end of what a command wrote.
+/// Returns the last bytes that a command wrote.
 fn end_of(said: &mut File) -> io::Result<String> {
     let length = said.seek(SeekFrom::End(0))?;
     said.seek(SeekFrom::Start(length.saturating_sub(MOST_SAID)))?;
@@ -128,14 +130,14 @@ fn end_of(said: &mut File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Words that the copy and its parent share.
+/// Indices of the words that the copy and its parent share.
 const BEGAN: usize = 0;
 const COARSE: usize = 1;
 const FAULTS: usize = 2;
 const SWITCHES: usize = 3;
 const FAILED: usize = 4;
 
-/// What a copy of this process needs to become the command.
+/// Everything that a copy of this process needs to become the command.
 struct Prepared<'a> {
     program: CString,
     words: Vec<CString>,
@@ -185,7 +187,7 @@ impl<'a> Prepared<'a> {
         })
     }
 
-    /// Executes it, and notes what came of it.
+    /// Executes it, and notes the result.
     fn run(&self, order: &Order, a_tick: bool, execution: &mut Execution) -> Result<(), String> {
         let failed = |call: &str, error: &io::Error| format!("{call}: {}", plainly(error));
         let pointers = |texts: &[CString]| -> Vec<*const libc::c_char> {
@@ -226,7 +228,7 @@ impl<'a> Prepared<'a> {
         Ok(())
     }
 
-    /// In the copy, with lists that end with null. It returns where it could not become the command.
+    /// Becomes the command, in the copy. The lists must end with null. It returns only if it could not become the command.
     fn become_it(
         &self,
         a_tick: bool,
@@ -248,7 +250,7 @@ impl<'a> Prepared<'a> {
         self.shared[SWITCHES].store(used.nivcsw, Relaxed);
         mark();
         self.shared[BEGAN].store(self.clock.moment(), Relaxed);
-        // SAFETY: texts with an end, in lists with an end.
+        // SAFETY: the texts end with NUL, and the lists with null.
         unsafe { libc::execve(self.program.as_ptr(), words.as_ptr(), variables.as_ptr()) };
         let error = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
         self.shared[FAILED].store(error as u64, Relaxed);
@@ -260,7 +262,7 @@ impl<'a> Prepared<'a> {
             std::env::set_current_dir(directory)?;
         }
         for (number, stream) in (0..).zip(&self.streams) {
-            // SAFETY: open descriptors of this process.
+            // SAFETY: both are open descriptors of this process.
             checked(unsafe { libc::dup2(stream.as_raw_fd(), number) })?;
         }
         Ok(())
@@ -271,7 +273,7 @@ fn text(text: &str) -> Result<CString, String> {
     CString::new(text).map_err(|_| "it has a NUL".to_owned())
 }
 
-/// The file of a program. What has a slash in it is a path; everything else is looked for along `search`.
+/// Returns the file of a program. A name with a slash is a path; others are searched for along `search`.
 fn find(name: &str, search: &str) -> Result<PathBuf, String> {
     if name.contains('/') {
         return Ok(PathBuf::from(name));
@@ -280,7 +282,7 @@ fn find(name: &str, search: &str) -> Result<PathBuf, String> {
     candidates.find(|path| path.is_file()).ok_or_else(|| format!("{name} is not in PATH ({search})"))
 }
 
-/// How the command ended, and what it and those that it waited for used.
+/// Returns how the command ended, and the resources that it and the processes that it waited for used.
 fn wait(child: Child) -> io::Result<(Ended, Usage)> {
     let pid = child.pid();
     child.leave();
@@ -298,7 +300,7 @@ fn wait(child: Child) -> io::Result<(Ended, Usage)> {
     }
 }
 
-/// Waits for the killed processes of a group that came to this one. How many there were.
+/// Waits for the killed processes of a group that are now children of this process. Returns their number.
 fn reap(group: libc::pid_t) -> u32 {
     let mut number = 0;
     while let Ok(Some(_)) = process::wait4(group, libc::WNOHANG) {
@@ -307,7 +309,7 @@ fn reap(group: libc::pid_t) -> u32 {
     number
 }
 
-/// Waits until the kernel's tick has just been. The coarse clock then.
+/// Waits until just after a kernel tick. Returns the coarse clock at that time.
 fn behind_a_tick() -> u64 {
     std::thread::sleep(PAUSE);
     let first = coarse();
@@ -319,16 +321,16 @@ fn behind_a_tick() -> u64 {
     }
 }
 
-/// CLOCK_MONOTONIC_COARSE in nanoseconds: it steps with the kernel's tick.
+/// Returns CLOCK_MONOTONIC_COARSE in nanoseconds. It advances with the kernel's tick.
 fn coarse() -> u64 {
     let now = clock_gettime(ClockId::MonotonicCoarse);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Has one instruction executed [`MARK`] times in a row. It reads no memory, so that no page fault comes between.
+/// Executes one instruction [`MARK`] times in a row. It reads no memory, so that no page fault interrupts it.
 #[inline(never)]
 fn mark() {
-    // SAFETY: it counts down a register.
+    // SAFETY: it only counts down a register.
     unsafe {
         asm!("2: loop 2b", inout("rcx") MARK => _, options(nostack, nomem, preserves_flags));
     }
@@ -338,7 +340,7 @@ fn mark() {
 mod tests {
     use super::*;
 
-    /// Of any machine: what its counter counts is not looked at.
+    /// Returns an order for any machine: the tests do not check what the counter counts.
     fn order(line: &str) -> Order {
         Order {
             words: ["sh", "-c", line].map(str::to_owned).to_vec(),
@@ -380,7 +382,7 @@ mod tests {
         let round = vec![around("true"), order("exit 1"), around("true")];
         let all: Vec<Vec<Order>> = std::iter::once(vec![around("true")]).chain(vec![round; 5]).collect();
         assert_eq!(ends(&all, u64::MAX), 16);
-        // The first and two others are executed in any case.
+        // The first round and two others are always executed.
         assert_eq!(ends(&all, 0), 10);
         let failing = [vec![], vec![around("false"), order("true")]];
         assert_eq!(ends(&failing, u64::MAX), 1);

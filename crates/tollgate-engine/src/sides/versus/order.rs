@@ -1,4 +1,4 @@
-//! One execution of a command: how it is to be executed, and what it gave.
+//! One execution of a command: how to execute it, and its result.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,38 +7,38 @@ use serde::{Deserialize, Serialize};
 use tollgate_model::Traced;
 use tollgate_model::traced::{CodeMap, Ended};
 
-/// One execution of a command. By default nothing but its times is asked for.
+/// An order to execute a command once. By default, only its times are requested.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// The program and its arguments: those of a shell with its `-c` and the line, or those of the command itself. Empty: a process
-    /// that ends at once, without execve(2).
+    /// The program and its arguments: a shell, `-c` and the line, or the command itself. If empty, the process ends at once, without
+    /// execve(2).
     pub words: Vec<String>,
     /// Its standard input.
     pub input: Input,
-    /// Its standard output. Standard error goes with it, but to a file.
+    /// Its standard output. Standard error goes there too, unless it is a file.
     pub output: Output,
-    /// The processors that it may use; empty for all that the executor may.
+    /// The processors that it may use; empty for all that the executor may use.
     pub processors: Vec<usize>,
-    /// The control group (cgroups(7), version 2) that it is executed in, which exists.
+    /// The existing control group (cgroups(7), version 2) that it is executed in.
     pub cgroup: Option<PathBuf>,
-    /// It is ended where a file for its output has more bytes than these; None for any number.
+    /// The most bytes that it may write to its output file before it is killed; `None` for any number.
     #[serde(default)]
     pub most_output: Option<u64>,
-    /// Variables of its environment, beside those of the executor.
+    /// Environment variables, in addition to those of the executor.
     pub variables: Vec<(String, String)>,
-    /// Whether these are all that it has. Its working directory is that of `PWD` then.
+    /// Whether it has only these variables. Its working directory is then that of `PWD`.
     #[serde(default)]
     pub is_alone: bool,
-    /// What is measured.
+    /// The measurement.
     pub how: How,
-    /// It is killed after so long; None waits for ever.
+    /// The time after which it is killed; `None` waits forever.
     pub within: Option<Duration>,
-    /// Whether processes that it leaves stay: a server that a preparation starts.
+    /// Whether processes that it leaves behind are kept, such as a server that a preparation starts.
     pub keeps: bool,
 }
 
 impl Order {
-    /// The end of a command that has written more than it may.
+    /// Returns the end of a command that has written more than it may.
     pub fn full(&self) -> Option<End> {
         let (Output::File(path), Some(most)) = (&self.output, self.most_output) else { return None };
         path.metadata().is_ok_and(|about| about.len() > most).then_some(End::Full(most))
@@ -51,7 +51,7 @@ pub enum Input {
     /// /dev/null.
     #[default]
     Null,
-    /// A file, opened anew for each execution, in the environment that the command is executed in.
+    /// A file in the environment of the command, opened anew for each execution.
     File(PathBuf),
 }
 
@@ -61,71 +61,71 @@ pub enum Output {
     /// /dev/null. The end of standard error is kept.
     #[default]
     Null,
-    /// A pipe that is read and thrown away. The end of what it said is kept.
+    /// A pipe whose bytes are discarded, except for the last ones.
     Pipe,
-    /// That of this program. Not in an agent, which speaks there.
+    /// The standard output of this program. An agent cannot use it, because it sends its messages there.
     Inherit,
     /// A file, truncated before each execution. The end of standard error is kept.
     File(PathBuf),
 }
 
-/// What is measured of an execution.
+/// The measurement of an execution.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum How {
-    /// Its times and what it used, by wait4(2). Nothing is traced.
+    /// Its times and its resources, by wait4(2). Nothing is traced.
     #[default]
     Timed,
     /// Its system calls, by the best backend.
     Traced {
-        /// Also the files that it reads.
+        /// Whether the files that it reads are traced too.
         files: bool,
     },
     /// Its system calls by ptrace(2), and the code that its processes had mapped.
     Mapped,
-    /// Its instructions, in a guest whose clock goes one tick an instruction.
+    /// Its instructions, in a guest whose clock advances by one tick per instruction.
     Counted,
-    /// Nothing is executed: what `/init` of a guest found of this execution before the agent began, in the file that is the input.
+    /// Nothing is executed. The result is one that `/init` of a guest wrote to the input file before the agent began.
     Recalled {
         /// The execution's number, from 0.
         number: usize,
     },
 }
 
-/// What an execution gave.
+/// The result of an execution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Execution {
     /// How it ended.
     pub end: End,
-    /// Real time from the moment it was let go until its first process ended, in nanoseconds: instructions, where those are counted.
+    /// Real time from its release until its first process ended, in nanoseconds; instructions if those are counted.
     pub wall_ns: u64,
-    /// Time of its processes on a processor in user mode.
+    /// Time of its processes on a processor in user mode, in nanoseconds.
     pub user_ns: u64,
-    /// Time of its processes on a processor in the kernel.
+    /// Time of its processes on a processor in the kernel, in nanoseconds.
     pub sys_ns: u64,
-    /// The most memory that one of its processes had at a time, in bytes; None where that is no more than what the copy of this program
-    /// had that became the command.
+    /// The most memory that one of its processes had at a time, in bytes; `None` if the copy of this program that became the command
+    /// had at least as much.
     pub memory: Option<u64>,
     /// Page faults without and with input or output.
     pub faults: u64,
-    /// Ticks of the kernel meanwhile, where instructions were counted.
+    /// Kernel ticks during the execution, if instructions were counted.
     #[serde(default)]
     pub ticks: u32,
-    /// How often another thread took the processor, likewise.
+    /// How often another thread took the processor, if instructions were counted.
     #[serde(default)]
     pub switches: u32,
-    /// Its trace, where it was asked for.
+    /// Its trace, if requested.
     pub traced: Option<Traced>,
-    /// The code that its processes had mapped, likewise.
+    /// The code that its processes had mapped, if requested.
     #[serde(default)]
     pub code: CodeMap,
     /// The end of what it wrote to standard error, and to a pipe.
     pub said: String,
-    /// How many processes it left, which were ended.
+    /// The number of processes that it left behind and that were killed.
     pub left: u32,
 }
 
 impl Execution {
-    /// One of which only the end is known.
+    /// Returns an execution of which only the end is known.
     pub const fn ended(end: End) -> Self {
         Self {
             end,
@@ -147,25 +147,25 @@ impl Execution {
 /// How an execution ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
-    /// By itself.
+    /// It ended by itself.
     Ended(Ended),
     /// It was killed when its time was over.
     OutOfTime,
     /// It was killed when its output had more bytes than these.
     Full(u64),
-    /// It was not started: a sentence that names the program.
+    /// It was not started; a sentence that names the program.
     NotStarted(String),
-    /// It killed its process group, which its tracer was in, by this signal.
+    /// It killed its process group, including its tracer, with this signal.
     KilledGroup(i32),
 }
 
-/// What became of the pages of some files.
+/// Files whose pages were dropped from the page cache, and those whose pages stayed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cooled {
-    /// The files that have pages.
+    /// The number of files that have pages.
     pub files: u32,
-    /// Those of which pages stayed.
+    /// The files whose pages stayed.
     pub stayed: Vec<String>,
-    /// The call that says which pages are cached; None where none does.
+    /// The call that reports which pages are cached; `None` if no call does.
     pub certified_by: Option<String>,
 }

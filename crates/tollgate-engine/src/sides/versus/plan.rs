@@ -1,4 +1,4 @@
-//! What is compared, for how long, and which ends of a command are accepted.
+//! The commands to compare, for how long, and the accepted ends of a command.
 
 use std::time::Duration;
 
@@ -10,41 +10,41 @@ use super::order::Order;
 /// A comparison of commands.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The commands; the first is the one that others are compared with.
+    /// The commands; the others are compared with the first.
     pub commands: Vec<Given>,
     /// The names of the places, for messages.
     pub places: Vec<String>,
-    /// What surrounds a command: the same shell with nothing to do, or a process that ends at once. Its time is subtracted where a
-    /// command is [`SHORT`]; None where it never is.
+    /// The start of a command: the same shell with nothing to do, or a process that ends at once. Its time is subtracted if a command is
+    /// [`SHORT`]; `None` to never subtract it.
     pub start: Option<Order>,
-    /// Executions of each that are not kept, before the others.
+    /// The number of warm-up executions of each command, which are not kept.
     pub warmups: u32,
-    /// How many executions of each are timed.
+    /// The number of timed executions of each command.
     pub rounds: Rounds,
     /// No round begins after this time.
     pub time: Duration,
-    /// It ends early when every interval is at most so wide, or a tenth of the difference that it shows: one of less than 1 % that 1 lies
-    /// near the middle of is the same.
+    /// The width of intervals at which it ends early: each must be at most this wide, or a tenth of the difference that it shows. An
+    /// interval of less than 1 % that has 1 near its middle counts as equal.
     pub precision: f64,
-    /// No relative difference of up to this counts, as in a comparison of runs.
+    /// Relative differences up to this do not count, as in a comparison of runs.
     pub asked: f64,
-    /// Whether it is the processor time that is to be known so well, and not the real time.
+    /// Whether the precision is that of the processor time instead of the real time.
     pub by_processor: bool,
-    /// It does not end early while a comparison is inconclusive.
+    /// Whether it continues while a comparison is inconclusive.
     pub until_decided: bool,
-    /// Whether others are traced beside those that are timed.
+    /// Whether further executions are traced, in addition to the timed ones.
     pub is_traced: bool,
     /// Whether the pages of the files that a command reads are dropped from the page cache before each execution.
     pub is_cold: bool,
-    /// The ends that are accepted.
+    /// The accepted ends.
     pub accepts: Accepts,
-    /// An execution that takes longer has failed; None for [`Plan::patience`].
+    /// The time after which an execution has failed; `None` for [`Plan::patience`].
     pub timeout: Option<Duration>,
-    /// Of the random order.
+    /// Seed of the random order.
     pub seed: u64,
 }
 
-/// A command whose time without what surrounds it is below this is corrected for that.
+/// If a command's time without its start is below this, the start is subtracted.
 pub const SHORT: Duration = Duration::from_millis(5);
 
 /// A command, and what is executed around it.
@@ -52,37 +52,37 @@ pub const SHORT: Duration = Duration::from_millis(5);
 pub struct Given {
     /// Its name in messages.
     pub name: String,
-    /// The command; what is measured of it is set for each execution.
+    /// The command. Its measurement is set for each execution.
     pub order: Order,
-    /// Before all of its executions, once in each place.
+    /// Executed before all of its executions, once in each place.
     pub setup: Option<Order>,
-    /// Before each execution.
+    /// Executed before each execution.
     pub prepare: Option<Order>,
-    /// After each execution.
+    /// Executed after each execution.
     pub conclude: Option<Order>,
-    /// After all of its executions, once in each place, however they ended.
+    /// Executed after all of its executions, once in each place, even if they failed.
     pub cleanup: Option<Order>,
 }
 
-/// Which ends of a command are accepted beside exit status 0.
+/// Accepted ends of a command other than exit status 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Accepts {
-    /// No other.
+    /// No other end.
     #[default]
     Success,
-    /// Every one.
+    /// Every end.
     All,
     /// These exit statuses; a signal is 128 more than its number.
     Statuses(Vec<i32>),
 }
 
 impl Accepts {
-    /// Whether this end is accepted.
+    /// Returns whether this end is accepted.
     pub fn takes(&self, ended: Ended) -> bool {
         match (self, ended) {
             (_, Ended::Exit(0)) | (Self::All, _) => true,
             (Self::Statuses(statuses), Ended::Exit(status)) => statuses.contains(&status),
-            // As shells say it.
+            // Shells report a signal in this way.
             (Self::Statuses(statuses), Ended::Signal(signal)) => statuses.contains(&(128 + signal)),
             (Self::Success, _) => false,
         }
@@ -90,12 +90,12 @@ impl Accepts {
 }
 
 impl Plan {
-    /// How long an execution may take when the slowest one so far took this: one that hangs is ended. The first may take for ever.
+    /// Returns how long an execution may take before it is killed, given the slowest one so far. The first has no limit.
     pub fn patience(&self, slowest: Option<Duration>) -> Option<Duration> {
         patience(self.timeout, slowest)
     }
 
-    /// The same of an execution that is traced: by ptrace(2) it may take a hundred times as long.
+    /// Returns how long a traced execution may take. With ptrace(2), it may take a hundred times as long as an untraced one.
     pub fn patience_of_traced(&self, slowest: Option<Duration>) -> Option<Duration> {
         const TIMES: u32 = 200;
         const MORE: Duration = Duration::from_secs(60);
@@ -103,7 +103,7 @@ impl Plan {
     }
 }
 
-/// The same where so long is given by the user.
+/// Returns how long an execution may take: `timeout` if the user gave one, else a limit derived from the slowest one so far.
 pub(crate) fn patience(timeout: Option<Duration>, slowest: Option<Duration>) -> Option<Duration> {
     const TIMES: u32 = 20;
     const MORE: Duration = Duration::from_secs(30);

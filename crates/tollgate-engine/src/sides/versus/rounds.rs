@@ -1,10 +1,11 @@
 //! The executions from the first preparation to the last clean-up.
 //!
-//! A round executes each command once in each place, in an order that is drawn anew, so that which one meets what of the machine is a
-//! coin of the round's own. Rounds in which commands are traced lie between those in which they are timed: nothing that is timed is traced.
+//! A round executes each command once in each place. The order is drawn anew for each round, so that chance decides which command meets
+//! which disturbance of the machine. Rounds in which commands are traced lie between those in which they are timed: a timed execution is
+//! never traced.
 //!
-//! Where the time of a command depends on which one was executed before it, as that of `git checkout` does, an order in which it comes
-//! after itself compares other things than were meant. Then it begins anew, with the commands in turn.
+//! If the time of a command depends on which one was executed before it, as that of `git checkout` does, an order in which it follows
+//! itself does not compare what was meant. The rounds then start again, with the commands in turn.
 
 use std::time::{Duration, Instant};
 
@@ -25,48 +26,48 @@ use crate::rounds::commands::most_traced;
 use crate::rounds::measure::INTERRUPTED;
 use tollgate_model::stats::random::Random;
 
-/// Executions of what surrounds a command, before it is known whether it matters.
+/// Executions of a command's start, before it is known whether its time matters.
 const STARTS: u32 = 5;
-/// The variable that tells a command the number of its execution: scripts that hyperfine executes have it in names of files.
+/// The variable that tells a command the number of its execution. Scripts for hyperfine use it in file names.
 const ITERATION: &str = "HYPERFINE_ITERATION";
-/// How long a clean-up may take when the user asked to stop.
+/// How long a clean-up may take after the user asked to stop.
 const CLEANS_UP: Duration = Duration::from_secs(10);
 
-/// What was found of all commands.
+/// The results of all commands.
 #[derive(Debug, Clone, Default)]
 pub struct Compared {
-    /// Command by command, each in all places.
+    /// The results command by command, each in all places.
     pub found: Vec<Found>,
     /// Facts of the comparison.
     pub facts: Vec<(String, Fact)>,
-    /// For each place why it gave nothing more, where it was lost.
+    /// For each place, why it was lost, if it was.
     pub lost: Vec<Option<String>>,
     /// The signal that stopped it early.
     pub interrupted: Option<i32>,
 }
 
-/// What goes on.
+/// The present activity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Doing<'a> {
-    /// In a few words.
+    /// The activity, in a few words.
     pub what: &'a str,
-    /// Since the first preparation.
+    /// Time since the first preparation.
     pub elapsed: Duration,
-    /// Rounds that were timed.
+    /// The number of timed rounds.
     pub rounds: u32,
-    /// The last comparison so far, with its place among the commands and places.
+    /// The last comparison so far, with its index among the commands and places.
     pub so_far: Option<(usize, compare::Neighbours)>,
 }
 
 /// Why there is no comparison.
 #[derive(Debug, thiserror::Error)]
 pub enum NotCompared {
-    /// A command ended in a way that is not accepted, was not started, or took too long: a sentence, and what it said last.
+    /// A command ended in a way that is not accepted, was not started, or took too long.
     #[error("{sentence}")]
     Failed {
-        /// It names the command.
+        /// A sentence that names the command.
         sentence: String,
-        /// The end of what the command wrote.
+        /// The last bytes that the command wrote.
         said: String,
     },
     /// The run ends.
@@ -77,7 +78,7 @@ pub enum NotCompared {
 /// Executes the commands in all places until the intervals are narrow, or the time is over.
 ///
 /// # Errors
-/// See [`NotCompared`]. What is to clean up is executed also then.
+/// See [`NotCompared`]. Clean-ups are executed even then.
 pub fn measure(
     executors: &mut [&mut dyn Executor],
     plan: &Plan,
@@ -138,15 +139,15 @@ struct Commands<'r, 'p> {
     executors: &'r mut [&'p mut dyn Executor],
     began: Instant,
     cells: Vec<Cell>,
-    /// For each place real times of what surrounds a command, in nanoseconds.
+    /// For each place, real times of a command's start, in nanoseconds.
     starts: Vec<Vec<f64>>,
-    /// The cells that were set up, and are to be cleaned up.
+    /// The cells that were set up and must be cleaned up.
     set_up: Vec<usize>,
     is_start_timed: bool,
     is_length_known: bool,
     /// Whether commands are traced for the files that they read.
     finds_files: bool,
-    /// For each place by what commands are traced, once that is known.
+    /// For each place, the backend that traces commands, once that is known.
     backends: Vec<Option<Backend>>,
     watch: &'r mut dyn FnMut(&Doing<'_>),
 }
@@ -163,7 +164,7 @@ impl Trial for Commands<'_, '_> {
         let (how, iteration) = match how {
             Purpose::Warm => (How::Timed, format!("warmup-{number}")),
             Purpose::Timed => (How::Timed, number.to_string()),
-            // Where nothing can trace, times are those of wait4(2), which the timed executions have too.
+            // If no backend can trace, only wait4(2) gives times, which the timed executions have too.
             Purpose::Traced if self.cells[cell].is_untraced() => return Ok(Outcome::Done),
             Purpose::Traced => (How::Traced { files: self.finds_files }, format!("traced-{number}")),
         };
@@ -191,7 +192,7 @@ impl Trial for Commands<'_, '_> {
         Ok(Outcome::Figure(figure))
     }
 
-    /// Times what surrounds a command, where that matters.
+    /// Times the start of a command if that matters.
     fn after_round(&mut self, places: &mut Places, so_far: &SoFar) -> Result<(), Halt> {
         if self.is_start_timed {
             self.time_starts(places, so_far)?;
@@ -211,7 +212,7 @@ impl Trial for Commands<'_, '_> {
         if is_possible { most_traced(self.backends.iter().copied().flatten()) } else { 0 }
     }
 
-    /// A preparation sets the state.
+    /// A command with a preparation inherits nothing, because the preparation sets the state.
     fn inherits(&self, side: usize) -> bool {
         self.given(side).prepare.is_none()
     }
@@ -248,7 +249,7 @@ impl Commands<'_, '_> {
         cell % self.executors.len()
     }
 
-    /// The name of a command, with its environment where there are several.
+    /// Returns the name of a command, with its environment if there are several.
     fn name(&self, cell: usize) -> String {
         let name = &self.given(cell).name;
         match self.plan.places.get(self.place(cell)) {
@@ -261,7 +262,7 @@ impl Commands<'_, '_> {
         &self.plan.commands[cell / self.executors.len()]
     }
 
-    /// What surrounds a command, once in each place.
+    /// Times the start of a command, once in each place.
     fn time_starts(&mut self, places: &mut Places, so_far: &SoFar) -> Result<(), Halt> {
         let Some(start) = &self.plan.start else { return Ok(()) };
         for place in 0..self.executors.len() {
@@ -274,7 +275,7 @@ impl Commands<'_, '_> {
         Ok(())
     }
 
-    /// Finds whether any command is so short that what surrounds it matters: by the warm-ups, or by the first round.
+    /// Finds, from the warm-ups or the first round, whether any command is so short that its start matters.
     fn find_whether_short(&mut self, places: &mut Places, so_far: &SoFar) -> Result<(), Halt> {
         let is_executed = |cell: &Cell| cell.shortest().is_some();
         if self.is_length_known || self.plan.start.is_none() || !self.cells.iter().any(is_executed) {
@@ -308,7 +309,7 @@ impl Commands<'_, '_> {
         Ok(())
     }
 
-    /// Executes a command with what surrounds it, and tells it the number of this execution. None where it failed because it was traced.
+    /// Executes a command with the orders around it, and tells it the number of this execution. `None` if it failed because it was traced.
     fn executed(
         &mut self,
         cell: usize,
@@ -323,7 +324,7 @@ impl Commands<'_, '_> {
             self.cells[cell].cooled(cooled.map_err(|halt| halt.map(NotCompared::from))?);
         }
         let given = self.given(cell);
-        // What tracing adds is not the command's.
+        // A traced execution takes longer, which is not the command's fault.
         let within = match how {
             How::Timed => self.plan.patience(self.cells[cell].slowest()),
             _ => self.plan.patience_of_traced(self.cells[cell].slowest()),
@@ -333,19 +334,19 @@ impl Commands<'_, '_> {
         let name = self.name(cell);
         let execution = self.step(place, &order, &name, so_far)?;
         let ended = match judged(&name, &order, &execution, &self.plan.accepts) {
-            // It has passed without, or the next execution that is timed says what is wrong: a set-user-ID program may fail under ptrace(2).
+            // A set-user-ID program may fail under ptrace(2). Untraced it passes, or the next timed execution shows the error.
             Err(NotCompared::Failed { sentence, .. }) if how == (How::Traced { files: false }) => {
                 self.cells[cell].leave_untraced(format!("it failed while it was traced: {sentence}"));
                 None
             }
-            // Where others have passed, this one's number says where to look.
+            // If earlier executions passed, the number of this one helps to find the cause.
             judged => Some(judged.map_err(|failed| Halt::Run(self.numbered(failed, &iteration)))?),
         };
         self.around(cell, "conclusion", |given| given.conclude.as_ref(), so_far)?;
         Ok(ended.map(|ended| (execution, ended)))
     }
 
-    /// The failure of a command's execution, with its number where it is not the first one.
+    /// Adds the number of the execution to its failure, unless it is the first one.
     fn numbered(&self, failed: NotCompared, iteration: &str) -> NotCompared {
         match (failed, iteration.parse::<u32>()) {
             (NotCompared::Failed { sentence, said }, Ok(number @ 1..)) => {
@@ -358,7 +359,7 @@ impl Commands<'_, '_> {
         }
     }
 
-    /// Executes what surrounds a command, which must succeed.
+    /// Executes an order around a command, which must succeed.
     fn around(
         &mut self,
         cell: usize,
@@ -388,7 +389,7 @@ impl Commands<'_, '_> {
         executors[place].execute(order, &mut tick).map_err(|halt| halt.map(NotCompared::from))
     }
 
-    /// Cleans up what was set up, in the order of the commands, whatever happened.
+    /// Cleans up everything that was set up, in the order of the commands, even after a failure.
     fn clean_up(&mut self, places: &mut Places, is_interrupted: bool) -> Result<(), Stop> {
         let mut aside = is_interrupted.then(interrupt::set_aside);
         let mut outcome = Ok(());
@@ -406,7 +407,7 @@ impl Commands<'_, '_> {
             };
             let mut stepped = step(&order);
             if let (Err(Stop::Interrupted(signal)), None) = (&stepped, &aside) {
-                // It is executed anew, and the others after it.
+                // This clean-up is executed again, then the others.
                 outcome = outcome.and(Err(Stop::Interrupted(*signal)));
                 aside = Some(interrupt::set_aside());
                 stepped = step(&hurried);
@@ -442,7 +443,7 @@ impl Commands<'_, '_> {
             };
             ("run.tracer".to_owned(), Fact::known(name, "the best that works here"))
         }));
-        // A round that was not finished is no pair.
+        // An unfinished round is not a pair.
         let whole = cells.iter().enumerate().filter(|(cell, _)| lost[cell % places].is_none());
         let whole = whole.map(|(_, cell)| cell.number()).min().unwrap_or_default();
         let is_subtracted = is_start_known(&cells, &starts);
@@ -462,8 +463,8 @@ impl Commands<'_, '_> {
     }
 }
 
-/// Whether the time of what surrounds a command, whose executions in each place are `starts`, is known to a tenth of what the shortest
-/// command takes beside it: to subtract it moves no difference by more than a tenth then. Other work makes it many times longer, by chance.
+/// Returns whether the time of a command's start is known to a tenth of the shortest command's time without it; `starts` are its times in
+/// each place. Subtracting it then changes no difference by more than a tenth. By chance, other work can make a start many times longer.
 fn is_start_known(cells: &[Cell], starts: &[Vec<f64>]) -> bool {
     const PART: f64 = 0.1;
     let places = starts.len();
@@ -478,7 +479,7 @@ fn is_start_known(cells: &[Cell], starts: &[Vec<f64>]) -> bool {
     starts.iter().enumerate().filter(|(_, starts)| !starts.is_empty()).all(is_known)
 }
 
-/// Facts of a schedule that rounds followed.
+/// Returns facts about the schedule of rounds.
 pub(crate) fn schedule_facts(
     seed: u64,
     rounds: u32,
@@ -504,7 +505,7 @@ fn failed(sentence: String) -> Halt {
     Halt::Run(NotCompared::Failed { sentence, said: String::new() })
 }
 
-/// How a command ended, if that is accepted.
+/// Returns how a command ended, if that is accepted.
 ///
 /// # Errors
 /// [`NotCompared::Failed`].
@@ -523,7 +524,7 @@ pub fn judged(
     accepted.ok_or_else(|| ended_badly(name, order, execution.clone()))
 }
 
-/// Whether what surrounds a command succeeded.
+/// Checks that an order around a command succeeded.
 ///
 /// # Errors
 /// [`NotCompared::Failed`].
@@ -534,13 +535,13 @@ pub fn succeeded(name: &str, order: &Order, execution: Execution) -> Result<(), 
     }
 }
 
-/// What was wrong with an execution.
+/// Makes the error for an execution that ended badly.
 fn ended_badly(name: &str, order: &Order, Execution { end, said, .. }: Execution) -> NotCompared {
     let sentence = format!("{name} {}", how_ended(&end, order.within));
     NotCompared::Failed { sentence, said }
 }
 
-/// How an execution ended that should have ended otherwise: the predicate of a sentence.
+/// Describes a bad end of an execution, as the predicate of a sentence.
 pub(crate) fn how_ended(end: &End, within: Option<Duration>) -> String {
     match end {
         End::Ended(Ended::Exit(status)) => format!("ended with exit status {status}"),

@@ -1,4 +1,4 @@
-//! What was counted of a command in one guest, as measurements.
+//! Makes measurements from the counts of a command in one guest.
 
 use tollgate_model::measurement::{Measurement, Outcome, Provenance, Unit};
 use tollgate_model::traced::{Ended, MOST_ENTRIES};
@@ -13,10 +13,11 @@ use super::plan::{Accepts, Given};
 use super::rounds::{NotCompared, judged, succeeded};
 use crate::sides::session::{Inside, Sums};
 
-/// The measurements of a command whose executions `/init` of a guest has made: those before the rounds, and those of each round.
+/// Returns the measurements of a command. `executions` are those by `/init` of a guest: the ones before the rounds, then those of each
+/// round.
 ///
 /// # Errors
-/// See [`NotCompared`]: an execution, or one of what surrounds them, ended in a way that is not accepted.
+/// See [`NotCompared`]: an execution of the command, or of an order around it, ended in a way that is not accepted.
 pub fn tally(
     executions: Vec<Execution>,
     inside: Inside,
@@ -55,7 +56,7 @@ pub fn tally(
     let measurements: Vec<Measurement> = vec![
         count(INSTRUCTIONS, Unit::Instructions, totals),
         split(USER_INSTRUCTIONS, known.map(|(sums, _)| user(sums))),
-        // The log is of another execution, and the kernel's part of it differs a little; the program's is the same in each.
+        // The log is of another execution, whose kernel part differs a little. The program's part is the same in each execution.
         split(KERNEL_INSTRUCTIONS, known.map(|(sums, total)| (total - user(sums)).max(0.0))),
         split(ITERATIONS, known.map(|(sums, _)| sums.repeated.iter().sum::<u64>() as f64)),
         count(FIRST, Unit::Instructions, first.into_iter().collect()),
@@ -69,7 +70,7 @@ pub fn tally(
     Ok(Found { measurements, is_corrected: false, failed: failed(steady), cold: None })
 }
 
-/// The executions of the command among all, where all are accepted.
+/// Selects the executions of the command, if all executions ended in an accepted way.
 fn commands(
     executions: Vec<Execution>,
     given: &Given,

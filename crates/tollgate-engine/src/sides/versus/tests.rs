@@ -10,24 +10,24 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-/// A place that executes nothing, and notes what it was asked for. The time of a program is the number that its name ends with, in
-/// milliseconds, with a pace that changes from execution to execution.
+/// A place that executes nothing and notes its orders. The time of a program is the number that its name ends with, in milliseconds, with
+/// a pace that changes from execution to execution.
 #[derive(Default)]
 struct Mock {
-    /// What was executed, in order: its first word, with `*` where it was traced.
+    /// The executed orders, in order: the first word of each, with `*` if it was traced.
     log: Vec<String>,
     /// How some programs end.
     ends: BTreeMap<&'static str, End>,
-    /// How the execution ends that comes after so many.
+    /// How the execution ends that follows this many others.
     end_after: Option<(usize, End)>,
     cooled: usize,
     /// Whether a command that was executed just before is done in a tenth of its time.
     is_stateful: bool,
-    /// Whether other tasks run: some executions of `a` take thirty times as long as others.
+    /// Whether other tasks run, so that some executions of `a` take thirty times as long as others.
     is_busy: bool,
-    /// Whether what surrounds a command takes between its time and four times as long.
+    /// Whether the start of a command takes between its time and four times as long.
     has_slow_starts: bool,
-    /// After so many executions the environment is lost.
+    /// The number of executions after which the environment is lost.
     lost_after: Option<usize>,
 }
 
@@ -45,7 +45,7 @@ impl Executor for Mock {
         let ms = if self.is_stateful && is_after_itself { ms / 10 } else { ms };
         let is_slow = self.has_slow_starts && name.starts_with("start");
         let ms = if is_slow { ms * (1 + self.log.len() as u64 % 4) } else { ms };
-        // Up to a microsecond, that of neighbours not alike.
+        // The pace is up to a microsecond, and differs between neighbours.
         let pace = (self.log.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
         let is_delayed = self.is_busy && name.starts_with('a') && pace.is_multiple_of(2);
         let ends_now = self.end_after.as_ref().filter(|(after, _)| self.log.len() == after + 1);
@@ -136,7 +136,7 @@ fn every_command_is_executed_once_a_round_in_an_order_of_its_own() {
         names.sort();
         assert_eq!(names, ["a 20", "b 21", "c 22"]);
     }
-    // The warm-up is not among them.
+    // The warm-up is not counted.
     assert!(compared.found.iter().all(|found| samples(found, REAL).len() == 4));
     let seeds: std::collections::HashSet<Vec<String>> = (0..20)
         .map(|seed| {
@@ -146,7 +146,7 @@ fn every_command_is_executed_once_a_round_in_an_order_of_its_own() {
         })
         .collect();
     assert!(seeds.len() > 3, "{seeds:?}");
-    // Which one of two begins says nothing of the next round, nor of the one after that.
+    // The first command of a round predicts neither that of the next round, nor that of the one after.
     let mut mock = Mock::default();
     let most = Plan { rounds: Rounds::exactly(400), precision: 0.0, ..plan(&["a 20", "b 21"]) };
     run(&mut mock, &most).expect("compared");
@@ -167,13 +167,13 @@ fn it_ends_when_intervals_are_narrow_or_at_the_most_or_after_the_time() {
     };
     let rounds = Rounds { least: 10, most: 100 };
     let usual = plan(&["a 20", "b 30"]);
-    // The mock's pace is narrow soon.
+    // The intervals of the mock's pace are narrow soon.
     let is_soon = |rounds: usize| (14..30).contains(&rounds);
     assert!(is_soon(of(&Plan { rounds, ..usual.clone() })));
     assert_eq!(of(&Plan { rounds, precision: 0.0, ..usual.clone() }), 100);
     assert_eq!(of(&Plan { rounds, precision: 0.0, time: Duration::ZERO, ..usual.clone() }), 10);
     assert_eq!(of(&Plan { rounds: Rounds { least: 30, most: 100 }, ..usual.clone() }), 30);
-    // Within the threshold and not decided: it goes on.
+    // Within the threshold and not decided, so it continues.
     let close = Plan { rounds, precision: 0.5, until_decided: true, ..plan(&["a 20", "b 20"]) };
     assert!(is_soon(of(&close)), "equal commands are decided as the same");
     assert!(is_soon(of(&Plan { rounds, ..plan(&["a 20"]) })), "a command alone");
@@ -193,7 +193,7 @@ fn what_is_executed_around_a_command_has_its_place() {
     run(&mut mock, &around_both).expect("compared");
     let one = ["prepare", "a 20", "conclude"];
     assert_eq!(mock.log, [&["setup"][..], &one, &one, &["cleanup"]].concat());
-    // One that fails ends the comparison, and is cleaned up after.
+    // An execution that fails ends the comparison; the clean-up follows.
     for (fails, before) in [("setup", 1), ("prepare", 2), ("a 20", 3), ("conclude", 4)] {
         let mut mock = Mock::default();
         mock.ends.insert(fails, End::Ended(Ended::Exit(3)));
@@ -242,7 +242,7 @@ fn a_later_execution_that_fails_is_numbered() {
         let plan = Plan { rounds, ..plan(&["a 20"]) };
         run(&mut Mock { end_after, ..Mock::default() }, &plan).expect_err("it failed").to_string()
     };
-    // A warm-up is before them.
+    // A warm-up precedes them.
     let said = |sentence: &str, after, rounds| {
         let error = fails(after, rounds);
         assert_eq!(error.lines().next(), Some(sentence), "{error}");
@@ -272,7 +272,7 @@ fn short_commands_are_corrected_for_their_start_and_long_ones_are_not() {
     assert!(long.found.iter().all(|found| !found.is_corrected));
     assert!((median(&long.found[0]) - 8.0).abs() < 0.01);
     assert!(long.found[0].measurements.iter().all(|one| one.case != Case::plain(own::START)));
-    // One that other work prolongs says nothing of the commands, and neither do a few.
+    // A start that other work prolongs says nothing about the commands, and neither do a few starts.
     let note = |found: &Found| {
         let real = found.measurements.iter().find(|one| one.case == Case::plain(REAL)).expect("the case");
         real.outcome.measured().map(|measured| measured.notes.concat()).unwrap_or_default()
@@ -337,7 +337,7 @@ fn commands_that_find_what_another_left_are_executed_in_turn() {
     let mut mock = Mock::default();
     let compared = run(&mut mock, &checkouts).expect("compared");
     assert_eq!(order(&compared), random);
-    // A preparation sets the state.
+    // With a preparation, the state does not depend on the previous command.
     let prepare = |given: &Given| Given { prepare: Some(order_of("prepare")), ..given.clone() };
     let prepared = Plan { commands: checkouts.commands.iter().map(prepare).collect(), ..checkouts };
     let mut mock = Mock { is_stateful: true, ..Mock::default() };
@@ -356,7 +356,7 @@ fn processor_times_end_a_comparison_that_real_times_would_not() {
     assert_eq!((rounds(true), rounds(false)), (tollgate_alternation::LEAST_PAIRS, 60));
 }
 
-/// What is executed, in order, and what came of it, over lengths, places that are lost, states, starts and failures.
+/// Records the executed orders and the results, over lengths, lost places, states, starts and failures.
 #[test]
 fn orders_and_documents_are_as_recorded() {
     crate::recorded::hold("versus", |seed| {

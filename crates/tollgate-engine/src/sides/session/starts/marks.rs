@@ -1,4 +1,4 @@
-//! The phases of a guest's start, by the streams on which it shows their ends.
+//! The phases of a guest's start, found by the streams on which the guest shows their ends.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,7 +10,7 @@ use crate::cases::aspect::Phase;
 use crate::refusal::Refusal;
 use crate::sides::session::life::Mark;
 
-/// The streams of a start, each read by a thread until it ends, which is with the guest.
+/// The streams of a start. A thread reads each until it ends, together with the guest.
 pub struct Marks(Receiver<(Phase, Instant)>);
 
 impl Marks {
@@ -19,7 +19,7 @@ impl Marks {
         let (seen, seeing) = channel();
         for mark in marks {
             let seen = seen.clone();
-            // Where no thread can be made, the phase has no end, and says so.
+            // If no thread can be created, the phase has no end, and says so.
             let _ = thread::Builder::new().spawn(move || {
                 let Mark { from, ends } = mark;
                 let bytes: Vec<&[u8]> = ends.iter().map(|(_, bytes)| *bytes).collect();
@@ -32,7 +32,7 @@ impl Marks {
         Self(seeing)
     }
 
-    /// How long each phase took of a start from `began` to the agent's first message.
+    /// Returns the time of each phase of a start, from `began` to the agent's first message.
     pub fn phases(
         &self,
         began: Instant,
@@ -49,7 +49,7 @@ impl Marks {
     }
 }
 
-/// The phases between these ends.
+/// Returns the phases between these ends.
 fn of_ends(began: Instant, ends: &[(Phase, Instant)]) -> Vec<(Phase, Result<Duration, Refusal>)> {
     let end = |of: Phase| ends.iter().find(|(phase, _)| *phase == of).map(|(_, end)| *end);
     let mut last = Some(began);
@@ -62,10 +62,10 @@ fn of_ends(began: Instant, ends: &[(Phase, Instant)]) -> Vec<(Phase, Result<Dura
     Phase::ALL.into_iter().map(phase).collect()
 }
 
-/// Reads a stream to its end. `seen` is called with the place of each of these bytes that have come, in their order.
+/// Reads a stream to its end. Calls `seen` with the index of each of these byte strings when it has come, in their order.
 fn read(from: &mut impl Read, bytes: &[&[u8]], seen: &mut dyn FnMut(usize)) {
     let mut buffer = [0; 4096];
-    // The end of what has come, where the next bytes may have begun.
+    // The last bytes read, in which the next byte string may have begun.
     let mut tail: Vec<u8> = Vec::new();
     let mut next = 0;
     loop {
@@ -135,7 +135,7 @@ mod tests {
         };
         assert_eq!(took(&ends), [Some(10), Some(20), Some(60), Some(10)]);
         assert_eq!(took(&ends[1..]), [Some(10), Some(20), None, None]);
-        // A stream that is read late does not go back in time.
+        // A stream that is read late must not put an end before an earlier one.
         assert_eq!(took(&[(Phase::Monitor, at(10)), (Phase::Firmware, at(5))])[1], None);
     }
 }

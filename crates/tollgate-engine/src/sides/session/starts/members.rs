@@ -1,4 +1,4 @@
-//! The processes of an environment on this machine: those that this process made since a moment, and all that they started.
+//! The processes of an environment on this machine: those that this process created since a moment, and all that they started.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,7 +11,7 @@ use tollgate_os::process;
 use crate::machine::interrupt;
 use crate::sides::session::connection::Gone;
 
-/// The interval between two looks for a request to stop.
+/// The interval between two checks for a request to stop.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// The processes of an environment that runs. This process is their [`Subreaper`](tollgate_os::children::Subreaper).
@@ -23,24 +23,24 @@ pub struct Members<'i> {
 }
 
 impl<'i> Members<'i> {
-    /// Those that came after `before` and run now.
+    /// Returns the processes that started after `before` and run now.
     ///
     /// # Errors
     /// See [`Inherited::descendants`].
     pub fn now(before: &'i Inherited) -> io::Result<Self> {
         let pids = before.descendants()?;
-        // One that has ended meanwhile is waited for no more.
+        // A process that has ended meanwhile need not be waited for.
         let open = pids.iter().filter_map(|pid| process::pidfd(*pid).ok()).collect();
         Ok(Self { before, pids, open })
     }
 
-    /// Their numbers.
+    /// Returns their process IDs.
     pub fn pids(&self) -> &[libc::pid_t] {
         &self.pids
     }
 
-    /// Waits until the last of them, and of those that they still start, has ended: the moment of that. None where one runs for so
-    /// long.
+    /// Waits until the last of them, and of those that they still start, has ended. Returns that moment, or `None` if one of them runs
+    /// longer than `patience`.
     ///
     /// # Errors
     /// The user's signal.
@@ -63,7 +63,7 @@ impl<'i> Members<'i> {
             }
             match Self::now(self.before) {
                 Ok(others) if others.pids.is_empty() => return Ok(Some(last)),
-                // One of them may have ended between the two looks.
+                // One of them may have ended between the two checks.
                 Ok(others) if others.open.is_empty() && Instant::now() < until => {}
                 Ok(others) => self = others,
                 Err(_) => return Ok(None),
@@ -72,7 +72,7 @@ impl<'i> Members<'i> {
     }
 }
 
-/// Waits for the end of any for a while. For each whether it has ended.
+/// Waits up to `most` until any of them ends. Returns for each whether it has ended.
 fn ended(open: &[OwnedFd], most: Duration) -> Vec<bool> {
     let most = Timespec { tv_sec: most.as_secs().cast_signed(), tv_nsec: most.subsec_nanos().into() };
     let mut all: Vec<PollFd<'_>> = open.iter().map(|one| PollFd::new(one, PollFlags::IN)).collect();
@@ -97,7 +97,7 @@ mod tests {
             let _subreaper = Subreaper::begin();
             let before = Inherited::now();
             let mut shell = Command::new("setsid");
-            // The second process leaves the session, outlives the first, and starts another one at its end.
+            // The second process leaves the session, outlives the first, and starts another one before it ends.
             shell
                 .args(["sh", "-c", "exec 3<&0; setsid sh -c 'cat <&3; sleep 0.1' & cat"])
                 .stdin(Stdio::piped());

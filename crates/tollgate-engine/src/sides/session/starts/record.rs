@@ -7,16 +7,16 @@ use crate::cases::aspect::Aspect;
 use crate::cases::benchmark::Chosen;
 use crate::refusal::Refusal;
 
-/// What was found of a case in one environment.
+/// The samples of a case in one environment.
 #[derive(Debug, Default)]
 pub struct StartsOfCase {
-    /// For each round its sample, in the case's unit; None where that start failed.
+    /// The sample of each round, in the case's unit; `None` if that start failed.
     samples: Vec<Option<f64>>,
     refused: Option<Refusal>,
 }
 
 impl StartsOfCase {
-    /// Adds the sample of a round, or why there is none and will be none.
+    /// Adds the sample of a round, or the reason why there is none and will be none.
     pub fn add(&mut self, found: Result<f64, Refusal>) {
         match found {
             Ok(sample) => self.samples.push(Some(sample)),
@@ -24,17 +24,17 @@ impl StartsOfCase {
         }
     }
 
-    /// A start that failed. Rounds of the same number stay neighbours.
+    /// Adds a failed start, so that rounds with the same number stay neighbours.
     pub fn add_failure(&mut self) {
         self.samples.push(None);
     }
 
-    /// Whether it may have further samples.
+    /// Returns whether it may have further samples.
     pub fn is_open(&self) -> bool {
         self.refused.is_none()
     }
 
-    /// Its measurement. `cut` is why the session ended early there, if it did; `remark` is said beside it.
+    /// Returns its measurement. `cut` is why the session ended early there, if it did; `remark` becomes a note.
     pub fn conclude(&self, case: &Chosen, cut: Option<&str>, remark: Option<&str>) -> Measurement {
         let kept: Vec<f64> = self.samples.iter().flatten().copied().collect();
         let outcome = match (&self.refused, kept.is_empty()) {
@@ -48,7 +48,7 @@ impl StartsOfCase {
         Measurement { case: case.0.case(case.1.clone()), outcome }
     }
 
-    /// Each start counts as a process of its own, with one round: starts of the same number in two environments are neighbours.
+    /// Each start counts as a process of its own with one round, so that starts with the same number in two environments are neighbours.
     fn measured(&self, (benchmark, params): &Chosen, samples: Vec<f64>, remark: Option<&str>) -> Measured {
         let process = |sample: &Option<f64>| ProcessRounds {
             rounds: 1,

@@ -1,4 +1,4 @@
-//! Starts of environments that do not start.
+//! Tests of environments that fail to start.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ static SHELL: Benchmark =
     Benchmark { name: "some/shell", kind: Kind::Environment(|_| Some(Aspect::StartToShell)), ..PLAIN };
 static SUITE: Suite = Suite { name: "some", about: "", benchmarks: &[&START, &SHELL], control: None };
 
-/// The sides that were started, in order.
+/// The started sides, in order.
 type Told = Rc<RefCell<Vec<usize>>>;
 
 struct Fails(&'static str);

@@ -1,4 +1,4 @@
-//! One start of an environment, from fork(2) of its first process to the end of its last, with what is measured on the way.
+//! One start of an environment, from fork(2) of its first process to the end of its last, and the measurements on the way.
 
 use std::fs::File;
 use std::io::Read;
@@ -19,29 +19,29 @@ use crate::sides::session::connection::{Connection, Gone, plain};
 use crate::sides::session::life::{About, Life};
 use crate::{machine::interrupt, machine::memory};
 
-/// The pages of a first touch: 32 MiB of 4 KiB.
+/// The pages of a first touch: 32 MiB of 4 KiB pages.
 pub const PAGES: u64 = 8192;
-/// An environment starts within this time: a guest in an emulator takes tens of seconds on a busy machine.
+/// The time limit for a start. A guest in an emulator takes tens of seconds on a busy machine.
 const STARTING: Duration = Duration::from_secs(120);
-/// Its processes end within this time of the end of its input.
+/// The time within which its processes must end after its input ends.
 const ENDING: Duration = Duration::from_secs(20);
-/// Requests without pages, whose shortest is subtracted from that with pages.
+/// The number of requests without pages. The shortest is subtracted from the request with pages.
 const EMPTY: usize = 5;
 
-/// What a start found: a sample of each aspect, or why it has none.
+/// The results of a start: a sample of each aspect, or why it has none.
 pub type StartSamples = Vec<(Aspect, Result<f64, Refusal>)>;
 
 /// An environment that is started to be measured.
 pub struct Visit<'v> {
     pub life: &'v mut dyn Life,
-    /// The children that are not of the environment.
+    /// The children that do not belong to the environment.
     pub before: &'v Inherited,
-    /// What is measured of it.
+    /// The aspects to measure.
     pub wanted: &'v [Aspect],
 }
 
 impl Visit<'_> {
-    /// A start with an agent in it.
+    /// Starts the environment with an agent in it.
     ///
     /// # Errors
     /// Why it did not start, or ended early.
@@ -71,7 +71,7 @@ impl Visit<'_> {
         Ok(found)
     }
 
-    /// A start with a shell in the agent's place.
+    /// Starts the environment with a shell in place of the agent.
     ///
     /// # Errors
     /// Why it did not start.
@@ -90,7 +90,7 @@ impl Visit<'_> {
     }
 }
 
-/// The memory that it takes, in bytes; `cached` is the page cache before its start.
+/// Returns the memory that it takes, in bytes; `cached` is the page cache before its start.
 fn taken(
     of: Memory,
     about: &About,
@@ -131,7 +131,7 @@ fn plainly_of(error: &std::io::Error) -> String {
     format!("its processes cannot be listed: {}", plainly(error))
 }
 
-/// The time for a page, in ns: that of a request to touch pages, less that of one to touch none.
+/// Returns the time per page, in ns: the time of a request to touch pages, minus that of one to touch none.
 fn touch(connection: &mut Connection) -> Result<Result<f64, Refusal>, Gone> {
     let mut took = |pages| -> Result<Result<Duration, Refusal>, Gone> {
         let began = Instant::now();
@@ -152,7 +152,7 @@ fn touch(connection: &mut Connection) -> Result<Result<f64, Refusal>, Gone> {
     Ok(took(PAGES)?.map(|time| ns(time.saturating_sub(least)) / PAGES as f64))
 }
 
-/// The time from the end of the input to that of the last process, in ns.
+/// Returns the time from the end of the input to the end of the last process, in ns.
 fn stopped(members: std::io::Result<Members<'_>>, ended: Instant) -> Result<Result<f64, Refusal>, Gone> {
     let members = match members {
         Ok(members) => members,
@@ -164,7 +164,7 @@ fn stopped(members: std::io::Result<Members<'_>>, ended: Instant) -> Result<Resu
     })
 }
 
-/// The moment of the first byte, which has to be the newline of echo(1).
+/// Returns the moment of the first byte, which must be the newline of echo(1).
 fn first_byte(mut link: Link) -> Result<Instant, Gone> {
     const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
     let until = Instant::now() + STARTING;
