@@ -263,7 +263,8 @@ fn what_is_not_walked_of_fred_and_of_shadow_stacks_is_said() {
                     (SDM 1, \"Shadow stacks\") and the wait for ENDBRANCH (SDM 1, \"Indirect branch tracking\")";
         assert_eq!((&shadow["steps"][1], &shadow["crosses"]), (&step.into(), &true.into()));
         let fred = walk(0x1_0000_0020, way);
-        let outcome = "not modelled: delivery by FRED, which does not use the interrupt descriptor table: it goes to the address in IA32_FRED_CONFIG, or 100h after it from ring 0, and ERETU or ERETS comes back";
+        let outcome = "not modelled: delivery by FRED, which does not use the interrupt descriptor table: it goes to the address \
+                       in IA32_FRED_CONFIG, or 100h after it from ring 0, and ERETU or ERETS comes back";
         assert_eq!((&fred["outcome"], &fred["crosses"]), (&outcome.into(), &false.into()));
     }
     let line = "invalid value 'eretu' for '--walk <ENTRY>': ERETU and ERETS return from what FRED delivers, which is not walked";

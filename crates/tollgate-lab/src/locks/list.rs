@@ -128,7 +128,7 @@ pub const LOCKS: &[Lock] = &[
         ..lock(
             7,
             "restart-by-fault",
-            "The extra time of an acquisition by lock-restart that is restarted once.",
+            "The extra cost of an acquisition by lock-restart that is restarted once.",
             "#PF of the store; handler; iretq; once more",
         )
     },
@@ -138,7 +138,7 @@ pub const LOCKS: &[Lock] = &[
         ..lock(
             8,
             "restart-by-test",
-            "The extra time of an acquisition by lock-restart-test that is restarted once, before its store.",
+            "The extra cost of an acquisition by lock-restart-test that is restarted once, before its store.",
             "a jump; once more",
         )
     },

@@ -158,9 +158,14 @@ impl Orders {
     }
 
     fn sentences(&self, with_steps: bool) -> Vec<String> {
-        const LOCKS: &str = "At a point the timer preempts the running program before its next instruction. For a lock that holds, every point is tried, with at most as many preemptions as the column says; the search of a mutant ends at a violation. The interpreter executes each program for one acquisition.";
-        const ENTRIES: &str = "At a point the timer preempts the running thread before its next instruction, in ring 3 or in ring 0. For an entry that holds, every point is tried; the search of one with a part wrong ends at a violation. The interpreter executes one call per thread: back in ring 3 the thread must have its own stack, registers, flags, segments and base of GS.";
-        const OWN: &str = "NMI and #MC come before every instruction: after their handler, registers, flags and GS must be as they were. SYSCALL's result and the registers that it uses itself, rax, rcx and r11, may change.";
+        const LOCKS: &str = "At a point, the timer takes the processor from the running program, before its next instruction. For a lock \
+             that holds, every point is tried, with no more preemptions than the column says; the search of a mutant ends at a \
+             violation. The interpreter executes them, and each program acquires the lock once.";
+        const ENTRIES: &str = "At a point, the timer takes the processor from the running thread, before its next instruction, in ring 3 or in \
+             ring 0. For an entry that holds, every point is tried; the search of a wrong one ends at a violation. The interpreter executes \
+             them, and each thread makes one call: back in ring 3 it must have its own stack, registers, flags, segments and base of GS.";
+        const OWN: &str = "NMI and #MC come before every instruction: after their handler, registers, flags and GS must be as they were. \
+             The result of SYSCALL and the registers that it uses itself, rax, rcx and r11, may change.";
         let of = |is_entry: bool| self.proofs.iter().any(|proof| proof.is_entry() == is_entry);
         let said = [(false, LOCKS), (true, ENTRIES)].into_iter().filter(|(is_entry, _)| of(*is_entry));
         let mut sentences: Vec<String> = said.map(|(_, said)| said.to_owned()).collect();

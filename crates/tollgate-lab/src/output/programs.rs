@@ -182,8 +182,8 @@ fn signed(status: u64) -> String {
 fn refused(errno: u32) -> String {
     match errno {
         12 => "there is no memory for it".to_owned(),
-        8 => "the kernel finds a wrong position of it in the archive".to_owned(),
-        14 => "a part of it is outside the addresses of programs".to_owned(),
+        8 => "its place in the archive is invalid".to_owned(),
+        14 => "a part of it is outside of the addresses of programs".to_owned(),
         other => format!("error {other} of the kernel"),
     }
 }

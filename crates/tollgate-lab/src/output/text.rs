@@ -99,17 +99,17 @@ pub fn defect(defect: Defect) -> &'static str {
 /// Says why an engine did not execute an experiment.
 pub fn obstacle(obstacle: &Obstacle) -> String {
     match obstacle {
-        Obstacle::NoTime => "the time for all of them ended".to_owned(),
+        Obstacle::NoTime => "the time for all experiments was over".to_owned(),
         Obstacle::Ended => "the guest ended".to_owned(),
         Obstacle::CutShort(why) => why.clone(),
-        Obstacle::Emulator(fault) => format!("KVM's emulator turns it into {}", name(*fault)),
+        Obstacle::Emulator(fault) => format!("KVM's emulator raises {} instead", name(*fault)),
     }
 }
 
 /// Says how an experiment failed to do its operation.
 pub fn mistake(mistake: Mistake) -> String {
     match mistake {
-        Mistake::NotRefused => "it was done, but the manual says that it is refused".to_owned(),
+        Mistake::NotRefused => "it was done, but the manual says that it must be refused".to_owned(),
         Mistake::Count { counted: [one, two], executed: [of_one, of_two] } => {
             format!("{one} and {two} of {of_one} and {of_two} operations arrived")
         }
@@ -161,7 +161,7 @@ pub(crate) fn group(group: Group) -> &'static str {
         Group::Traps => "traps",
         Group::Pieces => "pieces of an entry",
         Group::Interrupts => "interrupts",
-        Group::Wrong => "set-ups that are to be refused",
+        Group::Wrong => "set-ups that must be refused",
     }
 }
 

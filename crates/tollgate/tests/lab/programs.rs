@@ -240,7 +240,7 @@ fn a_fault_is_told_by_its_instruction() {
     let begin = [
         "breakpoint: #BP at 40000001",
         "  int3  [cc]",
-        "  breakpoint: a trap, whose RIP is after the instruction.",
+        "  breakpoint: a trap, after which RIP points past the instruction.",
         "  rip 0000000040000002  rflags 00000202  cs 2b",
     ];
     assert_eq!(trap[..4], begin);

@@ -203,7 +203,8 @@ experiments! {
         "An interrupt gate that takes stack 2 of a TSS in which that stack is 0.",
         "int 82h";
     0x53 "wrong-kernel-gs": Experiment { needs: Some(Feature::Syscall), ..wrong(fault(14, 2, 0)) };
-        "KERNEL_GS_BASE leads to a page that is not present: after SWAPGS the handler of SYSCALL cannot save a stack pointer there.",
+        "KERNEL_GS_BASE leads to a page that is not present: after SWAPGS the handler of SYSCALL can \
+         save no stack pointer there.",
         "syscall; swapgs; mov";
     0x54 "wrong-sce": Experiment { needs: Some(Feature::Syscall), ..wrong(fault(6, 0, 3)) };
         "SYSCALL while EFER.SCE is clear.",

@@ -20,7 +20,7 @@ pub enum Complaint {
     Checksum { found: u32, right: u32 },
     #[error("no such kind of record")]
     Kind,
-    #[error("a field is missing, not a number, or too large")]
+    #[error("a field is missing, is not a number, or is too large")]
     Fields,
     #[error("more than {MOST} records: the rest was not read")]
     TooMany,

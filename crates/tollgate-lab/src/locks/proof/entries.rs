@@ -234,7 +234,7 @@ fn sentence(loss: Loss) -> String {
     ];
     match loss {
         Loss::Stops { with_user_gs: true } => {
-            "the processor shuts down: the kernel accesses no memory through gs, since GS has the base of ring 3".to_owned()
+            "the processor shuts down: there is no memory where the kernel reads or writes through GS, because GS has the base of ring 3".to_owned()
         }
         Loss::Stops { .. } => "the processor shuts down: the kernel faults without a handler here".to_owned(),
         Loss::Arrival => "its frame is pushed on the caller's stack, which is still loaded".to_owned(),

@@ -189,7 +189,7 @@ fn why(cause: &Cause, rip: u64, is_refused_lock: bool) -> String {
             "{name}: no instruction, one that this processor's CPUID does not offer, or one of MMX, SSE or AVX, whose \
              registers the kernel does not keep"
         ),
-        1 | 3 | 4 => format!("{name}: a trap, whose RIP is after the instruction"),
+        1 | 3 | 4 => format!("{name}: a trap, after which RIP points past the instruction"),
         13 => format!("{name}: an instruction, an address or a selector that is not for ring 3"),
         _ => name.to_owned(),
     }

@@ -83,7 +83,7 @@ impl Sums {
         let mut loads: Vec<&str> =
             all.filter(|(_, it)| it.offset() == selector.offset()).map(|(what, _)| *what).collect();
         let is_of_gates = self.gates.iter().any(|gate| gate.offset() == selector.offset());
-        loads.extend(is_of_gates.then_some("CS of what comes through the IDT"));
+        loads.extend(is_of_gates.then_some("CS of the handlers in the IDT"));
         loads
     }
 }
@@ -98,7 +98,7 @@ const IDT: &str = "SDM 3A, \"64-bit mode IDT\"";
 pub(super) fn reason_of(item: &Item, sums: &Sums) -> Option<Reason> {
     match item {
         Item::Port { .. } => reason(
-            "Only requested interrupts shall come. Firmware leaves the controllers at vectors 8 to f and 70 to 77; 8 to f \
+            "Only requested interrupts may arrive. Firmware leaves the controllers at vectors 8 to f and 70 to 77; 8 to f \
              are exceptions in protected mode, so that the timer would look like #DF.",
             "Intel 8259A data sheet, \"Operation control words\", OCW1",
             &[],
@@ -128,7 +128,8 @@ pub(super) fn reason_of(item: &Item, sums: &Sums) -> Option<Reason> {
             &["wrong-gate-dpl", "wrong-gate-data", "wrong-gate-null", "wrong-segment-absent"],
         ),
         Item::Gates { .. } => reason(
-            "Every exception has a gate. DPL 0: a program cannot call it by INT n. An IST: the handler has a sound stack in any case.",
+            "Every exception has a gate. DPL 0: a program cannot call it by INT n. An IST: even if the stack was bad, the handler \
+             has one that is sound.",
             "SDM 3A, \"64-bit mode IDT\" and \"Interrupt stack table\"",
             &["wrong-gate-absent", "wrong-ist"],
         ),
@@ -205,7 +206,7 @@ fn register(msr: Msr, value: u64) -> Option<Reason> {
             &["wrong-lstar", "wrong-return"],
         ),
         Msr::Cstar => reason(
-            "AMD's processors come here by SYSCALL from 32-bit code; on Intel's that is #UD regardless of this value.",
+            "AMD's processors come here by SYSCALL from 32-bit code; on Intel's that is #UD, regardless of this value.",
             "APM 2, \"SYSCALL and SYSRET\"; SDM 2B, SYSCALL",
             &[],
         ),
@@ -238,7 +239,7 @@ fn register(msr: Msr, value: u64) -> Option<Reason> {
             &["wrong-sysenter-esp"],
         ),
         Msr::SysenterEip => reason(
-            "SYSENTER goes here; the program itself must pass its return address.",
+            "SYSENTER jumps here. The program itself has to pass the address to return to.",
             SYSENTER,
             &["wrong-sysenter-eip"],
         ),
@@ -339,7 +340,8 @@ fn pages(level: u8, value: u64, count: u16, first: u16, is_root: bool) -> Option
             reason("The program's page, by one bit.", RIGHTS, &["wrong-user-page"])
         }
         _ if first == 0 => reason(
-            "Each page has the address that it had without paging: the instruction after the write to CR0 is still where it was. All are the kernel's.",
+            "Each page has the address that it had without paging: the instruction after the write to CR0 is still where it \
+             was. All are the kernel's.",
             "SDM 3A, \"Initializing IA-32e mode\" and \"Determination of access rights\"",
             &["wrong-read"],
         ),
@@ -359,7 +361,7 @@ fn descriptor(selector: Selector, bytes: &[u8], sums: &Sums) -> Option<Reason> {
             &[],
         ),
         DescriptorKind::System(SystemKind::CallGate) => reason(
-            "A far call through it comes to ring 0 at one address, and its offset is ignored. DPL 3: programs may call it.",
+            "A far call through it comes to ring 0 at one address, regardless of the offset that it names. DPL 3: programs may.",
             "SDM 3A, \"Call gates\" and \"IA-32e mode call gates\"",
             &["wrong-call-dpl"],
         ),

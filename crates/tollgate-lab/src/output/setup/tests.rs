@@ -71,6 +71,6 @@ fn segments_are_told_by_what_loads_them() {
         let write = document.writes.iter().find(|write| write.place == place).expect(place);
         write.reason.clone().expect("a reason")
     };
-    assert_eq!(reason("GDT 08"), "It is CS of SYSCALL, CS of SYSENTER and CS of what comes through the IDT.");
+    assert_eq!(reason("GDT 08"), "It is CS of SYSCALL, CS of SYSENTER and CS of the handlers in the IDT.");
     assert_eq!(reason("GDT 30"), "It is SS of SYSEXIT to 64-bit code.");
 }

@@ -75,7 +75,8 @@ names! {
     NotModelled {
         RealMode => "real-address mode",
         Virtual8086 => "virtual-8086 mode",
-        Fred => "delivery by FRED, which does not use the interrupt descriptor table: it goes to the address in IA32_FRED_CONFIG, or 100h after it from ring 0, and ERETU or ERETS comes back",
+        Fred => "delivery by FRED, which does not use the interrupt descriptor table: it goes to the address in IA32_FRED_CONFIG, or 100h \
+                 after it from ring 0, and ERETU or ERETS comes back",
         TaskSwitch => "the exchange of the registers in a task switch",
     }
 }
