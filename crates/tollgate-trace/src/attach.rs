@@ -35,11 +35,11 @@ use wait::{Next, Signals};
 pub fn attach(request: &Request, running: &Running, show: impl FnMut(Interval)) -> Result<Trace, TraceError> {
     check_names(request)?;
     if privileges::are_of_file() {
-        return Err(TraceError::of_other_users("processes that run already are traced"));
+        return Err(TraceError::of_other_users("processes that already run are traced"));
     }
     allow_descriptors();
     if request.by == Choice::Ptrace {
-        let why = "running processes are traced only with BPF, since ptrace(2) stops what it traces";
+        let why = "ptrace(2) stops the processes that it traces, so processes that already run are traced only with BPF";
         return Err(TraceError::Unavailable(why.to_owned()));
     }
     let group = running.cgroup.as_deref().map(Directory::find).transpose().map_err(TraceError::Request)?;

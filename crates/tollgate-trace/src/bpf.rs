@@ -220,7 +220,7 @@ fn know(images: &mut Images, watch: Result<Watch, String>) -> Option<String> {
 }
 
 fn uncounted(why: &str) -> String {
-    format!("the last activity of threads that had not ended is not counted: {why}")
+    format!("the calls and times of threads that still existed at the end are not counted: {why}")
 }
 
 fn add_up_remaining(target: &Target) -> Result<(), String> {

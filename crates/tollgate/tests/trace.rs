@@ -406,7 +406,7 @@ fn no_document_is_too_wide_or_commands_the_terminal() {
 fn wrong_usage_is_refused_in_one_line() {
     let home = Home::new();
     let no_group = home.refusal(["trace", "--cgroup=/tmp"]);
-    assert!(no_group.starts_with("/tmp is no control group: it has no file cgroup.procs, "), "{no_group}");
+    assert!(no_group.starts_with("/tmp is not a control group: it has no file cgroup.procs, "), "{no_group}");
     let lines = [
         "trace",
         "trace --linger=-1 -- true",

@@ -25,7 +25,7 @@ impl Directory {
         let found = paths.into_iter().find(|path| path.join("cgroup.procs").exists());
         found.map(|path| Self(path.to_owned())).ok_or_else(|| {
             let [path, below] = paths.map(Path::display);
-            format!("{path} is not a control group: neither it nor {below} has a file cgroup.procs")
+            format!("{path} is not a control group: it has no file cgroup.procs, and neither has {below}")
         })
     }
 

@@ -80,13 +80,13 @@ pub(crate) fn columns<'a>() -> Columns<Line<'a>> {
         Field::new(
             "name",
             "call",
-            "As in the kernel's table: `openat`; of the 32-bit table `openat (32-bit)`.",
+            "Its name in the kernel's table, such as `openat`; `openat (32-bit)` if it is from the 32-bit table.",
             |line| Some(Value::new([line.name.as_ref().into()], text::sentence(&line.name))),
         )
         .of_words()
         .always(),
         whole("count", "calls", "Calls that returned.", |line| line.number(|of| of.count)),
-        whole("errors", "errors", "Those of them that returned an error.", |line| {
+        whole("errors", "errors", "The calls of `count` that returned an error.", |line| {
             let errors = line.number(|of| of.errors)?;
             Some(if errors.raw(0) == 0 { errors.in_words(None) } else { errors })
         }),
@@ -96,13 +96,14 @@ pub(crate) fn columns<'a>() -> Columns<Line<'a>> {
         whole(
             "stopped",
             "stopped",
-            "Calls of `count` that a filter of seccomp(2) stopped before they began: their time is unknown and in no field; always 0 with ptrace(2) and strace(1), which time them.",
+            "The calls of `count` that a seccomp(2) filter stopped before they began. Their times are unknown and in \
+             no field. Always 0 with ptrace(2) and strace(1), which time them.",
             |line| line.number(|of| of.stopped),
         ),
         Field::new(
             "total_s",
             "total",
-            "From entry to return; the five parts sum to it; None in a log of strace(1) without -T, like all other times.",
+            "Time from entry to return; the five parts sum to it. Null, like all other times, with a log of strace(1) without -T.",
             |line| line.known.totals.then(|| line.time(line.total_ns)),
         ),
         Field::new("on_cpu_s", "cpu", "On a processor, including interrupts and steal time.", |line| {
@@ -111,7 +112,8 @@ pub(crate) fn columns<'a>() -> Columns<Line<'a>> {
         Field::new(
             "sleep_s",
             "sleep",
-            "Asleep until something happens; None if the backend does not distinguish it, like the next two; if `unknown_s` is above 0 they are lower bounds.",
+            "Asleep until something happens. This and the next two are null if the backend does not distinguish them, \
+             and lower bounds if `unknown_s` is above 0.",
             |line| line.known.kinds.then(|| line.part(line.parts.sleep_ns)),
         ),
         Field::new(

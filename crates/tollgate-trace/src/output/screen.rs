@@ -137,7 +137,8 @@ fn unaccounted(traced: &Traced, width: usize) -> String {
     if traced.idle.is_none() || traced.attached.is_some() || !is_much {
         return String::new();
     }
-    let what = "Unaccounted time lies before the command's first call (its start) and after its last (until its memory is freed and its end is seen).";
+    let what = "Unaccounted time lies before the first call of the command (its start) and after its last (its memory is freed, and its \
+                end is noticed).";
     paragraph(what, width, "")
 }
 
