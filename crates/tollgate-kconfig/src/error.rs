@@ -25,7 +25,7 @@ pub enum ConfigError {
     NoOptions,
     /// Most lines do not belong to a configuration.
     #[error(
-        "is not a kernel configuration: line {line} is {excerpt:?}; it has options: {options}, lines that are neither options nor comments: {others}"
+        "is not a kernel configuration: line {line} is {excerpt:?}; options in it: {options}, lines that are neither options nor comments: {others}"
     )]
     NoConfiguration {
         /// Number of lines that are options.

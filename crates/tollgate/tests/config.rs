@@ -181,7 +181,7 @@ fn what_is_no_configuration_is_refused_in_one_line() {
     for (path, shown) in [
         (
             prose.as_str(),
-            "is not a kernel configuration: line 2 is \"Nothing but prose\"; it has options: 0, lines that are neither options \
+            "is not a kernel configuration: line 2 is \"Nothing but prose\"; options in it: 0, lines that are neither options \
              nor comments: 2",
         ),
         (&empty, "is empty; a configuration has lines such as CONFIG_SMP=y"),

@@ -45,7 +45,7 @@ entries! {
         "retbleed=stuff can be chosen, which counts calls on Skylake instead of writing SPEC_CTRL"
         ("arch/x86/kernel/callthunks.c").formerly(&["CALL_DEPTH_TRACKING"]);
     MITIGATION_SLS [KernelCode]
-        "an int3 follows each return and indirect jump, which makes the code larger" (KCONFIG)
+        "an int3 stands after each return and indirect jump, which makes the code larger" (KCONFIG)
         .formerly(&["SLS"]);
     MITIGATION_GDS_FORCE [SpecialInstruction]
         "where the microcode does not help against gathers, AVX is disabled"

@@ -9,6 +9,6 @@ entries! {
         ("kernel/pid.c");
     NET_NS "network devices, addresses and routes of its own";
     TIME_NS [VdsoClock, ClockSource] "the vDSO adds the namespace's offset" ("lib/vdso/gettimeofday.c");
-    CHECKPOINT_RESTORE "what is needed to stop a process and go on elsewhere";
+    CHECKPOINT_RESTORE "everything that is needed to stop a process and continue it elsewhere";
     _ => PROC_CHILDREN
 }

@@ -39,7 +39,7 @@ entries! {
     SCHED_CORE [ContextSwitch]
         "where programs ask for it, SMT siblings run only threads that trust each other" (PREEMPT);
     SCHED_MM_CID [ContextSwitch, ProcessCreation]
-        "each thread that runs has a small number of its process, which switches hand on"
+        "each thread that runs has a small number of its process, which context switches pass on"
         ("kernel/sched/sched.h");
     SCHED_SMT [WakeUp, ProcessCreation]
         "the scheduler knows SMT siblings; without it they are used as if they were cores of their own"
