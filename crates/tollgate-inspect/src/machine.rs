@@ -96,9 +96,8 @@ impl Machine {
             Ground::Tree(_) => match self.record.calls.get(name) {
                 None => return Err(Unknown::Absent(format!("{name} was not captured"))),
                 Some(Outcome::Errno(errno)) => Err(*errno),
-                Some(Outcome::Value(value)) => Ok(T::deserialize(value).map_err(|_| {
-                    Unknown::Unreadable(format!("{name}: the captured bytes are not an answer to it"))
-                })?),
+                Some(Outcome::Value(value)) => Ok(T::deserialize(value)
+                    .map_err(|_| Unknown::Unreadable(format!("{name}: the capture does not answer it")))?),
             },
         };
         match outcome {

@@ -51,7 +51,7 @@ pub fn mechanisms(machine: &Machine, seen: Option<&Ring3>) -> Vec<Mechanism> {
 
 fn fact(machine: &Machine, name: &str) -> Fact {
     let read = spec(name).and_then(|spec| spec.read(machine).into_iter().next());
-    read.map_or_else(|| Fact::absent(format!("there is no fact {name} here")), |(_, fact)| fact)
+    read.map_or_else(|| Fact::absent(format!("{name} is not a fact here")), |(_, fact)| fact)
 }
 
 fn int_80(seen: Option<&Ring3>) -> Fact {

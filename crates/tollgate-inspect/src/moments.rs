@@ -19,7 +19,9 @@ pub(crate) fn load(machine: &Machine) -> Answer<f64> {
     if let Ok(line) = machine.line(LOADAVG)
         && has_no_task(&line.value)
     {
-        return Err(Unknown::Absent(format!("{LOADAVG} counts no task, so its averages mean nothing")));
+        return Err(Unknown::Absent(format!(
+            "{LOADAVG} counts no task, so its averages are not measurements"
+        )));
     }
     let listed = first_of(machine, LOADAVG, "load averages");
     machine.or_call(listed, "sysinfo(2) loads", || calls::sysinfo().map(|info| info.load))

@@ -74,7 +74,7 @@ pub(crate) fn l1d_flush(machine: &Machine) -> Answer<&'static str> {
             bits if bits & 1 << 3 != 0 => found("switched off", source),
             bits if bits & 1 << 1 != 0 => found("flushed", source),
             bits if bits & 1 << 2 != 0 => found("not flushed", source),
-            bits => Err(Unknown::Unreadable(format!("{source}: {bits:#x} is not an answer"))),
+            bits => Err(Unknown::Unreadable(format!("{source}: {bits:#x} is not a valid answer"))),
         }
     })
 }

@@ -79,6 +79,6 @@ fn is_one_name(release: &str) -> bool {
 fn unnamed(release: &Result<String, Unknown>) -> Unknown {
     match release {
         Err(why) => why.clone(),
-        Ok(release) => Unknown::Unreadable(format!("{release:?} is not a kernel's release")),
+        Ok(release) => Unknown::Unreadable(format!("{release:?} is not a kernel release")),
     }
 }

@@ -59,7 +59,7 @@ impl ElfKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotElf {
     /// Begins with `#!`.
-    #[error("is a script, so its interpreter is what gets loaded: name {:?} instead", tollgate_model::text::excerpt(.0))]
+    #[error("is a script; its interpreter is laid out in memory: look at {:?} instead", tollgate_model::text::excerpt(.0))]
     Script(String),
     /// No magic number.
     #[error("is neither an ELF file nor a script")]

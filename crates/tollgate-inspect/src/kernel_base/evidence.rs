@@ -228,7 +228,7 @@ fn core(machine: &Machine) -> Answer<Core> {
     let bytes = machine.start_of(CORE, START_OF_CORE)?;
     match kcore::parse(&bytes.value) {
         Some(core) => Ok(bytes.map(|_| core)),
-        None => Err(Unknown::Unreadable(format!("{CORE}: it is no 64-bit core file"))),
+        None => Err(Unknown::Unreadable(format!("{CORE}: it is not a 64-bit core file"))),
     }
 }
 

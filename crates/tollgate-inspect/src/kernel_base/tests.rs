@@ -225,7 +225,10 @@ fn nothing_at_all_is_no_answer() {
 fn a_kernel_that_is_not_linux_has_no_such_question() {
     let conclusion = concluded(&[("proc/sys/kernel/osrelease", b"4.19.0-gvisor\n")]);
     assert_eq!(conclusion.verdict, Verdict::Unknown);
-    assert_eq!(conclusion.because, "the kernel here is gVisor, not Linux; the host's kernel is not visible");
+    assert_eq!(
+        conclusion.because,
+        "the kernel here is gVisor, which is not a Linux kernel; the host's kernel is not visible"
+    );
     assert!(conclusion.remarks.is_empty());
 }
 

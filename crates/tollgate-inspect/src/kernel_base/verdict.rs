@@ -137,7 +137,9 @@ fn answer(evidence: &Evidence, offset: Option<(u64, &str)>, load: u64) -> Answer
     let moved = |distance| if distance == 0 { Verdict::NotMoved } else { Verdict::Moved };
     let is = |distance| if distance == 0 { "is" } else { "is not" };
     if let Some(sandbox) = &evidence.sandbox {
-        let because = format!("the kernel here is {sandbox}, not Linux; the host's kernel is not visible");
+        let because = format!(
+            "the kernel here is {sandbox}, which is not a Linux kernel; the host's kernel is not visible"
+        );
         return (Verdict::Unknown, Ground::Sandbox, because);
     }
     if let Ok(known) = &evidence.symbol {
