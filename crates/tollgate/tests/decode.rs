@@ -429,9 +429,15 @@ fn wrong_input_is_one_sentence_with_its_position() {
     let home = Home::new();
     let nothing = home.file("nothing.txt", "これは何でもない\n");
     for (arguments, said) in [
-        (["--as", "gdt8", "ffff0000009bcf"].as_slice(), "gdt8: 7 bytes are not a multiple of its size, 8"),
+        (
+            ["--as", "gdt8", "ffff0000009bcf"].as_slice(),
+            "gdt8: 7 bytes are not a whole number of them; one takes 8",
+        ),
         (&["--as", "gdt8", "ffff0000009bcf0"], "line 1: ffff0000009bcf0 has 15 digits; a byte takes two"),
-        (&["--as", "gate64", "cd55080000ee8680"], "gate64: 8 bytes are not a multiple of its size, 16"),
+        (
+            &["--as", "gate64", "cd55080000ee8680"],
+            "gate64: 8 bytes are not a whole number of them; one takes 16",
+        ),
         (
             &["--as", "msr", "c0000081"],
             "msr: a register's number and its value belong together, such as c0000081 0023001000000000",

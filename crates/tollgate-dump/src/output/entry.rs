@@ -103,7 +103,8 @@ impl FromStr for Entry {
             Some(_) => None,
         };
         way.map(|way| Self::Walk { way, narrow }).ok_or_else(|| {
-            "it must be int:VECTOR (hexadecimal, such as int:2e), call:SELECTOR, sysenter, syscall, iret, sysexit or sysret, with :32 appended for compatibility mode, or none"
+            "it is none of int:VECTOR (hexadecimal, such as int:2e), call:SELECTOR, sysenter, syscall, iret, sysexit, \
+             sysret, those with :32 appended for compatibility mode, and none"
                 .to_owned()
         })
     }

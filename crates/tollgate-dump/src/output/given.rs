@@ -93,7 +93,7 @@ fn whole<'a>(kind: &str, bytes: &'a [u8], size: usize) -> Result<std::slice::Chu
     match bytes.len() {
         0 => Err(Unfit::new(format!("{kind}: there are no bytes; one takes {size}"))),
         there if there % size != 0 => {
-            Err(Unfit::new(format!("{kind}: {there} bytes are not a multiple of its size, {size}")))
+            Err(Unfit::new(format!("{kind}: {there} bytes are not a whole number of them; one takes {size}")))
         }
         _ => Ok(bytes.chunks_exact(size)),
     }
@@ -183,8 +183,9 @@ fn registers(text: &str) -> Result<Vec<Item>, Unfit> {
 }
 
 fn register(number: &str, value: &str) -> Result<Item, Unfit> {
-    let number_of_it = number_of(number, 8)
-        .ok_or_else(|| Unfit::new(format!("msr: {number:?} is not an MSR number, such as c0000081")))?;
+    let number_of_it = number_of(number, 8).ok_or_else(|| {
+        Unfit::new(format!("msr: {number:?} is not the number of a register, such as c0000081"))
+    })?;
     let value = number_of(value, 16).ok_or_else(|| {
         Unfit::new(format!("msr: {value:?} is not a 64-bit value, such as 0023001000000000"))
     })?;

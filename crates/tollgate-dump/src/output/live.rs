@@ -100,7 +100,7 @@ fn segments(seen: &Ring3, explain: bool, width: usize) -> String {
     text.push_str(&paragraph(&format!("Loaded: {}.", loaded.collect::<Vec<_>>().join(", ")), width, ""));
     if let Some((cpu, node)) = seen.selectors.iter().find_map(cpu_and_node) {
         let output = format!(
-            "The limit of 007b is not a limit: Linux keeps there the processor that runs this, {cpu}, and its node, {node} (GDT \
+            "The limit of 007b is not a limit: Linux stores there the processor that runs this, {cpu}, and its node, {node} (GDT \
              entry 15, arch/x86/include/asm/segment.h)."
         );
         text.push_str(&paragraph(&output, width, ""));

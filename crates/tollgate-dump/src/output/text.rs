@@ -283,7 +283,7 @@ fn of_gate(entry: &Gate, offset: u64, ist: u8, width: Width) -> Vec<String> {
     }
     if kind.is_some() && width == Width::Long && !matches!(kind, Some((GateKind::Call, _))) {
         text.push(match ist {
-            0 => "IST 0: the stack is that of the ring, or stays where the ring stays.".into(),
+            0 => "IST 0: the stack is that of the new ring; it stays if the ring does not change.".into(),
             ist => format!("IST {ist}: the stack is always IST{ist} of the TSS."),
         });
     }
@@ -305,11 +305,13 @@ fn of_tss(fields: &[tollgate_x86::Field], bytes: &[u8], limit: Option<u64>) -> V
     text.push(match (read("iomap"), limit) {
         (None, _) => format!("{} of its {} bytes are known.", bytes.len(), Tss64::SIZE),
         (Some(base), Some(last)) if base > last => format!(
-            "Its I/O bitmap would begin at {base:x}, after its last byte {last:x}, so it has none, and every port is closed to programs without the I/O privilege level."
+            "Its I/O bitmap would begin at {base:x}, after its last byte {last:x}: there is none, and every port is closed \
+             to programs without the I/O privilege level."
         ),
         (Some(base), Some(_)) => format!("Its I/O bitmap begins at {base:x}."),
         (Some(base), None) => format!(
-            "Its I/O bitmap begins at {base:x}, if that is within its limit, which is not known; beyond it there is none, and every port is closed to programs without the I/O privilege level."
+            "Its I/O bitmap begins at {base:x}, if that is within its limit, which is not known; beyond it there is none, and \
+             every port is closed to programs without the I/O privilege level."
         ),
     });
     text
@@ -361,7 +363,9 @@ fn meaning_of(msr: Msr, value: u64) -> Vec<String> {
         Msr::SysenterEsp => {
             vec![format!("SYSENTER loads the stack pointer {value:x} and does not save the old one.")]
         }
-        Msr::SysenterEip => vec![format!("SYSENTER goes to {value:x} and does not save the return address.")],
+        Msr::SysenterEip => {
+            vec![format!("SYSENTER goes to {value:x} and does not save the address that it came from.")]
+        }
         Msr::Star => {
             let star = Star(value);
             vec![
