@@ -652,7 +652,7 @@ fn x86_programs_that_are_none_say_why() {
             "critical section\nmov rdi,1\nmov [rdi],1",
             "line 3: rdi holds an address and a number; the model keeps no addresses",
         ),
-        ("critical section\nmovl $1,(%rdi,%rax,4)", "line 2: `%rdi,%rax,4` is not a memory operand"),
+        ("critical section\nmovl $1,(%rdi,%rax,4)", "line 2: `%rdi,%rax,4` is not a place in memory"),
         (
             "# objdump\n  401136:\tc7 05 f0 2e 00 00 01 \tmovl   $0x1,0x2ef0(%rip)  # 404030 <flag0>\n  401140:\t0f ae f0 \tmfence",
             "line 2: a listing of objdump for x86 is not read; write the instructions alone",

@@ -22,7 +22,7 @@ pub enum Problem {
     Mnemonic { word: String, near: Vec<&'static str>, all: &'static str },
     #[error("`{mnemonic}` is written `{example}`; this has {}", count(*.found, "operand", "operands"))]
     Operands { mnemonic: &'static str, example: &'static str, found: usize },
-    #[error("`{0}` is not a register of the model, which has zero v0 a0 k1 t0 t1 t2 ra")]
+    #[error("`{0}` is not a register of the model, which keeps zero v0 a0 k1 t0 t1 t2 ra")]
     Register(String),
     #[error("ra holds the caller's return address and cannot be written; write to v0 or t0 to t2")]
     WritesRa,
@@ -30,7 +30,7 @@ pub enum Problem {
     Number(String),
     #[error("{value} is out of range: `{mnemonic}` takes {least} to {most} here")]
     Range { mnemonic: &'static str, value: i64, least: i64, most: i64 },
-    #[error("`{0}` is not a memory operand; write offset(register), such as 4(a0) or (k1)")]
+    #[error("`{0}` is not a place in memory; write offset(register), such as 4(a0) or (k1)")]
     Memory(String),
     #[error(
         "`{0}` is not an address of the model, which has lock, preempted, tst and the labels of the program"

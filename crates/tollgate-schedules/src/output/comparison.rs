@@ -42,10 +42,10 @@ pub fn comparison(outcomes: &[Outcome], width: usize) -> String {
     let said = [
         format!(
             "alone: instructions in user mode until the lock is taken, without a rival. {}, and is not a MIPS program. preempted: \
-             the same where another process takes the lock and gives it back before one of them, each in turn.",
+             the same if another process takes the lock and gives it back before one of them, for each in turn.",
             accesses.join(", ")
         ),
-        "entries: into the kernel, by a system call or a fault, once per acquisition, or in this many of the preemptions. On the model \
+        "entries: into the kernel, by a system call or a fault, once per acquisition or in that many of the preemptions. On the model \
          the kernel does its work in one step."
             .to_owned(),
         format!(

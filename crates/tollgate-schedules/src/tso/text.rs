@@ -425,7 +425,7 @@ fn apply(
                 initial.memory[usize::from(place.address(process))] = x86::byte(value)?;
             }
         }
-        _ => return Err(format!("`{word}` is not a directive; the directives are {DIRECTIVES}")),
+        _ => return Err(format!("`{word}` is not a directive; there are {DIRECTIVES}")),
     }
     Ok(())
 }

@@ -347,7 +347,7 @@ fn address(text: &str, scope: &mut Scope<'_>) -> Result<Place, String> {
             })
         }
         None if is_name(text.split('[').next().unwrap_or(text).trim()) => scope.symbols.place(text.trim()),
-        None => Err(format!("`{text}` is not a memory operand; write [x], b[i], (x), [rdi] or 4(%rdi)")),
+        None => Err(format!("`{text}` is not a place in memory; write [x], b[i], (x), [rdi] or 4(%rdi)")),
     }
 }
 
@@ -372,7 +372,7 @@ pub fn value(text: &str, scope: &mut Scope<'_>) -> Result<Value, String> {
 pub fn byte(text: &str) -> Result<u8, String> {
     match number(text.trim()) {
         Some(number @ -128..=255) => Ok(number as u8),
-        Some(number) => Err(format!("{number} is out of range; the model has bytes, -128 to 255")),
+        Some(number) => Err(format!("{number} is out of range; the model keeps bytes, -128 to 255")),
         None => Err(format!("`{text}` is not a number; write 1, -1 or 0x10")),
     }
 }
