@@ -29,7 +29,7 @@ fn deflate(folder: &str, name: fn(&Path) -> Option<&OsStr>, out: &OsStr) -> io::
     let mut deflated = DeflateEncoder::new(Vec::new(), Compression::best());
     for path in &paths {
         let Some(name) = name(path) else { continue };
-        let name = name.to_str().ok_or_else(|| io::Error::other("a name is no text"))?;
+        let name = name.to_str().ok_or_else(|| io::Error::other("a name is not UTF-8"))?;
         // Neither a name nor a text contains NUL.
         write!(deflated, "{name}\0{}\0", fs::read_to_string(path)?)?;
     }
