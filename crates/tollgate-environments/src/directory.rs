@@ -32,7 +32,7 @@ fn strangers(directory: &Path, owner: u32) -> EnvironmentError {
         String::new()
     };
     EnvironmentError::Unsafe(format!(
-        "{} belongs to {}, who could replace the files in use; name a directory of your own with --dir{or_be_its_owner}",
+        "{} belongs to {}, who could replace the files in use there; name a directory of your own with --dir{or_be_its_owner}",
         directory.display(),
         users::describe(owner)
     ))

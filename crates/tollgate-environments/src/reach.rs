@@ -101,7 +101,7 @@ impl Ready for Reached {
     }
 
     fn details(&self, name: &str) -> Result<Vec<String>, EnvironmentError> {
-        Ok(vec![format!("behind: {name}")])
+        Ok(vec![format!("reached by: {name}")])
     }
 
     fn is_paired(&self) -> bool {
@@ -201,7 +201,7 @@ fn refusal(others: &[String], mut said: Vec<String>) -> EnvironmentError {
         }
         (None, false) => unusable!("the command ended before an agent answered: {}", said.join("; ")),
         (None, true) => unusable!(
-            "the command ended before an agent answered, without a message; it must run the program that follows it"
+            "the command ended before an agent answered, without a word; it must run the program that follows it"
         ),
     }
 }

@@ -404,5 +404,5 @@ fn fill_share(made: &mut Initramfs, share: &Share) -> std::io::Result<()> {
 /// Path in the guest of a file on the host: the same.
 fn path_there(file: &Path) -> std::io::Result<&str> {
     let relative = file.strip_prefix("/").unwrap_or(file);
-    relative.to_str().ok_or_else(|| std::io::Error::other(format!("{} is no text", file.display())))
+    relative.to_str().ok_or_else(|| std::io::Error::other(format!("{} is not UTF-8", file.display())))
 }

@@ -111,7 +111,8 @@ impl PrivateDirectory {
                 Err(error) => why = Some(error.into()),
             }
         }
-        let no_place = "in each directory for temporary files ($TMPDIR, /var/tmp, /dev/shm) other users could replace the files in use, or programs cannot be executed; set TMPDIR to a directory of your own";
+        let no_place = "other users could replace the files in use in each directory for temporary files ($TMPDIR, /var/tmp, /dev/shm), or \
+            no program can be executed there; set TMPDIR to a directory of your own";
         Err(why.unwrap_or_else(|| io::Error::new(io::ErrorKind::PermissionDenied, no_place)))
     }
 

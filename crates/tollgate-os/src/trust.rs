@@ -22,10 +22,10 @@ const MAX_DEPTH: usize = 4096;
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The directory or one above it belongs to this other user.
-    #[error("{} belongs to {}, who could replace the files in use; name a directory of your own", .0.display(), users::describe(*.1))]
+    #[error("{} belongs to {}, who could replace the files in use there; name a directory of your own", .0.display(), users::describe(*.1))]
     Foreign(PathBuf, u32),
     /// Others may write the directory or one above it, with these permission bits.
-    #[error("{} may be written by others (mode {:04o}), who could replace the files in use; {}", .0.display(), .1, remedy(*.1))]
+    #[error("{} may be written by others (mode {:04o}), who could replace the files in use there; {}", .0.display(), .1, remedy(*.1))]
     Writable(PathBuf, u32),
     /// Another user has written the file, or could; with its path and which of the two.
     #[error("{} {}", .0.display(), .1)]

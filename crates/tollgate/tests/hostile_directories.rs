@@ -126,7 +126,7 @@ fn while_running<T>(beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T 
 }
 
 /// Root's message of another user's directory, after its path.
-const THEIRS: &str = "belongs to uid 54321, who could replace the files in use; name a directory of your own with --dir, or run \
+const THEIRS: &str = "belongs to uid 54321, who could replace the files in use there; name a directory of your own with --dir, or run \
                       tollgate as its owner (sudo -u '#54321' tollgate ...)";
 
 #[test]
@@ -230,7 +230,8 @@ fn is_used(directory: &Path) -> bool {
         .any(|descriptor| fs::read_link(descriptor.path()).is_ok_and(|target| target.starts_with(directory)))
 }
 
-const OPEN: &str = "may be written by others (mode 0777), who could replace the files in use; remove that right (chmod o-w), set the sticky bit (chmod +t), or name another directory";
+const OPEN: &str = "may be written by others (mode 0777), who could replace the files in use there; take that right away \
+                    (chmod o-w), set the sticky bit (chmod +t), or name another directory";
 
 #[test]
 fn a_parent_that_all_may_write_needs_the_sticky_bit() {
@@ -274,8 +275,7 @@ fn a_user_is_refused_in_another_users_directory() {
         scene.tollgate(&program, &["run", "files/stat", "--processes", "1", "--dir", within, "--out", "-"]);
     run.uid(OTHER).gid(OTHER);
     let line = refusal(&output(run));
-    let who =
-        "belongs to uid 54322, who could replace the files in use; name a directory of your own with --dir";
+    let who = "belongs to uid 54322, who could replace the files in use there; name a directory of your own with --dir";
     assert_eq!(line, format!("tollgate: --dir: {within} {who}"));
     assert_eq!(names(&theirs), [""; 0]);
     let own = scene.directory("own", OTHER, 0o755);

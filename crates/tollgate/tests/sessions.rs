@@ -196,7 +196,7 @@ fn an_environment_that_does_not_work_is_named_in_one_line_and_the_others_go_on()
         ("exec:/nonexistent/prefix", "/nonexistent/prefix: there is no such program"),
         (
             "exec:false",
-            "the command ended before an agent answered, without a message; it must run the program that follows it",
+            "the command ended before an agent answered, without a word; it must run the program that follows it",
         ),
         (
             "exec:sh -c 'echo no such image >&2; exit 125'",
@@ -245,7 +245,8 @@ fn where_nothing_is_measured_the_status_is_2() {
     assert!(output.stdout.is_empty() && home.files().is_empty(), "{:?}", home.files());
     assert_eq!(
         one_line(&output.stderr),
-        "nothing was measured: exec:false: the command ended before an agent answered, without a message; it must run the program that follows it; exec:/nonexistent/prefix: /nonexistent/prefix: there is no such program"
+        "nothing was measured: exec:false: the command ended before an agent answered, without a word; it must run the \
+         program that follows it; exec:/nonexistent/prefix: /nonexistent/prefix: there is no such program"
     );
 }
 

@@ -65,11 +65,11 @@ pub(crate) fn config(
     let text = |path: &std::path::Path| {
         path.to_str()
             .map(str::to_owned)
-            .ok_or_else(|| unusable!("{}: the path is not UTF-8, as config.json requires", path.display()))
+            .ok_or_else(|| unusable!("{}: the path is not UTF-8, which config.json must be", path.display()))
     };
     let arguments = order.inside.iter().map(|argument| {
         argument.to_str().ok_or_else(|| {
-            unusable!("{}: the word is not UTF-8, as config.json requires", argument.display())
+            unusable!("{}: the word is not UTF-8, which config.json must be", argument.display())
         })
     });
     let arguments = arguments.collect::<Result<Vec<_>, _>>()?;

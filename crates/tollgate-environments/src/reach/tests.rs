@@ -19,7 +19,7 @@ fn what_is_no_way_to_an_agent_is_named() {
     assert_eq!(refused("tollgate-no-such-program -x"), "tollgate-no-such-program: there is no such program");
     assert_eq!(
         refused("false"),
-        "the command ended before an agent answered, without a message; it must run the program that follows it"
+        "the command ended before an agent answered, without a word; it must run the program that follows it"
     );
     assert_eq!(
         refused("sh -c 'echo no such container >&2; exit 1'"),

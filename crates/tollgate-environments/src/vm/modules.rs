@@ -120,7 +120,7 @@ fn needs(file: &Path) -> Result<Vec<String>, String> {
     let bytes = read(file).map_err(crate::error::plainly)?;
     if !bytes.starts_with(b"\x7fELF") {
         return Err(
-            "it is compressed, or not a module; unpack it, for example with unxz or unzstd".to_owned()
+            "it is compressed, or is not a module; unpack it, for example with unxz or unzstd".to_owned()
         );
     }
     Ok(depends(&bytes))

@@ -22,9 +22,7 @@ pub(super) fn files(
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<PathBuf>, EnvironmentError> {
     let program = commands::find(name).ok_or_else(|| {
-        unusable!(
-            "vm: {name}, which the guest needs, is not installed on the host (Debian package {package})"
-        )
+        unusable!("vm: there is no {name} on the host, which the guest needs (Debian package {package})")
     })?;
     let mut head = Vec::new();
     let read = File::open(&program).and_then(|file| file.take(MOST_HEADERS).read_to_end(&mut head));

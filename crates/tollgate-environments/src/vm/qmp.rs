@@ -70,7 +70,7 @@ impl Qmp {
         loop {
             if let Some(end) = self.rest.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.rest.drain(..=end).collect();
-                return serde_json::from_slice(&line).map_err(|_| lost("it did not send JSON"));
+                return serde_json::from_slice(&line).map_err(|_| lost("it sent something that is not JSON"));
             }
             if self.rest.len() > MOST_LINE {
                 return Err(lost("it sent a line without an end"));
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(refused, Err("vm: QEMU's monitor refused x: no such command".to_owned()));
         assert_eq!(
             said(qmp.execute("y", &json!({}))),
-            Err("vm: QEMU's monitor: it did not send JSON".to_owned())
+            Err("vm: QEMU's monitor: it sent something that is not JSON".to_owned())
         );
         assert_eq!(said(qmp.execute("z", &json!({}))), Err("vm: QEMU's monitor: it has ended".to_owned()));
     }
