@@ -168,7 +168,7 @@ fn not_opened(errno: i32) -> String {
         libc::EACCES | libc::EPERM => {
             format!("/dev/kvm may not be opened ({error}): usually the group kvm may")
         }
-        libc::ENODEV | libc::ENXIO => format!("/dev/kvm has no module loaded ({error})"),
+        libc::ENODEV | libc::ENXIO => format!("no kernel module serves /dev/kvm ({error})"),
         _ => format!("/dev/kvm could not be opened ({error})"),
     }
 }
