@@ -243,8 +243,8 @@ fn one_iteration(timed: TimedLoop) -> Vec<Instruction> {
 fn body_of(benchmark: &Benchmark) -> Vec<Instruction> {
     match (benchmark.timed)(&(benchmark.cases)(&Topology::default())[0]) {
         Timed::Loop { code, .. } => loop_body(benchmark.name, code),
-        Timed::Together { .. } => panic!("{} is no straight loop", benchmark.name),
-        Timed::Whole(interface) => panic!("{} is no loop but {interface}", benchmark.name),
+        Timed::Together { .. } => panic!("{} is not a straight loop", benchmark.name),
+        Timed::Whole(interface) => panic!("{} is not a loop but {interface}", benchmark.name),
     }
 }
 

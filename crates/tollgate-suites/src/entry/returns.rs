@@ -12,8 +12,8 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "entry/return",
-    operation: "One refused SYSCALL at the bottom of nested calls of this depth, then the returns; less the same calls and returns without it.",
-    avoid: "Do more in each call. The returns after a kernel entry are mispredicted, so calls take longer in a program than an inline SYSCALL; inlined wrappers have fewer returns.",
+    operation: "The refused SYSCALL at the bottom of this many nested calls, then the returns; less the same calls and returns without it.",
+    avoid: "Do more in each call. The returns after a kernel entry are mispredicted, so a program pays more than an inline SYSCALL costs; inlined wrappers have fewer returns.",
     source: "AMD APM vol. 2 and Intel SDM vol. 3, return predictors; Linux Documentation/admin-guide/hw-vuln/{srso,spectre}.rst",
     crosses: &[Call, KernelEntry, SystemCall, KernelCode],
     timed: |params| timed(number(params, "depth")).0,

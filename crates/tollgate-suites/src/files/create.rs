@@ -56,7 +56,7 @@ impl Rule {
     fn note(self) -> String {
         match self {
             Self::Follows(_) => "a block group of its own: each new file's inode follows the last one, so no deleted one is passed over".to_owned(),
-            Self::Behind(_) => format!("inodes of {DELETED} files deleted 1.1 s and more before are held back (ext4 without a journal): each new file's lies after them"),
+            Self::Behind(_) => format!("inodes of {DELETED} files deleted 1.1 s and more before are held back (ext4 without a journal): each new file's inode lies after them"),
             Self::Nothing(why) => why.to_owned(),
         }
     }

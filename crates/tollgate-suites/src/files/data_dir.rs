@@ -115,8 +115,8 @@ impl FileSystemKind {
     /// A note on what "storage" means there.
     pub fn note(self) -> Option<String> {
         match self {
-            Self::Network(name) => Some(format!("network file system ({name}): storage is on its server")),
-            Self::Memory(name) => Some(format!("{name}: not backed by storage")),
+            Self::Network(name) => Some(format!("network file system ({name}): its server has the storage")),
+            Self::Memory(name) => Some(format!("{name}: it has no storage")),
             Self::Other => None,
         }
     }

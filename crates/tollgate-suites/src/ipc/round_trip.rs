@@ -9,7 +9,7 @@ const TRIPS: u64 = 8;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "ipc/round-trip",
-    operation: "One message of this many bytes to a peer, and the same message back as its answer. Each end sleeps until its message comes; with by=shm-spin it polls.",
+    operation: "One message of this many bytes to a peer and its answer, the same message. Each end sleeps until its message comes; with by=shm-spin it polls.",
     avoid: "Send several messages at a time, share memory, keep both ends on one processor or let them poll on two.",
     source: "pipe(7); unix(7); tcp(7); mq_overview(7); McVoy and Staelin, lmbench, USENIX 1996 (lat_pipe, lat_unix, lat_tcp, lat_udp)",
     crosses: CROSSED,

@@ -7,7 +7,7 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "ipc/throughput",
-    operation: "One message of this many bytes, of many that a peer takes one by one without answering; the time ends when it has them all. By UDP it answers every 16th, or datagrams would be dropped.",
+    operation: "One message of this many bytes, of many that a peer takes one by one without an answer; the time ends when it has all. By UDP it answers every 16th, or datagrams would be dropped.",
     avoid: "Send larger messages, up to what the channel holds, and pass large data in shared memory.",
     source: "pipe(7); unix(7); tcp(7); mq_overview(7); McVoy and Staelin, lmbench, USENIX 1996 (bw_pipe, bw_unix, bw_tcp)",
     crosses: CROSSED,

@@ -52,8 +52,8 @@ words! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "ipc/wait",
-    operation: "One call that asks which of this many eventfds can be read; only the last can, and the call does not sleep.",
-    avoid: "Use epoll, which learns of each descriptor once; take several events with each call.",
+    operation: "One call that asks which of this many eventfds can be read, of which the last can; it does not sleep.",
+    avoid: "Use epoll, which is told of each descriptor once; take several events with each call.",
     source: "select(2); poll(2); epoll_wait(2); lmbench, lat_select.c; fs/select.c, fs/eventpoll.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, UserCopy],
     crossed_in: |params, boundary| boundary != UserCopy || Method::try_from(params) != Ok(Method::Epoll),

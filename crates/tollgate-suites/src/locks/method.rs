@@ -123,7 +123,7 @@ impl Method {
     /// Returns why threads on several processors must not use it; `None` if they may.
     pub const fn one_processor_only(self) -> Option<&'static str> {
         match self {
-            Plain => Some("a load and a store do not exclude each other"),
+            Plain => Some("a load and a store do not give mutual exclusion"),
             Rseq => Some(
                 "a preemption restarts a restartable sequence, and a thread on another processor does not preempt it",
             ),

@@ -44,7 +44,7 @@ contending_loop! {
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/shootdown",
-    operation: "One page is given back, unmapped, or made read-only and writable again, while this many other threads of the process run on other processors; with none, the process has run on this processor only.",
+    operation: "A page is given back, unmapped, or made read-only and writable again, while this many other threads of the process run on other processors; of one thread in a process that has run on this processor alone.",
     avoid: "Change mappings rarely, many pages at once, and in processes with few threads.",
     source: "Documentation/arch/x86/tlb.rst; arch/x86/mm/tlb.c",
     crosses: &[KernelEntry, SystemCall, KernelCode, Tlb, PageFault, TlbShootdown, InterProcessorInterrupt],

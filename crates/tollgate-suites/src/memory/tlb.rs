@@ -12,7 +12,7 @@ use crate::prelude::*;
 
 pub(super) static BENCHMARK: Benchmark = Benchmark {
     name: "memory/tlb",
-    operation: "One dependent load of a line in another page, out of this many pages, one in each stride, in random order.",
+    operation: "One dependent load of a line in another one of this many pages, one page per stride, in random order.",
     avoid: "Use huge pages (madvise MADV_HUGEPAGE), and keep together what is read together.",
     source: "Intel SDM vol. 3, Paging; Documentation/admin-guide/mm/transhuge.rst",
     crosses: &[Tlb, MemoryAccess],
@@ -71,7 +71,7 @@ fn instance(timed: Timed, params: &Params, context: &mut Context) -> Result<Inst
     };
     let lines = Lines { first, pages, stride };
     if lines.end() > first + SPAN {
-        return Err(fail!("this many pages at this stride take more than {} MiB", SPAN >> 20));
+        return Err(fail!("these pages at this stride are more than {} MiB", SPAN >> 20));
     }
     let inside = move |result: u64| {
         if lines.contains(result) {
