@@ -69,7 +69,7 @@ impl Builds {
         for (number, build) in builds.iter().enumerate() {
             let link = directory.path().join(format!("build-{number:03}"));
             rustix::fs::symlinkat(&build.program, CWD, &link).map_err(|why| cannot(plainly(&why.into())))?;
-            let text = link.to_str().ok_or_else(|| cannot(format!("{} is no text", link.display())))?;
+            let text = link.to_str().ok_or_else(|| cannot(format!("{} is not UTF-8", link.display())))?;
             links.push(text.to_owned());
         }
         let copies = |(number, build): (usize, &Build)| {

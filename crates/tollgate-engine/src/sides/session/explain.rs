@@ -35,7 +35,7 @@ const ENOUGH: usize = 4_000_000;
 pub(super) const MOST_ADDRESSES: usize = 1 << 16;
 const MOST_NAME: usize = 120;
 const NO_LOOP: &str =
-    "it consists of whole operations, not of a loop of instructions, and the log does not separate them";
+    "it is not a loop of instructions but whole operations, which the log does not separate";
 /// Reading the symbols of a kernel takes a part of a second in the guest.
 const SYMBOLS: Duration = Duration::from_secs(300);
 
