@@ -55,14 +55,16 @@ pub enum OwnError {
     Outside { name: &'static str, at: u64, right: &'static str },
     #[error("has {name} = {value}; 0 is the stack that RSP points to, 1 one of its own")]
     Stack { name: &'static str, value: u64 },
-    #[error("has {0} bytes of writable data; {MOST_DATA} are the limit, since every state holds them")]
+    #[error(
+        "has {0} bytes of data that it may write; {MOST_DATA} are the most, because they are part of every state"
+    )]
     Large(u64),
     #[error("has bytes at {0:x}; they may lie from 40000000 to {end:x}", end = ADDRESSES.start + MOST_BYTES)]
     Far(u64),
     #[error("cannot be followed: {0}")]
     Unmodelled(String),
     #[error(
-        "reaches more than {0} states, so it is undecided whether it holds: a counting loop is too long to try; shorten it"
+        "reaches more than {0} states, so it is not decided whether it holds: a loop that counts is longer than can be tried; shorten it"
     )]
     States(usize),
 }

@@ -206,10 +206,7 @@ fn remarks(ran: &Ran, programs: usize) -> Vec<String> {
         remarks.push(format!("The programs were stopped before all of them had ended: {why}."));
     }
     if programs > 1 && text::unit(Some(&ran.provenance)).is_some() {
-        remarks.push(
-            "A program's time counts from its first instruction to its end, including the time of others."
-                .to_owned(),
-        );
+        remarks.push("The figure of a program counts from its first instruction to its end, even while others had the processor.".to_owned());
     }
     remarks
 }

@@ -47,7 +47,7 @@ pub enum ElfError {
         "is a program for another processor (ELF machine {0}); the lab's is x86-64 (62) or, of class 1, i386 (3)"
     )]
     Machine(u16),
-    #[error("is an object file, not yet a program; link it: ld -Ttext-segment=0x40000000 -o PROGRAM FILE")]
+    #[error("is an object file and not yet a program; link it: ld -Ttext-segment=0x40000000 -o PROGRAM FILE")]
     Object,
     #[error(
         "is position independent (PIE or a library), and nothing relocates it here; link it with -static -no-pie \

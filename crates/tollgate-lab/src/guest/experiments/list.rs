@@ -185,7 +185,7 @@ experiments! {
         "out";
     0x4d "wrong-user-page": wrong(fault(14, 5, 3));
         "A root of page tables whose entry is not for ring 3: the program's own page is not either, \
-         whatever the entries below say.",
+         regardless of the entries below.",
         "the fetch of the first instruction";
     0x4e "wrong-gdt-limit": wrong(fault(13, 0x28, 0));
         "A GDT whose limit ends before the segments of 64-bit programs.",
