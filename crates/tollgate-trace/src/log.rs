@@ -43,7 +43,7 @@ pub enum LogError {
     #[error("{}", tollgate_model::text::plainly(.0))]
     Unreadable(#[from] io::Error),
     /// No line is one of strace's.
-    #[error("no line is from a log of strace(1); `strace -f -T -tt -o FILE COMMAND` writes one")]
+    #[error("no line looks like a log of strace(1); `strace -f -T -tt -o FILE COMMAND` writes one")]
     NotALog,
     /// The text is mostly something else.
     #[error(

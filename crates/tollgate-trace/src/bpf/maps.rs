@@ -470,7 +470,7 @@ fn first(error: io::Error) -> String {
         Some(libc::ENOSYS) => "this kernel has no bpf(2)".to_owned(),
         Some(libc::EPERM | libc::EACCES) => needs_privileges(),
         Some(libc::EINVAL) => {
-            "this kernel cannot map BPF maps into memory (Linux 5.5 and later can, sandboxes such as gVisor cannot)".to_owned()
+            "this kernel has no BPF maps that can be mapped (Linux 5.5 and later have them, sandboxes such as gVisor do not)".to_owned()
         }
         _ => no_map(error),
     }

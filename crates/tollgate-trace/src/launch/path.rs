@@ -31,7 +31,7 @@ impl Program {
     /// [`TraceError::NotFound`], [`TraceError::NotExecutable`], and [`TraceError::Request`] for a command that cannot be started.
     pub fn resolve(command: &[OsString], search: Option<&OsStr>) -> Result<Self, TraceError> {
         let Some(name) = command.first() else {
-            return Err(TraceError::Request("there is no command to trace".to_owned()));
+            return Err(TraceError::Request("no command to trace was given".to_owned()));
         };
         let shown = name.to_string_lossy().into_owned();
         let mut arguments = Vec::with_capacity(command.len());
