@@ -44,7 +44,7 @@ pub enum ConfigError {
     #[error("is longer than {} MiB unpacked, the limit for a configuration", .0 >> 20)]
     TooLong(u64),
     /// Not text, but a configuration can be extracted from it.
-    #[error("is {}, not text: `{}` of it writes a readable configuration", .0.what, .0.command)]
+    #[error("is {}, not text: `{}` of it writes a configuration that can be read", .0.what, .0.command)]
     NotText(NotText),
     /// The gzip data end early or are invalid.
     #[error("is damaged or cut short: its gzip data cannot be unpacked ({0})")]

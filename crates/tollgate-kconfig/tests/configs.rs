@@ -56,13 +56,14 @@ fn what_is_no_text_is_named_with_the_way_on() {
     let lzo = read(b"\x89LZO\0\r\n\x1a\n rest".as_slice()).unwrap_err();
     assert_eq!(
         lzo.to_string(),
-        "is compressed by lzop, not text: `lzop -dc` of it writes a readable configuration"
+        "is compressed by lzop, not text: `lzop -dc` of it writes a configuration that can be read"
     );
     let mut boot_sector = vec![0; 1024];
     boot_sector[0x1fe..0x200].copy_from_slice(b"\x55\xaa");
     let unified = [b"MZ\x78\0".as_slice(), &[0; 0x300], b"\nCONFIG_A=y\nCONFIG_B=y\n"].concat();
     for image in [b"\x7fELF\x02".to_vec(), boot_sector, unified] {
-        let sentence = "is a kernel image or another program, not text: `scripts/extract-ikconfig` of it writes a readable configuration";
+        let sentence = "is a kernel image or another program, not text: `scripts/extract-ikconfig` of it writes a \
+                        configuration that can be read";
         assert_eq!(read(image.as_slice()).unwrap_err().to_string(), sentence);
         // Some packages compress the module `configs`.
         assert_eq!(read(gzip(&image).as_slice()).unwrap_err().to_string(), sentence);

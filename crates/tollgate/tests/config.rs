@@ -185,11 +185,11 @@ fn what_is_no_configuration_is_refused_in_one_line() {
              nor comments: 2",
         ),
         (&empty, "is empty; a configuration has lines such as CONFIG_SMP=y"),
-        (&zip, "is compressed by bzip2, not text: `bzip2 -dc` of it writes a readable configuration"),
+        (&zip, "is compressed by bzip2, not text: `bzip2 -dc` of it writes a configuration that can be read"),
         (&cut, "is damaged or cut short: its gzip data cannot be unpacked (it ends early)"),
         (
             &elf,
-            "is a kernel image or another program, not text: `scripts/extract-ikconfig` of it writes a readable configuration",
+            "is a kernel image or another program, not text: `scripts/extract-ikconfig` of it writes a configuration that can be read",
         ),
         (&missing, "does not exist"),
         (
