@@ -25,9 +25,9 @@ const FILE_SYSTEMS: [(&str, i64); 2] = [("/proc/sys", 0x9fa0), ("/sys", 0x6265_6
 /// Files whose value is a command, or that cannot be set back before the next boot.
 const ORDERS: [(&str, &str); 11] = [
     ("/sys/power", "it suspends the machine"),
-    ("/proc/sys/vm/drop_caches", "it is an order and no setting"),
-    ("/proc/sys/vm/compact_memory", "it is an order and no setting"),
-    ("/proc/sys/vm/stat_refresh", "it is an order and no setting"),
+    ("/proc/sys/vm/drop_caches", "it is a command, not a setting"),
+    ("/proc/sys/vm/compact_memory", "it is a command, not a setting"),
+    ("/proc/sys/vm/stat_refresh", "it is a command, not a setting"),
     ("/proc/sys/kernel/modules_disabled", "it cannot be set back before the next boot"),
     ("/proc/sys/kernel/kexec_load_disabled", "it cannot be set back before the next boot"),
     ("/proc/sys/kernel/unprivileged_bpf_disabled", "it may not be settable back before the next boot"),
@@ -261,7 +261,7 @@ fn is_same(one: &str, other: &str) -> bool {
 fn unwritable(error: &io::Error) -> String {
     match Errno::from_io_error(error) {
         Some(Errno::ACCESS | Errno::PERM) if rustix::process::geteuid().is_root() => {
-            "it cannot be written, also not by root here".to_owned()
+            "it cannot be written here, not even by root".to_owned()
         }
         Some(Errno::ACCESS | Errno::PERM) => "it can be written by root only".to_owned(),
         Some(Errno::ROFS) => "it is read-only here, as in most containers".to_owned(),

@@ -43,7 +43,7 @@ fn what_is_no_setting_is_refused() {
     );
     // A kernel file that even root cannot write.
     let refusal = refused("kernel.ostype=x");
-    let reasons = ["it cannot be written, also not by root here", "it can be written by root only"];
+    let reasons = ["it cannot be written here, not even by root", "it can be written by root only"];
     assert!(reasons.iter().any(|why| refusal == format!("kernel.ostype=x: {why}")), "{refusal}");
 }
 
