@@ -23,7 +23,7 @@ pub struct Workdir {
 #[derive(Debug, thiserror::Error)]
 pub enum WorkdirError {
     /// Something else, or nothing, is at its path.
-    #[error("{} was replaced while in use; it is not used any more", .0.display())]
+    #[error("{} was replaced while it was in use; nothing more is done there", .0.display())]
     Exchanged(PathBuf),
     /// The kernel's error.
     #[error("the directory {}: {}", .0.display(), tollgate_model::text::plainly(.1))]
@@ -97,7 +97,7 @@ mod tests {
         fs::rename(&path, around.path().join("aside")).unwrap();
         let refused = |what: &str| {
             let error = kept.open().expect_err(what).to_string();
-            assert!(error.contains("was replaced while in use"), "{what}: {error}");
+            assert!(error.contains("was replaced while it was in use"), "{what}: {error}");
         };
         refused("nothing");
         fs::create_dir(&path).unwrap();

@@ -238,7 +238,7 @@ pub(super) mod tests {
         std::fs::remove_dir(&own.directory.0).expect("empty");
         let storage = Storage { directory, limit: 1, by: String::new() };
         let path = own.directory.0.display().to_string();
-        let refused = |why: &str| why.contains(&path) && why.contains("exchanged");
+        let refused = |why: &str| why.contains(&path) && why.contains("was replaced");
         assert!(
             matches!(DataDir::at(&storage, Heartbeat::default()), Err(Refusal::Fail(why)) if refused(&why))
         );

@@ -30,7 +30,7 @@ pub(super) static BENCHMARK: Benchmark = Benchmark {
         ["holding", "random"].into_iter().flat_map(of).collect()
     },
     kind: Kind::Instance(|_, params, context| instance(params, context)),
-    uncounted: Some("a process is killed at some moment, and what it has not executed is in no count"),
+    uncounted: Some("a process is killed at some moment, and what it has not executed is not counted"),
     ..PLAIN
 };
 
