@@ -13,7 +13,7 @@ pub const LEAST_PAIRS: usize = 16;
 const CONFIDENCE: f64 = 0.95;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum State {
+pub(crate) enum Progress {
     /// A verdict is inconclusive, or rests on too few executions.
     Undecided,
     /// An interval is too wide.
@@ -29,7 +29,7 @@ pub(crate) struct Case {
     pub taken: Duration,
     pub longest: Duration,
     pub executed: u32,
-    pub state: State,
+    pub state: Progress,
     /// The number of pairs at the last look.
     looked: usize,
 }
@@ -58,7 +58,7 @@ impl Case {
             taken: Duration::ZERO,
             longest: Duration::ZERO,
             executed: 0,
-            state: State::Undecided,
+            state: Progress::Undecided,
             looked: 0,
         }
     }
@@ -92,7 +92,7 @@ impl Case {
             side.figures.clear();
             side.is_after_itself.clear();
         }
-        (self.state, self.looked) = (State::Undecided, 0);
+        (self.state, self.looked) = (Progress::Undecided, 0);
     }
 
     /// Compares its sides if there are enough new figures, since a look takes long. Returns the last comparison with its side.
@@ -120,28 +120,28 @@ impl Case {
             figures.retain(|_| is_kept.next() == Some(&true));
         }
         let ((_, base), others) = all.split_first()?;
-        let mut state = State::Narrow;
+        let mut state = Progress::Narrow;
         let mut last = None;
         for (side, figures) in others {
             let rows = rows.unwrap_or(others.len());
             let found = neighbours(base, figures, rows, plan.asked, plan.is_whole);
             last = found.map(|found| (*side, found)).or(last);
-            state = state.min(found.map_or(State::Undecided, |found| state_of(&found, plan)));
+            state = state.min(found.map_or(Progress::Undecided, |found| state_of(&found, plan)));
         }
         if others.is_empty() && !is_narrow(base, plan.precision) {
-            state = State::Wide;
+            state = Progress::Wide;
         }
         (self.state, self.looked) = (state, pairs);
         last
     }
 }
 
-fn state_of(found: &Neighbours, plan: &Plan) -> State {
+fn state_of(found: &Neighbours, plan: &Plan) -> Progress {
     match found.verdict {
-        Verdict::Inconclusive if plan.until_decided => State::Undecided,
-        _ if found.is_precise(plan.precision) => State::Narrow,
-        _ if found.is_precise(f64::INFINITY) => State::Wide,
-        _ => State::Undecided,
+        Verdict::Inconclusive if plan.until_decided => Progress::Undecided,
+        _ if found.is_precise(plan.precision) => Progress::Narrow,
+        _ if found.is_precise(f64::INFINITY) => Progress::Wide,
+        _ => Progress::Undecided,
     }
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn chosen(cases: &[Case], places: &Places, mut left: Duration) -> Vec
     };
     let carried: Vec<usize> = lacking.iter().take_while(is_carried).map(|(at, ..)| *at).collect();
     let has_pairs = || open().filter(|(.., pairs)| *pairs >= LEAST_PAIRS);
-    let least = has_pairs().map(|(_, case, _)| case.state).min().filter(|state| *state != State::Narrow);
+    let least = has_pairs().map(|(_, case, _)| case.state).min().filter(|state| *state != Progress::Narrow);
     match (carried.is_empty(), least) {
         (false, _) => carried,
         (true, Some(least)) => {
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     /// A case with this number of pairs and a round of this many milliseconds.
-    fn case(pairs: usize, ms: u64, state: State) -> Case {
+    fn case(pairs: usize, ms: u64, state: Progress) -> Case {
         let mut case = Case { state, ..Case::new(&[0, 1]) };
         case.sides.iter_mut().for_each(|side| side.figures = vec![1.0; pairs]);
         case.took(Duration::from_millis(ms));
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn cases_begin_that_the_time_brings_to_an_interval_and_the_decided_leave_theirs_to_others() {
-        use State::{Narrow, Undecided, Wide};
+        use Progress::{Narrow, Undecided, Wide};
         let places = Places::of_each(2);
         let chosen = |cases: &[Case], ms| chosen(cases, &places, Duration::from_millis(ms));
         let new = [300, 100, 200].map(|ms| case(0, ms, Undecided));

@@ -34,7 +34,7 @@ pub struct Session {
 /// contradicts itself. `width` is the form of the tables, if the caller knows it.
 pub fn join(dump: &Dump, width: Option<Width>) -> Session {
     let mut session = Session::default();
-    let mut state = State::default();
+    let mut state = Joining::default();
     let mut headings = dump.headings.iter().peekable();
     let outermost = apart::outermost(&dump.headings);
     let mut rest = dump.pieces.as_slice();
@@ -83,7 +83,7 @@ pub fn join(dump: &Dump, width: Option<Width>) -> Session {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Joining {
     joined: Joined,
     system: Option<Heading>,
     processor: Option<Heading>,
@@ -93,7 +93,7 @@ struct State {
     is_begun: bool,
 }
 
-impl State {
+impl Joining {
     fn is_of_another(&self, heading: &Heading) -> bool {
         let printed = match heading.of {
             Named::System { .. } => &self.system,

@@ -46,26 +46,26 @@ fn explained(selector: u16, raw: [u8; 8]) -> PrintedDescriptor {
     }
 }
 
-struct Place {
+struct EntryIndex {
     /// `None` if the index is a name.
     selector: Option<u16>,
     /// Whether it is an offset with a colon, after which digits need no `0x`.
     has_offset: bool,
 }
 
-fn place(text: &str) -> Option<(Place, &str)> {
+fn place(text: &str) -> Option<(EntryIndex, &str)> {
     if let Some(bracket) = text.find('[')
         && is_table(&text[..bracket])
     {
         let (index, rest) = text[bracket + 1..].split_once(']')?;
         let rest = rest.trim_start_matches([' ', '=', ':']);
-        return Some((Place { selector: index_of(index.trim())?, has_offset: false }, rest));
+        return Some((EntryIndex { selector: index_of(index.trim())?, has_offset: false }, rest));
     }
     let (offset, rest) = text.split_once(':')?;
     let offset = strip_prefix(offset).unwrap_or(offset);
     let selector = plain(offset).filter(|hex| (2..=4).contains(&hex.digits))?.value;
     (selector % 8 == 0).then_some((
-        Place { selector: Some(selector as u16), has_offset: true },
+        EntryIndex { selector: Some(selector as u16), has_offset: true },
         rest.trim_start_matches(' '),
     ))
 }

@@ -38,7 +38,7 @@ pub use cases::benchmark::{
 };
 pub use cases::fixture::{Fixture, Repetition, Step, Stop};
 pub use cases::headline::{Headline, Section};
-pub use cases::plan::{Length, Place, Plan};
+pub use cases::plan::{Length, Ordinal, Plan};
 pub use cases::run::{BenchError, Decided, Findings, Progress, RunContext};
 pub use cases::selection::{Group, Selection};
 pub use cases::{aspect, benchmark, plan, selection};

@@ -30,7 +30,7 @@ mod oci;
 mod podman;
 mod system;
 
-pub(crate) use bundle::{Bundle, Place, config};
+pub(crate) use bundle::{Bundle, Separation, config};
 
 pub(crate) const WORK: &str = "/work";
 pub(crate) const PROGRAM: &str = "/tollgate";

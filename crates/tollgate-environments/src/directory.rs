@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use rustix::io::Errno;
-use tollgate_os::private::{Place, PrivateDirectory};
+use tollgate_os::private::{PrivateDirectory, TrustedDirectory};
 use tollgate_os::{trust::TrustError, users};
 
 use crate::error::{EnvironmentError, bytes, plainly, unusable};
@@ -16,7 +16,7 @@ use crate::error::{EnvironmentError, bytes, plainly, unusable};
 /// A sentence that names `under`: it does not exist, is not a directory, is on a network, read-only, full or not writable; or
 /// another user could replace what is used there.
 pub fn for_files(under: &Path) -> Result<PrivateDirectory, EnvironmentError> {
-    let place = Place::open(under).map_err(|error| match error {
+    let place = TrustedDirectory::open(under).map_err(|error| match error {
         TrustError::Foreign(directory, owner) => strangers(&directory, owner),
         other => distrusted(under, &other),
     })?;

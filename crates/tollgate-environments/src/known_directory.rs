@@ -1,6 +1,6 @@
 //! Private directories that the cleanup process knows of before they are made.
 
-use tollgate_os::private::{Place, PrivateDirectory, temporary_places};
+use tollgate_os::private::{PrivateDirectory, TrustedDirectory, temporary_places};
 
 use crate::cleanup::{Cleanup, Promise};
 use crate::directory::{expect_local, unmade};
@@ -11,7 +11,7 @@ use crate::prepared::Undo;
 /// exists, and this program can be killed in between: so a promise to remove this program's leftovers comes first. Also fails
 /// on a network file system, and if the cleanup process cannot be reached.
 pub(crate) fn make(
-    place: &Place,
+    place: &TrustedDirectory,
     cleanup: &Cleanup,
 ) -> Result<(PrivateDirectory, [Promise; 2]), EnvironmentError> {
     let under = place.path();
@@ -28,7 +28,7 @@ pub(crate) fn make(
 /// Makes one in the first place for temporary files that is `fit` and accepts it.
 pub(crate) fn temporary(
     cleanup: &Cleanup,
-    fit: impl Fn(&Place) -> bool,
+    fit: impl Fn(&TrustedDirectory) -> bool,
 ) -> Result<(PrivateDirectory, [Promise; 2]), EnvironmentError> {
     let mut why = None;
     for place in temporary_places().filter(fit) {
@@ -56,7 +56,7 @@ mod tests {
     fn it_goes_with_its_promises() {
         let under = tempfile::tempdir().unwrap();
         let cleanup = Cleanup::begin().unwrap();
-        let (private, promises) = make(&Place::open(under.path()).unwrap(), &cleanup).unwrap();
+        let (private, promises) = make(&TrustedDirectory::open(under.path()).unwrap(), &cleanup).unwrap();
         assert!(private.path().is_dir());
         drop(promises);
         assert_eq!(std::fs::read_dir(under.path()).unwrap().count(), 0);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tollgate_os::private::{Place, PrivateDirectory};
+use tollgate_os::private::{PrivateDirectory, TrustedDirectory};
 
 use crate::cleanup::{Cleanup, Promise};
 use crate::container::Paths;
@@ -26,7 +26,8 @@ impl Making {
     }
 
     pub fn make_own_directory(&mut self) -> Result<(), EnvironmentError> {
-        let (private, [left, directory]) = known_directory::temporary(&self.cleanup, Place::can_execute)?;
+        let (private, [left, directory]) =
+            known_directory::temporary(&self.cleanup, TrustedDirectory::can_execute)?;
         self.promises.splice(..0, [directory, left]);
         self.own = Some(private);
         Ok(())
@@ -35,7 +36,7 @@ impl Making {
     /// Makes a directory in the current one, where the host's agents measure files too. Makes none if the directory is safe
     /// only for another user's identity, which a container's processes do not have, or if no files are measured.
     pub fn make_directory_for_files(&mut self) {
-        let Ok(place) = Place::open(Path::new(".")) else { return };
+        let Ok(place) = TrustedDirectory::open(Path::new(".")) else { return };
         let Ok((private, [left, directory])) = known_directory::make(&place, &self.cleanup) else { return };
         self.promises.splice(..0, [directory, left]);
         self.files = Some(private);

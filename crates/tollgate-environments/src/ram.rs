@@ -5,7 +5,7 @@
 //! private directory and the module brd, the next run removes what this one left.
 //!
 //! mount(2), umount(2) and mkfs take paths. Ours begin in a directory that belongs to root, below which only root can rename
-//! ([`Place`](tollgate_os::private::Place)); if there is no such directory, no device is made.
+//! ([`TrustedDirectory`](tollgate_os::private::TrustedDirectory)); if there is no such directory, no device is made.
 //!
 //! - [`home`]: the private directories, and what killed programs left. [`mounted`]: mounts. [`block`]: the device.
 

@@ -43,7 +43,7 @@ use crate::host::fits;
 use crate::{Engine, LabError, Machine, Output, Provenance};
 
 pub use effect::Effect;
-pub(crate) use explore::{Explorer, Place as Stop, State};
+pub(crate) use explore::{Explorer, StateId, Stop};
 pub(crate) use watch::written;
 pub use watch::{Change, Moment, Registers, Window};
 

@@ -17,8 +17,8 @@ use tollgate_x86::{Field, Msr, Selector, Vendor, WideGate};
 use crate::guest::{BASE, Experiment, Image, Parameters};
 use crate::{Effect, Interpreter, LabError, Moment, Output, Window, engines};
 use entries::Group;
-pub use places::Place;
 use places::Places;
+pub use places::Region;
 pub(crate) use places::{ADDRESS, LARGE, PRESENT, USER};
 
 /// The writes until the first program runs.
@@ -75,7 +75,7 @@ pub enum Item {
     /// Segment registers, or TR, with the hidden part that was loaded.
     Segments { registers: Vec<SegmentRegister>, selector: Selector, hidden: Hidden },
     /// Bytes of a table that were cleared.
-    Cleared { place: Place, address: u64, bytes: u64 },
+    Cleared { place: Region, address: u64, bytes: u64 },
     /// Entries of one page table from index `first` on, at a level (4 for the root). Each is `step` more than the one before.
     Pages { level: u8, table: u64, first: u16, count: u16, value: u64, step: u64 },
     /// An entry of the GDT: 8 bytes, or 16.
@@ -213,7 +213,7 @@ impl Teller {
         }
     }
 
-    fn entry(&mut self, place: Place, address: u64, effect: &Effect, step: &Step) {
+    fn entry(&mut self, place: Region, address: u64, effect: &Effect, step: &Step) {
         let fits = self.group.as_ref().is_some_and(|group| group.takes(place, address, step));
         if !fits {
             self.close();

@@ -1,7 +1,7 @@
 //! Private directories whose paths may be given to other programs.
 //!
 //! This program holds a directory by its descriptor. A compiler, a container runtime or make(1) uses its path, and a user
-//! who can exchange a directory on that path can redirect it. So a [`PrivateDirectory`] is made only in a [`Place`], which
+//! who can exchange a directory on that path can redirect it. So a [`PrivateDirectory`] is made only in a [`TrustedDirectory`], which
 //! was checked up to the root ([`trust::guard`]). Its path is the kernel's path of what was checked: no directory on it
 //! belongs to another user, and none may be written by others without the sticky bit.
 //!
@@ -27,13 +27,13 @@ const OTHERS: [&str; 2] = ["/var/tmp", "/dev/shm"];
 
 /// A directory in which only root and the effective user can exchange entries, and so on up to the root.
 #[derive(Debug)]
-pub struct Place {
+pub struct TrustedDirectory {
     /// Open for reading.
     fd: OwnedFd,
     path: PathBuf,
 }
 
-impl Place {
+impl TrustedDirectory {
     /// Checks an existing directory.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Place {
     }
 }
 
-impl AsFd for Place {
+impl AsFd for TrustedDirectory {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -73,13 +73,15 @@ impl AsFd for Place {
 
 /// Returns the places for temporary files in the order in which they are tried: `$TMPDIR`, or else /tmp; /var/tmp;
 /// /dev/shm. A directory that another user could exchange is skipped.
-pub fn temporary_places() -> impl Iterator<Item = Place> {
+pub fn temporary_places() -> impl Iterator<Item = TrustedDirectory> {
     let named = std::env::var_os(TMPDIR).filter(|named| !named.is_empty());
     let first = named.map_or_else(|| USUAL.into(), PathBuf::from);
-    std::iter::once(first).chain(OTHERS.map(PathBuf::from)).filter_map(|path| Place::open(&path).ok())
+    std::iter::once(first)
+        .chain(OTHERS.map(PathBuf::from))
+        .filter_map(|path| TrustedDirectory::open(&path).ok())
 }
 
-/// A directory in a [`Place`] for this process alone. Dropping it removes it with its contents.
+/// A directory in a [`TrustedDirectory`] for this process alone. Dropping it removes it with its contents.
 #[derive(Debug)]
 pub struct PrivateDirectory {
     own: Temporary,
@@ -100,10 +102,10 @@ impl PrivateDirectory {
     /// # Errors
     /// As [`Self::temporary`].
     pub fn for_programs() -> io::Result<Self> {
-        Self::of_temporary(Place::can_execute)
+        Self::of_temporary(TrustedDirectory::can_execute)
     }
 
-    fn of_temporary(suits: fn(&Place) -> bool) -> io::Result<Self> {
+    fn of_temporary(suits: fn(&TrustedDirectory) -> bool) -> io::Result<Self> {
         let mut why = None;
         for place in temporary_places().filter(suits) {
             match Self::make(&place) {
@@ -120,7 +122,7 @@ impl PrivateDirectory {
     ///
     /// # Errors
     /// As [`Self::named`].
-    pub fn make(place: &Place) -> Result<Self, Errno> {
+    pub fn make(place: &TrustedDirectory) -> Result<Self, Errno> {
         drop(Self::left(place, PREFIX));
         Self::named(place, new_name(PREFIX)?)
     }
@@ -129,7 +131,7 @@ impl PrivateDirectory {
     ///
     /// # Errors
     /// As [`Temporary::named`]; `STALE` if its path does not lead to it, for example because of a later mount.
-    pub fn named(place: &Place, name: String) -> Result<Self, Errno> {
+    pub fn named(place: &TrustedDirectory, name: String) -> Result<Self, Errno> {
         let made = Self::new(place, Temporary::named(place, name)?);
         let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
         let found = rustix::fs::statat(CWD, &made.path, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -137,12 +139,12 @@ impl PrivateDirectory {
     }
 
     /// Takes over the directories in a place that killed programs of this user left.
-    pub fn left(place: &Place, prefix: &str) -> Vec<Self> {
+    pub fn left(place: &TrustedDirectory, prefix: &str) -> Vec<Self> {
         let left = Temporary::left(place, prefix);
         left.into_iter().map(|own| Self::new(place, own)).collect()
     }
 
-    fn new(place: &Place, own: Temporary) -> Self {
+    fn new(place: &TrustedDirectory, own: Temporary) -> Self {
         Self { path: place.path.join(own.name()), own }
     }
 
@@ -195,7 +197,7 @@ mod tests {
         let real = under.path().join("real");
         fs::create_dir(&real).unwrap();
         symlink("real", &link).unwrap();
-        let made = PrivateDirectory::make(&Place::open(&link).unwrap()).unwrap();
+        let made = PrivateDirectory::make(&TrustedDirectory::open(&link).unwrap()).unwrap();
         let metadata = fs::symlink_metadata(made.path()).unwrap();
         assert_eq!(metadata.ino(), rustix::fs::fstat(&made).unwrap().st_ino);
         assert_eq!(metadata.mode() & 0o7777, 0o700);
@@ -216,7 +218,7 @@ mod tests {
     #[test]
     fn what_a_killed_program_left_is_removed_by_the_next() {
         let under = tempfile::tempdir().unwrap();
-        let place = Place::open(under.path()).unwrap();
+        let place = TrustedDirectory::open(under.path()).unwrap();
         let left = PrivateDirectory::make(&place).unwrap();
         left.leave();
         drop(left);
@@ -231,12 +233,12 @@ mod tests {
         let above = under.path().join("above");
         let inner = above.join("inner");
         fs::create_dir_all(&inner).unwrap();
-        assert!(Place::open(&inner).is_ok());
+        assert!(TrustedDirectory::open(&inner).is_ok());
         for (mode, is_place) in [(0o777, false), (0o1777, true), (0o755, true)] {
             moded(&above, mode);
-            assert_eq!(Place::open(&inner).is_ok(), is_place, "{mode:o}");
+            assert_eq!(TrustedDirectory::open(&inner).is_ok(), is_place, "{mode:o}");
             assert_eq!(
-                Place::open(&above).map(|place| place.is_shared()).ok(),
+                TrustedDirectory::open(&above).map(|place| place.is_shared()).ok(),
                 is_place.then_some(mode != 0o755)
             );
         }
@@ -248,13 +250,13 @@ mod tests {
         for mode in [0o755, 0o1777] {
             moded(&above, mode);
             chown(&above, Some(OTHER), None).unwrap();
-            let why = Place::open(&inner).unwrap_err().to_string();
+            let why = TrustedDirectory::open(&inner).unwrap_err().to_string();
             assert!(why.contains("uid 54321") && why.contains("could replace"), "{why}");
         }
         chown(&above, Some(0), None).unwrap();
         std::os::unix::fs::lchown(&above, Some(0), Some(OTHER)).unwrap();
         moded(&above, 0o770);
-        assert!(Place::open(&inner).is_err(), "a group of others may write it");
+        assert!(TrustedDirectory::open(&inner).is_err(), "a group of others may write it");
     }
 
     #[test]
@@ -266,9 +268,9 @@ mod tests {
         let under = tempfile::tempdir().unwrap();
         let link = under.path().join("link");
         symlink("/var/tmp", &link).unwrap();
-        assert!(Place::open(&link).is_ok());
+        assert!(TrustedDirectory::open(&link).is_ok());
         std::os::unix::fs::lchown(&link, Some(OTHER), None).unwrap();
-        let why = Place::open(&link).unwrap_err().to_string();
+        let why = TrustedDirectory::open(&link).unwrap_err().to_string();
         assert!(why.contains("symbolic link"), "{why}");
     }
 }

@@ -38,12 +38,12 @@ pub enum Length {
     /// This time since it began.
     Time(Duration),
     /// A number of these, such as `process`, and the current one.
-    Number(&'static str, Place),
+    Number(&'static str, Ordinal),
 }
 
 /// A place among the suites of a run, or among others of a kind, from 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct Ordinal {
     /// Its number.
     pub number: usize,
     /// The number of places.
@@ -101,7 +101,7 @@ impl Plan {
     /// The condition that ends the run, after `done` processes of a suite.
     pub(crate) fn length(&self, done: usize) -> Length {
         match self.processes {
-            Some(of) => Length::Number("process", Place { number: (done + 1).min(of), of }),
+            Some(of) => Length::Number("process", Ordinal { number: (done + 1).min(of), of }),
             None => Length::Time(self.budget),
         }
     }

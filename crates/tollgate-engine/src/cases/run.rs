@@ -6,7 +6,7 @@ use tollgate_model::text::said_by;
 use tollgate_model::{Case, Fact, Measurement};
 
 use crate::cases::headline::Headline;
-use crate::cases::plan::{Length, Place, Plan};
+use crate::cases::plan::{Length, Ordinal, Plan};
 
 /// The reason why a place executes nothing more.
 pub type Halt = tollgate_alternation::Halt<BenchError>;
@@ -60,7 +60,7 @@ pub struct Progress {
     /// The condition that ends the run.
     pub length: Length,
     /// The suite of that case. Suites take turns.
-    pub suite: Place,
+    pub suite: Ordinal,
     /// First figures of cases on the first screen, each reported once.
     pub decided: Vec<Decided>,
 }
@@ -129,7 +129,7 @@ pub struct RunContext<'a> {
     /// The deadline of this step.
     pub deadline: Instant,
     /// The suite, among those of the run.
-    pub suite: Place,
+    pub suite: Ordinal,
     /// Receives the progress.
     pub watch: &'a mut dyn FnMut(&Progress),
 }

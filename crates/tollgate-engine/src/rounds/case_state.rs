@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct CaseState {
     pub benchmark: &'static Benchmark,
     pub params: Params,
-    pub state: State,
+    pub state: CaseStatus,
     pub ready: Readiness,
     pub iterations: u64,
     pub events: Events,
@@ -38,7 +38,7 @@ pub(crate) struct CaseState {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum State {
+pub(crate) enum CaseStatus {
     Waiting,
     Running,
     Refused(Refusal),
@@ -49,7 +49,7 @@ impl CaseState {
         Self {
             benchmark,
             params,
-            state: State::Waiting,
+            state: CaseStatus::Waiting,
             ready: Readiness { ops: 1, most: 1, ..Readiness::default() },
             iterations: 1,
             events: Events::default(),
@@ -67,7 +67,7 @@ impl CaseState {
     }
 
     pub fn takes_part_in(&self, comparison: &str) -> bool {
-        self.state == State::Running && self.benchmark.comparison() == comparison
+        self.state == CaseStatus::Running && self.benchmark.comparison() == comparison
     }
 
     /// Whether rounds continue until its CI is narrow: not for the engine's own benchmarks.
@@ -109,8 +109,10 @@ impl CaseState {
     pub fn record_calibration(&mut self, state: InstanceState) {
         match state {
             None => {}
-            Some(Ok(ready)) => (self.ready, self.state) = (Readiness { counted: 0, ..ready }, State::Running),
-            Some(Err(refusal)) => self.state = State::Refused(refusal),
+            Some(Ok(ready)) => {
+                (self.ready, self.state) = (Readiness { counted: 0, ..ready }, CaseStatus::Running)
+            }
+            Some(Err(refusal)) => self.state = CaseStatus::Refused(refusal),
         }
     }
 
@@ -128,7 +130,7 @@ impl CaseState {
             Ending::Killed(signal) => (self.benchmark.absence)(signal),
             _ => None,
         };
-        self.state = State::Refused(match (absence, ending) {
+        self.state = CaseStatus::Refused(match (absence, ending) {
             (Some(why), _) => Refusal::Skip(why.to_owned()),
             (None, Ending::OutOfTime) => Refusal::OutOfTime(ending.describe(stall)),
             (None, _) => Refusal::Fail(ending.describe(stall)),
@@ -138,7 +140,7 @@ impl CaseState {
     /// Collects what one process of `rounds` rounds left of this case, if it ran there.
     pub fn collect(&mut self, record: Option<&InstanceRecord>, rounds: usize) {
         if let Some(Err(refusal)) = record.and_then(|record| record.state.clone()) {
-            self.state = State::Refused(match refusal {
+            self.state = CaseStatus::Refused(match refusal {
                 // It passed the calibration alone, but not next to the other instances.
                 Refusal::Skip(why) if !self.batches.is_empty() => Refusal::Fail(why),
                 refusal => refusal,
@@ -252,20 +254,20 @@ impl CaseState {
     /// Whether the time was over before a batch of it was kept.
     pub fn lacks_time(&self) -> bool {
         match &self.state {
-            State::Waiting => true,
-            State::Running => self.batches.is_empty(),
-            State::Refused(refusal) => matches!(refusal, Refusal::OutOfTime(_)),
+            CaseStatus::Waiting => true,
+            CaseStatus::Running => self.batches.is_empty(),
+            CaseStatus::Refused(refusal) => matches!(refusal, Refusal::OutOfTime(_)),
         }
     }
 
     pub fn conclude(self, suite: &str, clock: Clock, cut: Option<&str>) -> Measurement {
         let not_measured = |why: String| Outcome::NotMeasured { why };
         let outcome = match (&self.state, self.measured(suite, clock)) {
-            (State::Refused(refusal), _) => refusal.clone().outcome(),
-            (State::Running, Some(measured)) => Outcome::Measured(Box::new(measured)),
+            (CaseStatus::Refused(refusal), _) => refusal.clone().outcome(),
+            (CaseStatus::Running, Some(measured)) => Outcome::Measured(Box::new(measured)),
             (state, _) => not_measured(match (cut, state) {
                 (Some(cut), _) => cut.to_owned(),
-                (None, State::Running) => self.why_no_samples(),
+                (None, CaseStatus::Running) => self.why_no_samples(),
                 (None, _) => {
                     "the run's time ended before its calibration; give more time, or select cases by a pattern"
                         .to_owned()

@@ -10,7 +10,7 @@ use crate::bench_process::shared::{Report, SharedResults};
 use crate::bench_process::supervisor::{Isolation, Worker};
 use crate::bench_process::worker::{Find, Task, Work};
 use crate::cases::benchmark::Chosen;
-use crate::cases::plan::{Place, Plan};
+use crate::cases::plan::{Ordinal, Plan};
 use crate::cases::run::{BenchError, Decided, Findings, Progress};
 use crate::cases::selection::{Group, Selection};
 use crate::machine::clock::{self, Clock};
@@ -72,7 +72,7 @@ pub fn measure(
         }
         let left = last.saturating_duration_since(Instant::now());
         let deadline = Instant::now() + left / (whole.len() - at) as u32;
-        let suite = Place { number: rounds.len() + at + 1, of: selection.groups.len() };
+        let suite = Ordinal { number: rounds.len() + at + 1, of: selection.groups.len() };
         let mut here = Local::new(plan, began, suite, watch);
         let found = commands::measure(group, &mut [&mut here], &Terms::new(plan, deadline, seed));
         if here.has_prepared() {
@@ -113,7 +113,7 @@ fn measure_rounds(
     seed: u64,
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Findings, BenchError> {
-    let place = |number| Place { number, of: selection.groups.len() };
+    let place = |number| Ordinal { number, of: selection.groups.len() };
     let schedule = |(group, number): (&&Group, usize)| Schedule::new(group, place(number));
     let mut groups: Vec<Schedule> = groups.iter().zip(1..).map(schedule).collect();
     // Readers of the document refuse more processes.
@@ -195,10 +195,11 @@ impl<'a> RoundsRun<'a> {
     /// Finds the clock in a child, since reading the TSC may kill it.
     fn find_clock(&mut self) -> Result<(), BenchError> {
         let mut found =
-            self.run(Work::Clock, self.deadline(), Place::default(), &|_| "the clock".to_owned())?;
+            self.run(Work::Clock, self.deadline(), Ordinal::default(), &|_| "the clock".to_owned())?;
         // On a busy machine the child may not have run, so it gets a second try.
         if found.0 == Ending::Stalled {
-            found = self.run(Work::Clock, self.deadline(), Place::default(), &|_| "the clock".to_owned())?;
+            found =
+                self.run(Work::Clock, self.deadline(), Ordinal::default(), &|_| "the clock".to_owned())?;
         }
         let (ending, worker) = found;
         let (clock, affinity, facts) =
@@ -212,7 +213,7 @@ impl<'a> RoundsRun<'a> {
     fn find_start_up(&mut self) -> Result<(), BenchError> {
         let began = Instant::now();
         let work = Work::Calibration { clock: self.clock, instances: Vec::new(), deadline: 0 };
-        self.run(work, self.deadline(), Place::default(), &|_| "the start of a process".to_owned())?;
+        self.run(work, self.deadline(), Ordinal::default(), &|_| "the start of a process".to_owned())?;
         self.start_up = began.elapsed();
         Ok(())
     }
@@ -321,7 +322,7 @@ impl<'a> RoundsRun<'a> {
         &mut self,
         work: Work,
         deadline: Instant,
-        suite: Place,
+        suite: Ordinal,
         what: &dyn Fn(&SharedResults) -> String,
     ) -> Result<(Ending, Worker), BenchError> {
         let task = Task {

@@ -21,13 +21,13 @@ use crate::bench_process::own::OWN_BENCHMARKS;
 use crate::bench_process::record::{InstanceRecord, ProcessRecord};
 use crate::bench_process::worker::{InstanceOrder, WARM_UP_ROUNDS};
 use crate::cases::benchmark::Benchmark;
-use crate::cases::plan::{Place, Plan, SLICE};
+use crate::cases::plan::{Ordinal, Plan, SLICE};
 use crate::cases::run::Decided;
 use crate::cases::selection::Group;
 use crate::machine::clock::Clock;
 use crate::machine::ending::Ending;
 use crate::refusal::Refusal;
-use crate::rounds::case_state::{CaseState, State};
+use crate::rounds::case_state::{CaseState, CaseStatus};
 
 /// A process takes this many times what one batch of each of its instances needs.
 const TIMES_NEED: u32 = 3;
@@ -35,7 +35,7 @@ const TIMES_NEED: u32 = 3;
 #[derive(Default)]
 pub(crate) struct Schedule {
     pub suite: &'static str,
-    pub place: Place,
+    pub place: Ordinal,
     pub cases: Vec<CaseState>,
     pub processes: usize,
     /// Those of them whose first round was whole.
@@ -90,7 +90,7 @@ impl BatchOrder {
 
 impl Schedule {
     /// The chosen cases, the engine's own, and the suite's A/A control if its baseline was chosen.
-    pub fn new(group: &Group, place: Place) -> Self {
+    pub fn new(group: &Group, place: Ordinal) -> Self {
         let chosen = group.cases.iter().enumerate().map(|(at, (benchmark, params))| CaseState {
             headline: group.headline(at),
             ..CaseState::new(benchmark, params.clone())
@@ -106,11 +106,11 @@ impl Schedule {
     }
 
     /// The chosen cases, to be counted: an emulator has no detection limit, loop overhead or pace. `refused` says why one is not.
-    pub fn counted(group: &Group, place: Place, refused: impl Fn(&Benchmark) -> Option<Refusal>) -> Self {
+    pub fn counted(group: &Group, place: Ordinal, refused: impl Fn(&Benchmark) -> Option<Refusal>) -> Self {
         let mut schedule = Self::new(group, place);
         schedule.cases.truncate(group.cases.len());
         for state in &mut schedule.cases {
-            state.state = refused(state.benchmark).map_or(State::Waiting, State::Refused);
+            state.state = refused(state.benchmark).map_or(CaseStatus::Waiting, CaseStatus::Refused);
         }
         schedule
     }
@@ -178,7 +178,7 @@ impl Schedule {
 
     /// Questions of one experiment need the same order, or it would run once for each.
     pub fn equalize_experiments(&mut self) {
-        for experiment in self.experiments(&self.indices(&State::Running)) {
+        for experiment in self.experiments(&self.indices(&CaseStatus::Running)) {
             let iterations = experiment.iter().map(|&index| self.cases[index].iterations).min().unwrap_or(1);
             experiment.iter().for_each(|&index| self.cases[index].iterations = iterations);
         }
@@ -188,7 +188,7 @@ impl Schedule {
     /// The empty loop has no more iterations than any loop of its suite. Its apparent time is the error of such a batch, and that
     /// is smaller for single operations than for thousands of iterations.
     fn shorten_empty_loop(&mut self) {
-        let runs = |state: &&CaseState| state.state == State::Running && state.decides();
+        let runs = |state: &&CaseState| state.state == CaseStatus::Running && state.decides();
         let Some(longest) = self.cases.iter().filter(runs).map(|state| state.iterations).max() else {
             return;
         };
@@ -207,7 +207,7 @@ impl Schedule {
     /// Groups the running cases' experiments by fixture: a process runs all or none of one. If processes end the run, complete ones
     /// are out.
     fn fixtures(&self) -> Vec<Vec<usize>> {
-        let experiments = self.experiments(&self.indices(&State::Running));
+        let experiments = self.experiments(&self.indices(&CaseStatus::Running));
         let mut fixtures = gather(experiments, |index| self.cases[index].ready.fixture.as_deref());
         let is_open = |index: &usize| self.cases[*index].decides() && !self.has_its_processes(*index);
         let is_own = |index: &usize| !self.cases[*index].decides();
@@ -243,14 +243,14 @@ impl Schedule {
 
     /// The instances that are not calibrated yet. In case time is short, the engine's own come first, then the first screen's.
     pub fn waiting(&self) -> BatchOrder {
-        let mut waiting = self.indices(&State::Waiting);
+        let mut waiting = self.indices(&CaseStatus::Waiting);
         let is_later = |state: &CaseState| (state.decides(), state.headline.is_none());
         waiting.sort_by_key(|&index| is_later(&self.cases[index]));
         self.batch_order(waiting.into_iter().map(|index| (index, 1)).collect())
     }
 
     pub fn waits(&self) -> usize {
-        self.indices(&State::Waiting).len()
+        self.indices(&CaseStatus::Waiting).len()
     }
 
     pub fn single(&self) -> Option<&CaseState> {
@@ -261,7 +261,9 @@ impl Schedule {
     }
 
     pub fn first_waiting(&self) -> BatchOrder {
-        self.batch_order(self.indices(&State::Waiting).into_iter().take(1).map(|index| (index, 1)).collect())
+        self.batch_order(
+            self.indices(&CaseStatus::Waiting).into_iter().take(1).map(|index| (index, 1)).collect(),
+        )
     }
 
     /// The instances of a process of about this length, and its time. If not all fit, see [`Turn`]; the fastest come first.
@@ -306,7 +308,7 @@ impl Schedule {
     }
 
     pub fn only(&self, indices: &[usize]) -> BatchOrder {
-        let runs = |index: &&usize| self.cases[**index].state == State::Running;
+        let runs = |index: &&usize| self.cases[**index].state == CaseStatus::Running;
         self.batch_order(indices.iter().filter(runs).map(|&index| (index, 1)).collect())
     }
 
@@ -315,7 +317,7 @@ impl Schedule {
         self.fixtures().iter().map(|fixture| self.need_of(fixture)).sum()
     }
 
-    fn indices(&self, state: &State) -> Vec<usize> {
+    fn indices(&self, state: &CaseStatus) -> Vec<usize> {
         (0..self.cases.len()).filter(|&index| self.cases[index].state == *state).collect()
     }
 
@@ -336,15 +338,16 @@ impl Schedule {
         for (instance, &index) in record.instances.iter().zip(&batch_order.indices) {
             self.cases[index].record_calibration(instance.state.clone());
         }
-        let first_waiting =
-            || batch_order.indices.iter().copied().find(|&index| self.cases[index].state == State::Waiting);
+        let first_waiting = || {
+            batch_order.indices.iter().copied().find(|&index| self.cases[index].state == CaseStatus::Waiting)
+        };
         if ending != Ending::Finished {
             // If no instance ran, the first waiting one fails, so that the calibration terminates.
             if let Some(failed) = batch_order.index_now(record).or_else(first_waiting) {
                 self.cases[failed].fail_with(ending, stall);
             }
         } else if let Some(index) = first_waiting() {
-            self.cases[index].state = State::Refused(fail!("its bench process did not reach it"));
+            self.cases[index].state = CaseStatus::Refused(fail!("its bench process did not reach it"));
         }
     }
 
@@ -361,11 +364,11 @@ impl Schedule {
         }
         self.processes += 1;
         let waiting =
-            batch_order.indices.iter().copied().find(|&index| self.cases[index].state == State::Waiting);
+            batch_order.indices.iter().copied().find(|&index| self.cases[index].state == CaseStatus::Waiting);
         match (waiting, ending) {
             (None, _) => {}
             (Some(index), Ending::Finished) => {
-                self.cases[index].state = State::Refused(fail!("its bench process did not reach it"));
+                self.cases[index].state = CaseStatus::Refused(fail!("its bench process did not reach it"));
             }
             (Some(index), _) => self.cases[index].fail_with(ending, stall),
         }
@@ -475,7 +478,7 @@ impl Schedule {
     }
 
     fn deciding(&self) -> impl Iterator<Item = &CaseState> {
-        self.cases.iter().filter(|state| state.state == State::Running && state.decides())
+        self.cases.iter().filter(|state| state.state == CaseStatus::Running && state.decides())
     }
 
     pub fn newly_decided(&mut self, clock: Clock) -> impl Iterator<Item = Decided> {
@@ -583,7 +586,7 @@ mod tests {
         let state = |&(benchmark, cost): &(&'static Benchmark, u64)| {
             let cost = Duration::from_nanos(cost);
             let ready = Readiness { cost, whole: cost, ops: 10, most: u64::MAX, ..Readiness::default() };
-            CaseState { state: State::Running, ready, ..CaseState::new(benchmark, Params::new()) }
+            CaseState { state: CaseStatus::Running, ready, ..CaseState::new(benchmark, Params::new()) }
         };
         let cases = instances.iter().map(state).collect();
         Schedule { suite: "some", cases, ..Schedule::default() }

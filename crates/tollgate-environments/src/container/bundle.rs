@@ -47,7 +47,7 @@ impl Bundle {
 
 /// How a container is separated from this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Separation {
     /// Made by root, with a cgroup of the container's name.
     OfRoot,
     /// Made by an unprivileged user, who is root in a user namespace.
@@ -59,7 +59,7 @@ pub(crate) enum Place {
 pub(crate) fn config(
     order: &Order<'_>,
     bundle: &Bundle,
-    place: Place,
+    place: Separation,
     seccomp: Option<Value>,
 ) -> Result<Value, EnvironmentError> {
     let text = |path: &std::path::Path| {
@@ -79,7 +79,7 @@ pub(crate) fn config(
     let mount = |destination: &str, kind: &str, source: &str, options: &[&str]| json!({ "destination": destination, "type": kind, "source": source, "options": options });
     let plain = ["nosuid", "noexec", "nodev"];
     let mut pts = vec!["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"];
-    if place != Place::OfUser {
+    if place != Separation::OfUser {
         pts.push("gid=5");
     }
     let mut mounts = vec![
@@ -89,12 +89,12 @@ pub(crate) fn config(
         mount("/dev/shm", "tmpfs", "shm", &[&plain[..], &["mode=1777", "size=65536k"]].concat()),
         mount("/dev/mqueue", "mqueue", "mqueue", &plain),
     ];
-    if place == Place::OfUser {
+    if place == Separation::OfUser {
         mounts.push(mount("/sys", "none", "/sys", &[&plain[..], &["rbind", "ro"]].concat()));
     } else {
         mounts.push(mount("/sys", "sysfs", "sysfs", &[&plain[..], &["ro"]].concat()));
     }
-    if place == Place::OfRoot {
+    if place == Separation::OfRoot {
         mounts.push(mount("/sys/fs/cgroup", "cgroup", "cgroup", &[&plain[..], &["relatime", "ro"]].concat()));
     }
     mounts.extend([mount("/tmp", "tmpfs", "tmpfs", &["nosuid", "nodev", "mode=1777"])]);
@@ -113,7 +113,7 @@ pub(crate) fn config(
         "readonlyPaths": ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"],
     });
     match place {
-        Place::OfRoot => {
+        Separation::OfRoot => {
             linux["resources"] = json!({ "devices": [{ "allow": false, "access": "rwm" }] });
             linux["cgroupsPath"] = json!(format!("/{}", order.id));
             // As `runc spec` does if cgroup v2 is mounted.
@@ -121,12 +121,12 @@ pub(crate) fn config(
                 namespaces.push("cgroup");
             }
         }
-        Place::OfUser => {
+        Separation::OfUser => {
             namespaces.push("user");
             linux["uidMappings"] = json!([{ "containerID": 0, "hostID": uid, "size": 1 }]);
             linux["gidMappings"] = json!([{ "containerID": 0, "hostID": gid, "size": 1 }]);
         }
-        Place::Sandbox => {}
+        Separation::Sandbox => {}
     }
     linux["namespaces"] = namespaces.iter().map(|namespace| json!({ "type": namespace })).collect();
     if let Some(seccomp) = seccomp {

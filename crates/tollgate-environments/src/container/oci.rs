@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Bundle, Order, Place, Words, cgroups, config};
+use super::{Bundle, Order, Separation, Words, cgroups, config};
 use crate::error::EnvironmentError;
 use crate::prepared::{Prepared, Undo};
 use crate::seccomp;
@@ -12,7 +12,7 @@ pub(super) fn prepare(runtime: &Path, order: &Order<'_>) -> Result<Prepared, Env
     // They have no profile of their own: container engines supply one.
     let seccomp = seccomp::oci(order.seccomp)?;
     let is_root = rustix::process::geteuid().is_root();
-    let place = if is_root { Place::OfRoot } else { Place::OfUser };
+    let place = if is_root { Separation::OfRoot } else { Separation::OfUser };
     bundle.write(&config(order, &bundle, place, seccomp)?)?;
     let of_state = || {
         let mut words = Words::new(runtime);

@@ -10,7 +10,7 @@ use super::{Description, EnvironmentKind, Stop};
 use crate::agent::Agent;
 use crate::cleanup::Cleanup;
 use crate::commands;
-use crate::container::{self, Bundle, Order, Paths, Place, WORK, Words, agent_file};
+use crate::container::{self, Bundle, Order, Paths, Separation, WORK, Words, agent_file};
 use crate::error::{EnvironmentError, unusable};
 use crate::making::Making;
 use crate::pairs::{Changes, Key, one_of, pairs};
@@ -158,7 +158,7 @@ fn find() -> Result<PathBuf, EnvironmentError> {
 pub(crate) fn of_order(spec: &Gvisor, order: &Order<'_>) -> Result<Prepared, EnvironmentError> {
     let runsc = find()?;
     let bundle = Bundle::make(order)?;
-    bundle.write(&container::config(order, &bundle, Place::Sandbox, None)?)?;
+    bundle.write(&container::config(order, &bundle, Separation::Sandbox, None)?)?;
     let of_state = || {
         let mut words = Words::new(&runsc);
         words.option("--root", &bundle.state).add(["--network=none", "--ignore-cgroups"]);

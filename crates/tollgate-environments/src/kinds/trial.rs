@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use tollgate_model::text::said_by;
-use tollgate_os::private::Place;
+use tollgate_os::private::TrustedDirectory;
 
 use crate::agent::Agent;
 use crate::cleanup::Cleanup;
@@ -62,7 +62,7 @@ impl Tools {
     ) -> Result<T, EnvironmentError> {
         let cleanup = self.cleanup.as_ref().map_err(Clone::clone)?;
         let agent = self.agent.as_ref().map_err(Clone::clone)?;
-        let (private, _promises) = known_directory::temporary(cleanup, Place::can_execute)?;
+        let (private, _promises) = known_directory::temporary(cleanup, TrustedDirectory::can_execute)?;
         run(agent, Paths::new(&private, None), cleanup)
     }
 }

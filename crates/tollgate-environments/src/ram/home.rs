@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::mount::{UnmountFlags, unmount};
 use tollgate_model::Fact;
-use tollgate_os::private::{Place, PrivateDirectory};
+use tollgate_os::private::{PrivateDirectory, TrustedDirectory};
 use tollgate_os::{process, temporary};
 
 use crate::device::{BRD, LoadedMarks, Loop, is_brd_there};
@@ -32,7 +32,7 @@ pub fn clean() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    for place in PARENTS.into_iter().filter_map(|under| Place::open(Path::new(under)).ok()) {
+    for place in PARENTS.into_iter().filter_map(|under| TrustedDirectory::open(Path::new(under)).ok()) {
         for home in PrivateDirectory::left(&place, PREFIX) {
             let name = home.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
             // The program is being killed: its cleanup process ends the processes that keep the mounts, then removes this.
@@ -94,7 +94,7 @@ pub fn left() -> Fact {
 pub(super) fn home(name: &str) -> Result<PrivateDirectory, EnvironmentError> {
     let [first, second] = PARENTS.map(Path::new);
     let make = |under: &Path| {
-        let place = Place::open(under).map_err(|error| distrusted(under, &error))?;
+        let place = TrustedDirectory::open(under).map_err(|error| distrusted(under, &error))?;
         PrivateDirectory::named(&place, name.to_owned()).map_err(|error| unmade(under, error))
     };
     make(first).or_else(|_| make(second))

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, thread};
 
-use tollgate_os::private::{Place, PrivateDirectory};
+use tollgate_os::private::{PrivateDirectory, TrustedDirectory};
 use tollgate_os::temporary::PREFIX;
 
 use crate::directory::distrusted;
@@ -21,7 +21,7 @@ pub(super) fn remove(under: &Path, pid: i32) -> Result<(), EnvironmentError> {
     }
     let own = format!("{PREFIX}{pid}-");
     for _ in 0..LOOKS {
-        let place = Place::open(under).map_err(|error| distrusted(under, &error))?;
+        let place = TrustedDirectory::open(under).map_err(|error| distrusted(under, &error))?;
         drop(PrivateDirectory::left(&place, PREFIX));
         let mut entries = fs::read_dir(under).into_iter().flatten().flatten();
         if !entries.any(|entry| entry.file_name().to_string_lossy().starts_with(&own)) {
@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn what_a_program_left_goes_and_what_one_uses_stays() {
         let under = tempfile::tempdir().unwrap();
-        let used = PrivateDirectory::make(&Place::open(under.path()).unwrap()).unwrap();
+        let used = PrivateDirectory::make(&TrustedDirectory::open(under.path()).unwrap()).unwrap();
         // No process has this number, and nothing holds the lock.
         let left = under.path().join(format!("{PREFIX}4194305-0123456789abcdef"));
         fs::create_dir(&left).unwrap();

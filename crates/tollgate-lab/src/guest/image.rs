@@ -157,4 +157,4 @@ mod locks;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use locks::{State, entry_of, lock_programs, system_state};
+pub(crate) use locks::{LockWords, entry_of, lock_programs, system_state};

@@ -16,7 +16,7 @@ mod record;
 
 pub use experiments::{EXPERIMENTS, Expected, Experiment, Feature, Group, Origin};
 pub use image::{BASE, Code, Image};
-pub(crate) use image::{State, entry_of, lock_programs, system_state};
+pub(crate) use image::{LockWords, entry_of, lock_programs, system_state};
 pub use outcome::{Ending, Outcome, Outcomes};
 pub use parameters::{Chosen, Command, Parameters};
-pub use record::{Complaint, Fault, Maker, Place, Record, Report, Round, Serial, Text, Thread};
+pub use record::{Complaint, Fault, Maker, Record, Report, Round, Serial, Text, Thread, ThreadState};

@@ -39,7 +39,7 @@ mod tests;
 use std::fmt;
 
 pub use parse::{Complaint, Serial};
-pub use report::{Place, Report, Text, Thread};
+pub use report::{Report, Text, Thread, ThreadState};
 
 const VERSION: &str = "tg1";
 

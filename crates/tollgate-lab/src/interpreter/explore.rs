@@ -20,10 +20,10 @@ use crate::guest::{self, Image, system_state};
 use crate::{LabError, Machine};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct State(pub(crate) u32);
+pub(crate) struct StateId(pub(crate) u32);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Stop {
     /// In ring 3.
     Program,
     /// All programs have ended by themselves.
@@ -36,7 +36,7 @@ pub(crate) enum Place {
 const RIP: usize = 16;
 const FLAGS: usize = 17;
 const CR3: usize = 18;
-/// The index of the segment registers' values, whether interrupts are held back, and the machine's [`Place`].
+/// The index of the segment registers' values, whether interrupts are held back, and the machine's [`Stop`].
 const REST: usize = 19;
 const SHARED: usize = 20;
 /// The kernel's word that holds the running thread, after those that programs share.
@@ -54,7 +54,7 @@ const KERNEL: u32 = 200_000;
 pub(crate) struct Explorer {
     machine: Processor,
     counts: Counts,
-    parts: Vec<guest::State>,
+    parts: Vec<guest::LockWords>,
     /// The words of each thread's saved registers, with the thread's address.
     saved: Vec<(u64, std::ops::Range<usize>)>,
     segments: Vec<[(Selector, Hidden); 8]>,
@@ -64,7 +64,7 @@ pub(crate) struct Explorer {
 
 impl Explorer {
     /// Starts the guest and runs it until it enters the first of `programs` programs.
-    pub(crate) fn new(image: &Image, machine: Machine, programs: usize) -> Result<(Self, State), LabError> {
+    pub(crate) fn new(image: &Image, machine: Machine, programs: usize) -> Result<(Self, StateId), LabError> {
         let mut memory = vec![0; machine.memory];
         let begin = guest::BASE as usize;
         match memory.get_mut(begin..begin + image.bytes().len()) {
@@ -91,7 +91,7 @@ impl Explorer {
         };
         explorer.find_threads();
         explorer.find_stacks(programs)?;
-        let first = explorer.take(Place::Program)?;
+        let first = explorer.take(Stop::Program)?;
         Ok((explorer, first))
     }
 
@@ -117,45 +117,45 @@ impl Explorer {
             self.machine.translations.flush();
             let address = self.machine.translate(end, Access::UserWrite);
             let address = address.map_err(|_| unfinished("a program has no stack".to_owned()))?;
-            self.parts.push(guest::State { address, words: STACK as usize });
+            self.parts.push(guest::LockWords { address, words: STACK as usize });
         }
         self.machine.cr3 = own;
         self.machine.translations.flush();
         Ok(())
     }
 
-    pub(crate) fn place(&self, state: State) -> Place {
+    pub(crate) fn place(&self, state: StateId) -> Stop {
         match self.words(state)[REST] & 3 {
-            0 => Place::Program,
-            1 => Place::Over,
-            _ => Place::Dead,
+            0 => Stop::Program,
+            1 => Stop::Over,
+            _ => Stop::Dead,
         }
     }
 
-    pub(crate) fn shared(&self, state: State, word: usize) -> u32 {
+    pub(crate) fn shared(&self, state: StateId, word: usize) -> u32 {
         let both = self.words(state).get(SHARED + word / 2).copied().unwrap_or_default();
         (both >> (word % 2 * 32)) as u32
     }
 
-    pub(crate) fn thread(&self, state: State) -> usize {
+    pub(crate) fn thread(&self, state: StateId) -> usize {
         let address = self.words(state)[THREAD];
         self.saved.iter().position(|(thread, _)| *thread == address).unwrap_or_default()
     }
 
-    pub(crate) fn can_be_interrupted(&self, state: State) -> bool {
+    pub(crate) fn can_be_interrupted(&self, state: StateId) -> bool {
         let words = self.words(state);
         words[FLAGS] & Rflags::IF.0 != 0 && words[REST] & HELD_BACK == 0
     }
 
-    pub(crate) fn rip(&self, state: State) -> u64 {
+    pub(crate) fn rip(&self, state: StateId) -> u64 {
         self.words(state)[RIP]
     }
 
-    pub(crate) fn register(&self, state: State, number: usize) -> u64 {
+    pub(crate) fn register(&self, state: StateId, number: usize) -> u64 {
         self.words(state)[number]
     }
 
-    pub(crate) fn text(&mut self, state: State) -> String {
+    pub(crate) fn text(&mut self, state: StateId) -> String {
         self.restore(state);
         self.machine.start = self.machine.rip;
         let bytes = self.machine.bytes_here();
@@ -163,44 +163,44 @@ impl Explorer {
     }
 
     /// Returns the state after the program's next instruction, and everything that the kernel does for it.
-    pub(crate) fn execute(&mut self, state: State) -> Result<State, LabError> {
+    pub(crate) fn execute(&mut self, state: StateId) -> Result<StateId, LabError> {
         self.restore(state);
         let step = self.machine.step();
         self.back_to_ring_3(step)
     }
 
-    pub(crate) fn preempt(&mut self, state: State) -> Result<State, LabError> {
+    pub(crate) fn preempt(&mut self, state: StateId) -> Result<StateId, LabError> {
         self.restore(state);
         let step = self.machine.interrupt(TIMER);
         self.back_to_ring_3(step)
     }
 
-    fn back_to_ring_3(&mut self, mut step: Result<(), End>) -> Result<State, LabError> {
+    fn back_to_ring_3(&mut self, mut step: Result<(), End>) -> Result<StateId, LabError> {
         for _ in 0..KERNEL {
             match step {
-                Ok(()) if self.machine.cpl == 3 => return self.arrived(Place::Program),
+                Ok(()) if self.machine.cpl == 3 => return self.arrived(Stop::Program),
                 Ok(()) => step = self.machine.step(),
-                Err(End::Asked) => return self.arrived(Place::Over),
+                Err(End::Asked) => return self.arrived(Stop::Over),
                 Err(end) => return Err(ended(end)),
             }
         }
         Err(unfinished("the kernel does not return to a program".to_owned()))
     }
 
-    fn arrived(&mut self, place: Place) -> Result<State, LabError> {
+    fn arrived(&mut self, place: Stop) -> Result<StateId, LabError> {
         let serial = std::mem::take(&mut self.machine.ports.serial);
         let says = |text: &[u8]| serial.windows(text.len()).any(|part| part == text);
         if says(b"tg1 broken ") {
             return Err(unfinished("a fault of the kernel".to_owned()));
         }
-        self.take(if says(b"tg1 dead ") { Place::Dead } else { place })
+        self.take(if says(b"tg1 dead ") { Stop::Dead } else { place })
     }
 
-    fn words(&self, state: State) -> &[u64] {
+    fn words(&self, state: StateId) -> &[u64] {
         &self.states[state.0 as usize]
     }
 
-    fn take(&mut self, place: Place) -> Result<State, LabError> {
+    fn take(&mut self, place: Stop) -> Result<StateId, LabError> {
         if !self.machine.unknown.is_empty() {
             return Err(unfinished("a program has an instruction unknown to the interpreter".to_owned()));
         }
@@ -211,7 +211,7 @@ impl Explorer {
             words.extend((0..part.words).map(|at| self.machine.memory.read(part.address + 8 * at as u64, 8)));
         }
         words[REST] = self.segments_number() << 3 | u64::from(self.machine.shadow) << 2 | place as u64;
-        if place == Place::Program {
+        if place == Stop::Program {
             let rsp = self.machine.general[4];
             if !(STACK_END - 8 * STACK..=STACK_END).contains(&rsp) {
                 return Err(unfinished(format!(
@@ -229,16 +229,16 @@ impl Explorer {
         let words: Rc<[u64]> = words.into();
         let key = Words(Rc::clone(&words));
         if let Some(&number) = self.numbers.get(&key) {
-            return Ok(State(number));
+            return Ok(StateId(number));
         }
         let number =
             u32::try_from(self.states.len()).map_err(|_| unfinished("too many states".to_owned()))?;
         self.states.push(words);
         self.numbers.insert(key, number);
-        Ok(State(number))
+        Ok(StateId(number))
     }
 
-    fn restore(&mut self, state: State) {
+    fn restore(&mut self, state: StateId) {
         let words = Rc::clone(&self.states[state.0 as usize]);
         let machine = &mut self.machine;
         machine.general[..16].copy_from_slice(&words[..16]);

@@ -14,8 +14,8 @@ use tollgate_x86::{
     Cr0, Descriptor, DescriptorKind, Efer, GateKind, Msr, Rflags, Selector, Star, Vendor, WideGate,
 };
 
-use super::explore::{State, Words};
-use super::state::{End, Place, Processor, WatchedInstruction};
+use super::explore::{StateId, Words};
+use super::state::{End, Processor, TableBounds, WatchedInstruction};
 use super::watch::written;
 use crate::engine::Counts;
 use crate::guest::preempted::{code, part};
@@ -198,7 +198,7 @@ pub(crate) struct Preempted {
 impl Preempted {
     /// Sets the machine up. The first thread is about to begin; the timer preempted the second at the same point. Returns
     /// `None` if the GDT lacks a segment that threads or handlers need.
-    pub(crate) fn new(kernel: Kernel) -> Option<(Self, State)> {
+    pub(crate) fn new(kernel: Kernel) -> Option<(Self, StateId)> {
         let size = if kernel.memory.is_empty() { 0 } else { MOST_BYTES };
         let mut memory = vec![0; (PROGRAM + size) as usize];
         memory[CODE as usize..][..code().len()].copy_from_slice(code());
@@ -225,7 +225,7 @@ impl Preempted {
         self.unmodelled.as_deref()
     }
 
-    pub(crate) fn loss(&self, state: State) -> Option<Loss> {
+    pub(crate) fn loss(&self, state: StateId) -> Option<Loss> {
         let words = self.words(state);
         let segments = self.segments_of(state);
         let (gs, thread) = (segments[SegmentRegister::Gs as usize].1.base, self.thread(state));
@@ -257,56 +257,56 @@ impl Preempted {
         losses.into_iter().flatten().next()
     }
 
-    pub(crate) fn thread(&self, state: State) -> usize {
+    pub(crate) fn thread(&self, state: StateId) -> usize {
         (self.word(state, CURRENT) / 8) as usize & 1
     }
 
-    pub(crate) fn stack(&self, state: State) -> Stack {
+    pub(crate) fn stack(&self, state: StateId) -> Stack {
         Stack::at(self.words(state)[RSP])
     }
 
     /// Returns the stack that gs:8 of the lab's kernel points to.
-    pub(crate) fn saved_stack(&self, state: State) -> Stack {
+    pub(crate) fn saved_stack(&self, state: StateId) -> Stack {
         Stack::at(self.word(state, SAVED_STACK))
     }
 
-    pub(crate) fn has_kernel_gs(&self, state: State) -> bool {
+    pub(crate) fn has_kernel_gs(&self, state: StateId) -> bool {
         self.segments_of(state)[SegmentRegister::Gs as usize].1.base == self.kernel.gs
     }
 
-    pub(crate) fn is_in_ring_3(&self, state: State) -> bool {
+    pub(crate) fn is_in_ring_3(&self, state: StateId) -> bool {
         self.segments_of(state)[SegmentRegister::Cs as usize].0.rpl() == 3
     }
 
     /// Returns whether the running thread has made its call.
-    pub(crate) fn is_done(&self, state: State) -> bool {
+    pub(crate) fn is_done(&self, state: StateId) -> bool {
         self.words(state)[REST] & STOPPED == 0 && self.rip(state) == address(Part::Done)
     }
 
-    pub(crate) fn is_over(&self, state: State) -> bool {
+    pub(crate) fn is_over(&self, state: StateId) -> bool {
         let saved = self.word(state, SAVED + 8 * (1 - self.thread(state)) as u64);
         self.is_done(state)
             && Stack::at(saved) != Stack::Nowhere
             && self.word(state, saved + FRAME_RIP) == address(Part::Done)
     }
 
-    pub(crate) fn can_be_interrupted(&self, state: State) -> bool {
+    pub(crate) fn can_be_interrupted(&self, state: StateId) -> bool {
         let words = self.words(state);
         words[FLAGS] & Rflags::IF.0 != 0 && words[REST] & (HELD_BACK | STOPPED) == 0
     }
 
-    pub(crate) fn rip(&self, state: State) -> u64 {
+    pub(crate) fn rip(&self, state: StateId) -> u64 {
         self.words(state)[RIP]
     }
 
-    pub(crate) fn text(&mut self, state: State) -> String {
+    pub(crate) fn text(&mut self, state: StateId) -> String {
         self.restore(state);
         self.machine.start = self.machine.rip;
         let bytes = self.machine.bytes_here();
         written(&bytes, true, self.machine.rip).1
     }
 
-    pub(crate) fn fault(&mut self, state: State) -> Option<String> {
+    pub(crate) fn fault(&mut self, state: StateId) -> Option<String> {
         self.restore(state);
         self.machine.record = Some(WatchedInstruction::default());
         // Whether the exception ends the machine is already known.
@@ -315,7 +315,7 @@ impl Preempted {
         fault.exception.mnemonic().map(|name| format!("#{name}"))
     }
 
-    pub(crate) fn execute(&mut self, state: State) -> Option<State> {
+    pub(crate) fn execute(&mut self, state: StateId) -> Option<StateId> {
         if self.words(state)[REST] & STOPPED != 0 {
             return None;
         }
@@ -326,7 +326,7 @@ impl Preempted {
     }
 
     /// Returns the state after a timer interrupt, in the other thread; `None` if none can come.
-    pub(crate) fn preempt(&mut self, state: State) -> Option<State> {
+    pub(crate) fn preempt(&mut self, state: StateId) -> Option<StateId> {
         if !self.can_be_interrupted(state) {
             return None;
         }
@@ -350,7 +350,7 @@ impl Preempted {
     }
 
     /// Returns what an NMI (0) or a #MC (1) before the next instruction loses. A right handler restores everything.
-    pub(crate) fn strike(&mut self, state: State, which: usize) -> Option<Loss> {
+    pub(crate) fn strike(&mut self, state: StateId, which: usize) -> Option<Loss> {
         if !self.kernel.strikes[which].1 && !self.restored(state).is_on_a_stack_of_its_own() {
             return Some(Loss::Arrival);
         }
@@ -397,7 +397,7 @@ impl Preempted {
         }
     }
 
-    fn restored(&mut self, state: State) -> &Self {
+    fn restored(&mut self, state: StateId) -> &Self {
         self.restore(state);
         self
     }
@@ -422,22 +422,22 @@ impl Preempted {
         }
     }
 
-    fn words(&self, state: State) -> &[u64] {
+    fn words(&self, state: StateId) -> &[u64] {
         &self.states[state.0 as usize]
     }
 
-    fn segments_of(&self, state: State) -> &[(Selector, Hidden); 8] {
+    fn segments_of(&self, state: StateId) -> &[(Selector, Hidden); 8] {
         let number = (self.words(state)[REST] >> SEGMENTS) as usize;
         self.segments.get(number).unwrap_or(&self.machine.segments)
     }
 
     /// Returns a word of memory; 0 if the state does not have it.
-    fn word(&self, state: State, address: u64) -> u64 {
+    fn word(&self, state: StateId, address: u64) -> u64 {
         let at = address.checked_sub(DATA).filter(|at| at % 8 == 0).map_or(WORDS, |at| at as usize / 8);
         if at < WORDS { self.words(state)[SHARED + at] } else { 0 }
     }
 
-    fn take(&mut self, marks: u64) -> State {
+    fn take(&mut self, marks: u64) -> StateId {
         if fixed(&self.machine) != self.fixed {
             let why = "it changes control registers, tables or MSRs, which stay as they are here";
             self.unmodelled.get_or_insert(why.to_owned());
@@ -461,7 +461,7 @@ impl Preempted {
         if number as usize == self.states.len() {
             self.states.push(words);
         }
-        State(number)
+        StateId(number)
     }
 
     fn addresses(&self) -> impl Iterator<Item = u64> + use<> {
@@ -469,7 +469,7 @@ impl Preempted {
         ranges.flat_map(|range| range.step_by(8))
     }
 
-    fn restore(&mut self, state: State) {
+    fn restore(&mut self, state: StateId) {
         let words = Rc::clone(&self.states[state.0 as usize]);
         let addresses = self.addresses();
         let machine = &mut self.machine;
@@ -571,7 +571,7 @@ fn tables(machine: &mut Processor, kernel: &Kernel) -> Option<()> {
         machine.memory.write(GDT + 8 * at, 8, u64::from_le_bytes(descriptor.encode()));
     }
     let (base, limit) = kernel.gdt.unwrap_or((GDT, 0x2f));
-    machine.gdtr = Place { base, limit };
+    machine.gdtr = TableBounds { base, limit };
     let find = |machine: &Processor, register, ring: u8| {
         let all = (1..=limit / 8).map(|index| Selector::new(index, tollgate_x86::Table::Gdt, ring));
         all.into_iter().find(|selector| fits(machine, register, *selector, ring))
@@ -590,7 +590,7 @@ fn tables(machine: &mut Processor, kernel: &Kernel) -> Option<()> {
             machine.memory.write(IDT + 16 * u64::from(vector) + 8 * at, 8, half);
         }
     }
-    machine.idtr = Place { base: IDT, limit: 0x20f };
+    machine.idtr = TableBounds { base: IDT, limit: 0x20f };
     machine.load_segment(SegmentRegister::Tr, Segment::new(Selector(TASK), task));
     machine.load_segment(SegmentRegister::Ss, Segment::new(user_data, Descriptor::flat_data(3)));
     machine.load_segment(SegmentRegister::Cs, Segment::new(user_code, Descriptor::flat_code(3, true)));
@@ -600,7 +600,7 @@ fn tables(machine: &mut Processor, kernel: &Kernel) -> Option<()> {
 
 /// Returns whether the GDT has a segment that CS or SS can hold in a ring.
 fn fits(machine: &Processor, register: SegmentRegister, selector: Selector, ring: u8) -> bool {
-    let Place { base, limit } = machine.gdtr;
+    let TableBounds { base, limit } = machine.gdtr;
     if selector.offset() == 0 || selector.offset().saturating_add(7) > limit {
         return false;
     }

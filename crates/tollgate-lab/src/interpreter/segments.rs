@@ -4,7 +4,7 @@ use tollgate_x86::walk::{Exception, Fault, Hidden, Machine, Miss, Segment, Segme
 use tollgate_x86::{Cr4, Descriptor, DescriptorKind, Selector, SystemKind, Table, WideDescriptor, Width};
 
 use super::decoded::{Operand, What};
-use super::state::{Done, Place, Processor, Trap};
+use super::state::{Done, Processor, TableBounds, Trap};
 use super::tlb::{Access, is_canonical};
 
 impl Processor {
@@ -121,7 +121,7 @@ impl Processor {
     }
 
     /// LGDT and LIDT. SDM 2A, LGDT/LIDT: a limit of 16 bits, and a base of 32 bits, or 64 in 64-bit mode.
-    pub(super) fn load_table(&mut self, operand: &Operand) -> Done<Place> {
+    pub(super) fn load_table(&mut self, operand: &Operand) -> Done<TableBounds> {
         self.in_ring_0()?;
         let (limit, base) = self.place_operand(operand, false)?;
         let access = self.data_access(false);
@@ -129,10 +129,10 @@ impl Processor {
         let limit = self.read_linear(limit, 2, access).map_err(Trap::Fault)? as u16;
         let base = self.read_linear(base, wide, access).map_err(Trap::Fault)?;
         self.demand(wide != 8 || is_canonical(base))?;
-        Ok(Place { base, limit })
+        Ok(TableBounds { base, limit })
     }
 
-    pub(super) fn store_table(&mut self, operand: &Operand, place: Place) -> Done {
+    pub(super) fn store_table(&mut self, operand: &Operand, place: TableBounds) -> Done {
         self.without_umip()?;
         let (limit, base) = self.place_operand(operand, true)?;
         let access = self.data_access(true);

@@ -40,8 +40,8 @@ pub(super) struct Processor {
     pub(super) flags: Flags,
     /// In the order of [`SegmentRegister`].
     pub(super) segments: [(Selector, Hidden); 8],
-    pub(super) gdtr: Place,
-    pub(super) idtr: Place,
+    pub(super) gdtr: TableBounds,
+    pub(super) idtr: TableBounds,
     pub(super) cr0: Cr0,
     pub(super) cr2: u64,
     pub(super) cr3: u64,
@@ -77,7 +77,7 @@ pub(super) struct WatchedInstruction {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TableBounds {
     pub(super) base: u64,
     pub(super) limit: u16,
 }
@@ -94,8 +94,8 @@ impl Processor {
             start: entry,
             flags: Flags(Rflags::FIXED.0),
             segments: [(Selector(0), Hidden::default()); 8],
-            gdtr: Place::default(),
-            idtr: Place { base: 0, limit: 0 },
+            gdtr: TableBounds::default(),
+            idtr: TableBounds { base: 0, limit: 0 },
             cr0: Cr0::PE.with(Cr0::ET),
             cr2: 0,
             cr3: 0,

@@ -5,7 +5,7 @@ use tollgate_x86::{Cr0, Cr4, Msr, Rflags, Selector};
 use super::decoded::{Decoded, Operand, RAX, RBX, RCX, RDX, What};
 use super::effect::Effect;
 use super::ports::Written;
-use super::state::{Done, End, Place, Processor, Trap};
+use super::state::{Done, End, Processor, TableBounds, Trap};
 use super::tlb::{Access, is_canonical};
 
 impl Processor {
@@ -65,13 +65,13 @@ impl Processor {
             }
             M::Lgdt => {
                 self.gdtr = self.load_table(first)?;
-                let Place { base, limit } = self.gdtr;
+                let TableBounds { base, limit } = self.gdtr;
                 self.note(|| Effect::Table { register: TableRegister::Gdtr, base, limit });
                 Ok(())
             }
             M::Lidt => {
                 self.idtr = self.load_table(first)?;
-                let Place { base, limit } = self.idtr;
+                let TableBounds { base, limit } = self.idtr;
                 self.note(|| Effect::Table { register: TableRegister::Idtr, base, limit });
                 Ok(())
             }

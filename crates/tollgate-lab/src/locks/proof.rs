@@ -19,7 +19,7 @@ use tollgate_schedules::{Counterexample, Harm, Limits};
 use super::{Kernel, Subject, Work};
 use crate::LabError;
 use crate::engines::machine;
-use crate::interpreter::{Explorer, State, Stop};
+use crate::interpreter::{Explorer, StateId, Stop};
 
 /// The search stops at this number of states: a state takes a kilobyte.
 const MOST_STATES: usize = FIRST_STATES << 10;
@@ -181,7 +181,7 @@ enum Move {
 /// A state, and how many preemptions are left; `None` if they are not bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct At {
-    state: State,
+    state: StateId,
     left: Option<u8>,
 }
 
@@ -195,7 +195,7 @@ struct System {
 struct Inner {
     explorer: Explorer,
     /// The cached successors of each state: by the next instruction, and by the interrupt.
-    next: Vec<[Option<State>; 2]>,
+    next: Vec<[Option<StateId>; 2]>,
     error: Option<LabError>,
 }
 
@@ -240,11 +240,11 @@ impl search::Machine for System {
 
 impl Inner {
     /// Returns the state after the program's next instruction; `None` if no program runs.
-    fn executed(&mut self, state: State) -> Option<State> {
+    fn executed(&mut self, state: StateId) -> Option<StateId> {
         self.next(state, Move::Execute, Explorer::execute)
     }
 
-    fn preempted(&mut self, state: State) -> Option<State> {
+    fn preempted(&mut self, state: StateId) -> Option<StateId> {
         if !self.explorer.can_be_interrupted(state) {
             return None;
         }
@@ -253,10 +253,10 @@ impl Inner {
 
     fn next(
         &mut self,
-        state: State,
+        state: StateId,
         step: Move,
-        take: fn(&mut Explorer, State) -> Result<State, LabError>,
-    ) -> Option<State> {
+        take: fn(&mut Explorer, StateId) -> Result<StateId, LabError>,
+    ) -> Option<StateId> {
         if let Some(known) = self.known(state, step) {
             return Some(known);
         }
@@ -272,7 +272,7 @@ impl Inner {
         Some(next)
     }
 
-    fn known(&self, state: State, step: Move) -> Option<State> {
+    fn known(&self, state: StateId, step: Move) -> Option<StateId> {
         self.next.get(state.0 as usize)?[step as usize]
     }
 }
@@ -284,7 +284,7 @@ impl System {
         let inner = &mut *self.inner.borrow_mut();
         let (mut preemptions, mut restarts) = (0, 0);
         let mut instructions = BTreeSet::new();
-        for state in (0..inner.next.len() as u32).map(State) {
+        for state in (0..inner.next.len() as u32).map(StateId) {
             if inner.known(state, Move::Preempt).is_some() {
                 preemptions += 1;
                 instructions.insert(inner.explorer.rip(state));
@@ -314,7 +314,7 @@ fn is_in_primitive(rip: u64) -> bool {
 
 /// Returns whether the page-fault handler sent the program back instead of executing its next instruction: to the
 /// beginning of its piece of the page, which is also the target of a jump.
-fn restarts_at(explorer: &mut Explorer, before: State, after: State) -> bool {
+fn restarts_at(explorer: &mut Explorer, before: StateId, after: StateId) -> bool {
     let rip = explorer.rip(before);
     is_in_primitive(rip)
         && explorer.rip(after) == rip & !(PLACE - 1)

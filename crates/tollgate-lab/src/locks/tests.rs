@@ -3,7 +3,7 @@ use tollgate_schedules::Harm;
 use super::*;
 use crate::EngineChoice;
 use crate::engines::machine;
-use crate::interpreter::{Explorer, State, Stop};
+use crate::interpreter::{Explorer, StateId, Stop};
 
 fn lock(name: &str) -> Subject {
     Subject::Lock(LOCKS.iter().find(|lock| lock.name == name).expect(name))
@@ -71,7 +71,7 @@ fn a_state_goes_on_the_same_whatever_was_looked_at_before() {
         let next = if preempts { explorer.preempt(state) } else { explorer.execute(state) };
         next.expect("it goes on")
     };
-    let mut seen: Vec<State> = Vec::new();
+    let mut seen: Vec<StateId> = Vec::new();
     let mut random = 1_u32;
     let mut draw = |below: usize| {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -1,4 +1,4 @@
-use crate::guest::{self, Complaint, Place, Record, Report, Serial, Text, Thread};
+use crate::guest::{self, Complaint, Record, Report, Serial, Text, Thread, ThreadState};
 use crate::interpreter::written;
 use crate::{EngineNote, Output, Provenance};
 
@@ -102,7 +102,7 @@ pub struct Fault {
     /// Address of the instruction; `None` for #DB, which may follow a jump.
     pub at: Option<u64>,
     /// RSP, RFLAGS, and the ticks until the fault.
-    pub place: Place,
+    pub place: ThreadState,
     /// RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15; `None` if the line was lost.
     pub general: Option<[u64; 16]>,
     /// Bytes of the instruction, from the program's file; empty if it ran elsewhere, or its address is unknown.

@@ -1,12 +1,12 @@
 use tollgate_x86::{Descriptor, DescriptorKind, Selector, Tss64, WideGate};
 
-use super::places::{Place, Places, word};
+use super::places::{Places, Region, word};
 use super::{By, Item, Step};
 use crate::Effect;
 
 /// Writes to one table, with no other write in between.
 pub(super) struct Group {
-    place: Place,
+    place: Region,
     kind: How,
     entries: Vec<Entry>,
 }
@@ -41,12 +41,12 @@ struct Entry {
 }
 
 impl Group {
-    pub(super) fn new(place: Place, step: &Step) -> Self {
+    pub(super) fn new(place: Region, step: &Step) -> Self {
         Self { place, kind: How::of(step), entries: Vec::new() }
     }
 
     /// Returns whether a write continues the group. One that returns to an earlier entry does not.
-    pub(super) fn takes(&self, place: Place, address: u64, step: &Step) -> bool {
+    pub(super) fn takes(&self, place: Region, address: u64, step: &Step) -> bool {
         let address = begin(place, address);
         let known = self.entries.iter().rposition(|entry| entry.address == address);
         let is_left = known.is_some_and(|at| at + 1 < self.entries.len());
@@ -75,7 +75,7 @@ impl Group {
     pub(super) fn items(self, places: &Places, memory: &[u8]) -> Vec<(Item, By, u64)> {
         let whole = match (self.place, self.kind) {
             (place, How::Clears) => self.whole(|address, bytes| Item::Cleared { place, address, bytes }),
-            (Place::Program, _) => self.whole(|address, bytes| Item::Program { address, bytes }),
+            (Region::Program, _) => self.whole(|address, bytes| Item::Program { address, bytes }),
             _ => None,
         };
         if let Some(whole) = whole {
@@ -88,7 +88,7 @@ impl Group {
                 continue;
             }
             let Some((item, size)) = item(self.place, entry.address, places, memory) else { continue };
-            covered = if self.place == Place::Gdt { entry.address + size } else { 0 };
+            covered = if self.place == Region::Gdt { entry.address + size } else { 0 };
             // A repeated instruction counts once, however many times the interpreter meets it.
             let stores = if self.kind == How::Stores { entry.instructions } else { 1 };
             if let Some((before, by, instructions)) = items.last_mut()
@@ -111,24 +111,24 @@ impl Group {
 }
 
 /// Returns the beginning of the table entry at an address. TSS fields have several sizes: the written address identifies them.
-fn begin(place: Place, address: u64) -> u64 {
+fn begin(place: Region, address: u64) -> u64 {
     match place {
-        Place::Idt => address & !15,
-        Place::Pages | Place::Gdt | Place::Kernel => address & !7,
-        Place::Task | Place::Program => address,
+        Region::Idt => address & !15,
+        Region::Pages | Region::Gdt | Region::Kernel => address & !7,
+        Region::Task | Region::Program => address,
     }
 }
 
-fn item(place: Place, address: u64, places: &Places, memory: &[u8]) -> Option<(Item, u64)> {
+fn item(place: Region, address: u64, places: &Places, memory: &[u8]) -> Option<(Item, u64)> {
     let bytes = |count: usize| memory.get(address as usize..)?.get(..count);
     Some(match place {
-        Place::Pages => {
+        Region::Pages => {
             let table = address & !0xfff;
             let (level, first) = (*places.tables.get(&table)?, (address % 4096 / 8) as u16);
             let value = word(memory, address);
             (Item::Pages { level, table, first, count: 1, value, step: 0 }, 8)
         }
-        Place::Gdt => {
+        Region::Gdt => {
             let selector = Selector((address - places.gdt.start) as u16);
             let low = Descriptor::decode(*bytes(8)?.first_chunk()?);
             if low == Descriptor::default() && selector.0 != 0 {
@@ -138,22 +138,22 @@ fn item(place: Place, address: u64, places: &Places, memory: &[u8]) -> Option<(I
             let size = if is_wide { 16 } else { 8 };
             (Item::Descriptor { selector, bytes: bytes(size)?.to_vec() }, size as u64)
         }
-        Place::Task => {
+        Region::Task => {
             let offset = (address - places.task.start) as usize;
             let field = *Tss64::FIELDS.iter().find(|field| field.offset == offset)?;
             let value = field.read(memory.get(places.task.start as usize..)?)?;
             (Item::Task { field, value }, field.size as u64)
         }
-        Place::Idt => {
+        Region::Idt => {
             let first = u8::try_from((address - places.idt.start) / 16).ok()?;
             let gate = WideGate::decode(*bytes(16)?.first_chunk()?);
             (Item::Gates { first, count: 1, gate, step: 0 }, 16)
         }
-        Place::Kernel => {
+        Region::Kernel => {
             let value = word(memory, address);
             (Item::Kernel { offset: address - places.kernel.start, value }, 8)
         }
-        Place::Program => return None,
+        Region::Program => return None,
     })
 }
 

@@ -11,7 +11,7 @@ use crate::Effect;
 
 /// A table in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Region {
     /// Page tables.
     Pages,
     /// The global descriptor table.
@@ -119,20 +119,20 @@ impl Places {
         }
     }
 
-    pub(super) fn of_address(&self, address: u64) -> Option<Place> {
+    pub(super) fn of_address(&self, address: u64) -> Option<Region> {
         let ranges = [
-            (Place::Gdt, &self.gdt),
-            (Place::Task, &self.task),
-            (Place::Idt, &self.idt),
-            (Place::Kernel, &self.kernel),
+            (Region::Gdt, &self.gdt),
+            (Region::Task, &self.task),
+            (Region::Idt, &self.idt),
+            (Region::Kernel, &self.kernel),
         ];
         if let Some((place, _)) = ranges.into_iter().find(|(_, range)| range.contains(&address)) {
             return Some(place);
         }
         if self.tables.contains_key(&(address & ADDRESS)) {
-            return Some(Place::Pages);
+            return Some(Region::Pages);
         }
-        self.programs.iter().any(|range| range.contains(&address)).then_some(Place::Program)
+        self.programs.iter().any(|range| range.contains(&address)).then_some(Region::Program)
     }
 }
 

@@ -35,7 +35,7 @@ const DELETED: u64 = 1024;
 const NEXT_SECOND: Duration = Duration::from_millis(1100);
 
 fn make(dir: &Rc<DataDir>, after_deletes: bool) -> Result<Instance> {
-    let place = Place::new(dir)?;
+    let place = TestDirectory::new(dir)?;
     let rule = if after_deletes { place.after_deletes(dir)? } else { place.after_nothing() };
     let note = rule.note();
     let create = Create { place, rule, name: CString::default() };
@@ -77,14 +77,14 @@ impl Rule {
     }
 }
 
-struct Place {
+struct TestDirectory {
     parent: Rc<DataDir>,
     name: CString,
     directory: OwnedFd,
     files: u64,
 }
 
-impl Place {
+impl TestDirectory {
     fn new(dir: &Rc<DataDir>) -> Result<Self> {
         const TRIES: usize = 16;
         let parent = dir.open(c".", libc::O_RDONLY | libc::O_DIRECTORY);
@@ -160,7 +160,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         // The maker of the parent directory removes what remains.
         for number in 0..self.files {
@@ -178,7 +178,7 @@ fn named(name: &str) -> Result<CString> {
 }
 
 struct Create {
-    place: Place,
+    place: TestDirectory,
     rule: Rule,
     name: CString,
 }

@@ -72,15 +72,15 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
         buffer: Aligned::new(bytes, PAGE as usize)?,
         offset: 0,
         certified: false,
-        state: if cached { State::Cached } else { State::Uncached { counted: false } },
+        state: if cached { CacheState::Cached } else { CacheState::Uncached { counted: false } },
     };
     let storage = read.try_once()?;
     let call = trial.call.name();
     let mut notes = match read.state {
-        State::Cached => {
+        CacheState::Cached => {
             vec![format!("all pages cached before each read ({call})")]
         }
-        State::Uncached { .. } => vec![
+        CacheState::Uncached { .. } => vec![
             format!("no page cached before each read ({call})"),
             "no read-ahead (POSIX_FADV_RANDOM); device or host caches may apply".to_owned(),
         ],
@@ -93,7 +93,7 @@ fn read(dir: &Rc<DataDir>, params: &Params) -> Result<Instance> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum CacheState {
     Cached,
     Uncached {
         /// Whether the kernel must count each read's bytes as read from storage.
@@ -109,7 +109,7 @@ struct Read {
     buffer: Aligned,
     offset: u64,
     certified: bool,
-    state: State,
+    state: CacheState,
 }
 
 impl Read {
@@ -119,8 +119,8 @@ impl Read {
         let bytes = self.buffer.bytes().len() as u64;
         if !self.certified {
             return Err(Refusal::Skip(match self.state {
-                State::Cached => "pages leave the page cache right after a read".to_owned(),
-                State::Uncached { .. } => {
+                CacheState::Cached => "pages leave the page cache right after a read".to_owned(),
+                CacheState::Uncached { .. } => {
                     "pages are back in the page cache right after they were dropped".to_owned()
                 }
             }));
@@ -133,8 +133,8 @@ impl Read {
         let source = if from_io.is_some() { "/proc/self/io" } else { "getrusage(2)" };
         let seen = from_io.unwrap_or(from_storage);
         match &mut self.state {
-            State::Uncached { counted } if seen >= bytes => *counted = from_storage >= bytes,
-            State::Cached | State::Uncached { .. } => {}
+            CacheState::Uncached { counted } if seen >= bytes => *counted = from_storage >= bytes,
+            CacheState::Cached | CacheState::Uncached { .. } => {}
         }
         Ok(format!("{source} counted {seen} bytes from storage for one read of {bytes}"))
     }
@@ -147,7 +147,7 @@ fn read_bytes() -> Option<u64> {
 
 impl Operation for Read {
     fn warms_up(&self) -> bool {
-        self.state == State::Cached
+        self.state == CacheState::Cached
     }
 
     fn before(&mut self) -> Result<()> {
@@ -156,7 +156,7 @@ impl Operation for Read {
         let length = self.buffer.bytes().len();
         self.offset = self.offsets.any();
         for _ in 0..TRIES {
-            if self.state == State::Cached {
+            if self.state == CacheState::Cached {
                 // The buffer's contents must come from the timed read.
                 let read = self.call();
                 whole("pread(2)", read, length)?;
@@ -166,7 +166,7 @@ impl Operation for Read {
             }
             let resident = self.residency.resident(self.offset, length as u64);
             let resident = resident.map_err(|error| refused("the residency check", &error))?;
-            let wanted = if self.state == State::Cached { length as u64 / PAGE } else { 0 };
+            let wanted = if self.state == CacheState::Cached { length as u64 / PAGE } else { 0 };
             self.certified = resident == wanted;
             if self.certified {
                 break;
@@ -188,8 +188,8 @@ impl Operation for Read {
         }
         // Otherwise the page was evicted or cached between the check and the read.
         let kept = match self.state {
-            State::Cached => from_storage == 0,
-            State::Uncached { counted } => !counted || from_storage >= length as u64,
+            CacheState::Cached => from_storage == 0,
+            CacheState::Uncached { counted } => !counted || from_storage >= length as u64,
         };
         Ok(Verdict { counted: Some(u64::from(self.certified)), kept })
     }

@@ -100,7 +100,7 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     if from == to {
         return Err(Refusal::one_processor());
     }
-    let runner = hand_over(params, (from, to), Place::Own(Arc::default()), context);
+    let runner = hand_over(params, (from, to), HandedWord::Own(Arc::default()), context);
     let known = shared_pairs(context).into_iter().chain(every_pair(&context.topology()));
     let pair = known.into_iter().find(|pair| [(from, to), (to, from)].contains(&(pair.from, pair.to)));
     let notes =
@@ -108,7 +108,12 @@ fn instance(params: &Params, context: &mut Context) -> Result<Instance> {
     Ok(Instance::new(runner).with_ops(HAND_OVERS).with_notes(notes))
 }
 
-fn hand_over(params: &Params, (from, to): (usize, usize), line: Place, context: &mut Context) -> Contended {
+fn hand_over(
+    params: &Params,
+    (from, to): (usize, usize),
+    line: HandedWord,
+    context: &mut Context,
+) -> Contended {
     let (code, contending, _) = loops(params);
     let contender = HandOver { line, trips: 0, stores: word(params, "protocol") == "store" };
     let partner = Partner { cpu: to, code: contending, side: Box::default() };
@@ -119,15 +124,15 @@ fn hand_over(params: &Params, (from, to): (usize, usize), line: Place, context: 
 /// Passes the first line of a region between these processors by stores.
 pub(super) fn of_region(region: Region, pair: (usize, usize), context: &mut Context) -> Instance {
     let by_stores = params(&[("protocol", "store".into())]);
-    Instance::new(hand_over(&by_stores, pair, Place::In(region), context)).with_ops(HAND_OVERS)
+    Instance::new(hand_over(&by_stores, pair, HandedWord::In(region), context)).with_ops(HAND_OVERS)
 }
 
-enum Place {
+enum HandedWord {
     Own(Arc<Line>),
     In(Region),
 }
 
-impl Place {
+impl HandedWord {
     fn word(&self) -> &AtomicU64 {
         match self {
             Self::Own(line) => &line.0,
@@ -138,7 +143,7 @@ impl Place {
 }
 
 struct HandOver {
-    line: Place,
+    line: HandedWord,
     trips: u64,
     stores: bool,
 }

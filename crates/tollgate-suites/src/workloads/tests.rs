@@ -28,7 +28,7 @@ fn with_context<T>(
         plan: &plan,
         began: now,
         deadline: now + plan.budget,
-        suite: Place::default(),
+        suite: Ordinal::default(),
         watch: &mut watch,
     };
     work(&mut context)

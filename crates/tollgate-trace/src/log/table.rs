@@ -36,7 +36,7 @@ pub(super) struct Table {
     /// The previous line, which may be the heading.
     before: String,
     columns: Vec<(Column, usize)>,
-    state: State,
+    state: Section,
     /// Whether these are the calls of 32-bit programs, which have a table of their own.
     is_32_bit: bool,
     pub calls: Vec<Call>,
@@ -45,7 +45,7 @@ pub(super) struct Table {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-enum State {
+enum Section {
     #[default]
     Outside,
     Rows,
@@ -60,26 +60,26 @@ impl Table {
                 self.is_32_bit = line.contains("32 bit");
                 true
             }
-            State::Outside if is_rule => {
+            Section::Outside if is_rule => {
                 self.columns = columns(&self.before, line).unwrap_or_default();
                 if !self.columns.is_empty() {
-                    self.state = State::Rows;
+                    self.state = Section::Rows;
                 }
                 !self.columns.is_empty()
             }
-            State::Outside => false,
-            State::Rows if is_rule => {
-                self.state = State::Total;
+            Section::Outside => false,
+            Section::Rows if is_rule => {
+                self.state = Section::Total;
                 true
             }
-            State::Rows => {
+            Section::Rows => {
                 let call = self.row(line);
                 let is_row = call.is_some();
                 self.calls.extend(call.filter(|_| self.calls.len() < MOST_CALLS));
                 is_row
             }
-            State::Total => {
-                self.state = State::Outside;
+            Section::Total => {
+                self.state = Section::Outside;
                 let calls = self.row(line).map(|total| total.count);
                 self.total = calls.map(|calls| self.total.unwrap_or(0).saturating_add(calls));
                 calls.is_some()

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tollgate_engine::{Decided, Length, Place, Progress};
+use tollgate_engine::{Decided, Length, Ordinal, Progress};
 use tollgate_model::text::clean;
 use tollgate_output::figures;
 
@@ -46,13 +46,13 @@ impl Shown {
                 let left = format!("{} left", figures::time_left(whole.saturating_sub(progress.elapsed)));
                 (left, String::new(), progress.elapsed.as_secs_f64() / whole.as_secs_f64())
             }
-            Length::Number(of_what, Place { number, of }) => {
+            Length::Number(of_what, Ordinal { number, of }) => {
                 (format!("{number} of {of}"), format!("{of_what} "), number as f64 / of.max(1) as f64)
             }
         };
         let place = match progress.suite {
-            Place { of: 0 | 1, .. } => String::new(),
-            Place { number, of } => format!("suite {number} of {of}: "),
+            Ordinal { of: 0 | 1, .. } => String::new(),
+            Ordinal { number, of } => format!("suite {number} of {of}: "),
         };
         for line in progress.decided.iter().filter_map(decided) {
             if self.lines { say::warn(&format!("{line}\n")) } else { self.bar.println(line) }
@@ -117,7 +117,7 @@ mod tests {
             what: "timing \u{1b}]0;owned\u{7}\u{202e}b".to_owned(),
             elapsed: Duration::ZERO,
             length: Length::Time(Duration::from_secs(1)),
-            suite: Place::default(),
+            suite: Ordinal::default(),
             decided: Vec::new(),
         });
         assert_eq!(shown.bar.message(), "timing \\u{1b}]0;owned\\u{7}\\u{202e}b");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tollgate_engine::versus::{Doing, Rounds};
-use tollgate_engine::{Length, Place, Progress};
+use tollgate_engine::{Length, Ordinal, Progress};
 use tollgate_output::figures;
 
 /// The visible progress while commands are executed.
@@ -35,8 +35,9 @@ impl Shown {
         };
         let what = format!("{round}{}", doing.what.replace('\n', " "));
         // The one that it is at.
-        let at =
-            |what, of: usize| Length::Number(what, Place { number: (doing.rounds as usize + 1).min(of), of });
+        let at = |what, of: usize| {
+            Length::Number(what, Ordinal { number: (doing.rounds as usize + 1).min(of), of })
+        };
         self.shown.update(&Progress {
             what,
             elapsed: doing.elapsed,
@@ -45,7 +46,7 @@ impl Shown {
                 (None, None) => Length::Time(self.time),
                 (None, Some(rounds)) => at("round", rounds as usize),
             },
-            suite: Place::default(),
+            suite: Ordinal::default(),
             decided: Vec::new(),
         });
     }

@@ -7,7 +7,7 @@ use tollgate_model::Fact;
 use super::stage::{Attempt, NO_TIME, Phase, Stage};
 use crate::cases::benchmark::{Chosen, Commands, Kind};
 use crate::cases::fixture::{Fixture, Stop};
-use crate::cases::plan::{Place, Plan};
+use crate::cases::plan::{Ordinal, Plan};
 use crate::cases::run::Halt;
 use crate::cases::run::{Progress, RunContext};
 use crate::refusal::Refusal;
@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 pub(crate) struct Local<'a> {
     plan: &'a Plan,
     began: Instant,
-    suite: Place,
+    suite: Ordinal,
     watch: &'a mut dyn FnMut(&Progress),
     pub(super) fixture: Option<Box<dyn Fixture>>,
     has_prepared: bool,
@@ -27,7 +27,7 @@ impl<'a> Local<'a> {
     pub(crate) fn new(
         plan: &'a Plan,
         began: Instant,
-        suite: Place,
+        suite: Ordinal,
         watch: &'a mut dyn FnMut(&Progress),
     ) -> Self {
         Self { plan, began, suite, watch, fixture: None, has_prepared: false }

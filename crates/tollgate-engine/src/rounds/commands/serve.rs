@@ -9,7 +9,7 @@ use super::protocol::{CommandAnswer, CommandRequest};
 use super::stage::{Attempt, Stage};
 use crate::cases::benchmark::{Benchmark, Chosen};
 use crate::cases::fixture::Fixture;
-use crate::cases::plan::{Place, Plan};
+use crate::cases::plan::{Ordinal, Plan};
 use crate::cases::run::Halt;
 use crate::cases::run::Progress;
 use crate::machine::storage::Storage;
@@ -36,7 +36,7 @@ impl Served {
         watch: &mut dyn FnMut(&Progress),
     ) -> Result<CommandAnswer, Halt> {
         let plan = Plan { storage, ..Plan::within(Duration::ZERO) };
-        let mut local = Local::new(&plan, Instant::now(), Place::default(), watch);
+        let mut local = Local::new(&plan, Instant::now(), Ordinal::default(), watch);
         local.fixture = self.fixture.take();
         let answer = self.answer(request, &mut local, find);
         self.fixture = local.fixture.take();

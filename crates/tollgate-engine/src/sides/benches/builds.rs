@@ -11,7 +11,7 @@ use rustix::fs::CWD;
 use tollgate_model::text::{commands_a_reader, excerpt, plainly};
 use tollgate_model::traced::Ended;
 use tollgate_os::paths;
-use tollgate_os::private::{Place, PrivateDirectory};
+use tollgate_os::private::{PrivateDirectory, TrustedDirectory};
 
 use super::copies::Copies;
 use super::harness::{Harness, Size};
@@ -46,7 +46,7 @@ pub struct Builds {
     copies: Vec<Option<RefCell<Copies>>>,
     order: Order,
     /// The place of an execution's results.
-    place: Place,
+    place: TrustedDirectory,
     _directory: PrivateDirectory,
 }
 
@@ -64,7 +64,7 @@ impl Builds {
     pub fn new(harness: Harness, builds: Vec<Build>, order: Order) -> Result<Self, String> {
         let cannot = |why: String| format!("a link to a build cannot be made: {why}");
         let directory = PrivateDirectory::temporary().map_err(|why| cannot(plainly(&why)))?;
-        let place = Place::open(directory.path()).map_err(|why| cannot(why.to_string()))?;
+        let place = TrustedDirectory::open(directory.path()).map_err(|why| cannot(why.to_string()))?;
         let mut links = Vec::new();
         for (number, build) in builds.iter().enumerate() {
             let link = directory.path().join(format!("build-{number:03}"));

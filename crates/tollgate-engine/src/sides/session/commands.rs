@@ -9,7 +9,7 @@ use super::agent_side::{AgentSide, unexpected};
 use super::connection::{Gone, Stop, plain};
 use super::teller::Teller;
 use crate::cases::benchmark::{Chosen, TIME_OF_MEMORY};
-use crate::cases::plan::Place;
+use crate::cases::plan::Ordinal;
 use crate::cases::run::Halt;
 use crate::cases::selection::Group;
 use crate::machine::interrupt;
@@ -26,13 +26,13 @@ const MOST_NAME: usize = 200;
 const MOST_NOTES: usize = 16;
 
 pub struct Commands<'c> {
-    groups: Vec<(&'c Group, Place)>,
+    groups: Vec<(&'c Group, Ordinal)>,
     /// For each measured group, the measurements of each timed side.
     measured: Vec<Vec<Vec<Measurement>>>,
 }
 
 impl<'c> Commands<'c> {
-    pub fn new(groups: Vec<(&'c Group, Place)>) -> Self {
+    pub fn new(groups: Vec<(&'c Group, Ordinal)>) -> Self {
         Self { groups, measured: Vec::new() }
     }
 
@@ -92,7 +92,7 @@ impl<'c> Commands<'c> {
             let outcome = Outcome::NotMeasured { why: why.to_owned() };
             Measurement { case: benchmark.case(params.clone()), outcome }
         };
-        let of_group = |(at, (group, _)): (usize, &(&Group, Place))| match (side, self.measured.get(at)) {
+        let of_group = |(at, (group, _)): (usize, &(&Group, Ordinal))| match (side, self.measured.get(at)) {
             (Some(side), Some(of_sides)) => of_sides.get(side).cloned().unwrap_or_default(),
             _ => group.cases.iter().map(not_measured).collect(),
         };

@@ -12,7 +12,7 @@ use super::agent_side::AgentSide;
 use super::connection::{Gone, Stop, readable};
 use super::teller::Teller;
 use crate::bench_process::record::ProcessRecord;
-use crate::cases::plan::Place;
+use crate::cases::plan::Ordinal;
 use crate::cases::selection::Group;
 use crate::machine::ending::Ending;
 use crate::machine::storage::Storage;
@@ -31,7 +31,7 @@ pub const MOST: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 4 });
 const OF_DISK: &str = "the guest's disk is a file on the host, whose timing varies; without cache=, or with on=brd, files are in the guest's memory";
 
 /// Returns the cases of a suite that are counted, in a guest with or without such a disk.
-pub fn schedule(group: &Group, place: Place, has_disk: bool) -> Schedule {
+pub fn schedule(group: &Group, place: Ordinal, has_disk: bool) -> Schedule {
     Schedule::counted(group, place, |benchmark| {
         let of_disk = || (has_disk && Storage::is_used_by(benchmark.name)).then_some(OF_DISK);
         let why = benchmark.uncounted.or_else(of_disk)?;
@@ -48,7 +48,7 @@ pub fn count(
 ) -> Result<(), Stop> {
     let waiting = |side: &AgentSide<'_, '_>| -> usize { side.schedules.iter().map(Schedule::waits).sum() };
     let of: usize = sides.iter().filter(|side| side.side.is_counting).map(waiting).sum();
-    teller.counted = (of > 0).then_some(Place { number: 0, of });
+    teller.counted = (of > 0).then_some(Ordinal { number: 0, of });
     let is_counted =
         |side: &&mut AgentSide<'_, '_>| side.side.is_counting && !(are_started && side.schedules.is_empty());
     let waiting: Vec<_> = sides.iter_mut().filter(is_counted).collect();
@@ -96,7 +96,7 @@ impl Together<'_, '_, '_> {
         while self.started.len() < self.most
             && let Some(side) = self.waiting.next()
         {
-            teller.say(format!("starting {}", side.side.name), Place::default());
+            teller.say(format!("starting {}", side.side.name), Ordinal::default());
             let launched = side.launch();
             if side.settled(launched)?.is_some() {
                 self.started.push(Started { heard: Instant::now(), awaits: Awaited::Greeting, side });
@@ -144,7 +144,7 @@ impl Started<'_, '_, '_> {
         match &self.awaits {
             Awaited::Greeting => {
                 self.side.greet()?;
-                teller.say(format!("reading facts in {}", self.side.side.name), Place::default());
+                teller.say(format!("reading facts in {}", self.side.side.name), Ordinal::default());
                 self.side.ask_for_facts(Moment::Before)?;
                 self.awaits = Awaited::Facts;
             }

@@ -15,7 +15,7 @@ use super::iterations::{FunctionCount, Lengths, choose, functions, is_kernel, it
 use super::teller::Teller;
 use super::{InstructionLog, Side};
 use crate::bench_process::worker::{InstanceOrder, TurnOrder};
-use crate::cases::plan::{Place, Plan};
+use crate::cases::plan::{Ordinal, Plan};
 use crate::cases::run::{BenchError, Progress};
 use crate::cases::selection::Group;
 use crate::loops::instance::loop_address;
@@ -71,7 +71,7 @@ pub fn explain_in(
     {
         return Err(BenchError::NoEnvironment(format!("{}: {NO_LOOP}", benchmark.name)));
     }
-    let place = Place { number: 1, of: 1 };
+    let place = Ordinal { number: 1, of: 1 };
     let schedules = vec![counting::schedule(group, place, side.has_disk)];
     // Counting takes none of a run's time.
     let plan = Plan::within(Duration::ZERO);

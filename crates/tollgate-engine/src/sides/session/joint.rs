@@ -5,7 +5,7 @@ use tollgate_model::own::CONTROL;
 use super::pairs::MOST_REST;
 use super::turn_plan::{self, Unit};
 use crate::loops::instance::Readiness;
-use crate::rounds::case_state::{CaseState, State};
+use crate::rounds::case_state::{CaseState, CaseStatus};
 use crate::rounds::schedule::Schedule;
 
 /// Costs that differ by a larger factor get their own numbers of iterations.
@@ -15,7 +15,7 @@ const FAR: f64 = 8.0;
 /// cost of an operation can depend on how many follow each other: a fault maps its neighbours too (fault-around).
 pub fn equalize(schedules: &mut [&mut Schedule]) {
     for index in 0..schedules.iter().map(|schedule| schedule.cases.len()).min().unwrap_or(0) {
-        let is_running = |schedule: &&mut Schedule| schedule.cases[index].state == State::Running;
+        let is_running = |schedule: &&mut Schedule| schedule.cases[index].state == CaseStatus::Running;
         let Some(base) = schedules.iter().position(is_running) else { continue };
         let near: Vec<usize> = (base..schedules.len())
             .filter(|&at| are_near(&schedules[base].cases[index], &schedules[at].cases[index]))
@@ -31,7 +31,9 @@ pub fn equalize(schedules: &mut [&mut Schedule]) {
 fn are_near(one: &CaseState, other: &CaseState) -> bool {
     let per_operation = |state: &CaseState| state.ready.cost.as_secs_f64() / state.ready.ops as f64;
     let ratio = per_operation(one) / per_operation(other);
-    other.state == State::Running && one.ready.ops == other.ready.ops && (1.0 / FAR..=FAR).contains(&ratio)
+    other.state == CaseStatus::Running
+        && one.ready.ops == other.ready.ops
+        && (1.0 / FAR..=FAR).contains(&ratio)
 }
 
 /// Shortens the batches of turns equally in all environments. A busy machine's pace varies more between batches than short
@@ -48,10 +50,10 @@ pub fn refresh(joint: &mut Schedule, schedules: &[&Schedule]) {
     for (index, state) in joint.cases.iter_mut().enumerate() {
         let running = || {
             let cases = schedules.iter().map(|schedule| &schedule.cases[index]);
-            cases.filter(|state| state.state == State::Running)
+            cases.filter(|state| state.state == CaseStatus::Running)
         };
         let Some(first) = running().next() else {
-            state.state = State::Refused(fail!("no environment measures it"));
+            state.state = CaseStatus::Refused(fail!("no environment measures it"));
             continue;
         };
         let ready = Readiness {
@@ -60,7 +62,7 @@ pub fn refresh(joint: &mut Schedule, schedules: &[&Schedule]) {
             setup: running().map(|state| state.ready.setup).sum(),
             ..first.ready.clone()
         };
-        (state.state, state.ready, state.iterations) = (State::Running, ready, 1);
+        (state.state, state.ready, state.iterations) = (CaseStatus::Running, ready, 1);
     }
 }
 
@@ -73,7 +75,7 @@ pub fn units(
     let unit = |cases: Vec<usize>| {
         let states =
             cases.iter().flat_map(|&case| schedules.iter().map(move |schedule| &schedule.cases[case]));
-        let running: Vec<&CaseState> = states.filter(|state| state.state == State::Running).collect();
+        let running: Vec<&CaseState> = states.filter(|state| state.state == CaseStatus::Running).collect();
         let batch = running.iter().map(|state| state.batch()).max().unwrap_or_default();
         let iterations = running.iter().map(|state| state.iterations).max().unwrap_or(1);
         // The engine's own cases show how exact the others are; only the A/A control is compared.
@@ -99,7 +101,7 @@ mod tests {
 
     use super::*;
     use crate::cases::benchmark::{Benchmark, PLAIN, Suite};
-    use crate::cases::plan::Place;
+    use crate::cases::plan::Ordinal;
     use crate::cases::selection::Group;
 
     static BASE: Benchmark = Benchmark { name: "some/base", ..PLAIN };
@@ -109,11 +111,11 @@ mod tests {
     /// Calibrated, by nanoseconds of an iteration of the two cases.
     fn schedule(costs: [u64; 2]) -> Schedule {
         let cases = SUITE.benchmarks.iter().map(|benchmark| (*benchmark, Params::new())).collect();
-        let mut schedule = Schedule::new(&Group { suite: &SUITE, cases }, Place::default());
+        let mut schedule = Schedule::new(&Group { suite: &SUITE, cases }, Ordinal::default());
         for (state, cost) in schedule.cases.iter_mut().zip(costs) {
             let cost = Duration::from_nanos(cost);
             state.ready = Readiness { cost, whole: cost, ops: 1, most: u64::MAX, ..Readiness::default() };
-            state.state = State::Running;
+            state.state = CaseStatus::Running;
         }
         schedule.count_operations();
         schedule
@@ -139,7 +141,7 @@ mod tests {
     #[test]
     fn a_pair_takes_the_time_of_all_environments_and_leaves_out_what_none_measures() {
         let (one, mut other) = (schedule([1_000, 1_000]), schedule([1_000, 1_000]));
-        other.cases[1].state = State::Refused(fail!("not here"));
+        other.cases[1].state = CaseStatus::Refused(fail!("not here"));
         let mut joint = one.without_results();
         refresh(&mut joint, &[&one, &other]);
         // Batches of 50 µs with a quarter of warm-up, in both environments or in one.
@@ -149,8 +151,8 @@ mod tests {
         assert_eq!(units.iter().map(|unit| unit.rest).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(units.iter().map(|unit| unit.batch.as_micros()).collect::<Vec<_>>(), [50, 50]);
         let mut refused = schedule([1, 1]);
-        refused.cases[0].state = State::Refused(fail!("not here"));
+        refused.cases[0].state = CaseStatus::Refused(fail!("not here"));
         refresh(&mut joint, &[&refused]);
-        assert_ne!(joint.cases[0].state, State::Running);
+        assert_ne!(joint.cases[0].state, CaseStatus::Running);
     }
 }

@@ -13,7 +13,7 @@ use super::starts::Starts;
 use super::teller::Teller;
 use super::turns::TurnTrack;
 use super::{EnvironmentFindings, SessionFindings, Side, counting, joint};
-use crate::cases::plan::{Place, Plan};
+use crate::cases::plan::{Ordinal, Plan};
 use crate::cases::run::{BenchError, Findings, Progress};
 use crate::cases::selection::{Group, Selection};
 use crate::machine::cpu;
@@ -47,8 +47,8 @@ pub fn measure_in(
         selection.groups.iter().partition(|group| group.usual_time().is_none());
     let (starts, commands): (Vec<&Group>, Vec<&Group>) =
         others.into_iter().partition(|group| group.is_of_environments());
-    let place = |number| Place { number, of: selection.groups.len() };
-    let schedules = |new: &dyn Fn(&Group, Place) -> Schedule| -> Vec<Schedule> {
+    let place = |number| Ordinal { number, of: selection.groups.len() };
+    let schedules = |new: &dyn Fn(&Group, Ordinal) -> Schedule| -> Vec<Schedule> {
         rounds.iter().zip(1..).map(|(group, number)| new(group, place(number))).collect()
     };
     // Readers of a document refuse more processes.
@@ -142,14 +142,14 @@ impl Session<'_, '_, '_> {
     fn timed(&mut self, allowed: Vec<usize>, of_rounds: f64, of_starts: f64) -> Result<(), Stop> {
         self.each(|session, at| {
             let name = session.sides[at].side.name.clone();
-            session.teller.say(format!("starting {name}"), Place::default());
+            session.teller.say(format!("starting {name}"), Ordinal::default());
             session.sides[at].start()
         })?;
         let cpu = self.choose_cpu(&allowed);
         self.other_cpus = Some(OtherCpus::except(cpu, allowed));
         self.each(|session, at| {
             let name = session.sides[at].side.name.clone();
-            session.teller.say(format!("reading facts in {name}"), Place::default());
+            session.teller.say(format!("reading facts in {name}"), Ordinal::default());
             // A fact can be the setting that its turns need.
             session.sides[at].wake()?;
             session.sides[at].read_facts(Moment::Before)

@@ -22,7 +22,7 @@ use super::life::Life;
 use super::teller::Teller;
 use crate::cases::aspect::Aspect;
 use crate::cases::benchmark::Chosen;
-use crate::cases::plan::{Place, Plan};
+use crate::cases::plan::{Ordinal, Plan};
 use crate::cases::selection::Group;
 use crate::refusal::Refusal;
 use crate::{machine::group, machine::interrupt};
@@ -110,7 +110,7 @@ pub struct Starts<'c> {
     cases: Vec<(&'c Chosen, Aspect)>,
     /// Cases with parameters of another version.
     unknown: Vec<&'c Chosen>,
-    place: Place,
+    place: Ordinal,
     /// The records of each side, in the order of the cases; empty before the first round.
     records: Vec<Vec<StartsOfCase>>,
     rounds: usize,
@@ -118,13 +118,13 @@ pub struct Starts<'c> {
 
 impl<'c> Starts<'c> {
     /// Makes the starts from the cases of these groups, each with its place among the suites.
-    pub fn new(groups: &[(&'c Group, Place)]) -> Self {
+    pub fn new(groups: &[(&'c Group, Ordinal)]) -> Self {
         let chosen = || groups.iter().flat_map(|(group, _)| &group.cases);
         let aspect = |(benchmark, params): &Chosen| benchmark.aspect_of(params);
         Self {
             cases: chosen().filter_map(|case| Some((case, aspect(case)?))).collect(),
             unknown: chosen().filter(|case| aspect(case).is_none()).collect(),
-            place: groups.first().map_or(Place::default(), |(_, place)| *place),
+            place: groups.first().map_or(Ordinal::default(), |(_, place)| *place),
             records: Vec::new(),
             rounds: 0,
         }

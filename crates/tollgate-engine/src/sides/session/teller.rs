@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use crate::cases::plan::{Length, Place, Plan};
+use crate::cases::plan::{Length, Ordinal, Plan};
 use crate::cases::run::{Decided, Progress};
 
 pub struct Teller<'a> {
@@ -12,7 +12,7 @@ pub struct Teller<'a> {
     /// Processes that the current suite or environment has had.
     pub done: usize,
     /// The place among the counted cases, while they are counted: that takes none of the time.
-    pub counted: Option<Place>,
+    pub counted: Option<Ordinal>,
 }
 
 impl<'a> Teller<'a> {
@@ -21,7 +21,7 @@ impl<'a> Teller<'a> {
         Self { watch, began, plan, latest: None, decided, done: 0, counted: None }
     }
 
-    pub fn say(&mut self, what: String, suite: Place) {
+    pub fn say(&mut self, what: String, suite: Ordinal) {
         self.latest = Some(Instant::now());
         let decided = std::mem::take(&mut self.decided);
         let length = match self.counted {
@@ -32,7 +32,7 @@ impl<'a> Teller<'a> {
     }
 
     /// Reports unless something was reported a moment ago.
-    pub fn hint(&mut self, suite: Place, what: impl FnOnce() -> String) {
+    pub fn hint(&mut self, suite: Ordinal, what: impl FnOnce() -> String) {
         /// Drawing a display takes time.
         const OFTEN: Duration = Duration::from_millis(100);
         if self.latest.is_none_or(|latest| latest.elapsed() >= OFTEN) {

@@ -20,7 +20,7 @@ use crate::bench_process::own::OWN_BENCHMARKS;
 use crate::bench_process::record::{InstanceRecord, ProcessRecord};
 use crate::bench_process::worker::{Find, InstanceOrder};
 use crate::cases::benchmark::{Benchmark, Kind, PLAIN, Suite, TIME_OF_MEMORY};
-use crate::cases::plan::{Place, Plan};
+use crate::cases::plan::{Ordinal, Plan};
 use crate::cases::run::BenchError;
 use crate::cases::selection::{Group, Selection};
 use crate::loops::instance::Instance;
@@ -530,7 +530,7 @@ proptest! {
     ) {
         let cases = SUITE.benchmarks.iter().map(|benchmark| (*benchmark, Params::new())).collect();
         let group = Group { suite: &SUITE, cases };
-        let mut schedule = Schedule::new(&group, Place::default());
+        let mut schedule = Schedule::new(&group, Ordinal::default());
         let record = ProcessRecord { rounds, current, instances, ..ProcessRecord::default() };
         let bytes = serde_json::to_vec(&record).expect("JSON");
         let record: ProcessRecord = serde_json::from_slice(&bytes).expect("the same");

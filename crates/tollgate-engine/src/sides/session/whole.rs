@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::agent_side::AgentSide;
 use super::connection::Gone;
 use super::running::Session;
-use crate::rounds::case_state::State;
+use crate::rounds::case_state::CaseStatus;
 use crate::sides::agent::protocol::Job;
 
 impl Session<'_, '_, '_> {
@@ -47,7 +47,7 @@ impl AgentSide<'_, '_> {
     fn next(&self) -> Option<usize> {
         let open = (0..self.schedules.len()).filter(|&group| {
             let schedule = &self.schedules[group];
-            !schedule.settled && schedule.cases.iter().any(|state| state.state == State::Running)
+            !schedule.settled && schedule.cases.iter().any(|state| state.state == CaseStatus::Running)
         });
         open.min_by(|&one, &other| {
             self.schedules[one].progress().total_cmp(&self.schedules[other].progress())

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use tollgate_os::paths::read_regular;
-use tollgate_os::private::Place;
+use tollgate_os::private::TrustedDirectory;
 
 use crate::error::{EnvironmentError, plainly, unusable};
 
@@ -68,7 +68,7 @@ fn neighbours(above: &Path) -> Vec<PathBuf> {
 /// Returns whether only root and the effective user can write to a directory. A sticky one does not count: other users cannot
 /// replace its files, but can add a Makefile.
 fn is_own(directory: &Path) -> bool {
-    Place::open(directory).is_ok_and(|place| !place.is_shared())
+    TrustedDirectory::open(directory).is_ok_and(|place| !place.is_shared())
 }
 
 pub(super) struct Headers {

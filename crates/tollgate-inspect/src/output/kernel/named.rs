@@ -142,7 +142,7 @@ pub struct Symbol<'a> {
     /// Its name.
     name: &'a str,
     /// Its place at run time, one for each symbol of that name; null with the reason in `now_why`.
-    now: Option<Vec<Place<'a>>>,
+    now: Option<Vec<SymbolPlace<'a>>>,
     /// Why `now` is not known, or null.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     now_why: Option<&'a Unknown>,
@@ -165,7 +165,7 @@ pub struct Symbol<'a> {
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "PlaceOfSymbol"))]
-struct Place<'a> {
+struct SymbolPlace<'a> {
     /// Its address.
     address: String,
     /// The module that contains it, or null for the kernel itself.
@@ -188,7 +188,8 @@ struct Other<'a> {
 impl<'a> Symbol<'a> {
     pub(super) fn new(symbol: &'a Named, before: Option<&Named>) -> Self {
         let hex = |all: &[u64]| all.iter().copied().map(hexadecimal).collect();
-        let place = |it: &'a Address| Place { address: hexadecimal(it.at), module: it.module.as_deref() };
+        let place =
+            |it: &'a Address| SymbolPlace { address: hexadecimal(it.at), module: it.module.as_deref() };
         let was = before.and_then(Named::address);
         let distance = was.zip(symbol.address()).map(|(before, after)| after.wrapping_sub(before));
         Self {

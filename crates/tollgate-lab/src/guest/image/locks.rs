@@ -12,7 +12,7 @@ unsafe extern "C" {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct LockWords {
     pub(crate) address: u64,
     pub(crate) words: usize,
 }
@@ -30,9 +30,9 @@ pub(crate) fn entry_of(lock: usize, alone: bool) -> Option<u64> {
 
 /// Returns the memory that the next steps of programs depend on, besides registers, their stacks and the page tables: the words
 /// that they share, the kernel's own words, and two parts for each of the first threads. The second part has the registers.
-pub(crate) fn system_state() -> Vec<State> {
+pub(crate) fn system_state() -> Vec<LockWords> {
     let (from, to) = (&raw const tollgate_guest_system_state, &raw const tollgate_guest_system_state_end);
-    let state = |line: &[u8]| State { address: u64::from(word(line, 0)), words: word(line, 1) as usize };
+    let state = |line: &[u8]| LockWords { address: u64::from(word(line, 0)), words: word(line, 1) as usize };
     between(from, to).chunks_exact(8).map(state).collect()
 }
 

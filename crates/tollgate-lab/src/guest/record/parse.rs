@@ -1,4 +1,4 @@
-use super::{Fault, Maker, Place, Record, Report, Round, Text, Thread, VERSION, checksum};
+use super::{Fault, Maker, Record, Report, Round, Text, Thread, ThreadState, VERSION, checksum};
 
 /// Bytes of the longest line that is read. The guest's longest has 320: all registers of a program.
 const LONGEST: usize = 400;
@@ -174,8 +174,8 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Fields<I> {
         Ok(Thread { program: self.next()?, number: self.next()? })
     }
 
-    fn place(&mut self) -> Result<Place, Complaint> {
-        Ok(Place { rsp: self.next()?, rflags: self.next()?, ticks: self.next()? })
+    fn place(&mut self) -> Result<ThreadState, Complaint> {
+        Ok(ThreadState { rsp: self.next()?, rflags: self.next()?, ticks: self.next()? })
     }
 
     fn text(&mut self) -> Result<Text, Complaint> {

@@ -35,7 +35,7 @@ impl Text {
 
 /// A thread's stack and flags, and the time that it had taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct ThreadState {
     /// RSP.
     pub rsp: u64,
     /// RFLAGS.
@@ -55,9 +55,9 @@ pub enum Report {
     /// A thread ended by itself. It made `calls` system calls, and was given the processor `switches` times.
     Exit { thread: Thread, status: u64, ticks: u64, calls: u64, switches: u64 },
     /// A fault ended a program.
-    Dead { thread: Thread, fault: Fault, cr2: u64, place: Place },
+    Dead { thread: Thread, fault: Fault, cr2: u64, place: ThreadState },
     /// An instruction that the engine does not know ended a program.
-    Unknown { thread: Thread, cs: u16, rip: u64, place: Place },
+    Unknown { thread: Thread, cs: u16, rip: u64, place: ThreadState },
     /// The general registers, by number, at the end that the record before reports.
     Registers { thread: Thread, general: [u64; 16] },
     /// A thread waits for another for ever.
@@ -72,7 +72,7 @@ impl Thread {
     }
 }
 
-impl Place {
+impl ThreadState {
     fn fields(self) -> [u64; 3] {
         [self.rsp, self.rflags, self.ticks]
     }

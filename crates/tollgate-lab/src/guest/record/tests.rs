@@ -13,7 +13,7 @@ fn report() -> impl Strategy<Value = Report> {
             let (program, number) = (a as u8, b as u32);
             let thread = Thread { program, number };
             let fault = Fault { vector: c as u8, error: d as u32, cs: e as u16, rip: f };
-            let place = Place { rsp: g, rflags: h, ticks: i };
+            let place = ThreadState { rsp: g, rflags: h, ticks: i };
             match kind {
                 0 => Report::Unloaded { program, why: number },
                 1 => Report::Out { program, text: Text::from_bytes(&text).unwrap() },

@@ -9,7 +9,7 @@ use tollgate_schedules::{Counterexample, Harm, Limits, Step};
 use tollgate_x86::walk::SegmentRegister;
 
 use super::{Move, Proof};
-use crate::interpreter::State;
+use crate::interpreter::StateId;
 use crate::interpreter::preempted::{Kernel, Loss, Preempted, Stack};
 use crate::locks::Entry;
 use crate::locks::own::{OwnEntry, OwnError};
@@ -37,21 +37,21 @@ pub struct Point {
 
 struct System {
     machine: RefCell<Preempted>,
-    first: State,
+    first: StateId,
     /// The states that the search left, and those in which the timer came.
     seen: RefCell<BTreeSet<u32>>,
-    preempted: RefCell<HashSet<State>>,
+    preempted: RefCell<HashSet<StateId>>,
 }
 
 impl search::Machine for System {
-    type State = State;
+    type State = StateId;
     type Move = Move;
 
-    fn start(&self) -> State {
+    fn start(&self) -> StateId {
         self.first
     }
 
-    fn moves(&self, at: &State, mut each: impl FnMut(Move, State)) {
+    fn moves(&self, at: &StateId, mut each: impl FnMut(Move, StateId)) {
         let mut machine = self.machine.borrow_mut();
         // Nothing after a loss needs to be searched.
         if machine.loss(*at).is_some() || machine.unmodelled().is_some() {
@@ -67,14 +67,14 @@ impl search::Machine for System {
         }
     }
 
-    fn harm(&self, at: &State) -> Option<Harm> {
+    fn harm(&self, at: &StateId) -> Option<Harm> {
         self.machine.borrow().loss(*at).map(|loss| match loss {
             Loss::Stops { .. } => Harm::Crash,
             _ => Harm::Condition,
         })
     }
 
-    fn finished(&self, at: &State) -> bool {
+    fn finished(&self, at: &StateId) -> bool {
         self.machine.borrow().is_over(*at)
     }
 }
@@ -134,7 +134,7 @@ fn explore(kernel: Kernel) -> Option<(System, Proof)> {
 }
 
 /// Returns what is lost until both threads have made their calls without further interruptions.
-fn finish(machine: &mut Preempted, from: State, ends: &mut HashMap<State, Option<Loss>>) -> Option<Loss> {
+fn finish(machine: &mut Preempted, from: StateId, ends: &mut HashMap<StateId, Option<Loss>>) -> Option<Loss> {
     let (mut state, mut path) = (from, Vec::new());
     let end = loop {
         if let Some(known) = ends.get(&state) {
@@ -162,10 +162,10 @@ fn points(
     machine: &mut Preempted,
     seen: &BTreeSet<u32>,
     entry: u64,
-    ends: &mut HashMap<State, Option<Loss>>,
+    ends: &mut HashMap<StateId, Option<Loss>>,
 ) -> Vec<Point> {
     let mut all: BTreeMap<(bool, u64), Point> = BTreeMap::new();
-    for state in seen.iter().copied().map(State) {
+    for state in seen.iter().copied().map(StateId) {
         let (in_ring_3, address) = (machine.is_in_ring_3(state), machine.rip(state));
         // This interrupt does not lose what is lost already.
         let is_sound = finish(machine, state, ends).is_none();
@@ -286,7 +286,7 @@ impl System {
     }
 }
 
-fn told(machine: &mut Preempted, step: Move, before: State, after: State) -> Step {
+fn told(machine: &mut Preempted, step: Move, before: StateId, after: StateId) -> Step {
     let what = match step {
         Move::Execute => machine.text(before),
         Move::Preempt => "timer".to_owned(),

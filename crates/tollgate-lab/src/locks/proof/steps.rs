@@ -4,7 +4,7 @@ use tollgate_schedules::search::Schedule;
 use tollgate_schedules::{Counterexample, Harm, Step};
 
 use super::{At, INSIDE, LOCK, Move, PLACE, PRIMITIVE, System, is_in_primitive, restarts_at};
-use crate::interpreter::{Explorer, State, Stop};
+use crate::interpreter::{Explorer, StateId, Stop};
 use crate::system::ADDRESSES;
 
 const REGISTERS: [(usize, &str); 2] = [(0, "eax"), (R15, "r15")];
@@ -29,7 +29,7 @@ impl System {
     }
 }
 
-fn told(explorer: &mut Explorer, step: Move, before: State, after: State) -> Step {
+fn told(explorer: &mut Explorer, step: Move, before: StateId, after: StateId) -> Step {
     let (process, next) = (explorer.thread(before), explorer.thread(after));
     let (rip, text) = (explorer.rip(before), shortened(&explorer.text(before)));
     let mut changes = Vec::new();
@@ -53,7 +53,7 @@ fn told(explorer: &mut Explorer, step: Move, before: State, after: State) -> Ste
     Step { process: u8::try_from(process).ok(), processor: 0, place: place_of(rip), what, changes }
 }
 
-fn changed(explorer: &Explorer, before: State, after: State) -> Vec<String> {
+fn changed(explorer: &Explorer, before: StateId, after: StateId) -> Vec<String> {
     let mut changes = Vec::new();
     if explorer.thread(before) == explorer.thread(after) && is_in_primitive(explorer.rip(before)) {
         for (number, name) in REGISTERS {
@@ -72,7 +72,7 @@ fn changed(explorer: &Explorer, before: State, after: State) -> Vec<String> {
     changes
 }
 
-fn switched(explorer: &Explorer, after: State) -> String {
+fn switched(explorer: &Explorer, after: StateId) -> String {
     let name = name(explorer.thread(after));
     let is_spoiled = explorer.register(after, R15) == SPOILED;
     format!("{name} runs{}", if is_spoiled { ", r15 spoiled" } else { "" })
@@ -122,7 +122,7 @@ struct Trail {
 }
 
 impl Trail {
-    fn note(&mut self, explorer: &mut Explorer, number: usize, step: Move, before: State, after: State) {
+    fn note(&mut self, explorer: &mut Explorer, number: usize, step: Move, before: StateId, after: StateId) {
         if !is_in_primitive(explorer.rip(before)) {
             return;
         }
@@ -140,7 +140,7 @@ impl Trail {
         }
     }
 
-    fn so(&self, harm: Harm, explorer: &Explorer, last: State) -> String {
+    fn so(&self, harm: Harm, explorer: &Explorer, last: StateId) -> String {
         let lost = |program: usize| self.lost.get(program).cloned().flatten();
         match (harm, self.stored.and_then(|(store, program)| Some((store, program, lost(program)?)))) {
             (Harm::Exclusion, Some((store, program, (step, text)))) => format!(

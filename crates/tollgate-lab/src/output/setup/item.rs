@@ -3,7 +3,7 @@ use tollgate_model::text::listed;
 use tollgate_x86::walk::{SegmentRegister, TableRegister};
 use tollgate_x86::{Descriptor, Rflags, WideGate, Width};
 
-use crate::setup::{ADDRESS, Item, LARGE, PRESENT, Place, USER};
+use crate::setup::{ADDRESS, Item, LARGE, PRESENT, Region, USER};
 
 const WRITABLE: u64 = 1 << 1;
 
@@ -171,14 +171,14 @@ fn level_name(level: u8) -> &'static str {
     }
 }
 
-fn table(place: Place) -> &'static str {
+fn table(place: Region) -> &'static str {
     match place {
-        Place::Pages => "the page tables",
-        Place::Gdt => "the GDT",
-        Place::Task => "the TSS",
-        Place::Idt => "the IDT",
-        Place::Kernel => "the kernel's data of this processor",
-        Place::Program => "the page of the program",
+        Region::Pages => "the page tables",
+        Region::Gdt => "the GDT",
+        Region::Task => "the TSS",
+        Region::Idt => "the IDT",
+        Region::Kernel => "the kernel's data of this processor",
+        Region::Program => "the page of the program",
     }
 }
 

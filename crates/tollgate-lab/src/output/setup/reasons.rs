@@ -10,7 +10,7 @@ use tollgate_x86::{
     Cr4, Descriptor, DescriptorKind, Efer, Msr, Selector, Star, SysenterCs, SystemKind, Vendor,
 };
 
-use crate::setup::{Item, Place, Setup, USER};
+use crate::setup::{Item, Region, Setup, USER};
 
 pub(super) struct Reason {
     pub(super) why: Cow<'static, str>,
@@ -296,23 +296,23 @@ fn segments(registers: &[SegmentRegister], selector: Selector) -> Option<Reason>
     }
 }
 
-fn cleared(place: Place) -> Option<Reason> {
+fn cleared(place: Region) -> Option<Reason> {
     match place {
-        Place::Pages => {
+        Region::Pages => {
             reason("Memory holds anything at the start. An entry of 0 is not present.", PAGING, &[])
         }
-        Place::Gdt => reason("Room for the call gate, which takes 16 bytes.", "SDM 3A, \"Call gates\"", &[]),
-        Place::Task => reason(
+        Region::Gdt => reason("Room for the call gate, which takes 16 bytes.", "SDM 3A, \"Call gates\"", &[]),
+        Region::Task => reason(
             "Stacks that are not given are 0, and a gate that names one finds no page there.",
             TASK,
             &["wrong-ist"],
         ),
-        Place::Idt => reason(
+        Region::Idt => reason(
             "A vector without a gate is #GP: its type is that of no gate.",
             "SDM 2A, INT n, \"Operation\"",
             &[],
         ),
-        Place::Kernel | Place::Program => None,
+        Region::Kernel | Region::Program => None,
     }
 }
 

@@ -28,15 +28,15 @@ const YIELD: u32 = 1;
 const END: u32 = 2;
 
 #[derive(Default)]
-struct State {
+struct Partner {
     order: AtomicU32,
     does: AtomicU32,
 }
 
-struct Yielding(Arc<State>);
+struct Yielding(Arc<Partner>);
 
 pub(super) fn yielding() -> Means {
-    let state = Arc::new(State::default());
+    let state = Arc::new(Partner::default());
     let shared = Arc::clone(&state);
     let partner = move || {
         loop {

@@ -123,7 +123,7 @@ fn found(sides: &mut [Side<'_>]) -> Found {
     let group = Group { suite: &SUITE, cases };
     let mut sides: Vec<AgentSide> = sides.iter_mut().map(|side| AgentSide::new(side, Vec::new())).collect();
     sides.iter_mut().for_each(|side| side.start().expect("greeted"));
-    let mut all = Commands::new(vec![(&group, Place::default())]);
+    let mut all = Commands::new(vec![(&group, Ordinal::default())]);
     let deadline = Instant::now() + Duration::from_secs(60);
     let terms = Terms { deadline, precision: 0.1, most: usize::MAX, seed: 3, now: Instant::now };
     let mut watch = |_: &crate::cases::run::Progress| ();

@@ -60,7 +60,7 @@ fn orders_and_documents_are_as_recorded() {
             sides.iter_mut().for_each(|side| side.started = 1);
             let cases = SUITE.benchmarks.iter().map(|benchmark| (*benchmark, Default::default())).collect();
             let group = Group { suite: &SUITE, cases };
-            let mut starts = Starts::new(&[(&group, Place::default())]);
+            let mut starts = Starts::new(&[(&group, Ordinal::default())]);
             let plan = Plan::of_processes(12);
             let deadline = Instant::now() + std::time::Duration::from_secs(3600);
             let mut watch = |_: &crate::cases::run::Progress| {};
