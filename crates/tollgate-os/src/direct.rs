@@ -61,7 +61,7 @@ impl fmt::Display for Declared {
                 write!(out, "statx(2) reports {memory} for memory, {offset} for offsets")
             }
             Self::None => out.write_str("statx(2) reports that direct I/O is not supported"),
-            Self::Nothing => out.write_str("statx(2) declares nothing"),
+            Self::Nothing => out.write_str("statx(2) reports nothing"),
         }
     }
 }

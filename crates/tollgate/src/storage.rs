@@ -166,6 +166,6 @@ mod tests {
         let why = unusable(&error);
         assert_eq!(why, "the current directory is on a read-only file system; name another with --dir");
         let error = EnvironmentError::Unusable(". is not writable: Permission denied".to_owned());
-        assert!(unusable(&error).starts_with(". is not writable: Permission"));
+        assert!(unusable(&error).starts_with("the current directory is not writable: Permission"));
     }
 }
