@@ -138,8 +138,9 @@ pub struct RunArgs {
     /// A suite, a benchmark or a case; `*` matches any text [default: the main cases of all suites except
     /// workloads and environments]
     pub pattern: Vec<String>,
-    /// Spend this much time, from 1s to 24h; a bare number is seconds [default: 60s; in several
-    /// environments 60s for each suite of more than two, and in each of them 2m for workloads, 30m for large ones, 20s for starts]
+    /// Spend this much time, from 1s to 24h; a bare number is seconds [default: 60s; in several environments
+    /// 60s for up to two suites, or 60s per environment for more, plus in each 2m for workloads, 30m for
+    /// large ones, 20s for starts]
     #[arg(long, value_name = "DURATION", value_parser = time::parse_time, allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["quick", "thorough"])]
     pub time: Option<Duration>,
