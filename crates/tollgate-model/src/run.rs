@@ -245,12 +245,7 @@ pub enum ReadError {
     Syntax(serde_json::Error),
     /// The document ended before it was whole.
     #[error("is cut off: the document ends at line {line}, column {column}, before it is whole")]
-    Truncated {
-        /// Line of the end.
-        line: usize,
-        /// Column of the end.
-        column: usize,
-    },
+    Truncated { line: usize, column: usize },
     /// Written by a version of the program with another schema.
     #[error("has schema {found}, but this tollgate reads schema {SCHEMA}: {}", remedy(*.found))]
     Schema {

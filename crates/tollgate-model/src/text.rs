@@ -118,7 +118,6 @@ pub fn signal_name(signal: i32) -> Option<String> {
 
 /// The number of a signal by its name: `SIGHUP`, or `SIGRT_1` as strace(1) names real-time signals.
 pub fn signal_number(name: &str) -> Option<i32> {
-    /// The kernel's first real-time signal, which strace counts from.
     const REAL_TIME: i32 = 32;
     if let Some(number) = name.strip_prefix("SIGRT_") {
         return number

@@ -17,7 +17,6 @@ fn row() -> Case {
     Case::plain("entry/syscall")
 }
 
-/// A run of one case in this place of a session.
 fn environment(place: u32, measured: Measured) -> Run {
     let mut run = run_of(vec![(row(), Outcome::Measured(Box::new(measured)))]);
     run.session = Some(part(place));

@@ -84,7 +84,6 @@ fn a_threshold_below_one_percent_counts() {
     assert_eq!(verdict(&[1000.0; 4], &[1100.0; 4], 0.05), Verdict::Slower);
 }
 
-/// This many batches around a count.
 fn around(at: f64, batches: u32) -> Vec<f64> {
     (0..batches).map(|batch| at + 4.0 * (f64::from(batch * 7 % 5) - 2.0)).collect()
 }

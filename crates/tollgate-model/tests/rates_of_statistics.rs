@@ -8,7 +8,6 @@ use tollgate_model::stats::{Interval, median_interval, modes, series_interval, s
 
 type Draw = fn(&mut Random) -> f64;
 
-/// Each distribution with its median.
 const DISTRIBUTIONS: [(&str, Draw, f64); 4] = [
     ("normal", |random| random.normal(), 0.0),
     ("log-normal", |random| random.factor(1.0), 1.0),

@@ -19,7 +19,6 @@ pub(super) fn is_counting(run: &Run) -> bool {
     run.measured().any(|(_, measured)| measured.is_count())
 }
 
-/// A case that is counted on one side and timed on the other.
 pub(super) fn not_compared(case: &Case, base: &Measured, other: &Measured) -> Option<NotCompared> {
     let is_apart = base.unit != other.unit && base.is_count() != other.is_count();
     is_apart.then(|| NotCompared { case: case.clone(), base_unit: base.unit, other_unit: other.unit })

@@ -7,7 +7,6 @@ use crate::stats::{self, Interval};
 pub(super) struct Rounds {
     /// case / baseline if the baseline is above zero, process by process.
     ratios: Vec<Vec<f64>>,
-    /// Rounds in which it is not.
     without_ratio: usize,
     /// case - baseline, process by process.
     differences: Vec<Vec<f64>>,
@@ -32,7 +31,6 @@ impl Rounds {
         rounds
     }
 
-    /// Returns whether two cases have any round in common.
     pub(super) fn any(case: &Measured, baseline: &Measured) -> bool {
         join(case, baseline).any(|mut process| process.next().is_some())
     }
@@ -65,7 +63,6 @@ impl Rounds {
         Some(with_processes(of_rounds, &self.differences))
     }
 
-    /// Why there is no interval of the ratio.
     pub(super) fn why_no_ratio(&self, confidence: f64) -> String {
         let with = self.ratios.iter().map(Vec::len).sum::<usize>();
         let all = with + self.without_ratio;
@@ -80,7 +77,6 @@ impl Rounds {
 }
 
 fn with_processes(of_rounds: Interval, by_process: &[Vec<f64>]) -> Interval {
-    /// Fewer rounds of a process do not count.
     const ENOUGH: usize = 5;
     const CONFIDENCE: f64 = 0.99;
     let enough = by_process.iter().filter(|process| process.len() >= ENOUGH);

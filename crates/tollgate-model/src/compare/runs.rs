@@ -221,7 +221,6 @@ fn ratio(base: &Side<'_>, other: &Side<'_>, confidence: f64) -> Result<(f64, Opt
     Ok((ratio, interval))
 }
 
-/// Refuses a ratio or interval that is not finite.
 fn expect_numbers(ratio: f64, interval: Option<Interval>) -> Result<(), String> {
     let ends = interval.map_or([ratio; 2], |interval| [interval.low, interval.high]);
     if [ratio, ends[0], ends[1]].iter().all(|end| end.is_normal()) {
@@ -268,7 +267,6 @@ fn unequal_batches(faster: &Side<'_>, slower: &Side<'_>) -> Option<String> {
 fn has_mode_at(measured: &Measured, estimate: f64) -> bool {
     /// Relative distance within which a sample or a mode is at the estimate.
     const NEAR: f64 = 0.05;
-    /// A smaller share of all samples is not a mode.
     const SHARE: f64 = 0.05;
     let is_near = |at: f64| (at / estimate - 1.0).abs() <= NEAR;
     let near = measured.samples.iter().filter(|&&sample| is_near(sample)).count();

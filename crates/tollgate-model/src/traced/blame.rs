@@ -42,7 +42,6 @@ pub enum Part {
     User,
     /// Busy, in the kernel.
     Sys,
-    /// Idle, for a disk.
     Disk,
     /// Idle, for a processor.
     Runqueue,
@@ -213,7 +212,6 @@ struct Among {
     waits: Parts,
     /// Whether the call is one of them.
     is_wait: bool,
-    /// Whether the calls of children are among the others.
     has_children: bool,
 }
 

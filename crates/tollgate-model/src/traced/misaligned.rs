@@ -43,9 +43,7 @@ pub struct Needs {
 pub enum Misfit {
     /// The buffer's address.
     Address(u64),
-    /// The offset in the file.
     Offset(u64),
-    /// The length.
     Length(u64),
 }
 

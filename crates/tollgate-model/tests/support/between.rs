@@ -64,7 +64,6 @@ impl<'a> Source<'a> {
         Self { random, environment, upper, own, time: 0.0 }
     }
 
-    /// The processes of a run, some of which have a busy sibling.
     fn processes(&mut self, estimate: f64, busy: &[bool]) -> Vec<Vec<f64>> {
         let Environment { between, freedom, .. } = self.environment;
         let of_run = if between > 0.0 { (between * self.student(freedom)).exp() } else { 1.0 };

@@ -98,7 +98,6 @@ pub struct Executions<'a> {
     shared: Level,
     kept: [Level; 2],
     is_upper: [bool; 2],
-    /// Executions that the burst lasts, and its factor.
     burst: (usize, f64),
     /// Executions so far, and those before the first.
     at: usize,
@@ -148,7 +147,6 @@ impl<'a> Executions<'a> {
         1e8 * time * self.contention(factor)
     }
 
-    /// The factor by which other work slows an execution.
     fn contention(&mut self, factor: f64) -> f64 {
         const BEGINS: f64 = 0.15;
         /// Half of the bursts meet an execution of this length.
