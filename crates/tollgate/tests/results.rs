@@ -82,7 +82,6 @@ fn kept() -> Home {
     home
 }
 
-/// Likewise, of a machine whose runs do not differ.
 fn steady() -> Home {
     let home = kept();
     home.keep_others_like(&document("20261121-015427-0001", Some("native"), 1.0));
@@ -193,7 +192,7 @@ fn a_table_has_a_row_for_every_case_and_a_reason_for_every_gap() {
     insta::assert_snapshot!("notes", kept().output(["show", "native", "--all"]));
 }
 
-/// The tables of three runs and of a comparison, frozen: a change of their words shows in review.
+/// The tables of three runs and of a comparison as snapshots, so that a change of their words shows in review.
 #[test]
 fn the_tables_are_as_reviewed() {
     let home = kept();
@@ -283,11 +282,10 @@ fn findings_are_sentences_of_several_rows() {
     assert!(lines.windows(3).any(|lines| lines == expected), "{table}");
     let trap = lines.iter().find(|line| line.starts_with("traps/invalid-opcode")).expect("a row");
     assert!(trap.ends_with("; signals counted: 1 per operation"), "{trap}");
-    // Without the rows there is nothing to say.
+    // Without the rows there are no findings.
     assert_eq!(kept().json(["show", "native", "--format=json"])["findings"], serde_json::json!([]));
 }
 
-/// The findings of a run.
 fn sentences(shown: &Value) -> Vec<&str> {
     let findings = shown["findings"].as_array().expect("findings").iter();
     findings.map(|one| one["sentence"].as_str().expect("a sentence")).collect()
@@ -384,7 +382,7 @@ fn memory_and_files_have_their_pictures_and_findings() {
     let home = Home::new();
     home.keep(&memory_and_files());
     let table = home.output(["show", "storage", "--all"]);
-    // The rest of the screen is in the snapshot of the tables, whose columns leave no place for notes.
+    // The rest of the screen is in the snapshot of the tables, whose columns have no room for notes.
     let last_notes = |benchmark: &str| {
         let rows = table.lines().filter(|line| line.starts_with(benchmark));
         rows.filter_map(|row| row.rsplit("  ").next()).collect::<Vec<_>>()
@@ -562,7 +560,7 @@ fn a_comparison_has_ratios_verdicts_and_what_differs() {
     }
     let ratio = rows[1]["ratio"].as_f64().expect("a figure");
     assert!((ratio - 1.5).abs() < 0.01, "{ratio}");
-    // The screen of it is one of the tables that are reviewed.
+    // Its screen is in the snapshot of the tables.
     let names: Vec<&Value> =
         comparison["facts"].as_array().expect("facts").iter().map(|fact| &fact["name"]).collect();
     assert_eq!(names, ["kernel.release"]);
@@ -593,7 +591,6 @@ fn several_others_are_compared_each() {
     let rows = comparison["rows"].as_array().expect("rows");
     let of_run = |id: &str| rows.iter().filter(|row| row["other_run"] == id).count();
     assert_eq!((of_run("20261121-015427-0001"), of_run("20261121-015428-0002")), (3, 3));
-    // Each row is there once.
     assert_eq!(rows.len(), 6);
     assert_eq!(comparison["others"][1]["label"], "vm");
     assert!(comparison.get("comparisons").is_none());
@@ -630,7 +627,7 @@ fn a_run_is_found_by_file_label_id_beginning_and_last() {
         assert_eq!(id(meant), "20261121-015427-0001", "{meant}");
     }
     assert_eq!(id("last"), "20261121-015428-0002");
-    // The newest of a label; and what was being written when the program was killed is not a run.
+    // The newest run with a label counts; a file that was being written when the program was killed is not a run.
     home.keep(&document("20261121-015429-0003", Some("native"), 1.0));
     home.file("tollgate/runs/.20261121-015430-0004.json.00c0ffee.tmp", "{");
     assert_eq!(id("native"), "20261121-015429-0003");
@@ -710,7 +707,7 @@ fn completions_and_manual_pages_know_every_verb() {
     let sections: Vec<&str> = run.lines().filter_map(|line| line.strip_prefix(".SH ")).collect();
     assert_eq!(sections, ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "ENVIRONMENTS", "EXAMPLES"]);
     assert!(run.lines().any(|line| line == "\\fB\\-\\-thorough\\fR"), "{run}");
-    // A page for the program and for each verb that help shows.
+    // One page for the program and one for each verb in the help.
     assert_eq!(std::fs::read_dir(&pages).expect("a directory").count(), 23);
     assert!(!pages.join("tollgate-agent.1").exists());
 }
@@ -749,7 +746,7 @@ fn the_doctor_judges_every_check_and_says_what_would_help() {
         check["state"].as_str().expect("a state")
     };
     for name in ["load", "pressure", "governor", "turbo", "smt", "steal", "isolation", "hypervisor"] {
-        // A fact that is not recorded is a fault of the program.
+        // A fact that is not recorded is a defect of the program.
         let check = checks.iter().find(|check| check["name"] == name).expect(name);
         assert!(!check["found"].as_str().expect("words").contains("not recorded"), "{check}");
     }
@@ -780,7 +777,7 @@ fn rates() -> Value {
         add("memory/bandwidth", case, serde_json::json!({"bytes_per_op": 8 << 20}), ns);
     }
     add("memory/latency", serde_json::json!({"kib": 4, "page": "4k"}), serde_json::json!({}), 1.2);
-    // The channel is one of an older program: a kept run is shown with any words.
+    // The channel comes from an older program: a kept run is shown with any words.
     for (by, cpus, ns) in [("socketpair-seqpacket", "same", 6e3), ("pipe", "llc", 6e4)] {
         let case = serde_json::json!({"between": "processes", "by": by, "bytes": 65_536, "cpus": cpus});
         add("ipc/round-trip", case, serde_json::json!({"bytes_per_op": 131_072}), ns);
