@@ -11,7 +11,7 @@ use common::{Home, one_line, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// The difference to the true number of bits that is promised.
+/// The promised distance from the true number of bits.
 const CLOSE: f64 = 0.3;
 
 fn region<'a>(document: &'a Value, name: &str) -> &'a Value {
@@ -19,7 +19,7 @@ fn region<'a>(document: &'a Value, name: &str) -> &'a Value {
     regions.iter().find(|region| region["name"] == name).expect(name)
 }
 
-/// Its output, or `None` if tracing is not permitted.
+/// `None` if tracing is not permitted.
 fn traced(home: &Home, program: &str, runs: &str) -> Option<Value> {
     let output = home
         .tollgate(["inspect", "aslr", program, "--runs", runs, "--format", "json"])
@@ -34,7 +34,7 @@ fn traced(home: &Home, program: &str, runs: &str) -> Option<Value> {
     None
 }
 
-/// An ELF file whose every instruction is UD2: had one of them run, it would have died before anything was seen.
+/// An ELF file of UD2 instructions only: if one of them ran, the program would die before anything is observed.
 fn program(is_32_bit: bool, kind: u16, is_pie: bool) -> Vec<u8> {
     const BASE: u64 = 0x40_0000;
     let (header, entry_size, at) = if is_32_bit { (52u64, 32u64, 0x1000) } else { (64, 56, 0x1000) };
@@ -54,7 +54,7 @@ fn program(is_32_bit: bool, kind: u16, is_pie: bool) -> Vec<u8> {
     for half in [header as u16, entry_size as u16, 2, 0, 0, 0] {
         bytes.extend(half.to_le_bytes());
     }
-    // One piece with all of the file, and its dynamic section.
+    // One segment with the whole file, and its dynamic section.
     for (segment, offset, size) in [(1u32, 0, 0x2000u64), (2, 0x800, 0x20)] {
         bytes.extend(segment.to_le_bytes());
         if !is_32_bit {
@@ -83,7 +83,7 @@ fn executable(home: &Home, name: &str, content: &[u8]) -> String {
     path
 }
 
-/// Every region that was seen has as many bits as allowed, or a reason why not.
+/// Checks that every observed region has as many bits as allowed, or a reason.
 fn expect_what_is_allowed(document: &Value) {
     for region in document["regions"].as_array().expect("a list") {
         let (Some(bits), Some(allowed)) = (region["bits"].as_f64(), region["allowed"].as_f64()) else {
@@ -129,7 +129,7 @@ fn without_randomization_it_says_so_and_why() {
         return;
     }
     let text = String::from_utf8(output.stdout).expect("text");
-    // A kernel that only plays Linux's part may take the word and do nothing.
+    // A kernel that only emulates Linux may accept the value and do nothing.
     if home.json(["inspect", "kernel", "--format", "json"])["sandbox"].is_string() {
         println!("skipped: this kernel need not obey");
         return;
@@ -222,7 +222,7 @@ fn what_is_no_program_is_refused_in_one_line() {
         "inspect aslr --runs many",
     ];
     insta::assert_snapshot!("no-programs", refusals(&home, lines));
-    // Its entry point is nowhere: nothing can be made of that, and it must not hang or panic.
+    // The entry point is nowhere: nothing can be learned from it, but it must not hang or panic.
     let mut nowhere = program(false, 2, false);
     nowhere[24..32].copy_from_slice(&0xdead_0000u64.to_le_bytes());
     let refused = |program: &str| home.refusal(["inspect", "aslr", program, "--runs", "3"]);
@@ -232,7 +232,7 @@ fn what_is_no_program_is_refused_in_one_line() {
     assert!(refused(&plain).ends_with("Permission denied"));
 }
 
-/// Starts the program under a filter of system calls that refuses ptrace(2).
+/// Starts the program under a seccomp filter that refuses ptrace(2).
 fn without_ptrace(arguments: &[&str]) -> Option<Output> {
     let mut command = Command::new(common::program());
     command.args(["inspect", "aslr", "--format", "json"]).args(arguments);

@@ -1,4 +1,4 @@
-//! `versus --bench`: builds whose harnesses are scripts here, which answer as criterion, divan, Go's testing and Google Benchmark do.
+//! `versus --bench`: the builds' harnesses are scripts that answer as criterion, divan, Go's testing and Google Benchmark do.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use crate::common;
 use common::{Home, wait_for};
 use serde_json::Value;
 
-/// The beginning of all scripts: `ns NAME` is what a bench takes, in every execution.
+/// The beginning of all scripts: `ns NAME` prints the time of a bench in every execution.
 const COMMON: &str = r#"#!/bin/sh
 ns() { case $1 in *b) of=$B;; *) of=1000;; esac; echo "$of.5"; }
 "#;
@@ -77,7 +77,6 @@ case $1 in
 esac
 "#;
 
-/// A build of these scripts, whose bench `b` takes this many ns.
 fn build(home: &Home, name: &str, script: &str, b: u32) -> String {
     let path = home.file(name, format!("{COMMON}B={b}\n{script}"));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
@@ -88,7 +87,6 @@ fn versus<'a>(arguments: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     ["versus", "--bench", "--quiet"].into_iter().chain(arguments.iter().copied())
 }
 
-/// The verdicts by the names of the benches.
 fn verdicts(document: &Value) -> Vec<(String, String)> {
     let rows = document["comparison"]["rows"].as_array().expect("rows");
     let text = |value: &'_ Value| value.as_str().map(str::to_owned);
@@ -162,7 +160,7 @@ fn patterns_and_builds_are_told_apart_and_wrong_ones_said() {
     assert_eq!(home.refusal(versus(&[".", "."])), ". cannot be read: Is a directory");
     let text = home.file("text", "CRITERION_HOME");
     let why = home.refusal(versus(&[&text, &text]));
-    // Between the two stands where a copy of it was.
+    // A copy of the path stands between the two backticks.
     let [before, _, after] = why.split('`').collect::<Vec<_>>()[..] else { panic!("{why}") };
     let asked =
         format!("{text}, asked for its benches with --bench --list --format terse, was not started: ");
@@ -200,7 +198,7 @@ fn a_condition_fails_and_kept_runs_are_shown_and_compared() {
     assert_eq!(common::one_line(&output.stderr), "gbench/BM_b is slower");
     let shown = ["show", "mine", "--all"];
     let texts = [&shown[..2], &shown].map(|verb| home.output(verb.iter().copied()));
-    // Above the first empty line stand the session and its machine.
+    // The session and its machine stand above the first empty line.
     let texts = texts.each_ref().map(|text| text.split_once("\n\n").expect("a head").1);
     insta::assert_snapshot!("show", texts.join("\n"));
     let written = home.output(["export", "mine", "--format", "csv"]);
@@ -252,7 +250,7 @@ fn each_format_has_the_verdicts_of_the_screen() {
     assert_eq!(home.output(["show", "mine", "--format", "csv"]), csv);
     let compared = home.output(["compare", "mine", "--format", "csv"]);
     assert_eq!(compared.lines().next(), csv.lines().next(), "{compared}");
-    // Above the first section stands the machine.
+    // The machine stands above the first section.
     let markdown = [shown("md", &[]), shown("md", &["--threshold", "5%"])];
     let sections = markdown.each_ref().map(|text| text.split_once("\n## ").expect("a section").1);
     insta::assert_snapshot!("markdown", sections.join("\n"));
@@ -270,7 +268,6 @@ fn each_format_has_the_verdicts_of_the_screen() {
 #[test]
 fn what_a_changed_bench_asks_of_the_kernel_is_explained() {
     let home = Home::new();
-    // A bench that opens a file in each iteration.
     let loops = "n=${*##*-test.benchtime=}; n=${n%%x*}\n\
         while [ $n -gt 0 ]; do n=$((n-1)); [ $name = b ] && : < /dev/null; done\nfor time";
     let opens = GO.replace("for time", loops);
@@ -288,7 +285,7 @@ fn what_a_changed_bench_asks_of_the_kernel_is_explained() {
     assert_eq!(lines[1], "Compared after: 1.040 × (1.040–1.040), +4.00 µs, slower");
     assert_eq!(lines[2], format!("session {session}"));
     assert_eq!(lines[3], "an iteration before after");
-    // Everything else that a shell asks for to open a file is its own.
+    // All other calls of a shell that opens a file are its own.
     assert!(lines.iter().any(|line| line == "openat 0 1"), "{text}");
     let text = lines.join(" ");
     let (calls, traced) =
@@ -317,7 +314,6 @@ fn a_harness_that_chooses_its_iterations_is_not_explained() {
     );
 }
 
-/// A loop of the iterations that `$n` has, each of this many steps.
 fn loops(steps: u32) -> String {
     format!("while [ $n -gt 0 ]; do n=$((n-1)); i={steps}; while [ $i -gt 0 ]; do i=$((i-1)); done; done\n")
 }
@@ -329,7 +325,7 @@ fn benches_are_counted_in_a_guest_and_a_planted_change_is_found() {
     if let Some(why) = home.no_guest() {
         return println!("skipped: {why}");
     }
-    // An iteration takes long by its own figures, so that few are enough.
+    // An iteration takes long by its own figures, so a few are enough.
     let go = |steps| {
         let iterations = format!("n=${{*##*-test.benchtime=}}; n=${{n%%x*}}\n{}for time", loops(steps));
         GO.replace("for time", &iterations).replace("$(ns $name)", "300000.")
@@ -364,7 +360,7 @@ fn the_program_s_instructions_are_told_from_the_kernel_s_to_the_last_one() {
     if let Some(why) = home.no_guest() {
         return println!("skipped: {why}");
     }
-    // One of two benches opens a file in each iteration, in one build.
+    // One of two benches opens a file in each iteration, in only one build.
     let custom = |opens: &str| {
         let iterations = format!("n=$3; {}", loops(9)).replace("i=9;", &format!("i=9; {opens};"));
         CUSTOM.replace("*) ", &format!("*) {iterations}")).replace("$(ns \"$2\")", "100000")
@@ -436,7 +432,7 @@ fn ctrl_c_keeps_what_was_timed_and_leaves_nothing() {
     assert_eq!(before, executions(), "nothing goes on");
 }
 
-/// A line of a script that another user's file of that name has.
+/// Another user's file of that name contains this line of a script.
 fn planted(directory: &std::path::Path, name: &str) {
     let path = directory.join(name);
     fs::write(&path, "#!/bin/sh\n# test.benchtime\n> \"$(dirname \"$0\")/planted\"\n> planted\n")

@@ -11,12 +11,10 @@ use common::Home;
 use tollgate_model::traced::Ended;
 use tollgate_os::process::{Status, wait4};
 
-/// Bytes of the larger documents.
 const SIZE: usize = 8 << 20;
 /// The program's own memory, with a margin for an unoptimized build.
 const BASE: u64 = 64 << 20;
 
-/// The outcome of a command: its status, its messages, and its peak memory in bytes.
 struct Cost {
     status: i32,
     stderr: String,
@@ -35,7 +33,7 @@ fn cost(home: &Home, arguments: &[&str]) -> Cost {
         .expect("started");
     let mut stderr = String::new();
     child.stderr.take().expect("a pipe").read_to_string(&mut stderr).expect("text");
-    // The child is waited for here and nowhere else.
+    // No other code waits for the child.
     let ended = wait4(child.id() as i32, 0).expect("our own child").expect("its end");
     let Status::Ended(Ended::Exit(status)) = ended.status else { unreachable!("{:?}", ended.status) };
     Cost { status, stderr, memory: ended.usage.maxrss_kib * 1024 }
@@ -58,7 +56,7 @@ const END: &str = "}]}";
 const TIMES: &str = r#""on_cpu_ns":0,"sleep_ns":0,"disk_ns":0,"runqueue_ns":0"#;
 const TRACED: &str = r#","traced":[{"command":["a"],"backend":"bpf","ended":{"exit":0},"processors":1,"wall_ns":1,"user_ns":0,"sys_ns":0,"processes":1,"threads":1"#;
 
-/// A document: what stands before the entries, an entry, what stands after them, and what `show` says of it; nothing where it is a run.
+/// The text before the entries, an entry, the text after them, and the message of `show`, which is empty for a valid run.
 struct Hostile {
     name: &'static str,
     before: String,
@@ -203,7 +201,7 @@ fn a_document_takes_at_most_four_times_its_size() {
     let path = home.path().join("hostile.json");
     let name = path.to_str().expect("text");
     for Hostile { name: what, before, entry, after, said } in hostile() {
-        // Calls and files are long: enough of them that there are too many.
+        // Calls and files are long, so the count must be high enough to exceed the limit.
         let entries = (SIZE / entry.len()).max(70_000);
         let mut pieces = [before.as_str()]
             .into_iter()
@@ -211,7 +209,7 @@ fn a_document_takes_at_most_four_times_its_size() {
             .chain([after.as_str()]);
         let size = write(&path, &mut pieces);
         let ways = [&["show", name][..], &["show", "--format", "json", name]];
-        // A refusal comes before the choice of a format.
+        // A refusal comes before the format matters.
         for arguments in &ways[..if said.is_empty() { 2 } else { 1 }] {
             let Cost { status, stderr, memory } = cost(&home, arguments);
             assert!(memory <= BASE + 4 * size && memory < 1 << 30, "{what}: {memory} bytes for {size}");

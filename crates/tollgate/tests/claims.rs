@@ -1,4 +1,4 @@
-//! `tollgate claims`: published experiments beside the kept runs, text and JSON, and what is missing measured.
+//! `tollgate claims`: published experiments beside the kept runs, as text and JSON, and the measurement of missing figures.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const ONE: &str = "syscall-vs-interrupt-2021";
 const CLAIM: &str = "syscall-twice-as-fast";
 
-/// A kept run whose call by int 80h takes so many times that by syscall.
+/// Keeps a run in which int 80h takes this multiple of syscall.
 fn keep(home: &Home, id: &str, label: Option<&str>, ratio: f64) {
     let mut run = document(id, label, 1.0);
     run["facts"]["cpu.model"] = json!({"status": "known", "value": "A processor", "source": "CPUID"});
@@ -26,7 +26,6 @@ fn rows(document: &Value, table: usize) -> &Value {
     &document["experiments"][0]["tables"][table]["rows"]
 }
 
-/// The verdict on the claim of [`ONE`].
 fn verdict(document: &Value) -> String {
     let all = document["experiments"].as_array().expect("experiments").iter();
     let claims = all.flat_map(|one| one["claims"].as_array().expect("claims"));
@@ -43,7 +42,7 @@ fn all_experiments_are_shown_without_a_run() {
     assert_eq!(document["experiments"].as_array().map(Vec::len), Some(11));
     assert_eq!(document["runs"], json!([]));
     assert_eq!(verdict(&document), "cannot be told here");
-    // Every fact and every program that an experiment names is there.
+    // Every fact and every program that an experiment names must exist.
     for wrong in ["there is no fact", "there is no program", "nothing is named"] {
         assert!(!text.contains(wrong), "{wrong}: {text}");
     }
@@ -55,13 +54,13 @@ fn verdicts_are_those_of_the_newest_run_or_of_the_named_one() {
     let home = Home::new();
     keep(&home, "20261121-015427-00000001", Some("before"), 2.0);
     keep(&home, "20261121-015428-00000002", None, 20.0);
-    // The figure is the newest one's, and the verdict is of both times.
+    // The figure is the newest one's, and the verdict takes both times.
     let both = home.json(["claims", ONE, "--format", "json"]);
     assert_eq!((verdict(&both).as_str(), &rows(&both, 1)[1][2]), ("holds", &json!("20.0")));
     let newest = home.json(["claims", ONE, "20261121-015428-00000002", "--format", "json"]);
     assert_eq!(verdict(&newest), "holds, and more");
     assert_eq!(verdict(&home.json(["claims", ONE, "before", "--format", "json"])), "holds");
-    // The first word is a run where no experiment has that name.
+    // The first word is a run if no experiment has that name.
     let all = home.json(["claims", "before", "--format", "json"]);
     assert_eq!((verdict(&all).as_str(), &all["runs"]), ("holds", &json!(["20261121-015427-00000001"])));
     insta::assert_snapshot!("one", home.output(["claims", ONE]));
@@ -79,7 +78,7 @@ fn older_runs_give_what_the_newest_has_not() {
     assert_eq!(verdict(&told), "holds");
     assert_eq!(rows(&told, 1)[1], json!(["the same getpid", "none", "2.00 [1]"]));
     assert_eq!(told["experiments"][0]["tables"][1]["notes"][0], "run 20261121-015427-00000001");
-    // Another machine's are not figures of this one.
+    // Figures of another machine do not count for this one.
     other["id"] = json!("20261121-015429-00000003");
     other["facts"]["cpu.model"]["value"] = json!("Another processor");
     home.keep(&other);
@@ -179,13 +178,12 @@ fn check_measures_what_is_missing_once() {
         cases.iter().all(|case| case["benchmark"].as_str().expect("text").starts_with("entry/")),
         "{run}"
     );
-    // Nothing is missing now.
     let again = home.json(check);
     assert_eq!(entries(&home.runs()).len(), 1);
     assert_eq!(verdict(&again), verdict(&document));
 }
 
-/// A figure that misses its claim by less than runs lie apart is measured once more.
+/// A figure that misses its claim by less than the run-to-run spread is measured again.
 #[test]
 fn check_measures_again_what_another_time_decides() {
     let home = Home::new();
@@ -226,7 +224,7 @@ fn check_asks_other_verbs_and_keeps_why_one_has_no_answer() {
     let begins = "a guest's kernel that may move was moved, by its /proc/kallsyms: `tollgate run entry/call --processes 1 --in \
                  vm:exact,append=kaslr --quiet --json --out /dev/null`: nothing was measured: vm:exact,append=kaslr: ";
     assert!(moved["because"][0].as_str().is_some_and(|why| why.starts_with(begins)), "{moved}");
-    // A failed question is asked again, and what was answered is not.
+    // A failed question is asked again; an answered one is not.
     let fact = |name: &str| home.json(["show", "last", "--json"])["facts"][name].take();
     assert_eq!(fact("claims.fixed.code")["value"], 0.0);
     asked();
@@ -234,7 +232,7 @@ fn check_asks_other_verbs_and_keeps_why_one_has_no_answer() {
     assert_eq!(fact("claims.kaslr.moved")["status"], "unknown");
 }
 
-/// Whether there is a compiler of C, which a machine for tests need not have.
+/// A machine for tests need not have a C compiler.
 fn has_cc() -> bool {
     let found =
         std::process::Command::new("cc").arg("--version").output().is_ok_and(|said| said.status.success());
@@ -258,7 +256,7 @@ fn a_published_program_is_executed_with_each_of_its_corrections() {
     let variants = program["variants"].as_array().expect("variants");
     assert_eq!(variants.len(), 4);
     assert_eq!(variants[1]["options"], json!(["-DGETPID"]));
-    // A kernel without 32-bit programs kills it at int 80h, and each variant says so.
+    // A kernel without 32-bit programs kills the process at int 80h, and each variant reports that.
     if let Some(why) = variants[0]["failed"].as_str() {
         assert!(why.contains("SIGSEGV"), "{why}");
         return println!("skipped: {why}");
@@ -272,7 +270,7 @@ fn a_published_program_is_executed_with_each_of_its_corrections() {
     assert_eq!(program["steps"].as_array().map(Vec::len), Some(9), "three corrections of three figures");
     let text = home.output(["claims", "calls", "--as-published", "--quiet"]);
     let lines = text.lines().skip_while(|line| !line.starts_with("program "));
-    // Figures, and what they show, are of this machine.
+    // Figures, and their meaning, depend on this machine.
     let heads = lines
         .clone()
         .take_while(|line| !line.starts_with("Medians "))
@@ -290,7 +288,7 @@ fn a_published_program_is_executed_with_each_of_its_corrections() {
     );
     let words = |line: &'_ str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(lines.clone().nth(1).map(words), Some(words("there 62.7 132 2.1")));
-    // Other remarks are of its figures.
+    // Other remarks depend on its figures.
     let corrected = lines.filter_map(|line| line.strip_prefix("- ")?.split(':').next()).take(3);
     assert_eq!(
         corrected.collect::<Vec<_>>(),
@@ -343,7 +341,6 @@ fn an_interrupted_program_leaves_nothing() {
     let mut line = String::new();
     said.read_line(&mut line).expect("a line");
     assert_eq!(line, "tollgate: population: compiled; 4 variants of it are executed 6 to 20 times each\n");
-    // They work in the directory.
     let works =
         |pid: &&std::path::PathBuf| std::fs::read_link(pid.join("cwd")).is_ok_and(|at| at.starts_with(&own));
     let alive = || entries("/proc".as_ref()).iter().filter(works).count();

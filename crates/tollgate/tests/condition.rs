@@ -1,4 +1,4 @@
-//! `compare --fail-on`: 1 where the condition is met, 3 where too little was decided to say, 0 only where it is not met.
+//! `compare --fail-on`: exit status 1 if the condition is met, 3 if too little was decided to say, 0 only if it is not met.
 //! The runs are made up.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
@@ -90,7 +90,7 @@ fn ten_times_the_latencies_never_pass() {
         let (base, slow) = (of_processes(&base, processes), of_processes(&slow, processes));
         let (found, said) = status_alone(&Home::new(), &base, &slow, SLOWER);
         println!("{processes}: {found} {said}");
-        // With three rows of five processes each, the intervals are just possible; with fewer there are none.
+        // With three rows of five processes each, the intervals just exist; with fewer processes there are none.
         match processes {
             6.. => assert_eq!((found, said.as_str()), (1, "entry/call and 2 more are slower")),
             5 => assert_ne!(found, 0, "{said}"),
@@ -100,9 +100,9 @@ fn ten_times_the_latencies_never_pass() {
                 assert_eq!(said, format!("undecided: entry/call is 10.0 × slower, inconclusive ({few})"));
             }
         }
-        // Where runs of as few processes are known not to differ, two of them are enough.
+        // If runs of as few processes are known not to differ, two processes are enough.
         assert_eq!(status(&home, &base, &slow, SLOWER).0, if processes == 1 { 3 } else { 1 }, "{processes}");
-        // The other way round it is ten times as fast, or nothing is known.
+        // In the other direction it is ten times as fast, or undecided.
         let back = status(&home, &slow, &base, SLOWER).0;
         let faster = status(&home, &slow, &base, &["--fail-on", "faster"]).0;
         assert!([(0, 1), (3, 3)].contains(&(back, faster)), "{processes}: {back} {faster}");
@@ -134,7 +134,7 @@ fn one_row_that_looks_ten_times_as_slow_is_not_passed() {
         said,
         "undecided: entry/syscall is 10.0 × slower, inconclusive (8 and 1 processes are too few)"
     );
-    // Without that row the others answer.
+    // Without that row the others decide.
     other["measurements"][1] =
         json!({"benchmark": "entry/syscall", "params": {}, "status": "skipped", "why": "no"});
     other["measurements"][2] = base["measurements"][2].clone();
@@ -158,7 +158,7 @@ fn equal_runs_pass_and_noisy_ones_are_undecided() {
     );
     let (found, said) = status(&home, &base, &equal, &["--fail-on", "undecided"]);
     assert_eq!((found, said.as_str()), (1, "entry/call and 2 more are inconclusive"));
-    // A difference that does not matter need not be excluded.
+    // A difference that does not count need not be excluded.
     assert_eq!(status(&home, &base, &equal, &["--fail-on", "slower", "--threshold", "200%"]).0, 0);
 }
 
@@ -183,7 +183,6 @@ fn nothing_in_common_or_lost_rows_are_undecided() {
     let (found, said) = status(&home, &base, &other, SLOWER);
     assert_eq!(found, 3);
     assert!(said.starts_with("undecided: 2 of 3 rows may be slower"), "{said}");
-    // Without a condition nothing is asked.
     assert_eq!(status(&home, &base, &other, &[]).0, 0);
 }
 
@@ -238,7 +237,6 @@ fn only_changes_are_shown_with_what_can_cause_them() {
     assert_eq!((starting("entry/call"), starting("new.fact-")), (1, 300), "{all}");
     let rows = home.json(["compare", "base", "other", "--format=json"])["rows"].clone();
     assert_eq!((&rows[0]["causes"], &rows[1]["causes"]), (&json!([]), &json!(["mitigation.pti"])));
-    // The same facts: no list.
     insta::assert_snapshot!("no-changes", home.output(["compare", "base", "base"]));
 }
 
@@ -251,7 +249,7 @@ fn runs_that_took_no_turns_are_decided_by_turns() {
     let without_others = home.output(["compare", "base", "other"]);
     let row = home.json(["compare", "base", "other", "--format=json"])["rows"][1].clone();
     assert_eq!(row["more_time"], Value::Null);
-    // Others of the machine say that its runs do not differ.
+    // Other runs of the machine show that its runs do not differ.
     home.keep_others_like(&base);
     let with_others = home.output(["compare", "base", "other"]);
     insta::assert_snapshot!("turns", [without_others, with_others].join("\n"));
@@ -261,12 +259,12 @@ fn runs_that_took_no_turns_are_decided_by_turns() {
     assert_eq!(verdicts.collect::<Vec<_>>(), ["same"; 3]);
 }
 
-/// A command of a comparison: an execution has a processor for this many milliseconds, and takes thirty times as long in some of them.
+/// A command of a comparison: each execution has a processor for this many milliseconds, but some take thirty times as long.
 fn command(id: &str, place: u32, cpu_ms: f64, is_crowded: bool) -> Value {
     let mut run = document(id, None, 1.0);
     let number = 40_u32;
     let noise = |at: u32| 1.0 + f64::from((at * 7919 + 31 * place) % 211) / 1e5;
-    // The division into user and sys decides nothing, and the sum does.
+    // Only the sum of user and sys counts, not the division.
     let of = |case: &str, at: u32| {
         let cpu = (cpu_ms * noise(at) * 1e3).round() * 1e3;
         let share = if (at * 5 % 7 < 4) == (place == 0) { 0.99 } else { 0.01 };
@@ -309,7 +307,7 @@ fn by_cpu_goes_by_processor_time() {
     assert_eq!(by_cpu(&slow, "slower"), (1, "by processor time versus/real is slower".to_owned()));
     assert_eq!(by_cpu(&slow, "faster").0, 0);
     assert_eq!(by_cpu(&command(OTHER, 1, 5.0, false), "different"), (0, String::new()));
-    // The other way round: of a command that a clock of 10 ms ticks for, real time alone says something.
+    // In the other direction: if a clock of 10 ms ticks for a command, only real time decides.
     let mut ticks = [command(BASE, 0, 5.0, false), command(OTHER, 1, 50.0, false)];
     for row in ticks.iter_mut().flat_map(|run| run["measurements"].as_array_mut().expect("rows")) {
         let of = |at: usize| if row["benchmark"] == "versus/user" { 1e7 * (1 + at % 2) as f64 } else { 0.0 };

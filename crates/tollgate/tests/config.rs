@@ -20,12 +20,11 @@ fn two(home: &Home) -> (String, String) {
     (home.file("old", OLD), home.file("new", NEW))
 }
 
-/// Without the ends of lines, which depend on the width.
+/// Without line ends, which depend on the width.
 fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The options that affect latencies, of the first configuration.
 fn affecting(document: &Value) -> &Vec<Value> {
     document["configurations"][0]["affecting"].as_array().expect("a list")
 }

@@ -10,7 +10,6 @@ use serde_json::Value;
 /// The user's file of a home whose XDG_CONFIG_HOME is `config`.
 const USER: &str = "config/tollgate/config.toml";
 
-/// A verb's output on success, and its messages.
 fn said(home: &Home, words: &[&str]) -> (String, String) {
     let mut command = home.tollgate(words.iter().copied());
     let output =
@@ -29,7 +28,6 @@ fn after_the_file(said: &str) -> &str {
     said.split_once("tollgate.toml").expect("the file's name").1
 }
 
-/// Whether `list` printed JSON, and the benchmarks that it named.
 fn listed(home: &Home, words: &[&str]) -> (bool, Vec<String>) {
     let (list, _) = said(home, words);
     match serde_json::from_str::<Value>(&list) {
@@ -57,7 +55,7 @@ fn what_is_typed_wins_over_the_project_and_that_over_the_user() {
     assert_eq!(listed(&home, &["list"]), one(true, "locks/killed"));
     let typed = ["list", "--format", "text", "entry/syscall"];
     assert_eq!(listed(&home, &typed), one(false, "entry/syscall"));
-    // `--json` cannot stand beside `--format`, nor what a file has of it.
+    // `--json` conflicts with `--format`, and with a format from a file.
     home.file("tollgate.toml", "[list]\nformat = 'text'\n");
     assert!(said(&home, &["list", "--json"]).0.starts_with('{'));
     let named = home.file("ci.toml", "color = 'never'\n[list]\nformat = 'json'\npattern = 'entry/syscall'\n");
@@ -67,7 +65,7 @@ fn what_is_typed_wins_over_the_project_and_that_over_the_user() {
 #[test]
 fn an_option_that_the_verb_has_no_use_for_is_left_out() {
     let home = Home::new();
-    // Without several environments --threshold and --fail-on are refused where they are typed.
+    // Without several environments --threshold and --fail-on are refused if they are typed.
     home.file(
         USER,
         "[run]\nthreshold = '2%'\nfail-on = ['slower']\ndir = '/nonexistent'\ntime = 10\nthorough = false\n",
@@ -102,7 +100,7 @@ fn a_required_argument_can_come_from_a_file() {
     );
     let report = said(&home, &["report"]).0;
     assert_eq!(report.lines().next(), Some("# after compared with before"));
-    // Those that changed come first, the largest change before all: the order is the machine's.
+    // Changed rows come first, the largest change before all others: the order depends on the machine.
     let rows = report.lines().filter_map(|line| line.strip_prefix("| entry/")?.split(' ').next());
     assert_eq!(rows.collect::<BTreeSet<_>>(), ["call", "syscall", "user-dispatch"].into());
 }
@@ -122,7 +120,6 @@ fn what_is_found_writes_nowhere_and_what_is_named_does() {
     assert!(!stored.exists());
     let (_, said_named) = said(&home, &[&["--config", &path], &run[..]].concat());
     assert!(said_named.is_empty() && stored.is_dir(), "{said_named}");
-    // In the user's own file as well.
     std::fs::rename(&path, home.file(USER, "")).expect("renamed");
     std::fs::remove_dir_all(&stored).expect("removed");
     said(&home, &run);
@@ -163,7 +160,7 @@ fn a_found_file_deletes_opens_hides_and_prolongs_nothing() {
     let settings = shown["settings"].as_array().expect("settings");
     assert_eq!(settings.len(), found.matches(" = ").count());
     assert!(settings.iter().all(|one| one["counts"] == false), "{shown}");
-    // It ends, and is kept where a run is kept.
+    // The run ends, and is kept at the usual place.
     let (_, said_found) = said(&home, &["run", "entry/call", "--processes", "1"]);
     assert_eq!(not_taken(&said_found), Some("time (more than 10m), on, machine, store"));
     let (_, said_found) = said(&home, &["versus", "--runs", "1", "true", ":"]);
@@ -172,7 +169,7 @@ fn a_found_file_deletes_opens_hides_and_prolongs_nothing() {
     assert!(said(&home, &["claims", "direct-io-buffer-2017"]).1.contains(": as-published;"));
     let (_, said_found) = said(&home, &["report", "before", "--out", "page.html"]);
     assert_eq!(not_taken(&said_found), Some("open"));
-    // Files that it would delete stay.
+    // Files that it would delete must stay.
     let delete = home.tollgate(["runs", "delete"]).assert().code(2).get_output().stderr.clone();
     assert!(String::from_utf8(delete).expect("text").contains("not provided: <RUN>"));
     let runs = home.json(["runs", "--format", "json"]);
@@ -196,7 +193,7 @@ fn a_found_file_decides_no_exit_status() {
     assert_eq!(slower(&home, &[]), (Some(0), String::new()));
     let (status, said) = slower(&home, &["--fail-on", "slower"]);
     assert_eq!((status, not_taken(&said)), (Some(1), Some("threshold (the exit status depends on it)")));
-    // Likewise if the user's own file asks, whose threshold then counts.
+    // Likewise if the user's own file sets `fail-on`; then its threshold counts.
     home.file(USER, "[compare]\nfail-on = ['slower']\nthreshold = '5%'\n");
     let (status, said) = slower(&home, &[]);
     assert_eq!((status, not_taken(&said)), (Some(1), Some("threshold (the exit status depends on it)")));
@@ -222,13 +219,13 @@ fn an_environment_of_a_project_is_said_and_never_the_users() {
             && refused.contains("may not give exec:PREFIX; `--config FILE` takes"),
         "{refused}"
     );
-    // Its own name for words and numbers is taken, also after a label, and said.
+    // Its own name for words and numbers is accepted, also after a label, and reported.
     for name in ["niced", "old=niced"] {
         let (_, said) = said(&home, &run(name));
         assert!(said.starts_with("tollgate: niced is host:nice=5, by "), "{said}");
         assert_eq!(after_the_file(&said), ":3\n");
     }
-    // The user's meaning wins, and nothing is to be said of it.
+    // The user's meaning has precedence, and needs no report.
     home.file(USER, "[environments]\nbase = 'host'\nniced = 'host:nice=1'\n");
     for name in ["base", "niced"] {
         assert_eq!(said(&home, &run(name)).1, "");
@@ -239,7 +236,7 @@ fn an_environment_of_a_project_is_said_and_never_the_users() {
         shown["settings"].as_array().expect("settings").iter().all(|one| one["counts"] == true),
         "{shown}"
     );
-    // A file that is named means what it says.
+    // A file that is named on the command line may set anything.
     said(&home, &[&["--config", &path], &run("base")[..]].concat());
     assert!(executed.exists());
 }
@@ -409,7 +406,7 @@ fn config_shows_the_values_that_count_and_where_they_come_from() {
     assert_eq!(of("store.list", "format")["value"], "json");
     assert_eq!(of("", "color")["value"], "never");
     let (text, _) = said(&home, &["config"]);
-    // The break of a row depends on the length of this home's path.
+    // The line breaks depend on the length of this home's path.
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("[store.list] format \"json\" "), "{text}");
     assert!(

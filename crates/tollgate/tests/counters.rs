@@ -1,4 +1,4 @@
-//! Counts beside the time: by real runs, here and by agents, and why there are no hardware events.
+//! Event counts beside the time: in real runs, here and by agents, and the reason if there are no hardware events.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -19,7 +19,6 @@ fn per_operation(row: &Value, what: &str) -> Option<f64> {
     })
 }
 
-/// How many of the cases were measured.
 fn measured(document: &Value) -> usize {
     let rows = document["measurements"].as_array().expect("measurements");
     let is_ours = |row: &&Value| {
@@ -28,7 +27,7 @@ fn measured(document: &Value) -> usize {
     rows.iter().filter(is_ours).filter(|row| row["status"] == "measured").count()
 }
 
-/// The kept runs of this process's environment and of one with the filter of containers.
+/// The kept runs of this process's environment and of one with a container's filter.
 fn session(home: &Home) -> Vec<Value> {
     let environments = ["--in=host", "--in=host:seccomp=default"];
     let arguments =
@@ -41,7 +40,7 @@ fn session(home: &Home) -> Vec<Value> {
     session["runs"].as_array().expect("runs").iter().map(kept).collect()
 }
 
-/// The rows that were measured, and what each must have: switches and minor faults an operation.
+/// Checks the measured rows: each must have context switches and minor faults per operation.
 fn expect_plausible(document: &Value) {
     let rows = document["measurements"].as_array().expect("measurements");
     let measured = rows.iter().filter(|row| row["status"] == "measured");
@@ -56,7 +55,7 @@ fn expect_plausible(document: &Value) {
         seen += 1;
         assert_eq!(per_operation(row, "context switches"), Some(switches), "{row}");
         let counted = per_operation(row, "minor faults").expect("faults");
-        // A thread that was just woken may have a fault of its own.
+        // A thread that was just woken may have a page fault of its own.
         assert!((counted - faults).abs() < 0.01, "{row}");
         assert_eq!(per_operation(row, "major faults"), Some(0.0), "{row}");
         assert_eq!(per_operation(row, "CPU migrations"), Some(0.0), "{row}");

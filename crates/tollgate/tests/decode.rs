@@ -6,12 +6,12 @@ use crate::common;
 use common::Home;
 use serde_json::{Value, json};
 
-/// Published examples of kernels, debuggers and manuals, with their meaning: the same file that the library's own test reads.
+/// Published examples of kernels, debuggers and manuals, with their meaning: the file that the library's own test reads.
 const PUBLISHED: &str = include_str!("../../tollgate-x86/tests/published.json");
 
 const WINDOWS: &str = include_str!("../../tollgate-dump/tests/dumps/kd-three-systems.txt");
 
-/// The same systems in an article whose headings name none.
+/// The same systems in an article without a name in its headings.
 const ARTICLE: &str = include_str!("../../tollgate-dump/tests/dumps/article-ja.txt");
 
 fn published(kinds: &[&str]) -> Vec<Value> {
@@ -19,7 +19,7 @@ fn published(kinds: &[&str]) -> Vec<Value> {
     all.into_iter().filter(|vector| kinds.contains(&vector["kind"].as_str().expect("a kind"))).collect()
 }
 
-/// Every field of `expected` is in `found` with the same value; texts are compared up to a remark after the value.
+/// Checks that `found` has every field of `expected` with the same value; texts are compared up to a remark after the value.
 fn holds(found: &Value, expected: &Value, id: &Value) {
     for (name, value) in expected.as_object().expect("fields") {
         if name == "article_error" {
@@ -82,7 +82,7 @@ fn the_published_session_gives_the_walk_of_int_2e() {
     };
     let int = walk(&systems[0], "int 2e", "intel");
     assert_eq!(int["crosses"], true, "{int}");
-    // The gate, its privilege level, the new stack and where each value is from; in this order.
+    // The gate, its privilege level, the new stack and the source of each value, in this order.
     in_order(
         &int,
         &[
@@ -105,7 +105,6 @@ fn the_published_session_gives_the_walk_of_int_2e() {
     in_order(&syscall, &["fffff80001024040"]);
 }
 
-/// The steps of a walk contain the texts one after the other.
 fn in_order(walk: &Value, texts: &[&str]) {
     let steps: Vec<&str> =
         walk["steps"].as_array().expect("a list").iter().map(|step| step.as_str().expect("a text")).collect();
@@ -155,7 +154,7 @@ fn no_walk_goes_from_one_machine_of_an_article_to_another() {
     for wrong in ["EIP 00000000", "STAR, is not known", "Bytes at"] {
         assert!(!text.contains(wrong), "{wrong} in {text}");
     }
-    // Where the caller says that all is of one machine, only contradictions part it.
+    // If the caller says that all text is of one machine, only contradictions divide it.
     let whole = home.json(["decode", "--one-machine", "--format", "json", &file]);
     let whole = whole["systems"].as_array().expect("a list");
     assert_eq!(whole.iter().map(|system| system["mode"].clone()).collect::<Vec<_>>(), [32, 64]);
@@ -264,7 +263,7 @@ fn a_table_of_256_gates_has_vectors_whatever_its_limit() {
     let idtr = "idtr      ffff800000010000 limit ffff  256 gates";
     let gate = "int 2e  0008:ffff80000010002e    3    0  64-bit interrupt gate";
     assert_eq!(shown(&text), [idtr, gate]);
-    // Bochs' own list, of version 2.7 and of those before, which count 8 bytes an entry.
+    // Bochs' own listing, of version 2.7 and of earlier ones, which count 8 bytes per entry.
     for rows in [
         "IDT[0x80]=64-Bit Interrupt Gate target=0x0008:0xffff800000100010, DPL=3\n",
         "IDT[0x100]=32-Bit Interrupt Gate target=0x0008:0x00100010, DPL=3\n\
@@ -286,7 +285,7 @@ fn bytes_that_are_no_table_are_not_read_as_one() {
     let alone = reading(&home, &home.file("code.txt", rows));
     let loose = json!([{"address": "0x80042000", "order": "memory", "items": [], "bytes_left": 32}]);
     assert_eq!((&alone["loose"], &alone["items"]), (&loose, &json!([])));
-    // Its descriptor makes a TSS of them.
+    // Its descriptor makes these bytes a TSS.
     let named = format!("{rows}0028 80042000 000020ab TSS32 Busy 0 Nb By P  Nl 0000008b\n");
     let named = reading(&home, &home.file("tss.txt", &named));
     assert_eq!(named["loose"], json!([]));
@@ -324,7 +323,7 @@ fn makers_differ_where_their_manuals_do() {
     assert_eq!(of("amd"), [true, true, false]);
 }
 
-/// The two makers' manuals, SYSRET: Intel's faults before it leaves ring 0, AMD's after.
+/// The vendors' manuals differ on SYSRET: Intel's processors fault before they leave ring 0, AMD's after.
 #[test]
 fn a_return_to_no_address_faults_where_the_maker_says() {
     let home = Home::new();
@@ -349,7 +348,7 @@ fn what_the_article_has_wrong_is_put_right() {
     let remarks = systems.flat_map(|system| system["readings"][0]["remarks"].as_array().expect("a list"));
     let remarks: Vec<&str> = remarks.map(|remark| remark.as_str().expect("a text")).collect();
     insta::assert_snapshot!(remarks.join("\n"));
-    // All of them stand on the screen, whose lines are shorter.
+    // The screen has all of them, but shorter lines.
     let text = home.output(["decode", &file]).split_whitespace().collect::<Vec<_>>().join(" ");
     for remark in remarks {
         assert!(text.contains(&format!("- {remark}")), "{remark}\n{text}");

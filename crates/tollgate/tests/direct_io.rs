@@ -1,5 +1,5 @@
-//! Direct I/O: the programs of docs/direct-io.md do what the page says, and a trace names the call whose buffer is misaligned. A language that
-//! is not installed here is skipped, and so is a file system without direct I/O.
+//! Direct I/O: the programs of docs/direct-io.md do what the page says, and a trace names the call whose buffer is misaligned.
+//! Languages that are not installed are skipped, and so are file systems without direct I/O.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -28,7 +28,6 @@ impl Scene {
         Self { directory, data, page: fs::read_to_string(page).expect("a page") }
     }
 
-    /// The page's program in a language, as a file.
     fn source(&self, language: &str, name: &str) -> PathBuf {
         let begin = format!("\n```{language}\n");
         let program =
@@ -38,7 +37,7 @@ impl Scene {
         path
     }
 
-    /// Compiles by this command, to which the target's path is added; `None` if the compiler is not there.
+    /// Compiles with this command, to which the target's path is added; `None` if there is no compiler.
     fn compiled(&self, mut compiler: Command) -> Option<PathBuf> {
         let target = self.directory.path().join("program");
         compiler.arg(&target).current_dir(self.directory.path());
@@ -62,7 +61,7 @@ impl Scene {
         self.compiled(compiler)
     }
 
-    /// The output of a program of the data file. `None` if the file system has no direct I/O.
+    /// `None` if the file system has no direct I/O.
     fn lines(&self, program: &mut Command) -> Option<Vec<String>> {
         let output = program.arg(&self.data).output().expect("it starts");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -74,7 +73,7 @@ impl Scene {
         Some(String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect())
     }
 
-    /// Checks what every program prints. The kernel's words for EINVAL differ in case.
+    /// Checks the output of every program. The kernel's text for EINVAL differs in case.
     fn expect(&self, program: &mut Command) {
         let Some(lines) = self.lines(program) else { return };
         let [aligned, later] = lines.as_slice() else { panic!("{lines:?}") };
@@ -102,7 +101,7 @@ fn the_program_in_go_reads_into_an_aligned_buffer() {
     let target = scene.directory.path().join("program");
     let mut compiler = Command::new("go");
     compiler.args(["build", "-o"]).arg(&target).arg(&source);
-    // The standard library is compiled once.
+    // The standard library is compiled only once.
     compiler.env("GOCACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("go")).env("GO111MODULE", "off");
     let output = compiler.output().expect("it was there before");
     assert!(output.status.success(), "{output:?}");

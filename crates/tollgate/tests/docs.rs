@@ -1,5 +1,5 @@
-//! The samples of docs/ whose output is the same on every machine are what the program prints. Times are not compared, nor how lines are
-//! broken. A line `…` stands for what a sample leaves out.
+//! The samples of docs/ whose output is the same on every machine match the program's output. Times and line breaks are not
+//! compared. A line `…` stands for omitted lines.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -44,7 +44,7 @@ fn blocks(page: &str) -> Vec<&str> {
     page.split("\n```").skip(1).step_by(2).filter_map(|block| Some(block.split_once('\n')?.1)).collect()
 }
 
-/// The words of a text, without what a time takes.
+/// The words of a text, without those of times.
 fn words(text: &str) -> Vec<&str> {
     let is_time = |pair: &[&str]| {
         pair[0].trim_start_matches('(').parse::<f64>().is_ok() && ["ms)", "s)", "µs)"].contains(&pair[1])
@@ -77,7 +77,7 @@ fn samples_of_what_needs_no_machine_are_what_is_printed() {
         let blocks = blocks(&page);
         let home = Home::new();
         for block in &blocks {
-            // A program that a later sample reads.
+            // A later sample reads this program.
             for (begins, file) in PROGRAMS {
                 if block.starts_with(begins) {
                     home.file(file, block);
@@ -93,7 +93,7 @@ fn samples_of_what_needs_no_machine_are_what_is_printed() {
             {
                 continue;
             }
-            // The dumps lie in the repository, the programs in the home.
+            // The dumps are in the repository, the programs in the home.
             let mut program = home.tollgate(arguments);
             if command.contains("crates/") {
                 program.current_dir(&root);

@@ -1,5 +1,5 @@
-//! The program in other environments: an empty root, another user, a strict seccomp profile, gVisor. In each
-//! a run ends, and every row has a median or a named reason.
+//! The program in other environments: an empty root, another user, a strict seccomp profile, gVisor. In each a run ends, and
+//! every row has a median or a reason.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -79,11 +79,11 @@ fn in_gvisor() {
         command
     });
     assert_eq!(document["environment"], "sandbox");
-    // Its CLOCK_MONOTONIC_RAW takes microseconds; RDTSCP takes what it takes outside.
+    // gVisor's CLOCK_MONOTONIC_RAW takes microseconds; RDTSCP takes as long as outside.
     let outside = common::Home::new().json(["run", "entry/call", "--time=10", "--format=json", "--quiet"]);
     let is_trapped = |document: &Value| document["facts"]["run.clock"].to_string().contains("trapped");
     assert_eq!(is_trapped(&document), is_trapped(&outside), "{}", document["facts"]["run.clock"]);
-    // A guest that it does not count is not a measurement.
+    // What a guest does not count is not a measurement.
     for name in ["load.before", "steal.before", "switches.before"] {
         assert_eq!(document["facts"][name]["status"], "unknown", "{name}");
     }
@@ -137,7 +137,7 @@ const PINNED: [&str; 9] = [
 /// Two runs at a time would be each other's noise.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Runs it: the document, in which each row has a median or a reason, and how the program ended.
+/// Runs it. Returns the document, in which each row has a median or a reason, and the exit status.
 fn measured(mut command: impl FnMut() -> Command) -> (Value, ExitStatus) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let output = command().output().expect("the program starts");
@@ -266,12 +266,12 @@ fn strict_filter() -> Vec<libc::sock_filter> {
         filter(EQUAL, 1, AUDIT_ARCH_X86_64),
         filter(RETURN, 0, libc::SECCOMP_RET_KILL_PROCESS),
         filter(LOAD, 0, 0),
-        // As container profiles do, so that a C library falls back to clone.
+        // As in container profiles, so that a C library falls back to clone.
         libc::sock_filter { code: EQUAL, jt: 0, jf: 1, k: libc::SYS_clone3 as u32 },
         filter(RETURN, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
     ];
     for (index, number) in ALLOWED.iter().enumerate() {
-        // To the last instruction, over the rest of the list and the refusal.
+        // A jump to the last instruction, over the rest of the list and the refusal.
         program.push(filter(EQUAL, (ALLOWED.len() - index) as u8, *number as u32));
     }
     program.push(filter(RETURN, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32));

@@ -1,4 +1,4 @@
-//! Instructions that are counted in a guest: the same in each boot, beside environments that are timed.
+//! Instructions that a guest counts: the same in each boot, also beside environments that are timed.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -51,7 +51,7 @@ fn each_boot_counts_the_same_to_the_instruction() {
     let [one, others @ ..]: [Vec<_>; 3] =
         documents.each_ref().map(|document| rows(document).map(counts).collect());
     assert!(others.iter().all(|other| one.len() == other.len()));
-    // A call that reads the clock takes another way in a part of each second.
+    // A call that reads the clock takes another path in a part of each second.
     let is_exact = |(_, samples): &&(String, Vec<f64>)| samples.len() == 1;
     for (one, other) in others.iter().flat_map(|other| one.iter().zip(other)) {
         let are_exact = is_exact(&one) && is_exact(&other);
@@ -67,15 +67,15 @@ fn each_boot_counts_the_same_to_the_instruction() {
             samples => panic!("{benchmark}: {samples:?}"),
         }
     };
-    // Both are of user code alone: RDTSC is one instruction, and CALL and RET are two.
+    // Both cases are user code only: RDTSC is one instruction, and CALL and RET are two.
     assert_eq!((count("entry/rdtsc"), count("entry/call")), (1.0, 2.0));
     assert!(count("entry/syscall") < count("entry/syscall-getpid"));
     assert!(count("entry/int80") < count("entry/int80-getpid"));
 }
 
-/// The counts of a command in a guest, by case: all samples in their order. `more` are words of the command line.
+/// The counts of a command in a guest, by case, in order. `more` are words of the command line.
 fn counted(home: &Home, more: &[&str]) -> BTreeMap<String, Value> {
-    // Not below the directory that the command is executed in: its times are in the image.
+    // Outside of the directory in which the command is executed, whose times are in the image.
     let kept = common::public_directory();
     let kept = kept.path().join("counted");
     let path = kept.to_str().expect("a path");
@@ -87,14 +87,13 @@ fn counted(home: &Home, more: &[&str]) -> BTreeMap<String, Value> {
     rows(&document).map(|row| (name(row), row["samples"].clone())).collect()
 }
 
-/// The message about a comparison that fails.
 fn failure(home: &Home, words: &[&str]) -> String {
     let said =
         home.tollgate([&["versus"], words].concat()).assert().code(2).stdout("").get_output().stderr.clone();
     String::from_utf8(said).expect("text")
 }
 
-/// A process that does nothing but count, on the processors of all.
+/// A process that keeps all processors busy.
 struct Busy(std::process::Child);
 
 impl Busy {
@@ -125,7 +124,7 @@ fn a_command_has_the_same_counts_at_each_boot_also_beside_a_busy_loop() {
         counted(&home, &words)
     };
     for (case, samples) in &one {
-        // It is that of an execution that is logged, which comes when this program asks for it.
+        // It comes from a logged execution, on this program's request.
         if case != "versus/rep-iterations" {
             assert_eq!(samples, &other[case], "{case}");
         }
@@ -150,12 +149,12 @@ fn what_a_command_opens_comes_along_and_what_is_around_it_is_executed_in_the_gue
     std::fs::write(directory.join("taken"), "more").expect("a file");
     std::os::unix::fs::symlink("opened", directory.join("link")).expect("a link");
     let tree = directory.to_str().expect("a path");
-    // In the guest, and there alone, it reads what nobody opened here.
+    // Only in the guest it reads a file that nothing opened here.
     let line = format!(
         "test -d /tollgate || exit 0; cmp {tree}/link {tree}/opened && grep -q more {tree}/taken && \
          test $(stat -c %Y {tree}/opened) -gt 1700000000 && test -e {tree}/made && test ! -e {tree}/prepared"
     );
-    // A file that is only used in the guest is opened here as well.
+    // A file that only the guest uses is opened here as well.
     let setup =
         format!("touch {tree}/made; grep -c . /dev/null; stat -c %Y {tree}; cmp {tree}/link {tree}/link");
     let conclude = format!("rm -f {tree}/prepared");
@@ -189,7 +188,7 @@ fn an_execution_that_fails_in_the_guest_or_never_ends_is_not_counted() {
     let fails = "test ! -d /tollgate || { echo 'not here' >&2; exit 5; }";
     let said = failure(&home, &[&guest[..], &[fails]].concat());
     assert!(said.contains("not here") && said.contains("ended with exit status 5"), "{said}");
-    // The calls that it uses here and lacks there is named.
+    // The guest lacks calls that the command uses here; they are named.
     let connects = "test ! -d /tollgate || exit 5; exec 3<> /dev/tcp/127.0.0.1/9 || true";
     let said = failure(&home, &[&guest[..], &["--shell", "bash", connects]].concat());
     assert!(said.contains("calls connect(2)") && said.contains("no network but its loopback"), "{said}");
@@ -218,12 +217,12 @@ fn two_command_lines_of_the_kernel_have_names_and_differ_by_function() {
         line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
     assert!(text.contains("without compared with with"), "{text}");
-    // The program's own instructions are those of the other boot, and the kernel's are fewer.
+    // The program's own instructions equal those of the other boot, and the kernel's are fewer.
     let user = row("user ");
     assert_eq!((&user[1], user.last().map(String::as_str)), (&user[2], Some("same")), "{text}");
     assert!(text.contains("fewer") && text.contains("By function\n"), "{text}");
     let text = home.output(["explain", "true", "--in", "vm:exact"]);
-    // The program, here the shell, is divided as well.
+    // The program, here the shell, is divided into functions too.
     assert!(text.contains("\nBy function\n") && !text.contains("user space"), "{text}");
 }
 
@@ -241,7 +240,7 @@ fn what_cannot_be_counted_is_refused_before_a_guest_is_started() {
         "versus --in vm:exact --by function --format csv true",
     ];
     insta::assert_snapshot!("not-counted", refusals(&home, lines));
-    // Commands are executed here first, where there is a guest for them.
+    // Commands are executed here first if there is a guest for them.
     if let Some(why) = home.no_guest() {
         return println!("skipped: {why}");
     }

@@ -1,4 +1,4 @@
-//! The suite of files: what holds on every file system, and what is left behind.
+//! The suite of files: properties of every file system, and no leftovers.
 
 mod common;
 
@@ -25,7 +25,7 @@ fn expect_empty(directory: &Path) {
 
 #[test]
 fn every_row_is_answered_and_nothing_is_left() {
-    // Below the build, which lies on a disk where the directory for temporary files may not.
+    // Below the build directory, which is on a disk; the directory for temporary files may not be.
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
     expect_in_one_of_four(
         6,
@@ -59,7 +59,7 @@ fn every_row_is_answered_and_nothing_is_left() {
     );
 }
 
-/// The calls of a small file's life together are about what all of it costs.
+/// The calls of a small file's life together take about as long as the whole.
 fn bill_adds_up(rows: &Rows, claims: &mut Claims) {
     let calls =
         rows.0.iter().filter(|row| row["benchmark"] == "files/small-file" && row["status"] == "measured");
@@ -69,7 +69,7 @@ fn bill_adds_up(rows: &Rows, claims: &mut Claims) {
     };
     let sum: f64 = calls.iter().filter_map(|row| row["median"].as_f64()).sum();
     claims.claim("calls of a small file", calls.len() >= 6, calls.len());
-    // Medians need not add up, but no call may be missing or counted twice.
+    // Medians need not add up, but no call may be missing or be counted twice.
     let figures = format!("{sum} ns in calls, {all} ns in all");
     claims.claim("the calls add up", (0.5..1.5).contains(&(sum / all)), figures);
 }

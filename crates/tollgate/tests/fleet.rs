@@ -155,7 +155,7 @@ fn a_store_is_a_run_for_who_needs_one() {
     let mut whose: Vec<_> = rows.lines().map(whose).collect();
     whose.dedup();
     assert_eq!(whose, [["label", "machine"], ["third", "node-7"], ["first", "node-7"]]);
-    // A label is one, also where a directory has its name.
+    // A label is a label even if a directory has its name.
     home.keep(&document("20261121-015440-0001", Some("fleet"), 1.0));
     assert_eq!(id("fleet").as_deref(), Some("fleet"));
     assert_eq!(id("./fleet").as_deref(), Some("third"));
@@ -175,7 +175,7 @@ fn a_store_is_a_run_for_who_needs_one() {
 fn the_list_is_by_day_and_says_what_cannot_be_read() {
     let home = stored();
     home.file("fleet/schema=2/date=2026-11-22/20261122-000000-00000009.ndjson", "{\"schema\":2}\n");
-    // A file that the layout does not name is left out, and no link is followed.
+    // A file whose name the layout does not have is ignored, and no link is followed.
     home.file("fleet/schema=2/date=2026-11-22/.20261122-000000-0000000d.ndjson.00c0ffee.tmp", "{");
     home.file("fleet/schema=2/date=2026-11-22/notes.txt", "mine");
     home.file("fleet/schema=3/date=2026-11-21/x.ndjson", "{}");
@@ -192,7 +192,7 @@ fn the_list_is_by_day_and_says_what_cannot_be_read() {
         let output = list.env("COLUMNS", columns.to_string()).assert().success().get_output().stdout.clone();
         let table = String::from_utf8(output).expect("text");
         assert!(table.lines().all(|line| line.chars().count() <= columns), "{columns}:\n{table}");
-        // Last are the bytes of all files, which are as many as this build writes.
+        // The size of all files comes last; it depends on this build.
         table.rsplit_once(", ").expect("a size").0.to_owned()
     });
     insta::assert_snapshot!("list", tables.join("\n\n"));
@@ -214,7 +214,6 @@ fn the_page_has_the_columns_that_there_are() {
     let page =
         fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fleet.md")).expect("the page");
     let home = Home::new();
-    // A run of a session has all of them.
     let mut run = document(ID, None, 1.0);
     let knob = json!({"path": "/proc/sys/vm/swappiness", "was": "60", "value": "1"});
     run["session"] = json!({

@@ -30,7 +30,7 @@ fn the_functions_of_an_operation_add_up_to_its_count() {
     for words in [
         &["explain", "entry/syscall", "--in", "vm:exact"][..],
         &["run", "--explain", "entry/int80", "--in", "vm:exact"],
-        // Its instruction faults, and is executed again.
+        // Its instruction faults and is executed again.
         &["explain", "traps/minor-fault", "--in", "vm:exact"],
     ] {
         let text = home.output(words.iter().copied());
@@ -49,7 +49,7 @@ fn the_functions_of_an_operation_add_up_to_its_count() {
     assert!(home.files().is_empty(), "an explanation is kept: {:?}", home.files());
 }
 
-/// Two builds of a program, of which one has a loop of 200 iterations more, each of six instructions.
+/// Two builds of a program; one has a loop of 200 more iterations, each of six instructions.
 const PROGRAM: &str = "
     __attribute__((noinline)) static unsigned longer(unsigned n) { unsigned s = 0; for (unsigned i = 0; i < n; i++) s += i ^ s; return s; }
     __attribute__((noinline)) static unsigned equal(unsigned n) { unsigned s = 7; for (unsigned i = 0; i < n; i++) s ^= i + s; return s; }
@@ -123,7 +123,7 @@ fn the_stacks_of_a_command_are_its_calls_and_sum_to_its_instructions() {
         has(&["do_syscall_64", "do_sys_openat2"]) && has(&["asm_exc_page_fault", "handle_mm_fault"]),
         "{text}"
     );
-    // Two executions are not the same to the instruction.
+    // Two executions need not be equal to the instruction.
     let functions = document["commands"][0]["functions"].as_array().expect("functions");
     let counted: f64 = functions.iter().filter_map(|function| function["instructions"].as_f64()).sum();
     let summed: u64 = stacks.iter().map(|(_, instructions)| instructions).sum();

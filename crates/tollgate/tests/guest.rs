@@ -22,7 +22,6 @@ const COUNTED: [(&str, &str); 3] =
 /// A variable that all processes of a session inherit.
 const MARK: &str = "TOLLGATE_TEST_GUEST";
 
-/// Why no guest can be started here.
 fn obstacle() -> Option<&'static str> {
     static FOUND: OnceLock<Option<String>> = OnceLock::new();
     let found = FOUND.get_or_init(|| Home::new().no_guest());
@@ -44,7 +43,6 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The run that these arguments make.
 fn run(home: &Home, words: &[&str]) -> Value {
     let out = home.path().join("run.json");
     let out_of = out.display().to_string();
@@ -53,7 +51,6 @@ fn run(home: &Home, words: &[&str]) -> Value {
     serde_json::from_slice(&fs::read(out).expect("a run")).expect("JSON")
 }
 
-/// The samples of a case, all of them.
 fn samples(run: &Value, benchmark: &str) -> Vec<f64> {
     let row = common::row(run, benchmark);
     assert_eq!((&row["unit"], &row["provenance"]), (&"instructions".into(), &"qemu-icount".into()), "{row}");
@@ -74,7 +71,7 @@ fn fact<'a>(run: &'a Value, name: &str) -> &'a Value {
     &fact["value"]
 }
 
-/// A program that shares nothing with tollgate, as the first process of the same kernel on the same machine.
+/// A program that shares no code with tollgate, as the first process of the same kernel on the same machine.
 #[test]
 #[ignore = "slow: .ci/run runs it"]
 fn an_independent_program_counts_the_same() {
@@ -109,9 +106,9 @@ fn files_are_on_a_device_in_the_guest_s_memory() {
     assert_eq!((fact(&run, "ram.fs"), fact(&run, "files.fs")), (&"ext4".into(), &"ext4".into()));
     assert_eq!(fact(&run, "files.source"), "/dev/ram0");
     assert!(fact(&run, "ram.mkfs").as_str().is_some_and(|line| line.starts_with("mke2fs ")));
-    // It was unmounted there, and the module was unloaded.
+    // It was unmounted in the guest, and the module was unloaded.
     assert_eq!(fact(&run, "ram.left"), "nothing");
-    // Without a time, and exactly.
+    // The count is exact although there is no time.
     assert!(figure(&run, "files/open") > 1_000.0);
 }
 
@@ -143,7 +140,7 @@ fn files_are_on_a_disk_of_the_guest() {
     let disk = fact(&run, "run.vm.disk").as_str().expect("text");
     assert!(disk.starts_with("virtio-blk, ") && disk.ends_with(", cache=writeback"), "{disk}");
     assert_eq!((fact(&run, "files.fs"), fact(&run, "files.device")), (&"ext4".into(), &"vda".into()));
-    // The host's programs, where the kernel has 9p, or the reason.
+    // The host's programs if the kernel has 9p, otherwise the reason.
     let programs = &run["facts"]["run.vm.programs"];
     match programs["status"].as_str() {
         Some("known") => assert!(fact(&run, "guest.cc").as_str().is_some_and(|line| !line.is_empty())),
@@ -174,7 +171,7 @@ fn programs_of_the_host_run_in_a_guest() {
     }
 }
 
-/// A kernel in the same directory of packages, for which 9p is a module.
+/// A kernel in the same directory of packages that has 9p as a module.
 fn with_9p(kernel: &Path) -> Option<PathBuf> {
     let packages = kernel.ancestors().nth(3)?;
     let boots = common::entries(packages).into_iter().flat_map(|package| {
@@ -242,7 +239,6 @@ fn a_kernel_that_is_none_is_refused() {
     assert!(refusal.contains("kernel=VALUE"), "{refusal}");
 }
 
-/// The kernel that a guest boots here.
 fn kernel(home: &Home) -> PathBuf {
     let known = home.json(["environments", "--format=json"]);
     let all = known["environments"].as_array().expect("environments");
@@ -310,7 +306,7 @@ fn kill(number: usize) {
             .stderr(Stdio::null())
             .spawn()
             .expect("started");
-        // From the first millisecond to the counting, most of them early, where files are made.
+        // From the first millisecond to the counting; most of them early, when files are made.
         let until = Duration::from_millis((at as u64 * 7919 % 97).pow(2) * 2);
         let began = Instant::now();
         while began.elapsed() < until && child.try_wait().expect("our own child").is_none() {

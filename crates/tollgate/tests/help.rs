@@ -1,10 +1,10 @@
-//! The long help of every verb at 80 columns, frozen: a change of its words shows in review.
+//! The long help of every verb at 80 columns as a snapshot, so that a change of its words shows in review.
 
 use crate::common;
 use common::Home;
 use common::text::refusals;
 
-/// The verbs with questions or verbs of their own, which have help too.
+/// The verbs that have verbs or subjects of their own, with their own help.
 const NESTED: [&str; 7] = [
     "runs rename",
     "runs delete",
@@ -39,7 +39,6 @@ const VERBS: [&str; 22] = [
     "schedules",
 ];
 
-/// The output of `--help` on a terminal of 80 columns.
 fn help(verb: &str) -> String {
     let home = Home::new();
     let words = verb.split_whitespace().chain(["--help"]);
@@ -107,7 +106,7 @@ fn json_is_the_format_of_that_name_on_every_verb_that_has_it() {
     }
     let home = Home::new();
     assert_eq!(home.output(["list", "entry", "--json"]), home.output(["list", "entry", "--format", "json"]));
-    // Once with `--format`, and once where that is refused.
+    // Once with `--format`, and once with a verb that refuses it.
     let lines = ["list --json --format json", "lab --image lab.bin --json"];
     insta::assert_snapshot!("refusals-of-json", refusals(&home, lines));
 }

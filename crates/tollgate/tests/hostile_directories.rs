@@ -1,4 +1,4 @@
-//! Working directories that another user owns, exchanges, or may write: root gives that user nothing.
+//! Working directories that another user owns, exchanges or may write to: root reveals nothing to that user.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -32,7 +32,7 @@ fn is_root() -> bool {
     is_root
 }
 
-/// A directory of root's that all may enter, and in it what a test needs.
+/// A directory of root's that all users may enter, with the files of a test.
 struct Scene(tempfile::TempDir);
 
 impl Scene {
@@ -93,7 +93,7 @@ fn expect_measured(run: Command) {
     assert!(statuses.iter().all(|(_, status)| status == "measured"), "{statuses:?}");
 }
 
-/// The one line with which it refuses, and that it ends as for other wrong input.
+/// The one line of the refusal; also checks that the exit status is that of wrong input.
 fn refusal(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(2), "{}", said(output));
     assert!(output.stdout.is_empty());
@@ -125,7 +125,7 @@ fn while_running<T>(beside: impl FnMut() + Send, work: impl FnOnce() -> T) -> T 
     })
 }
 
-/// Root's message of another user's directory, after its path.
+/// Root's message about another user's directory, after its path.
 const THEIRS: &str = "belongs to uid 54321, who could replace the files in use there; name a directory of your own with --dir, or run \
                       tollgate as its owner (sudo -u '#54321' tollgate ...)";
 
@@ -140,7 +140,7 @@ fn root_writes_nothing_in_another_users_directory() {
         let theirs = scene.directory(&format!("theirs-{mode:o}"), OTHER, mode);
         let below = theirs.join("below");
         fs::create_dir(&below).expect("a new directory");
-        // Files that a killed run left is the owner's to remove.
+        // Only the owner may remove files that a killed run left.
         let left = theirs.join(".tollgate-4194304-0123456789abcdef");
         fs::create_dir(&left).expect("a new directory");
         fs::set_permissions(&left, fs::Permissions::from_mode(0o700)).expect("our own");
@@ -156,7 +156,7 @@ fn root_writes_nothing_in_another_users_directory() {
                 assert_eq!(line, format!("tollgate: --dir: {} {THEIRS}", theirs.display()));
             }
             is_as_it_was();
-            // In the current directory the cases of files are skipped with the reason.
+            // In the current directory, cases of files are skipped with a reason.
             let arguments = ["run", "files/stat", "entry/syscall", "--processes", "1", "--out", "-"];
             let mut run = scene.tollgate(&program(), &arguments);
             run.current_dir(within);
@@ -180,7 +180,7 @@ fn what_root_does_in_a_sticky_directory_the_others_there_cannot_lead_elsewhere()
     let precious = scene.directory("precious", 0, 0o755);
     fs::write(precious.join("file"), "x").expect("a new file");
     let sticky = scene.directory("sticky", 0, 0o1777);
-    // Names of the form that is removed, as another user may have made them there.
+    // Names that the cleanup removes; another user may have made them there.
     let (theirs, link) =
         (sticky.join(".tollgate-1-0123456789abcdef"), sticky.join(".tollgate-2-0123456789abcdef"));
     fs::create_dir(&theirs).expect("a new directory");
@@ -314,14 +314,14 @@ fn a_link_of_another_user_is_not_followed() {
 
 #[test]
 fn a_device_in_memory_is_mounted_where_no_other_user_can_exchange_it() {
-    /// The script's exit status where mounting is not permitted.
+    /// The script's exit status if mounting is not permitted.
     const NOT_HERE: i32 = 77;
     if !is_root() {
         return;
     }
     let _alone = alone();
     let scene = Scene::new();
-    // The program by its descriptor: its own path may be in /tmp.
+    // The program is started by its descriptor, since its own path may be in /tmp.
     let script = r#"
         exec 9<"$1"; cd /
         mount -t tmpfs -o uid=54321,mode=755 none /run && mount -t tmpfs -o mode=777 none /tmp || exit 77
@@ -362,7 +362,7 @@ fn lead_elsewhere(theirs: &Path, elsewhere: &Path) {
 
 #[test]
 fn an_assembler_that_root_runs_is_led_nowhere() {
-    /// More than enough: without a private directory each of them is led elsewhere.
+    /// More than enough: without a private directory every run would be redirected.
     const RUNS: usize = 5;
     if !is_root() {
         return;

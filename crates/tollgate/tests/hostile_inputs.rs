@@ -1,5 +1,5 @@
-//! Files that another user may put where this program is started: a FIFO in the place of a file, programs and a repository in the working
-//! directory, and variables that other programs obey.
+//! Files that another user may put where this program is started: a FIFO instead of a file, programs and a repository in the
+//! working directory, and variables that other programs obey.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -32,7 +32,7 @@ const READERS: [&[&str]; 13] = [
     &["run", "entry/call", "--time", "1", "--in", "vm:kernel=FIFO"],
 ];
 
-/// It ends by itself, or it waits for a writer as cat(1) does and a signal ends it.
+/// The program ends by itself, or waits for a writer as cat(1) does and a signal ends it.
 #[test]
 fn a_fifo_without_a_writer_holds_nothing_past_sigterm() {
     let home = Home::new();
@@ -48,7 +48,7 @@ fn a_fifo_without_a_writer_holds_nothing_past_sigterm() {
             .stderr(Stdio::null())
             .spawn()
             .expect("started");
-        // A FIFO can be opened to be written, without waiting, where a process has it open to read or waits to.
+        // A FIFO can be opened for writing without waiting only if a process has it open for reading or waits to.
         let writer = wait_for("an end, or a reader", || match child.try_wait().expect("our own child") {
             Some(_) => Some(None),
             None => writer(&fifo).map(Some),
@@ -65,12 +65,12 @@ fn writer(fifo: &Path) -> Option<File> {
 }
 
 fn terminated(child: &mut Child) -> ExitStatus {
-    // It has ended meanwhile where this fails.
+    // If this fails, it has ended meanwhile.
     let _ = kill_process(Pid::from_child(child), Signal::TERM);
     wait_for("an end by SIGTERM", || child.try_wait().expect("our own child"))
 }
 
-/// A working directory of another user's making. Programs that are executed there, or because of it, leave a mark.
+/// A working directory made by another user. Programs that are executed in it, or because of it, leave a mark.
 struct Trap {
     home: Home,
 }
@@ -125,7 +125,7 @@ impl Trap {
         fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("our own");
     }
 
-    /// A repository around all that is below it, which executes something at every chance.
+    /// A repository around everything below it that executes something at every opportunity.
     fn repository(&self) -> bool {
         let git = |words: &[&str]| {
             Command::new("git")
@@ -146,7 +146,6 @@ impl Trap {
         is_there
     }
 
-    /// The program there, with an empty and a relative part of PATH before all others.
     fn tollgate(&self, arguments: &[&str]) -> Command {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = [std::ffi::OsStr::new(":.:"), &path].join(std::ffi::OsStr::new(""));
@@ -216,7 +215,7 @@ fn workloads_obey_neither_variables_nor_a_repository_around_them() {
         let text = String::from_utf8_lossy(&output.stderr);
         let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{text}"));
         let rows = document["measurements"].as_array().expect("measurements");
-        // For the unmeasured cases the time ran out, or the program is not there.
+        // Unmeasured cases ran out of time, or lack their program.
         let is_late = |why: &str| why.contains(" time ") || why.contains("progress");
         let wrong = |row: &&Value| row["status"] == "failed" && !row["error"].as_str().is_some_and(is_late);
         let failed: Vec<_> = rows.iter().filter(wrong).collect();

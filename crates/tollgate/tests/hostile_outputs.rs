@@ -1,5 +1,5 @@
-//! Outputs in directories of another user: with any files and links of that user there, no file elsewhere changes, and no new file
-//! belongs to that user. Each verb that writes meets each preparation, as root and as a third user.
+//! Outputs in directories of another user: whatever files and links that user has there, no file elsewhere changes, and no new
+//! file belongs to that user. Each verb that writes meets each preparation, as root and as a third user.
 //!
 //! These tests need root: only root can make what another user owns.
 
@@ -21,7 +21,7 @@ const THIRD: u32 = 54_323;
 /// The content of a file that only root may change.
 const SECRET: &str = "only root writes this";
 
-/// A verb that writes, with `{}` for its output.
+/// The verbs that write; `{}` stands for the output.
 const WRITERS: [(&str, &[&str]); 13] = [
     (LAB, &["lab", "int", "--on", "interpreter", "--out", "{}"]),
     ("lab --image", &["lab", "--image", "{}"]),
@@ -43,12 +43,12 @@ const DUMP: &str = "lab --dump --out";
 const EXPORT: &str = "export";
 /// Makes a directory with several files.
 const MAN: &str = "man";
-/// Makes a directory, and takes nothing else that is there.
+/// Makes a directory, and accepts nothing that exists.
 const CAPTURE: &str = "inspect --capture";
-/// A run takes a while, so that it is tried with one mode of the directory only.
+/// A run is slow, so it is tried with only one mode of the directory.
 const SLOW: &str = "run --out";
 
-/// The owner's preparation of the directory; the path below it that the program gets.
+/// How the owner prepares the directory; returns the path below it that the program gets.
 type Preparation = (&'static str, fn(&Stage) -> PathBuf);
 
 const SET_USER_ID: &str = "a file with set-user-ID and every other bit";
@@ -93,7 +93,6 @@ const PREPARATIONS: [Preparation; 10] = [
     ("nothing", |stage| stage.theirs().join("out")),
 ];
 
-/// The row of a table that has this name.
 fn named<T: Copy>(rows: &[(&str, T)], name: &str) -> T {
     rows.iter().find(|row| row.0 == name).expect("a row").1
 }
@@ -203,7 +202,7 @@ fn tried(arguments: &[&str], out: &Path, user: u32) -> Output {
         .map(|argument| argument.replace("{run}", &path(run_to_show())).replace("{}", &path(out)));
     let mut command = Command::new(program());
     command.args(arguments).current_dir("/").env("HOME", home.path());
-    // A new file has the widest rights that this allows.
+    // The widest rights that a new file can have.
     // SAFETY: umask(2) is async-signal-safe and touches no memory.
     unsafe {
         command.pre_exec(|| {
@@ -222,7 +221,7 @@ fn expect_sane(what: &str, output: &Output) {
     let status = output.status.code();
     assert!(matches!(status, Some(0 | 2 | 4)), "{what}: {status:?}: {said}");
     assert!(!said.contains("panicked") && !said.contains("os error"), "{what}: {said}");
-    // A timeline that was not written does not change how a traced command ends.
+    // A timeline that could not be written does not change the exit status of a traced command.
     if status != Some(0) {
         assert_eq!(said.lines().count(), 1, "{what}: {said}");
     }
@@ -323,7 +322,7 @@ fn a_store_of_another_user_is_entered_without_its_links() {
         return;
     }
     let add = ["store", "add", "{}", "{run}"];
-    // Every directory of the layout in turn is a link, then every file that a first store made.
+    // Every directory of the layout in turn is a link, then every file that a first run of `store` made.
     let sample = Stage::new(0o755);
     assert!(tried(&add, &sample.theirs(), 0).status.success(), "a store of another user is written");
     sample.expect_safe("store add");
@@ -412,7 +411,8 @@ fn a_run_that_cannot_be_kept_says_where_and_why_and_has_a_status_of_its_own() {
     if skipped() {
         return;
     }
-    // A file system with room for the trial before the run and, once it is filled, for nothing after. The run has a child when it measures.
+    // A file system with room for the trial before the run but, once it is filled, for nothing later. A run has a child while
+    // it measures.
     let script = r#"mount -t tmpfs -o size=600k none "$1" || exit 99
         XDG_DATA_HOME=$1 "$2" run entry/call entry/syscall entry/int80 --processes 60 --quiet > "$1.out" 2> "$1.err" & program=$!
         until grep -q . /proc/$program/task/$program/children; do sleep 0.02; done

@@ -1,5 +1,5 @@
-//! The house of ARCHITECTURE.md: imports between crates run down its floors, and the files of a crate do not import each other
-//! in a circle. A module and the modules beneath it are a thing and its parts: they may import each other.
+//! The rules of ARCHITECTURE.md: imports between crates go down its floors, and the files of a crate do not import each other
+//! cyclically, except a module and its submodules.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // A test may stop at the first surprise, its helpers too.
 
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use syn::visit::Visit;
 
-/// From the top: a crate imports from those that come after it.
+/// From the top: a crate imports only from those after it.
 const FLOORS: [&str; 21] = [
     "tollgate",
     "tollgate-claims",
@@ -39,7 +39,7 @@ fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// The crates of this workspace that a manifest names, not for tests alone.
+/// The crates of this workspace that a manifest names, without dev-dependencies.
 fn imports(manifest: &str) -> Vec<&str> {
     let mut section = "";
     let mut found = Vec::new();
@@ -73,7 +73,7 @@ fn imports_between_crates_run_down_the_floors() {
     assert!(seen == FLOORS.len() && edges >= 30, "{seen} crates, {edges} imports");
 }
 
-/// Cargo finds no programs of tests by itself where a manifest says so, and would leave out a file that nothing names.
+/// With the manifest's setting Cargo does not find test programs by itself, and would ignore a file that nothing names.
 #[test]
 fn every_file_of_tests_is_in_a_program() {
     let mut seen = 0;
@@ -108,11 +108,10 @@ type Names = Vec<String>;
 #[derive(Default)]
 struct Module {
     file: PathBuf,
-    /// Its imports: the name here, and the whole path within the crate.
+    /// Its imports: the local name, and the whole path within the crate.
     uses: Vec<(String, Names)>,
     /// The paths in its code, as whole paths within the crate.
     paths: Vec<Names>,
-    /// The names of its own items.
     items: BTreeSet<String>,
 }
 
@@ -120,7 +119,7 @@ struct Module {
 #[derive(Default)]
 struct House {
     modules: BTreeMap<Names, Module>,
-    /// Every file that was read, those for tests too.
+    /// Every file that was read, including those for tests.
     read: BTreeSet<PathBuf>,
     /// The module that each file begins.
     begins: BTreeMap<PathBuf, Names>,
@@ -151,7 +150,7 @@ fn leaves(tree: &syn::UseTree, path: &[String], found: &mut Vec<(String, Names)>
     }
 }
 
-/// The paths of code, as they stand there.
+/// The paths of code, as written.
 #[derive(Default)]
 struct Paths(Vec<Names>);
 
@@ -169,7 +168,7 @@ impl<'ast> Visit<'ast> for Paths {
 
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
-    /// The input of a macro has no syntax: words that `::` joins are paths.
+    /// The input of a macro has no syntax: words joined by `::` are taken for paths.
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
         let text = call.tokens.to_string().replace(" :: ", "::");
         let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
@@ -203,7 +202,7 @@ impl House {
         let (mut uses, mut code) = (Vec::new(), Paths::default());
         for item in items {
             match item {
-                // Code that the tests of several crates share lies outside of each.
+                // Code that the tests of several crates share is outside of each.
                 syn::Item::Mod(part) if part.attrs.iter().any(|named| named.path().is_ident("path")) => {}
                 syn::Item::Mod(part) => {
                     let name = part.ident.to_string();
@@ -263,7 +262,7 @@ impl House {
         self.modules.insert(path.to_vec(), module);
     }
 
-    /// The file that has what a path names, through the `use` that passes it on.
+    /// The file that defines what a path names, through the `use` that re-exports it.
     fn found(&self, path: &[String], depth: usize) -> &Path {
         let known = (0..=path.len()).rev().find(|&length| self.modules.contains_key(&path[..length]));
         let (module, rest) = path.split_at(known.expect("the root"));
@@ -288,12 +287,12 @@ impl House {
         edges.filter(|(from, to)| from != to).collect()
     }
 
-    /// Whether a file begins a module that the other's is a part of.
+    /// Whether the module of one file contains that of the other.
     fn is_whole_of(&self, whole: &Path, part: &Path) -> bool {
         self.begins[part].starts_with(&self.begins[whole])
     }
 
-    /// The circles: those among parts, and those through a whole.
+    /// The cycles: those among submodules, and those through their parent.
     fn circles(&self) -> BTreeSet<BTreeSet<&Path>> {
         let edges = self.edges();
         let without_up = edges.iter().copied().filter(|(from, to)| !self.is_whole_of(to, from));
@@ -363,7 +362,7 @@ fn files_do_not_import_each_other_in_a_circle() {
     assert!(found.is_empty(), "circles of imports:\n{}", found.join("\n"));
 }
 
-/// The folders of the engine, from the top: what stands above is not known below.
+/// The folders of the engine, from the top: a lower one does not know a higher one.
 #[test]
 fn imports_between_rooms_of_the_engine_run_down() {
     const ROOMS: [&str; 6] = ["sides", "rounds", "bench_process", "cases", "loops", "machine"];
@@ -385,8 +384,8 @@ fn imports_between_rooms_of_the_engine_run_down() {
     assert!(up.is_empty() && down.len() > 10, "{up:?}; {down:?}");
 }
 
-/// A benchmark is a file, and its name in its suite: no other module has a list of them. One that is a variant of another in its folder takes
-/// what they have in common from that (`..syscall::BENCHMARK`).
+/// A benchmark is one file, and its name appears only in its suite. A variant of another benchmark in its folder takes the
+/// common parts from that (`..syscall::BENCHMARK`).
 #[test]
 fn a_benchmark_is_named_in_its_suite_alone() {
     let source = crates().join("tollgate-suites/src");
@@ -408,7 +407,7 @@ fn a_benchmark_is_named_in_its_suite_alone() {
     }
 }
 
-/// The calls of code that is not for tests.
+/// The calls in code that is not for tests.
 #[derive(Default)]
 struct Calls(BTreeSet<String>);
 
@@ -436,7 +435,7 @@ impl<'ast> Visit<'ast> for Calls {
     }
 }
 
-/// The files of the product that make one of these calls, by their crates.
+/// The files of the product with one of these calls, by their crates.
 fn callers(calls: &[&str]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for name in &FLOORS {
@@ -452,10 +451,11 @@ fn callers(calls: &[&str]) -> BTreeSet<String> {
     found
 }
 
-/// `commands_a_reader` knows more than control characters: what turns the direction of writing, and what is invisible.
+/// `commands_a_reader` covers more than control characters: characters that change the direction of writing, and invisible
+/// ones.
 #[test]
 fn what_strangers_wrote_has_one_way_out() {
-    // They refuse or read what they are given, and show nothing of it.
+    // These refuse or read input, and show nothing of it.
     let readers = [
         "tollgate-dump/line.rs",
         "tollgate-dump/markup.rs",
@@ -468,19 +468,19 @@ fn what_strangers_wrote_has_one_way_out() {
         "tollgate-model/text.rs",
     ];
     assert_eq!(callers(&["is_control", "char::is_control"]), readers.map(str::to_owned).into());
-    // A line that is drawn again does not go through `say`.
+    // A line that is redrawn does not go through `say`.
     let drawn = ["tollgate/inspect/aslr/bar.rs", "tollgate/run/progress.rs"];
     assert_eq!(callers(&["ProgressBar"]), drawn.map(str::to_owned).into());
 }
 
-/// `thread::spawn` and `Scope::spawn` panic where there is no room for one more thread; `thread::Builder` says so.
+/// `thread::spawn` and `Scope::spawn` panic if no thread can be created; `thread::Builder` returns an error.
 #[test]
 fn a_thread_that_cannot_start_is_no_panic() {
     assert_eq!(callers(&["thread::spawn", "scope.spawn"]), BTreeSet::new());
 }
 
-/// `tollgate_alternation` decides which side is executed next, and when a comparison ends. In a bench process the batches of a round have a
-/// random order of their own.
+/// Only `tollgate_alternation` decides which side is executed next, and when a comparison ends. In a bench process the batches
+/// of a round have a random order of their own.
 #[test]
 fn which_side_runs_next_is_decided_in_one_place() {
     let draw = ["tollgate-alternation/order.rs", "tollgate-engine/bench_process/worker.rs"];
@@ -489,7 +489,7 @@ fn which_side_runs_next_is_decided_in_one_place() {
     assert_eq!(callers(&["settled_interval", "is_precise"]), ends.into());
 }
 
-/// Code that others' tests build with the library, which is promised in docs/library.md.
+/// Programs that use the library build this code; docs/library.md promises the number of crates.
 #[test]
 fn the_library_brings_at_most_ten_crates() {
     let manifest = crates().join("tollgate-versus/Cargo.toml");
@@ -525,7 +525,7 @@ fn circles_are_found_through_every_form_of_import() {
             .collect()
     };
     let root = ("lib.rs", "mod a; mod b; mod c; pub use a::A;");
-    // A `use` of a group, a path in code, a path in a macro, and what the root passes on.
+    // A `use` of a group, a path in code, a path in a macro, and a re-export of the root.
     let (_directory, house) = made_up(&[
         root,
         ("a.rs", "use crate::{b::{self, B}}; pub struct A;"),
@@ -533,7 +533,7 @@ fn circles_are_found_through_every_form_of_import() {
         ("c.rs", "pub fn g() { println!(\"{}\", crate::A::new()); }"),
     ]);
     assert_eq!(circle(&house), ["a.rs", "b.rs", "c.rs"]);
-    // Through a part, whose whole is imported.
+    // A cycle through a submodule that imports its parent.
     let (_directory, house) = made_up(&[
         root,
         ("a.rs", "mod part; use crate::c::C; pub struct A;"),
@@ -542,7 +542,6 @@ fn circles_are_found_through_every_form_of_import() {
         ("c.rs", "use crate::b::Part; pub struct C;"),
     ]);
     assert_eq!(circle(&house), ["part.rs", "a.rs", "c.rs"]);
-    // Two files.
     let (_directory, house) = made_up(&[
         root,
         ("a.rs", "use crate::b::B; pub struct A;"),
@@ -550,7 +549,7 @@ fn circles_are_found_through_every_form_of_import() {
         ("c.rs", "pub struct C; fn f() -> Option<crate::b::B> { None }"),
     ]);
     assert_eq!(circle(&house), ["b.rs", "c.rs"]);
-    // A whole and its parts, and tests that know all.
+    // A module and its submodules, and tests, which may import all.
     let (_directory, house) = made_up(&[
         root,
         ("a.rs", "mod one; mod two; use one::One; use two::Two; pub struct A; #[cfg(test)] mod tests;"),

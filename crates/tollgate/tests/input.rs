@@ -1,4 +1,4 @@
-//! Bad input: one clear line, exit status 2, and no damage to what is kept.
+//! Bad input: one clear line, exit status 2, and no damage to kept runs.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn a_label_that_would_be_a_path_is_refused() {
         (&"x".repeat(65), "is too long"),
     ] {
         let line = home.refusal(["run", "entry/call", "--time", "1", &format!("--label={label}")]);
-        // Before it stands the word as it was typed, without what would command the terminal.
+        // The word as it was typed comes before it, without characters that control the terminal.
         let said = line.split_once(" for '--label <LABEL>': ").expect("the option").1;
         let rule = "use 1 to 64 of A-Z a-z 0-9 . _ + - and begin with a letter or digit";
         assert_eq!(said, format!("the label {label:?} {why}; {rule}"));
@@ -207,7 +207,7 @@ fn a_file_that_cannot_be_written_is_refused_before_anything_is_measured() {
             format!("there is no directory {}", absent.display()),
         ),
     ] {
-        // One that measured first would run into the limit of its time.
+        // A run that measured first would exceed the time limit.
         let line = home.refusal(["run", "entry/call", "--time", "900", "--out", &out]);
         assert_eq!(line, format!("--out {out}: {reason}"));
     }
@@ -255,7 +255,7 @@ fn a_run_that_cannot_be_kept_is_shown_all_the_same() {
     };
     for (at, why) in [
         (None, "neither XDG_DATA_HOME nor HOME is set".to_owned()),
-        // A home that cannot be written is as none.
+        // A home that cannot be written to is like none.
         (Some(&file), format!("runs cannot be kept in {file}/.local/share/tollgate/runs: Not a directory")),
     ] {
         let ended = run().envs(at.map(|at| ("HOME", at))).assert().success();

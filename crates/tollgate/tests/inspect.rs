@@ -20,7 +20,7 @@ fn every_fact_is_on_the_page_with_its_source_or_its_reason() {
     let text = home.output(["inspect", "--all"]);
     let document = home.json(["inspect", "--format", "json"]);
     let words: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // A long word is broken where it must be.
+    // A word that is too long is broken.
     let joined: String = text.split_whitespace().collect();
     for name in names(&document) {
         let last = ["cpu.feature.", "mitigation."].into_iter().find_map(|start| name.strip_prefix(start));
@@ -67,7 +67,6 @@ fn no_line_is_wider_than_the_page() {
     }
 }
 
-/// The trees of other machines, by name.
 fn captured() -> impl Iterator<Item = (&'static str, String)> {
     let trees = concat!(env!("CARGO_MANIFEST_DIR"), "/../tollgate-inspect/tests/machines");
     ["debian-zen3", "firecracker-nested", "gvisor", "ubuntu-hyperv-docker"]
@@ -87,7 +86,7 @@ fn every_machine_is_on_one_screen() {
         }
         let more = "More          --all shows every fact, --affects BOUNDARY those of one boundary";
         assert_eq!(text.lines().last(), Some(more), "{name}: {text}");
-        // The rows depends on what is known.
+        // The rows depend on the known facts.
         if name == "this machine" {
             continue;
         }
@@ -160,7 +159,7 @@ fn a_capture_says_the_same_elsewhere() {
     let tree = home.path().join("tree");
     let named = tree.to_str().expect("text");
     let shown = screen(&home, ["inspect", "--capture", "tree"]);
-    // How many files there are depends on the machine.
+    // The number of files depends on the machine.
     insta::assert_snapshot!("a-capture", words(part(&shown, "`tollgate", "\0")));
     let here = home.json(["inspect", "--format", "json"]);
     let there = home.json(["inspect", "--format", "json", "--from", named]);

@@ -1,4 +1,4 @@
-//! The kept run that is the last one, which documents are none of the kept ones, and what becomes of a run that nothing takes.
+//! Which kept run is the last one, which documents are not kept runs, and what happens to a run that cannot be written.
 
 use std::fs::File;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 use crate::common;
 use common::{Home, document};
 
-/// Gives a kept run the time at which its file was written: this many seconds and nanoseconds ago.
+/// Sets the modification time of a kept run's file: this long ago.
 fn written(home: &Home, id: &str, ago: Duration) {
     let file = File::options().append(true).open(home.runs().join(format!("{id}.json"))).expect("kept");
-    // A whole second, so that a changed part shows.
+    // A whole second, so that a changed fraction is visible.
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
     file.set_modified(now - ago).expect("a time");
 }
@@ -29,7 +29,7 @@ fn the_last_run_is_the_one_that_was_kept_last() {
     for id in [OLD, NEW, FUTURE] {
         home.keep(&document(id, Some("label"), 1.0));
     }
-    // The order of files counts, not the time in an id.
+    // The order of the files' times counts, not the time in an id.
     for (id, ago) in [(FUTURE, 30), (NEW, 20), (OLD, 10)] {
         written(&home, id, Duration::from_secs(ago));
     }
@@ -39,7 +39,7 @@ fn the_last_run_is_the_one_that_was_kept_last() {
         listed["runs"].as_array().expect("runs").iter().filter_map(|run| run["id"].as_str()).collect();
     assert_eq!(ids, [FUTURE, NEW, OLD]);
     assert_eq!(home.json(["show", "label", "--format", "json"])["id"], OLD, "the newest that has the label");
-    // Files that were copied within a second have the order of their ids, whichever was copied first.
+    // Files that were copied within a second are ordered by their ids.
     for (id, ago) in [(FUTURE, 100), (NEW, 200), (OLD, 0)] {
         written(&home, id, Duration::from_secs(10) - Duration::from_millis(ago));
     }
@@ -59,7 +59,7 @@ fn a_document_is_the_run_that_its_file_says() {
         assert!(said.contains(&format!("holds the run {OTHER}")), "{said}");
     }
     assert!(home.output(["runs"]).contains(OTHER));
-    // A file that is named may be called anything.
+    // A file that is named on the command line may have any name.
     let file = home.file("any-name.json", &text);
     home.tollgate(["show", &file]).assert().success();
     let store = format!("store/runs/{ID}.json");
@@ -80,7 +80,7 @@ fn a_document_that_ends_before_it_begins_is_refused() {
     );
 }
 
-/// Runs the program by a shell, which can start it with closed descriptors.
+/// Runs the program in a shell, which can start it with closed descriptors.
 fn by_shell(home: &Home, command: &str) -> Output {
     let output = Command::new("sh")
         .args(["-c", command])
@@ -109,7 +109,7 @@ fn no_run_is_lost_to_a_closed_output() {
             said(&closed)
         );
     }
-    // Open for reading only, a write would go nowhere as well.
+    // A descriptor that is open only for reading loses output as well.
     let reading = by_shell(&home, "\"$TOLLGATE\" lab --on interpreter 1</dev/null");
     assert!(said(&reading).contains("standard output is closed; the run is kept in "), "{}", said(&reading));
     assert_eq!(kept(&home), 3);
@@ -129,10 +129,10 @@ fn no_run_is_lost_to_a_closed_output() {
     assert!(said(&full).contains("No space left on device; the run is kept in "), "{}", said(&full));
     assert_eq!(kept(&home), 5);
 
-    // Nothing is closed: nothing is said.
+    // Nothing is closed, so there is no message.
     let open = by_shell(&home, "\"$TOLLGATE\" lab --on interpreter >/dev/null");
     assert!(open.status.success() && !said(&open).contains("closed"), "{}", said(&open));
-    // The exit status answers the condition, also without a reader.
+    // The exit status reports the condition even without a reader.
     let home = Home::new();
     home.keep(&document("20261121-015427-00000001", Some("base"), 1.0));
     home.keep(&document("20261121-015427-00000002", Some("slow"), 3.0));
@@ -160,7 +160,7 @@ fn a_document_does_not_command_a_terminal() {
         .stderr(Stdio::null())
         .spawn()
         .expect("started");
-    // The terminal has no reader's end of file: reading it fails when its last writer has closed it.
+    // A terminal has no end of file: reading fails once its last writer has closed it.
     let mut shown = Vec::new();
     let _ = std::io::Read::read_to_end(&mut File::from(ours), &mut shown);
     traced.wait().expect("ended");
@@ -171,7 +171,7 @@ fn a_document_does_not_command_a_terminal() {
     let command = &document["measurements"][0]["traced"][0]["command"];
     assert_eq!(command[3], csi);
 
-    // A program that reads it gets the bytes as they are.
+    // A program that reads it gets the bytes unchanged.
     let piped = Command::new(common::program())
         .args(["trace", "--quiet", "--out", "-", "--", "sh", "-c", ":", csi])
         .env("XDG_DATA_HOME", home.path())

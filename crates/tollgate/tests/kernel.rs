@@ -15,7 +15,6 @@ fn tree(home: &Home, text: &str) {
     home.file("tree/proc/kallsyms", format!("{text} T _text\n"));
 }
 
-/// The text above the evidence.
 fn says(home: &Home) -> String {
     let text = screen(home, ["inspect", "kernel", "--from", "tree"]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -135,7 +134,7 @@ fn one_symbol_at_run_time_and_at_link_time_proves_the_move() {
             (&"0xffffffffb6434560".into(), &"0xffffffff81234560".into())
         );
         assert_eq!((&value["moved_by"], value["agree"].as_u64()), (&"+0x35200000".into(), Some(3)));
-        // Nothing of the usual address, which is said where this one could not be read.
+        // Nothing is at the usual address, which is reported if the actual one could not be read.
         let map = format!("/boot/System.map-{}", release.unwrap_or("of-the-day"));
         assert_eq!(
             says(&home),

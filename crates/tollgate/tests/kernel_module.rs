@@ -13,7 +13,7 @@ fn row<'a>(document: &'a Value, benchmark: &str, params: &Value) -> &'a Value {
     rows.iter().find(is_meant).unwrap_or_else(|| panic!("no row {benchmark} {params}"))
 }
 
-/// The instructions of an operation, where all batches agree.
+/// The instructions of an operation, if all batches agree.
 fn count(row: &Value) -> f64 {
     assert_eq!(row["status"], "measured", "{row}");
     assert_eq!((&row["unit"], &row["provenance"]), (&json!("instructions"), &json!("qemu-icount")), "{row}");
@@ -55,9 +55,10 @@ fn a_module_emulates_an_invalid_opcode_in_both_rings() {
         let [imul, signal, program, kernel] =
             [row(&document, "traps/imul", &json!({})), signal, of("module-ring3"), of("module-ring0")]
                 .map(count);
-        // Both operands and the instruction.
+        // Two instructions for the operands, and the instruction itself.
         assert_eq!(imul, 3.0);
-        // A signal is delivered, handled and returned from; the module emulates within the trap. Ring 0 changes no stack.
+        // A signal is delivered, handled and returned from; the module emulates within the trap. A trap in ring 0 changes no
+        // stack.
         assert!(
             kernel > 10.0 * imul && kernel < program && 2.0 * program < signal,
             "{kernel} {program} {signal}"
@@ -69,7 +70,7 @@ fn a_module_emulates_an_invalid_opcode_in_both_rings() {
                 (&json!("traps"), &counted["operations"]),
                 "{by}"
             );
-            // Translators run the published opcode as a mov, processors refuse it.
+            // Translators execute the published opcode as a mov; processors refuse it.
             let published = row(&document, "traps/invalid-opcode", &json!({"by": by}));
             match published["status"].as_str() {
                 Some("measured") => assert_eq!(count(published), count(of(by))),

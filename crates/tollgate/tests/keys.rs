@@ -9,8 +9,8 @@ use crate::common;
 use common::{Home, program};
 use serde_json::Value;
 
-/// Echoes each key 5 ms after it was read, and writes how long that took, by its own clock, to standard error of a file. `q` ends it
-/// with status 3.
+/// Echoes each key 5 ms after reading it, and writes how long that took by its own clock to standard error. `q` ends the
+/// program with status 3.
 const SLOW: &str = r#"
 #include <stdio.h>
 #include <termios.h>
@@ -69,15 +69,15 @@ fn a_delay_is_what_the_program_itself_takes() {
         }
         let own = fs::read_to_string(times).expect("times");
         let own: Vec<u64> = own.lines().map(|line| line.parse().expect("nanoseconds")).collect();
-        // The three bytes of an arrow are one key and three answers, of which the first counts; `q` has none. The others come before the next
-        // key where that waits long enough.
+        // The three bytes of an arrow are one key with three answers, of which the first counts; `q` has none. The other
+        // answers arrive before the next key if that comes late enough.
         assert_eq!((own.len(), document["keys"].as_array().expect("keys").len()), (13, 12), "{document}");
         let found: Vec<u64> = delays(&document, "command_ns").collect();
         assert_eq!(found.len(), 11, "{backend}: {document}");
         for (found, own) in found.iter().zip(&own) {
             assert!(found >= own && *own >= 5_000_000, "{backend}: {found} is less than {own}: {document}");
         }
-        // Near: what lies around the program's own clock is much less than what it measures.
+        // Close: the overhead around the program's own clock is much smaller than the measured delay.
         let (mut found, mut own) = (found, own);
         found.sort_unstable();
         own.sort_unstable();
@@ -142,7 +142,7 @@ fn a_signal_ends_the_command_and_leaves_nothing() {
         // SAFETY: a child that was not waited for.
         unsafe { libc::kill(number, signal) };
         assert_eq!(tollgate.wait().expect("it ends").signal(), Some(signal));
-        // The kernel hangs up the terminal of one that is left, after the program's end.
+        // When the program ends, the kernel hangs up the terminal of a remaining process.
         common::wait_for("the end of all processes", || (with_word(word) == 0).then_some(()));
     }
 }

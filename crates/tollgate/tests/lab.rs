@@ -1,4 +1,4 @@
-//! `tollgate lab`: the guest on every engine, what it explains, and what it leaves.
+//! `tollgate lab`: the guest on every engine, its explanations, and its leftovers.
 
 #[path = "lab/boots.rs"]
 mod boots;
@@ -169,7 +169,7 @@ fn a_crossing_is_explained_step_by_step() {
     let steps = instructions[0]["steps"].as_array().expect("a list").iter();
     let steps: Vec<&str> = steps.map(|step| step.as_str().expect("a text")).collect();
     assert_eq!(steps[2], "DPL 3 >= CPL 3: an instruction may use the gate");
-    // After these stand addresses of the kernel.
+    // Addresses of the kernel follow after these.
     let begin: Vec<String> =
         steps[6..12].iter().map(|step| step.split(" 00").next().expect("words").to_owned()).collect();
     assert_eq!(begin, ["RSP0", "push SS", "push RSP", "push RFLAGS", "push CS", "push RIP"]);
@@ -234,7 +234,7 @@ fn what_the_kernel_sets_up_is_told_in_its_order() {
 
     let page = home.output(["lab", "--explain", "boot"]);
     assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
-    // The sample of docs/lab.md, but for numbers of lines.
+    // The sample of docs/lab.md, except for line numbers.
     let bare = |line: &str| line.trim_start_matches(|it: char| it == ' ' || it.is_ascii_digit()).to_owned();
     let printed: Vec<String> = page.lines().map(bare).collect();
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab.md");

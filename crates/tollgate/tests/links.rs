@@ -1,4 +1,4 @@
-//! The links of the documentation: every file and heading that a page names is there, and the book has every page.
+//! The links of the documentation: every file and heading that a page names exists, and the book has every page.
 
 use std::collections::HashMap;
 use std::fs;
@@ -34,7 +34,7 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A line without what stands between backticks.
+/// A line without the text between backticks.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<&str>>().join(" ")
 }
@@ -52,7 +52,7 @@ fn links(line: &str) -> Vec<String> {
     found
 }
 
-/// The link of a heading is linked by: its letters in lower case, its digits, `-` and `_`, and `-` for a blank. The second of equal ones is `-1`.
+/// The anchors of headings: letters in lower case, digits, `-` and `_`, and `-` for a blank. A repeated one ends in `-1`.
 fn anchors(text: &str) -> Vec<String> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let headings = prose(text).filter_map(|line| {
@@ -74,7 +74,7 @@ fn anchors(text: &str) -> Vec<String> {
     anchors
 }
 
-/// Why a link of a page leads nowhere; `None` if it leads somewhere, or out of this project.
+/// Why a link leads nowhere; `None` if it is valid, or leads out of this project.
 fn broken(page: &Path, link: &str) -> Option<String> {
     if ["http://", "https://", "mailto:"].iter().any(|scheme| link.starts_with(scheme)) {
         return None;
@@ -122,7 +122,7 @@ fn the_book_has_every_page_once() {
     assert_eq!(listed, there);
 }
 
-/// The limits of a page of the gallery: it is kept in the repository. docs/remake refuses more as well.
+/// The largest page of the gallery, which is kept in the repository. docs/remake refuses more as well.
 const LARGEST: u64 = 300_000;
 
 #[test]

@@ -1,4 +1,4 @@
-//! The suite of locks: what holds on every machine, judged by ratios and counts of one run.
+//! The suite of locks: properties of every machine, judged by ratios and counts of one run.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn every_row_is_answered_and_locks_at_user_level_beat_the_system_call() {
             let answered: Vec<(Value, Value)> =
                 rows.0.iter().map(|row| (row["benchmark"].clone(), row["params"].clone())).collect();
             assert_eq!(answered, listed(&["locks"]));
-            // A lock that let two in would have failed its case; one that found no quiet moment says so.
+            // A lock that let two threads in would have failed its case; a case without a quiet moment reports that.
             let failed = |row: &&Value| row["status"] == "failed" && !is_noise(row);
             let failed: Vec<&Value> = rows.0.iter().filter(failed).collect();
             assert!(failed.is_empty(), "{failed:?}");
@@ -27,7 +27,7 @@ fn every_row_is_answered_and_locks_at_user_level_beat_the_system_call() {
     );
 }
 
-/// Whether a case failed by the other work on the machine alone.
+/// Whether a case failed only because of other work on the machine.
 fn is_noise(row: &Value) -> bool {
     let reasons =
         ["other work had the processor", "other processes used the processor", "time ended", "had left"];
@@ -39,7 +39,7 @@ fn is_noise(row: &Value) -> bool {
 fn a_restartable_sequence_needs_no_library_that_registers_it() {
     let run = |processes| {
         let mut marked = Marked::new(&["locks/uncontended{by=rseq}"], processes);
-        // From glibc 2.35 on; others never do.
+        // Since glibc 2.35; earlier ones never register.
         marked.command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
         marked.rows()
     };
@@ -58,7 +58,7 @@ fn a_restartable_sequence_needs_no_library_that_registers_it() {
 const SYSTEM_CALL: &str = "futex-trylock-pi";
 
 fn uncontended(rows: &Rows, claims: &mut Claims) {
-    // Below the detection limit the limit counts.
+    // Below the detection limit, the limit counts.
     let estimate = |by: &str| {
         let row = rows.find("locks/uncontended", &json!({"by": by}));
         row["detection_limit"].as_f64().or(row["median"].as_f64())
@@ -79,7 +79,7 @@ fn uncontended(rows: &Rows, claims: &mut Claims) {
     }
 }
 
-/// The published bound holds for what is released; around the lock unoptimized code takes its own time.
+/// The published bound holds for a release build; unoptimized code around the lock takes its own time.
 fn least_gain() -> f64 {
     if std::env::var_os("TOLLGATE_PROGRAM").is_none() && cfg!(debug_assertions) { 1.0 } else { 1.9 }
 }
@@ -128,7 +128,7 @@ fn footprint(rows: &Rows) {
     };
     assert_eq!((bytes("xchg", "code"), bytes("xchg", "data")), (13.0, 4.0));
     assert!(bytes("lamport", "code") > bytes("rseq", "code"));
-    // As in the published table: what the system call needs of the program is little, and of the kernel much.
+    // As in the published table: the system call needs little memory of the program, and much of the kernel.
     let in_kernel = rows.find("locks/footprint", &json!({"by": SYSTEM_CALL, "part": "kernel"}));
     match in_kernel["median"].as_f64() {
         Some(kernel) => assert!(kernel > bytes(SYSTEM_CALL, "code"), "{kernel} bytes"),

@@ -1,4 +1,4 @@
-//! The program on machines that are simulated: by a captured tree, and by other files under /sys.
+//! The program on simulated machines: with a captured tree, and with other files under /sys.
 
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +26,7 @@ fn each_is_inspected_on_one_screen() {
     }
 }
 
-/// Other caches and memory nodes, bound over those of this machine.
+/// Other caches and memory nodes, mounted over those of this machine.
 fn seeing(tree: &Path) -> Command {
     let mut command = Command::new("bwrap");
     command.args(["--dev-bind", "/", "/"]);
@@ -47,7 +47,7 @@ fn the_program_lists_the_cases_of_what_the_kernel_shows_it() {
             Err(error) => return println!("skipped: no bwrap: {error}"),
         };
         let listed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        // The allowed processors, which one is the default, and their quota stay this machine's.
+        // The allowed processors, the default one, and the quota are still this machine's.
         let Topology { processors, home, quota, .. } = Topology::here();
         let expected = Topology { home, quota, ..Topology::below(tree.path(), processors) };
         if expected.caches().is_empty() {

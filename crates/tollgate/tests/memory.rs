@@ -1,4 +1,4 @@
-//! The suite of cache lines: what holds on every machine, judged by ratios of one run.
+//! The suite of cache lines: properties of every machine, judged by ratios of one run.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn sizes(benchmark: &str) -> Vec<u64> {
     sizes
 }
 
-/// Lines that were looked at and had been stored to by the other core last, and all that were.
+/// The examined lines that the other core had stored to last, and all examined lines.
 fn taken(row: &Value) -> (u64, u64) {
     let number = |name: &str| row["counted"][name].as_u64().expect("a count");
     (number("events"), number("operations"))
@@ -72,7 +72,7 @@ fn sharing(rows: &Rows, claims: &mut Claims) {
         claims.claim(format!("{params}: taken"), looked > 0 && theirs > 0, &figures);
         let ratio = shared / alone;
         println!("{params}: {shared:.2} and {alone:.2} ns/line, {:.0} % taken", share * 100.0);
-        // Hardware threads of one core share the first level: there is nothing to take from each other.
+        // Hardware threads of one core share the first-level cache, so neither takes lines from the other.
         if params["kib"] == sizes[0] && params["pair"] != "smt" {
             claims.claim(format!("{params}: shared is slower"), ratio > 2.0 && share > 0.3, &figures);
         }
@@ -90,9 +90,9 @@ fn latency(rows: &Rows, claims: &mut Claims) {
         let figures = format!("{small} ns in {first} KiB, {large} ns in {last} KiB");
         claims.claim("the largest size", large > 5.0 * small, figures);
     }
-    // Loads beyond a cache's size take longer than loads within it, for each cache that the kernel reports. The last
-    // one may be shared with others, who leave only a part of it: there both sides keep away from its end. Pages of 4 KiB lie at any physical
-    // addresses, and those of which as many as fill the second one more than fill some of its sets: half of it fits in any case.
+    // Loads beyond a cache's size take longer than loads within it, for each cache that the kernel reports. The last one may be
+    // shared with other programs, which leave only a part of it, so both sides keep away from its end. Pages of 4 KiB have any
+    // physical addresses: as many as fill the second-level cache overfill some of its sets, but half of it always fits.
     for (index, name) in [(0, "L1d"), (2, "L2"), (3, "L3")] {
         let Some(end) = cache_kib(index) else {
             println!("skipped: the kernel tells of no {name}");
@@ -112,7 +112,7 @@ fn latency(rows: &Rows, claims: &mut Claims) {
             claims.claim(name, far > 1.3 * near, figures);
         }
     }
-    // Small pages are never nearer than huge ones.
+    // Small pages are never closer than huge ones.
     let huge = rows.find("memory/latency", &json!({"kib": last, "page": "2m"}))["median"].as_f64();
     if let (Some(small), Some(huge)) = (estimate(last), huge) {
         let figures = format!("{small} ns with small pages, {huge} ns with huge ones");
@@ -184,7 +184,7 @@ fn the_curve_and_the_matrix_are_drawn_from_what_was_measured() {
     let home = Home::new();
     let screen =
         home.output(["run", "memory/latency{page=4k}", "memory/pingpong", "--quiet", "--processes", "6"]);
-    // The four lines of the head are whole in a pipe.
+    // The four lines of the head are not wrapped in a pipe.
     assert!(screen.lines().skip(4).all(|line| line.chars().count() <= 80), "{screen}");
     let text = home.output(["show", "--all", "--width", "80"]);
     println!("{text}");

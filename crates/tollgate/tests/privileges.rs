@@ -1,4 +1,4 @@
-//! Rights that the program's file brings by set-user-ID, set-group-ID and capabilities is not what its user gets.
+//! The user does not get rights that the program's file brings by set-user-ID, set-group-ID and capabilities.
 
 mod common;
 
@@ -20,14 +20,14 @@ const DAC_OVERRIDE: u32 = 1;
 const PERFMON: u32 = 38;
 const BPF: u32 = 39;
 
-/// A copy of the program in a directory that every user may look into.
+/// A copy of the program in a directory that every user may read.
 struct Shared {
     directory: TempDir,
     program: PathBuf,
 }
 
 impl Shared {
-    /// Or why a file there brings nothing.
+    /// The error says why a file there brings no rights.
     fn new() -> Result<Self, String> {
         if !is_root() {
             return Err("needs root (a file that has privileges)".to_owned());
@@ -55,7 +55,6 @@ impl Shared {
         Ok(rustix::fs::setxattr(&self.program, "security.capability", &bytes, XattrFlags::empty())?)
     }
 
-    /// The program, as a user who owns nothing.
     fn run<'a>(&self, words: impl IntoIterator<Item = &'a (impl AsRef<OsStr> + ?Sized + 'a)>) -> Output {
         let mut command = Command::new(&self.program);
         command.args(words).uid(USER).gid(USER).current_dir("/").env("HOME", "/").stdin(Stdio::null());
@@ -63,14 +62,12 @@ impl Shared {
     }
 }
 
-/// Its one sentence, where it refused.
 fn refusal(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
     said
 }
 
-/// A file of root's that no other user may read.
 fn secret(directory: &Path) -> PathBuf {
     let file = directory.join("secret");
     fs::write(&file, "a secret\n").expect("written");

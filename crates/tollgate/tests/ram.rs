@@ -1,5 +1,5 @@
-//! A device in memory that is lent to a command: the command finds it and no other process does, and nothing of it stays, however the
-//! command and the program end. It needs root and loop devices: elsewhere those tests say that they are skipped.
+//! A device in memory that is lent to a command: only the command finds it, and nothing of it stays, however the command and
+//! the program end. Tests that need root and loop devices report that they are skipped elsewhere.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -14,7 +14,7 @@ use std::time::Duration;
 use common::{Home, entries, is_root, one_line, program, readable_copy, wait_for};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-/// Whether a device can be made here; the reason is printed where not.
+/// Whether a device can be made here; prints the reason if not.
 fn works(home: &Home) -> bool {
     if !is_root() {
         println!("skipped: only root may make a block device and mount it");
@@ -35,7 +35,6 @@ fn ram(home: &Home, arguments: &[&str]) -> Output {
     home.tollgate(["ram"]).args(arguments).output().expect("started")
 }
 
-/// The command's standard output, of a shell's script.
 fn said(home: &Home, options: &[&str], script: &str) -> String {
     let output = ram(home, &[options, &["--", "sh", "-c", script]].concat());
     assert!(output.status.success(), "{output:?}");
@@ -49,7 +48,7 @@ fn homes(of: u32) -> Vec<PathBuf> {
     all.into_iter().flatten().filter(|path| path.to_string_lossy().contains(&own)).collect()
 }
 
-/// The loop device of a directory, as the kernel has it.
+/// Whether the kernel has a file bound to this loop device.
 fn is_bound(device: &str) -> bool {
     let name = device.trim_start_matches("/dev/");
     fs::read_to_string(format!("/sys/block/{name}/loop/backing_file"))
@@ -123,7 +122,7 @@ fn start(home: &Home, script: &str) -> Child {
     let mut command = Command::new(program());
     command.args(["ram", "--size", "64M", "--quiet", "--", "sh", "-c", script]);
     command.env("XDG_DATA_HOME", home.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
-    // Signals to the group of the test are not meant.
+    // Signals to the test's process group must not reach it.
     command.process_group(0).spawn().expect("started")
 }
 
@@ -135,8 +134,8 @@ fn line_of(child: &mut Child) -> String {
     line.trim().to_owned()
 }
 
-/// A command with a process that has left its session, group and directory, and one that sits in the file system: their numbers, and the
-/// device.
+/// A command with a process that has left its session, group and directory, and one whose directory is in the file system:
+/// their numbers, and the device.
 fn busy(home: &Home) -> (Child, Vec<i32>, String) {
     let script = "setsid sleep 600 & echo $! > $TOLLGATE_RAM/pids; cd $TOLLGATE_RAM; sleep 600 & echo $! >> pids; \
         echo $(cat pids) $(grep $TOLLGATE_RAM /proc/self/mountinfo | sed 's/.* - //' | cut -d' ' -f2); exec 1>&-; \
@@ -146,7 +145,7 @@ fn busy(home: &Home) -> (Child, Vec<i32>, String) {
     let words: Vec<&str> = line.split(' ').collect();
     let [first, second, .., source] = words.as_slice() else { panic!("{line}") };
     let pids = vec![first.parse().expect("a number"), second.parse().expect("a number")];
-    // The mount's source is the path of the file beneath the loop device, or the device.
+    // The mount's source is the path of the file behind the loop device, or the device.
     (lent, pids, (*source).to_owned())
 }
 
@@ -222,7 +221,7 @@ fn nothing_stays_where_the_program_is_told_to_end_or_is_killed() {
         kill_process(Pid::from_child(&lent), signal).expect("our own child");
         let status = lent.wait().expect("waited");
         match signal {
-            // The command got it, and chose its status.
+            // The command received it, and chose its own status.
             Signal::TERM => assert_eq!(status.code(), Some(5), "{status:?}"),
             _ => assert_eq!(status.signal(), Some(9), "{status:?}"),
         }
@@ -298,7 +297,7 @@ fn a_device_may_be_larger_than_the_memory() {
             .unwrap_or_else(|| panic!("{line}"))
     };
     assert!((60.0..200.0).contains(&(mib(after) - mib(held))), "{line}");
-    // Data that a command wrote to the bare device may still be in the page cache, and is held there.
+    // Data that a command wrote to the bare device may still be in the page cache.
     let script = "head -c 64M /dev/zero > $TOLLGATE_RAM";
     let output = ram(&home, &["--size", "1P", "--fs", "none", "--", "sh", "-c", script]);
     let line = one_line(&output.stderr);

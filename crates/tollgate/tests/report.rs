@@ -1,4 +1,4 @@
-//! The page: that it holds what was measured, is whole by itself, and that no text of a run is more than text on it.
+//! The page: it holds all measurements, is self-contained, and no text of a run is more than text on it.
 
 use crate::common;
 use common::machines::MACHINES;
@@ -19,7 +19,7 @@ fn page(documents: &[Value]) -> String {
     home.output(arguments)
 }
 
-/// A tag or what stands between two.
+/// A tag, or the text between two.
 #[derive(Debug, Clone, PartialEq)]
 enum Token<'a> {
     Tag { name: &'a str, attributes: Vec<(&'a str, &'a str)> },
@@ -52,7 +52,7 @@ fn tokens(page: &str) -> Vec<Token<'_>> {
                 value = &after[..end];
                 rest = &after[end + 1..];
             } else if let Some(after) = rest.strip_prefix('=') {
-                // Classes of verdicts, which are words of ours.
+                // Classes of verdicts, which are our own words.
                 let end = after.find(['>', ' ']).expect("a value ends");
                 assert!(
                     ["vf", "vs", "vn"].contains(&&after[..end]),
@@ -86,7 +86,8 @@ fn texts<'a>(page: &'a str, tag: &str, class: &str) -> Vec<&'a str> {
     tokens.windows(2).filter_map(text).collect()
 }
 
-/// The text that a reader sees of a page from its heading on, as lines: cells apart, those of a verdict with its class, and pictures without their signs.
+/// The text of a page from its heading on that a reader sees, as lines: cells are separate, those of a verdict have its class,
+/// and pictures have no signs.
 fn seen(page: &str) -> String {
     let (_, main) = page.split_once("<h1>").expect("a heading");
     let (main, _) = main.split_once("</main>").expect("its end");
@@ -116,7 +117,7 @@ fn skeleton(page: &str) -> Vec<(&str, Vec<&str>)> {
     tags.collect()
 }
 
-/// That a page asks for nothing, runs nothing but its own script and holds only what pages of ours hold.
+/// Checks that a page fetches nothing, runs only its own script and has only elements that our pages have.
 fn expect_harmless(page: &str) {
     const ATTRIBUTES: [&str; 33] = [
         "lang",
@@ -173,7 +174,7 @@ fn expect_harmless(page: &str) {
     assert!(style.matches("url(").count() == style.matches("url(#").count());
     let policy = "content=\"default-src 'none'; style-src 'sha256-";
     assert!(page.contains(policy), "no policy");
-    // Nothing turns the direction of writing, and nothing is unseen.
+    // No character changes the direction of writing, and none is invisible.
     assert!(
         !page
             .chars()
@@ -181,7 +182,7 @@ fn expect_harmless(page: &str) {
     );
 }
 
-/// A made-up run in which every text that a document may hold is `text`; names that are refused otherwise are left alone.
+/// A made-up run in which every free text of a document is `text`; names that would be refused are unchanged.
 fn telling(text: &str) -> Value {
     let mut run = document("20261121-015427-0001", Some("environment"), 1.0);
     let name: String =
@@ -241,7 +242,7 @@ fn several_environments_are_compared_with_verdicts() {
     let page = page(&[native, vm]);
     expect_harmless(&page);
     insta::assert_snapshot!(seen(&page));
-    // Ids distinguish two of the same run, and nothing differs.
+    // Ids distinguish two sides of the same run, and nothing differs.
     let same = document("20261121-015427-0001", None, 1.0);
     let page = self::page(&[same.clone(), same]);
     let id = "20261121-015427-0001";
@@ -280,10 +281,10 @@ fn a_traced_command_has_a_section_of_its_own_and_its_own_name() {
     run["facts"].as_object_mut().expect("facts").remove("run.clock");
     let page = page(&[run]);
     expect_harmless(&page);
-    // The suite is known, and the clock is not.
+    // The suite is known, but the clock is not.
     let leads = ["A command and all processes that it started, traced.", "executed by hardware; 1 process."];
     assert_eq!(texts(&page, "p", "lead"), leads);
-    // The row is named by the command; a single time is not a ruler, and nothing differs from it.
+    // The command names the row; a single time makes no ruler, and has nothing to differ from.
     assert!(texts(&page, "th", "").contains(&"openat"), "no command");
     assert_eq!(texts(&page, "h2", ""), ["trace", "Facts of the environment"]);
     assert_eq!(texts(&page, "a", ""), ["Verdict", "trace", "Facts"]);
@@ -317,7 +318,7 @@ fn every_part_of_a_page_has_a_name_that_no_other_has() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), number, "{names:?}");
-    // Its suite is said above it.
+    // The heading above it names the suite.
     assert!(texts(&page, "th", "").contains(&"grep{cache=warm, size=small}"));
 }
 
@@ -371,13 +372,13 @@ fn a_hostile_run_changes_nothing_outside_its_own_text() {
 
 #[test]
 fn what_is_huge_is_cut() {
-    // The text is at some thirty positions of the document.
+    // The text occurs about thirty times in the document.
     let mut run = telling(&"x".repeat(1 << 16));
     run["facts"]["cpu.model"]["value"] = json!("x".repeat(1 << 20));
     let page = page(std::slice::from_ref(&run));
     expect_harmless(&page);
     assert!(page.len() < 200_000, "{} bytes", page.len());
-    // Thousands of cases are as many rows, and pictures of a bounded number.
+    // Thousands of cases make as many rows, but a bounded number of pictures.
     let rows = run["measurements"].as_array_mut().expect("measurements");
     rows.clear();
     for at in 0..4000 {
@@ -430,7 +431,7 @@ fn the_page_of_a_run_of_everything_is_small() {
     let page = page(&[run]);
     expect_harmless(&page);
     assert!(page.len() < 260_000, "{} bytes for {cases} cases", page.len());
-    // Tables and facts are folded; the rows of pictures are what makes it high, some twenty pixels each.
+    // Tables and facts are folded; the height comes from the rows of pictures, some twenty pixels each.
     let drawn = page.matches("\n<li").count();
     assert!((50..250).contains(&drawn), "{drawn} rows");
 }
@@ -441,7 +442,7 @@ fn a_noisy_row_is_hollow_and_without_an_interval_no_band_is_drawn() {
     let mut few = measured("entry/vm-exit", 2000.0, &[]);
     few["processes"] = json!(vec![json!({"rounds": 160, "discarded": []}); 3]);
     few["discarded"] = json!(0);
-    // The processes of the other differ by a few percent, so that its interval can be seen.
+    // The other run's processes differ by a few percent, so that its interval is visible.
     let mut enough = measured("entry/int80", 900.0, &[]);
     let samples = enough["samples"].as_array().expect("samples").iter().enumerate();
     let samples =
@@ -463,11 +464,10 @@ fn a_noisy_row_is_hollow_and_without_an_interval_no_band_is_drawn() {
     };
     assert_eq!(signs(&row("VM exit (CPUID)")), ["h"]);
     assert_eq!(signs(&row("int 0x80")), ["i", "m", "f"]);
-    // The toggle reaches it.
     assert!(page.lines().any(|line| line.starts_with("<li class=\"noisy\"><span>VM exit (CPUID)</span>")));
 }
 
-/// The summary of runs whose documents these are, and the exit status with these arguments.
+/// The summary of runs with these documents, and the exit status with these arguments.
 fn summary(documents: &[Value], arguments: &[&str]) -> (String, Option<i32>) {
     let home = Home::new();
     home.keep_others_like(&documents[0]);
@@ -495,7 +495,7 @@ fn the_summary_of_a_job_has_what_changed_and_the_status_of_compare() {
 
 #[test]
 fn a_hostile_run_is_only_text_in_the_summary() {
-    // Every line, with its text left out: what a reader of Markdown takes for structure.
+    // Every line without its text: what Markdown takes for structure.
     let structure = |text: &str| {
         let special = |c: &char| "|`*[]<>!~$\\\n".contains(*c);
         text.chars().filter(special).collect::<String>()
@@ -550,7 +550,7 @@ fn the_page_has_a_name_where_none_is_given() {
     assert_eq!(home.refusal(["report", &run, "--open", "--out", "-"]), line);
 }
 
-/// The program of the desktop is asked with the absolute path of the page; where there is none, or it fails, the page is there all the same.
+/// The page's absolute path is given to the desktop's program; if there is none, or it fails, the page is still written.
 #[test]
 fn the_page_is_opened_by_the_desktops_program() {
     use std::os::unix::fs::PermissionsExt;

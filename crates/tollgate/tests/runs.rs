@@ -1,4 +1,4 @@
-//! Kept runs: listed by kind, renamed, deleted; what `last` is; and what shells offer of them.
+//! Kept runs: listed by kind, renamed, deleted; the meaning of `last`; and the candidates that shells offer.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -170,7 +170,7 @@ fn nothing_but_kept_runs_is_deleted_or_renamed() {
     }
     assert_eq!(home.files(), before);
     assert!(Path::new(&outside).exists());
-    // A run of another version can go.
+    // A run of another version can be deleted.
     let mut newer = document("20261121-015433-00000007", None, 1.0);
     newer["schema"] = 3.into();
     home.keep(&newer);
@@ -219,7 +219,7 @@ fn a_trace_is_kept_where_it_is_asked_for() {
     assert_eq!(home.json(["runs", "--format=json"])["runs"][0]["command"], json!(["true"]));
 }
 
-/// The candidates that the program gives to a shell's script, at the end of these words.
+/// The candidates that the program gives a shell's script after these words.
 fn offered(home: &Home, shell: &str, words: &[&str]) -> Vec<String> {
     let arguments = ["--", "tollgate"].into_iter().chain(words.iter().copied());
     let mut command = home.tollgate(arguments);
@@ -255,7 +255,7 @@ fn shells_offer_benchmarks_and_runs() {
     }
 }
 
-/// The whole way through a real shell, where there is one.
+/// Completion through a real shell, if there is one.
 #[test]
 fn bash_completes_a_label() {
     let home = kept();
@@ -294,7 +294,7 @@ fn with_session() -> Home {
         run["session"] = json!({
             "id": SESSION, "environment": environment, "place": 1 - place, "of": 2, "paired": true,
         });
-        // As the program writes it: the session stands before the samples.
+        // As the program writes it: the session comes before the samples.
         let text = format!(
             r#"{{"id":{},"label":"two","session":{},{}"#,
             run["id"],

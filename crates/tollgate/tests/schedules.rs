@@ -1,4 +1,4 @@
-//! `tollgate schedules`: verdicts, schedules and the documents that say the same.
+//! `tollgate schedules`: verdicts, schedules, and the documents with the same content.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -22,7 +22,7 @@ fn without_times(mut document: Value) -> Value {
     document
 }
 
-/// The paragraph of a screen that begins with these words, on one line and without the time that the search took.
+/// The paragraph of a screen that begins with these words, on one line and without the search time.
 fn paragraph(text: &str, begin: &str) -> String {
     let found = text.split("\n\n").find(|paragraph| paragraph.starts_with(begin));
     let words: Vec<&str> = found.unwrap_or_else(|| panic!("{begin}: {text}")).split_whitespace().collect();
@@ -33,7 +33,7 @@ fn paragraph(text: &str, begin: &str) -> String {
     }
 }
 
-/// The screen of what was found on two processors, with TIME in the place of the time that the search took.
+/// The screen of the results on two processors, with TIME instead of the search time.
 fn with_any_time(text: &str) -> String {
     let (before, after) = text.split_once("on 2 processors; ").expect("a time");
     let (_, after) = after.split_once(')').expect("its end");
@@ -51,7 +51,7 @@ fn every_program_is_in_the_table_and_as_expected() {
         assert_eq!(program["harm"], program["expected"]["harm"], "{name}");
         assert_eq!(program["complete"], true, "{name}");
         let row = text.lines().find(|line| line.split_whitespace().next() == Some(name)).expect(name);
-        // After them stand the time and its unit.
+        // The time and its unit follow.
         assert_eq!(row.split_whitespace().nth_back(2), Some(program["states"].to_string().as_str()), "{row}");
     }
     assert!(text.ends_with("; all as expected\n"), "{text}");
@@ -102,7 +102,6 @@ fn the_methods_of_figures_12_and_13_are_compared() {
         (&call["cost"]["alone"]["instructions"], &call["cost"]["alone"]["entries"]),
         (&3.into(), &1.into())
     );
-    // Beside others they are programs.
     let both = home.output(["schedules", "figure-12", "figure-2"]);
     assert!(both.contains("\nfigure-2\n") && both.starts_with("figure-11\n"), "{both}");
 }
@@ -138,7 +137,7 @@ fn what_holds_says_over_what() {
     assert_eq!(paragraph(&text, "holds"), said);
     let listing: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("     1  lock:")).collect();
     assert_eq!(listing[1..3], ["     2          x = i", "     3          mfence"], "{text}");
-    // No verdict is expected in a setting of one's own.
+    // A setting of the user's own has no expected verdict.
     let document = home.json(["schedules", "lamport", "--rounds", "1", "--format", "json"]);
     assert_eq!(
         (&document["programs"][0]["rounds"], &document["programs"][0]["expected"]),
@@ -221,7 +220,7 @@ fn the_condition_is_an_exit_status_and_not_another_result() {
     let several = condition(&["lamport", "lamport-no-fence", "lamport-no-x-fence"]);
     assert_eq!(several, "lamport-no-fence: two hold the lock at once, and 1 other does not hold");
     home.output(["schedules", "--fail-on", "violated", "lamport", "lamport-up"]);
-    // Without it a verdict is a result like any other.
+    // Without the option a verdict is a result like any other.
     home.output(["schedules", "lamport-no-fence"]);
 }
 
@@ -293,7 +292,7 @@ fn a_file_that_is_no_program_is_refused_with_the_reason() {
     ] {
         assert_eq!(home.refusal(["schedules", &file]), format!("{file}: {reason}"));
     }
-    // A name without a point is a file's where there is one.
+    // A name without a dot means a file if there is one.
     let file = home.file("diary", "my diary");
     assert!(home.refusal(["schedules", &file]).starts_with(&file));
     assert!(home.refusal(["schedules", "diary"]).starts_with("diary"));
@@ -334,11 +333,11 @@ fn the_program_of_the_documentation_is_one_and_its_directives_are_known() {
         assert_eq!((&program["verdict"], &program["group"]), (&"holds".into(), &"own".into()));
         program["states"].as_u64()
     };
-    // The directives are those that hold without any.
+    // The directives are the defaults.
     assert_eq!(states(program_text), states(&format!("{all}{program_text}")));
     let published = home.json(["schedules", "figure-11", "--format", "json"]);
     assert_eq!(states(program_text), program(&published, "figure-11")["states"].as_u64());
-    // And what it depends on is missed.
+    // And the dependency is missing.
     let without = home.file("program.s", format!(".kernel k1=unset\n{program_text}"));
     let document = home.json(["schedules", &without, "--format", "json"]);
     assert_eq!(program(&document, "program.s")["harm"], "exclusion");

@@ -1,4 +1,4 @@
-//! The JSON that each verb prints as JSON is as docs/schema says: no field is missing, and none is there that is not declared.
+//! The JSON output of each verb agrees with docs/schema: no field is missing, and none is undeclared.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -48,7 +48,7 @@ const CHECKS: &[Check] = &[
     ("config", configured),
 ];
 
-/// Without a file, and with a project's that has a value of each kind, one of which is not taken.
+/// Without a file, and with a project's that has a value of each kind, one of which is refused.
 fn configured() -> Vec<Value> {
     let home = Home::new();
     let without = home.json(["config", "--json"]);
@@ -116,7 +116,6 @@ fn shown_runs() -> Vec<Value> {
     shown.into_iter().chain([kept().json(["show", "two", "--format", "json"])]).collect()
 }
 
-/// This machine beside itself.
 fn sessions() -> Vec<Value> {
     let home = Home::new();
     let run = [
@@ -198,7 +197,6 @@ fn items() -> Vec<Value> {
         .collect()
 }
 
-/// The examples of every form that is read.
 fn texts() -> Vec<Value> {
     let home = Home::new();
     let examples =
@@ -219,7 +217,6 @@ fn interpreted(arguments: &[&str]) -> Value {
     Home::new().json(first.chain(["--on", "interpreter", "--format", "json"]))
 }
 
-/// A program that ends, and one that has a fault.
 fn programs() -> Vec<Value> {
     let home = Home::new();
     let ends = home.file("ends", b"\xb8\x3c\x00\x00\x00\x31\xff\x0f\x05");
@@ -229,7 +226,6 @@ fn programs() -> Vec<Value> {
     vec![serde_json::from_slice(&output.stdout).expect("JSON")]
 }
 
-/// A key that is answered, and one that is not.
 fn keys() -> Vec<Value> {
     let home = Home::new();
     let keys = home.file("keys", "a\n\u{4}");
@@ -288,7 +284,7 @@ fn documents_are_as_their_schemas_say() {
     let mut wrong = Vec::new();
     for (name, make) in CHECKS {
         let validator = validator(name);
-        // A fault of one does not hide what the others say.
+        // A failure of one does not hide the others' results.
         let Ok(documents) = std::thread::spawn(make).join() else {
             wrong.push(format!("{name}: not made"));
             continue;

@@ -12,13 +12,13 @@ fn fact(value: impl Into<Value>) -> Value {
     json!({"status": "known", "value": value.into(), "source": "a test"})
 }
 
-/// A row of a case; `noise` is how far its processes lie apart.
+/// A row of a case; `noise` is the distance between its processes.
 fn row(benchmark: &str, params: &Value, at: f64, noise: f64) -> Value {
     let mut row = measured(benchmark, at, &[]);
     row["params"] = params.clone();
     row["group"] = benchmark.split('/').next().into();
     for (n, sample) in row["samples"].as_array_mut().expect("samples").iter_mut().enumerate() {
-        // Processes have 60 samples; their order is not a trend.
+        // Processes have 60 samples; their order must not be a trend.
         let process = (n / 60 * 5 % 8) as f64 / 7.0 - 0.5;
         *sample = (sample.as_f64().expect("a number") * (1.0 + process * noise)).into();
     }
@@ -98,13 +98,12 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The expensive operations of a screen.
 fn findings(screen: &str) -> Vec<&str> {
     let lines = screen.lines().skip_while(|line| !line.starts_with("Expensive here"));
     lines.skip(1).take_while(|line| line.starts_with(' ')).collect()
 }
 
-/// Whether a usual run without workloads has it.
+/// Whether a usual run, without workloads, includes the case.
 fn is_usual(name: &str, _: &Value) -> bool {
     !name.starts_with("workloads/") && !name.starts_with("environments/")
 }
@@ -143,13 +142,13 @@ fn every_kind_of_run_fits_the_screen() {
 #[test]
 fn the_screen_of_a_full_run_is_as_reviewed() {
     let usual = screen(&run(is_usual, 0.02), "80");
-    // About workloads and environments it says no more than the number of cases, which is in its first line.
+    // Of workloads and environments it shows only the number of cases, in its first line.
     let all = screen(&run(|_, _| true, 0.02), "80");
     assert!(all.lines().skip(1).eq(usual.lines().skip(1)), "{all}");
     insta::assert_snapshot!(usual);
 }
 
-/// The steps stand beside the figure, and are not rows of it.
+/// The steps stand beside the figure, and are not rows.
 #[test]
 fn explain_shows_what_a_step_takes_alone() {
     let home = Home::new();
@@ -186,7 +185,7 @@ fn a_mark_stands_where_the_interval_is_wide() {
     assert_eq!(text.lines().nth(3), Some(quality));
     let calm = screen(&run(is_usual, 0.02), "40");
     assert!(!calm.contains('~'), "{calm}");
-    // An interval that is narrower than three digits takes no place of others.
+    // An interval that is narrower than three digits takes no room from others.
     let narrow = screen(&run(is_usual, 0.0004), "80");
     let multiple = |line: &&str| line.starts_with("  syscall (unknown number) ") && line.ends_with(" 1.0");
     assert!(narrow.lines().any(|line| multiple(&line)), "{narrow}");
@@ -202,7 +201,6 @@ fn no_finding_is_made_of_a_difference_within_the_noise() {
     noisy["measurements"][1] = row("entry/int80", &json!({}), 150.0 * 10.0, 1.0);
     let interrupt = "  INT 80h 10 × a call: nested hypervisor; use SYSCALL (entry/int80)";
     assert_eq!(findings(&screen(&noisy, "80")), [call, interrupt]);
-    // With few processes nothing is decided.
     for at in [0, 1] {
         noisy["measurements"][at]["processes"] =
             json!([{"rounds": 488, "discarded": (480..488).collect::<Vec<_>>()}]);
@@ -269,10 +267,9 @@ fn patterns_choose_rows_of_every_format() {
                 .iter()
                 .all(|row| row["benchmark"].as_str().is_some_and(|name| name.starts_with("files/")))
     );
-    // Without a run of that name the last one is meant.
+    // Without a run of that name the last one is used.
     let csv = home.output(["show", "files", "--format=csv"]);
     assert_eq!(csv.lines().count(), cases.len() + 1);
-    // A program finds a line for each row, with its whole name first.
     let text = home.output(["show", "files"]);
     let lines = text.lines().filter(|line| line.starts_with("files/") && line.contains(" µs"));
     assert!(lines.count() >= cases.len(), "{text}");
@@ -305,7 +302,7 @@ fn rows_are_sorted_and_shown_in_cycles() {
 fn a_benchmark_is_explained_with_and_without_a_run() {
     let home = Home::new();
     let text = home.output(["explain", "entry/int80"]);
-    // After this stand facts of this machine.
+    // Facts of this machine follow.
     let (text, _) = text.split_once("Affects it on this machine\n").expect("facts");
     insta::assert_snapshot!("explain_without_a_run", text);
     home.keep(&run(|_, _| true, 0.02));
@@ -317,7 +314,7 @@ fn a_benchmark_is_explained_with_and_without_a_run() {
     assert_eq!(home.refusal(["explain", "entry/int8"]), line);
 }
 
-/// The newest run was not asked for it; an older one says why it has no figure.
+/// The newest run did not include it; an older one has the reason for a missing figure.
 #[test]
 fn a_benchmark_without_a_figure_is_explained_by_the_run_that_says_why() {
     let home = Home::new();
@@ -334,7 +331,7 @@ fn a_benchmark_without_a_figure_is_explained_by_the_run_that_says_why() {
     assert!(text.contains("this kernel has no 32-bit programs"), "{text}");
 }
 
-/// A newer run has another row of the benchmark, with a figure.
+/// A newer run has a figure of another row of the benchmark.
 #[test]
 fn a_row_is_explained_by_the_run_that_has_it() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Sessions: environments that are measured in turns, and what is said of those that do not work.
+//! Sessions: environments that are measured in turns, and messages about those that do not work.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -11,7 +11,7 @@ use std::process::Output;
 use common::{Home, one_line};
 use serde_json::Value;
 
-/// The agent after a prefix that first does something else.
+/// The agent, after a prefix that does something else first.
 fn after(script: &str) -> String {
     format!("exec:sh -c '{script}; exec \"$@\"' sh")
 }
@@ -37,7 +37,7 @@ fn environments(document: &Value) -> Vec<&str> {
     runs.iter().map(|run| run["session"]["environment"].as_str().expect("a name")).collect()
 }
 
-/// An environment that works here and is such, or the reason why none does.
+/// An environment of this kind that works here, or the reason why none does.
 fn working(home: &Home, kind: &str) -> Result<String, String> {
     let known = home.json(["environments", "--format=json"]);
     let all = known["environments"].as_array().expect("environments");
@@ -157,7 +157,7 @@ fn a_container_is_compared_with_the_host() {
     assert_eq!(common::row(&run, "entry/syscall")["status"], "measured", "{}", said(&output));
 }
 
-/// A session of the host, such an environment, and the host: the line that names the second.
+/// A session of the host, this environment, and the host again: the line that names the second.
 fn beside(environment: &str) -> String {
     beside_for("1", environment)
 }
@@ -184,7 +184,7 @@ fn a_prefix_that_prints_a_banner_is_refused_with_the_banner() {
         let printed = format!("the command printed {printed} {NO_AGENT}");
         assert_eq!(beside(&after(banner)), format!("{}: {printed}", after(banner)));
     }
-    // The beginning of what an agent says is waited for to go on.
+    // If an agent's output has begun, the program waits for the rest.
     let begun = after("printf \"\\211tol\"");
     let said = beside(&begun);
     assert!(said.starts_with(&format!("{begun}: no agent answered within 30 s")), "{said}");

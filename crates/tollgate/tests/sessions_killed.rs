@@ -20,7 +20,6 @@ const MARK: &str = "TOLLGATE_TEST_SESSION";
 /// A setting that nothing depends on: how many messages may come at once before printk is rate-limited.
 const KNOB: &str = "/proc/sys/kernel/printk_ratelimit_burst";
 
-/// Benchmarks whose sessions last.
 const OF_CALLS: [&str; 2] = ["entry/call", "entry/syscall"];
 
 /// Files that one session leaves must not be taken for another's.
@@ -29,7 +28,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A session in directories of its own.
+/// A session in its own directories.
 struct Session {
     home: Home,
     mark: String,
@@ -45,7 +44,7 @@ impl Session {
         Self::heard(benchmarks, number, &[words, &["--quiet"]].concat(), Stdio::null())
     }
 
-    /// One that says what it does.
+    /// A session whose messages are read.
     fn heard(benchmarks: &[&str], number: usize, words: &[&str], stderr: Stdio) -> Self {
         let home = Home::new();
         let temporary = home.path().join("tmp");
@@ -58,7 +57,7 @@ impl Session {
             .env("TMPDIR", &temporary)
             .env(MARK, &mark)
             .current_dir(home.path());
-        // A shell has what it starts in its background ignore SIGINT.
+        // A shell lets background processes ignore SIGINT.
         signals::start_with(&mut command, Disposition::default_with(0), &[libc::SIGINT]);
         let child =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn().expect("started");
@@ -93,7 +92,7 @@ impl Session {
         });
     }
 
-    /// The control groups of its containers, which are called by the number of the command.
+    /// The control groups of its containers, whose names have the command's process ID.
     fn cgroups(&self) -> Vec<PathBuf> {
         let own = format!("tollgate-{}-", self.child.id());
         let is_own =
@@ -136,7 +135,6 @@ fn cgroups() -> Vec<PathBuf> {
     found
 }
 
-/// Environments that work here, the host among them.
 fn working() -> Vec<String> {
     let known = Home::new().json(["environments", "--format=json"]);
     let all = known["environments"].as_array().expect("environments").iter();
@@ -147,7 +145,8 @@ fn working() -> Vec<String> {
         .collect()
 }
 
-/// Kills sessions of these benchmarks in `names`, one process of each at a time, and checks what is left. The number of one says when and how.
+/// Kills sessions of these benchmarks in `names`, one process of each at a time, and checks for leftovers. The number of a
+/// session determines when and how.
 fn kill(benchmarks: &[&str], numbers: std::ops::Range<usize>, names: &[String]) {
     let _alone = alone();
     for at in numbers {
@@ -177,7 +176,7 @@ fn kill(benchmarks: &[&str], numbers: std::ops::Range<usize>, names: &[String]) 
         send(victim, signal);
         if victim != main {
             std::thread::sleep(Duration::from_millis(100));
-            // The other may have been the cleanup process: where both are killed, nothing can clear up.
+            // The other may have been the cleanup process: if both are killed, nothing can clean up.
             send(main, Signal::TERM);
         }
         session.expect_nothing(&what);
@@ -209,7 +208,7 @@ fn many_killed_sessions_leave_nothing() {
 #[test]
 fn interrupted_it_keeps_the_session_until_then() {
     let _alone = alone();
-    // More cases than can be decided before it is interrupted: a session of two would end by itself.
+    // More cases than can be decided before the interrupt: a session of two would end by itself.
     let benchmarks = ["entry", "traps", "memory"];
     let mut session = Session::heard(&benchmarks, 1000, &["--in", "host", "--in", "host"], Stdio::piped());
     common::until_decided(&mut session.child);
@@ -235,7 +234,7 @@ fn a_second_session_does_not_take_the_value_of_the_first_for_the_original() {
     for number in 0..3 {
         let session = Session::begin(2100 + number, &["--knob", &format!("{KNOB}={first}")]);
         wait_for("the other value", || (knob() == first).then_some(()));
-        // It keeps the other value now, for as long as the second session wants to begin.
+        // The setting now has the other value, for as long as the second session tries to begin.
         let pid = Pid::from_child(&session.child);
         kill_process(pid, Signal::STOP).expect("our own child");
         let alias = format!("/proc/sys/kernel/../kernel/printk_ratelimit_burst={second}");
@@ -266,7 +265,7 @@ fn a_setting_is_put_back_however_the_run_ends() {
         assert_eq!(session.expect_nothing("a knob"), Some(signal.as_raw()));
         wait_for("the value before", || (knob() == was).then_some(()));
     }
-    // A whole run, in two environments that differ by it alone.
+    // A whole run, in two environments that differ only by the setting.
     let home = Home::new();
     let words =
         ["run", "entry/call", "entry/syscall", "--processes", "6", "--knob", &setting, "--format=json"];

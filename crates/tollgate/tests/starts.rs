@@ -1,4 +1,4 @@
-//! `tollgate run environments`: what environments cost themselves, as ordinary runs of a session.
+//! `tollgate run environments`: the cost of environments themselves, as ordinary runs of a session.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -38,13 +38,12 @@ fn each_environment_has_a_run_and_starts_are_paired_by_round() {
             (started["unit"].as_str(), started["provenance"].as_str()),
             (Some("ns"), Some("hardware"))
         );
-        // A process of this machine has no kernel of its own, and no phases.
+        // A process of this machine has no kernel of its own, so it has no phases.
         for (benchmark, of) in [("environments/memory", "inside"), ("environments/phase", "kernel")] {
             let row = row(run, benchmark, Some(of));
             assert_eq!(row["status"], "skipped", "{row}");
             assert!(row["why"].as_str().is_some_and(|why| why.contains("kernel")), "{row}");
         }
-        // More than the program's own pages, and a page is less than a start.
         assert!(median(run, "environments/memory", Some("processes")) > 1e5);
         let touch = median(run, "environments/first-touch", None);
         assert!(touch > 0.0 && touch < median(run, "environments/start", None));
@@ -57,7 +56,6 @@ fn each_environment_has_a_run_and_starts_are_paired_by_round() {
     let start = compared.iter().find(|row| row["benchmark"] == "environments/start").expect("a row");
     assert!(start["pairs"].as_u64().is_some_and(|pairs| pairs >= 10), "{start}");
     assert!(start["ratio_low"].as_f64() < start["ratio_high"].as_f64(), "{start}");
-    // They are kept like others, and shown as a table.
     let text = home.output(["show", "last"]);
     assert!(text.contains("Start, stop and memory of an environment") && text.contains("to shell"), "{text}");
     assert!(home.output(["explain", "environments/stop"]).contains("pidfd_open(2)"));
@@ -125,7 +123,7 @@ fn environments_says_what_a_start_takes_and_what_was_installed() {
         }
         let time = |of: &str| cost[of].as_f64();
         assert!(time("start_ns").is_some_and(|ns| ns > 1e5), "{one}");
-        // A guest has no shell, which is said.
+        // A guest has no shell, which is reported.
         assert_eq!(time("shell_ns").is_some(), cost["why"].is_null(), "{one}");
         let installed = cost["installed"].as_array().expect("parts");
         assert_eq!(installed.is_empty(), name == "host", "{one}");

@@ -22,7 +22,7 @@ fn long_run(home: &Home) -> Child {
 }
 
 fn parent_of(stat: &str) -> Option<u32> {
-    // After the command's name, which may hold anything, come the state and the parent.
+    // The command's name may have any characters; the state and the parent follow it.
     stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
@@ -57,7 +57,7 @@ fn stop(home: &Home, signal: Signal, after: Duration) -> Option<i32> {
         (!measuring.iter().any(|&pid| still_runs(pid))).then_some(())
     });
     let kept = home.files();
-    // The run until then is kept, unless the program was killed.
+    // The run so far is kept, unless the program was killed.
     let is_run = |file: &String| signal != Signal::KILL && file.ends_with(".json");
     assert!(kept.len() <= 1 && kept.iter().all(is_run), "{kept:?} was left behind");
     kept.iter().for_each(|file| drop(std::fs::remove_file(home.path().join(file))));
@@ -116,14 +116,14 @@ fn kill_while_it_writes(after: Duration) {
         .spawn()
         .expect("started");
     std::thread::sleep(after);
-    // It may have ended already; until it is waited for, its number is its own.
+    // It may have ended already; until it is waited for, its number is not reused.
     let _ = kill_process(Pid::from_child(&run), Signal::KILL);
     run.wait().expect("waited");
     home.output(["show", &out]);
     assert!(home.files().iter().all(|file| file == "mine.json"), "{:?}", home.files());
 }
 
-/// The time is over while the program is stopped: it has found its clock, and calibrated nothing.
+/// The time ends while the program is stopped: it has found its clock, but calibrated nothing.
 #[test]
 fn a_time_that_is_over_before_anything_is_measured_is_an_error_of_the_time() {
     let home = Home::new();
@@ -136,7 +136,7 @@ fn a_time_that_is_over_before_anything_is_measured_is_an_error_of_the_time() {
         kill_process(Pid::from_child(&run), Signal::CONT).expect("our own child");
         run.wait_with_output().expect("waited")
     };
-    // One that is stopped late has measured.
+    // A program that is stopped late has already measured.
     let output = (0..20).map(|_| stopped()).find(|output| !output.status.success()).expect("one in time");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(output.stdout.is_empty());
@@ -146,7 +146,7 @@ fn a_time_that_is_over_before_anything_is_measured_is_an_error_of_the_time() {
     }
 }
 
-/// Stops a program after a while, so that it has not ended, sends it signals, and lets it go on. `None` if it had ended.
+/// Stops a program after a while, before it ends, sends it signals, and continues it. `None` if it had ended.
 fn interrupt(mut command: Command, after: Duration, signals: &[Signal]) -> Option<ExitStatus> {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
     let pid = Pid::from_child(&child);
@@ -202,7 +202,7 @@ fn each_verb_ends_by_the_signal_that_stops_it() {
 
 #[test]
 fn a_signal_that_comes_twice_at_once_stops_it_once() {
-    // timeout(1) sends to its child and to the child's group.
+    // timeout(1) signals its child and the child's group.
     let home = Home::new();
     let temporary = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
     let directory = temporary.path().display().to_string();

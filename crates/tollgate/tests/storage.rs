@@ -1,5 +1,5 @@
-//! Where files are measured: what cannot be used is refused in one line, what is known of it is kept, and nothing of
-//! it stays, however the run ends. Block devices in memory need root: elsewhere those tests say that they are skipped.
+//! Where files are measured: unusable places are refused in one line, the known facts are kept, and nothing of the place stays,
+//! however the run ends. Tests that need root for block devices in memory report that they are skipped elsewhere.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -26,7 +26,7 @@ fn a_directory_that_cannot_be_used_is_refused_before_anything_is_measured() {
     let file = home.file("file", "");
     let absent = home.path().join("absent").display().to_string();
     for (directory, reason) in [(absent, "does not exist"), (file, "is not a directory")] {
-        // One that measured first would run into the limit of its time.
+        // A run that measured first would exceed the time limit.
         let line = home.refusal(["run", CASE, "--time", "900", "--dir", &directory]);
         assert_eq!(line, format!("--dir: {directory} {reason}"));
     }
@@ -86,7 +86,7 @@ fn a_file_system_that_is_read_only_is_named() {
         Ok(output) if output.status.success() => panic!("it was not noticed: {output:?}"),
         other => return println!("skipped: nothing can be mounted here: {other:?}"),
     }
-    // Without a named directory the rest is measured all the same.
+    // Without a named directory the rest is measured.
     let usual = run(&format!(
         "cd \"$1\" && exec \"$2\" run entry/call {CASE} --processes 1 --quiet --format json --out /dev/null"
     ));
@@ -187,7 +187,7 @@ fn known_device(run: &Value) -> Value {
 fn memory_is_given_back_at_once_when_the_run_is_interrupted() {
     let Some(memory) = Memory::take() else { return };
     let home = Home::new();
-    // Whether a run that is interrupted removes its directory as well.
+    // Whether an interrupted run removes its directory.
     let leaves_none = |signal: Signal, after| {
         let mut run = start(&home, &["--on", "ram"]);
         let own = format!(".tollgate-ram-{}-", run.id());
@@ -224,7 +224,7 @@ fn memory_is_given_back_when_the_run_is_killed() {
     memory.expect_no_directory();
 }
 
-/// Then mounts are made in the open, and outlive a program that is killed.
+/// Then mounts are made outside of a namespace, and outlive a killed program.
 #[test]
 fn without_a_namespace_the_next_run_takes_away_what_a_killed_one_left() {
     let Some(memory) = Memory::take() else { return };
@@ -253,7 +253,7 @@ fn without_a_namespace_the_next_run_takes_away_what_a_killed_one_left() {
     }
 }
 
-/// From now on this call gives EPERM.
+/// From now on this call fails with EPERM.
 fn refuse(call: libc::c_long) -> io::Result<()> {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
@@ -274,7 +274,7 @@ fn refuse(call: libc::c_long) -> io::Result<()> {
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The right to make devices in memory, which one test has at a time: each looks at what is on the machine.
+/// The right to make devices in memory, held by one test at a time: each checks the whole machine.
 struct Memory {
     _alone: MutexGuard<'static, ()>,
 }
@@ -313,7 +313,6 @@ impl Memory {
         assert!(Self::directories().is_empty(), "{:?}", Self::directories());
     }
 
-    /// Loop devices over a file of this test.
     fn devices() -> Vec<String> {
         let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
         let backing = entries.filter_map(|entry| {
@@ -348,7 +347,7 @@ fn start(home: &Home, options: &[&str]) -> Child {
     command(home, options).spawn().expect("started")
 }
 
-/// Sends it a signal and waits for it; the signal that ended it.
+/// Sends it a signal and waits; returns the signal that ended it.
 fn end(run: &mut Child, signal: Signal) -> Option<i32> {
     kill_process(Pid::from_child(run), signal).expect("our own child");
     run.wait().expect("waited").signal()

@@ -1,4 +1,5 @@
-//! `tollgate trace --from`: logs that strace 6.1 wrote of one small command (tests/strace), with its own table of the same execution.
+//! `tollgate trace --from`: logs that strace 6.1 wrote of a small command (tests/strace), and strace's own table of the same
+//! execution.
 
 use crate::common;
 use common::Home;
@@ -15,7 +16,6 @@ fn read(home: &Home, log: &str, options: &[&str]) -> Value {
     home.json(arguments.into_iter().chain(options.iter().copied()))
 }
 
-/// Name, calls, errors and seconds of each call that returned, by name.
 fn calls(document: &Value) -> Vec<(String, u64, u64, f64)> {
     let row = |call: &Value| {
         let number = |field: &str| call[field].as_u64().expect("a number");
@@ -41,12 +41,12 @@ fn a_log_has_the_sums_of_straces_own_table() {
     assert_eq!(log.len(), table.len());
     for ((name, count, errors, seconds), known) in log.iter().zip(&table) {
         assert_eq!((name, count, errors), (&known.0, &known.1, &known.2));
-        // The log cuts each time to microseconds, the table the sum.
+        // The log truncates each time to microseconds, the table only the sum.
         let cut = *count as f64 * 1e-6 + 1e-6;
         assert!((seconds - known.3).abs() <= cut, "{name}: {seconds} and {}", known.3);
     }
     assert_eq!(log.iter().map(|row| row.1).sum::<u64>(), 77);
-    // Both in one file are the log.
+    // A file with both is read as the log.
     assert_eq!(calls(&read(&home, COMMAND, &[])), log);
 }
 
@@ -105,7 +105,7 @@ fn a_log_is_kept_and_compared_like_a_command_that_was_traced() {
         Some("sh work.sh: killed by SIGUSR1, 5 processes, 5 threads"),
         "{shown}"
     );
-    // Nothing of user, kernel, waiting, or the time outside of calls.
+    // User, kernel, waiting and the time outside of calls are unknown.
     let compared = screen(&home, ["compare", "log", "terminal"]);
     insta::assert_snapshot!("two-logs", part(&compared, "trace/command: ", "Not alternated"));
     let document = home.json(["show", "log", "--format", "json"]);

@@ -1,5 +1,5 @@
-//! The suites of traps and processes as a whole: orders, ratios of one run, counts; what they leave behind;
-//! and environments with low limits.
+//! The suites of traps and processes as a whole: orders, ratios of one run, counts; leftovers; and environments with low
+//! limits.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -65,7 +65,7 @@ fn latencies(rows: &Rows, claims: &mut Claims) {
         claims.claim("a trap and a branch", trap > 5.0 * branch, format!("{trap} and {branch} ns"));
     }
 
-    // fork pays for what is written and not for what is mapped; the others pay for neither.
+    // fork pays for written memory and not for mapped memory; the others pay for neither.
     let gone = |benchmark: &str, dirty: u64| match dirty {
         0 => rows.estimate(benchmark, json!({"dirty_mib": 0, "until": "exited"})),
         mib => rows.estimate(benchmark, json!({"dirty_mib": mib, "page": "4k", "until": "exited"})),
@@ -108,7 +108,6 @@ fn killed_in_the_middle_of_the_population_it_leaves_nothing() {
     marked.expect_nothing_alive();
 }
 
-/// The program under limits that are set before it starts.
 fn limited(program: &Path, limits: &'static [(libc::__rlimit_resource_t, u64)]) -> Command {
     let mut command = Command::new(program);
     let change = move || {
@@ -171,7 +170,7 @@ fn free_memory_of_a_population_holds_a_difference_of_memfree_or_is_not_measured(
     }
 }
 
-/// The difference of MemFree for each of 1,000 paused threads, in bytes; of several the median.
+/// The difference of MemFree for each of 1,000 paused threads, in bytes: the median of several attempts.
 fn free_memory_of_a_thread() -> f64 {
     const THREADS: usize = 1000;
     let free = || {
@@ -180,7 +179,7 @@ fn free_memory_of_a_thread() -> f64 {
         line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") * 1024.0
     };
     let difference = |_| {
-        // Memory of those that ended is freed later.
+        // The memory of ended threads is freed later.
         std::thread::sleep(std::time::Duration::from_millis(200));
         let before = free();
         let (paused, end) = (std::sync::Barrier::new(THREADS + 1), std::sync::Barrier::new(THREADS + 1));
@@ -211,7 +210,7 @@ fn where_few_processes_are_allowed_no_population_is_made() {
     let program = readable_copy(directory.path());
     let run = |seconds| {
         let mut command = limited(&program, &[(libc::RLIMIT_NPROC, 5)]);
-        // A user of this test's own: others' processes would count against the limit.
+        // A user ID of this test's own: others' processes would count against the limit.
         command.uid(64_777).gid(64_777);
         Marked::within(command, &["traps", "processes"], seconds).rows()
     };

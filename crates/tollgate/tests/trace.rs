@@ -193,13 +193,13 @@ fn a_real_command_is_on_one_screen_with_what_tracing_added() {
         }
         let printed = text(&output.stderr);
         assert!(printed.lines().count() <= 46, "{} lines:\n{printed}", printed.lines().count());
-        // The file of the run has a name of its own, which is not broken.
+        // The run's file name is one word, which is not broken.
         assert!(
             printed.lines().all(|line| line.chars().count() <= 80 || line.contains(".json")),
             "{printed}"
         );
         let (head, others) = match backend {
-            // The load of a machine can hide it.
+            // The machine's load can hide it.
             "--backend=bpf" => ("Tracing with BPF added, measured in this run:", " other process"),
             _ => ("Tracing with ptrace(2) added, measured in this run:", "  nothing to other processes"),
         };
@@ -270,7 +270,7 @@ fn programs_get_the_parts_of_every_call() {
     assert_eq!(seconds(&traced["wait_s"]), 0.32);
     assert_eq!((&traced["tree"], &traced["files"]), (&Value::Null, &Value::Null));
     assert!((seconds(&traced["rule"]["all_cores_s"]) - 0.66).abs() < 1e-9);
-    // A trace by ptrace(2) says what is unknown.
+    // A trace by ptrace(2) names what is unknown.
     let home = Home::new();
     home.keep(&common::document("20261121-015429-0003", None, 1.0));
     assert_eq!(home.json(["show", "last", "--format=json"])["measurements"][0]["traced"], Value::Null);
@@ -422,7 +422,7 @@ fn wrong_usage_is_refused_in_one_line() {
     insta::assert_snapshot!("refusals", refusals(&home, lines));
 }
 
-/// The output of `tollgate trace` with these arguments; None, with the reason printed, where it cannot trace here.
+/// The output of `tollgate trace` with these arguments. `None`, with the reason printed, if it cannot trace here.
 fn traced_by(home: &Home, arguments: &[&str]) -> Option<Output> {
     let output = |arguments: &[&str]| {
         let all = ["trace"].iter().chain(arguments).copied();
@@ -452,7 +452,7 @@ fn the_commands_output_and_status_are_its_own_and_the_table_is_beside_them() {
     assert!(printed.lines().any(|line| line.starts_with(command)), "{printed}");
     let [kept] = &common::entries(&home.runs())[..] else { panic!("{:?}", home.files()) };
     assert!(words(&printed).ends_with(&format!("; kept as {}", kept.display())), "{printed}");
-    // The kept one is the same table, but for where it is kept.
+    // The kept run has the same table, except for its place.
     let shown = home.tollgate(["show", "mine"]).env("COLUMNS", "100").output().expect("started").stdout;
     let shown = text(&shown);
     let page = shown.split("run mine ").next().expect("a page");
@@ -471,11 +471,11 @@ fn the_parts_of_a_short_command_sum_to_its_real_time() {
         }
         assert_eq!(document["times_from"], "trace", "{document}");
         let [user, sys] = ["user_s", "sys_s"].map(|part| seconds(&document[part]));
-        // The clock tick gives a command this short to one of them, or to neither.
+        // The clock tick gives the time of such a short command to one of them, or to neither.
         assert!(user > 0.0 && sys > 0.0, "user {user} s, sys {sys} s");
         let unaccounted = seconds(&document["unaccounted_s"]);
         let beyond = user + sys + seconds(&document["wait_s"]) + unaccounted - seconds(&document["wall_s"]);
-        // The clock of the trace and that of the real time may differ where nothing is left.
+        // The clocks of the trace and of the real time may differ if nothing is left.
         assert!(beyond.abs() < 2e-9 || (unaccounted == 0.0 && beyond > 0.0), "{beyond} s, and {document}");
     }
 }
@@ -619,7 +619,7 @@ fn files_and_processes_are_added_up_where_they_are_asked_for() {
         }
         let printed = text(&output.stderr);
         let tree = part(&printed, "processes\n", "\nreal: ").lines().map(words);
-        // Without the figures, of which the first is the number of equal ones.
+        // Without the figures; the first is the number of equal ones.
         let names =
             tree.map(|line| line.split(char::is_numeric).next().unwrap_or_default().trim().to_owned());
         assert_eq!(
@@ -661,7 +661,7 @@ fn stacks_of_programs_that_have_ended_have_names() {
         .map(|line| line.split(';').collect())
         .collect();
     let in_timer = |frames: &&Vec<&str>| frames.iter().any(|frame| frame.contains("nanosleep"));
-    // Both executions lie at addresses of their own, and are one line.
+    // The executions have different addresses, but are one line.
     let [frames] = slept.iter().filter(in_timer).collect::<Vec<_>>()[..] else { panic!("{stacks}") };
     let micros =
         frames.last().and_then(|last| last.rsplit(' ').next()).and_then(|number| number.parse::<u64>().ok());
@@ -688,7 +688,7 @@ fn what_another_backend_does_not_know_is_said_by_the_option_that_asks_for_it() {
         let output = without.args(options).args(["--", "true"]).output().ok()?;
         let document: Value = serde_json::from_slice(&output.stdout).ok()?;
         let notes = document["notes"].as_array().expect("notes").iter().filter_map(Value::as_str);
-        // Another says why BPF cannot trace here.
+        // Otherwise a note says why BPF cannot trace here.
         let of_options = notes.filter(|note| note.contains("only BPF reports")).map(str::to_owned);
         (document["backend"] != "bpf").then(|| of_options.collect::<Vec<_>>())
     };

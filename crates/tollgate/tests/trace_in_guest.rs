@@ -1,5 +1,6 @@
-//! `tollgate trace` on other kernels: in guests, which need QEMU and a kernel with its modules, such as Debian's package linux-image-cloud-amd64
-//! unpacked into the directory that TOLLGATE_KERNELS names. One processor is all that they have, and threads of the kernel are preempted there.
+//! `tollgate trace` on other kernels: in guests, which need QEMU and a kernel with its modules, such as Debian's package
+//! linux-image-cloud-amd64 unpacked into the directory that TOLLGATE_KERNELS names. Guests have one processor, and threads of
+//! the kernel are preempted.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.
 
@@ -13,7 +14,8 @@ use serde_json::Value;
 /// Preemption anywhere in the kernel, and a time stamp counter that counts instructions.
 const ENVIRONMENT: &str = "vm:exact,append=preempt=full";
 
-/// The output of the first process of such a guest, one of tests/vm, after marks. `None` if there is no guest, which is said.
+/// The output of the first process of such a guest, a program of tests/vm, after marks. `None`, with a message, if there is no
+/// guest.
 fn lines<const N: usize>(source: &str, marks: [&str; N], more: &[(&str, &Path)]) -> Option<[String; N]> {
     let home = Home::new();
     if let Some(why) = home.no_guest() {
@@ -27,7 +29,6 @@ fn lines<const N: usize>(source: &str, marks: [&str; N], more: &[(&str, &Path)])
     Some(guest::says(home.path(), &String::from_utf8_lossy(&said), &files, marks))
 }
 
-/// Returned, failed and not returned.
 fn counts(calls: &Value, name: &str) -> [u64; 3] {
     let all = calls.as_array().expect("calls");
     let of =
@@ -39,7 +40,7 @@ fn parsed(line: &str) -> Value {
     serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
-/// Instructions that are added to a call of the command, and to one of another process.
+/// Instructions that tracing adds to a call of the command, and to one of another process.
 fn costs(trace: &Value) -> [f64; 2] {
     ["per_call_ns", "others_per_call_ns"].map(|name| trace["cost"][name].as_f64().expect("a number"))
 }
@@ -72,12 +73,12 @@ fn each_call_is_counted_where_the_kernel_may_be_preempted_anywhere() {
     let names: Vec<_> =
         only["calls"].as_array().expect("calls").iter().filter_map(|call| call["name"].as_str()).collect();
     assert_eq!((names, counts(&only["calls"], "execve")), (vec!["execve"], [4, 0, 0]), "{only}");
-    // Before Linux 6.16 a program that reads an empty string is told 0, and not 1.
+    // Before Linux 6.16 a program that reads an empty string gets 0, not 1.
     let own = files["files"].as_array().and_then(|files| files.iter().find(|file| file["path"] == "/init"));
     let operations = own.and_then(|file| file["operations"].as_array()).expect("operations on /init");
     let stat = operations.iter().find(|operation| operation["operation"] == "stat").expect("fstat(2)");
     assert_eq!((&stat["count"], &stat["errors"]), (&6.into(), &0.into()), "{files}");
-    // The call that is timed is not the one that was asked for, and costs the same.
+    // The timed call is not the requested one, and costs the same.
     let ([traced, others], [of_only, beside]) = (costs(&all), costs(&only));
     println!(
         "{traced} instructions to a call, {others} to one of another process; with --only {of_only} and {beside}"
@@ -86,8 +87,8 @@ fn each_call_is_counted_where_the_kernel_may_be_preempted_anywhere() {
     assert!(traced < 1.2 * of_only, "{all} {only}");
 }
 
-/// The limits that crates/tollgate-trace/src/bpf/programs.rs says of functions. Where this fails the kernel has become better, and they are worth another
-/// look.
+/// The limits on functions that crates/tollgate-trace/src/bpf/programs.rs states. If this test fails the kernel has improved,
+/// and they should be reviewed.
 #[test]
 #[ignore = "slow: .ci/run runs it"]
 fn functions_of_the_kernel_are_no_place_for_programs() {

@@ -1,5 +1,5 @@
-//! Verdicts of the program. Rates are those of seeded simulations, so the machine may be as noisy as it likes; of real
-//! runs, which need a program that is not optimized, a slow-down far beyond any noise is found.
+//! Verdicts of the program. Rates come from seeded simulations, so the machine may be noisy; in real runs, which need an
+//! unoptimized program, a slow-down far beyond any noise is found.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // A test may stop at the first surprise, its helpers too.
 
@@ -15,7 +15,7 @@ use support::within::{self, NOISES, Noise, one_run};
 use tollgate_model::Run;
 use tollgate_model::own::CONTROL;
 
-/// The rows of one kind of noise, by their verdicts, and those whose interval contains the true ratio.
+/// The rows of one kind of noise by verdict, and those whose interval contains the true ratio.
 #[derive(Debug, Default)]
 struct Count {
     rows: usize,
@@ -47,7 +47,8 @@ fn file(home: &Home, name: &str, run: &Run) -> String {
     home.file(name, run.to_json().unwrap())
 }
 
-/// The verdicts of `tollgate compare` on pairs of runs in `environment`; the second is slower by `ratio`. This many others are kept.
+/// The verdicts of `tollgate compare` on pairs of runs in `environment`; the second is slower by `ratio`. This many others are
+/// kept.
 fn compared(
     seed: u64,
     pairs: usize,
@@ -97,7 +98,7 @@ fn shown(seed: u64, runs: usize, noise: Noise, ratio: f64) -> (Count, Count) {
     (rows, controls)
 }
 
-/// At most one row in a hundred is promised. Among the few of one kind of noise, two may be.
+/// At most one row in a hundred is promised. Among the few rows of one kind of noise, two may differ.
 #[test]
 #[ignore = "slow: .ci/run runs it"]
 fn equal_runs_do_not_differ() {
@@ -123,7 +124,7 @@ fn equal_runs_do_not_differ() {
 #[test]
 fn a_slow_down_beyond_the_noise_is_found_and_so_is_a_gain() {
     for (seed, (name, environment)) in (100..).zip(environments()) {
-        // Without other runs, two are supposed to lie up to twice apart.
+        // Without other runs, two are assumed to lie up to a factor of two apart.
         let slow = compared(seed, 4, environment, 12, 3.0, 0);
         println!("{name}: {slow:?}");
         assert!(slow.is_at_least(90, slow.slower) && slow.faster == 0, "{name}: {slow:?}");
@@ -137,7 +138,7 @@ fn a_slow_down_beyond_the_noise_is_found_and_so_is_a_gain() {
     assert!(small.is_at_least(95, small.slower) && small.faster == 0, "{small:?}");
 }
 
-/// Where processes are independent, which is what the interval assumes.
+/// If processes are independent, as the interval assumes.
 #[test]
 #[ignore = "slow: .ci/run runs it"]
 fn the_interval_between_runs_contains_the_true_ratio() {
@@ -186,8 +187,8 @@ fn five_percent_within_a_run_are_found() {
     }
 }
 
-/// Other work on the machine may spoil a pair of runs. So up to five pairs are tried, each of twice as many processes as the one before;
-/// the slow-down is tenfold.
+/// Other work on the machine may spoil a pair of runs, so up to five pairs are tried, each of twice as many processes as the
+/// one before; the slow-down is tenfold.
 #[cfg(debug_assertions)]
 #[test]
 fn a_tenfold_slow_down_of_a_real_run_is_found() {

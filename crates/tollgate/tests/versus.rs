@@ -1,4 +1,4 @@
-//! Commands in alternation, as their users call it: the documented examples of hyperfine, its files, and what is kept.
+//! Commands in alternation, as users call it: the documented examples of hyperfine, its files, and kept runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,6 @@ fn commands(document: &Value) -> Vec<&str> {
     all.iter().map(|command| command["command"].as_str().expect("a command")).collect()
 }
 
-/// How often each line is there.
 fn lines(home: &Home, name: &str) -> BTreeMap<String, usize> {
     let text = fs::read_to_string(home.path().join(name)).expect("the commands wrote it");
     let mut counts = BTreeMap::new();
@@ -35,7 +34,7 @@ fn a_command_and_several_are_timed_as_often_as_asked() {
     assert_eq!(lines(&home, "log"), BTreeMap::from([("a".to_owned(), 8), ("b".to_owned(), 8)]));
     let row = &document["comparison"]["rows"][0];
     assert_eq!((&row["command"], &row["pairs"]), (&b.as_str().into(), &5.into()));
-    // A busy machine makes a command longer, and none shorter than it sleeps.
+    // A busy machine makes a command longer, but never shorter than its sleep.
     assert!(document["commands"][1]["min_s"].as_f64().expect("a time") >= 0.3, "{document}");
     let alone = home.json(versus(&["-r", "7", "-w0", "sleep 0.02"]));
     assert!(alone["commands"][0]["min_s"].as_f64().expect("a time") >= 0.015, "{alone}");
@@ -92,7 +91,7 @@ fn what_is_executed_around_commands_comes_as_often_as_it_should() {
     let three = ["-p", "true", "-p", "true", "-p", "true", "true", "false"];
     let refused = home.refusal(versus(&three));
     assert_eq!(refused, "--prepare is given 3 times; give it once, or once for each of the 2 commands");
-    // With a reference one may be its own.
+    // With a reference, the reference may have its own.
     let each = ["-r1", "-w0", "-p", &echo("r"), "-p", &echo("x"), "-p", &echo("y"), "--reference", "true"];
     home.json(versus(&[&each[..], &["true", "true"]].concat()));
     assert_eq!(lines(&home, "log").get("r"), Some(&1));
@@ -135,7 +134,6 @@ fn streams_go_where_they_are_asked_to() {
     let output = output.display().to_string();
     home.json(versus(&["-r2", "wc -l", "--input", &input, "--output", &output]));
     assert_eq!(fs::read_to_string(&output).expect("written").trim(), "3");
-    // One output for each command.
     let second = format!("{output}-2");
     home.json(versus(&["-r2", "echo a", "echo b", "--output", &output, "--output", &second]));
     assert_eq!(
@@ -220,7 +218,7 @@ fn a_kept_comparison_is_taken_by_the_other_verbs() {
     let rows = home.output(["export", "sleeps", "--format", "ndjson"]);
     let rows = rows.lines().map(|row| serde_json::from_str::<Value>(row).expect("JSON")["benchmark"].take());
     assert_eq!(rows.filter(|benchmark| benchmark == "versus/real").count(), 2);
-    // Nothing is kept that is not asked for.
+    // Nothing is kept without a request.
     let kept = home.files().len();
     home.json(versus(&["-r1", "true"]));
     assert_eq!(home.files().len(), kept);

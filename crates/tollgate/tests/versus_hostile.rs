@@ -1,5 +1,5 @@
-//! Commands that hang, read what is not there, leave daemons, end their group or print without end: each ends, is said, and leaves
-//! nothing; in this process and in an agent.
+//! Commands that hang, read missing input, leave daemons, kill their group or print without end: each ends, is reported, and
+//! leaves nothing; in this process and in an agent.
 
 mod common;
 
@@ -13,10 +13,9 @@ use common::{Home, program, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use tollgate_os::seccomp::{self, Answers, Rules};
 
-/// Without an environment, and in one.
 const PLACES: [&[&str]; 2] = [&[], &["--in", "host"]];
 
-/// Commands are heavy work, and each has its time.
+/// Commands are heavy work, and have time limits.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -36,7 +35,7 @@ impl Versus {
         Self { home: Home::new(), mark, _alone: alone() }
     }
 
-    /// The program, which is started. Its standard input is a pipe that stays open and empty.
+    /// Starts the program. Its standard input is a pipe that stays open and empty.
     fn started(&self, arguments: &[&str]) -> Child {
         self.command(arguments).spawn().expect("started")
     }
@@ -62,7 +61,7 @@ impl Versus {
         wait_for("the end of all processes", || bearing(&self.mark).is_empty().then_some(()));
     }
 
-    /// Its message when commands are executed in each of the places.
+    /// The output of commands executed in each of the places.
     fn outcomes(&self, arguments: &[&str]) -> Vec<(Output, String)> {
         let outcome = |place: &&[&str]| {
             let began = Instant::now();
@@ -81,7 +80,7 @@ impl Versus {
         }
     }
 
-    /// Its output, which has all of this.
+    /// Checks that the output has all of these.
     fn fails(&self, arguments: &[&str], why: &[&str]) {
         for (output, said) in self.outcomes(arguments) {
             assert!(matches!(output.status.code(), Some(1 | 2)), "{arguments:?}: {:?}", output.status);
@@ -145,7 +144,7 @@ fn a_command_that_prints_a_gigabyte_is_not_held_up() {
     let much = "head -c 1000000000 /dev/zero";
     versus.succeeds(&["-r", "1", "-w", "0", "--no-trace", much, &format!("{much} >&2")]);
     versus.succeeds(&["-r", "1", "-w", "0", "--no-trace", "--output", "pipe", much]);
-    // Nothing of it is shown but the end.
+    // Only the end of it is shown.
     let fails = "head -c 100000000 /dev/zero >&2; echo the end >&2; exit 1";
     for (output, said) in versus.outcomes(&["-r", "1", fails]) {
         assert!(
@@ -195,7 +194,8 @@ fn killed_it_leaves_no_process() {
     }
 }
 
-/// A filter around this program may refuse kill(2). The guard of an execution then stays until the agent ends, and no execution waits for it.
+/// A filter around this program may refuse kill(2). The guard of an execution then stays until the agent ends, and no execution
+/// waits for it.
 #[test]
 fn what_may_not_be_killed_is_not_waited_for() {
     let versus = Versus::new();

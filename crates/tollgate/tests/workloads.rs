@@ -1,4 +1,4 @@
-//! The suite of workloads: every case answered, work that was not done noticed, nothing left behind.
+//! The suite of workloads: every case has an answer, work that was not done is noticed, and nothing is left.
 
 mod common;
 
@@ -22,19 +22,18 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// On the disk that holds the build; the directory for temporary files may be in memory.
+/// On the disk of the build; the directory for temporary files may be in memory.
 fn directory() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory")
 }
 
-/// A run of some cases in a directory, each so often.
+/// A run of some cases in a directory, each this many times.
 fn program(patterns: &[&str], processes: u32, within: &Path) -> Command {
     let mut command = run_of(patterns, within);
     command.args(["--processes", &processes.to_string()]);
     command
 }
 
-/// The same without its end.
 fn run_of(patterns: &[&str], within: &Path) -> Command {
     let mut command = Command::new(common::program());
     command.arg("run").args(patterns).arg("--quiet");
@@ -43,7 +42,6 @@ fn run_of(patterns: &[&str], within: &Path) -> Command {
     command
 }
 
-/// The document of a run that goes well.
 fn document(mut command: Command) -> Value {
     let output = command.args(["--out", "-"]).output().expect("the program starts");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -65,7 +63,7 @@ fn expect_empty(directory: &Path) {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Processes that are somewhere beneath a directory, or have something open there: a lock is held until the last of them ends.
+/// Processes whose directory or an open file is beneath a directory: a lock is held until the last of them ends.
 fn within(directory: &Path) -> Vec<String> {
     let directory = directory.canonicalize().expect("a path");
     let processes = fs::read_dir("/proc").expect("/proc").flatten();
@@ -197,7 +195,7 @@ fn in_memory_nothing_is_cold() {
     expect_empty(temporary.path());
 }
 
-/// A directory of programs, to be the only one that is looked into.
+/// A directory of programs, the only one in PATH.
 struct Programs(tempfile::TempDir);
 
 impl Programs {
@@ -205,7 +203,6 @@ impl Programs {
         Self(tempfile::tempdir().expect("a directory"))
     }
 
-    /// Does what the script says.
     fn fake(self, name: &str, script: &str) -> Self {
         let path = self.0.path().join(name);
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("written");
@@ -213,7 +210,7 @@ impl Programs {
         self
     }
 
-    /// The real one; false where there is none.
+    /// The real program; false if there is none.
     fn real(&self, name: &str) -> bool {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let found =
@@ -293,7 +290,7 @@ fn a_program_that_hangs_takes_no_more_than_its_time() {
     if !programs.real("sleep") || !programs.real("grep") {
         return println!("skipped: no sleep, or no grep");
     }
-    // The sleep takes longer than the test would. A time that is over before the other is measured is doubled.
+    // The sleep takes longer than the test may. If the time ends before the other case is measured, it is doubled.
     let run = |seconds: &u32| {
         let mut command =
             run_of(&["workloads/unpack{cache=warm}", "workloads/grep{cache=warm}"], temporary.path());
@@ -312,7 +309,6 @@ fn a_program_that_hangs_takes_no_more_than_its_time() {
     assert!(within(temporary.path()).is_empty());
 }
 
-/// A run in the middle of its work.
 fn begun(temporary: &Path, after: Duration) -> Child {
     let mut command = program(&["workloads"], 2000, temporary);
     command.args(["--out", "/dev/null"]);
@@ -353,7 +349,7 @@ fn killed_its_programs_end_and_the_next_run_takes_its_files_away() {
     }
     let left: Vec<_> = fs::read_dir(temporary.path()).expect("ours").flatten().collect();
     assert!(!left.is_empty());
-    // A process that ends has no descriptors to be seen some time before the kernel lets its locks go.
+    // When a process ends, its descriptors vanish some time before the kernel releases its locks.
     for directory in left {
         let directory = fs::File::open(directory.path()).expect("ours");
         wait_for("the end of the lock", || {
@@ -378,7 +374,7 @@ fn a_child_that_was_there_before_is_left_alone() {
     let status = shell.stdin(Stdio::null()).stdout(Stdio::null()).status().expect("it starts");
     let pid: i32 = fs::read_to_string(&pid).expect("its number").trim().parse().expect("a number");
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // It is the subreaper's of these tests, or init's, now: what is not ours any more is asked by its name.
+    // Its parent is now the subreaper of these tests, or init: it is identified by its name.
     assert!(stat.contains("(sleep) S"), "{stat}");
     kill_process(Pid::from_raw(pid).expect("a number"), Signal::KILL).expect("our sleep");
     assert!(status.success());

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A program of tests/vm, compiled to one static file. `None` if there is no compiler, which is said.
+/// A program of tests/vm, compiled to one static file. `None`, with a message, if there is no compiler.
 pub fn compiled(directory: &Path, source: &str) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vm").join(source);
     let program = directory.join("program");
@@ -20,8 +20,8 @@ pub fn compiled(directory: &Path, source: &str) -> Option<PathBuf> {
     Some(program)
 }
 
-/// The output of the guest's first process, `init`: for each mark the rest of the line after it. `said` is what tollgate said of a run with
-/// `--verbose`: the guest has the arguments that it gave QEMU, and these files.
+/// Returns, for each mark, the rest of the line after it in the output of the guest's first process, `init`. `said` is the
+/// output of a run with `--verbose`: the guest gets the arguments that it gave QEMU, and these files.
 pub fn says<const N: usize>(
     directory: &Path,
     said: &str,
@@ -39,7 +39,7 @@ pub fn says<const N: usize>(
     words[at + 1] = image.display().to_string();
     let at = words.iter().position(|word| word.starts_with("file,id=console,path=")).expect("a console");
     words[at] = format!("file,id=console,path={}", console.display());
-    // The monitor's protocol goes over a descriptor of tollgate's.
+    // The monitor's protocol uses a descriptor of tollgate's.
     for monitor in ["socket,id=monitor,", "chardev=monitor,"] {
         let at = words.iter().position(|word| word.starts_with(monitor)).expect("a monitor");
         words.drain(at - 1..=at);
@@ -54,7 +54,7 @@ pub fn says<const N: usize>(
     })
 }
 
-/// An archive in the format newc of cpio(5): a console, as the kernel gives its first process, and programs.
+/// An archive in the newc format of cpio(5): programs, and a console like the one that the kernel gives its first process.
 fn archive(files: &[(&str, &Path)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut entry = |name: &str, mode: u32, device: [u32; 2], content: &[u8]| {

@@ -1,4 +1,4 @@
-//! Runs of whole suites: every row answered, nothing left behind.
+//! Runs of whole suites: every row has an answer, and nothing is left.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -28,8 +28,8 @@ impl Marked {
         Self::with(command, patterns, ["--processes".to_owned(), processes.to_string()])
     }
 
-    /// The same within a time. For whole suites, of which one process of each case takes minutes on a busy machine: a caller repeats
-    /// it with more time until it has what it needs.
+    /// Like the constructor above, with a time limit. One process of each case of a whole suite takes minutes on a busy
+    /// machine: a caller repeats the run with more time until it has enough.
     pub fn within(command: Command, patterns: &[&str], seconds: u32) -> Self {
         Self::with(command, patterns, ["--time".to_owned(), seconds.to_string()])
     }
@@ -45,7 +45,6 @@ impl Marked {
         Self { command, mark }
     }
 
-    /// Processes that still bear the mark.
     pub fn alive(&self) -> Vec<u32> {
         bearing(&self.mark)
     }
@@ -54,7 +53,7 @@ impl Marked {
         super::wait_for("the end of all processes", || self.alive().is_empty().then_some(()));
     }
 
-    /// Runs to the end. No rows where the time was over before anything was measured.
+    /// Runs to the end. Returns no rows if the time ended before anything was measured.
     pub fn rows(&mut self) -> Rows {
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let output: Output = self.command.output().expect("the program starts");
@@ -77,7 +76,7 @@ impl Marked {
     }
 }
 
-/// Processes, but this one, with a variable such as `NAME=value` of their environment.
+/// Returns all processes except this one whose environment has a variable such as `NAME=value`.
 pub fn bearing(mark: &str) -> Vec<u32> {
     let entries = fs::read_dir("/proc").expect("/proc");
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
@@ -96,7 +95,6 @@ impl Rows {
         row.unwrap_or_else(|| panic!("no row for {benchmark} {params}"))
     }
 
-    /// The median, where it was measured.
     pub fn estimate(&self, benchmark: &str, params: Value) -> Option<f64> {
         let row = self.find(benchmark, &params);
         if row["status"] != "measured" {
@@ -106,7 +104,6 @@ impl Rows {
     }
 }
 
-/// The name and parameters of every case that is listed.
 pub fn listed(patterns: &[&str]) -> Vec<(Value, Value)> {
     let output =
         Command::new(program()).arg("list").args(patterns).arg("--format=json").output().expect("a list");
@@ -119,12 +116,12 @@ pub fn listed(patterns: &[&str]) -> Vec<(Value, Value)> {
     cases.collect()
 }
 
-/// Claims about latencies, and where a claim does not hold, the figures.
+/// Claims about latencies; for each claim that does not hold, its figures.
 #[derive(Default)]
 pub struct Claims(BTreeMap<String, String>);
 
 impl Claims {
-    /// Claims something of which other work on the machine may be the reason that it does not hold.
+    /// Adds a claim that may fail because of other work on the machine.
     pub fn claim(&mut self, what: impl Into<String>, holds: bool, figures: impl Display) {
         if !holds {
             self.0.insert(what.into(), figures.to_string());

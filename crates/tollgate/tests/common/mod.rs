@@ -25,12 +25,11 @@ pub fn program() -> PathBuf {
     std::env::var_os("TOLLGATE_PROGRAM").map_or_else(|| env!("CARGO_BIN_EXE_tollgate").into(), PathBuf::from)
 }
 
-/// Whether the tests run as root.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Waits until something is there. The limit is for what never comes: a busy machine takes its time.
+/// Waits until `look` returns something. The limit is generous, since a busy machine is slow.
 pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
@@ -42,11 +41,11 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Reads what a run says on standard error, which is a pipe, until it has decided its first figure. Its output.
+/// Reads the standard error of a run, which is a pipe, until the run has decided its first figure. Returns what was read.
 pub fn until_decided(run: &mut std::process::Child) -> String {
     let mut said = String::new();
     let stderr = run.stderr.as_mut().expect("a pipe");
-    // Byte by byte: the rest is for another reader.
+    // Byte by byte, since another reader takes the rest.
     let mut byte = [0];
     while !said.lines().any(|line| line.starts_with("  ")) || !said.ends_with('\n') {
         assert!(stderr.read(&mut byte).is_ok_and(|read| read == 1), "nothing was decided: {said}");
@@ -55,7 +54,7 @@ pub fn until_decided(run: &mut std::process::Child) -> String {
     said
 }
 
-/// A directory that every user can go to, which need not be so of a user's own directory for temporary files.
+/// A directory that every user can enter; a user's own directory for temporary files may be closed to others.
 #[expect(clippy::disallowed_methods, reason = "a test's own directory is made in it")]
 pub fn public_directory() -> TempDir {
     let mode = |path: &Path| std::fs::metadata(path).map_or(0, |about| about.permissions().mode());
@@ -68,7 +67,8 @@ pub fn public_directory() -> TempDir {
 /// A copy of the program in a directory, which every user may execute.
 pub fn readable_copy(directory: &Path) -> PathBuf {
     let copy = directory.join("tollgate");
-    // By another process: a file that this one writes is open in what another test starts meanwhile, and cannot be executed (ETXTBSY).
+    // Another process copies: a file that this one has open for writing is inherited by another test's child, and executing it
+    // then fails (ETXTBSY).
     let copied = Command::new("cp").arg(program()).arg(&copy).output().expect("cp");
     assert!(copied.status.success(), "{copied:?}");
     for path in [directory, &copy] {
@@ -103,12 +103,11 @@ impl Home {
         self.directory.path()
     }
 
-    /// The directory of kept runs.
     pub fn runs(&self) -> PathBuf {
         self.path().join("tollgate/runs")
     }
 
-    /// Why no guest can be started here; `None` if one can.
+    /// `None` if a guest can be started.
     pub fn no_guest(&self) -> Option<String> {
         let known = self.json(["environments", "--format=json"]);
         let all = known["environments"].as_array().expect("environments");
@@ -120,25 +119,23 @@ impl Home {
     pub fn tollgate<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = Command::new(program());
         command.env("XDG_DATA_HOME", self.path()).current_dir(self.path()).args(arguments);
-        // The options of who runs the tests are not theirs.
+        // The configuration of the user who runs the tests must not apply.
         command.env("XDG_CONFIG_HOME", self.path().join("config"));
-        // For a program that hangs. A busy machine takes its time.
+        // The limit is for a program that hangs; a busy machine is slow.
         command.timeout(Duration::from_secs(600));
         command
     }
 
-    /// Its standard output after success.
     pub fn output<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> String {
         let output = self.tollgate(arguments).assert().success().get_output().stdout.clone();
         String::from_utf8(output).expect("text")
     }
 
-    /// The JSON on its standard output after success.
     pub fn json<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Value {
         serde_json::from_str(&self.output(arguments)).expect("JSON")
     }
 
-    /// The one line with which it refuses, after its name.
+    /// Returns the one line of the refusal, after the program's name.
     pub fn refusal<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> String {
         one_line(&self.tollgate(arguments).assert().code(2).stdout("").get_output().stderr.clone())
     }
@@ -160,7 +157,6 @@ impl Home {
         }
     }
 
-    /// A kept run.
     pub fn keep(&self, document: &Value) {
         let id = document["id"].as_str().expect("an id");
         self.file(&format!("tollgate/runs/{id}.json"), document.to_string());

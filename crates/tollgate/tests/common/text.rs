@@ -2,7 +2,6 @@
 
 use super::Home;
 
-/// Its output on 80 columns, after success.
 pub fn screen<'a>(home: &Home, arguments: impl IntoIterator<Item = &'a str>) -> String {
     let mut command = home.tollgate(arguments);
     let output = command.env("COLUMNS", "80").assert().success().get_output().stdout.clone();
@@ -13,7 +12,7 @@ pub fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The text from here to there; to the end where that does not follow.
+/// Returns the text from `from` to `to`, or to the end if `to` does not follow.
 pub fn part<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     let start = text.find(from).unwrap_or_else(|| panic!("no {from:?} in\n{text}"));
     let rest = &text[start..];

@@ -1,4 +1,4 @@
-//! `tollgate lab --image`: a machine of QEMU boots the CD that docs/lab.md makes of it, and its serial port is read back.
+//! `tollgate lab --image`: a QEMU machine boots the CD that docs/lab.md makes of the image, and its serial port is read back.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use tollgate_os::process::Program;
 use super::common::{Home, wait_for};
 use super::{experiments, has_qemu, named};
 
-/// The documented lines, which are the one block of docs/lab.md with `grub-mkrescue`.
+/// The documented lines: the only block of docs/lab.md with `grub-mkrescue`.
 fn documented() -> String {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab.md");
     let page = std::fs::read_to_string(page).expect("the page");

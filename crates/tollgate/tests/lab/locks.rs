@@ -42,7 +42,7 @@ fn the_table_has_the_rows_of_the_publication_and_what_a_restart_takes() {
         3,
         "the return address, the lock, and its release"
     );
-    // As published: it is at least 7 times as fast as the system call, and about as fast as without interrupts.
+    // As published: at least 7 times as fast as the system call, and about as fast as without interrupts.
     assert!(instructions("lock-call") > 7 * instructions("lock-restart"));
     assert!(instructions("lock-restart") < 2 * instructions("lock-cli"));
     assert!(instructions("restart-by-fault") > instructions("restart-by-test"), "what figure 11 is for");

@@ -1,4 +1,4 @@
-//! `tollgate lab --program`: the documented examples, built by the documented command lines, and what is refused.
+//! `tollgate lab --program`: the documented examples, built with the documented commands, and refusals.
 
 use std::fs::{File, Permissions};
 use std::io::Read;
@@ -13,7 +13,6 @@ use serde_json::Value;
 use super::common::{Home, one_line, program};
 use super::has_qemu;
 
-/// docs/lab.md.
 fn page() -> String {
     std::fs::read_to_string(docs().join("lab.md")).expect("the page")
 }
@@ -45,7 +44,7 @@ fn built() -> Option<Home> {
     Some(home)
 }
 
-/// Why a text was not assembled, where the tool for it is missing.
+/// Why a text was not assembled, if the tool for it is missing.
 fn no_assembler(output: &Output) -> Option<String> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     (output.status.code() == Some(2) && said.contains("not in PATH")).then_some(said)
@@ -91,7 +90,7 @@ fn the_examples_do_the_same_on_both_engines() {
         (&["--program", "pages.s"], &pages),
     ] {
         let theirs = json(&home, "qemu", arguments);
-        // Every number is in it: instructions, system calls, turns, registers.
+        // It includes every number: instructions, system calls, turns, registers.
         assert_eq!(theirs["programs"], own["programs"], "{arguments:?}");
         assert_eq!(theirs["cut_short"], Value::Null);
     }
@@ -145,7 +144,6 @@ fn kvm_runs_programs_or_says_why_not() {
     assert_eq!(output.status.code(), Some(3));
 }
 
-/// The words of a line, and the number at its end.
 fn row(line: &str) -> (&str, u64) {
     let (words, number) = line.rsplit_once(' ').expect("a number");
     (words.trim(), number.parse().expect("a number"))
@@ -162,7 +160,7 @@ fn output_is_the_programs_and_the_rest_stands_beside_it() {
     assert_eq!(output.status.code(), Some(128 + 11));
     let [said, beside] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
     assert_eq!(said.lines().count(), 4, "{said}");
-    // The sample of the page, with its instructions, which are the same on every machine.
+    // The sample of the page, with instruction counts that are the same on every machine.
     let page = page();
     let sample =
         page.split_once("$ tollgate lab --program pages.s --on interpreter\n").expect("the sample").1;
@@ -304,7 +302,7 @@ fn what_is_no_program_is_refused() {
                 (docs/lab.md has the rest)";
     assert_eq!(refusal("hello.c"), line);
     assert_eq!(refusal("empty"), "--program: empty is empty");
-    // As a whole it may be larger than what is read at all.
+    // As a whole it may exceed the limit of input.
     let own = std::fs::read(super::common::program()).expect("the program");
     home.file("own", &own[..own.len().min(1 << 20)]);
     let line = "--program: own is position independent (PIE or a library), and nothing relocates it here; link it with -static \
@@ -406,14 +404,14 @@ fn nothing_of_an_assembler_outlives_a_killed_program() {
     let text = home.file("x.s", "nop\n");
     let fifo = home.path().join("fifo");
     mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("mknod(2)");
-    // As cc(1) it has a child that works: it holds the FIFO until it ends.
+    // Like cc(1) it has a child that works: the child holds the FIFO until it ends.
     let cc = home.file("cc", "#!/bin/sh\n{ echo; exec sleep 600; } > \"$FIFO\" &\nwait\n");
     std::fs::set_permissions(&cc, Permissions::from_mode(0o755)).expect("our own file");
     let path = format!("{}:{}", home.path().display(), std::env::var("PATH").unwrap_or_default());
     let mut lab = Command::new(program());
     lab.args(["--no-config", "lab", "--program", &text]).env("PATH", path).env("FIFO", &fifo);
     let mut lab = lab.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    // Opening waits for the child, whose line then comes.
+    // Opening waits for the child, whose line follows.
     let mut held = File::open(&fifo).expect("a FIFO");
     held.read_exact(&mut [0]).expect("a line");
     lab.kill().expect("our child");
