@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use syn::visit::Visit;
 
@@ -437,18 +438,24 @@ impl<'ast> Visit<'ast> for Calls {
 
 /// The files of the product with one of these calls, by their crates.
 fn callers(calls: &[&str]) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for name in &FLOORS {
-        let source = crates().join(name).join("src");
-        for file in House::read(&source).begins.keys() {
+    // All are read once for all tests.
+    static MADE: LazyLock<Vec<(String, Calls)>> =
+        LazyLock::new(|| FLOORS.iter().flat_map(|name| made(name)).collect());
+    let makes = |made: &Calls| calls.iter().any(|call| made.0.contains(*call));
+    MADE.iter().filter(|(_, made)| makes(made)).map(|(file, _)| file.clone()).collect()
+}
+
+/// The calls that each file of a crate makes.
+fn made(name: &str) -> Vec<(String, Calls)> {
+    let source = crates().join(name).join("src");
+    let files = House::read(&source).begins.into_keys();
+    files
+        .map(|file| {
             let mut made = Calls::default();
-            made.visit_file(&syn::parse_file(&fs::read_to_string(file).unwrap()).unwrap());
-            if calls.iter().any(|call| made.0.contains(*call)) {
-                found.insert(format!("{name}/{}", file.strip_prefix(&source).unwrap().display()));
-            }
-        }
-    }
-    found
+            made.visit_file(&syn::parse_file(&fs::read_to_string(&file).unwrap()).unwrap());
+            (format!("{name}/{}", file.strip_prefix(&source).unwrap().display()), made)
+        })
+        .collect()
 }
 
 /// `commands_a_reader` covers more than control characters: characters that change the direction of writing, and invisible
