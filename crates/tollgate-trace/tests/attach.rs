@@ -7,9 +7,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
-use common::{Report, puppet, send, state};
+use common::{Report, eventually, puppet, send, state};
 
 /// Calls that the puppet makes in each of two threads and a child, for each order.
 const CALLS: u64 = 70;
@@ -180,8 +179,12 @@ fn a_sleep_is_ended_by_the_thread_that_writes_or_by_a_timer() {
     let pid = format!("pid={}", subject.pid());
     let Some(mut tracer) = Tracer::start(&[&pid, "blocked", "stacks"]) else { return };
     for _ in 0..3 {
-        // By now it waits for the next order.
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        let call = format!("/proc/{}/syscall", subject.pid());
+        let reads = || {
+            let call = std::fs::read_to_string(&call).map(|call| call.split(' ').next() == Some("0"));
+            call.unwrap_or_else(|_| state(subject.pid().cast_signed()) == 'S')
+        };
+        eventually("its wait for the next one", reads);
         subject.order();
     }
     let writer = rustix::thread::gettid().as_raw_nonzero().get();
@@ -223,13 +226,7 @@ fn a_call_counts_once_where_the_trace_ends() {
     let Some(sleepers) = Busy::start(["sleepers", &THREADS.to_string()]) else { return };
     let threads = Path::new("/proc").join(sleepers.0.id().to_string()).join("task");
     let begun = || std::fs::read_dir(&threads).map_or(0, Iterator::count) as u64 > THREADS;
-    assert!(
-        (0..2000).any(|_| {
-            std::thread::sleep(Duration::from_millis(1));
-            begun()
-        }),
-        "it has its threads"
-    );
+    eventually("its threads", begun);
     for _ in 0..3 {
         let Some(mut tracer) = Tracer::start(&[&format!("pid={}", sleepers.0.id()), "for=0.05"]) else {
             return;

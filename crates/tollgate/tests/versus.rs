@@ -201,13 +201,13 @@ fn a_kept_comparison_is_taken_by_the_other_verbs() {
     let arguments = ["-r24", "--label", "sleeps", "sleep 0.01", "sleep 0.2", "--fail-on", "slower"];
     let output = home.tollgate(versus(&arguments)).output().expect("ran");
     let status = output.status.code();
-    assert!(matches!(status, Some(0 | 1)), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(matches!(status, Some(0 | 1 | 3)), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(home.files().len(), 2);
     let shown = home.output(["show", "sleeps"]);
     assert!(shown.lines().any(|line| line == "B  sleep 0.2"), "{shown}");
-    // The verdict is that of the executions, whatever it is on a busy machine.
+    // The verdict is that of the executions: a busy machine leaves it open.
     let is_slower = shown.lines().any(|line| line.starts_with("B is ") && line.contains(" × slower"));
-    assert_eq!(status, Some(i32::from(is_slower)), "{shown}");
+    assert_eq!(status == Some(1), is_slower, "{shown}");
     let compared = home.json(["compare", "sleeps", "--format", "json"]);
     assert_eq!(compared["rows"][0]["benchmark"], "versus/real");
     let listed = home.output(["runs"]);
