@@ -25,9 +25,9 @@ const FILE_SYSTEMS: [(&str, i64); 2] = [("/proc/sys", 0x9fa0), ("/sys", 0x6265_6
 /// Files whose value is a command, or that cannot be set back before the next boot.
 const ORDERS: [(&str, &str); 11] = [
     ("/sys/power", "it suspends the machine"),
-    ("/proc/sys/vm/drop_caches", "it is an order and no setting"),
-    ("/proc/sys/vm/compact_memory", "it is an order and no setting"),
-    ("/proc/sys/vm/stat_refresh", "it is an order and no setting"),
+    ("/proc/sys/vm/drop_caches", "it is a command, not a setting"),
+    ("/proc/sys/vm/compact_memory", "it is a command, not a setting"),
+    ("/proc/sys/vm/stat_refresh", "it is a command, not a setting"),
     ("/proc/sys/kernel/modules_disabled", "it cannot be set back before the next boot"),
     ("/proc/sys/kernel/kexec_load_disabled", "it cannot be set back before the next boot"),
     ("/proc/sys/kernel/unprivileged_bpf_disabled", "it may not be settable back before the next boot"),
