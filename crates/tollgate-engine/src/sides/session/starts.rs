@@ -110,7 +110,7 @@ pub struct Starts<'c> {
     cases: Vec<(&'c Chosen, Aspect)>,
     /// Cases with parameters of another version.
     unknown: Vec<&'c Chosen>,
-    place: Place,
+    place: Ordinal,
     /// The records of each side, in the order of the cases; empty before the first round.
     records: Vec<Vec<StartsOfCase>>,
     rounds: usize,
@@ -118,7 +118,7 @@ pub struct Starts<'c> {
 
 impl<'c> Starts<'c> {
     /// Makes the starts from the cases of these groups, each with its place among the suites.
-    pub fn new(groups: &[(&'c Group, Place)]) -> Self {
+    pub fn new(groups: &[(&'c Group, Ordinal)]) -> Self {
         let chosen = || groups.iter().flat_map(|(group, _)| &group.cases);
         let aspect = |(benchmark, params): &Chosen| benchmark.aspect_of(params);
         Self {

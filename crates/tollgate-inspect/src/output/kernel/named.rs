@@ -142,7 +142,7 @@ pub struct Symbol<'a> {
     /// Its name.
     name: &'a str,
     /// Its place at run time, one for each symbol of that name; null with the reason in `now_why`.
-    now: Option<Vec<Place<'a>>>,
+    now: Option<Vec<SymbolPlace<'a>>>,
     /// Why `now` is not known, or null.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     now_why: Option<&'a Unknown>,
