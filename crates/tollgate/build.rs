@@ -30,7 +30,6 @@ fn main() {
 /// script is linked with the same one as the program if host and target are the same.
 fn knows_packed_relocations() -> bool {
     unsafe extern "C" {
-        /// `gnu_get_libc_version(3)`: a static string such as "2.36".
         fn gnu_get_libc_version() -> *const c_char;
     }
     if env::var("HOST").ok() != env::var("TARGET").ok() {
@@ -42,7 +41,6 @@ fn knows_packed_relocations() -> bool {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= (2, 36)
 }
 
-/// Whether profile.release is the workspace's. A package from a registry lacks it: its program unwinds, and needs the tables.
 fn aborts(directory: &Path) -> bool {
     let workspace = directory.join("../../Cargo.toml");
     println!("cargo::rerun-if-changed={}", workspace.display());

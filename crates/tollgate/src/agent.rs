@@ -12,12 +12,9 @@ use crate::failure::Failure;
 use crate::run;
 use crate::storage::Workplace;
 
-/// The fact that names the device in memory.
 const RAM_DEVICE: &str = "ram.device";
 
 impl AgentArgs {
-    /// Serves until standard input ends. It has no signal handlers, so that it ends with its starter.
-    ///
     /// # Errors
     /// Settings that cannot be made; the status with which the agent ends.
     pub fn execute(&self) -> Result<(), Failure> {
@@ -65,12 +62,11 @@ fn before(machine: &Machine) -> Facts {
     facts
 }
 
-/// The facts of the moment and of the directory for files, which is removed.
 fn after(machine: &Machine, workplace: Option<Workplace>, is_on_ram: bool) -> Facts {
     let mut facts: Facts = tollgate_inspect::strain(machine, "after").into_iter().collect();
     facts.extend(inside::programs());
     let Some(workplace) = workplace else {
-        // Facts of a guest's disk, even if QEMU's translator measures nothing on it.
+        // A guest's disk has facts even if QEMU's translator measures nothing on it.
         facts.extend(inside::disk().into_iter().flat_map(|disk| tollgate_inspect::storage(machine, &disk)));
         return facts;
     };

@@ -1,5 +1,4 @@
-//! The arguments: the one definition from which the parser, the help, the completions and the manual
-//! pages are made.
+//! The one definition of the arguments, for the parser, the help, the completions and the manual pages.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -68,10 +67,6 @@ macro_rules! verbs {
         }
 
         impl Verb {
-            /// Does what the arguments request.
-            ///
-            /// # Errors
-            /// Those of the verb.
             pub fn execute(&self) -> Result<(), Failure> {
                 match self {
                     $(Self::$verb(args) => args.execute(),)+
@@ -205,12 +200,10 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// Whether a configuration file gives an option, which matters only to runs that use it.
     pub fn is_configured(&self, option: &str) -> bool {
         self.configured.iter().any(|known| known == option)
     }
 
-    /// The place for files, by `--dir` and `--on`.
     pub fn place(&self, selection: &Selection) -> (Option<&Path>, Option<&OnRam>) {
         let uses_files = || selection.cases().any(|case| Storage::is_used_by(&case.benchmark));
         let is_left_out = |option| self.is_configured(option) && !uses_files();
@@ -219,12 +212,9 @@ impl RunArgs {
     }
 }
 
-/// How large a case's material is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// The tree that workloads work on.
     Tree(tollgate_suites::Size),
-    /// Bytes of a large file.
     File(u64),
 }
 
@@ -290,7 +280,6 @@ pub struct RowArgs {
 }
 
 impl RowArgs {
-    /// Likewise for the view, for a terminal of this width.
     pub fn options(&self, width: Option<usize>) -> Options {
         let order = self.sort.map(|sort| match sort {
             Sort::Latency => Order::Latency,
@@ -707,24 +696,18 @@ impl From<Maker> for Vendor {
     }
 }
 
-/// The instruction before which a process is preempted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preempt {
-    /// Before the instruction with this number.
     Before(usize),
-    /// Before each in turn.
     All,
 }
 
-/// The definition itself, for completions and manual pages.
 pub fn command() -> clap::Command {
     groups::grouped(habits::with_json(Arguments::command()))
 }
 
 /// Parses this process's arguments, together with those of configuration files.
-///
-/// # Errors
-/// Wrong usage, a wrong file; and help or version that could not be printed.
+/// Fails if the usage or a file is wrong, or if help or version cannot be printed.
 pub fn parse() -> Result<Verb, Failure> {
     let (mut command, mut words) = (command(), std::env::args_os().collect::<Vec<_>>());
     let (mut read, mut configured) = (Configuration::default(), Vec::new());
@@ -755,7 +738,6 @@ pub fn parse() -> Result<Verb, Failure> {
         Err(error) => with_transposed(error),
     };
     match error.kind() {
-        // The text is the requested result; once it is printed, all is done.
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             out::print(&error.render().ansi().to_string())?;
             Err(Failure::ClosedPipe)
@@ -819,7 +801,6 @@ fn parse_cpu(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "it is not the number of a processor, such as 0".to_owned())
 }
 
-/// A name that fleets use for a machine: host names, node names of Kubernetes, ids.
 fn parse_machine(text: &str) -> Result<String, String> {
     const LONGEST: usize = 253;
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);

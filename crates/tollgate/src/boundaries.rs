@@ -14,7 +14,6 @@ use tollgate_suites::selection::near;
 static WORDS: LazyLock<Vec<String>> =
     LazyLock::new(|| Boundary::ALL.iter().map(|boundary| boundary.word()).collect());
 
-/// Parses the name of a boundary, and completes it.
 #[derive(Debug, Clone, Copy)]
 pub struct Boundaries;
 

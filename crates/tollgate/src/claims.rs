@@ -25,8 +25,6 @@ use crate::storage::Workplace;
 use crate::{out, run, say};
 
 impl ClaimsArgs {
-    /// Shows experiments with the available figures; `--check` measures the missing ones first.
-    ///
     /// # Errors
     /// An unknown experiment or run; a run that cannot be made or kept.
     pub fn execute(&self) -> Result<(), Failure> {
@@ -49,7 +47,7 @@ impl ClaimsArgs {
     }
 }
 
-/// The chosen experiments, and the runs. The first word is a run if no experiment has that name.
+/// The first word is a run if no experiment has that name.
 fn chosen(args: &ClaimsArgs) -> Result<(Vec<Experiment>, Vec<String>), Failure> {
     let all = || {
         let each = Experiment::names().filter_map(Experiment::named);
@@ -77,7 +75,7 @@ fn unknown(name: &str) -> String {
     format!("{name:?} is neither an experiment nor a run; {hint}")
 }
 
-/// Measures what is missing, and keeps it as a run. `None` if nothing is missing.
+/// `None` if nothing is missing.
 fn check(experiments: &[Experiment], hand: &Hand, args: &ClaimsArgs) -> Result<Option<Run>, Failure> {
     let known = hand.known();
     let asks = asked::open(experiments, &known);
@@ -121,7 +119,6 @@ fn processes(args: &ClaimsArgs) -> usize {
     args.processes.unwrap_or(ENOUGH_PROCESSES)
 }
 
-/// The expected cost of measuring, as far as it is known before.
 fn expected(selection: &Selection, args: &ClaimsArgs) -> String {
     let number = |name: &str| selection.cases().filter_map(|case| case.number(name)).max();
     let cases = count(selection.cases().count(), "case", "cases");

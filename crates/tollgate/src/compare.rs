@@ -14,8 +14,6 @@ use crate::failure::Failure;
 use crate::{out, show, store};
 
 impl CompareArgs {
-    /// Compares each other run with the base.
-    ///
     /// # Errors
     /// A run that cannot be read; and the condition of `--fail-on`, met or undecided.
     pub fn execute(&self) -> Result<(), Failure> {
@@ -58,11 +56,8 @@ pub fn spread(runs: &[Run]) -> Spread {
     Spread::of(&kept.take(MOST).collect::<Vec<Run>>())
 }
 
-/// Fails if the runs meet a condition of `--fail-on` by this time, or do not decide it. Then it says whether the other time
+/// Fails if the runs meet a condition of `--fail-on` by this time, or leave it undecided; then it says whether the other time
 /// would.
-///
-/// # Errors
-/// A condition is met, or undecided.
 pub fn check(
     fail_on: &[FailOn],
     asked: f64,

@@ -15,16 +15,11 @@ use crate::args::{CompletionsArgs, command};
 use crate::failure::Failure;
 use crate::out;
 
-/// The variable by which the script asks.
 const VARIABLE: &str = "TOLLGATE_COMPLETE";
 /// The newest kept runs that are offered.
 const MOST_RUNS: usize = 100;
 
 impl CompletionsArgs {
-    /// Prints the script of one shell.
-    ///
-    /// # Errors
-    /// When it cannot be printed.
     pub fn execute(&self) -> Result<(), Failure> {
         let mut script = Vec::new();
         let shell = self.shell.to_string();
@@ -37,9 +32,6 @@ impl CompletionsArgs {
 }
 
 /// Answers a script that asks; false if none does.
-///
-/// # Errors
-/// A malformed question.
 pub fn serve() -> Result<bool, Failure> {
     let here = std::env::current_dir().ok();
     let asked = CompleteEnv::with_factory(offering).var(VARIABLE);
@@ -47,7 +39,6 @@ pub fn serve() -> Result<bool, Failure> {
     served.map_err(|error| Failure::input(format!("{VARIABLE}: {error}")))
 }
 
-/// The definition with candidates for the arguments that name benchmarks and runs.
 fn offering() -> Command {
     fn of_verb(verb: Command) -> Command {
         verb.mut_args(of_argument).mut_subcommands(of_verb)
@@ -77,7 +68,7 @@ fn experiments(typed: &OsStr) -> Vec<CompletionCandidate> {
     beginning_with(typed, Experiment::names().map(str::to_owned))
 }
 
-/// `last`, the labels and ids of kept runs, the newest first; files if none of them has this beginning.
+/// The newest first; files if none of them has this beginning.
 fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
     let entries = kept().unwrap_or_default();
     let newest = || entries.iter().rev().take(MOST_RUNS);
@@ -87,7 +78,6 @@ fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
     if found.is_empty() { PathCompleter::file().complete(typed) } else { found }
 }
 
-/// Kinds of environments, and after a kind its keys and their values.
 fn environments(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(text) = typed.to_str() else { return Vec::new() };
     let offered = tollgate_environments::typed();

@@ -51,10 +51,6 @@ struct SettingRecord {
 }
 
 impl ConfigurationArgs {
-    /// Shows them.
-    ///
-    /// # Errors
-    /// When they cannot be printed.
     pub fn execute(&self) -> Result<(), Failure> {
         let shown =
             Shown { files: self.read.files.iter().map(file).collect(), settings: records(&self.read) };

@@ -27,7 +27,6 @@ use crate::say;
 /// The options that make the exit status depend on what was measured.
 const GATES: [&str; 2] = ["fail_on", "until_decided"];
 
-/// The options that the files give, and the files themselves.
 #[derive(Debug, Default)]
 pub struct Configuration {
     /// The files that were looked for, the one with precedence first.
@@ -37,7 +36,6 @@ pub struct Configuration {
     pub environments: Vec<Named>,
 }
 
-/// An option and its value.
 #[derive(Debug, Clone)]
 pub struct Setting {
     /// The words of its verb; none for all verbs.
@@ -46,7 +44,6 @@ pub struct Setting {
     /// clap's name of it.
     pub id: String,
     pub value: Value,
-    /// Its index in [`Configuration::files`].
     pub file: usize,
     pub line: usize,
     words: Vec<OsString>,
@@ -88,7 +85,6 @@ pub fn read(command: &Command, named: Option<&Path>) -> Result<Configuration, Fa
 }
 
 impl Configuration {
-    /// The settings that count, and those that a found file may not give, each with a reason if there is more to say.
     pub fn counting(&self) -> (Vec<&Setting>, Vec<(&Setting, &'static str)>) {
         self.counting_of(|_| true, false)
     }
@@ -113,7 +109,6 @@ impl Configuration {
     }
 }
 
-/// An entry of a verb's table.
 fn setting(command: &Command, entry: Entry, file: usize) -> Result<Setting, String> {
     let mut verb = command;
     for (depth, name) in entry.table.iter().enumerate() {
@@ -147,7 +142,6 @@ fn setting(command: &Command, entry: Entry, file: usize) -> Result<Setting, Stri
     Ok(Setting { verb: table, key, id, value, file, line, words })
 }
 
-/// A suggestion for a word, or another sentence.
 fn nearest<T: AsRef<str>>(word: &str, known: impl Iterator<Item = T>, otherwise: &str) -> String {
     let likely = known.map(|known| (strsim::osa_distance(word, known.as_ref()), known));
     match likely.min_by_key(|(distance, _)| *distance) {
@@ -218,7 +212,6 @@ fn words(option: &Arg, key: &str, value: &Value) -> Result<Vec<OsString>, String
 impl Setting {
     /// Checks the value like the parser of the command line. Options that it requires may come from elsewhere.
     fn check(&self, command: &Command) -> Result<(), String> {
-        // An option of all verbs is an option of each.
         let some_verb = self.verb.is_empty().then_some("list");
         let words = std::iter::once("tollgate").chain(self.verb.iter().map(String::as_str)).chain(some_verb);
         let words = words.map(OsString::from).chain(self.words.iter().cloned());
@@ -231,7 +224,6 @@ impl Setting {
     }
 }
 
-/// Whether the fault depends on other options that are present or missing.
 fn depends_on_others(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -253,7 +245,6 @@ pub fn applied(
     let (verb, at) = verb_of(command, typed);
     let is_of_it = |one: &Setting| one.verb == verb || one.verb.is_empty();
     let matches = command.clone().ignore_errors(true).try_get_matches_from(typed).ok();
-    // Help or the version is requested.
     let Some(matches) = matches else { return (typed.to_vec(), Vec::new()) };
     let of_verb = verb.iter().try_fold(&matches, |matches, name| matches.subcommand_matches(name));
     // The options of all verbs are known to each.
@@ -277,7 +268,6 @@ pub fn applied(
     };
     let mut chosen: Vec<&Setting> = Vec::new();
     let mut fault = tried(&chosen);
-    // One may need another that comes later.
     loop {
         let before = chosen.len();
         left.retain(|one| {

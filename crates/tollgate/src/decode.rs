@@ -17,8 +17,6 @@ use crate::failure::Failure;
 use crate::out;
 
 impl DecodeArgs {
-    /// Decodes the input, and prints it.
-    ///
     /// # Errors
     /// Input that cannot be decoded.
     pub fn execute(&self) -> Result<(), Failure> {
@@ -59,7 +57,6 @@ impl DecodeArgs {
     }
 }
 
-/// One item for itself, several as a list.
 fn print_items(items: &[Item]) -> Result<(), Failure> {
     let records: Vec<ItemRecord> = items.iter().map(Item::record).collect();
     match records.as_slice() {
@@ -68,7 +65,6 @@ fn print_items(items: &[Item]) -> Result<(), Failure> {
     }
 }
 
-/// Prints bytes of unknown meaning, in the requested width or in both.
 fn readings(found: &Readings, dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
     if found.is_empty() {
         expect_sound(dump)?;
@@ -83,10 +79,7 @@ fn readings(found: &Readings, dump: &Dump, args: &DecodeArgs) -> Result<(), Fail
     }
 }
 
-/// Prints the state in a text of this program's own: all of it, without a walk.
-///
-/// # Errors
-/// Those of [`DecodeArgs::execute`].
+/// Prints the state in a text of this program's own, without a walk.
 pub fn print_text(input: &[u8], format: Format) -> Result<(), Failure> {
     let args = DecodeArgs {
         input: Vec::new(),
@@ -103,7 +96,6 @@ pub fn print_text(input: &[u8], format: Format) -> Result<(), Failure> {
     text(&dump::read(input, None), &args)
 }
 
-/// Prints the states of one or more machines in a text.
 fn text(dump: &Dump, args: &DecodeArgs) -> Result<(), Failure> {
     if dump.pieces.iter().all(|piece| matches!(piece.what, What::Form(_))) {
         expect_sound(dump)?;
@@ -132,7 +124,7 @@ fn options(args: &DecodeArgs, vendor: Option<Vendor>) -> Options {
     }
 }
 
-/// This machine's own tables. The MSRs and the kernel's tables are those of processor 0.
+/// The MSRs and the kernel's tables are those of processor 0.
 fn show_live(args: &DecodeArgs) -> Result<(), Failure> {
     let ring3 = tollgate_inspect::ring3();
     let mechanisms = tollgate_inspect::mechanisms(&Machine::here(), ring3.as_ref().ok());
@@ -153,7 +145,6 @@ fn show_live(args: &DecodeArgs) -> Result<(), Failure> {
     out::print(&text)
 }
 
-/// The vendor of this processor, if it is one of the two.
 fn vendor() -> Option<Vendor> {
     let (_, vendor) = tollgate_inspect::spec("cpu.vendor")?.read(&Machine::here()).into_iter().next()?;
     match vendor.value()?.as_text()? {

@@ -15,13 +15,10 @@ pub const STANDARD_OUTPUT: &str = "-";
 pub enum Destination {
     /// Standard output, instead of the table: for containers and sandboxes whose files are not visible outside.
     Output,
-    /// A file.
     Store(tollgate_store::Destination),
 }
 
 impl Destination {
-    /// The file that `--out` names, or the directory of kept runs.
-    ///
     /// # Errors
     /// When a file or directory that the user named cannot be written to.
     pub fn choose(out: Option<&Path>) -> Result<Self, Failure> {
@@ -36,18 +33,13 @@ impl Destination {
         chosen.map(Self::Store).map_err(|why| Failure::input(format!("--out {}: {why}", file.display())))
     }
 
-    /// The directory of stored runs that the user named.
-    ///
-    /// # Errors
-    /// When it cannot be written to.
+    /// Fails if the directory cannot be written to.
     pub fn stored(directory: &Path) -> Result<Self, Failure> {
         Ok(Self::Store(tollgate_store::Destination::stored(directory)?))
     }
 
     /// For the runs of several environments: a directory with a file for each, or the directory of kept runs.
-    ///
-    /// # Errors
-    /// When a directory that the user named cannot be written to.
+    /// Fails if a directory that the user named cannot be written to.
     pub fn of_session(out: Option<&Path>) -> Result<Self, Failure> {
         let Some(directory) = out else { return Self::choose(None) };
         if directory == Path::new(STANDARD_OUTPUT) {
@@ -64,10 +56,7 @@ impl Destination {
         chosen.map(Self::Store)
     }
 
-    /// Keeps a run and returns its path, if it has one.
-    ///
-    /// # Errors
-    /// When it cannot be written; then nothing of it is left.
+    /// Keeps a run and returns its path, if it has one. On failure nothing of it is left.
     pub fn keep(&self, run: &Run, until: Until) -> Result<Option<PathBuf>, Failure> {
         match self {
             Self::Store(store) => Ok(store.keep(run, until)?),
@@ -104,10 +93,7 @@ fn keep_unprinted(run: &Run, failure: Failure) -> Failure {
     }
 }
 
-/// Names the file that keeps the run, if standard output was closed.
-///
-/// # Errors
-/// When the run is neither kept nor shown; other failures of output.
+/// Names the file that keeps the run, if standard output was closed. Fails if the run is neither kept nor shown.
 pub fn expect_seen(shown: Result<(), Failure>, kept: Option<&Path>) -> Result<(), Failure> {
     match (shown, kept) {
         (Ok(()), _) if !out::is_closed() => Ok(()),

@@ -14,8 +14,6 @@ use tollgate_view::summary::{BASELINE, Summary};
 const PROCESSES: usize = 16;
 
 impl DoctorArgs {
-    /// Examines the machine: its facts, and a short run of the benchmarks that show emulation.
-    ///
     /// # Errors
     /// When it is interrupted, or no process can be measured at all; the condition of `--fail-on`.
     pub fn execute(&self) -> Result<(), Failure> {

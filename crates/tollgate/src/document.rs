@@ -8,10 +8,7 @@ use tollgate_store::destination::new_id;
 
 use crate::failure::Failure;
 
-/// A run that began then, and has just ended.
-///
-/// # Errors
-/// When no id is free for it.
+/// Fails if no id is free.
 pub fn ended_run(
     began: SystemTime,
     label: Option<Label>,
@@ -34,7 +31,6 @@ pub fn ended_run(
     })
 }
 
-/// This program.
 pub fn tool() -> Tool {
     Tool { name: env!("CARGO_PKG_NAME").to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
 }

@@ -87,10 +87,6 @@ impl KindOfEnvironment {
 }
 
 impl EnvironmentsArgs {
-    /// Tries the environments of this machine.
-    ///
-    /// # Errors
-    /// When they cannot be printed, or a signal asked to stop.
     pub fn execute(&self) -> Result<(), Failure> {
         let mut environments: Vec<KindOfEnvironment> =
             survey().into_iter().map(KindOfEnvironment::of).collect();
@@ -104,7 +100,6 @@ impl EnvironmentsArgs {
     }
 }
 
-/// Starts those that work, one after the other.
 fn take_times(environments: &mut [KindOfEnvironment]) -> Result<(), Failure> {
     interrupt::install();
     let refused =

@@ -1,9 +1,7 @@
 //! The examples that each verb's help and manual page show.
 
-/// Command lines of one verb, each with its effect.
 type Examples = &'static [(&'static str, &'static str)];
 
-/// The examples of a verb; for `tollgate` itself the first steps.
 pub fn of(verb: &str) -> Examples {
     match verb {
         "tollgate" => &[
@@ -172,7 +170,6 @@ pub fn of(verb: &str) -> Examples {
     }
 }
 
-/// The examples as `--help` shows them, and after them another text.
 pub fn help(verb: &str, rest: &str) -> String {
     let mut text = "Examples:".to_owned();
     for (line, purpose) in of(verb) {
@@ -200,7 +197,6 @@ mod tests {
             let examples = of(verb);
             assert!((2..=3).contains(&examples.len()), "{verb}");
             for (line, _) in examples {
-                // The rest is the shell's.
                 let line = line.split(['|', '>']).next().unwrap_or(line);
                 let words = tollgate_os::words::split(line).expect("quotes are closed");
                 let parsed = Arguments::try_parse_from(&words);

@@ -17,8 +17,7 @@ use crate::failure::Failure;
 use crate::{out, versus};
 
 impl ExplainArgs {
-    /// Explains a benchmark with the figures of a run; without a kept run with the facts of this machine alone. For a bench of builds: what it asks
-    /// of the kernel.
+    /// Without a kept run it explains with the facts of this machine alone. For a bench of builds: what it asks of the kernel.
     ///
     /// # Errors
     /// When no benchmark or several are meant, or a run that was named cannot be read.
@@ -79,10 +78,8 @@ impl ExplainArgs {
     }
 }
 
-/// As [`ExplainArgs::execute`], for `tollgate run --explain BENCHMARK --in ENV`.
-///
-/// # Errors
-/// When no benchmark or several are meant, or it has no count there.
+/// As [`ExplainArgs::execute`], for `tollgate run --explain BENCHMARK --in ENV`. Fails if no benchmark or several are meant, or it
+/// has no count there.
 pub fn explain_in(pattern: &str, environment: &str) -> Result<(), Failure> {
     let machine = Topology::here();
     let pattern = with_suite(&machine, pattern);
@@ -90,7 +87,7 @@ pub fn explain_in(pattern: &str, environment: &str) -> Result<(), Failure> {
     functions::explain(&pattern, &selection, environment)
 }
 
-/// Whether it is a line for a shell, not a pattern of benchmarks: it has several words, or names a program.
+/// A line for a shell has several words, or names a program; a pattern does not.
 fn is_command(machine: &Topology, pattern: &str) -> bool {
     let selected = tollgate_suites::select(machine, &[pattern.to_owned()], Extent::Thorough, Size::Small);
     let is_program = || {

@@ -12,8 +12,6 @@ use crate::out::{self, Form};
 use crate::store;
 
 impl ExportArgs {
-    /// Writes runs in the format of another system.
-    ///
     /// # Errors
     /// Unknown runs; a file that cannot be written, which then is unchanged.
     pub fn execute(&self) -> Result<(), Failure> {

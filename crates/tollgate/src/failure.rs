@@ -18,7 +18,6 @@ use crate::say;
 
 pub use tollgate_model::text::plainly;
 
-/// The reason why a verb failed.
 #[derive(Debug)]
 pub enum Failure {
     /// Wrong usage or input, or something that could not be written: one sentence. Exit status 2.
@@ -42,7 +41,6 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Wrong usage or input.
     pub fn input(sentence: impl Into<String>) -> Self {
         Self::Input(sentence.into())
     }
@@ -55,7 +53,6 @@ impl Failure {
     }
 }
 
-/// Errors that are wrong input: one sentence each.
 macro_rules! input {
     ($($error:ty),*) => {$(
         impl From<$error> for Failure {
@@ -83,10 +80,7 @@ impl From<LabError> for Failure {
     }
 }
 
-/// Checks that no signal has asked to stop. A verb that makes processes or directories calls this after each of its phases.
-///
-/// # Errors
-/// [`Failure::Interrupted`].
+/// Fails if a signal has asked to stop. A verb that makes processes or directories calls this after each of its phases.
 pub fn go_on() -> Result<(), Failure> {
     interrupt::requested().map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))
 }

@@ -13,10 +13,6 @@ use crate::args::{InspectArgs, Question};
 use crate::failure::Failure;
 
 impl InspectArgs {
-    /// Reads the chosen subject, and prints it.
-    ///
-    /// # Errors
-    /// Those of the question.
     pub fn execute(&self) -> Result<(), Failure> {
         match &self.question {
             None => facts::facts(self),

@@ -39,8 +39,6 @@ const OPERATIONS: u32 = 1000;
 const ROUNDS: u32 = 11;
 
 impl LabArgs {
-    /// Runs the experiments, or does the other task of the arguments.
-    ///
     /// # Errors
     /// An unknown experiment; a missing engine; a file that cannot be read or written.
     pub fn execute(&self) -> Result<(), Failure> {
@@ -88,7 +86,6 @@ impl LabArgs {
     }
 }
 
-/// Keeps a run, and reports the outcome.
 fn keep(
     run: &Run,
     destination: &Destination,
@@ -139,7 +136,6 @@ fn shares(results: &Results) -> Vec<String> {
     entries.next().map_or_else(Vec::new, |entries| view::shares(results, &entries))
 }
 
-/// The entries of a run, if it has any and the frequency of its clock.
 fn entries(run: &Run) -> Option<Entries> {
     let hertz = facts::number(&run.facts, facts::CLOCK_HZ).filter(|hertz| *hertz > 0.0)?;
     let latencies = view::benchmarks().filter_map(|name| Some((name, latency(run, name)?)));
@@ -156,7 +152,6 @@ fn show(results: &Results, shares: Vec<String>, args: &LabArgs) -> Result<(), Fa
     }
 }
 
-/// The image with a sentence that says how it is started.
 fn write_image(path: &Path, parameters: &Parameters) -> Result<(), Failure> {
     let name = path.display();
     let refused = |why: &str| Failure::input(format!("--image: {name}: {why}"));
@@ -177,7 +172,6 @@ fn write_image(path: &Path, parameters: &Parameters) -> Result<(), Failure> {
     out::print(&paragraph(&output, out::width(), ""))
 }
 
-/// The output of a serial port elsewhere.
 fn read(path: &Path) -> Result<Results, Failure> {
     let name = path.display();
     let refused = |error: &io::Error| Failure::input(format!("--from: {name}: {}", plainly(error)));

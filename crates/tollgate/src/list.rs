@@ -11,10 +11,6 @@ use crate::failure::Failure;
 use crate::out;
 
 impl ListArgs {
-    /// Shows the benchmarks that match.
-    ///
-    /// # Errors
-    /// A pattern that matches nothing.
     pub fn execute(&self) -> Result<(), Failure> {
         // Includes suites that are measured only on request.
         let everything = ["*".to_owned()];

@@ -16,10 +16,6 @@ use crate::failure::{Failure, plainly};
 use crate::{examples, out};
 
 impl ManArgs {
-    /// Prints the main page, or writes one page for the program and one per verb.
-    ///
-    /// # Errors
-    /// When they cannot be written.
     pub fn execute(&self) -> Result<(), Failure> {
         match &self.dir {
             None => out::print_raw(&page("tollgate", built())?),
@@ -70,7 +66,6 @@ fn page(verb: &str, command: Command) -> Result<Vec<u8>, Failure> {
     Ok(page)
 }
 
-/// The examples of a verb, and the rest of its help.
 fn sections(verb: &str, after: &str) -> String {
     let mut text = ".SH EXAMPLES\n".to_owned();
     for (line, purpose) in examples::of(verb) {

@@ -13,10 +13,6 @@ use crate::say::{clean_lines, commands_a_terminal};
 /// Columns if neither COLUMNS nor a terminal gives the number.
 const USUAL_WIDTH: usize = 80;
 
-/// Writes a result, whole.
-///
-/// # Errors
-/// When standard output is closed or full.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut stream = anstream::stdout();
     let written = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
@@ -25,9 +21,6 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes a result that may be longer than the screen: on a terminal through `$PAGER`, by default less(1) if it is installed. An
 /// empty `PAGER` or `cat` means no pager, and a dumb terminal has none.
-///
-/// # Errors
-/// When standard output is closed or full.
 pub fn page(text: &str) -> Result<(), Failure> {
     let rows =
         rustix::termios::tcgetwinsize(rustix::stdio::stdout()).map_or(0, |size| usize::from(size.ws_row));
@@ -39,7 +32,6 @@ pub fn page(text: &str) -> Result<(), Failure> {
     print(text)
 }
 
-/// `None` if there is no pager, or it cannot be started.
 fn through_pager(text: &str) -> Option<()> {
     let named = std::env::var("PAGER").unwrap_or_else(|_| "less -FRX".to_owned());
     let mut words = named.split_whitespace();
@@ -53,7 +45,6 @@ fn through_pager(text: &str) -> Option<()> {
         text = Cow::Owned(anstream::adapter::strip_str(&text).to_string());
     }
     if let Some(mut input) = pager.stdin.take() {
-        // A reader that has seen enough closes it.
         let _ = input.write_all(text.as_bytes());
     }
     let _ = pager.wait();
@@ -61,9 +52,6 @@ fn through_pager(text: &str) -> Option<()> {
 }
 
 /// Writes bytes as they are: completions, manual pages.
-///
-/// # Errors
-/// When standard output is closed or full.
 pub fn print_raw(bytes: &[u8]) -> Result<(), Failure> {
     let mut stream = std::io::stdout();
     let written = stream.write_all(bytes).and_then(|()| stream.flush());
@@ -71,9 +59,6 @@ pub fn print_raw(bytes: &[u8]) -> Result<(), Failure> {
 }
 
 /// Writes a document instead of a table. A program gets its bytes unchanged; on a terminal no text in it controls the terminal.
-///
-/// # Errors
-/// When standard output is closed or full.
 pub fn print_document(document: &[u8], form: Form) -> Result<(), Failure> {
     if !std::io::stdout().is_terminal() {
         return print_raw(document);
@@ -99,18 +84,11 @@ pub fn is_closed() -> bool {
     tollgate_inspect::standard_output_is_closed()
 }
 
-/// Writes a result as JSON, one field per line.
-///
-/// # Errors
-/// When standard output is closed or full.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print_by(|stream| serde_json::to_writer_pretty(stream, value))
 }
 
-/// Writes a result as JSON on one line, since another program's output may precede it.
-///
-/// # Errors
-/// When standard output is closed or full.
+/// One line, since another program's output may precede it.
 pub fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
     print_by(|stream| serde_json::to_writer(stream, value))
 }

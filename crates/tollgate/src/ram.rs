@@ -14,9 +14,7 @@ const VARIABLE: &str = "TOLLGATE_RAM";
 
 impl RamArgs {
     /// Lends a device to a command. Does not return once the command was started: the process ends as the command did.
-    ///
-    /// # Errors
-    /// Wrong input; a device that cannot be made; a command that cannot be started.
+    /// Fails if the input is wrong, the device cannot be made, or the command cannot be started.
     pub fn execute(&self) -> Result<(), Failure> {
         // The cleanup process is forked before anything else is started.
         let cleanup = Cleanup::begin().map_err(|error| {

@@ -17,14 +17,11 @@ use crate::destination::STANDARD_OUTPUT;
 use crate::failure::{Failure, plainly};
 use crate::{compare, out, say, store};
 
-/// The page, if no name is given.
 const PAGE: &str = "tollgate-report.html";
 /// The program that opens a file in the user's browser (freedesktop.org, xdg-utils).
 const OPENER: &str = "xdg-open";
 
 impl ReportArgs {
-    /// Makes a page of runs, or their summary.
-    ///
     /// # Errors
     /// A run that cannot be read, or a report that cannot be written; and the condition of `--fail-on`.
     pub fn execute(&self) -> Result<(), Failure> {

@@ -19,7 +19,6 @@ use crate::{document, explain, say, show};
 use tollgate_view::facts;
 use tollgate_view::summary::Summary;
 
-/// Most reasons why nothing was measured that are named.
 const MOST_REASONS: usize = 3;
 
 pub mod progress;
@@ -29,8 +28,6 @@ pub mod sides;
 use progress::Shown;
 
 impl RunArgs {
-    /// Measures the chosen cases, keeps the run, and shows it.
-    ///
     /// # Errors
     /// Wrong input, before anything is measured; a run that could not be kept, after it was shown.
     pub fn execute(&self) -> Result<(), Failure> {
@@ -170,10 +167,7 @@ fn expect_use(args: &RunArgs, selection: &Selection) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The facts of the environment and the measurements made there.
-///
-/// # Errors
-/// When nothing could be measured at all, or the user stopped it.
+/// Fails if nothing could be measured at all, or the user stopped it.
 pub fn make(selection: &Selection, plan: &Plan, label: Option<Label>, visible: bool) -> Result<Run, Failure> {
     let began = SystemTime::now();
     let machine = Machine::here();
@@ -189,14 +183,12 @@ pub fn make(selection: &Selection, plan: &Plan, label: Option<Label>, visible: b
     document::ended_run(began, label, facts, findings.measurements)
 }
 
-/// The limits of this environment, for the engine.
 pub fn limits(machine: &Machine) -> Limits {
     let allowed = |limit: tollgate_inspect::Limit| Allowed { amount: limit.amount, by: limit.source };
     let allowance = tollgate_inspect::allowance(machine);
     Limits { processes: allowance.processes.map(allowed), memory: allowance.memory.map(allowed) }
 }
 
-/// The plan as requested, with this time unless one is given.
 fn plan(args: &RunArgs, usual: impl FnOnce() -> Duration) -> Plan {
     let plan = match (args.processes, args.time, args.quick, args.thorough) {
         (Some(number), ..) => Plan::of_processes(number),
@@ -208,14 +200,12 @@ fn plan(args: &RunArgs, usual: impl FnOnce() -> Duration) -> Plan {
     Plan { cpu: args.cpu, ..plan }
 }
 
-/// Every chosen case, skipped.
 fn not_measured(selection: &Selection) -> Findings {
     let why = "QEMU TCG emulates this processor: times are the emulator's";
     let skipped = |case| Measurement { case, outcome: Outcome::Skipped { why: why.to_owned() } };
     Findings { measurements: selection.cases().map(skipped).collect(), ..Findings::default() }
 }
 
-/// Runs the engine and shows its progress.
 fn measure(selection: &Selection, plan: &Plan, visible: bool) -> Result<Findings, Failure> {
     let mut shown = Shown::new(visible);
     let findings = tollgate_engine::measure(selection, plan, &mut |progress| shown.update(progress));
@@ -223,7 +213,6 @@ fn measure(selection: &Selection, plan: &Plan, visible: bool) -> Result<Findings
     findings.map_err(failed)
 }
 
-/// Why nothing was measured.
 fn failed(error: BenchError) -> Failure {
     match error {
         BenchError::Interrupted(signal) => Failure::Interrupted(signal),

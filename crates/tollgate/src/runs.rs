@@ -22,8 +22,6 @@ use crate::{out, say};
 const MOST_SHOWN: usize = 32;
 
 impl RunsArgs {
-    /// Does what was requested with the kept runs.
-    ///
     /// # Errors
     /// A run that is not kept; a directory that cannot be read or written.
     pub fn execute(&self) -> Result<(), Failure> {

@@ -13,11 +13,9 @@ pub fn say(sentence: &str) {
 
 /// More characters than a word of a message has, and most paths.
 const LONG: usize = 300;
-/// The part of a longer one that is kept.
 const BEGINNING: usize = 120;
 const END: usize = 60;
 
-/// A message whose words do not flood the screen.
 fn with_short_words(sentence: &str) -> Cow<'_, str> {
     let is_long = |word: &str| word.len() > LONG && word.chars().count() > LONG;
     if !sentence.split(' ').any(is_long) {

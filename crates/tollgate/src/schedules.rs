@@ -13,8 +13,6 @@ use crate::failure::Failure;
 use crate::out;
 
 impl SchedulesArgs {
-    /// Checks the chosen programs, or plays one forward, and prints the result.
-    ///
     /// # Errors
     /// An unknown program or an impossible setting; and the condition of `--fail-on`.
     pub fn execute(&self) -> Result<(), Failure> {
@@ -49,7 +47,6 @@ impl SchedulesArgs {
     }
 }
 
-/// Whether only a figure that compares methods is requested.
 fn compares(programs: &[String]) -> bool {
     matches!(programs, [only] if COMPARISONS.contains(&only.as_str()))
 }

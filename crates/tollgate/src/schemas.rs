@@ -9,14 +9,11 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 use tollgate_view::{benchmarks, compare, doctor, session, show, versus};
 
-/// A document of a verb.
 struct Described {
-    /// Name of its file in docs/schema, without the ending.
     name: &'static str,
     schema: Value,
 }
 
-/// A document, which is of this type.
 fn described<T: JsonSchema>(name: &'static str) -> Described {
     // As documents are written: nulls are present.
     let generator = SchemaGenerator::new(SchemaSettings::draft2020_12().for_serialize());
@@ -88,7 +85,6 @@ fn written(value: &Value, indent: usize) -> String {
     format!("{open}\n{}\n{outer}{close}", lines.join(",\n"))
 }
 
-/// Every document that a verb prints or keeps.
 fn all() -> Vec<Described> {
     vec![
         described::<tollgate_model::Run>("run-document"),
@@ -219,7 +215,6 @@ fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// Fails if a file is not as it should be, or writes it if requested.
 fn expect(file: &Path, content: &str) {
     if std::env::var_os("UPDATE").is_some() {
         fs::write(file, content).expect("written");

@@ -23,8 +23,6 @@ use crate::failure::Failure;
 use crate::out;
 
 impl ShowArgs {
-    /// Shows a kept run: its first screen, or its rows.
-    ///
     /// # Errors
     /// When there is no such run, a pattern matches none of its rows, or it cannot be printed.
     pub fn execute(&self) -> Result<(), Failure> {
@@ -70,7 +68,6 @@ impl ShowArgs {
     }
 }
 
-/// Shows the runs of a session: the others compared with the first.
 fn show_session(args: &ShowArgs, runs: &[Run], patterns: &[String]) -> Result<(), Failure> {
     let Some(mut session) = Session::of(runs) else {
         return Err(Failure::input("the runs are not of one session; name one of them"));
@@ -108,32 +105,20 @@ fn show_session(args: &ShowArgs, runs: &[Run], patterns: &[String]) -> Result<()
     }
 }
 
-/// Why patterns are refused.
 fn whole(format: ShowFormat) -> Failure {
     let what = if matches!(format, ShowFormat::Svg) { "svg draws the overview" } else { "md has all rows" };
     Failure::input(format!("--format {what}; omit the patterns, or use --format csv"))
 }
 
-/// Prints comparisons as CSV.
-///
-/// # Errors
-/// When standard output is closed or full.
 pub fn print_csv<'a>(all: impl Iterator<Item = (Sides<'a>, &'a Comparison<'a>)>) -> Result<(), Failure> {
     out::print_raw(compare::csv::csv(all).as_bytes())
 }
 
-/// Prints the summary of runs as Markdown.
-///
-/// # Errors
-/// When standard output is closed or full.
 pub fn print_markdown(runs: &[Run], spread: &Spread, asked: f64) -> Result<(), Failure> {
     out::print_raw(markdown(runs, spread, asked).as_bytes())
 }
 
-/// Prints the picture of runs.
-///
-/// # Errors
-/// When nothing of them can be drawn, or standard output is closed or full.
+/// Fails if nothing of the runs can be drawn.
 pub fn print_picture(runs: &[Run], spread: &Spread, asked: f64) -> Result<(), Failure> {
     let picture = picture_of(runs, spread, asked).ok_or_else(|| {
         let what = if runs.len() > 1 {
@@ -148,7 +133,6 @@ pub fn print_picture(runs: &[Run], spread: &Spread, asked: f64) -> Result<(), Fa
     out::print_document(picture.as_bytes(), out::Form::Lines)
 }
 
-/// The counts of each environment, one below the other.
 fn counters_of(session: &Session, width: Option<usize>) -> String {
     let of = |member: &tollgate_view::session::Member| {
         format!("{}\n{}\n", member.name, counters::text(&member.summary, width))
@@ -156,23 +140,15 @@ fn counters_of(session: &Session, width: Option<usize>) -> String {
     session.members.iter().map(of).collect()
 }
 
-/// Prints the counts of a session's runs, for `run --counters`.
-///
-/// # Errors
-/// When standard output is closed or full.
 pub fn print_session_counters(session: &Session) -> Result<(), Failure> {
     out::print(&format!("\n{}", counters_of(session, out::given_width())))
 }
 
-/// Prints the counts of a run, for `run --counters`.
-///
-/// # Errors
-/// When standard output is closed or full.
 pub fn print_counters(summary: &Summary) -> Result<(), Failure> {
     out::print(&format!("\n{}", counters::text(summary, out::given_width())))
 }
 
-/// Whether it is the only command of its session: its figures are a separate screen.
+/// Such a command's figures are a separate screen.
 fn is_alone_of_commands(run: &Run) -> bool {
     run.session.as_ref().is_some_and(|part| part.command.is_some() && part.of == 1)
 }
@@ -202,25 +178,16 @@ fn selected(word: &str) -> Result<Selection, UnknownPattern> {
     select(&Topology::here(), &[word.to_owned()], Extent::Thorough, Size::Small)
 }
 
-/// Prints where a command's time went, as `trace` does.
 fn print_traced(run: &Run, traced: &Traced, view: &ViewArgs) -> Result<(), Failure> {
     let width = out::width();
     let screen = trace::screen(traced, &view.of(traced), width);
     out::print(&format!("{screen}{}", paragraph(&text::whereabouts(run, None), width, "")))
 }
 
-/// Prints the first screen of a run.
-///
-/// # Errors
-/// When standard output is closed or full.
 pub fn print_screen(summary: &Summary) -> Result<(), Failure> {
     out::print(&screen::text(summary, out::given_width().unwrap_or(usize::MAX)))
 }
 
-/// Prints a run as JSON, with the file in which it is kept.
-///
-/// # Errors
-/// When standard output is closed or full.
 pub fn print_json(summary: &Summary, kept: Option<&Path>) -> Result<(), Failure> {
     out::print_json(&json::ShowDocument::new(summary, kept))
 }

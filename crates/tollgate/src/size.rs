@@ -1,9 +1,6 @@
 //! Amounts of bytes as they are typed: `1048576`, `512M`, `4GiB`.
 
-/// Bytes; K, M, G, T and P are powers of 1024, with or without a trailing `iB`.
-///
-/// # Errors
-/// The fault, and a correct value.
+/// Bytes; K, M, G, T and P are powers of 1024, with or without a trailing `iB`. The error is the fault and a correct value.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let wrong = || "it is not a size, such as 1048576, 512M or 4GiB".to_owned();
     let text = text.trim();

@@ -12,21 +12,16 @@ use tollgate_os::{private::PrivateDirectory, workdir::Workdir};
 
 use crate::failure::Failure;
 
-/// The directory in which files are measured, or why there is none.
 #[derive(Debug)]
 pub enum Workplace {
     /// A private directory under an existing one.
     Directory {
-        /// For the engine.
         storage: Storage,
         /// Removed when it is dropped.
         _private: PrivateDirectory,
     },
-    /// A file system in memory.
     Memory {
-        /// For the engine.
         storage: Storage,
-        /// Removed when it is dropped.
         disk: Box<RamDisk>,
     },
     /// None, for this reason; cases that use files are skipped.
@@ -74,12 +69,10 @@ impl Workplace {
         temporary.unwrap_or_else(|| Self::Nowhere(current.to_string()))
     }
 
-    /// Makes the file system in memory on which an agent measures files.
     pub fn of_agent_on_ram(on: &OnRam) -> Self {
         made_on_ram(on).unwrap_or_else(|error| Self::Nowhere(format!("--on ram: {error}")))
     }
 
-    /// For the engine.
     pub fn storage(&self) -> Result<Storage, String> {
         match self {
             Self::Directory { storage, .. } | Self::Memory { storage, .. } => Ok(storage.clone()),
@@ -121,7 +114,6 @@ fn beneath(directory: &Path) -> Result<Workplace, EnvironmentError> {
     Ok(Workplace::Directory { storage, _private: private })
 }
 
-/// Why files are skipped if the user named no directory.
 fn unusable(error: &EnvironmentError) -> String {
     let what = error.to_string();
     if matches!(error, EnvironmentError::Unsafe(_)) {

@@ -13,8 +13,6 @@ use crate::failure::Failure;
 use crate::{out, say};
 
 impl StoreArgs {
-    /// Does what was requested with a directory of stored runs.
-    ///
     /// # Errors
     /// A directory that is not a store, or a run that is not found.
     pub fn execute(&self) -> Result<(), Failure> {
@@ -25,19 +23,14 @@ impl StoreArgs {
     }
 }
 
-/// The chosen runs; all of a session.
-///
-/// # Errors
-/// A run that is not found, or is invalid.
+/// Returns all runs of a session.
 pub fn find_all(meant: &[String]) -> Result<Vec<Run>, Failure> {
     find_each(meant.iter().map(String::as_str), RunKind::MEASURED)
 }
 
 /// The base and the runs to compare with it; for a session the first, and the others. `last` is the newest run of the kind of the
 /// first run that is named otherwise.
-///
-/// # Errors
-/// Those of [`find_all`]; and if there is nothing to compare with.
+/// Fails as [`find_all`] does, and if there is nothing to compare with.
 pub fn find_compared(base: &str, others: &[String]) -> Result<(Run, Vec<Run>), Failure> {
     const LAST: &str = "last";
     let all = || std::iter::once(base).chain(others.iter().map(String::as_str));

@@ -3,9 +3,6 @@
 use std::time::Duration;
 
 /// `--time`: seconds, or a number with `s`, `m` or `h`; from one second to a day.
-///
-/// # Errors
-/// The fault, and a correct value.
 pub fn parse_time(text: &str) -> Result<Duration, String> {
     const LEAST: f64 = 1.0;
     match parse_seconds(text)? {
@@ -15,10 +12,7 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `--linger`: the same, from zero to a day.
-///
-/// # Errors
-/// The fault, and a correct value.
+/// `--linger`: from zero to a day.
 pub fn parse_wait(text: &str) -> Result<Duration, String> {
     match parse_seconds(text)? {
         seconds if seconds > MOST_SECONDS => Err("it is more than 24 h".to_owned()),
@@ -27,9 +21,6 @@ pub fn parse_wait(text: &str) -> Result<Duration, String> {
 }
 
 /// `--every` of a trace: from 10 ms to a day.
-///
-/// # Errors
-/// The fault, and a correct value.
 pub fn parse_interval(text: &str) -> Result<Duration, String> {
     const LEAST: f64 = 0.01;
     match parse_seconds(text)? {

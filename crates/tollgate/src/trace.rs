@@ -30,8 +30,7 @@ use crate::failure::{Failure, plainly};
 use crate::{out, say};
 
 impl TraceArgs {
-    /// Runs a command, traces it, shows where its time went and keeps that as a run. Does not return once the command was
-    /// started: the process ends as the command did, even after other errors.
+    /// Does not return once the command was started: the process ends as the command did, even after other errors.
     ///
     /// # Errors
     /// Wrong input; a command that cannot be started, or not traced as requested.
@@ -80,7 +79,6 @@ impl TraceArgs {
     }
 }
 
-/// Whether running processes are traced.
 fn attaches(args: &TraceArgs) -> bool {
     !args.pid.is_empty() || args.cgroup.is_some()
 }
@@ -133,7 +131,6 @@ fn request(args: &TraceArgs) -> Result<Request, Failure> {
     })
 }
 
-/// The names of the requested calls.
 fn only(args: &TraceArgs) -> impl Iterator<Item = &str> {
     args.only.iter().map(|name| name.trim()).filter(|name| !name.is_empty())
 }
@@ -152,7 +149,6 @@ fn calibrate() -> Result<Calibration, Failure> {
     tollgate_trace::calibrate().map_err(failure)
 }
 
-/// Why a command was not run.
 pub fn failure(error: TraceError) -> Failure {
     match error {
         TraceError::NotFound(sentence) => Failure::NotFound(sentence),
@@ -167,7 +163,6 @@ fn check_timeline(file: &Path) -> Result<(), Failure> {
     writing::check(file).map_err(|why| Failure::input(format!("--timeline {}: {why}", file.display())))
 }
 
-/// The report of a command that has ended.
 struct Report<'a> {
     args: &'a TraceArgs,
     began: SystemTime,

@@ -44,8 +44,6 @@ const TIME: Duration = Duration::from_secs(30);
 const LEAST: u32 = 10;
 
 impl VersusArgs {
-    /// Executes commands in alternation, shows which is faster and where the time went, and keeps that if requested.
-    ///
     /// # Errors
     /// Wrong input, before anything is executed; a command that failed; a result that could not be kept or written, after it was
     /// shown; the condition of `--fail-on`; commands that stay undecided with `--until-decided`.
@@ -102,7 +100,6 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
     judge(args, &runs)
 }
 
-/// Executes commands. Returns each as a run keeps it.
 fn execute(
     args: &VersusArgs,
     Commands { all, start, accepts }: Commands,
@@ -135,10 +132,7 @@ fn execute(
     Ok((executed?, kept))
 }
 
-/// The functions that a command's instructions are in, as `versus --by function` has them.
-///
-/// # Errors
-/// As [`versus()`].
+/// As `versus --by function` has them.
 pub fn explain(line: &str, environment: &str, stacks: Option<&Path>) -> Result<(), Failure> {
     versus(&VersusArgs {
         commands: vec![line.to_owned()],
@@ -195,7 +189,6 @@ fn rounds(length: &LengthArgs) -> Result<Rounds, Failure> {
     }
 }
 
-/// A run for each command in each place that gave results.
 fn runs(
     args: &VersusArgs,
     began: SystemTime,
@@ -237,7 +230,6 @@ fn is_timed(run: &Run) -> bool {
     run.measured().any(|(case, _)| !case.benchmark.starts_with(own::SUITE))
 }
 
-/// Why nothing was timed.
 fn nothing(runs: &[Run]) -> Failure {
     let measurements = runs.iter().flat_map(|run| &run.measurements);
     let failed = measurements.filter(|one| matches!(one.outcome, Outcome::Failed { .. }));
@@ -251,10 +243,7 @@ fn is_asked_for(case: &Case) -> bool {
     [REAL, INSTRUCTIONS, USER_INSTRUCTIONS].contains(&case.benchmark.as_str())
 }
 
-/// Keeps the runs, shows them, and writes what is exported.
-///
-/// # Errors
-/// The gravest error, after everything else was done.
+/// Returns the gravest error, after everything else was done.
 fn finish(
     args: &VersusArgs,
     destination: Option<&Destination>,
@@ -299,7 +288,6 @@ fn finish(
     }
 }
 
-/// The screen, and the functions if requested.
 fn screen(session: &Session, functions: &[Vec<FunctionCount>], all: bool) -> String {
     let counts = text(session, all, out::width());
     if functions.len() == session.members.len() {
@@ -328,7 +316,6 @@ fn export(args: &VersusArgs, session: &Session, stacks: &[(String, u64)]) -> Res
     Ok(())
 }
 
-/// The condition of `--fail-on`, and that of `--until-decided`.
 fn judge(args: &VersusArgs, runs: &[Run]) -> Result<(), Failure> {
     let Some((base, others)) = runs.split_first() else { return Ok(()) };
     // The control comes after all that is to be judged.

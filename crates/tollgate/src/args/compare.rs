@@ -53,10 +53,6 @@ pub struct UndecidedArgs {
 }
 
 impl UndecidedArgs {
-    /// Applies that status to an outcome.
-    ///
-    /// # Errors
-    /// Those of the outcome.
     pub fn applied(&self, outcome: Result<(), Failure>) -> Result<(), Failure> {
         match (outcome, self.exit_undecided) {
             (Err(Failure::Undecided(sentence)), Some(status)) => {
@@ -104,10 +100,6 @@ impl From<FailOn> for Condition {
     }
 }
 
-/// A difference in percent, as a share.
-///
-/// # Errors
-/// The fault, and a correct value.
 pub fn parse_threshold(text: &str) -> Result<f64, String> {
     const MOST: f64 = 1000.0;
     let number = text.strip_suffix('%').and_then(|number| number.trim_end().parse::<f64>().ok());

@@ -12,10 +12,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Other systems and shells", &["export", "store", "config", "completions", "man", "help"]),
     ("Advanced", &["decode", "lab", "schedules"]),
 ];
-/// The column in which descriptions begin.
 const COLUMN: usize = 15;
 
-/// The definition with its verbs in groups.
 pub fn grouped(command: Command) -> Command {
     let width = out::width();
     let mut rest: Vec<(String, String)> = command

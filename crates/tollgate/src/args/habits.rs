@@ -3,7 +3,6 @@
 use clap::builder::ArgPredicate;
 use clap::{Arg, ArgAction, Command, ValueEnum};
 
-/// The option of a verb that has its output in several formats.
 const FORMAT: &str = "format";
 const JSON: &str = "json";
 
@@ -29,7 +28,6 @@ impl From<Color> for anstream::ColorChoice {
     }
 }
 
-/// The definition with `--json` for each verb that has `--format json`.
 pub fn with_json(command: Command) -> Command {
     let mut command = command.mut_subcommands(with_json);
     let Some(format) = command.get_arguments().find(|option| option.get_id() == FORMAT) else {
@@ -38,7 +36,6 @@ pub fn with_json(command: Command) -> Command {
     if !format.get_possible_values().iter().any(|value| value.matches(JSON, false)) {
         return command;
     }
-    // It conflicts with everything that conflicts with `--format`.
     let refused =
         |option: &&Arg| command.get_arg_conflicts_with(option).iter().any(|other| other.get_id() == FORMAT);
     let refused: Vec<_> =

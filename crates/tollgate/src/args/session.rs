@@ -9,7 +9,6 @@ use super::Format;
 use super::compare::{FailOn, Quantity, UndecidedArgs, parse_threshold};
 use crate::examples;
 
-/// The help of `--in`, with the kinds that there are.
 fn in_these() -> String {
     let forms = tollgate_environments::forms("or");
     format!(

@@ -94,13 +94,11 @@ pub struct TraceArgs {
     pub quiet: bool,
 }
 
-/// The number of a process.
 fn parse_pid(text: &str) -> Result<u32, String> {
     text.trim().parse().map_err(|_| "it is not the number of a process".to_owned())
 }
 
 impl TraceArgs {
-    /// The requested view.
     pub fn view_of(&self, traced: &Traced) -> View {
         let view = View { stage: Stage::Traced, ..self.view.of(traced) };
         if self.all { view.with_all_rows() } else { view }
@@ -129,7 +127,6 @@ pub struct ViewArgs {
 }
 
 impl ViewArgs {
-    /// The requested view; by default the one for which the command was traced.
     pub fn of(&self, traced: &Traced) -> View {
         let by = match self.by {
             Some(By::Call) => output::By::Call,

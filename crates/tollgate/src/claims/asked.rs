@@ -14,7 +14,6 @@ use tollgate_os::{memfd, process};
 
 use crate::say;
 
-/// The questions whose answers are needed but are in no run.
 pub fn open<'a>(experiments: &'a [Experiment], known: &Known) -> Vec<&'a Ask> {
     let is_open = |experiment: &Experiment, ask: &Ask| {
         let mut open = experiment.quantities().into_iter().flat_map(|quantity| quantity.unanswered(known));
@@ -26,14 +25,13 @@ pub fn open<'a>(experiments: &'a [Experiment], known: &Known) -> Vec<&'a Ask> {
         .collect()
 }
 
-/// Says what will be executed, and how long it takes.
 pub fn announce(asks: &[&Ask]) {
     for ask in asks {
         say::say(&format!("then: {} ({})", line(ask), ask.takes));
     }
 }
 
-/// Asks them, one after the other. A failed one says why; an interrupted command leaves the rest unasked.
+/// A failed question says why; an interrupted command leaves the rest unasked.
 pub fn answers(asks: &[&Ask], quiet: bool) -> Vec<(String, Fact)> {
     let mut facts = Vec::new();
     for ask in asks {
@@ -59,7 +57,6 @@ pub fn answers(asks: &[&Ask], quiet: bool) -> Vec<(String, Fact)> {
     facts
 }
 
-/// The answer's reason for a figure that it lacks: beside the figure, or for all of them.
 fn why_absent(answer: &Value, pointer: &str, line: &str) -> String {
     let beside = pointer.rsplit_once('/').and_then(|(row, _)| answer.pointer(row));
     let said =
@@ -71,13 +68,11 @@ fn why_absent(answer: &Value, pointer: &str, line: &str) -> String {
     }
 }
 
-/// As a user would type it.
 fn line(ask: &Ask) -> String {
     let words = ask.words.iter().map(|word| if word == Ask::FIXED { "PROGRAM" } else { word });
     format!("`tollgate {}`", words.collect::<Vec<_>>().join(" "))
 }
 
-/// The JSON that it prints.
 fn answer(ask: &Ask) -> Result<Value, String> {
     let fail = |error: io::Error| plainly(&error);
     let mut fixed = memfd::create_executable("tollgate-fixed").map_err(fail)?;

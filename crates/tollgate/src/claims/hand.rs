@@ -18,7 +18,6 @@ const MOST: usize = 8;
 const MODEL: &str = "cpu.model";
 const RELEASE: &str = "kernel.release";
 
-/// The available runs, facts and configuration.
 pub struct Hand {
     runs: Vec<Run>,
     facts: Facts,
@@ -35,7 +34,6 @@ impl Hand {
         Self { runs, facts, config, cases: cases() }
     }
 
-    /// Adds a run that is searched last.
     pub fn add(&mut self, run: Run) {
         self.runs.push(run);
     }
@@ -47,7 +45,6 @@ impl Hand {
     }
 }
 
-/// Every case of this machine, including those of the large tree.
 fn cases() -> Vec<Case> {
     let machine = Topology::here();
     let of = |size| {
@@ -100,7 +97,7 @@ fn is_of_guest(run: &Run) -> bool {
     run.session.as_ref().is_some_and(|part| is_guest(&part.environment))
 }
 
-/// Whether a run was made on the machine and the kernel of another one; a guest's on any kernel.
+/// A guest's run counts on any kernel.
 fn is_of_machine(run: &Run, other: &Run) -> bool {
     let is_same = |name| text(&run.facts, name) == text(&other.facts, name);
     is_of_guest(run) != is_of_guest(other) || is_same(MODEL) && is_same(RELEASE) && kind(run) == kind(other)
@@ -110,7 +107,6 @@ fn kind(run: &Run) -> Environment {
     run.environment
 }
 
-/// The running kernel's configuration, if the facts belong to that kernel.
 fn config(facts: &Facts) -> Config {
     let here = rustix::system::uname();
     let here = here.release().to_string_lossy();

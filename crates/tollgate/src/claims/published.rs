@@ -30,8 +30,6 @@ const COMPILER: Duration = Duration::from_secs(300);
 /// A program that takes longer is ended: on slow machines most take a second.
 const PROGRAM: Duration = Duration::from_secs(60);
 
-/// Shows the programs of an experiment, or all.
-///
 /// # Errors
 /// An experiment without one; a signal that asked to stop.
 pub fn show(args: &ClaimsArgs) -> Result<(), Failure> {
@@ -82,7 +80,6 @@ fn measure(program: &Program, quiet: bool) -> Result<Measured, Failure> {
         let there = 0..executions.len();
         let order: Vec<usize> = if round % 2 == 1 { there.collect() } else { there.rev().collect() };
         for at in order {
-            // A variant that failed once has no figure, however often it is executed.
             if executions[at].iter().all(Result::is_ok) {
                 executions[at].push(built.execute(at));
             }
@@ -110,7 +107,6 @@ fn note_load(load: &mut Load, stolen: &mut Vec<f64>) {
     }
 }
 
-/// The variants of a program, in a directory that is removed with this.
 struct Built {
     own: PrivateDirectory,
     files: Vec<PathBuf>,
@@ -119,10 +115,7 @@ struct Built {
 }
 
 impl Built {
-    /// Compiles them.
-    ///
-    /// # Errors
-    /// A sentence: there is no compiler, or its own message.
+    /// The error is a sentence: there is no compiler, or its own message.
     fn build(program: &Program) -> Result<Self, String> {
         let needs = if program.is_go() { "go" } else { "cc" };
         let compiler =
@@ -156,7 +149,6 @@ impl Built {
     }
 }
 
-/// The arguments of the compiler.
 fn words(program: &Program, corrections: &[Correction], out: &str) -> Vec<String> {
     let subcommand = program.is_go().then(|| "build".to_owned());
     let options = corrections.iter().map(|correction| correction.option(program.is_go()));
@@ -174,7 +166,6 @@ fn at(own: &PrivateDirectory, program: &Path) -> Command {
     command
 }
 
-/// The output of a program that succeeds; otherwise a sentence.
 fn attended(command: &mut Command, limit: Duration) -> Result<String, String> {
     let ended =
         attend(command, limit, &|| interrupt::requested().is_some()).map_err(|error| plainly(&error))?;

@@ -9,9 +9,7 @@ use super::toml::{Entry, Value};
 use crate::named::named;
 use crate::say;
 
-/// The table of environments by name.
 pub const ENVIRONMENTS: &str = "environments";
-/// The option that environments are named by.
 const IN: &str = "in";
 /// Words other than the kinds that a reader of a command line takes for a kind.
 const RESERVED: &str = "bare-metal bubblewrap bwrap chroot containerd crun docker emulator firecracker guest hyperv incus jail k8s kata kubectl \
@@ -21,19 +19,13 @@ const RESERVED: &str = "bare-metal bubblewrap bwrap chroot containerd crun docke
 #[derive(Debug, Clone)]
 pub struct Named {
     pub name: String,
-    /// Its meaning, as `--in` takes it.
     pub environment: String,
-    /// Path and line.
     pub from: String,
     is_found: bool,
     /// The part of the meaning that a found file may not give.
     pub refused: Option<String>,
 }
 
-/// An entry of the table.
-///
-/// # Errors
-/// An invalid name or environment.
 pub fn read(entry: Entry, from: String, origin: Origin) -> Result<Named, String> {
     let Entry { key: name, value, .. } = entry;
     let Value::Text(environment) = value else {
@@ -82,7 +74,6 @@ fn meaning(environments: &[Named], given: String) -> Result<String, String> {
     }
 }
 
-/// Reports the meaning and source of each name from a found file that the arguments use.
 pub fn say_used(command: &Command, matches: &ArgMatches, environments: &[Named]) {
     let (mut command, mut matches) = (command, matches);
     while let Some((verb, inner)) = matches.subcommand()

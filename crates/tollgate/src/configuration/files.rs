@@ -11,13 +11,11 @@ use tollgate_os::trust::{TrustError, read_own};
 use crate::failure::{Failure, plainly};
 use crate::say;
 
-/// The name of a project's file.
 const PROJECT: &str = "tollgate.toml";
 const USER: &str = "tollgate/config.toml";
 /// A file with every option of every verb is a tenth of this.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// Why a file is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The command line names it.
@@ -30,9 +28,7 @@ pub enum Origin {
 #[derive(Debug)]
 pub struct File {
     pub path: PathBuf,
-    /// Why it is looked for.
     pub origin: Origin,
-    /// Number of its values.
     pub entries: usize,
     /// Why it is not read: it is missing, or another user can have written it.
     pub why: Option<String>,
@@ -87,7 +83,7 @@ fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::input(format!("{} is not UTF-8", path.display())))
 }
 
-/// Whether anything has this name, even a dangling link. A directory that may not be searched has nothing.
+/// A dangling link exists; a directory that may not be searched has nothing.
 fn is_there(path: &Path) -> bool {
     match path.symlink_metadata() {
         Ok(_) => true,

@@ -13,7 +13,6 @@ use super::Setting;
 use super::toml::Value;
 use crate::time;
 
-/// How results are shown: tables, and the keys of each.
 const SHOWN: &[(&str, &str)] = &[
     ("", "color"),
     ("run", "counters format verbose"),
@@ -81,7 +80,6 @@ fn is_on_request(value: &Value) -> bool {
         value => value.text().map(str::to_owned).into_iter().collect(),
     };
     let large = tollgate_suites::large_files();
-    // A pattern that matches nothing ends the run.
     tollgate_suites::select(&Topology::here(), &patterns, Extent::Usual, Size::default()).is_ok_and(
         |chosen| {
             chosen.groups.iter().any(|group: &Group| group.usual_time().is_some())
@@ -137,7 +135,6 @@ mod tests {
             "lab",
             "argument copies dump explain from image iopl label on out program prove quiet steps test-and-set time timer until vendor",
         ),
-        // A page is a file.
         ("report", "fail-on format open out run"),
         ("export", "out run"),
         ("store.list", "dir"),

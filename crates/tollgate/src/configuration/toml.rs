@@ -12,33 +12,24 @@ pub enum Value {
     List(Vec<Value>),
 }
 
-/// A line that gives a key its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The names of its table; none before the first.
     pub table: Vec<String>,
     pub key: String,
     pub value: Value,
-    /// The number of its line, from 1.
     pub line: usize,
 }
 
-/// Why a text cannot be read.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The number of the line, from 1.
     pub line: usize,
-    /// The fault, and what would be right.
     pub why: String,
 }
 
 /// More values than all options of all verbs have. Each is checked like those of the command line.
 const MOST: usize = 1000;
 
-/// The entries of a text, in order.
-///
-/// # Errors
-/// Invalid TOML, a date or a list of tables, and more than [`MOST`] values.
+/// Fails on invalid TOML, a date or a list of tables, and more than [`MOST`] values.
 pub fn read(text: &str) -> Result<Vec<Entry>, Fault> {
     let line = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
     let document = DeTable::parse(text).map_err(|error| {
@@ -61,7 +52,6 @@ pub fn read(text: &str) -> Result<Vec<Entry>, Fault> {
     Ok(found.into_iter().map(entry).collect())
 }
 
-/// Bytes of a file's text that a message repeats.
 const LONGEST: usize = 40;
 
 const FORMS: &str =
@@ -102,7 +92,7 @@ impl Value {
         })
     }
 
-    /// The number of its values, including those of its lists.
+    /// Counts the values of lists too.
     fn size(&self) -> usize {
         let within: &[Self] = if let Self::List(values) = self { values } else { &[] };
         1 + within.iter().map(Self::size).sum::<usize>()

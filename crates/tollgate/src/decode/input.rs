@@ -13,9 +13,7 @@ const MAX_BYTES: u64 = 32 << 20;
 
 /// All named inputs, one after the other: bytes in hexadecimal, and the text of files and of standard input. Only standard input
 /// if nothing was named.
-///
-/// # Errors
-/// A file that cannot be read; nothing named while standard input is a terminal.
+/// Fails if a file cannot be read, or if nothing is named and standard input is a terminal.
 pub fn read(named: &[String]) -> Result<Vec<u8>, Failure> {
     if named.is_empty() {
         return if io::stdin().is_terminal() {

@@ -9,8 +9,6 @@ use crate::failure::{Failure, go_on, plainly};
 use crate::run::sides::parse;
 use crate::{out, say};
 
-/// Counts a case in the environment, and prints the functions.
-///
 /// # Errors
 /// No such environment, or one whose instructions are not counted; the reason why the case has no count there.
 pub fn explain(pattern: &str, selection: &Selection, environment: &str) -> Result<(), Failure> {

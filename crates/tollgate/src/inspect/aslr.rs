@@ -12,13 +12,8 @@ use crate::args::{AslrArgs, Format};
 use crate::failure::Failure;
 use crate::out;
 
-/// Starts made unless another number is named.
 const STARTS: u32 = 1000;
 
-/// Starts the program again and again, and prints how its addresses moved.
-///
-/// # Errors
-/// A program that cannot be started or observed.
 pub fn aslr(args: &AslrArgs) -> Result<(), Failure> {
     let subject = Subject::find(args.program.as_deref()).map_err(failure)?;
     let runs = args.runs.unwrap_or(STARTS);

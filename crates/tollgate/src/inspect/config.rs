@@ -8,10 +8,6 @@ use crate::args::{ConfigArgs, Format};
 use crate::failure::Failure;
 use crate::out;
 
-/// Reads the configurations, and prints one, or the differences of several.
-///
-/// # Errors
-/// A file that is not a configuration, and an unknown area.
 pub fn config(args: &ConfigArgs) -> Result<(), Failure> {
     let asked = Asked::new(&args.area, args.all, args.explain)?;
     let chosen = chosen::chosen(&args.config)?;

@@ -21,8 +21,6 @@ use crate::args::{Format, InspectArgs};
 use crate::failure::{Failure, plainly};
 use crate::{document, out, say};
 
-/// Shows the chosen facts, or captures their sources.
-///
 /// # Errors
 /// A tree, directory or name that does not exist; a capture that cannot be written.
 pub fn facts(args: &InspectArgs) -> Result<(), Failure> {
@@ -60,7 +58,6 @@ pub fn facts(args: &InspectArgs) -> Result<(), Failure> {
     }
 }
 
-/// The facts that affect a boundary, and the names of those that affect everything.
 fn effects(boundary: Boundary, chosen: &[Group], general: &[String], facts: &Facts, width: usize) -> String {
     let number = chosen.iter().map(|group| group.facts.len()).sum();
     let mut text = match number {
@@ -78,7 +75,6 @@ fn effects(boundary: Boundary, chosen: &[Group], general: &[String], facts: &Fac
     text
 }
 
-/// All facts of a machine; those of a file system too if it has a directory on it.
 fn groups(machine: &Machine, directory: Option<&Path>) -> Vec<Group> {
     let mut groups: Vec<Group> = SUBJECTS
         .iter()
@@ -101,7 +97,6 @@ fn groups(machine: &Machine, directory: Option<&Path>) -> Vec<Group> {
     groups
 }
 
-/// The named directory on this machine, or the current one, by its whole path.
 fn measured(args: &InspectArgs) -> Result<PathBuf, Failure> {
     let Some(named) = &args.dir else {
         return Ok(fs::canonicalize(".").unwrap_or_else(|_| PathBuf::from("/")));

@@ -10,10 +10,7 @@ use crate::args::{Format, KernelArgs};
 use crate::failure::Failure;
 use crate::out;
 
-/// Reads the evidence, and prints it after the answer; or the addresses of symbols, beside those of another boot.
-///
-/// # Errors
-/// An invalid captured tree.
+/// Prints the evidence after the answer; or the addresses of symbols, beside those of another boot.
 pub fn kernel(args: &KernelArgs) -> Result<(), Failure> {
     let machine = machine("--from", args.from.as_deref())?;
     let evidence = kernel_base(&machine);

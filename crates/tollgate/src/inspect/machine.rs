@@ -1,15 +1,10 @@
-//! The machine that is looked at.
-
 use std::path::Path;
 
 use tollgate_inspect::Machine;
 
 use crate::failure::Failure;
 
-/// This machine, or the one that an option's tree was captured on.
-///
-/// # Errors
-/// An invalid tree.
+/// This machine, or the one that an option's tree was captured on. Fails if the tree is invalid.
 pub fn machine(option: &str, from: Option<&Path>) -> Result<Machine, Failure> {
     match from {
         None => Ok(Machine::here()),

@@ -11,10 +11,7 @@ use tollgate_suites::selection::{near, wildcard};
 
 use crate::failure::Failure;
 
-/// The experiments with these names, in their own order; by default those that are timed.
-///
-/// # Errors
-/// An unknown name.
+/// Returns experiments in their own order; by default those that are timed.
 pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     if names.is_empty() {
         return Ok(EXPERIMENTS.iter().filter(|experiment| experiment.is_measured()).collect());
@@ -31,13 +28,10 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
 
 const NO_EXPERIMENT: &str = "boot is not an experiment; --explain boot shows what the kernel sets up";
 
-/// The name that stands for all locks.
 const ALL_LOCKS: &str = "locks";
 
 /// The locks with these names, and the restarts of two of them; none if the names are those of experiments.
-///
-/// # Errors
-/// Names of both.
+/// Fails if names of both are mixed.
 pub fn locks(names: &[String]) -> Result<Option<Vec<&'static Lock>>, Failure> {
     let is_meant = |lock: &&Lock, name: &String| name == ALL_LOCKS || wildcard(name, lock.name);
     let is_lock = |name: &String| !is_experiment(name) && LOCKS.iter().any(|lock| is_meant(&lock, name));
@@ -59,13 +53,10 @@ pub fn locks(names: &[String]) -> Result<Option<Vec<&'static Lock>>, Failure> {
     Ok(Some(chosen.collect()))
 }
 
-/// The name that stands for all entries of SYSCALL.
 const ALL_ENTRIES: &str = "entries";
 
 /// The files with the user's own entries among these names, by their endings; none if there are none.
-///
-/// # Errors
-/// Other names beside them than the one for all entries.
+/// Fails if other names stand beside them than the one for all entries.
 pub fn own(names: &[String]) -> Result<Option<Vec<&Path>>, Failure> {
     let (files, others): (Vec<&String>, Vec<&String>) =
         names.iter().partition(|name| Program::is_assembly(Path::new(name)));
@@ -79,10 +70,6 @@ pub fn own(names: &[String]) -> Result<Option<Vec<&Path>>, Failure> {
     }
 }
 
-/// The locks, mutants and entries with these names.
-///
-/// # Errors
-/// An unknown name.
 pub fn subjects(names: &[String]) -> Result<Vec<Subject>, Failure> {
     let locks = LOCKS.iter().filter(|lock| lock.group == Group::Lock).map(Subject::Lock);
     let all = locks.chain(MUTANTS.iter().map(Subject::Mutant)).chain(ENTRIES.iter().map(Subject::Entry));
@@ -106,7 +93,6 @@ fn is_experiment(name: &str) -> bool {
     EXPERIMENTS.iter().any(|it| stands_for(name, it))
 }
 
-/// Whether a name or the word for a group means an experiment.
 fn stands_for(name: &str, experiment: &Experiment) -> bool {
     wildcard(name, experiment.name) || name == experiment.group.name()
 }

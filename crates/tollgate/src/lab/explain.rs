@@ -25,8 +25,6 @@ pub enum Page {
     Boot(Boot),
 }
 
-/// Traces what the kernel sets up, if requested, and one operation of each experiment.
-///
 /// # Errors
 /// An unknown experiment; an image that the interpreter cannot take.
 pub fn explain(args: &LabArgs) -> Result<(), Failure> {
@@ -79,7 +77,6 @@ fn trace(experiment: &'static Experiment, args: &LabArgs) -> Result<Explained, F
     Ok(Explained::new(experiment, traced.instructions, traced.fault.map(|fault| (fault, vendor))))
 }
 
-/// Instructions, and the fault that ended them.
 #[derive(Default)]
 struct Traced {
     instructions: Vec<Instruction>,
@@ -113,7 +110,6 @@ fn operation(
     Ok(traced)
 }
 
-/// From the change that makes a set-up wrong to the resulting fault.
 fn way(
     image: &Image,
     experiment: &Experiment,
@@ -132,7 +128,6 @@ fn way(
     Ok(traced)
 }
 
-/// Index of RSP in the registers of a moment.
 const RSP: usize = 4;
 
 /// Whether a branch, by its text, leads to an address: `jne short 0000000000401000h`.

@@ -12,10 +12,7 @@ use crate::args::lab::On;
 use crate::document;
 use crate::failure::Failure;
 
-/// The document. Every experiment has a measurement, or the reason why it has none.
-///
-/// # Errors
-/// When no id is free.
+/// Every experiment has a measurement, or the reason why it has none.
 pub fn document(results: &Results, began: SystemTime, label: Option<Label>) -> Result<Run, Failure> {
     let mut facts = tollgate_inspect::read_facts(&tollgate_inspect::Machine::here());
     facts.extend(facts_of(results));
@@ -25,9 +22,6 @@ pub fn document(results: &Results, began: SystemTime, label: Option<Label>) -> R
 }
 
 /// The document of a guest that ran elsewhere, with the named engine. No other fact of that machine is known.
-///
-/// # Errors
-/// When no id is free.
 pub fn imported(
     results: &Results,
     began: SystemTime,
@@ -48,10 +42,6 @@ pub fn imported(
     document::ended_run(began, label, facts, measurements)
 }
 
-/// The document of locks.
-///
-/// # Errors
-/// When no id is free.
 pub fn locks(results: &locks::Results, began: SystemTime, label: Option<Label>) -> Result<Run, Failure> {
     let mut facts = tollgate_inspect::read_facts(&tollgate_inspect::Machine::here());
     facts.extend(results.maker.iter().map(|maker| vendor(maker)));

@@ -20,8 +20,6 @@ use crate::{out, say};
 /// The exit status if a lock does not hold, or a mutant does.
 const SURPRISED: u8 = 1;
 
-/// Measures locks.
-///
 /// # Errors
 /// An option for experiments; an engine that cannot be used; a file that cannot be written.
 pub fn measure(locks: &[&'static Lock], args: &LabArgs) -> Result<(), Failure> {
@@ -44,7 +42,7 @@ pub fn measure(locks: &[&'static Lock], args: &LabArgs) -> Result<(), Failure> {
     })
 }
 
-/// Tries the user's own entries, at every interruption.
+/// Tries the user's own entries at every interruption.
 fn prove_own(paths: &[&Path], args: &LabArgs) -> Result<(), Failure> {
     let proofs = paths.iter().map(|path| {
         go_on()?;
@@ -66,8 +64,6 @@ fn prove_own(paths: &[&Path], args: &LabArgs) -> Result<(), Failure> {
     if document.surprises().is_empty() { Ok(()) } else { Err(Failure::Status(SURPRISED)) }
 }
 
-/// Tries the orders of locks, mutants and entries.
-///
 /// # Errors
 /// An unknown name. A lock that does not hold, or a mutant that does, gives its status.
 pub fn prove(args: &LabArgs) -> Result<(), Failure> {

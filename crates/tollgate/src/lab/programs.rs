@@ -60,7 +60,7 @@ pub fn run(args: &LabArgs, engine: EngineChoice) -> Result<(), Failure> {
     }
 }
 
-/// The programs with their copies, in the order of the arguments.
+/// In the order of the arguments.
 fn programs(args: &ProgramArgs) -> Result<Vec<Program>, Failure> {
     let (given, wanted) = (args.argument.len(), args.program.len());
     if given > 1 && given != wanted {
@@ -93,7 +93,6 @@ fn open(path: &Path) -> Result<Program, Failure> {
     })
 }
 
-/// Passes on what an assembler said.
 pub fn say_assembler(error: &AssemblerError) {
     let lines = error.said().iter().map(|line| format!("{}\n", say::clean(line)));
     say::warn(&lines.collect::<String>());
@@ -119,7 +118,6 @@ fn warn_of_locks(program: &Program, provenance: &Provenance) {
     }
 }
 
-/// A program's fault, with the first instructions that have it.
 fn warn(name: &str, found: &[Foreign], what: &str) {
     let named = found.iter().take(MOST_NAMED).map(|it| {
         let bytes: Vec<String> = it.bytes.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -15,7 +15,6 @@ const NARROW: usize = 54;
 /// The interval of lines for a reader that is not a terminal.
 const OFTEN: Duration = Duration::from_secs(10);
 
-/// The positions of the bar.
 const STEPS: u64 = 10_000;
 
 /// The progress on standard error: on a terminal a line that is redrawn, with the figures of the first screen above it as they
@@ -35,7 +34,6 @@ impl Shown {
         Self { bar, lines: visible && !is_drawn, last: Duration::ZERO }
     }
 
-    /// Shows what the engine reports.
     pub fn update(&mut self, progress: &Progress) {
         // It includes names of commands and benches.
         let what = clean(&progress.what);
@@ -74,13 +72,11 @@ impl Shown {
         self.bar.set_position((part.clamp(0.0, 1.0) * STEPS as f64) as u64);
     }
 
-    /// Takes the line away.
     pub fn end(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// A figure of the first screen as it is decided, by its name there.
 fn decided(decided: &Decided) -> Option<String> {
     let benchmark = tollgate_suites::find(&decided.case.benchmark)?;
     let figure = match decided.median_ns {

@@ -113,7 +113,6 @@ fn measured(
     found.map_err(failed)
 }
 
-/// The run of one environment.
 fn made(
     args: &RunArgs,
     selection: &Selection,
@@ -159,10 +158,7 @@ fn without_times(measurements: Vec<Measurement>, selection: &Selection) -> Vec<M
     if measurements.iter().any(is_timed) { not_measured(selection).measurements } else { measurements }
 }
 
-/// Keeps the runs and shows them.
-///
-/// # Errors
-/// A run that could not be kept, after all were shown.
+/// A run that cannot be kept is reported after all were shown.
 fn finish(args: &RunArgs, destination: &Destination, runs: &[Run], is_partial: bool) -> Result<(), Failure> {
     let mut kept: Vec<PathBuf> = Vec::new();
     let mut unkept = None;

@@ -22,15 +22,10 @@ use crate::{say, storage};
 /// More environments than a page can compare are too many for one session.
 const MOST: usize = tollgate_view::page::MAX_ENVIRONMENTS;
 
-/// Whether any environments are requested.
 pub fn is_asked(args: &RunArgs) -> bool {
     !args.session.environments.is_empty() || args.session.knob.is_some()
 }
 
-/// Refuses the options that need several environments.
-///
-/// # Errors
-/// One of them.
 pub fn expect_none(args: &RunArgs) -> Result<(), Failure> {
     let session = &args.session;
     let given = [
@@ -46,9 +41,7 @@ pub fn expect_none(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// The requested environments and setting.
 pub struct Asked {
-    /// Each as the user named it, and as it is prepared.
     named: Vec<(String, Spec)>,
     knob: Option<KnobSetting>,
     /// Whether a case needs the kernel module of a guest.
@@ -56,10 +49,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Checks everything that can be checked before anything is made.
-    ///
-    /// # Errors
-    /// Wrong names, a setting that cannot be changed, conflicting options.
+    /// Checks everything that can be checked before anything is made: names, the setting, conflicting options.
     pub fn new(args: &RunArgs, selection: &Selection) -> Result<Self, Failure> {
         let mut named: Vec<(String, Spec)> =
             args.session.environments.iter().map(|name| parse(name)).collect::<Result<_, Failure>>()?;
@@ -88,10 +78,7 @@ impl Asked {
         asked.with_directory(args, selection)
     }
 
-    /// Environments by their names, for the user's commands.
-    ///
-    /// # Errors
-    /// Wrong names, and more than a page can compare.
+    /// Environments by their names, for the user's commands. Fails for wrong names, and for more than a page can compare.
     pub fn named(names: &[String]) -> Result<Self, Failure> {
         if names.len() > MOST {
             let number = names.len();
@@ -103,7 +90,6 @@ impl Asked {
         Ok(Self { named, knob: None, needs_module: false })
     }
 
-    /// How many sides the session has.
     pub fn number(&self) -> usize {
         if self.knob.is_some() { 2 } else { self.named.len() }
     }
@@ -171,9 +157,7 @@ fn working() -> Result<Vec<(String, Spec)>, Failure> {
 }
 
 /// The environment with each kernel of a directory, by its release.
-///
-/// # Errors
-/// More than one environment, or one without a kernel to choose; no kernel at all, with the ones left out.
+/// Fails for more than one environment, or one without a kernel to choose; without any kernel it names the ones left out.
 fn of_kernels(named: &[(String, Spec)], directory: &Path) -> Result<Vec<(String, Spec)>, Failure> {
     let fails = |why: String| Failure::input(format!("--kernels {}: {why}", directory.display()));
     let wrong = || fails("give one environment of kind vm without kernel=, such as --in vm:exact".to_owned());
@@ -192,10 +176,6 @@ fn of_kernels(named: &[(String, Spec)], directory: &Path) -> Result<Vec<(String,
     found.into_iter().map(with).collect::<Option<_>>().ok_or_else(wrong)
 }
 
-/// An environment as the user named it, and as it is prepared.
-///
-/// # Errors
-/// A wrong name.
 pub fn parse(name: &str) -> Result<(String, Spec), Failure> {
     let (shown, name) = named(name);
     let spec = name.parse().map_err(|error: SpecError| Failure::input(format!("--in {error}")));
@@ -218,7 +198,6 @@ fn prepare(spec: &Spec, cleanup: &Cleanup, needs_module: bool) -> Result<Environ
     Ok(environment)
 }
 
-/// The setting of `--knob`.
 fn knob_of(knob: &str, environments: usize) -> Result<KnobSetting, Failure> {
     if environments > 1 {
         return Err(Failure::input(
@@ -277,17 +256,14 @@ impl Prepared {
         Ok((Self { sides, knob: knob.map(RefCell::new) }, gone))
     }
 
-    /// How many there are.
     pub fn number(&self) -> usize {
         self.sides.len()
     }
 
-    /// How many of them QEMU's translator executes.
     pub fn translated(&self) -> usize {
         self.sides.iter().filter(|own| own.environment.is_counting()).count()
     }
 
-    /// For the engine.
     pub fn sides(&mut self) -> Vec<Side<'_>> {
         let knob = &self.knob;
         let mut sides = Vec::new();
@@ -320,7 +296,6 @@ impl Prepared {
         sides
     }
 
-    /// Remarks on them for the user before they are measured, each once.
     pub fn remarks(&self) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for remark in self.sides.iter().filter_map(|own| own.environment.remark()) {
@@ -331,10 +306,7 @@ impl Prepared {
         all
     }
 
-    /// The parts of each, in lines that begin with its name.
-    ///
-    /// # Errors
-    /// Those of [`Environment::details`].
+    /// Each line begins with the environment's name.
     pub fn details(&self) -> Result<Vec<String>, Failure> {
         let mut all = Vec::new();
         for Own { name, environment, .. } in &self.sides {

@@ -18,9 +18,6 @@ use crate::failure::Failure;
 const LEAST_BYTES: usize = 1 << 30;
 
 /// Checks all of them. The outcomes are in their order, whichever ends first.
-///
-/// # Errors
-/// A wish that one of them cannot fulfil.
 pub fn check(subjects: &[Chosen], wish: Wish, states: usize) -> Result<Vec<Outcome<'_>>, Failure> {
     let settings: Vec<Setting> = subjects
         .iter()

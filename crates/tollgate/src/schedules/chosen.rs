@@ -11,19 +11,14 @@ use tollgate_suites::selection::near;
 
 use crate::failure::{Failure, plainly};
 
-/// The largest file that is taken for a program.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A requested program.
 pub enum Chosen {
-    /// A built-in one.
     Known(&'static dyn Subject),
-    /// One of the user's own.
     Own(Box<dyn Subject>),
 }
 
 impl Chosen {
-    /// The program itself.
     pub fn get(&self) -> &dyn Subject {
         match self {
             Self::Known(subject) => *subject,
@@ -33,9 +28,6 @@ impl Chosen {
 }
 
 /// The programs with these names or in these files; all built-in ones if none is named.
-///
-/// # Errors
-/// An unknown name; a file that is not a program.
 pub fn chosen(meant: &[String]) -> Result<Vec<Chosen>, Failure> {
     match meant {
         [] => Ok(tollgate_schedules::subjects().map(Chosen::Known).collect()),
@@ -46,7 +38,6 @@ pub fn chosen(meant: &[String]) -> Result<Vec<Chosen>, Failure> {
     }
 }
 
-/// The programs of a name: one, or those that a figure compares.
 fn choose(meant: &str) -> Result<Vec<Chosen>, Failure> {
     if COMPARISONS.contains(&meant) {
         return Ok(methods().map(|(_, subject)| Chosen::Known(subject)).collect());
@@ -73,12 +64,10 @@ fn choose_one(meant: &str) -> Result<Chosen, Failure> {
     from(&name, read(path))
 }
 
-/// The error of a program, with little of its text.
 fn in_brief(error: impl ToString) -> String {
     shorten(&error.to_string()).into_owned()
 }
 
-/// The error of an unknown program, with suggestions.
 fn unknown(meant: &str) -> String {
     let names = tollgate_schedules::subjects().map(|subject| subject.name()).chain(COMPARISONS);
     let tip = match near(meant, names).as_slice() {

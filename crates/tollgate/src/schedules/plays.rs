@@ -9,8 +9,6 @@ use crate::args::{FailOnLock, Format, Preempt, SchedulesArgs};
 use crate::failure::Failure;
 use crate::out;
 
-/// Plays the chosen preemptions, and prints them.
-///
 /// # Errors
 /// A program that is not played, an instruction that it does not have; and the condition of `--fail-on`.
 pub fn play(subjects: &[Chosen], preempt: Preempt, args: &SchedulesArgs) -> Result<(), Failure> {

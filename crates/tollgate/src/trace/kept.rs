@@ -11,10 +11,7 @@ use tollgate_view::facts;
 
 const GROUP: &str = "trace";
 
-/// The document: one sample, which is the command's real time.
-///
-/// # Errors
-/// When no id is free.
+/// The one sample is the command's real time.
 pub fn document(
     began: SystemTime,
     label: Option<Label>,

@@ -19,8 +19,6 @@ const PACE: Duration = Duration::from_millis(100);
 /// The terminal type for programs if this process has none.
 const TERM: &str = "xterm";
 
-/// Types the keys of a file to a command, shows the delays, and ends as the command did.
-///
 /// # Errors
 /// Wrong input; a command that cannot be started; a signal that asked to end.
 pub fn trace_keys(args: &TraceArgs, file: &Path) -> Result<(), Failure> {

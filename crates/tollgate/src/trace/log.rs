@@ -17,8 +17,6 @@ use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::out;
 
-/// Reads the log, and shows and keeps it as a traced command.
-///
 /// # Errors
 /// A file that is not a log; a run that cannot be kept.
 pub fn trace_log(args: &TraceArgs, file: &Path) -> Result<(), Failure> {

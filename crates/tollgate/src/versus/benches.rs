@@ -267,7 +267,6 @@ fn kept(program: &Path, name: &str, harness: &Harness) -> Command {
     }
 }
 
-/// How benches are executed, apart from their words.
 fn order(args: &VersusArgs) -> Order {
     Order {
         processors: args.conditions.processor.clone(),
@@ -276,7 +275,6 @@ fn order(args: &VersusArgs) -> Order {
     }
 }
 
-/// The requested benches, some of which can be compared.
 fn asked(
     args: &VersusArgs,
     builds: &Builds,
@@ -298,7 +296,6 @@ fn asked(
     Ok(benches)
 }
 
-/// The benches of each build.
 fn lists(
     builds: &Builds,
     args: &VersusArgs,
@@ -308,7 +305,6 @@ fn lists(
     (0..builds.all().len()).map(of).collect()
 }
 
-/// The executions, and their time.
 fn plan(args: &VersusArgs, benches: Vec<Bench>, rounds: Rounds) -> Plan {
     let compared = benches.iter().filter(|bench| bench.is_compared()).count();
     let usual = TIME.max(TIME_OF_EACH.saturating_mul(u32::try_from(compared).unwrap_or(u32::MAX)));
@@ -341,7 +337,6 @@ fn all(lists: &[Vec<String>]) -> Vec<Bench> {
     benches
 }
 
-/// Those that match any of the patterns.
 fn chosen(benches: Vec<Bench>, patterns: &[String], harness: &Harness) -> Result<Vec<Bench>, String> {
     let (fit, unfit): (Vec<Bench>, Vec<Bench>) =
         benches.into_iter().partition(|bench| is_nameable(&bench.name));

@@ -62,10 +62,6 @@ pub fn is_asked(names: &[String]) -> Result<bool, Failure> {
     }
 }
 
-/// Refuses the options that apply to times.
-///
-/// # Errors
-/// One of them.
 pub fn check(args: &VersusArgs) -> Result<(), Failure> {
     let (length, conditions, result) = (&args.length, &args.conditions, &args.result);
     let given = [
@@ -89,8 +85,6 @@ pub fn check(args: &VersusArgs) -> Result<(), Failure> {
     }
 }
 
-/// Counts each command in each environment.
-///
 /// # Errors
 /// A command that failed, here or in a guest, after its own message; no guest; files that do not fit; the user stopped it.
 pub fn execute(
@@ -124,9 +118,7 @@ pub fn execute(
 }
 
 /// Counts the benches of each build in the only environment.
-///
-/// # Errors
-/// Those of [`execute`]; but a bench that fails is left out.
+/// A bench that fails is left out.
 pub fn benches(
     args: &VersusArgs,
     builds: &Builds,
@@ -191,7 +183,6 @@ fn part(id: &RunId, name: &str) -> Part {
     }
 }
 
-/// Counted executions of a command.
 fn number(found: &Found) -> usize {
     let of = found.measurements.iter().find(|measurement| measurement.case.benchmark == INSTRUCTIONS);
     of.and_then(|of| of.outcome.measured()).map_or(0, |measured| measured.samples.len())
@@ -211,7 +202,6 @@ impl Brought {
     }
 }
 
-/// The outcome of the commands of a boot.
 struct Booted {
     facts: Facts,
     counted: Counted,
@@ -231,7 +221,6 @@ struct Work<'w> {
     accepts: Accepts,
     cleanup: Cleanup,
     began: Instant,
-    /// Commands that were counted.
     done: u32,
     watch: &'w mut dyn FnMut(&Doing<'_>),
 }
@@ -354,7 +343,6 @@ impl<'w> Work<'w> {
         }
     }
 
-    /// Has commands counted in one boot of an environment.
     fn boot(
         &mut self,
         counting: &Counting<'_>,

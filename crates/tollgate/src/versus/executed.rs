@@ -9,7 +9,6 @@ use tollgate_model::{Facts, Part};
 use crate::failure::Failure;
 use crate::say;
 
-/// The results of all places.
 pub struct Executed {
     /// Command by command, each in all places.
     pub compared: Compared,

@@ -23,8 +23,6 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// Checks everything that can be checked before anything is executed.
-    ///
     /// # Errors
     /// Conflicting options, lines that are not commands, wrong parameters.
     pub fn of(args: &VersusArgs) -> Result<Self, Failure> {
@@ -76,7 +74,6 @@ impl Commands {
     }
 }
 
-/// How commands are executed.
 struct Executed<'a> {
     args: &'a VersusArgs,
     /// The shell's words; `None` for no shell.

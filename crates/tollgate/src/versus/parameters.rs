@@ -8,13 +8,11 @@ use crate::failure::Failure;
 /// More combinations are too many to compare.
 const MOST: usize = 256;
 
-/// The values of all parameters in one command.
 pub type Values = BTreeMap<String, String>;
 
 /// Every combination of the values, the first parameter's in the innermost order; one empty combination without parameters.
-///
-/// # Errors
-/// A range without a value or with too many, a value that is not a number, a parameter without a value or given twice.
+/// Fails for a range without a value or with too many, a value that is not a number, a parameter without a value or given
+/// twice.
 pub fn combinations(args: &ParameterArgs) -> Result<Vec<Values>, Failure> {
     let mut lists: Vec<(String, Vec<String>)> = Vec::new();
     if let [name, least, most] = args.parameter_scan.as_slice() {

@@ -19,8 +19,6 @@ use crate::failure::{Failure, go_on, plainly};
 use crate::run::sides::{Asked, Prepared, reason};
 use crate::say;
 
-/// Executes the commands in the requested places.
-///
 /// # Errors
 /// A command that failed, after its own message; no environment; the user stopped it before anything was timed.
 pub fn execute(
@@ -36,10 +34,6 @@ pub fn execute(
     }
 }
 
-/// Executes something in this process.
-///
-/// # Errors
-/// Those of the executor.
 pub fn here(
     began: SystemTime,
     execute: impl FnOnce(&mut dyn Executor) -> Result<Compared, NotCompared>,
@@ -105,7 +99,6 @@ fn in_environments(
     Ok(Executed { compared, places, functions: Vec::new(), stacks: Vec::new() })
 }
 
-/// The executor of a place's code.
 pub fn provenance(facts: &Facts) -> Provenance {
     if facts::emulated(facts) { Provenance::QemuTcg } else { Provenance::Hardware }
 }

@@ -6,7 +6,6 @@ use tollgate_engine::versus::{Doing, Rounds};
 use tollgate_engine::{Length, Ordinal, Progress};
 use tollgate_output::figures;
 
-/// The visible progress while commands are executed.
 pub struct Shown {
     shown: crate::run::progress::Shown,
     time: Duration,
@@ -17,7 +16,6 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// `counted`: the commands whose instructions are counted, one after the other.
     pub fn new(time: Duration, rounds: Rounds, visible: bool, counted: Option<usize>) -> Self {
         let rounds = (rounds.least == rounds.most).then_some(rounds.most);
         Self { shown: crate::run::progress::Shown::new(visible), time, rounds, counted }
@@ -34,7 +32,6 @@ impl Shown {
             None => format!("round {}{}: ", doing.rounds + 1, so_far.unwrap_or_default()),
         };
         let what = format!("{round}{}", doing.what.replace('\n', " "));
-        // The one that it is at.
         let at = |what, of: usize| {
             Length::Number(what, Ordinal { number: (doing.rounds as usize + 1).min(of), of })
         };

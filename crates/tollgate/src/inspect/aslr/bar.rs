@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Shorter studies have no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Drawn after [`PATIENCE`], cleared when dropped.
@@ -15,12 +14,10 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// Nothing is drawn yet.
     pub fn new(all: u32) -> Self {
         Self { all, began: Instant::now(), drawn: None }
     }
 
-    /// This many starts are done.
     pub fn show(&mut self, done: u32) {
         if self.drawn.is_none() && self.began.elapsed() < PATIENCE {
             return;

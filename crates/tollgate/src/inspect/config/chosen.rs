@@ -12,8 +12,6 @@ use crate::failure::Failure;
 const MOST: usize = 8;
 const OWN: &str = "/proc/config.gz";
 
-/// Reads the named configurations; by default the running kernel's.
-///
 /// # Errors
 /// The first of them that is not a configuration, with the reason.
 pub fn chosen(named: &[PathBuf]) -> Result<Vec<Chosen>, Failure> {
@@ -72,7 +70,6 @@ fn of_running(running: RunningConfig, root: Option<&Path>) -> Chosen {
     Chosen { path, reading: running.reading, command_line: running.command_line, running: true }
 }
 
-/// Every path that was tried, with its answer; missing ones together.
 fn not_found(tried: &[Tried], root: Option<&Path>) -> String {
     let whose = match root {
         Some(root) => format!("the machine in {}", root.display()),

@@ -12,7 +12,6 @@ use crate::args::Format;
 use crate::failure::{Failure, plainly};
 use crate::out;
 
-/// The content of a capture, for users who share it.
 const CONTENT: &str = "\
 It holds only the sources of the facts: the kernel's command line up to `--`, mounts with their options, \
 names of control groups, limits, and as root the kernel's address. It has no host name, no variable except container=, and no command line of a process. Read proc/cmdline and proc/self/mountinfo before you share it: a \
@@ -33,8 +32,6 @@ pub struct CapturedTree<'a> {
     failed: usize,
 }
 
-/// Captures this machine into `target`.
-///
 /// # Errors
 /// When the target exists, it cannot be written, or a signal interrupts.
 pub fn capture(directory: &Path, target: &Path, format: Format) -> Result<(), Failure> {

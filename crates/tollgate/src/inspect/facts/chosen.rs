@@ -7,9 +7,7 @@ use crate::failure::Failure;
 
 /// The facts that any of `patterns` matches: a name, its first parts (`cpu`, `cpu.feature`), a subject, or either with `*` for
 /// any run of characters. All without a pattern.
-///
-/// # Errors
-/// The first pattern that matches nothing.
+/// Fails with the first pattern that matches nothing.
 pub fn chosen(groups: Vec<Group>, patterns: &[String]) -> Result<Vec<Group>, Failure> {
     if patterns.is_empty() {
         return Ok(groups);
@@ -40,7 +38,6 @@ fn matches(pattern: &str, name: &str) -> bool {
     ends.into_iter().any(|end| wildcard(pattern, &name[..end]))
 }
 
-/// The error of an unknown fact, with suggestions.
 fn unknown(pattern: &str, groups: &[Group]) -> String {
     let names = groups.iter().flat_map(|group| group.facts.iter().map(|(name, _)| name.as_str()));
     let names = names.chain(groups.iter().map(|group| group.subject.as_str()));
