@@ -17,7 +17,6 @@ pub struct Advice {
     pub remedy: String,
 }
 
-/// The warnings of a run, from its facts and its figures.
 pub fn of(summary: &Summary) -> Vec<Advice> {
     // A disturbance of a time does not change a count.
     if counts::is_counted(summary) {

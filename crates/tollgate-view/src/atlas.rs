@@ -8,7 +8,6 @@ use crate::comparison::Comparison;
 use crate::summary::Summary;
 use crate::{counts, facts};
 
-/// Counts of several kernels, in the order of a session.
 pub(crate) struct Atlas<'a> {
     pub(crate) kernels: Vec<&'a str>,
     pub(crate) rows: Vec<KernelsRow<'a>>,
@@ -19,7 +18,6 @@ pub(crate) struct KernelsRow<'a> {
     pub(crate) cells: Vec<Cell>,
 }
 
-/// A case under a kernel.
 #[derive(Clone, Copy)]
 pub(crate) struct Cell {
     /// The count and its unit; `None` if the case was not counted.
@@ -28,7 +26,6 @@ pub(crate) struct Cell {
     pub(crate) step: Option<Step>,
 }
 
-/// The change of a kernel from the previous one.
 #[derive(Clone, Copy)]
 pub(crate) struct Step {
     pub(crate) verdict: Verdict,
@@ -42,7 +39,7 @@ impl<'a> Atlas<'a> {
         least_difference(&Case::plain(INSTRUCTIONS))
     }
 
-    /// Those of a session whose environments are guests that count, each called by its kernel's release; `None` for others.
+    /// Those of a session whose environments are guests that count; `None` for others.
     pub(crate) fn of(summaries: &[&Summary<'a>]) -> Option<Self> {
         let kernels: Vec<&'a str> = summaries.iter().map(|summary| kernel(summary)).collect::<Option<_>>()?;
         if kernels.len() < 2 || !summaries.iter().any(|summary| counts::is_counted(summary)) {
@@ -124,7 +121,6 @@ impl KernelsRow<'_> {
 }
 
 impl Step {
-    /// How far its ratio is from 1, in either direction.
     fn size(&self) -> f64 {
         self.ratio.ln().abs()
     }
@@ -155,7 +151,6 @@ impl Cell {
     }
 }
 
-/// The release of a guest that counts, if its environment is called by it.
 fn kernel<'a>(summary: &Summary<'a>) -> Option<&'a str> {
     let part = summary.run.session.as_ref()?;
     let release = facts::text(&summary.run.facts, "kernel.release")?;

@@ -76,7 +76,6 @@ pub fn text(machine: &Topology, is_chosen: impl Fn(&Benchmark) -> bool, width: u
     text
 }
 
-/// The operation of a benchmark, its instruction, its cases, and its baseline.
 fn about(benchmark: &Benchmark, machine: &Topology) -> String {
     let with = |words: &str, what: Option<&str>| what.map(|what| format!(" {words}{what}."));
     let counters = (!benchmark.counters.is_empty()).then(|| benchmark.counters.join(", "));
@@ -96,7 +95,6 @@ fn about(benchmark: &Benchmark, machine: &Topology) -> String {
     std::iter::once(benchmark.operation.to_owned()).chain(said.into_iter().flatten()).collect()
 }
 
-/// The parameters of a benchmark's baseline case that differ from the others'.
 fn over(benchmark: &Benchmark, machine: &Topology) -> Option<Params> {
     let cases = (benchmark.cases)(machine);
     cases.iter().find_map(|params| {
@@ -137,7 +135,6 @@ fn enumerated(values: &[&ParamValue]) -> String {
     }
 }
 
-/// The instructions that make the crossing in any of its cases.
 pub(crate) fn instruction(benchmark: &Benchmark, machine: &Topology) -> Option<String> {
     each_once(benchmark, machine, |timed| match timed {
         Timed::Loop { instruction, .. } | Timed::Together { instruction, .. } => Some(instruction),

@@ -16,7 +16,6 @@ use crate::versus::split::{Line, method};
 
 const MOST_CALLS: usize = 10;
 
-/// A case whose commands were traced in both runs.
 pub struct Held<'a> {
     case: &'a Case,
     /// Base and other; the median if there are several repetitions.
@@ -71,7 +70,6 @@ impl<'a> Held<'a> {
         other.real as f64 / base.real.max(1) as f64
     }
 
-    /// The parts of the difference in one sentence, the largest first.
     pub(crate) fn sentence(&self, names: [&str; 2]) -> String {
         let [base, other] = self.accounts();
         let parts = self.parts().into_iter().map(|(part, line)| (self.part(part), line.difference));
@@ -98,7 +96,6 @@ impl<'a> Held<'a> {
         [&self.sides[0].blame.account, &self.sides[1].blame.account]
     }
 
-    /// Whether the parts of a side's time are unknown.
     fn has_strace(&self) -> bool {
         self.sides.iter().any(|side| side.traced.backend == Backend::Strace)
     }
@@ -107,7 +104,6 @@ impl<'a> Held<'a> {
         line(self.accounts().map(|account| account.real))
     }
 
-    /// The parts of both real times, if known.
     fn parts(&self) -> Vec<(Part, Line)> {
         let [base, other] = self.accounts();
         let parts = base.parts().into_iter().zip(other.parts());
@@ -122,7 +118,6 @@ impl<'a> Held<'a> {
         self.sides.iter().all(is_known).then(|| Line::of(sides))
     }
 
-    /// Differences that make the two less comparable.
     fn remarks(&self) -> Vec<String> {
         let [base, other] = &self.sides;
         let mut remarks = Vec::new();
@@ -197,7 +192,6 @@ impl<'a> Held<'a> {
         Shown::new(name, line, self.real().difference, text::difference)
     }
 
-    /// How exact the shares are.
     fn method(&self) -> &'static str {
         const STRACE: &str = "strace(1) does not know the parts of the real time. If threads run in parallel, a call's share is an estimate.";
         if self.has_strace() { STRACE } else { method(self.sides.iter().map(|side| side.traced)) }
@@ -229,7 +223,6 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The two largest parts of a call's difference.
 fn in_words(call: &Difference) -> String {
     let [base, other] = call.parts;
     let mut parts = [
@@ -244,7 +237,6 @@ fn in_words(call: &Difference) -> String {
     largest.map(|(name, ns)| format!("{name} {}", text::difference(*ns))).collect::<Vec<String>>().join(", ")
 }
 
-/// A time of both.
 fn line(sides: [u64; 2]) -> Line {
     Line::of(sides.map(|ns| blame::less(ns, 0)))
 }

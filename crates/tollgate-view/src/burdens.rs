@@ -51,7 +51,7 @@ fn among(facts: &Facts, is_meant: impl Fn(&str) -> bool) -> Vec<Burden> {
     burdens.into_iter().map(|(_, burden)| burden).collect()
 }
 
-/// The weight, 0 for the heaviest, and the phrase of a fact's state; `None` if the state makes nothing slow.
+/// The weight, 0 for the heaviest; `None` if the state makes nothing slow.
 fn state(name: &str, value: &FactValue) -> Option<(u8, String)> {
     let text = value.as_text().unwrap_or_default();
     let (has, flag) = (|words: &str| text.contains(words), value.as_flag());

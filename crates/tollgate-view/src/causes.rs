@@ -24,7 +24,6 @@ fn crossed<'a>(cases: impl Iterator<Item = &'a Case>) -> BTreeSet<Boundary> {
     cases.filter_map(of).flatten().collect()
 }
 
-/// Facts that name a layer.
 const LAYERS: [&str; 1] = ["container.layers"];
 
 /// Sorts facts: those that affect a boundary which one of these cases crosses, then those that affect others or everything, then

@@ -102,7 +102,6 @@ impl ComparedRow<'_> {
         self.ratio().map_or(0.0, |ratio| ratio.ln().abs())
     }
 
-    /// Removes an emulator's times: they are not latencies.
     fn without_emulated(mut self) -> Self {
         let is_estimate_of_both = self.is_estimate();
         let row = &mut self.result;
@@ -310,10 +309,8 @@ pub fn name(run: &Run) -> String {
     }
 }
 
-/// The name of the environment that `tollgate` itself is in.
 const HOST: &str = "host";
 
-/// The command of a run that was made to compare it with others.
 pub(crate) fn command(run: &Run) -> Option<&Command> {
     run.session.as_ref()?.command.as_deref()
 }

@@ -43,7 +43,6 @@ impl Diagnosis {
         format!("{}{}\n{}", table.render(width), self.commands(), paragraph(&self.verdict(), width, ""))
     }
 
-    /// The remedies that are commands, in whole lines, since they are copied.
     fn commands(&self) -> String {
         let fixes = self.checks.iter().filter_map(|check| Some((check.name, check.judged.fix.as_ref()?)));
         let lines = fixes.map(|(name, Fix { at, command, undo })| {
@@ -79,7 +78,6 @@ impl Diagnosis {
     }
 }
 
-/// The finding, a clause, and the remedies, sentences.
 fn words(judged: &Judged) -> String {
     let mut words = judged.found.clone();
     for (joint, advice) in [". ", " "].iter().zip(judged.remedy.iter().chain(&judged.root)) {

@@ -69,7 +69,6 @@ impl Expense {
     }
 }
 
-/// A row whose figure can be used in a sentence.
 struct Known<'a> {
     case: &'a Case,
     figures: &'a Figures<'a>,
@@ -87,7 +86,6 @@ impl Known<'_> {
     }
 }
 
-/// A ratio of two rows, the slow one over the fast one.
 struct Times {
     /// The ratio of the medians, or its lower bound.
     times: f64,
@@ -118,7 +116,7 @@ fn half_width(interval: Interval, median: f64) -> f64 {
     (interval.high - interval.low) / 2.0 / median.abs()
 }
 
-/// The digits that a figure with this relative half-width supports: ±2 % three, ±40 % two, more one.
+/// ±2 % supports three digits, ±40 % two, more one.
 fn digits(half_width: f64) -> i32 {
     match half_width {
         narrow if narrow <= 0.02 => 3,
@@ -127,7 +125,6 @@ fn digits(half_width: f64) -> i32 {
     }
 }
 
-/// A figure with its unit and the digits that its interval supports.
 fn amount(value: f64, half_width: f64, unit: Unit) -> String {
     let digits = digits(half_width);
     let whole = figures::estimate(round_to(value, digits), unit);

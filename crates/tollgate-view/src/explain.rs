@@ -28,11 +28,8 @@ use crate::{causes, counts};
 pub use bench::bench;
 pub use functions::functions;
 
-/// Facts that are shown beside those that make it slow.
 const FACTS: usize = 5;
-/// Rows that are shown in addition to the one with the histogram.
 const ROWS: usize = 12;
-/// The most characters of a fact's value.
 const VALUE: usize = 44;
 
 /// The explanation of a benchmark, with its rows of a run if it has any, and the costs in the environments of the run's session.
@@ -100,11 +97,9 @@ pub fn text(
     text
 }
 
-/// The time that is subtracted from a batch whose instructions are counted.
 const OF_COUNTS: &str =
     "empty loops, and a batch of half the operations, so work done once per batch is not counted";
 
-/// The time that is subtracted from a batch.
 fn subtracted(benchmark: &Benchmark, machine: &Topology) -> &'static str {
     let timed = (benchmark.cases)(machine).first().map(|params| (benchmark.timed)(params));
     match timed {
@@ -115,7 +110,6 @@ fn subtracted(benchmark: &Benchmark, machine: &Topology) -> &'static str {
     }
 }
 
-/// The case of the first screen if it was measured, otherwise the first measured one.
 fn headline<'a>(
     benchmark: &Benchmark,
     rows: &[(&'a Case, &'a Figures<'a>)],
@@ -126,14 +120,12 @@ fn headline<'a>(
     rows.iter().find(is_headline).or(rows.first()).copied()
 }
 
-/// Why there is no figure.
 fn why_not(benchmark: &Benchmark, summary: &Summary) -> String {
     let mut rows = summary.rows.iter().filter(|row| row.case.benchmark == benchmark.name);
     let why = rows.find_map(|row| Some(format!("{}: {}", row.status(), row.why()?)));
     format!("run {}: {}", summary.run.id, why.unwrap_or_else(|| "it was not requested".to_owned()))
 }
 
-/// The figure of the case, its distribution, and the other cases.
 fn measured(
     summary: &Summary,
     (case, figures): (&Case, &Figures),
@@ -168,7 +160,6 @@ fn measured(
     text
 }
 
-/// `median 83.1 ns`, `1.00 × syscall`: the figures of a case that are known.
 fn figures_in_words(kind: RowKind, shown: &Shown) -> Vec<String> {
     let columns = kind.columns();
     let words = columns.iter().map(|column| (column.head.clone(), column.value(shown).words().to_owned()));
@@ -181,7 +172,6 @@ fn figures_in_words(kind: RowKind, shown: &Shown) -> Vec<String> {
         .collect()
 }
 
-/// A line for each case: its parameters, or, if they are too wide, their values below their names.
 fn cases(summary: &Summary, rows: &[(&Case, &Figures)], kind: RowKind, width: usize) -> String {
     let rows: Vec<&CaseRow> = rows.iter().filter_map(|(case, _)| summary.row(case)).collect();
     let table = |head: String, name: &dyn Fn(&Case) -> String| {
@@ -226,7 +216,6 @@ fn beside(benchmark: &Benchmark, summary: &Summary, (_, whole): (&Case, &Figures
     lines.map(|(line, label)| paragraph(&line, width, label)).collect()
 }
 
-/// The findings that begin with a case of the benchmark.
 fn found(benchmark: &Benchmark, summary: &Summary, width: usize) -> String {
     let is_of = |finding: &Finding| finding.from.first().is_some_and(|case| case.benchmark == benchmark.name);
     let of = findings::of(summary).into_iter().filter(is_of);

@@ -27,7 +27,6 @@ pub(crate) fn short(text: &str) -> String {
     }
 }
 
-/// The name of a value in JSON.
 pub(crate) fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,

@@ -75,7 +75,6 @@ pub fn in_words(name: &str, value: &FactValue) -> String {
     }
 }
 
-/// An amount of bytes: `48 KiB`.
 pub(crate) fn sized(bytes: i64) -> String {
     let unit = [(1_i64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let exact = |&(unit, _): &(i64, &str)| bytes >= unit && bytes % unit == 0 && bytes / unit < 10_000;
@@ -86,7 +85,6 @@ pub(crate) fn sized(bytes: i64) -> String {
     }
 }
 
-/// Whether a fact is a number of bytes.
 fn is_size(name: &str) -> bool {
     const SIZES: [&str; 10] = [
         "cgroup.memory_high",

@@ -104,7 +104,6 @@ const NESTED_EXIT: f64 = 1000.0;
 /// Ticks per second in /proc/stat: USER_HZ, which x86-64 Linux fixes.
 const TICKS: f64 = 100.0;
 
-/// Every check, in reading order.
 pub fn checks(summary: &Summary) -> Vec<Check> {
     let mut checks = of_moment(summary.run);
     checks.extend(of_environment(summary));
@@ -149,7 +148,6 @@ fn good_unless(is_so: bool, state: State, found: String, remedy: &str) -> Judged
     if is_so { Judged::new(state, found).remedy(remedy) } else { good(found) }
 }
 
-/// Judges a known value; passes an unknown one on with its reason.
 fn check_of(
     facts: &Facts,
     name: &'static str,
@@ -168,7 +166,6 @@ fn check_of(
     Check { name, judged }
 }
 
-/// [`check_of`] a number.
 fn of_number(facts: &Facts, name: &'static str, fact: &str, judge: impl FnOnce(f64) -> Judged) -> Check {
     check_of(facts, name, fact, |value| match value.as_f64() {
         Some(number) => judge(number),
@@ -176,7 +173,6 @@ fn of_number(facts: &Facts, name: &'static str, fact: &str, judge: impl FnOnce(f
     })
 }
 
-/// Disturbances of the moment.
 pub fn of_moment(run: &Run) -> Vec<Check> {
     let facts = &run.facts;
     vec![
@@ -235,18 +231,15 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
     ]
 }
 
-/// The number of processors; if that is hidden, the number of allowed ones.
 pub(crate) fn online(facts: &Facts) -> Option<f64> {
     facts::number(facts, "cpu.online").or_else(|| facts::number(facts, "cpu.allowed"))
 }
 
-/// The sentence about a control group that used up its processor time.
 pub(crate) fn used_up(facts: &Facts) -> Option<String> {
     let times = grown(facts, "throttled").filter(|times| *times > 0.0)?;
     Some(format!("the control group used up its processor time {times} times meanwhile"))
 }
 
-/// The share of the processors' time that a hypervisor gave to other guests during a run.
 pub(crate) fn stolen(run: &Run) -> Option<f64> {
     Some(grown(&run.facts, "steal")? / processor_ticks(run)?)
 }
@@ -255,13 +248,11 @@ fn processor_ticks(run: &Run) -> Option<f64> {
     Some(run.seconds()?.max(1.0) * TICKS * online(&run.facts)?.max(1.0))
 }
 
-/// The increase of a count during a run.
 fn grown(facts: &Facts, count: &str) -> Option<f64> {
     let at = |when: &str| facts::number(facts, &format!("{count}.{when}"));
     Some(at("after")? - at("before")?)
 }
 
-/// Properties of the environment, which are part of its latencies.
 fn of_environment(summary: &Summary) -> Vec<Check> {
     const IN_USER_MODE: [&str; 4] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "pvclock"];
     const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -360,7 +351,6 @@ fn without_turbo(run: &Run) -> Option<Fix> {
     }
 }
 
-/// If this kernel lets SMT be switched.
 fn without_smt(run: &Run) -> Option<Fix> {
     let is_on = facts::text(&run.facts, "cpu.smt_control") == Some("on");
     is_on.then(|| Fix::write(run, "off", "on", "/sys/devices/system/cpu/smt/control"))?
@@ -421,7 +411,6 @@ fn is_root(facts: &Facts) -> bool {
     facts.get("process.user").and_then(Fact::value).is_some_and(|user| user.to_string() == "0")
 }
 
-/// Facts that were refused: root can read them.
 fn privilege(facts: &Facts) -> Judged {
     let is_refused = |fact: &Fact| matches!(fact, Fact::Unknown { why: Unknown::Refused(_) });
     let refused: Vec<&str> =
@@ -437,7 +426,6 @@ fn privilege(facts: &Facts) -> Judged {
 mod tests {
     use super::*;
 
-    /// The check of this name in a run with these facts.
     fn judged(name: &str, facts: &[(&str, Fact)]) -> Judged {
         let run = Run {
             schema: 2,

@@ -31,9 +31,7 @@ pub const MAX_ENVIRONMENTS: usize = 20;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
     pub(crate) title: Text,
-    /// The program that made it.
     pub(crate) maker: Text,
-    /// The environments; the others are compared with the first.
     pub(crate) environments: Vec<Environment>,
     /// For one environment: what is slow there, and what to do.
     pub(crate) expensive: Vec<Expensive>,
@@ -44,7 +42,6 @@ pub struct Page {
     /// For several: the largest differences, one sentence each.
     pub(crate) differences: Vec<Text>,
     pub(crate) differing: Vec<Table>,
-    /// Well-known operations on one axis.
     pub(crate) ruler: Option<Figure>,
     pub(crate) sections: Vec<Section>,
     pub(crate) facts: Vec<Table>,
@@ -55,16 +52,12 @@ pub(crate) struct Environment {
     pub(crate) name: Text,
     pub(crate) about: [Text; 2],
     pub(crate) quality: Quality,
-    /// When and by what it was measured.
     pub(crate) details: Vec<(Text, Text)>,
 }
 
-/// How far its figures can be trusted.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Quality {
-    /// `good`, `fair` or `poor`.
     pub(crate) grade: Text,
-    /// The grade and its reasons.
     pub(crate) words: Text,
     /// Causes of noisy figures, and the remedies.
     pub(crate) warnings: Vec<Text>,
@@ -72,7 +65,6 @@ pub(crate) struct Quality {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Expensive {
-    /// The operation and its figure.
     pub(crate) what: Text,
     pub(crate) cause: Text,
     pub(crate) action: Text,
@@ -83,7 +75,6 @@ pub(crate) struct Expensive {
 pub(crate) struct Section {
     pub(crate) name: Text,
     pub(crate) about: Text,
-    /// Findings over several rows.
     pub(crate) findings: Vec<Text>,
     pub(crate) facts: Option<Table>,
     pub(crate) figures: Vec<Figure>,
@@ -98,13 +89,11 @@ pub(crate) struct Figure {
     pub(crate) title: Text,
     /// Its content for readers who do not see it, and how to read it.
     pub(crate) description: Text,
-    /// The meaning of its signs.
     pub(crate) keys: Vec<Key>,
     pub(crate) panels: Vec<Panel>,
     pub(crate) numbers: Option<Table>,
 }
 
-/// The meaning of a sign.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Key {
     pub(crate) sign: Sign,
@@ -114,7 +103,6 @@ pub(crate) struct Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sign {
     Look(usize),
-    /// A mark, and one of a noisy row.
     Median,
     Hollow,
     Interval,
@@ -123,7 +111,6 @@ pub(crate) enum Sign {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Panel {
-    /// Its subject, if there are several.
     pub(crate) name: Option<Text>,
     /// The look of the only environment that it shows.
     pub(crate) environment: Option<usize>,
@@ -131,13 +118,11 @@ pub(crate) struct Panel {
 }
 
 impl From<Drawing> for Panel {
-    /// The only picture of a figure.
     fn from(drawing: Drawing) -> Self {
         Self { name: None, environment: None, drawing }
     }
 }
 
-/// The kinds of pictures.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Drawing {
     Rows(Rows),
@@ -145,7 +130,6 @@ pub(crate) enum Drawing {
     Heat(Heat),
 }
 
-/// The results of a suite, each with its evidence.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Estimates {
     pub(crate) caption: Text,
@@ -159,7 +143,6 @@ pub(crate) struct Group {
     pub(crate) benchmark: Text,
     pub(crate) operation: Text,
     pub(crate) notes: Vec<Text>,
-    /// `tollgate run` can measure its cases again; the script adds the command to each row.
     pub(crate) can_be_run: bool,
     pub(crate) rows: Vec<EstimateRow>,
 }
@@ -170,11 +153,9 @@ pub(crate) struct EstimateRow {
     pub(crate) name: Text,
     pub(crate) is_noisy: bool,
     pub(crate) cells: Vec<Cell>,
-    /// Its samples, processes and intervals, in lines.
     pub(crate) evidence: Vec<Text>,
 }
 
-/// A cell of a table of results.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Cell {
     pub(crate) text: Text,
@@ -189,7 +170,6 @@ impl Cell {
     }
 }
 
-/// The class of a verdict: its colour.
 fn class_of(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Faster | Verdict::SomewhatFaster => "vf",
@@ -229,7 +209,6 @@ impl Page {
     }
 }
 
-/// The whole file.
 #[derive(Template)]
 #[template(path = "page.html")]
 struct EmbeddedPage<'a> {
@@ -304,7 +283,6 @@ impl FigureView<'_> {
     }
 }
 
-/// A sign, drawn by itself.
 fn key_of(sign: Sign) -> String {
     let (class, drawn) = match sign {
         Sign::Look(look) => (

@@ -21,7 +21,6 @@ pub struct Proven {
     pub facts: Vec<String>,
 }
 
-/// The value of a key that an environment was not given.
 const NOT_SET: &str = "not set";
 
 impl fmt::Display for Proven {
@@ -99,7 +98,6 @@ impl Proven {
     }
 }
 
-/// The parts of two runs of one session.
 fn parts<'a>(base: &'a Run, other: &'a Run) -> Option<(&'a Part, &'a Part)> {
     let parts = base.session.as_ref().zip(other.session.as_ref());
     parts.filter(|(base, other)| base.id == other.id)

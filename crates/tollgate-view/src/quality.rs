@@ -102,7 +102,6 @@ fn drift(figures: &Figures) -> Option<f64> {
     Some(if drift.beyond_interval { drift.ratio - 1.0 } else { 0.0 })
 }
 
-/// Current disturbances: load, steal, a tracer, the clock.
 fn disturbances(summary: &Summary) -> impl Iterator<Item = (Grade, String)> {
     let (run, facts) = (summary.run, &summary.run.facts);
     let number = |name: &str| facts::number(facts, name).unwrap_or_default();

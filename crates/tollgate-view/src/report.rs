@@ -90,7 +90,6 @@ fn names(subjects: &[Subject]) -> String {
     }
 }
 
-/// The program that made the page, and the run whose name is not its title.
 fn maker(subjects: &[Subject]) -> Text {
     let program = format!("tollgate {}", env!("CARGO_PKG_VERSION"));
     Text::new(&match subjects {

@@ -17,9 +17,7 @@ use crate::summary::{CaseRow, State, Summary};
 pub use machine::lines as machine;
 pub(crate) use rows::headlines;
 
-/// The lines of the first screen.
 const LINES: usize = 43;
-/// Its columns, if the terminal has as many.
 const COLUMNS: usize = 80;
 const MOST_EXPENSES: usize = 6;
 /// Most lines that they take, and those that are theirs beside any number of rows.
@@ -96,7 +94,6 @@ fn title(summary: &Summary, width: usize) -> String {
     titles.iter().find(fits).unwrap_or(&titles[2]).clone()
 }
 
-/// The commands that show the rest: the first finding's benchmark is the one to explain, or the first that was measured.
 fn more(summary: &Summary, shown: &[Expense]) -> String {
     let measured = || summary.measured().map(|(case, _)| case.benchmark.as_str()).next();
     let expense = shown.get(1).or(shown.first()).map(|expense| expense.benchmark);
@@ -104,7 +101,6 @@ fn more(summary: &Summary, shown: &[Expense]) -> String {
     format!("More: tollgate show --all | tollgate explain {} | tollgate report", quoted(interesting))
 }
 
-/// The expensive things that fit, each as lines.
 struct Expenses {
     shown: Vec<Expense>,
     lines: Vec<Vec<String>>,
@@ -137,7 +133,6 @@ impl Expenses {
     }
 }
 
-/// A sentence with a hanging indent.
 fn wrapped(sentence: &str, width: usize) -> Vec<String> {
     let sentence = clean(sentence);
     if sentence.width() + 2 <= width {

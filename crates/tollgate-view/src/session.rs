@@ -92,7 +92,6 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Whether these are several runs of one session.
 pub(crate) fn is_one(runs: &[Run]) -> bool {
     let id = |run: &'_ Run| run.session.as_ref().map(|part| part.id.clone());
     let first = runs.first().and_then(id);

@@ -182,7 +182,6 @@ impl<'a> CaseRow<'a> {
         self.figures().is_some_and(|figures| !figures.noise().is_empty())
     }
 
-    /// The notes beside its figures, or instead of them.
     pub(crate) fn notes(&self) -> Vec<Note<'_>> {
         match &self.state {
             State::Without(_, why) => vec![Note::Said(why)],
@@ -198,7 +197,6 @@ pub fn latency(run: &Run, benchmark: &str) -> Option<f64> {
         .map(|(latency, _)| latency)
 }
 
-/// Likewise in ns or in instructions.
 fn level(run: &Run, benchmark: &str, disturbance: &Disturbance) -> Option<(f64, Unit)> {
     let measurement = run.measurements.iter().find(|measurement| measurement.case.benchmark == benchmark)?;
     let Outcome::Measured(measured) = &measurement.outcome else { return None };

@@ -738,6 +738,7 @@ pub fn parse() -> Result<Verb, Failure> {
         Err(error) => with_transposed(error),
     };
     match error.kind() {
+        // The text is the requested result; once it is printed, all is done.
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             out::print(&error.render().ansi().to_string())?;
             Err(Failure::ClosedPipe)

@@ -268,6 +268,7 @@ pub fn applied(
     };
     let mut chosen: Vec<&Setting> = Vec::new();
     let mut fault = tried(&chosen);
+    // One may need another that comes later.
     loop {
         let before = chosen.len();
         left.retain(|one| {

@@ -197,6 +197,7 @@ mod tests {
             let examples = of(verb);
             assert!((2..=3).contains(&examples.len()), "{verb}");
             for (line, _) in examples {
+                // The rest is the shell's.
                 let line = line.split(['|', '>']).next().unwrap_or(line);
                 let words = tollgate_os::words::split(line).expect("quotes are closed");
                 let parsed = Arguments::try_parse_from(&words);

@@ -1,4 +1,4 @@
-//! Printing results to standard output.
+//! Printing results to standard output. Every function fails if it is closed or full.
 
 use std::borrow::Cow;
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
@@ -45,6 +45,7 @@ fn through_pager(text: &str) -> Option<()> {
         text = Cow::Owned(anstream::adapter::strip_str(&text).to_string());
     }
     if let Some(mut input) = pager.stdin.take() {
+        // A reader that has seen enough closes it.
         let _ = input.write_all(text.as_bytes());
     }
     let _ = pager.wait();

@@ -8,8 +8,7 @@ use tollgate_model::{Run, own};
 
 use crate::comparison;
 
-/// The options that name the environments of two runs: `--in host --in container`. `None` if they are not known to be two that
-/// one machine has.
+/// `--in host --in container`. `None` if the environments are not known to be two that one machine has.
 pub(crate) fn options(base: &Run, other: &Run) -> Option<String> {
     if let (Some(one), Some(another)) = (&base.session, &other.session) {
         let knob = another.knob.as_ref().filter(|_| one.knob.is_none());
@@ -28,7 +27,6 @@ pub(crate) fn options(base: &Run, other: &Run) -> Option<String> {
     (one != another).then(|| format!("--in {one} --in {another}"))
 }
 
-/// The command for the suites that both runs measured.
 pub(crate) fn command(base: &Run, other: &Run) -> String {
     if let [Some(one), Some(another)] = [base, other].map(comparison::command) {
         let lines = [one, another].map(|command| quoted(&command.line));

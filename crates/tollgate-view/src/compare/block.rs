@@ -15,27 +15,21 @@ use crate::comparison::Comparison;
 use crate::screen::headlines;
 use crate::summary::Summary;
 
-/// The two sides, and how they are shown.
 pub(crate) struct Head {
-    /// The two, and where or when they were measured.
     pub(crate) who: String,
-    /// How they were compared, one paragraph each.
     pub(crate) how: Vec<String>,
     pub(crate) choice: Choice,
     pub(crate) most_causes: usize,
-    /// Most cases measured by only one side that are shown with the reason.
     pub(crate) most_only: usize,
-    /// Whether to show the command that may decide the inconclusive rows.
     pub(crate) is_helpful: bool,
 }
 
-/// A comparison with its head, for a terminal of some width.
 pub(crate) struct Block<'c, 'a> {
     comparison: &'c Comparison<'a>,
     head: Head,
     causes: Causes<'c>,
     sentences: Vec<String>,
-    /// The cases that take precedence: on a screen those of a run's first screen, otherwise the largest differences.
+    /// On a screen the cases of a run's first screen take precedence, otherwise the largest differences.
     headlines: HashSet<String>,
     width: usize,
 }
@@ -64,7 +58,6 @@ impl<'c, 'a> Block<'c, 'a> {
         1 + text.lines().count() + usize::from(changed > 0 || self.is_beside())
     }
 
-    /// Text with at most this many rows, and the number of its rows.
     pub(crate) fn text(&self, room: usize) -> (String, usize) {
         let (table, used, hidden) = match self.is_beside() {
             true => {
@@ -82,7 +75,6 @@ impl<'c, 'a> Block<'c, 'a> {
         (format!("{}{table}{}", self.before(), self.after(hidden)), used)
     }
 
-    /// Text with every row and every fact.
     pub(crate) fn whole(&self) -> String {
         let table: Table = if self.is_beside() {
             rows::beside(self.comparison, &self.headlines, usize::MAX).0
@@ -114,7 +106,6 @@ impl<'c, 'a> Block<'c, 'a> {
         self.only(self.head.most_only) + &self.beneath(hidden)
     }
 
-    /// The cases that only one of the two measured, and why, if they are at most this many.
     fn only(&self, most: usize) -> String {
         let of = |where_from: &'static str, only: &'c [(Case, String)]| {
             only.iter().map(move |(case, why)| format!("{case}: measured in the {where_from} only; {why}"))

@@ -16,9 +16,7 @@ const MOST_SHOWN: usize = 4;
 
 /// The facts that can be causes of the changed rows, those first that reach the most rows.
 pub(super) struct Causes<'a> {
-    /// Each with the number of changed rows that it reaches.
     shown: Vec<(&'a FactDifference, usize)>,
-    /// Number of further ones.
     more: usize,
 }
 

@@ -39,9 +39,7 @@ pub struct Compared<'a> {
     comparison: &'a Comparison<'a>,
     row: Option<&'a ComparedRow<'a>>,
     sides: Option<&'a Sides<'a>>,
-    /// The numbers of its causes in the list below the rows.
     numbers: Option<String>,
-    /// The name that people read instead of its case.
     name: Option<&'static str>,
 }
 
@@ -61,7 +59,6 @@ impl<'a> Compared<'a> {
         Self { numbers: Some(numbers), ..self }
     }
 
-    /// With a name instead of its case.
     pub(crate) fn named(self, name: &'static str) -> Self {
         Self { name: Some(name), ..self }
     }
@@ -71,7 +68,6 @@ impl<'a> Compared<'a> {
         columns().value(key, self).known()
     }
 
-    /// Whether its comparison is one of counts, whose unit stands above the table.
     fn is_counted(&self) -> bool {
         self.row.is_some_and(ComparedRow::is_count) && self.comparison.is_counted()
     }
@@ -90,7 +86,6 @@ impl<'a> Compared<'a> {
         }))
     }
 
-    /// A field of the comparison by processor time.
     fn cpu(&self, of: impl Fn(&ComparedRow, &ComparedCase) -> Option<Value>) -> Option<Value> {
         let row = self.row?;
         of(row, row.result.processor.as_deref()?)
@@ -130,7 +125,6 @@ fn verdict(row: &ComparedRow) -> Value {
     })
 }
 
-/// other / base of processor times, if they have a ratio.
 pub(crate) fn cpu_ratio(cpu: &ComparedCase) -> Option<f64> {
     cpu.base.and(cpu.other).map(|_| cpu.ratio)
 }
@@ -351,17 +345,15 @@ pub fn columns<'a>() -> Columns<Compared<'a>> {
     ])
 }
 
-/// The keys of the two sides, which every list of a document has.
 pub(crate) const SIDES: [&str; 2] = ["base_side", "other_side"];
 
-/// The columns of commands' other figures; the row of their real time has the sides and the processor time.
+/// The row of the commands' real time has the sides and the processor time, so these columns leave them out.
 pub(crate) fn of_others<'a>() -> Columns<Compared<'a>> {
     let all = columns();
     let rest = all.iter().filter(|column| !SIDES.contains(&column.key) && !column.key.starts_with("cpu_"));
     all.pick(&rest.map(|column| column.key).collect::<Vec<_>>())
 }
 
-/// The schema descriptions of records with these fields.
 #[cfg(feature = "schema")]
 pub(crate) mod schema {
     use tollgate_output::described;
@@ -403,7 +395,6 @@ fn of_level<'a>(comparison: &Comparison) -> Columns<Compared<'a>> {
     columns().headed("ratio_ci", comparison.interval_name.clone())
 }
 
-/// The columns that a verb shows for the rows of a comparison on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// Both estimates, with the correlation of turns.
@@ -416,7 +407,6 @@ pub(crate) fn of_table<'a>(comparison: &Comparison, choice: Choice) -> Columns<C
     of_level(comparison).pick(chosen(comparison, choice))
 }
 
-/// Like [`of_table`], with the numbers of the causes.
 pub(crate) fn of_numbered<'a>(comparison: &Comparison, choice: Choice) -> Columns<Compared<'a>> {
     of_level(comparison).pick(&[chosen(comparison, choice), NUMBERS].concat())
 }

@@ -58,7 +58,6 @@ impl Condition {
         }
     }
 
-    /// Whether a ratio is beyond `factor` in the requested direction.
     fn is_beyond(self, ratio: f64, factor: f64) -> bool {
         let (slower, faster) = (ratio > factor, ratio < 1.0 / factor);
         match self {
@@ -83,7 +82,6 @@ impl Condition {
         is_undecided && (is_open(row.result.interval) || of_total)
     }
 
-    /// Whether such a row looks like a gross change.
     fn is_gross(self, row: &ComparedRow, asked: f64) -> bool {
         row.ratio().is_some_and(|ratio| self.is_beyond(ratio, GROSS.max(1.0 + asked)))
     }
@@ -117,7 +115,6 @@ pub fn answer(conditions: &[Condition], asked: f64, comparisons: &[Comparison]) 
     open.map(Answer::Open).next().unwrap_or(Answer::NotMet)
 }
 
-/// Why a comparison does not say whether a row meets the condition.
 fn doubt(condition: Condition, asked: f64, comparison: &Comparison) -> Option<String> {
     let word = condition.word(comparison.is_counted());
     if comparison.rows.is_empty() {

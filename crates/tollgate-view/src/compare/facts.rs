@@ -29,7 +29,6 @@ fn same_beginning(base: &str, other: &str) -> usize {
     words.last().unwrap_or(0)
 }
 
-/// A value without this many bytes of its beginning, and not longer than [`MOST`].
 fn short(value: &str, same: usize) -> String {
     let (before, rest) = if same > 0 { ("… ", &value[same..]) } else { ("", value) };
     match rest.char_indices().nth(MOST) {
@@ -42,7 +41,6 @@ fn is_known(fact: &Option<Fact>) -> bool {
     fact.as_ref().is_some_and(|fact| fact.value().is_some())
 }
 
-/// The facts that differ, those that affect a latency with their effects.
 pub(crate) fn facts_text(facts: &[FactDifference], width: usize) -> String {
     let of_kind = |base: bool, other: bool| {
         facts.iter().filter(move |fact| is_known(&fact.base) == base && is_known(&fact.other) == other)
@@ -79,7 +77,6 @@ pub(crate) fn facts_text(facts: &[FactDifference], width: usize) -> String {
     text
 }
 
-/// Its value, or why it has none.
 fn in_words(fact: Option<&Fact>) -> String {
     match fact {
         None => "not recorded".to_owned(),

@@ -155,7 +155,6 @@ impl<'a> Heading<'a> {
     }
 }
 
-/// The ends of an interval, if any.
 pub(crate) fn ends(interval: Option<Interval>) -> (Option<f64>, Option<f64>) {
     interval.map(|interval| (interval.low, interval.high)).unzip()
 }

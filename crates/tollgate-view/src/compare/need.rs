@@ -14,20 +14,16 @@ use crate::comparison::{ComparedRow, Comparison};
 /// The widest interval of turns within which a row is the same, unless another was requested.
 const SAME: f64 = 0.01;
 
-/// Why a row is inconclusive, and how much more time may decide it.
 pub(crate) struct Need {
     /// The reason: `±12 %`.
     pub found: String,
     /// Half of the width of its interval, as a share of the ratio.
     pub half: Option<f64>,
-    /// The suite to measure again.
     suite: Option<String>,
-    /// Times the suite's share of the run's time.
     factor: f64,
 }
 
 impl Need {
-    /// `None` for a row with a verdict.
     pub fn of(row: &ComparedRow) -> Option<Self> {
         /// Processes with which every interval exists: 12 choose 6 is 924, and 1 in 400 is needed on two sides.
         const ENOUGH: f64 = 6.0;
@@ -74,7 +70,6 @@ impl Need {
     }
 }
 
-/// Half of the width of the interval of a ratio, as a share of the ratio.
 pub(crate) fn half_of(interval: Interval) -> f64 {
     (interval.high / interval.low).sqrt() - 1.0
 }
@@ -108,7 +103,6 @@ pub(crate) fn command<'a>(comparison: &Comparison, needs: impl Iterator<Item = &
     (!suites.is_empty()).then(|| format!("tollgate run {}{sides} --time {time}", suites.join(" ")))
 }
 
-/// The seconds that one suite had in a run.
 fn share(run: &Run) -> f64 {
     let cases = run.measured().map(|(case, _)| case);
     let suites: BTreeSet<&str> =

@@ -26,7 +26,6 @@ pub(crate) fn all(comparison: &Comparison, hidden: usize, is_helpful: bool) -> V
     lines.into_iter().flatten().collect()
 }
 
-/// How many rows changed but are not shown, how many are the same, and how many cases only one of the two measured.
 fn unshown(comparison: &Comparison, hidden: usize) -> Option<String> {
     let more = (hidden > 0).then(|| format!("{hidden} more changed (--all)"));
     let same = comparison.of_verdict(Verdict::Same);
@@ -50,7 +49,6 @@ fn unshown(comparison: &Comparison, hidden: usize) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{}.", parts.join("; ")))
 }
 
-/// The margin within which rows are the same, if known.
 fn within(comparison: &Comparison) -> String {
     let share = match comparison.is_alternated {
         true => margin(comparison.asked),
@@ -60,12 +58,10 @@ fn within(comparison: &Comparison) -> String {
     if share > 0.0 { format!(" within {}", whole_percent(share)) } else { String::new() }
 }
 
-/// A share as requested: `1 %`.
 fn whole_percent(share: f64) -> String {
     format!("{} %", (share * 1e4).round() / 100.0)
 }
 
-/// The inconclusive rows: their number, their reasons, and the command that may decide them.
 fn inconclusive(comparison: &Comparison, is_helpful: bool) -> Option<String> {
     let needs: Vec<Need> = comparison.rows.iter().filter_map(Need::of).collect();
     if needs.is_empty() {
@@ -121,7 +117,6 @@ fn undetectable(comparison: &Comparison) -> Option<String> {
     Some(format!("; the spread between runs here hides changes {which}"))
 }
 
-/// The inconclusive row with the largest ratio, if that looks like a change.
 fn gross(comparison: &Comparison) -> Option<String> {
     let mut far = comparison.of_verdict(Verdict::Inconclusive);
     far.retain(|row| row.size() > 2.0_f64.ln());

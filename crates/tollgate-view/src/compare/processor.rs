@@ -6,7 +6,6 @@ use super::columns::cpu_ratio;
 use super::sentences;
 use crate::comparison::{ComparedRow, Comparison};
 
-/// Rows that a sentence names.
 const MOST_NAMED: usize = 3;
 
 /// `By processor time B is 10.0 × slower [9.8, 10.2] than A; real time is inconclusive: 8 tasks for 2 processors.` `None` if no
@@ -63,13 +62,11 @@ pub(crate) fn of_rows(comparison: &Comparison) -> Option<String> {
     Some(format!("By processor time {}{named}{decided}.", counts.join(", ")))
 }
 
-/// Whether processor time has a verdict while real time has none.
 fn decides(row: &ComparedRow) -> bool {
     let cpu = row.result.processor.as_ref();
     row.result.verdict == Verdict::Inconclusive && cpu.is_some_and(|cpu| cpu.verdict != Verdict::Inconclusive)
 }
 
-/// Other tasks, as the reason.
 fn because(comparison: &Comparison) -> String {
     crowd(comparison.base).map(|crowd| format!(": {crowd}")).unwrap_or_default()
 }

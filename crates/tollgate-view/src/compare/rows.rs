@@ -40,7 +40,6 @@ pub(super) fn shown<'a, 'b>(
     order.into_iter().map(|at| changed[at]).collect()
 }
 
-/// Whether only one side has a filter of system calls.
 pub(super) fn has_filter(comparison: &Comparison) -> bool {
     comparison.facts.iter().any(|fact| fact.name == "seccomp.filters")
 }
@@ -54,7 +53,6 @@ pub(super) fn is_refused(case: &Case) -> bool {
 /// A call of programs, which leads if calls with number -1 do not.
 pub(super) const REAL: &str = "entry/syscall-getpid";
 
-/// The table of some rows that changed, with the numbers of their causes.
 pub(super) fn table<'c>(
     comparison: &'c Comparison<'c>,
     rows: &[&'c ComparedRow<'c>],
@@ -76,7 +74,6 @@ pub(super) fn table<'c>(
     Table::from_rows(&columns, rows.iter().zip(numbers).map(row)).with_dispensable(dispensable)
 }
 
-/// The table of all rows, each with its causes, or with what would decide it.
 pub(super) fn whole<'c>(comparison: &'c Comparison<'c>, choice: Choice) -> Table {
     let rows = comparison.in_order().into_iter();
     let rows = rows.map(|row| (Compared::new(comparison, row), remark(comparison, row)));
@@ -85,7 +82,6 @@ pub(super) fn whole<'c>(comparison: &'c Comparison<'c>, choice: Choice) -> Table
     Table::from_rows(&columns, rows).with_dispensable(dispensable)
 }
 
-/// The possible causes of a difference, or what would decide an inconclusive row; for a count that varies, how.
 fn remark(comparison: &Comparison, row: &ComparedRow) -> Option<String> {
     if row.result.verdict.is_difference() {
         // A sentence below the rows names it.
@@ -103,7 +99,6 @@ fn remark(comparison: &Comparison, row: &ComparedRow) -> Option<String> {
     })
 }
 
-/// The possible causes of a difference; `None` if no fact differs.
 fn causes(comparison: &Comparison, row: &ComparedRow) -> Option<String> {
     let names: Vec<&str> = comparison.causes(row).map(|fact| fact.name.as_str()).collect();
     let (named, more) = names.split_at(names.len().min(MOST_CAUSES));

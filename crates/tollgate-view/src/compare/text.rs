@@ -37,7 +37,6 @@ fn method(comparisons: &[Comparison]) -> String {
     [of_times, counted].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// The method for comparisons of times; `None` without any.
 fn of_times(comparisons: &[&Comparison]) -> Option<String> {
     comparisons.first()?;
     let mut methods: Vec<&str> = Vec::new();
@@ -86,7 +85,6 @@ fn alike(comparison: &Comparison) -> Vec<String> {
     one.into_iter().chain(comparison.pace.and_then(pace_text)).collect()
 }
 
-/// The two, with the kind of each environment; the session once if they share it.
 fn who(comparison: &Comparison) -> String {
     let Comparison { base, other, .. } = comparison;
     let described = |run: &Run| match &run.session {

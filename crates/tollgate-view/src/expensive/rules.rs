@@ -40,7 +40,6 @@ fn row<'a>(
     })
 }
 
-/// Like [`row`], above its detection limit and with an interval.
 fn known<'a>(summary: &'a Summary, benchmark: &str, params: &[(&str, &str)]) -> Option<Known<'a>> {
     let (case, figures) = row(summary, benchmark, params).filter(|(_, figures)| figures.below.is_none())?;
     Some(Known { case, figures, interval: figures.estimate.interval? })
@@ -102,7 +101,6 @@ fn system_call(summary: &Summary) -> Option<Expense> {
     Some(if is_slow == Some(false) { found } else { found.caused_by(summary, case, "") })
 }
 
-/// A clock that enters the kernel.
 fn clock(summary: &Summary) -> Option<Expense> {
     let clock = known(summary, "entry/vdso-clock", &[])?;
     let call = known(summary, BASELINE, &[])?;
@@ -139,7 +137,6 @@ fn vm_exit(summary: &Summary) -> Option<Expense> {
     Some(found.caused_by(summary, exit.case, "the hypervisor handles it"))
 }
 
-/// A page that is touched for the first time, and ways to get many at once.
 fn fresh_memory(summary: &Summary) -> Option<Expense> {
     const SLOW: f64 = 1.5;
     let fault = known(summary, "traps/minor-fault", &[("page", "4k")])?;
@@ -162,7 +159,6 @@ fn fresh_memory(summary: &Summary) -> Option<Expense> {
     Some(found.caused_by(summary, fault.case, "one fault a page"))
 }
 
-/// fork, the time that written memory adds to it, and what to use instead: posix_spawn to start a program, otherwise threads.
 fn fork(summary: &Summary) -> Option<Expense> {
     const SLOW: f64 = 1.5;
     const NONE: [(&str, &str); 2] = [("dirty_mib", "0"), ("until", "exited")];
@@ -215,7 +211,6 @@ fn spawned(summary: &Summary) -> Option<(Times, Vec<Case>, String)> {
     largest.map(|gain| (gain, from, action))
 }
 
-/// The latency that each MiB adds that the caller of fork has written in small pages.
 fn for_each_mib(summary: &Summary, forked: &Known, mib: &str) -> Option<(String, Case)> {
     let params = [("dirty_mib", mib), ("page", "4k"), ("until", "exited")];
     let grown = known(summary, "processes/fork", &params)?;
@@ -226,7 +221,6 @@ fn for_each_mib(summary: &Summary, forked: &Known, mib: &str) -> Option<(String,
     (least > 0.0).then(|| (super::amount(each, half_width, Unit::Nanoseconds), grown.case.clone()))
 }
 
-/// A wake-up of a thread on another processor over one on the same.
 fn wake_up(summary: &Summary) -> Option<Expense> {
     const SLOW: f64 = 1.5;
     let switch = |placement| [("by", "futex"), ("placement", placement)];

@@ -33,7 +33,7 @@ pub fn bench(case: &str, session: &Session, asked: &[Asked], width: usize) -> St
 
 type Numbers<'a> = (&'a str, Vec<f64>);
 
-/// The calls that any build has, those with the most first, and page faults last.
+/// Calls with the most first, and page faults last.
 fn rows(asked: &[Asked]) -> Vec<Numbers<'_>> {
     let names: BTreeSet<&str> = asked.iter().flat_map(|one| one.calls.keys().map(String::as_str)).collect();
     let of = |name: &str, one: &Asked| one.calls.get(name).copied().unwrap_or_default();
@@ -54,7 +54,6 @@ fn table(session: &Session, rows: &[Numbers]) -> Table {
     Table::of_cells(std::iter::once(Cow::Borrowed("an iteration")).chain(names), rows)
 }
 
-/// The difference, and how it was found.
 fn remarks(rows: &[Numbers], asked: &[Asked]) -> String {
     let differs = |(_, numbers): &&Numbers| {
         numbers.iter().any(|number| (number - numbers[0]).abs() > LEAST.max(numbers[0] / 20.0))

@@ -29,7 +29,6 @@ pub fn functions(case: &Case, environment: &str, found: &Functions, width: usize
     text
 }
 
-/// Instructions of an operation, whole if they are whole.
 fn amount(found: &Functions, instructions: u64) -> String {
     let operations = found.iterations.max(1).saturating_mul(found.operations.max(1));
     if instructions.is_multiple_of(operations) {
@@ -39,7 +38,6 @@ fn amount(found: &Functions, instructions: u64) -> String {
     }
 }
 
-/// How the table came about, and whether its sum is the count.
 fn remarks(found: &Functions, sum: u64) -> String {
     let Lengths { iterations, usual, agree, most } = found.lengths;
     let (one, several) = match found.operations {
@@ -76,7 +74,6 @@ fn remarks(found: &Functions, sum: u64) -> String {
     of
 }
 
-/// A count, as a whole number if it is one.
 pub(super) fn decimal(count: f64) -> String {
     if count.fract() == 0.0 { format!("{count:.0}") } else { format!("{count:.2}") }
 }

@@ -9,7 +9,6 @@ use super::hash::fnv1a_128;
 /// A fact in the file. Sources and the texts of errors are left out, since they name directories and containers of one machine.
 #[derive(Serialize)]
 struct Kept {
-    /// The file's name, for joins.
     #[serde(skip_serializing_if = "String::is_empty")]
     env_id: String,
     fact: String,
@@ -39,7 +38,7 @@ pub fn env_id(facts: &Facts) -> String {
     id_of(&kept(facts))
 }
 
-/// FNV-1a of 128 bits over each fact's `["name","status","value"]` as JSON without blanks, and a line feed each, in hexadecimal.
+/// FNV-1a of 128 bits over each fact's `["name","status","value"]` as JSON without blanks, and a line feed each.
 fn id_of(facts: &[Kept]) -> String {
     let mut hashed = String::new();
     for kept in facts {

@@ -69,7 +69,6 @@ pub fn metrics<'a>(summary: &'a Summary<'a>) -> Vec<Metric<'a>> {
     metrics
 }
 
-/// The metric of a case itself.
 pub(crate) fn name_of(figures: Option<&Figures>) -> &'static str {
     match figures.map(|figures| figures.measured.unit) {
         None | Some(Unit::Nanoseconds | Unit::NanosecondsPerLine | Unit::Cycles) => LATENCY,

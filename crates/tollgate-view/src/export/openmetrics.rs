@@ -15,7 +15,6 @@ use crate::summary::{Figures, Summary};
 /// The suffix of a family, its help and its value.
 type Statistic = (&'static str, &'static str, fn(&Figures) -> Option<f64>);
 
-/// Statistics of values above the detection limit.
 const STATISTICS: [Statistic; 5] = [
     ("", "The median over fresh processes.", |figures| Some(figures.estimate.median)),
     ("_low", "The lower end of the 95 % CI of the median.", |figures| Some(figures.estimate.interval?.low)),
@@ -115,7 +114,6 @@ impl<'a> Series<'a> {
     }
 }
 
-/// The series of a value, if any.
 fn family(
     text: &mut String,
     [name, unit, help]: [&str; 3],

@@ -13,7 +13,6 @@ pub(super) fn findings(summary: &Summary) -> Vec<Finding> {
         .collect()
 }
 
-/// How many times as long an uncached read takes as a cached one.
 fn page_cache_against_storage(summary: &Summary) -> Option<Finding> {
     let part = |block: &str| {
         let [cached, uncached] = ["cached", "uncached"]

@@ -50,7 +50,6 @@ pub fn find<'a, 'b>(summary: &'b Summary<'a>, case: &Case) -> Option<&'b Figures
     summary.figures(case).filter(|figures| figures.is_estimate() && !figures.is_count())
 }
 
-/// The ratio of two medians whose intervals are disjoint.
 pub fn times(summary: &Summary, case: &Case, other: &Case) -> Option<f64> {
     let known = |case| Known::of(find(summary, case)?);
     let (one, other) = (known(case)?, known(other)?);
@@ -76,7 +75,6 @@ pub fn bounded_times(
     })
 }
 
-/// One sentence of several parts, each from two cases.
 pub fn of_pairs(begin: &str, parts: impl Iterator<Item = (String, [Case; 2])>) -> Option<Finding> {
     let (parts, from): (Vec<String>, Vec<[Case; 2]>) = parts.unzip();
     let sentence = format!("{begin}: {}.", parts.join(", "));

@@ -13,7 +13,6 @@ pub(super) fn findings(summary: &Summary) -> Vec<Finding> {
     [uncontended(summary), three_calls(summary), trade(summary)].into_iter().flatten().collect()
 }
 
-/// The speed-up without contention.
 fn uncontended(summary: &Summary) -> Option<Finding> {
     let [call, sequence] =
         [SYSTEM_CALL, RESTARTABLE].map(|by| case("locks/uncontended", &[("by", by.into())]));
@@ -24,7 +23,6 @@ fn uncontended(summary: &Summary) -> Option<Finding> {
     })
 }
 
-/// The calls of the published comparison, and their successors.
 fn three_calls(summary: &Summary) -> Option<Finding> {
     let calls = [
         ("sem_wait()", "sem-trywait"),
@@ -44,7 +42,6 @@ fn three_calls(summary: &Summary) -> Option<Finding> {
     Some(Finding { sentence, from })
 }
 
-/// The least speed-up if producers and consumers share one processor.
 fn trade(summary: &Summary) -> Option<Finding> {
     let mut least: Option<(f64, u64)> = None;
     let mut from = Vec::new();

@@ -33,16 +33,13 @@ pub(crate) fn sharing_rows(summary: &Summary) -> Vec<[String; 7]> {
     all.iter().flat_map(|(key, points)| points.iter().map(move |point| row(key, point))).collect()
 }
 
-/// Stores alone and shared, of one pair, order and page.
 pub(crate) struct SharingCurves {
-    /// Pair, order and page.
     pub(crate) name: String,
     pub(crate) points: Vec<(u64, [Case; 2])>,
     /// The size from which on sharing is not slower, in words.
     pub(crate) ends: String,
 }
 
-/// The curves of every pair, order and page that has two sizes.
 pub(crate) fn sharing_curves(summary: &Summary) -> Vec<SharingCurves> {
     let several = series(summary).into_iter().filter(|(_, points)| points.len() > 1);
     let curves = several.map(|(key, mut points)| {
@@ -71,7 +68,6 @@ pub(crate) fn sharing_curves(summary: &Summary) -> Vec<SharingCurves> {
     curves.collect()
 }
 
-/// The sizes of each pair, order and page.
 fn series(summary: &Summary) -> Vec<(Series, Vec<Sharing>)> {
     let with = |case: &Case, shared: bool| {
         let mut other = case.clone();
@@ -94,10 +90,8 @@ fn series(summary: &Summary) -> Vec<(Series, Vec<Sharing>)> {
     together(series)
 }
 
-/// Parameters and their values.
 type Series = Vec<(String, String)>;
 
-/// One size, with another core on the same lines and without.
 struct Sharing {
     kib: u64,
     shared: Known,
@@ -164,7 +158,6 @@ fn false_sharing(summary: &Summary) -> Option<Finding> {
     Some(Finding { sentence, from })
 }
 
-/// The latencies on both sides of each cache's size, as the kernel reports it.
 fn levels(summary: &Summary) -> Vec<Finding> {
     let curve = Curve::of(summary);
     let caches = [("cache.l1d", "L1d"), ("cache.l2", "L2"), ("cache.l3", "L3")];
@@ -175,7 +168,6 @@ fn levels(summary: &Summary) -> Vec<Finding> {
     caches.into_iter().filter_map(level).collect()
 }
 
-/// The latencies with one kind of page, by size.
 struct Curve {
     page: &'static str,
     points: Vec<(f64, Known, Case)>,

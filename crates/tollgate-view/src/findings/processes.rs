@@ -10,10 +10,8 @@ pub(super) fn findings(summary: &Summary) -> Vec<Finding> {
     [fork_grows(summary), fork_or_spawn(summary)].into_iter().flatten().collect()
 }
 
-/// Amounts of written memory that are measured, in MiB.
 const DIRTY: [u64; 3] = [0, 64, 256];
 
-/// The latency that fork adds for each MiB that its caller has written.
 fn fork_grows(summary: &Summary) -> Option<Finding> {
     let fork = |params: &[(&str, ParamValue)]| case("processes/fork", params);
     let dirty = |mib: u64, page: &str| {
@@ -55,7 +53,6 @@ fn fork_grows(summary: &Summary) -> Option<Finding> {
     Some(Finding { sentence, from })
 }
 
-/// The amount of written memory from which posix_spawn is the faster way to start a program.
 fn fork_or_spawn(summary: &Summary) -> Option<Finding> {
     let mut points = Vec::new();
     let mut from = Vec::new();
@@ -105,7 +102,6 @@ fn fork_or_spawn(summary: &Summary) -> Option<Finding> {
     Some(Finding { sentence, from })
 }
 
-/// Both latencies at one amount of written memory.
 struct Point {
     mib: f64,
     fork: Known,
@@ -114,7 +110,6 @@ struct Point {
 
 #[derive(Debug, PartialEq)]
 enum BreakEven {
-    /// Already with nothing written.
     Always,
     /// From this many MiB on, by linear interpolation between two points.
     From(f64),

@@ -27,12 +27,10 @@ fn trap_against_instruction(summary: &Summary) -> Option<Finding> {
     })
 }
 
-/// A row that counts instructions.
 fn counted<'a, 'b>(summary: &'b Summary<'a>, case: &Case) -> Option<&'b Figures<'a>> {
     summary.figures(case).filter(|figures| figures.measured.unit == Unit::Instructions)
 }
 
-/// The instructions of an emulated opcode, by what emulates it.
 fn counts(summary: &Summary) -> Option<Finding> {
     OPCODES.into_iter().find_map(|opcode| {
         let cases = [trap(None, opcode), trap(Some("module-ring3"), opcode), Case::plain("traps/imul")];

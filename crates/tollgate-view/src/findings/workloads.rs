@@ -12,7 +12,6 @@ pub(super) fn findings(summary: &Summary) -> Vec<Finding> {
         .collect()
 }
 
-/// The measured cases of a tree with this value of a parameter, each with the case of the other value.
 fn pairs(
     summary: &Summary,
     size: &str,
@@ -34,7 +33,6 @@ fn pairs(
     cases.map(pair).collect()
 }
 
-/// The slow-down with a cold page cache.
 fn cold(summary: &Summary, size: &str) -> Option<Finding> {
     const LEAST_RATIO: f64 = 1.05;
     let part = |(case, warm): (Case, Case)| {
@@ -47,7 +45,6 @@ fn cold(summary: &Summary, size: &str) -> Option<Finding> {
     of_pairs(&format!("With a cold page cache, on the {size} tree"), parts)
 }
 
-/// The speed-up by one compiler per processor.
 fn jobs(summary: &Summary, size: &str) -> Option<Finding> {
     let pairs = pairs(summary, size, "jobs", "all".into(), 1.into());
     let (case, serial) =

@@ -2,17 +2,14 @@
 
 use tollgate_output::markup::Text;
 
-/// An axis from its smallest to its largest value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     least: f64,
     most: f64,
     is_log: bool,
-    /// Positions with their names.
     pub ticks: Vec<Tick>,
 }
 
-/// A named position on an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
     pub at: f64,
@@ -25,7 +22,6 @@ pub struct Tick {
 const DRAWN: std::ops::Range<f64> = 1e-4..1e14;
 
 impl Axis {
-    /// A logarithmic axis of times in nanoseconds, in whole decades, that holds all of them.
     pub fn of_times(times: impl Iterator<Item = f64>) -> Option<Self> {
         let mut times = times.filter(|time| DRAWN.contains(time));
         let first = times.next()?;
@@ -60,13 +56,11 @@ impl Axis {
         Self::logarithmic(least, most, ticks.collect())
     }
 
-    /// A logarithmic axis between two values of any unit, with the caller's ticks.
     pub fn logarithmic(least: f64, most: f64, ticks: Vec<Tick>) -> Option<Self> {
         let is_axis = least > 0.0 && most > least && most.is_finite();
         is_axis.then_some(Self { least, most, is_log: true, ticks })
     }
 
-    /// An axis of steps of the same width, `0`, `1`, …, each with its name.
     pub fn of_steps(names: impl IntoIterator<Item = Text>) -> Self {
         let ticks: Vec<Tick> = names
             .into_iter()
@@ -86,7 +80,6 @@ impl Axis {
         (-1e-9..=1.0 + 1e-9).contains(&share).then_some(share.clamp(0.0, 1.0))
     }
 
-    /// [`Axis::share`] in percent.
     pub fn percent(&self, value: f64) -> Option<f64> {
         self.share(value).map(|share| share * 100.0)
     }

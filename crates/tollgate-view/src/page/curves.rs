@@ -4,7 +4,6 @@ use super::axis::{Axis, Tick};
 use super::svg::{Anchor, COLOURS, Svg, WIDE, short};
 use tollgate_output::markup::Text;
 
-/// Curves over one axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curves {
     pub across: Axis,
@@ -16,10 +15,8 @@ pub struct Curves {
     pub plateaus: Vec<Plateau>,
 }
 
-/// A stretch of one height, with its name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plateau {
-    /// From and to, across.
     pub ends: (f64, f64),
     pub at: f64,
     pub name: Text,
@@ -29,7 +26,6 @@ pub struct Plateau {
 pub struct Curve {
     /// By colour, line and sign.
     pub look: usize,
-    /// Across and up.
     pub points: Vec<Point>,
 }
 
@@ -40,12 +36,10 @@ pub struct Point {
     pub title: Text,
 }
 
-/// The height of a picture, without the names of the axes.
 const HEIGHT: f64 = 220.0;
 const TOP: f64 = 16.0;
 
 impl Curves {
-    /// Curves without marks.
     pub(crate) fn new(across: &Axis, up: &Axis, curves: Vec<Curve>) -> Self {
         let (across, up) = (across.clone(), up.clone());
         Self { across, up, curves, marked: Vec::new(), plateaus: Vec::new() }
@@ -56,7 +50,6 @@ impl Curves {
         TOP + 13.0 * self.marked.len().saturating_sub(1) as f64
     }
 
-    /// With the names of the axis.
     pub(super) fn height(&self) -> f64 {
         self.top() + HEIGHT + 20.0
     }

@@ -3,28 +3,22 @@
 use super::svg::{Anchor, Svg};
 use tollgate_output::markup::Text;
 
-/// The latency between each two of several processors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heat {
-    /// The processors, in order.
     pub names: Vec<Text>,
     /// The pairs, the larger number's row first.
     pub cells: Vec<Cell>,
 }
 
-/// A pair.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// The index of one among the names.
     pub row: usize,
-    /// The index of the other.
     pub column: usize,
     /// From 0 for the fastest to 1 for the slowest.
     pub heat: f64,
     pub value: Text,
 }
 
-/// Shades from fast to slow.
 const SHADES: usize = 6;
 /// With more processors figures do not fit in the cells.
 const MOST_FIGURES: usize = 12;

@@ -14,10 +14,8 @@ use super::{Curves, Drawing, Figure, Key, PictureRow, Rows, class_of, key_of};
 
 const WIDTH: f64 = 640.0;
 const MARGIN: f64 = 10.0;
-/// The axis, between the names and the values.
 const LEFT: f64 = 216.0;
 const RIGHT: f64 = 496.0;
-/// The ends of a curve's picture, between the names of its axes.
 const CURVES: [f64; 2] = [64.0, 614.0];
 /// Characters of a name and of a value that fit; longer ones are cut.
 const NAME: usize = 33;
@@ -25,13 +23,11 @@ const VALUE: usize = 24;
 /// Characters of a line of sentences, and the pixels that one takes in a legend.
 const LINE: usize = 104;
 const CHARACTER: f64 = 5.9;
-/// Between the middles of two names of an axis.
 const ROOM: f64 = 42.0;
 /// Height of a row with one mark, and what each further one adds.
 const ROW: f64 = 18.0;
 const STEP: f64 = 7.0;
 
-/// The style that a page has itself.
 const STYLE: &str = "svg{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif;overflow:visible}\
 .head{font-size:15px;font-weight:600}.d{font-size:11px;fill:var(--dim)}";
 
@@ -79,7 +75,6 @@ impl Picture {
         self.y += 8.0;
     }
 
-    /// The signs and their meanings, in lines.
     fn legend(&mut self, keys: &[Key]) {
         let mut x = MARGIN;
         for key in keys {
@@ -175,7 +170,6 @@ impl Picture {
         ));
     }
 
-    /// A drawing of the page, whose positions across are percent of this width.
     fn within(&mut self, [from, to]: [f64; 2], y: f64, height: f64, drawing: &str) {
         let [x, width, y, height] = [from, to - from, y, height].map(|number| short(number, 1));
         self.put(format_args!(
@@ -193,12 +187,10 @@ fn height(row: &PictureRow) -> f64 {
     ROW + STEP * row.marks.len().saturating_sub(1) as f64
 }
 
-/// A share of the axis in pixels.
 fn across(share: f64) -> f64 {
     LEFT + (RIGHT - LEFT) * share
 }
 
-/// At most this many characters, with an ellipsis if it was longer.
 fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),

@@ -12,7 +12,6 @@ pub(super) const SCRIPT: &str = include_str!("../../templates/page.js");
 
 /// SHA-256 of [`STYLE`], in base64; a test compares them.
 const STYLE_DIGEST: &str = "k5m684N+wUwkITffoLeD0r7xqTKSzaaZvT7q/FDHU7A=";
-/// SHA-256 of [`SCRIPT`], in base64.
 const SCRIPT_DIGEST: &str = "uU+PAktBBDRtOc7+QcxxephsVJ2+4CnHH3lhjm0a/pw=";
 
 /// The content security policy (W3C, CSP Level 3): no request of any kind, no other script or style.

@@ -10,7 +10,6 @@ use super::svg::{Percent, look};
 use super::{Verdict, class_of};
 use tollgate_output::markup::{Text, escaped, escaped_between_tags};
 
-/// Rows over one axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rows {
     pub axis: Axis,
@@ -26,21 +25,16 @@ pub struct PictureRow {
     pub name: Text,
     pub value: Text,
     pub verdict: Option<Verdict>,
-    /// One for each environment or kind.
     pub marks: Vec<Mark>,
 }
 
-/// A median with its uncertainty.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Mark {
-    /// By colour and sign: the environment, or the kind.
     pub look: usize,
     pub at: f64,
     /// The interval, if its samples support one.
     pub interval: Option<(f64, f64)>,
-    /// The smallest sample, if it is above zero.
     pub min: Option<f64>,
-    /// It is drawn hollow.
     pub is_noisy: bool,
     /// Its tooltip; empty if the text is beside it.
     pub title: Text,
@@ -48,9 +42,7 @@ pub struct Mark {
 
 /// Ends closer to the mark than this, in percent of the width, are not drawn.
 const SEEN: f64 = 0.15;
-/// The height of a row with one mark.
 const HEIGHT: f64 = 16.0;
-/// The height that each further environment adds.
 const STEP: f64 = 6.0;
 
 impl Rows {
@@ -72,7 +64,6 @@ impl Rows {
         html
     }
 
-    /// Marks of one look have the colour of the figure.
     pub(super) fn is_of_one(&self) -> bool {
         self.rows.iter().flat_map(|row| &row.marks).all(|mark| mark.look == 0)
     }
@@ -118,7 +109,6 @@ impl Rows {
         let _ = write!(html, "</svg><b>{}</b></li>", escaped_between_tags(row.value.as_str()));
     }
 
-    /// The band of a mark's interval, the stroke of its min, and its sign.
     pub(super) fn draw_mark(&self, html: &mut String, mark: &Mark, y: f64, is_of_one: bool) {
         let colour =
             if is_of_one { String::new() } else { format!(" {}", look(mark.look, self.is_by_environment)) };

@@ -9,7 +9,6 @@ use tollgate_output::markup::{Text, escaped};
 pub(super) const COLOURS: usize = 8;
 /// Signs that are distinct without a colour.
 pub(super) const SIGNS: usize = 5;
-/// The signs, drawn around their centre.
 const SIGN_PATHS: [&str; SIGNS] = [
     "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0",
     "M-4-4h8v8h-8z",
@@ -25,7 +24,6 @@ pub(super) fn signs() -> String {
     signs + "<path id=\"less\" d=\"M0-4.5v9l-6-4.5z\"/><path id=\"more\" d=\"M0-4.5v9l6-4.5z\"/>"
 }
 
-/// A picture that is being written.
 pub(super) struct Svg(String);
 
 #[derive(Clone, Copy)]
@@ -45,7 +43,6 @@ impl Anchor {
     }
 }
 
-/// A position across, in percent of the width.
 #[derive(Clone, Copy)]
 pub(super) struct Percent(pub(super) f64);
 
@@ -55,7 +52,6 @@ impl Display for Percent {
     }
 }
 
-/// A number with at most this many decimals and no trailing zeros.
 pub(super) fn short(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
@@ -134,7 +130,6 @@ impl Svg {
         self.0.push_str("</svg>");
     }
 
-    /// A path, unless it is empty.
     pub(super) fn path(&mut self, class: impl Display, path: &str) {
         if !path.is_empty() {
             self.put(format_args!("<path class=\"{class}\" d=\"{path}\"/>"));
@@ -146,10 +141,8 @@ impl Svg {
     }
 }
 
-/// The width of a stretched part.
 pub(super) const WIDE: f64 = 2000.0;
 
-/// The classes of a look: its colour, and the environment that can be hidden.
 pub(super) fn look(look: usize, is_environment: bool) -> String {
     let colour = look % COLOURS;
     if is_environment { format!("c{colour} p{look}") } else { format!("c{colour}") }

@@ -11,7 +11,6 @@ use tollgate_trace::output::{division, ranked, text};
 const CALLS: usize = 3;
 const CHANCE: &str = "User and sys are sampled by the clock tick; with few ticks the split is coarse.";
 
-/// `None` if no command was traced.
 pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let traced = summary
         .measured()

@@ -8,7 +8,6 @@ use crate::facts;
 use crate::summary::Summary;
 
 pub const BENCHMARK: &str = "memory/latency";
-/// Lines of the picture between the axis and the top.
 const HEIGHT: usize = 14;
 /// Columns before the axis: figures such as `1.41`.
 const MARGIN: usize = 7;
@@ -16,15 +15,12 @@ const MARGIN: usize = 7;
 pub(super) const WIDEST: usize = 100;
 
 pub struct Point {
-    /// The buffer's size.
     pub kib: f64,
-    /// The latency of a load.
     pub ns: f64,
     /// Belongs to the second curve: in pages of 2 MiB, or shared.
     pub is_second: bool,
 }
 
-/// `None` with fewer than two sizes.
 pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let points = points(summary);
     let picture = draw(&points, &caches(&summary.run.facts), width.min(WIDEST))?;
@@ -46,7 +42,6 @@ pub fn points(summary: &Summary) -> Vec<Point> {
         .collect()
 }
 
-/// The caches that hold data, by name, with their sizes in KiB.
 pub fn caches(facts: &Facts) -> Vec<(String, f64)> {
     let named = |(fact, name): (&str, &str)| {
         let bytes = facts::number(facts, fact)?;
@@ -71,7 +66,6 @@ pub fn kib_in_words(kib: f64) -> String {
     }
 }
 
-/// `None` if the points give no curve.
 pub(super) fn draw(points: &[Point], caches: &[(String, f64)], width: usize) -> Option<String> {
     let across = Scale::new(points.iter().map(|point| point.kib), width.checked_sub(MARGIN + 3)?)?;
     let up = Scale::new(points.iter().map(|point| point.ns), HEIGHT)?;
@@ -123,7 +117,6 @@ fn labels(texts: &[(String, f64)], across: &Scale) -> String {
     if line.is_empty() { line } else { format!("{line}\n") }
 }
 
-/// A logarithmic scale with a number of steps.
 struct Scale {
     least: f64,
     most: f64,
@@ -131,14 +124,12 @@ struct Scale {
 }
 
 impl Scale {
-    /// `None` if the values do not differ or have no logarithm.
     fn new(values: impl Iterator<Item = f64> + Clone, steps: usize) -> Option<Self> {
         let least = values.clone().min_by(f64::total_cmp)?;
         let most = values.max_by(f64::total_cmp)?;
         (least > 0.0 && most > least && most.is_finite() && steps > 1).then_some(Self { least, most, steps })
     }
 
-    /// `None` outside.
     fn position(&self, value: f64) -> Option<usize> {
         let share = (value / self.least).ln() / (self.most / self.least).ln();
         (0.0..=1.0).contains(&share).then(|| (share * (self.steps - 1) as f64).round() as usize)

@@ -11,7 +11,6 @@ use crate::summary::{Figures, Summary};
 
 const SYSTEM_CALL: &str = "futex-trylock-pi";
 
-/// `None` if its measurements are missing.
 pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let rows = judged(summary)?;
     let mut table = Table::new(&COLUMNS);
@@ -45,13 +44,11 @@ pub fn judged(summary: &Summary) -> Option<Vec<(Vec<String>, Vec<String>)>> {
     any.then_some(rows)
 }
 
-/// A cell of the table, and its evidence.
 struct Cell {
     word: &'static str,
     evidence: String,
 }
 
-/// Whether mutual exclusion held, and on which processors the lock can be used.
 fn safety(summary: &Summary, by: &str) -> Option<Cell> {
     let preempted = find(summary, "locks/preempted", by, None)?;
     let takes = preempted.operations();
@@ -70,7 +67,6 @@ fn safety(summary: &Summary, by: &str) -> Option<Cell> {
     Some(Cell { word, evidence })
 }
 
-/// The result of the model check of its algorithm.
 fn proof(by: &str) -> Option<String> {
     let (name, what) = match by {
         "rseq" | "rseq-cpu" => ("figure-11", "its forerunner"),
@@ -106,7 +102,6 @@ fn efficiency(figures: &Figures, system_call: f64) -> Option<Cell> {
     Some(Cell { word, evidence })
 }
 
-/// The setup that a lock needs, and its state after its owner was killed.
 fn resources(summary: &Summary, by: &str) -> Option<Cell> {
     let counters = |at: &str| {
         let figures = find(summary, "locks/killed", by, Some(("at", at)))?;
@@ -154,7 +149,6 @@ fn footprint(summary: &Summary, by: &str) -> Option<Cell> {
     Some(Cell { word, evidence })
 }
 
-/// The figures of one lock's case, with another parameter if given.
 fn find<'a, 'b>(
     summary: &'b Summary<'a>,
     benchmark: &'b str,

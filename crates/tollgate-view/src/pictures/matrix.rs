@@ -9,13 +9,11 @@ use crate::summary::Summary;
 
 pub const BENCHMARK: &str = "memory/pingpong";
 
-/// Shades from the fastest to the slowest pair.
 const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
 
 /// ns by processors, the smaller number first.
 pub type Matrix = BTreeMap<(u64, u64), f64>;
 
-/// `None` if no pair was measured.
 pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     let by_protocol = by_protocol(summary);
     let pictures: Vec<String> = by_protocol
@@ -39,7 +37,6 @@ pub fn by_protocol<'a>(summary: &Summary<'a>) -> BTreeMap<&'a str, Matrix> {
     by_protocol
 }
 
-/// With figures if they fit, otherwise only with shades; `None` if neither fits.
 fn draw(matrix: &Matrix, width: usize) -> Option<String> {
     let processors: BTreeSet<u64> = matrix.keys().flat_map(|&(a, b)| [a, b]).collect();
     let least = matrix.values().copied().min_by(f64::total_cmp)?;

@@ -34,7 +34,6 @@ pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {
     (!pictures.is_empty()).then(|| pictures.join("\n"))
 }
 
-/// The times on `one` processor or on `all`, by a statistic.
 pub fn times<'a>(summary: &Summary<'a>, cpus: &str, time: impl Fn(&Figures) -> Option<f64>) -> Times<'a> {
     let mut times: Times = Vec::new();
     for (case, figures) in summary.of_benchmark(BENCHMARK).filter(|(case, _)| case.word("cpus") == Some(cpus))

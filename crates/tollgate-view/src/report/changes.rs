@@ -9,7 +9,6 @@ use crate::comparison::Comparison;
 /// More rows are in the tables of the suites.
 const MOST_ROWS: usize = 40;
 
-/// A table of each comparison that has changed rows.
 pub fn tables(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
     let [base, others @ ..] = subjects else { return Vec::new() };
     let all = comparisons.iter().zip(others);

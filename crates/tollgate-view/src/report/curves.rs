@@ -24,29 +24,22 @@ fn key(look: usize, name: &str) -> Key {
     Key { sign: Sign::Look(look), name: Text::label(name) }
 }
 
-/// A point of a curve.
 struct Estimate {
-    /// The curve.
     look: usize,
     x: f64,
     y: f64,
 }
 
-/// Marks and plateaus of an environment's picture.
 type Around<'a> = dyn Fn(&Subject, &[Estimate]) -> (Vec<Tick>, Vec<Plateau>) + 'a;
 
-/// Curves of every environment over the same axes.
 struct Family<'a> {
     title: &'a str,
     description: &'a str,
-    /// The meaning of each curve.
     names: &'a [&'a str],
     across: Axis,
     up: Axis,
-    /// A position across, and a value, in words.
     in_words: (&'a dyn Fn(f64) -> String, &'a dyn Fn(f64) -> String),
     around: &'a Around<'a>,
-    /// The caption of its table, and the head of the first column.
     table: [&'a str; 2],
 }
 
@@ -121,7 +114,6 @@ fn caches(subject: &Subject) -> Vec<Tick> {
     caches.map(|(name, kib)| Tick { at: kib, name: name.into(), is_main: true }).collect()
 }
 
-/// The latency of a load by the size of the memory.
 pub fn latency(subjects: &[Subject]) -> Option<Figure> {
     let estimate = |point: curve::Point| Estimate { look: point.is_second.into(), x: point.kib, y: point.ns };
     let found = subjects.iter().map(|subject| curve::points(&subject.summary));
@@ -144,7 +136,6 @@ pub fn latency(subjects: &[Subject]) -> Option<Figure> {
     Some(family.figure(subjects, &found))
 }
 
-/// The benchmark of bytes a second.
 pub const BANDWIDTH: &str = "memory/bandwidth";
 const OPERATIONS: [&str; 3] = ["read", "write", "copy"];
 
@@ -188,7 +179,6 @@ pub fn bandwidth(subjects: &[Subject]) -> Option<Figure> {
     Some(family.figure(subjects, &found))
 }
 
-/// An axis of sizes. Each fourth doubling is named, counted from 1 KiB.
 fn of_sizes(least: f64, most: f64) -> Option<Axis> {
     let doublings = (least.log2().ceil() as i32..=most.log2().floor() as i32).filter(|power| power % 2 == 0);
     let ticks = doublings.map(|power| {
@@ -198,7 +188,6 @@ fn of_sizes(least: f64, most: f64) -> Option<Axis> {
     Axis::logarithmic(least, most, ticks.collect())
 }
 
-/// More pictures of sharing are not drawn.
 const MOST_PANELS: usize = 12;
 
 /// Stores to lines that another core stores to as well, and stores to other lines, by the size of the buffer.
@@ -290,7 +279,6 @@ pub const CREATIONS: [&str; 6] = [
     "processes/thread",
 ];
 
-/// The latency of creation by the memory that the creator has written.
 pub fn creation(subjects: &[Subject]) -> Option<Figure> {
     let found: Vec<Vec<(usize, u64, f64)>> = subjects.iter().map(written).collect();
     let amounts: BTreeSet<u64> = found.iter().flatten().map(|(_, mib, _)| *mib).collect();
@@ -326,7 +314,6 @@ fn short(benchmark: &str) -> &str {
     benchmark.rsplit('/').next().unwrap_or(benchmark)
 }
 
-/// The way, the MiB that were written, and the latency.
 fn written(subject: &Subject) -> Vec<(usize, u64, f64)> {
     let is_plain = |case: &Case| {
         case.word("until") == Some("exited")

@@ -12,7 +12,6 @@ use crate::page::{Table, Text};
 use crate::session::environments as session;
 use crate::{causes, counts};
 
-/// Compares every other environment with the first, ignoring relative differences up to `asked`.
 pub fn all<'a>(subjects: &[Subject<'a>], spread: &Spread, asked: f64) -> Vec<Comparison<'a>> {
     let [base, others @ ..] = subjects else { return Vec::new() };
     let compared =
@@ -39,7 +38,6 @@ pub fn sentences(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> 
     proven.chain(traced).map(|sentence| Text::cut(&sentence, 600)).collect()
 }
 
-/// The numbers of verdicts, a sentence for each comparison.
 pub fn counts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
     let [base, others @ ..] = subjects else { return Vec::new() };
     let counts = comparisons.iter().zip(others).map(|(comparison, other)| {
@@ -120,7 +118,6 @@ fn value(fact: Option<&Fact>) -> Text {
     }
 }
 
-/// How many of the cases that a fact is known to affect there are, and how many differ.
 struct Reach {
     effect: Option<&'static Effect>,
     all: usize,

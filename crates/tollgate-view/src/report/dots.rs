@@ -18,7 +18,6 @@ const MOST: usize = 12;
 const ELSEWHERE: [&str; 6] =
     [curve::BENCHMARK, curves::BANDWIDTH, trade::BENCHMARK, THRASH, "locks/preempted", "locks/killed"];
 
-/// The estimates of a suite that have no other picture and are not in the overview.
 pub fn figure(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Figure> {
     let is_elsewhere = |case: &Case| {
         let benchmark = case.benchmark.as_str();

@@ -1,5 +1,3 @@
-//! A short description of an environment.
-
 use tollgate_output::figures;
 
 use super::subject::Subject;
@@ -7,10 +5,8 @@ use super::verdict;
 use crate::page::{Environment, Text};
 use crate::{facts, screen};
 
-/// Characters of a value.
 const LONGEST: usize = 80;
 
-/// The head of the page.
 pub fn of(subject: &Subject) -> Environment {
     Environment {
         name: Text::new(&subject.name),
@@ -20,7 +16,6 @@ pub fn of(subject: &Subject) -> Environment {
     }
 }
 
-/// When, where and by what it was measured.
 fn details(subject: &Subject) -> Vec<(Text, Text)> {
     let run = subject.summary.run;
     let facts = &run.facts;

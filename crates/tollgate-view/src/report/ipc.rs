@@ -9,12 +9,10 @@ use crate::page::{Figure, PictureRow, Text};
 use crate::summary::Figures;
 use crate::together::together;
 
-/// The suite.
 pub const SUITE: &str = "ipc";
 /// The benchmarks of messages: the one that is drawn, and the one whose bytes per second are only in the table.
 pub const MESSAGES: [&str; 2] = ["ipc/round-trip", "ipc/throughput"];
 
-/// A row for each channel and size, with a sign for one processor and one for two.
 pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     let panels = rows_of_times(subjects, rows)?;
     Some(Figure {

@@ -8,7 +8,7 @@ use super::subject::Subject;
 use crate::atlas::{Atlas, KernelsRow};
 use crate::page::{Drawing, Figure, Mark, PictureRow, Rows, Table, Text};
 
-/// The figure, and the title of its page; `None` unless the runs belong to guests of several kernels.
+/// `None` unless the runs belong to guests of several kernels.
 pub fn figure(subjects: &[Subject]) -> Option<(Figure, Text)> {
     let summaries: Vec<_> = subjects.iter().map(|subject| &subject.summary).collect();
     let atlas = Atlas::of(&summaries)?;

@@ -19,9 +19,7 @@ pub const LONGEST_EFFECT: usize = 1000;
 /// The facts of a page. For several environments those that are the same in all of them, since those that differ are at the top.
 #[derive(Default)]
 pub struct Known {
-    /// Those that affect a suite, by its name.
     pub by_suite: BTreeMap<&'static str, Table>,
-    /// All others.
     pub others: Vec<Table>,
 }
 

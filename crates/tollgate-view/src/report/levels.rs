@@ -10,7 +10,6 @@ use crate::page::{Drawing, Figure, Mark, PictureRow, Rows, Text};
 /// The most that are drawn: those whose modes differ most.
 const MOST: usize = 12;
 
-/// A row for each, with the modes of every environment in which it is bimodal.
 pub fn figure(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
     let distance = |case: &Case| {
         let ratios = subjects.iter().filter_map(|subject| {
@@ -44,7 +43,6 @@ pub fn figure(subjects: &[Subject], cases: &[&Case]) -> Option<Figure> {
     })
 }
 
-/// The modes of every environment in which the case is bimodal, and the words of the first.
 fn row(subjects: &[Subject], case: &Case) -> PictureRow {
     let mut row = PictureRow { name: Text::label(&case.to_string()), ..PictureRow::default() };
     for subject in subjects {

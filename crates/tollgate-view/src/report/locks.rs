@@ -9,13 +9,10 @@ use super::subject::Subject;
 use crate::page::{Drawing, Figure, Key, Mark, PictureRow, Rows, Sign, Table, Text};
 use crate::pictures::trade;
 
-/// Where the threads run: the parameter and its name.
 const PROCESSORS: [(&str, &str); 2] = [("one", "one processor"), ("all", "all processors")];
 
-/// The gains of a lock over the system call, by processors and threads.
 type Gains<'a> = BTreeMap<&'a str, BTreeMap<(usize, u64), f64>>;
 
-/// The picture; `None` if the system call was not measured.
 pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     let found: Vec<Gains> = subjects.iter().map(gains).collect();
     let all = || found.iter().flat_map(BTreeMap::values).flatten();

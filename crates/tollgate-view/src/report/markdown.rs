@@ -24,9 +24,7 @@ use crate::versus::lines::{Lines, REST};
 
 /// Further rows of one kind are counted. A job's summary may have a MiB.
 const MOST: usize = 500;
-/// More facts are counted.
 const MOST_FACTS: usize = 12;
-/// Characters of the value of a fact.
 const LONGEST_VALUE: usize = 80;
 
 /// The summary of one run, or of several compared with the first; `spread` is the machine's run-to-run spread, and relative
@@ -49,7 +47,6 @@ pub fn markdown(runs: &[Run], spread: &Spread, asked: f64) -> String {
     text
 }
 
-/// The environment and the quality of its figures.
 fn about(text: &mut String, subject: &Subject) {
     let environment = environment::of(subject);
     let [machine, around] = environment.about.map(|line| plain(line.as_str()));
@@ -59,7 +56,6 @@ fn about(text: &mut String, subject: &Subject) {
     put(text, format_args!("**Quality:** {quality}\n\n"));
 }
 
-/// Slow operations, the headline cases, and all others folded.
 fn alone(text: &mut String, subject: &Subject) {
     let expensive = verdict::expensive(subject);
     if !expensive.is_empty() {
@@ -93,7 +89,6 @@ fn alone(text: &mut String, subject: &Subject) {
     }
 }
 
-/// The verdicts of a comparison, the rows that changed, the facts that differ, and the other rows folded.
 fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     let name = plain(&other.name);
     put(text, format_args!("## {name}: {}\n\n", comparison.verdicts()));
@@ -133,7 +128,6 @@ fn compared(text: &mut String, other: &Subject, comparison: &Comparison) {
     }
 }
 
-/// The parts of a difference of commands.
 fn consists_of(text: &mut String, lines: &Lines) {
     text.push_str(&markdown::table(&lines.of_parts(), lines.parts()));
     text.push_str(&markdown::table(&lines.of_calls(), lines.calls(split::MOST_CALLS)));
@@ -157,7 +151,6 @@ fn of_facts<'a>() -> Columns<&'a FactDifference> {
     ])
 }
 
-/// How many of these rows do not fit.
 fn not_shown(all: usize) -> String {
     match all.saturating_sub(MOST) {
         0 => String::new(),

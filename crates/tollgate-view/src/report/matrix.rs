@@ -12,14 +12,12 @@ use crate::pictures::matrix::{self, Matrix};
 /// With fewer processors there is one number and no picture.
 const LEAST: usize = 3;
 
-/// Whether any environment has a matrix that is a picture.
 pub fn is_drawn(subjects: &[Subject]) -> bool {
     subjects.iter().any(|subject| {
         matrix::by_protocol(&subject.summary).values().any(|found| processors(found).len() >= LEAST)
     })
 }
 
-/// The heat maps, all with the same shades.
 pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     let mut found: Vec<(&Subject, &str, Matrix)> = Vec::new();
     for subject in subjects {

@@ -3,13 +3,11 @@
 use super::subject::Subject;
 use crate::page::{Axis, Drawing, Key, MAX_ENVIRONMENTS, Mark, Panel, PictureRow, Rows, Sign, Text};
 
-/// The signs of the environments, if there are several.
 pub fn keys(subjects: &[Subject]) -> Vec<Key> {
     let key = |subject: &Subject| Key { sign: Sign::Look(subject.look), name: Text::label(&subject.name) };
     if subjects.len() < 2 { Vec::new() } else { subjects.iter().map(key).collect() }
 }
 
-/// A picture of each environment that has one, side by side.
 pub fn panels<'a, 'b>(
     subjects: &'b [Subject<'a>],
     draw: impl Fn(&'b Subject<'a>) -> Option<Drawing>,
@@ -38,7 +36,6 @@ pub fn rows_of_times(subjects: &[Subject], rows: impl Fn(&Subject) -> Vec<Pictur
     Some(panels(subjects, draw))
 }
 
-/// Keys of signs, in their order.
 pub fn signs(names: &[&'static str]) -> Vec<Key> {
     let key = |(look, name): (usize, &&'static str)| Key { sign: Sign::Look(look), name: (*name).into() };
     names.iter().enumerate().map(key).collect()

@@ -37,7 +37,6 @@ fn is_command(subject: &Subject) -> bool {
     comparison::command(subject.summary.run).is_some_and(Command::is_whole)
 }
 
-/// The real time of each command.
 fn commands(subjects: &[Subject]) -> Option<Figure> {
     let case = Case::plain(REAL);
     let row = |subject: &Subject| {

@@ -11,12 +11,9 @@ use crate::comparison::{self, Comparison};
 use crate::page::{Axis, Drawing, Figure, Mark, PictureRow, Rows, Table, Text, Tick};
 use crate::together::together;
 
-/// With more rows it is not a picture; the tables of the suites have all.
 const MOST: usize = 60;
-/// Most rows without a difference that are drawn.
 const MOST_UNDECIDED: usize = 12;
 
-/// A case with its rows, one of each environment that measured it.
 struct Compared<'a, 'b> {
     case: &'b Case,
     rows: Vec<(usize, &'b comparison::ComparedRow<'a>)>,
@@ -31,7 +28,6 @@ impl Compared<'_, '_> {
     }
 }
 
-/// The order of verdicts on the page.
 fn rank(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Slower | Verdict::SomewhatSlower => 0,
@@ -41,7 +37,6 @@ fn rank(verdict: Verdict) -> u8 {
     }
 }
 
-/// The picture; `None` if no case has a ratio.
 pub fn figure(subjects: &[Subject], comparisons: &[Comparison]) -> Option<Figure> {
     let rows =
         comparisons.iter().enumerate().flat_map(|(at, it)| it.rows.iter().map(move |row| (at + 1, row)));
@@ -111,7 +106,6 @@ fn drawn(compared: &Compared, is_only: bool) -> PictureRow {
     }
 }
 
-/// Ticks of each decade, from far to near.
 const STEPS: [&[f64]; 4] =
     [&[1.0], &[1.0, 2.0, 5.0], &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0], &[1.0, 1.1, 1.2, 1.4, 1.6, 1.8]];
 /// Fewer do not show a scale.

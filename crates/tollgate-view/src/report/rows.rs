@@ -60,7 +60,6 @@ pub fn estimates<'c>(
     Estimates { caption: caption.into(), notes, head: head(subjects, kind), groups }
 }
 
-/// The operation of a case that belongs to no benchmark.
 fn of_no_benchmark(suite: &str, name: &str) -> Option<&'static str> {
     match suite {
         TRACE => Some("The real time of a traced command."),
@@ -69,7 +68,6 @@ fn of_no_benchmark(suite: &str, name: &str) -> Option<&'static str> {
     }
 }
 
-/// The evidence that several rows have in common, removed from each.
 fn taken_together(rows: &mut [EstimateRow]) -> Vec<Text> {
     let [first, others @ ..] = &*rows else { return Vec::new() };
     let of_all = |text: &&Text| !others.is_empty() && others.iter().all(|row| row.evidence.contains(text));
@@ -80,7 +78,6 @@ fn taken_together(rows: &mut [EstimateRow]) -> Vec<Text> {
     common
 }
 
-/// The processor or emulator that executed a suite's operations, and the clock.
 fn executed(subject: &Subject, suite: &str) -> String {
     let prefix = subject.prefix(": ");
     let (mut by, mut groups): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
@@ -102,7 +99,6 @@ fn timed_by(subject: &Subject) -> String {
     clock.map_or(String::new(), |clock| format!(", timed by {clock}"))
 }
 
-/// The evidence for the figures of a case of one run, beside them.
 const EVIDENCE: [&str; 4] = ["samples", "ops_per_sample", "spread", "discarded"];
 
 /// The ratio stands beside the figure, so that it is visible on a narrow screen, whose tables scroll.
@@ -180,7 +176,6 @@ fn provenance(provenance: Provenance) -> &'static str {
     }
 }
 
-/// A case of several environments, the first of which is the base.
 fn compared<'c>(subjects: &[Subject], case: &Case, comparisons: &'c [Comparison<'c>]) -> EstimateRow {
     let mut row = row(case);
     for subject in subjects {
@@ -196,7 +191,6 @@ fn compared<'c>(subjects: &[Subject], case: &Case, comparisons: &'c [Comparison<
     row
 }
 
-/// The figure of a case in an environment, and its evidence.
 fn shown<'c>(
     subject: &Subject,
     found: &CaseRow,

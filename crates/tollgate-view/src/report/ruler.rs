@@ -10,7 +10,6 @@ use crate::page::{self, Drawing, Figure, Key, Rows, Sign, Table, Text};
 use crate::screen;
 use crate::summary::{CaseRow, Figures, Summary};
 
-/// The headline cases of a run by name.
 pub fn headlines<'a>(summary: &'a Summary) -> Vec<(String, &'a Case)> {
     let named = |(section, row, headline): (Section, &'a CaseRow, &Headline)| match section {
         // A size alone needs its operation.
@@ -20,7 +19,6 @@ pub fn headlines<'a>(summary: &'a Summary) -> Vec<(String, &'a Case)> {
     screen::headlines(summary).into_iter().map(named).collect()
 }
 
-/// The ruler; `None` if there are no marks.
 pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     let mut names: Vec<(String, &Case)> = Vec::new();
     for found in subjects.iter().flat_map(|subject| headlines(&subject.summary)) {
@@ -74,7 +72,6 @@ pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     })
 }
 
-/// A median, its multiple of a system call, its CI and its min.
 fn in_words(figures: &Figures) -> [Text; 4] {
     let unit = figures.measured.unit;
     let min = figures.min().filter(|_| figures.below.is_none());

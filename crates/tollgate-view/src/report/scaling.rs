@@ -9,10 +9,8 @@ use crate::page::{Figure, PictureRow, Text};
 use crate::summary::Figures;
 use crate::together::together;
 
-/// The suite.
 pub const SUITE: &str = "scaling";
 
-/// A row for each operation, by threads and by processes: by one, by two, and by the most.
 pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     let panels = rows_of_times(subjects, rows)?;
     Some(Figure {

@@ -12,7 +12,6 @@ use crate::page::{Figure, Section, Table, Text};
 use crate::pictures;
 use tollgate_model::Case;
 
-/// The sections, each with its facts.
 pub fn of(
     subjects: &[Subject],
     comparisons: &[Comparison],
@@ -71,7 +70,6 @@ fn findings(suite: &str, subjects: &[Subject]) -> Vec<Text> {
     sentences.collect()
 }
 
-/// The cost of storing while another core stores, a row for each size.
 fn sharing(subjects: &[Subject]) -> Option<Table> {
     const HEAD: [&str; 7] = ["pair", "order", "pages", "KiB", "storing is", "alone", "beside the other"];
     let several = subjects.len() > 1;

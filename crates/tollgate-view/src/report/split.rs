@@ -7,10 +7,8 @@ use crate::comparison::Comparison;
 use crate::page::Table;
 use crate::versus::lines::{Lines, REST};
 
-/// Calls of a table.
 pub const MOST_CALLS: usize = 20;
 
-/// Two tables of each comparison of commands that were traced.
 pub fn tables(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Table> {
     let [base, others @ ..] = subjects else { return Vec::new() };
     let of_commands = comparisons.iter().zip(others).filter(|(comparison, _)| comparison.is_of_commands());

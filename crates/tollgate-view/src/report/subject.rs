@@ -10,13 +10,10 @@ use crate::session;
 use crate::summary::{Figures, Summary};
 
 pub struct Subject<'a> {
-    /// Its position among the others, which decides its look.
     pub look: usize,
     pub name: String,
-    /// Whether there are others.
     pub is_one_of_several: bool,
     pub summary: Summary<'a>,
-    /// Its findings over several rows.
     pub findings: Vec<Finding>,
 }
 
@@ -39,19 +36,17 @@ impl<'a> Subject<'a> {
         order.into_iter().zip(names).enumerate().map(subject).collect()
     }
 
-    /// The mark of a case, if it has a time above the detection limit.
     pub fn mark(&self, case: &Case) -> Option<Mark> {
         let figures = self.summary.figures(case).filter(|figures| is_drawn(figures))?;
         Some(mark(self.look, figures))
     }
 
-    /// Its name and a separator, if there are several.
     pub fn prefix(&self, separator: &str) -> String {
         if self.is_one_of_several { format!("{}{separator}", self.name) } else { String::new() }
     }
 }
 
-/// Labels or ids. Ids distinguish two with the same name.
+/// Ids distinguish two with the same name.
 fn names(runs: &[Run]) -> Vec<String> {
     let is_alone = |run: &Run| runs.iter().filter(|other| name(other) == name(run)).count() == 1;
     let named = |(look, run): (usize, &Run)| match &run.label {
@@ -62,7 +57,6 @@ fn names(runs: &[Run]) -> Vec<String> {
     runs.iter().enumerate().map(named).collect()
 }
 
-/// Whether an estimate can be drawn on an axis of times.
 pub fn is_drawn(figures: &Figures) -> bool {
     let is_time = matches!(figures.measured.unit, Unit::Nanoseconds | Unit::NanosecondsPerLine);
     is_time && figures.is_estimate() && figures.below.is_none() && figures.estimate.median > 0.0
@@ -78,7 +72,6 @@ pub fn figures_of_all(subjects: &[Subject], case: &Case) -> Text {
     })
 }
 
-/// A mark whose row has its name and value.
 pub fn mark(look: usize, figures: &Figures) -> Mark {
     let estimate = &figures.estimate;
     Mark {

@@ -8,7 +8,6 @@ use tollgate_suites::SUITES;
 
 use super::subject::Subject;
 
-/// Sections that are not suites, with their descriptions.
 const OTHERS: [(&str, &str); 5] = [
     (VERSUS, "Commands of the user, executed in alternation."),
     (BENCHES, "Benches of builds, executed in alternation."),
@@ -16,9 +15,7 @@ const OTHERS: [(&str, &str); 5] = [
     (LAB, "Ring crossings in the lab's own small kernel, without an operating system."),
     (OTHER, "Cases that are unknown to this program."),
 ];
-/// The section of commands that `tollgate versus` compared.
 pub const VERSUS: &str = "versus";
-/// The section of commands that `tollgate trace` ran.
 pub const TRACE: &str = "trace";
 const LAB: &str = "lab";
 const OTHER: &str = "other";
@@ -30,12 +27,10 @@ pub fn suite_of(case: &Case) -> &str {
     known().find(|(name, _)| *name == case.suite()).map_or(OTHER, |(name, _)| name)
 }
 
-/// The possible sections, and their descriptions.
 fn known() -> impl Iterator<Item = (&'static str, &'static str)> {
     SUITES.iter().map(|suite| (suite.name, suite.about)).chain(OTHERS)
 }
 
-/// The suites with cases, in the order of the registry.
 pub fn suites(subjects: &[Subject]) -> Vec<&'static str> {
     let cases = subjects.iter().flat_map(|subject| &subject.summary.rows).map(|row| row.case);
     let there: HashSet<&str> = cases.map(suite_of).collect();

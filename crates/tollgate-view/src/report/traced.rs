@@ -8,10 +8,8 @@ use super::subject::Subject;
 use super::suites::TRACE;
 use crate::page::{Table, Text};
 
-/// Calls of a command that are worth naming.
 const MOST_CALLS: usize = 8;
 
-/// The parts of the real time of each command's median execution; `None` if none was traced.
 pub fn table(subjects: &[Subject], suite: &str, cases: &[&Case]) -> Option<Table> {
     let columns = [
         "command",
@@ -39,7 +37,7 @@ fn time(ns: f64) -> String {
     figures::estimate(ns, Unit::Nanoseconds)
 }
 
-/// A case without its suite; for `tollgate trace`, the command itself.
+/// For `tollgate trace`, the command itself.
 fn name_of(case: &Case, suite: &str, traced: &Traced) -> String {
     if suite == TRACE && !traced.command.is_empty() {
         return traced.command.join(" ");

@@ -6,7 +6,6 @@ use super::subject::Subject;
 use crate::screen::machine;
 use crate::{advice, expensive, facts, quality};
 
-/// Slow operations, each with its cause and an alternative.
 pub fn expensive(subject: &Subject) -> Vec<Expensive> {
     let item = |item: expensive::Expense| Expensive {
         what: item.what.into(),
@@ -17,7 +16,6 @@ pub fn expensive(subject: &Subject) -> Vec<Expensive> {
     expensive::expenses(&subject.summary).into_iter().map(item).collect()
 }
 
-/// Sentences of the title.
 const SAID: usize = 2;
 
 /// The machine, and what is slow there: `AMD EPYC VM: system call 106 ns, 260 cycles; INT 80h 48 × a call`. The run's name if
@@ -45,7 +43,6 @@ fn within(sentence: &str) -> String {
     }
 }
 
-/// The quality of a run, and the remedies.
 pub fn quality(subject: &Subject) -> Quality {
     let quality = quality::of(&subject.summary);
     let advice = advice::of(&subject.summary).into_iter();

@@ -11,30 +11,25 @@ use unicode_width::UnicodeWidthStr;
 use crate::summary::{CaseRow, Figures, Summary};
 use crate::{counts, facts};
 
-/// The columns beside the name, with their widths.
 const COLUMNS: [(&str, usize); 4] = [("median", 9), ("95 % CI", 15), ("min", 10), ("× syscall", 11)];
-/// The columns of a wide and of narrower terminals.
 const LAYOUTS: &[&[usize]] = &[&[0, 1, 2, 3], &[0, 1, 3], &[0, 1], &[0]];
 const COLUMNS_OF_COUNTS: [(&str, usize); 3] = [("instructions", 13), ("batches", 17), ("× syscall", 11)];
 const LAYOUTS_OF_COUNTS: &[&[usize]] = &[&[0, 1, 2], &[0, 1], &[0]];
 /// The columns for a name with its mark: the most and the fewest.
 const NAMES: [usize; 2] = [34, 26];
 
-/// Precedes the name of a row that is not noisy.
 const MARK: &str = "  ";
 
 pub(super) struct Rows<'a> {
     sections: Vec<(String, Vec<Shown<'a>>)>,
     loads: Option<String>,
     hidden: usize,
-    /// All of them are counts of instructions.
     is_counted: bool,
     columns: &'static [usize],
     name: usize,
     width: usize,
 }
 
-/// A row, by its name on the screen.
 #[derive(Clone)]
 struct Shown<'a> {
     name: String,
@@ -92,7 +87,6 @@ impl<'a> Rows<'a> {
         let fits = |columns: &&'static [usize]| {
             self.width.saturating_sub(taken(self.is_counted, columns)) >= longest
         };
-        // The median and its interval stay.
         let chosen = narrower.copied().filter(|columns| columns.len() > 1).collect::<Vec<_>>();
         if let Some(columns) =
             chosen.iter().find(|columns| fits(columns)).or(chosen.last()).filter(|_| longest > self.name)
@@ -127,7 +121,6 @@ impl<'a> Rows<'a> {
         let loads = self.loads.as_deref();
         for (at, (title, rows)) in self.sections.iter().enumerate() {
             let is_memory = title == MEMORY;
-            // The line of loads stands for the heading of its section.
             let heading = match loads.filter(|_| is_memory && at > 0) {
                 Some(loads) => format!("{title}   {loads}"),
                 None => title.clone(),
@@ -201,7 +194,6 @@ fn all(is_counted: bool) -> &'static [(&'static str, usize)] {
     if is_counted { &COLUMNS_OF_COUNTS } else { &COLUMNS }
 }
 
-/// The columns that fit, and the width of the names.
 fn layout(is_counted: bool, width: usize) -> (&'static [usize], usize) {
     let [most, fewest] = NAMES;
     let fits = |columns: &&'static [usize]| fewest + taken(is_counted, columns) <= width;
@@ -277,7 +269,6 @@ fn loads(headlines: &[(Section, &CaseRow, &'static Headline)]) -> Option<String>
     (!all.is_empty()).then(|| format!("dependent load{pages}: {} ns", all.join(" | ")))
 }
 
-/// The cells of a row, one for each of [`COLUMNS`].
 fn cells(figures: &Figures) -> [String; 4] {
     let unit = figures.measured.unit;
     let shown = |value: f64| figures::estimate(value, unit);
@@ -304,7 +295,6 @@ fn cells(figures: &Figures) -> [String; 4] {
     [median, interval.unwrap_or_default(), min.unwrap_or_default(), multiple.unwrap_or_default()]
 }
 
-/// The cells of a count, one for each of [`COLUMNS_OF_COUNTS`].
 fn of_count(figures: &Figures) -> [String; 3] {
     let count = counts::count(figures.estimate.median, figures.measured.unit);
     let batches = counts::batches(figures).unwrap_or_default();

@@ -12,7 +12,6 @@ use crate::atlas::{Atlas, Cell, KernelsRow};
 use crate::counts;
 
 const LEAST_ROWS: usize = 8;
-/// Names of kernels if the releases do not fit.
 const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// The text after the head: kernels, and rows. With `all` every row with its counts, otherwise the changed rows that fit in this
@@ -52,7 +51,6 @@ fn method() -> String {
     )
 }
 
-/// One line per kernel: the letter, the release, and how many cases it changes.
 fn kernels(atlas: &Atlas) -> Table {
     let row = |(at, (kernel, letter)): (usize, (&&str, char))| {
         let [cases, more, fewer] = atlas.tally(at).map(|number| Some(number.to_string()));
@@ -63,7 +61,7 @@ fn kernels(atlas: &Atlas) -> Table {
     Table::of_cells(["", "kernel", "cases", "more", "fewer"], kernels.map(row)).with_words(&["kernel"])
 }
 
-/// The rows as counts; in blocks of as many kernels as fit with `all`, otherwise as signs if not all fit.
+/// In blocks of as many kernels as fit with `all`, otherwise as signs if not all fit.
 fn table(atlas: &Atlas, rows: &[&KernelsRow], all: bool, width: usize) -> String {
     let number = atlas.kernels.len();
     let fits = |kernels: Range<usize>| {
@@ -97,7 +95,6 @@ fn counted(atlas: &Atlas, rows: &[&KernelsRow], kernels: Range<usize>) -> Table 
 
 /// The first count, a sign for each kernel after the first, the last count, and the largest change.
 fn signs(rows: &[&KernelsRow], number: usize) -> Table {
-    /// One of two kernels counted nothing.
     const UNKNOWN: char = '.';
     let letters = &LETTERS[..number.min(LETTERS.len())];
     let heads = ["benchmark", &letters[..1], &letters[1..], &letters[letters.len() - 1..], "largest change"];

@@ -13,7 +13,6 @@ use crate::together::together;
 
 const MOST_NAMED: usize = 4;
 
-/// The harness of the benches of a session; `None` for other sessions.
 pub(super) fn harness<'a>(session: &Session<'a>) -> Option<&'a str> {
     harness_of(session.members.first()?.summary.run)
 }
@@ -55,7 +54,6 @@ fn control<'s, 'a>(session: &'s Session<'a>) -> Option<&'s Comparison<'a>> {
     session.others().find(|(member, _)| is_it(member)).map(|(_, comparison)| comparison)
 }
 
-/// The changes that addresses alone may explain.
 fn within(session: &Session, control: &Comparison) -> Option<String> {
     let reach = |row: &ComparedRow| {
         let interval = control.row(row.case())?.result.interval?;
@@ -74,7 +72,6 @@ fn within(session: &Session, control: &Comparison) -> Option<String> {
     })
 }
 
-/// The first names, and how many more there are.
 fn few(mut names: Vec<String>) -> String {
     let more = names.len().saturating_sub(MOST_NAMED);
     names.truncate(MOST_NAMED);
@@ -84,7 +81,6 @@ fn few(mut names: Vec<String>) -> String {
 
 const LAYOUT: &str = "Code that the linker moved may change speed by some percent without any change of its own. --control BUILD, the base built at other addresses, shows by how much; --in vm:exact counts instructions, which do not depend on addresses (docs/benches.md).";
 
-/// The benches without a figure, by the reason.
 fn left_out(session: &Session) -> Vec<String> {
     let measurements = session.members.iter().flat_map(|member| &member.summary.run.measurements);
     let mut without: Vec<(&str, &Case)> =
@@ -96,7 +92,6 @@ fn left_out(session: &Session) -> Vec<String> {
     reasons.into_iter().map(|(why, cases)| format!("Left out: {}: {why}.", few(cases))).collect()
 }
 
-/// The commands that show the rest.
 pub(super) fn more(session: &Session) -> String {
     let label = session.members.first().and_then(|member| member.summary.run.label.as_ref());
     match label {

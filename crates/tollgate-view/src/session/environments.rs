@@ -13,7 +13,6 @@ use crate::{counts, facts};
 /// Intervals that are narrower by less count as equally wide.
 const LEAST_NARROWED: f64 = 1.05;
 
-/// A line for each environment: its name, and its runtime.
 pub(crate) fn lines(session: &Session) -> Vec<(String, String)> {
     let Some((base, others)) = session.members.split_first() else { return Vec::new() };
     let mut lines = vec![(base.name.clone(), of_base(base))];
@@ -37,7 +36,6 @@ fn of_base(base: &Member) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Only what differs from the base.
 fn of_other(base: &Member, other: &Member) -> String {
     let (base, run) = (base.summary.run, other.summary.run);
     // All builds were executed in one environment.
@@ -73,13 +71,11 @@ fn of_other(base: &Member, other: &Member) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// The path of a build with benches.
 fn path(run: &Run) -> Option<String> {
     builds::harness_of(run)?;
     Some(command(run)?.line.clone())
 }
 
-/// The runtime of the environment: its maker's fact, or the innermost layer that it shows itself.
 fn runtime(facts: &Facts) -> Option<String> {
     let layers = || match facts.get("container.layers").and_then(Fact::value) {
         // A sign without a maker's name, such as a namespace, has blanks.
@@ -89,7 +85,6 @@ fn runtime(facts: &Facts) -> Option<String> {
     facts::text(facts, facts::RUNTIME).map(str::to_owned).or_else(layers)
 }
 
-/// Why it ended early.
 fn lost(facts: &Facts) -> Option<String> {
     Some(format!("lost: {}", facts::text(facts, facts::LOST)?))
 }

@@ -22,18 +22,15 @@ const COLUMNS: [(&str, Aspect); 7] = [
     ("touch", Aspect::FirstTouch),
 ];
 
-/// The quantity of an environment that a case measures; `None` for other cases.
 fn aspect(case: &Case) -> Option<Aspect> {
     tollgate_suites::find(&case.benchmark)?.aspect_of(&case.params)
 }
 
-/// Whether the session measured only environments themselves.
 pub(super) fn is_all(session: &Session) -> bool {
     let mut rows = session.members.iter().flat_map(|member| &member.summary.rows).peekable();
     rows.peek().is_some() && rows.all(|row| aspect(row.case).is_some())
 }
 
-/// The tables; empty if nothing of the kind was measured.
 pub(super) fn text(session: &Session, width: usize) -> String {
     let columns: Vec<(&'static str, Aspect)> = COLUMNS
         .into_iter()
@@ -76,7 +73,6 @@ fn figures<'f>(member: &'f Member, of: Aspect) -> Option<&'f Figures<'f>> {
     member.summary.measured().find(|(case, _)| aspect(case) == Some(of)).map(|(_, figures)| figures)
 }
 
-/// A row for each environment, with the known figure of each column.
 fn table<'m>(
     columns: &[(&'static str, Aspect)],
     rows: impl IntoIterator<Item = &'m Member<'m>>,
@@ -102,7 +98,6 @@ fn in_short(figures: &Figures) -> String {
     }
 }
 
-/// The ratios to the first environment, by the pairs of each round.
 fn ratios(session: &Session, columns: &[(&'static str, Aspect)], width: usize) -> String {
     let Some(base) = session.members.first() else { return String::new() };
     if session.comparisons.is_empty() {
@@ -123,7 +118,6 @@ fn ratio_of(comparison: &Comparison, of: Aspect) -> Option<String> {
     Compared::new(comparison, row).words("multiple")
 }
 
-/// Notes on the times of an environment, with the names of those.
 fn remarks(session: &Session) -> Vec<String> {
     let starts = session.members.iter().filter_map(|member| Some((member, figures(member, Aspect::Start)?)));
     let notes = starts

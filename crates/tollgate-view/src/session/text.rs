@@ -16,9 +16,7 @@ use crate::compare::columns::Choice;
 use crate::comparison::{self, Comparison};
 
 const LINES: usize = 40;
-/// Its columns, if the terminal has as many.
 const COLUMNS: usize = 80;
-/// Changed rows of a comparison that are always shown.
 const LEAST_ROWS: usize = 3;
 /// Causes that are shown for one comparison, and for each of several.
 const MOST_CAUSES: usize = 4;
@@ -76,7 +74,6 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
     text
 }
 
-/// The first environment, without its name.
 fn base(session: &Session, width: usize) -> String {
     let about = environments::lines(session).into_iter().next();
     about.map_or_else(String::new, |(_, about)| cut(&clean(&about), width) + "\n")
@@ -104,7 +101,6 @@ pub(crate) fn line(session: &Session, verb: &str, measured: &[String], width: us
     format!("{}\n", cut(&clean(&parts.join("  ")), width))
 }
 
-/// The session and its environments, each on one line if requested.
 fn head(session: &Session, width: usize, is_short: bool) -> String {
     let Some(base) = session.members.first() else { return String::new() };
     let mut text = title(session, width);
@@ -132,7 +128,6 @@ fn head(session: &Session, width: usize, is_short: bool) -> String {
     text
 }
 
-/// The text about an environment that is compared with the first.
 fn block<'c, 'a>(
     base: &Member,
     other: &Member,
@@ -160,7 +155,6 @@ fn in_short(name: &str) -> String {
     if is_guest(name) { name.split(',').map(piece).collect::<Vec<_>>().join(",") } else { name.to_owned() }
 }
 
-/// The commands that show the rest.
 fn more(session: &Session, width: usize) -> String {
     if builds::harness(session).is_some() {
         return cut(&builds::more(session), width);

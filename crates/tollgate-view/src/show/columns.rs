@@ -21,15 +21,12 @@ use crate::facts;
 use crate::summary::{CaseRow, Figures, State, Summary};
 use crate::{compare, counts};
 
-/// How samples become the figures that people read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scale {
-    /// The figure is a sample times this.
     pub(crate) factor: f64,
     pub(crate) unit: Unit,
 }
 
-/// Where a run was made, for lists of several runs.
 pub(crate) struct Origin {
     machine: Option<String>,
     key_facts: KeyFacts,
@@ -46,13 +43,11 @@ impl Origin {
     }
 }
 
-/// A case of a run, or a part of it, with its context.
 pub(crate) struct Shown<'a> {
     summary: &'a Summary<'a>,
     row: &'a CaseRow<'a>,
     metric: &'static str,
     figures: Option<&'a Figures<'a>>,
-    /// Its name, if that is not its case.
     name: Option<Cow<'a, str>>,
     scale: Option<Scale>,
     origin: Option<&'a Origin>,
@@ -64,7 +59,6 @@ impl<'a> Shown<'a> {
         Self { summary, row, metric: name_of(figures), figures, name: None, scale: None, origin: None }
     }
 
-    /// One quantity of it.
     pub(crate) fn of_metric(summary: &'a Summary<'a>, metric: &Metric<'a>, origin: &'a Origin) -> Self {
         let Metric { row, name, figures, .. } = *metric;
         Self { metric: name, figures, origin: Some(origin), ..Self::new(summary, row) }
@@ -74,7 +68,6 @@ impl<'a> Shown<'a> {
         Self { name: Some(name.into()), ..self }
     }
 
-    /// With figures on another scale.
     pub(crate) fn on(self, scale: Scale) -> Self {
         Self { scale: Some(scale), ..self }
     }
@@ -101,12 +94,10 @@ impl<'a> Shown<'a> {
         self.figures?.paired.as_ref()
     }
 
-    /// The figures for people: a result, not a bound.
     fn result(&self) -> Option<&'a Figures<'a>> {
         self.figures.filter(|figures| figures.is_estimate() && figures.below.is_none())
     }
 
-    /// A figure in the unit for people.
     fn in_unit(&self, value: f64) -> String {
         let unit = self.measured().map_or(Unit::Nanoseconds, |measured| measured.unit);
         let Scale { factor, unit } = self.scale.unwrap_or(Scale { factor: 1.0, unit });
@@ -401,14 +392,9 @@ pub(crate) fn of_object<'a>() -> Columns<Shown<'a>> {
     columns().without(&[OF_TABLES, &["run", "session"]].concat())
 }
 
-/// The schema descriptions of [`of_object`].
 #[cfg(feature = "schema")]
 pub(crate) mod schema {
-    tollgate_output::described!(
-        /// A case.
-        CaseFigures,
-        tollgate_output::json::schema(&super::of_object())
-    );
+    tollgate_output::described!(CaseFigures, tollgate_output::json::schema(&super::of_object()));
 }
 
 pub(crate) fn of_run<'a>() -> Columns<Shown<'a>> {

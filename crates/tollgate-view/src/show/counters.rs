@@ -13,7 +13,6 @@ use tollgate_output::table::{Look, Table, paragraph};
 use crate::facts;
 use crate::summary::{Figures, Summary};
 
-/// The columns of the kernel's own counts, and of the PMU's.
 const BY_KERNEL: [(&str, &str); 4] = [
     ("switches", CONTEXT_SWITCHES),
     ("migrations", MIGRATIONS),

@@ -7,14 +7,12 @@ use tollgate_model::{Case, Params};
 
 use crate::summary::CaseRow;
 
-/// How the rows of a table are named.
 #[derive(Default)]
 pub struct Names<'a> {
     of_benchmark: HashMap<&'a str, Form>,
 }
 
 enum Form {
-    /// The parameters below the benchmark's name.
     Pairs,
     /// Only their values, in this order, below the benchmark's name and theirs.
     Values(Vec<String>),
@@ -42,7 +40,6 @@ impl<'a> Names<'a> {
         self
     }
 
-    /// The line above the rows of a benchmark.
     pub fn heading(&self, benchmark: &str) -> Option<String> {
         self.of_benchmark.get(benchmark).map(|form| match form {
             Form::Pairs => benchmark.to_owned(),
@@ -63,7 +60,6 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The names of the parameters that any of these cases has.
 pub fn every_name<'a>(cases: impl Iterator<Item = &'a Case>) -> Vec<String> {
     let names: BTreeSet<&String> = cases.flat_map(|case| case.params.keys()).collect();
     names.into_iter().cloned().collect()

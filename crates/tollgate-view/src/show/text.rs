@@ -112,7 +112,6 @@ fn table(rows: &[&CaseRow], summary: &Summary, options: Options, needed: &HashSe
     }
 }
 
-/// The columns that stay if names are long: the name, the median, its interval and a rate.
 const NEEDED: usize = 4;
 
 fn named<'c>(
@@ -165,12 +164,9 @@ fn named<'c>(
     table
 }
 
-/// Columns of rates, which only some suites have.
 const RATES: [&str; 2] = [THROUGHPUT, "tasks"];
-/// The column that replaces a note.
 const THROUGHPUT: &str = "bytes_per_second";
 
-/// The clock of the run and its storage.
 fn method(summary: &Summary, width: usize) -> String {
     let facts = &summary.run.facts;
     if counts::is_counted(summary) {
@@ -195,7 +191,6 @@ fn method(summary: &Summary, width: usize) -> String {
     text
 }
 
-/// The engine's own figures, a line for each group, and the warnings.
 fn bench(summary: &Summary, width: usize) -> String {
     let own = |group| {
         let words = own_in_words(summary, group).join("; ");
@@ -208,7 +203,7 @@ fn bench(summary: &Summary, width: usize) -> String {
     groups + &advice::of(summary).into_iter().map(warning).collect::<String>()
 }
 
-/// `ext4 on vda (mq-deadline), mounted rw,relatime`; for a device in memory also its memory use.
+/// For a device in memory also its memory use.
 fn storage_text(facts: &Facts) -> Option<String> {
     let text = |name: &str| facts::text(facts, name);
     let with =

@@ -56,7 +56,7 @@ impl<'a> Figures<'a> {
 
     /// Its median over that of [`super::BASELINE`], a time or a count.
     pub(super) fn multiple_of(&self, (baseline, unit): (f64, Unit)) -> Option<f64> {
-        // A whole command is no multiple of a call.
+        // A whole command is not a multiple of a call.
         let is_command = !self.measured.divided().is_empty();
         let comparable =
             self.measured.unit == unit && self.below.is_none() && self.is_estimate() && !is_command;

@@ -19,34 +19,30 @@ const OFTEN: f64 = 0.01;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Note<'a> {
-    /// Why the row is noisy.
     Noisy(Noise),
-    /// Its times are not latencies.
     Emulated,
-    /// The figure is an upper bound.
     BelowLimit,
     /// This many of all batches of a count had another event, such as a timer tick, and were left out.
     Apart(u64, u64),
-    /// Bytes per second.
     Throughput(f64),
     /// Operations per second of this many threads or processes together.
     Together(f64, u64, &'a str),
     /// It was compared with its baseline, round by round.
-    Paired { paired: &'a Paired, case: &'a Case, unit: Unit },
-    /// The samples have two modes.
+    Paired {
+        paired: &'a Paired,
+        case: &'a Case,
+        unit: Unit,
+    },
     Bimodal {
-        /// The lower and the upper.
         modes: &'a [Mode; 2],
         unit: Unit,
     },
-    /// The processes differ.
     Range {
         share: f64,
         /// From the smallest median to the largest.
         ends: Option<(f64, f64)>,
         unit: Unit,
     },
-    /// This share of its samples was discarded, too few to be noisy.
     Discarded(f64),
     /// Events that were counted beside the time.
     Counted(&'a Counted),
@@ -54,7 +50,6 @@ pub enum Note<'a> {
     Often(Vec<&'a Counter>, u64),
     /// Rare ones, per million operations.
     Rarely(Vec<&'a Counter>, u64),
-    /// A text of the document.
     Said(&'a str),
 }
 
@@ -90,14 +85,12 @@ pub(super) fn notes_of<'b>(case: &'b Case, figures: &'b Figures<'_>) -> Vec<Note
     notes
 }
 
-/// The batches of a count that are left out. A column has the differences of the others.
 fn of_count<'b>(figures: &Figures<'_>) -> Option<Note<'b>> {
     let apart = figures.measured.discarded;
     let all = (figures.estimate.samples as u64).saturating_add(apart);
     (apart > 0).then_some(Note::Apart(apart, all))
 }
 
-/// How the samples of a time are distributed.
 fn of_times<'b>(figures: &'b Figures<'_>, has_noted_discards: bool) -> Vec<Note<'b>> {
     let (estimate, unit, is_known) = (&figures.estimate, figures.measured.unit, figures.below.is_none());
     let mut notes = Vec::new();
@@ -114,7 +107,6 @@ fn of_times<'b>(figures: &'b Figures<'_>, has_noted_discards: bool) -> Vec<Note<
     notes
 }
 
-/// Events per operation.
 fn rate(counter: &Counter, operations: u64) -> f64 {
     counter.number as f64 / operations.max(1) as f64
 }

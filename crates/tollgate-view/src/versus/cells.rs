@@ -11,7 +11,6 @@ use crate::summary::Figures;
 /// The names of commands in tables and sentences, in the order in which they were given.
 const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// A command in an environment.
 pub(super) struct Cell<'a, 's> {
     pub(super) command_number: usize,
     pub(super) environment_number: usize,
@@ -21,7 +20,6 @@ pub(super) struct Cell<'a, 's> {
     pub(super) member: &'s Member<'a>,
 }
 
-/// Every command in every environment, by position.
 pub(super) fn all<'a, 's>(session: &'s Session<'a>) -> Vec<Cell<'a, 's>> {
     // A command that occurs twice in an environment is two commands.
     let mut commands: Vec<(&Command, usize)> = Vec::new();
@@ -50,7 +48,6 @@ pub(super) fn all<'a, 's>(session: &'s Session<'a>) -> Vec<Cell<'a, 's>> {
     cells
 }
 
-/// The index of a thing among the known ones, to which it is added.
 fn number<T>(known: &mut Vec<T>, new: T, is_it: impl Fn(&T) -> bool) -> usize {
     known.iter().position(is_it).unwrap_or_else(|| {
         known.push(new);
@@ -74,7 +71,6 @@ impl<'s> Cell<'_, 's> {
         self.member.summary.figures(&Case::plain(case))
     }
 
-    /// The number of its timed or counted executions.
     pub(super) fn executions(&self) -> usize {
         let figures = self.figures(versus::REAL).or_else(|| self.figures(versus::INSTRUCTIONS));
         figures.map_or(0, |figures| figures.measured.samples.len())

@@ -20,7 +20,6 @@ use crate::counts;
 use crate::session::Session;
 use crate::summary::Figures;
 
-/// Columns of the table, by their cases.
 const COLUMNS: [(&str, &str); 8] = [
     ("total", INSTRUCTIONS),
     ("user", USER_INSTRUCTIONS),
@@ -34,7 +33,6 @@ const COLUMNS: [(&str, &str); 8] = [
 
 pub(super) const METHOD: &str = "Counted: instructions of an execution by QEMU's translator (-icount), the same at each boot. Each command has a boot of its own.";
 
-/// Whether instructions were counted.
 pub(super) fn is_counted(cells: &[Cell]) -> bool {
     cells.iter().any(|cell| cell.figures(INSTRUCTIONS).is_some())
 }
@@ -43,7 +41,6 @@ pub(crate) fn row<'c, 'a>(comparison: &'c Comparison<'a>) -> Option<&'c Compared
     comparison.row(&Case::plain(INSTRUCTIONS))
 }
 
-/// The counts of each command.
 pub(super) fn table(cells: &[Cell], width: usize) -> String {
     let median = |cell: &Cell, case: &str| cell.figures(case).map(|figures| whole(figures.estimate.median));
     let rows = cells.iter().map(|cell| (cell.label.clone(), COLUMNS.map(|(_, case)| median(cell, case))));
@@ -51,7 +48,6 @@ pub(super) fn table(cells: &[Cell], width: usize) -> String {
     Table::of_cells(heads, rows).lines(Some(width), false)
 }
 
-/// The difference of another command from the first.
 pub(super) fn compared(base: &str, other: &str, comparison: &Comparison, width: usize) -> String {
     let rows = COLUMNS.into_iter().filter_map(|(name, case)| {
         let row = comparison.row(&Case::plain(case))?;
@@ -133,7 +129,6 @@ struct Function {
 }
 
 impl Function {
-    /// Its largest difference from the first side.
     fn difference(&self) -> u64 {
         let base = self.sides.first().copied().unwrap_or_default();
         let of = |side: &[u64; 2]| side[0].abs_diff(base[0]).max(side[1].abs_diff(base[1]));
@@ -141,13 +136,11 @@ impl Function {
     }
 }
 
-/// Instructions of programs that are not divided.
 const PROGRAM: &str = "user space";
 
 /// A function by its file and its name.
 type Key<'f> = (Option<&'f str>, Option<&'f str>);
 
-/// The name of a function in a table: for a program's function with its file, `ls: main`.
 fn called((file, name): Key<'_>) -> String {
     match (file, name) {
         (None, name) => name.unwrap_or(PROGRAM).to_owned(),
@@ -223,7 +216,6 @@ pub(super) struct FunctionRecord {
     rep_iterations: u64,
 }
 
-/// The functions of one command for a document.
 pub(super) fn functions_record(list: &[FunctionCount]) -> Vec<FunctionRecord> {
     let one = |function: &FunctionCount| FunctionRecord {
         function: function.name.clone(),

@@ -11,20 +11,15 @@ use crate::comparison::{self, Comparison};
 use tollgate_trace::output::text as words;
 
 const FEW_CALLS: usize = 4;
-/// The longest name of a call.
 const LONGEST: usize = 32;
 
-/// A command less the first, and what the difference consists of.
 pub(crate) struct Difference {
-    /// The labels of the base and of the other.
     labels: [String; 2],
-    /// Their names in the header of a table.
     names: [&'static str; 2],
     lines: Lines,
 }
 
 impl Difference {
-    /// The difference of two runs of commands.
     pub(crate) fn of(comparison: &Comparison) -> Option<Self> {
         let labels = [comparison.base, comparison.other].map(comparison::name);
         Self::named(labels, ["base", "other"], comparison)
@@ -39,7 +34,6 @@ impl Difference {
         Some(Self { labels, names, lines: Lines::of(comparison)? })
     }
 
-    /// The tables, with at most this many calls.
     pub(crate) fn text(&self, most: usize, width: usize) -> String {
         let [base, other] = &self.labels;
         let split = &self.lines.split;

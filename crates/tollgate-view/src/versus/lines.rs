@@ -17,7 +17,6 @@ const LONGEST: usize = 32;
 pub(crate) const REST: &str =
     "rest: tracing, the start that timed executions exclude, and medians, which do not sum.";
 
-/// A difference, and how its figures are written.
 pub(crate) struct Lines {
     pub(crate) split: Split,
     /// Whether it has a verdict: shares of noise say nothing.
@@ -31,7 +30,6 @@ pub(crate) struct Shown {
     name: String,
     sides: [String; 2],
     difference: String,
-    /// Share of the whole difference.
     share: String,
     calls: Option<String>,
     of_which: Option<String>,
@@ -40,14 +38,12 @@ pub(crate) struct Shown {
 }
 
 impl Lines {
-    /// `None` if either command was not traced, or not timed.
     pub(crate) fn of(comparison: &Comparison) -> Option<Self> {
         let split = Split::of(comparison)?;
         let is_different = said::real(comparison)?.result.verdict.is_difference();
         Some(Self { scale: Scale::from_split(&split), split, is_different })
     }
 
-    /// The parts of the real time.
     pub(crate) fn parts(&self) -> Vec<Shown> {
         let parts = self.split.parts.iter().filter(|(_, line)| *line != Line::default());
         let parts =
@@ -82,7 +78,6 @@ impl Lines {
             .collect()
     }
 
-    /// Their columns. The name of the difference heads the first.
     pub(crate) fn of_parts(&self) -> Columns<Shown> {
         self.columns().without(&["calls"])
     }
@@ -123,12 +118,10 @@ impl Shown {
         }
     }
 
-    /// With the numbers of a call on both sides, and what it spent its time on.
     pub(crate) fn of_call(self, counts: [u64; 2], of_which: Option<String>) -> Self {
         Self { calls: Some(numbers(counts)), of_which, ..self }
     }
 
-    /// Marks the rest of the others, or a line that leaves others out.
     pub(crate) fn of_rest(self) -> Self {
         Self { is_rest: true, ..self }
     }
@@ -136,7 +129,6 @@ impl Shown {
 
 type Field = Column<Shown>;
 
-/// All columns. The name of the lines heads the first.
 pub(crate) fn columns() -> Columns<Shown> {
     Columns::new([
         Field::new("name", "real time by", "the part or the call", |it| {
@@ -194,7 +186,6 @@ pub(crate) fn in_words_of_part(part: Part, has_ptrace: bool) -> &'static str {
     }
 }
 
-/// The name of a part in JSON.
 pub(crate) fn field(part: Part) -> &'static str {
     match part {
         Part::User => "user",

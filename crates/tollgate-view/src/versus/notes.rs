@@ -11,7 +11,6 @@ use crate::together::together;
 use crate::{facts, health};
 use tollgate_trace::output::text as words;
 
-/// Files that stayed cached, by name.
 const MOST_STAYED: usize = 2;
 
 /// The notes; with several commands they name the command.

@@ -22,7 +22,6 @@ pub(crate) struct Split {
     pub(crate) backends: [Backend; 2],
     /// The parts of the real time, in the order of tables.
     pub(crate) parts: Vec<(Part, Line)>,
-    /// The system calls, those first that differ most.
     pub(crate) calls: Vec<Call>,
     /// The time outside of calls: user mode, faults and the rest.
     pub(crate) outside: Line,
@@ -30,7 +29,6 @@ pub(crate) struct Split {
     pub(crate) runqueue: Line,
     /// The time that belongs to neither, before the first event and after the last.
     pub(crate) unaccounted: Line,
-    /// Real time of the traced executions.
     pub(crate) traced: Line,
     pub(crate) timed: Line,
     /// Whether every share is measured, none estimated.
@@ -57,7 +55,6 @@ fn shares<'t>(mut traced: impl Iterator<Item = &'t Traced> + Clone) -> &'static 
     }
 }
 
-/// How exact the shares of calls are in these executions.
 pub(crate) fn method<'t>(mut traced: impl Iterator<Item = &'t Traced> + Clone) -> &'static str {
     const EXACT: &str =
         "Each had one thread, so every part and every call's share of the real time is measured.";
@@ -70,12 +67,10 @@ pub(crate) fn method<'t>(mut traced: impl Iterator<Item = &'t Traced> + Clone) -
     }
 }
 
-/// Medians over the pairs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     /// Base and other.
     pub(crate) sides: [i64; 2],
-    /// Median of the pairs' differences.
     pub(crate) difference: i64,
 }
 
@@ -94,7 +89,6 @@ pub(crate) struct Call {
     pub(crate) name: String,
     /// Calls that returned: medians of the base and of the other.
     pub(crate) counts: [u64; 2],
-    /// Its contribution to the real time.
     pub(crate) line: Line,
 }
 
@@ -140,24 +134,19 @@ impl Split {
         calls.chain([self.outside, self.runqueue, self.unaccounted]).fold(self.timed, Line::less)
     }
 
-    /// Whether ptrace(2) stopped either.
     pub(crate) fn has_ptrace(&self) -> bool {
         self.backends.contains(&Backend::Ptrace)
     }
 }
 
-/// Medians of traced executions, in nanoseconds.
 pub(super) struct Middle {
     pub(super) real: f64,
     parts: Vec<(Part, f64)>,
-    /// The number of system calls.
     pub(super) calls: f64,
-    /// Whether the waiting is known, with its kind.
     has_idle: bool,
 }
 
 impl Middle {
-    /// `None` without any.
     pub(super) fn of(traced: &[Traced]) -> Option<Self> {
         let accounts: Vec<Account> = traced.iter().map(Account::from_traced).collect();
         let middle = |of: &dyn Fn(&Account) -> u64| middle(accounts.iter().map(of));
@@ -171,7 +160,6 @@ impl Middle {
         })
     }
 
-    /// A part of the real time, if known.
     pub(super) fn part(&self, wanted: Part) -> Option<f64> {
         let is_known = self.has_idle || matches!(wanted, Part::User | Part::Sys | Part::Unaccounted);
         let part = self.parts.iter().find(|(part, _)| *part == wanted);
@@ -183,14 +171,12 @@ fn middle(values: impl Iterator<Item = u64>) -> Option<f64> {
     stats::median(&values.map(|value| value as f64).collect::<Vec<f64>>())
 }
 
-/// The executions of a run's command that were traced.
 pub(super) fn traced(run: &Run) -> &[Traced] {
     let measurement = run.measurement(&Case::plain(own::TRACED));
     let measured = measurement.and_then(|measurement| measurement.outcome.measured());
     measured.map_or(&[], |measured| &measured.traced)
 }
 
-/// The traced executions of one number.
 fn pairs<'a>(base: &'a Run, other: &'a Run) -> impl Iterator<Item = [&'a Traced; 2]> {
     traced(base).iter().zip(traced(other)).map(|(base, other)| [base, other])
 }

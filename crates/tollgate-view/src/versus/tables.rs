@@ -13,7 +13,6 @@ use crate::compare::columns::{self, Compared, Sides};
 use crate::comparison::Comparison;
 use crate::summary::Figures;
 
-/// The figures of the timed executions.
 pub(super) fn timed(cells: &[Cell], width: usize) -> String {
     let heads = ["timed", "median", "95 % CI", "min", "user", "sys", "memory", "faults"];
     let row = |cell: &Cell| {
@@ -51,7 +50,6 @@ pub(super) fn traced(cells: &[Cell], width: usize) -> Option<String> {
     Some(table.lines(Some(width), false))
 }
 
-/// Each of these compared with the first, one row each.
 pub(super) fn verdicts<'c>(base: &'c str, others: &[(&'c Cell, &'c Comparison<'c>)], width: usize) -> String {
     let sides = others
         .iter()
@@ -66,7 +64,6 @@ pub(super) fn verdicts<'c>(base: &'c str, others: &[(&'c Cell, &'c Comparison<'c
     heading(&format!("Compared with {base}"), width) + &table.lines(Some(width), false)
 }
 
-/// A time that may be nothing.
 fn time(ns: f64) -> String {
     if ns == 0.0 { "0".to_owned() } else { figures::estimate(ns, Unit::Nanoseconds) }
 }

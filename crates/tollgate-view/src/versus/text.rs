@@ -19,13 +19,10 @@ use tollgate_trace::output::text as words;
 /// The lines of the screen, and its columns if the terminal has as many.
 const LINES: usize = 40;
 const COLUMNS: usize = 80;
-/// Commands of a list that does not have room for all.
 const MOST_COMMANDS: usize = 6;
-/// Calls of a difference, as there is room.
 const MOST_CALLS: usize = 8;
 const FEWEST_CALLS: usize = 2;
 const MOST_ENVIRONMENTS: usize = 4;
-/// Comparisons that have a sentence each. More have a row each.
 const MOST_SENTENCES: usize = 2;
 
 /// The screen, for a terminal of this width. With `all` every command, every call and every note.
@@ -94,7 +91,6 @@ struct Screen<'a, 's> {
 }
 
 impl<'s> Screen<'s, 's> {
-    /// Each command less the first.
     fn differences(&self) -> impl Iterator<Item = Difference> {
         let cells = self.cells;
         let others = cells.iter().skip(1).zip(&self.session.comparisons);
@@ -110,7 +106,6 @@ impl<'s> Screen<'s, 's> {
 }
 
 impl Screen<'_, '_> {
-    /// The session, its executions, how they alternated, and where.
     fn head(&self) -> String {
         let executions = of_each(self.cells.iter().map(Cell::executions));
         let mut shown: Vec<&str> = Vec::new();
@@ -125,7 +120,6 @@ impl Screen<'_, '_> {
         lines.concat() + &paragraph(&self.method(), self.width, "")
     }
 
-    /// The screen of counts, whose length depends on the number of commands.
     fn counted(&self) -> String {
         let width = self.width;
         let mut text = format!("{}{}\n{}", self.head(), self.commands(), counted::table(self.shown(), width));
@@ -167,7 +161,6 @@ impl Screen<'_, '_> {
         format!("{timed} {traced}")
     }
 
-    /// Each command on one line, after its letter.
     fn commands(&self) -> String {
         let mut seen = Vec::new();
         let mut lines = Vec::new();
@@ -193,7 +186,6 @@ impl Screen<'_, '_> {
         lines
     }
 
-    /// The cells that fit in a table.
     fn shown(&self) -> &[Cell<'_, '_>] {
         let most = if self.all { usize::MAX } else { MOST_COMMANDS };
         &self.cells[..most.min(self.cells.len())]
@@ -227,7 +219,6 @@ impl Screen<'_, '_> {
         Some(others.iter().map(sentence).collect::<String>()).filter(|text| !text.is_empty())
     }
 
-    /// The commands that show the rest.
     fn more(&self) -> String {
         match self.session.members.first().and_then(|member| member.summary.run.label.as_ref()) {
             Some(label) => format!("tollgate show {label} --all | tollgate report {label}"),

@@ -80,6 +80,7 @@ fn is_on_request(value: &Value) -> bool {
         value => value.text().map(str::to_owned).into_iter().collect(),
     };
     let large = tollgate_suites::large_files();
+    // A pattern that matches nothing ends the run.
     tollgate_suites::select(&Topology::here(), &patterns, Extent::Usual, Size::default()).is_ok_and(
         |chosen| {
             chosen.groups.iter().any(|group: &Group| group.usual_time().is_some())
@@ -135,6 +136,7 @@ mod tests {
             "lab",
             "argument copies dump explain from image iopl label on out program prove quiet steps test-and-set time timer until vendor",
         ),
+        // A page is a file.
         ("report", "fail-on format open out run"),
         ("export", "out run"),
         ("store.list", "dir"),

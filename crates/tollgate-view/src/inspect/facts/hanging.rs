@@ -4,9 +4,7 @@ use anstyle::Style;
 use tollgate_model::text::clean;
 use tollgate_output::table::wrap;
 
-/// The style of secondary text.
 pub(crate) const FAINT: Style = Style::new().dimmed();
-/// Precedes every line of a subject.
 pub(crate) const INDENT: &str = "  ";
 
 /// A paragraph after a label, with its later lines below its first word.

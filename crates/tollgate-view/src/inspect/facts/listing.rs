@@ -17,7 +17,6 @@ const DEEPER: &str = "      ";
 const WIDEST_NAME: usize = 32;
 /// On narrower pages every value is on the next line.
 const NARROW: usize = 56;
-/// The vulnerabilities that the processor does not have.
 pub(super) const NOT_AFFECTED: &str = "Not affected";
 
 /// All groups, with a line between them.
@@ -72,7 +71,6 @@ fn kind(name: &str, fact: &Fact) -> Option<&'static str> {
     }
 }
 
-/// Among its like a feature is named by its last part, with its bit.
 fn short(name: &str, fact: &Fact) -> String {
     match (name.strip_prefix("cpu.feature."), fact) {
         (Some(feature), Fact::Known { source, .. }) => format!("{feature} ({source})"),
@@ -80,7 +78,6 @@ fn short(name: &str, fact: &Fact) -> String {
     }
 }
 
-/// The directory that the values were all read in.
 fn common_source(facts: &[&(String, Fact)]) -> String {
     let sources = facts.iter().map(|(_, fact)| match fact {
         Fact::Known { source, .. } => source.rsplit_once('/').map(|(directory, _)| directory),
@@ -93,7 +90,6 @@ fn common_source(facts: &[&(String, Fact)]) -> String {
     }
 }
 
-/// A name, its value and its source, with its effect below.
 fn row(
     (name, fact): (&str, &Fact),
     differs: bool,
@@ -142,7 +138,6 @@ fn shown(name: &str, value: &FactValue) -> String {
     }
 }
 
-/// The boundaries that a fact affects, and its source if that did not fit above.
 fn influence(effect: Option<&Effect>, source: Option<&str>, width: usize) -> String {
     let mut text = String::new();
     if let Some(effect) = effect {
@@ -155,7 +150,6 @@ fn influence(effect: Option<&Effect>, source: Option<&str>, width: usize) -> Str
     text
 }
 
-/// Whether CPUID and the kernel disagree.
 fn differs(name: &str, fact: &Fact, facts: &Facts) -> bool {
     let kernel = name.strip_suffix(".cpuid").and_then(|name| facts.get(name)?.value());
     kernel.is_some_and(|kernel| Some(kernel) != fact.value())

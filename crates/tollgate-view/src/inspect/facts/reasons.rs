@@ -28,12 +28,10 @@ pub(crate) fn reasons(unknown: &[&(String, Fact)], facts: &Facts, width: usize) 
     text
 }
 
-/// Why some facts are not known, all of them for this reason.
 struct Reason<'a> {
     kind: &'static str,
     names: Vec<&'a str>,
     why: &'a str,
-    /// The directory and its missing files, if that is the reason.
     missing: Option<(&'a str, Vec<&'a str>)>,
 }
 
@@ -77,7 +75,6 @@ impl std::fmt::Display for Reason<'_> {
     }
 }
 
-/// How refused facts can be read.
 fn help(facts: &Facts) -> &'static str {
     match crate::facts::number(facts, "process.user") {
         Some(0.0) => ". Refused even to root here: a capability is missing, or a security module forbids it",
@@ -85,7 +82,6 @@ fn help(facts: &Facts) -> &'static str {
     }
 }
 
-/// The reason, shorter if it is the usual one.
 fn plain_reason(why: &str) -> String {
     let without_number = match why.rfind(" (os error ") {
         Some(at) if why.ends_with(')') => &why[..at],

@@ -14,7 +14,6 @@ const LABEL: usize = 14;
 const MOST_CACHES: usize = 6;
 /// Further mitigations are counted, not named.
 const MOST_MITIGATIONS: usize = 9;
-/// Precedes the kernel's measure against a vulnerability.
 const MITIGATED: &str = "Mitigation: ";
 
 /// The screen.
@@ -45,7 +44,6 @@ pub fn screen(facts: &Facts, width: usize) -> String {
     text
 }
 
-/// A label and the known facts of its subject; empty if there are none.
 fn row(label: &str, parts: impl IntoIterator<Item = String>, width: usize) -> String {
     // A text from elsewhere may have any length.
     const LONGEST: usize = 160;
@@ -124,7 +122,6 @@ fn caches(facts: &Facts, width: usize) -> String {
     if is_known { table.render(width) } else { String::new() }
 }
 
-/// How many there are in `0-5,12-17`.
 fn processors_in(list: &str) -> u64 {
     let parts = list.split(',').filter_map(|part| match part.split_once('-') {
         Some((first, last)) => last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1),
@@ -171,7 +168,6 @@ fn kernel(facts: &Facts) -> Vec<String> {
     parts.into_iter().flatten().collect()
 }
 
-/// The ways into the kernel, and the additional work of each crossing.
 fn entry(facts: &Facts) -> Vec<String> {
     let on = |name: &str, fact: &str| {
         flag(facts, fact).map(|flag| format!("{name} {}", if flag { "on" } else { "off" }))
@@ -213,7 +209,7 @@ fn entry(facts: &Facts) -> Vec<String> {
     parts.into_iter().flatten().collect()
 }
 
-/// Those that are on, one per line; the others are counted.
+/// Those that are off are counted.
 fn mitigations(facts: &Facts, width: usize) -> String {
     let all = facts.iter().filter_map(|(name, fact)| {
         let name = name.strip_prefix("mitigation.")?;
@@ -357,7 +353,6 @@ fn now(facts: &Facts) -> Vec<String> {
     [load, waiting].into_iter().flatten().collect()
 }
 
-/// Counts by reason, and how to learn more.
 fn unknown(facts: &Facts) -> Vec<String> {
     let count = |of: fn(&Unknown) -> bool| {
         facts.values().filter(|fact| matches!(fact, Fact::Unknown { why } if of(why))).count()

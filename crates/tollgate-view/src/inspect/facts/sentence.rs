@@ -54,7 +54,6 @@ fn processors(facts: &Facts) -> Option<String> {
     Some(format!("{processors}{of} to run on{model}"))
 }
 
-/// The mitigations and filters of every crossing, as far as they are known.
 fn state(facts: &Facts) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(pti) = facts::flag(facts, "mitigation.pti") {
