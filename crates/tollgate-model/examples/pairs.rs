@@ -5,7 +5,7 @@
 //! cargo run --release -p tollgate-model --example pairs -- ~/.local/share/tollgate/runs
 //! ```
 //!
-//! A second argument is how many others each pair is compared beside; it is all of them without, and 0 shows what two runs alone carry.
+//! The second argument is the number of other runs beside which each pair is compared; default all, and 0 shows two runs alone.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
@@ -25,12 +25,10 @@ const RATIOS: [f64; 2] = [1.5, 3.0];
 struct Found {
     rows: usize,
     same: usize,
-    /// Rows that would be different if only they took 1.5 times as long.
     alone: usize,
     different: BTreeMap<String, usize>,
     /// Scaled rows of each suite, and how many were found at × 1.5 and × 3.
     scaled: BTreeMap<String, (usize, [usize; 2])>,
-    /// Logarithms of the ratios of each case.
     logs: BTreeMap<String, Vec<f64>>,
 }
 
@@ -44,7 +42,6 @@ fn main() -> io::Result<()> {
     let mut found = Found::default();
     let pairs = (0..runs.len()).flat_map(|base| (base + 1..runs.len()).map(move |other| [base, other]));
     for (number, [base, other]) in pairs.enumerate() {
-        // The ones that follow the pair, so that each serves as often as another.
         let others = (1..runs.len()).map(|step| (base + other + step) % runs.len());
         let kept = others.filter(|at| ![base, other].contains(at)).take(most).map(|at| &runs[at]);
         let spread = Spread::of(kept);
@@ -131,7 +128,6 @@ fn slowed(run: &Run, ratio: f64) -> Run {
     let mut run = run.clone();
     for measurement in &mut run.measurements {
         let benchmark = &measurement.case.benchmark;
-        // The control is another instance of what it controls.
         let is_own = benchmark.starts_with(own::SUITE) && benchmark != own::CONTROL;
         if let (false, Outcome::Measured(measured)) = (is_own, &mut measurement.outcome) {
             measured.samples.iter_mut().for_each(|sample| *sample *= ratio);

@@ -1,11 +1,9 @@
-//! The boundaries of a machine that benchmarks cross and facts affect. A fact can be a cause of a difference only if both have a
-//! boundary in common.
+//! The boundaries of a machine: a fact can be the cause of a difference only if both have a boundary in common.
 
 use std::fmt;
 
 use crate::text::listed;
 
-/// Makes the enum of boundaries, each with its name in a list of them.
 macro_rules! boundaries {
     ($($(#[$doc:meta])+ $boundary:ident $name:literal;)+) => {
         /// A boundary of the machine, or a mechanism that a crossing runs through.
@@ -185,9 +183,7 @@ impl fmt::Display for Reach {
     }
 }
 
-/// The effect of a fact of the machine, or of an option of its kernel.
-///
-/// Shown as `kernel entry and system calls: …`.
+/// The effect of a fact of the machine, or of an option of its kernel, shown as `kernel entry and system calls: …`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effect {
     /// The affected latencies.

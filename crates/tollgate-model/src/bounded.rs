@@ -1,8 +1,8 @@
 //! Bounds that hold while a run document is read, so that a hostile document is refused before it fills memory.
 //!
-//! A document is read as a stream. [`Bounded`] counts its bytes and the length of each text. The functions here read the lists of
-//! the model and count their entries. Some counts apply to the whole document, and serde passes no context, so the document's
-//! reader keeps them in a thread-local variable. A value that is read without that reader has only the bounds of single lists.
+//! [`Bounded`] counts the bytes of the stream and the length of each text; the functions here count the entries of lists.
+//! Counts that apply to the whole document are in a thread-local variable of its reader, since serde passes no context. Without
+//! that reader only single lists are bounded.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// Bytes of the largest run document that is read. A thorough run of every suite stays well below.
+/// Largest run document that is read, in bytes. A thorough run of every suite stays well below.
 pub const MAX_BYTES: u64 = 256 << 20;
 
 /// Bytes of the longest text in a document. The longest is an argument of a command: at most 128 KiB (`MAX_ARG_STRLEN` of
@@ -35,10 +35,8 @@ pub const MAX_PARAMS: usize = 16;
 /// Most samples of a run: with all of their digits they fill [`MAX_BYTES`].
 pub const MAX_SAMPLES: u64 = 16 << 20;
 
-/// Up to this many samples may have any length. With more, each must take at least [`LEAST_SAMPLE`] bytes of the document.
 const SHORT_SAMPLES: u64 = 1 << 20;
 
-/// Bytes of the shortest sample: `1.0,`.
 const LEAST_SAMPLE: u64 = 4;
 
 /// Most processes of all measurements of a run together.
@@ -65,7 +63,6 @@ pub(crate) enum Fault {
     Schema(u64),
 }
 
-/// The counts of one document.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     bytes: Cell<u64>,
@@ -110,7 +107,6 @@ impl Account {
     }
 }
 
-/// Counts one in the open document, and refuses more than `most`.
 fn take(count: impl Fn(&Account) -> &Cell<u64>, most: u64, what: &str) -> Result<(), String> {
     let taken = OPEN.with_borrow(|account| {
         account.as_ref().map(|account| {
@@ -164,7 +160,6 @@ impl Scanner {
     }
 }
 
-/// Whether a text in this document is longer than [`MAX_TEXT`].
 pub(crate) fn has_long_text(document: &[u8]) -> bool {
     Scanner::default().has_long_text(document)
 }
@@ -204,7 +199,6 @@ pub(crate) fn stop(fault: Fault) {
     OPEN.with_borrow(|account| account.iter().for_each(|account| account.fault.set(Some(fault))));
 }
 
-/// A list. `admit` accepts or refuses each entry by its number, from 1.
 struct List<T, F> {
     admit: F,
     what: &'static str,
@@ -279,7 +273,6 @@ pub fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, 
     deserializer.deserialize_seq(text_list())
 }
 
-/// Reads the texts of a list whose first token is read.
 pub(crate) fn texts_of<'de, A: SeqAccess<'de>>(entries: A) -> Result<Vec<String>, A::Error> {
     text_list().visit_seq(entries)
 }

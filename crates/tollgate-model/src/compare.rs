@@ -40,8 +40,7 @@ pub use tollgate_statistics::{
 /// Compares two runs case by case: turn with turn if they are environments of one session that alternated, and unpaired
 /// otherwise, see [`Comparison::is_alternated`].
 ///
-/// If a value is below the detection limit in either run there is no ratio: values with only an upper bound may differ by any
-/// factor.
+/// If a value is below the detection limit in either run there is no ratio: such values may differ by any factor.
 pub fn compare(base: &Run, other: &Run) -> Comparison {
     compare_above(base, other, 0.0)
 }
@@ -74,7 +73,6 @@ fn confidence_of_each(rows: usize) -> f64 {
     1.0 - (TOGETHER / rows.max(1) as f64).min(EACH)
 }
 
-/// Formats three decimals, or an exponent if all of them would be zeros.
 fn figure(value: f64) -> String {
     match value.abs() {
         size if size == 0.0 || (1e-3..1e6).contains(&size) => format!("{value:.3}"),

@@ -15,16 +15,14 @@ use crate::own::CANARY;
 use crate::run::Run;
 use crate::stats;
 
-/// A process whose canary exceeds that of the quiet processes of its run by this share is disturbed.
+/// The share by which the canary of a disturbed process exceeds that of the quiet ones.
 pub const DISTURBED: f64 = 0.05;
-/// Quantile of the processes' canaries that is the quiet level: on a busy machine nearly all processes may be disturbed. Nothing
-/// makes a canary faster than the processor is, so it is the lowest of the groups': a group of few processes may have no quiet
-/// one.
+/// Quantile of the processes' canaries that is the quiet level: on a busy machine nearly all processes may be disturbed. The
+/// lowest of the groups' counts, since a group of few processes may have no quiet one, and nothing makes a canary faster.
 const QUIET: f64 = 0.02;
 
 /// The disturbed processes of a run.
 pub struct Disturbance<'a> {
-    /// By group, each process's canary over that of the quiet ones; `None` without a sample of it.
     by_group: HashMap<&'a str, Vec<Option<f64>>>,
 }
 
@@ -72,7 +70,6 @@ impl<'a> Disturbance<'a> {
         all.fold(Share::default(), |share, level| share.with(is_disturbed(*level)))
     }
 
-    /// Each process's canary over that of the quiet ones; empty for a group without a canary.
     pub(crate) fn canaries(&self, group: &str) -> &[Option<f64>] {
         self.by_group.get(group).map_or(&[], Vec::as_slice)
     }

@@ -22,15 +22,14 @@ pub const ENOUGH_FOR_P99: usize = 100;
 pub struct Estimate {
     /// With [`ENOUGH_PROCESSES`] the median of the processes' medians, otherwise the median of all samples.
     pub median: f64,
-    /// Interval at [`CONFIDENCE`]; the median is always in it. `None` with fewer than [`ENOUGH_PROCESSES`], and for counts, which
-    /// have no noise. It never has zero width: if the medians of processes are equal, it extends to both sides by the smallest
-    /// difference of two samples, which the clock resolves; if all samples are equal that step is unknown, and there is no
-    /// interval.
+    /// Interval at [`CONFIDENCE`] with the median in it. `None` with fewer than [`ENOUGH_PROCESSES`], and for counts, which
+    /// have no noise. If the medians of processes are equal, it extends to both sides by the smallest difference of two
+    /// samples, which the clock resolves; if all samples are equal that step is unknown, and there is no interval.
     ///
-    /// It is the interval of the processes' medians in the order of time, see [`stats::series_interval`]; for executions, which
-    /// end when it is narrow, that of all looks together, see [`stats::anytime_interval`]. A process keeps its page placement,
-    /// its core and often its level for life, so its samples are not independent: an interval of thousands of samples would be
-    /// far too narrow for a new process. Neighbouring processes share the machine's pace.
+    /// It is the interval of the processes' medians in the order of time, see [`stats::series_interval`], since neighbouring
+    /// processes share the machine's pace; for executions, which end when it is narrow, that of all looks together, see
+    /// [`stats::anytime_interval`]. Samples of a process are not independent, since it keeps its page placement, its core and
+    /// often its level for life: an interval of thousands of samples would be far too narrow for a new process.
     pub interval: Option<Interval>,
     /// The smallest sample.
     pub min: f64,
@@ -96,7 +95,6 @@ fn half_width_over(interval: Interval, centre: f64) -> f64 {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Level {
     pub(crate) median: f64,
-    /// Interval at [`CONFIDENCE`], if the samples support one.
     pub(crate) interval: Option<Interval>,
     /// The interval, or without one the range of the samples and the processes' medians.
     span: Interval,
@@ -120,10 +118,8 @@ impl Level {
         Some(Self { median: stats::median(samples)?, interval: None, span, process_medians })
     }
 
-    /// The upper bound of a value that is below the detection limit `limit`; `None` above it.
-    ///
-    /// A value is below the limit if its interval reaches down to it. Its upper bound is the higher of the limit and the
-    /// interval's upper end.
+    /// The upper bound of a value whose interval reaches down to the detection limit: the higher of `limit` and the interval's
+    /// upper end. `None` above the limit.
     pub(crate) fn bound(&self, limit: f64) -> Option<f64> {
         (self.span.low <= limit).then_some(self.span.high.max(limit))
     }
@@ -153,16 +149,13 @@ pub fn paces(span_ns: Option<u64>) -> f64 {
     span_ns.map_or(f64::INFINITY, |span| span as f64 / PACE_NS)
 }
 
-/// The detection limit of `of`, in its unit: the 95 % quantile of |time of a batch| of the empty loop (`null`, of the same group)
-/// in the median of its processes, divided by the operations of a batch of `of`. 0 if either is not a time.
-///
-/// It is what the clock resolves in most processes. A quantile of all samples would be that of the disturbed ones as soon as
-/// these are a twentieth, which a long run meets sooner or later.
+/// The detection limit of `of`, in its unit: the 95 % quantile of |time of a batch| of the empty loop (`null`, of the same
+/// group) in the median of its processes, divided by the operations of a batch of `of`. 0 if either is not a time. A quantile
+/// of all samples would be that of the disturbed ones as soon as these are a twentieth.
 pub fn detection_limit(null: &Measured, of: &Measured) -> f64 {
     batch_error(null).map_or(0.0, |error| error_per_operation(error, of))
 }
 
-/// The 95 % quantile of |time of a batch| in the median of the processes, in ns.
 pub(crate) fn batch_error(null: &Measured) -> Option<f64> {
     let scale = nanoseconds_per_unit(null)? * null.ops_per_sample as f64;
     let of_process = |samples: &[f64]| {
@@ -178,7 +171,6 @@ pub(crate) fn error_per_operation(batch_error: f64, of: &Measured) -> f64 {
     (batch_error / of.ops_per_sample as f64 / unit).min(f64::MAX)
 }
 
-/// `None` if the unit is not a time.
 fn nanoseconds_per_unit(measured: &Measured) -> Option<f64> {
     match measured.unit {
         Unit::Nanoseconds | Unit::NanosecondsPerLine => Some(1.0),

@@ -30,7 +30,7 @@ pub enum Fact {
     },
 }
 
-/// The fields of either kind of fact. serde would buffer an enum with a tag before it reads it.
+/// serde would buffer an enum with a tag before it reads it.
 #[derive(Deserialize)]
 struct Fields {
     status: Status,

@@ -2,20 +2,6 @@
 //! in it; an **estimate** is computed from the samples of a measurement; a **verdict** compares two estimates.
 //!
 //! Pure data: nothing here reads a clock, a file or the machine.
-//!
-//! - [`run`]: the run document, and how an untrusted one is read.
-//! - [`bounded`]: the bounds that hold while it is read.
-//! - [`fact`]: a property of the environment, known with its source or unknown with the reason.
-//! - [`measurement`]: samples as they were taken, never a figure derived from them. [`events`]: what was counted beside them.
-//! - [`own`]: the names of the engine's own benchmarks.
-//! - [`stats`]: order statistics and distribution-free intervals; a crate of its own.
-//! - [`disturbance`]: which processes something else slowed.
-//! - [`estimate`]: median, interval, min, modes and spread of one measurement.
-//! - [`text`]: untrusted text, made safe to show.
-//! - [`traced`]: the executions of traced commands.
-//! - [`versus`]: commands of the user that are compared.
-//! - [`compare`]: verdicts, paired within a run and unpaired between two.
-//! - [`boundary`]: the boundaries that benchmarks cross and facts affect.
 
 #![forbid(unsafe_code)]
 

@@ -67,7 +67,6 @@ pub fn parameter(name: &str) -> &str {
     if name == "users" { "tasks" } else { name }
 }
 
-/// Reads the parameters of a document, with their current names.
 fn params<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Params, D::Error> {
     let params: Params = bounded::params(deserializer)?;
     Ok(params.into_iter().map(|(name, value)| (parameter(&name).to_owned(), value)).collect())
@@ -152,8 +151,7 @@ pub struct Measurement {
     pub outcome: Outcome,
 }
 
-/// The fields of a measurement of any outcome. serde would buffer a type with flattened fields before it reads them, each sample in
-/// 32 bytes.
+/// serde would buffer a type with flattened fields before it reads them, each sample in 32 bytes.
 #[derive(Deserialize)]
 struct Fields {
     benchmark: String,
@@ -464,7 +462,6 @@ impl Measured {
         })
     }
 
-    /// Whether its processes are executions with one round each.
     pub(crate) fn is_of_executions(&self) -> bool {
         self.processes.iter().all(|process| process.rounds == 1)
     }

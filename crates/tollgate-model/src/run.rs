@@ -55,7 +55,6 @@ pub struct Run {
     pub measurements: Vec<Measurement>,
 }
 
-/// The schema is read before all other fields, which may differ in another schema.
 fn schema<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let found = u64::deserialize(deserializer)?;
     if found == u64::from(SCHEMA) {
@@ -372,7 +371,6 @@ impl Run {
         self.validate_sizes()
     }
 
-    /// Checks the sizes that are bounded over a whole document, as the reader bounds them.
     fn validate_sizes(&self) -> Result<(), String> {
         let sum =
             |size: fn(&Measured) -> usize| self.measured().map(|(_, measured)| size(measured)).sum::<usize>();
@@ -489,7 +487,6 @@ fn validate_measured(measured: &Measured) -> Result<(), String> {
     plain("its group", &measured.group)
 }
 
-/// Those that were timed, and those that were traced apart.
 fn executions(measured: &Measured) -> impl Iterator<Item = &crate::Traced> {
     measured.traced.iter().chain(&measured.traced_apart)
 }

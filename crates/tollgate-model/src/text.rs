@@ -106,7 +106,6 @@ pub fn said_by(call: &str, error: &io::Error) -> String {
     }
 }
 
-/// The signals of signal(7) on x86-64, from 1.
 const SIGNALS: &str = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU \
     URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS";
 

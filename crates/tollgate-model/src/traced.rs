@@ -224,7 +224,7 @@ pub struct Call {
     pub histogram: Vec<(u32, u64)>,
 }
 
-/// Reads a type with [`Parts`] among its fields: serde would buffer flattened fields before it reads them.
+/// serde would buffer flattened fields before it reads a type with [`Parts`] among them.
 macro_rules! with_parts {
     ($type:ident as $fields:ident { $($(#[$attribute:meta])? $field:ident: $of:ty,)+ }) => {
         #[derive(Deserialize)]
@@ -560,7 +560,6 @@ mod tests {
         let of = |histogram| call(1_000_090_554, histogram);
         let once = of(vec![(bucket(1_000_090_554), 1)]);
         assert_eq!((once.quantile_ns(0.5), once.quantile_ns(0.99)), (Some(once.max_ns), Some(once.max_ns)));
-        // With two in one bucket the shorter one is not known.
         assert!(of(vec![(once.histogram[0].0, 2)]).quantile_ns(0.5) < Some(once.max_ns));
         // A document may contradict itself.
         assert!(of(vec![(3, 1)]).quantile_ns(0.5) < Some(8));

@@ -63,10 +63,9 @@ pub const IN_TURN: &str = "run.in_turn";
 /// The group of the measurements of benches, whose cases are named `HARNESS/BENCH`.
 pub const BENCHES: &str = "benches";
 
-/// The relative difference up to which counts of two boots are the same. Boots of one image have equal counts. Images that differ
-/// in nothing relevant, such as by an unread file or by the size of the memory, place the kernel's objects elsewhere, so it takes
-/// some more or fewer steps; the program's own counts stay. Iterations are known for one execution, which is not the same one at
-/// each boot.
+/// The relative difference up to which counts of two boots are the same. Images that differ in nothing relevant, such as by an
+/// unread file or by the size of the memory, place the kernel's objects elsewhere, so it takes some more or fewer steps; the
+/// program's own counts stay. Iterations are known for one execution, which is not the same one at each boot.
 pub fn least_difference(case: &Case) -> f64 {
     match case.benchmark.as_str() {
         _ if is_part_of_bench(case) => 0.002,
@@ -80,8 +79,7 @@ pub fn least_difference(case: &Case) -> f64 {
 /// another file or more memory.
 pub const KERNEL_NOISE: f64 = 4e3;
 
-/// The difference up to which counts of a bench are the same, if a sample has this many iterations. The program's own counts
-/// stay.
+/// For samples of this many iterations. The program's own counts stay.
 pub(crate) fn least_adds(case: &Case, iterations: u64) -> f64 {
     if is_part_of_bench(case) { KERNEL_NOISE / iterations as f64 } else { 0.0 }
 }
@@ -182,10 +180,7 @@ impl Command {
             == (&other.line, &other.name, &other.parameters, &other.shell, &other.harness)
     }
 
-    /// Checks a command of an untrusted document.
-    ///
-    /// # Errors
-    /// The predicate of a sentence whose subject is the command.
+    /// Checks a command of an untrusted document. The error is the predicate of a sentence whose subject is the command.
     pub(crate) fn validate(&self) -> Result<(), String> {
         let texts = [&self.line].into_iter().chain(&self.name).chain(&self.shell).chain(&self.harness);
         let texts = texts.chain(self.parameters.iter().flat_map(|(name, value)| [name, value]));

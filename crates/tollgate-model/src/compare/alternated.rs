@@ -1,5 +1,3 @@
-//! Two environments of one session whose turns alternated, case by case.
-
 use super::halves::Halves;
 use super::index::Index;
 use super::rounds::join;
@@ -66,20 +64,17 @@ struct Judge<'a> {
     base: &'a Index<'a>,
     other: &'a Index<'a>,
     confidence: f64,
-    /// The seed, if the order of each pair was drawn.
     drawn: Option<f64>,
     margins: Margins,
 }
 
 struct PairedMedian {
     ratio: f64,
-    /// The ends of the interval of the ratio and of the difference.
     ends: Option<Ends>,
     interval: Option<Interval>,
 }
 
 impl Judge<'_> {
-    /// Adds to each row of a command the verdict by processor time: by the same statistics, with its own A/A.
     fn by_processor(&self, rows: &mut [ComparedCase], cases: &[(&Case, &Measured, &Measured)], asked: f64) {
         let times = cases
             .iter()
@@ -138,7 +133,7 @@ impl Judge<'_> {
         }
     }
 
-    /// For commands the total time matters as much as the usual time. A batch of an operation excludes interruptions on purpose.
+    /// For commands the total matters as much as the usual time. A batch of an operation excludes interruptions on purpose.
     fn total(&self, base: &Measured, other: &Measured) -> Option<Total> {
         let is_of_command = |index: &Index<'_>| {
             let part = index.run.session.as_ref();
@@ -151,7 +146,6 @@ impl Judge<'_> {
         Total::new(&base, &other)
     }
 
-    /// Returns the ratio other / base with its interval, or why there is none.
     fn found(&self, turns: &Turns) -> Result<PairedMedian, String> {
         if turns.number == 0 {
             return Err("no turn in common".to_owned());

@@ -1,10 +1,10 @@
 //! Counts of instructions: no noise and no interval.
 //!
 //! A guest whose clock advances one tick per instruction has the same count in each batch and each run, so one instruction is a
-//! difference. A count that varies between batches, such as that of a process's start, is compared by its batches: if the two
-//! sides have no count in common except an eighth at either end, the medians differ, and if a test of ranks sees no shift they
-//! are the same. Anything between is inconclusive. Batches of one boot are more alike than those of two, so less than an
-//! instruction or a thousandth is not such a difference.
+//! difference. A count that varies between batches, such as that of a process's start, is compared by its batches: the medians
+//! differ if the two sides have no count in common, an eighth at either end aside; they are the same if a test of ranks sees no
+//! shift. Anything between is inconclusive. Batches of one boot are more alike than those of two, so less than an instruction
+//! or a thousandth is not a difference.
 
 use super::Verdict;
 use super::rows::{ComparedCase, NotCompared};
@@ -29,7 +29,6 @@ pub(super) fn are_counts(base: &Measured, other: &Measured) -> bool {
     base.unit == other.unit && (base.is_count() || other.is_count())
 }
 
-/// The row of a case that both sides counted, `None` for other cases; relative differences up to `asked` do not count.
 pub(super) fn row(case: &Case, base: &Measured, other: &Measured, asked: f64) -> Option<ComparedCase> {
     let sides = Side::both(base, other)?;
     let asked = asked.max(versus::least_difference(case));
@@ -55,7 +54,6 @@ pub(super) fn row(case: &Case, base: &Measured, other: &Measured, asked: f64) ->
 pub(super) struct Side<'m> {
     samples: &'m [f64],
     pub(super) median: f64,
-    /// Smallest to largest.
     all: Interval,
     /// Without an eighth of the batches at either end.
     middle: Interval,
@@ -63,7 +61,6 @@ pub(super) struct Side<'m> {
 }
 
 impl<'m> Side<'m> {
-    /// `None` if either was not counted.
     pub(super) fn both(base: &'m Measured, other: &'m Measured) -> Option<[Self; 2]> {
         are_counts(base, other).then_some(())?;
         Some([Self::of(base)?, Self::of(other)?])
@@ -91,13 +88,10 @@ impl<'m> Side<'m> {
 pub(super) struct Decision {
     /// other / base; `None` if only one of the two is not above zero.
     pub(super) ratio: Option<f64>,
-    /// Only counts that vary are inconclusive.
     pub(super) verdict: Verdict,
-    /// Why it is inconclusive, or why differing counts are the same; `None` otherwise.
     pub(super) why: Option<String>,
 }
 
-/// Ignores relative differences up to `asked`, and differences up to `least` instructions.
 pub(super) fn decide([base, other]: [Side<'_>; 2], asked: f64, least: f64) -> Decision {
     let ratio = if base.median == other.median {
         Some(1.0)
@@ -126,8 +120,8 @@ pub(super) fn decide([base, other]: [Side<'_>; 2], asked: f64, least: f64) -> De
     }
 }
 
-/// Explains why a difference of less than an instruction does not count if a count is not a whole number: some operations take
-/// another path, such as the last of a ring, and two boots, or batches of two lengths, differ in how many do.
+/// A difference of less than an instruction does not count if a count is not a whole number: some operations take another path,
+/// such as the last of a ring, and two boots, or batches of two lengths, differ in how many do.
 fn of_shares(base: Side<'_>, other: Side<'_>) -> Option<String> {
     let is_whole = |side: Side<'_>| side.median.fract() == 0.0;
     let is_small = (base.median - other.median).abs() < 1.0;
@@ -136,7 +130,6 @@ fn of_shares(base: Side<'_>, other: Side<'_>) -> Option<String> {
     })
 }
 
-/// How the batches of two sides relate, with a sentence.
 enum Spread {
     /// Counts are exact, or no batch of one side is among those of the other.
     Apart,
@@ -179,7 +172,6 @@ fn of_spread(base: Side<'_>, other: Side<'_>) -> Spread {
     if !is_least || !is_seen { Spread::Among(why) } else { Spread::Between(why) }
 }
 
-/// `209`, `409.25`.
 fn figure(count: f64) -> String {
     let text = format!("{count:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

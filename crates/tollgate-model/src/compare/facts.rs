@@ -1,5 +1,3 @@
-//! The facts that differ between two environments.
-
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
@@ -27,8 +25,8 @@ impl FactDifference {
     }
 }
 
-/// Returns, by name, the facts whose values differ, or that only one environment knows, or that are unknown for different kinds
-/// of reasons. Another source does not count as a difference. Volatile facts are left out.
+/// Compares by name. A fact differs if its value does, if only one environment knows it, or if it is unknown for another kind
+/// of reason. The source does not count, and volatile facts are left out.
 pub(super) fn differences(base: &Facts, other: &Facts) -> Vec<FactDifference> {
     let names: BTreeSet<&String> =
         base.keys().chain(other.keys()).filter(|name| !is_volatile(name)).collect();

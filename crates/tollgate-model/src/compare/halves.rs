@@ -1,5 +1,3 @@
-//! The internal A/A: the base's own processes in two halves, compared as two environments are.
-
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -75,7 +73,6 @@ impl Halves {
         self.half_widths.get(self.cases() / 2).copied()
     }
 
-    /// Returns whether so many cases differ from themselves that no verdict can stand.
     pub(super) fn is_failed(&self) -> bool {
         const SHARE: f64 = 0.05;
         self.different.len() > 1 && self.different.len() as f64 > SHARE * self.cases() as f64
@@ -110,8 +107,7 @@ impl fmt::Display for Halves {
     }
 }
 
-/// Decides which of two processes is in which half: SplitMix64 of the session's name, so that a session always has the same
-/// halves.
+/// SplitMix64 of the session's name, so that a session always has the same halves.
 struct Coin(u64);
 
 impl Coin {
@@ -129,7 +125,6 @@ impl Coin {
         (mixed ^ (mixed >> 31)) & 1 == 0
     }
 
-    /// The differences of the logarithms of consecutive processes.
     fn differences(&mut self, measured: &Measured) -> Vec<f64> {
         let logs: Vec<f64> = measured
             .by_process()
@@ -168,7 +163,6 @@ mod tests {
         assert_eq!((all.cases(), all.precision()), (8, Some(0.008)));
     }
 
-    /// Processes of two kinds in turn: they differ in either half.
     #[test]
     fn the_halves_of_a_base_are_drawn() {
         let measured = |levels: [f64; 2]| {

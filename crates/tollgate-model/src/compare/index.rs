@@ -1,16 +1,12 @@
-//! A run with its measurements indexed by case.
-
 use std::collections::HashMap;
 
 use crate::estimate::{batch_error, error_per_operation, is_empty_loop};
 use crate::measurement::{Case, Measured, Outcome};
 use crate::run::Run;
 
-/// A run with an index of its cases and the detection limits of its groups.
 pub(super) struct Index<'a> {
     pub(super) run: &'a Run,
     by_case: HashMap<&'a Case, &'a Outcome>,
-    /// By group, the error of a batch's time by its empty loop, in ns.
     batch_errors: HashMap<&'a str, f64>,
 }
 

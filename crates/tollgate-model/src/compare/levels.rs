@@ -1,5 +1,3 @@
-//! The level of a case in a run, as it is when nothing else slows its processes.
-
 use crate::disturbance::Disturbance;
 use crate::measurement::Measured;
 use crate::stats;
@@ -13,7 +11,6 @@ const STEEPEST: f64 = 1.5;
 
 pub(super) struct Processes(Vec<Process>);
 
-/// Logarithms.
 struct Process {
     median: f64,
     /// Its canary over that of the quiet processes; 0 without one.
@@ -23,13 +20,11 @@ struct Process {
 pub(super) struct Level {
     /// Logarithm of the pseudomedian of the processes' medians, each less what its canary explains.
     pub(super) log: f64,
-    /// Its variance, from the spread of the processes.
     pub(super) error: f64,
     pub(super) processes: f64,
 }
 
 impl Processes {
-    /// Takes the processes that kept samples.
     pub(super) fn new(measured: &Measured, disturbance: &Disturbance<'_>) -> Self {
         let canaries = disturbance.canaries(&measured.group);
         let has_canary = canaries.iter().any(Option::is_some);
@@ -48,7 +43,6 @@ impl Processes {
         Some(Level { log: stats::pseudomedian(&logs)?, error, processes: logs.len() as f64 })
     }
 
-    /// The sum of squares of the canaries about their mean, and of their products with the medians.
     fn products(&self) -> [f64; 2] {
         let number = self.0.len().max(1) as f64;
         let mean = |of: fn(&Process) -> f64| self.0.iter().map(of).sum::<f64>() / number;
@@ -62,8 +56,8 @@ impl Processes {
 }
 
 /// By how much a case grows with the canary of its process, in logarithms: 0 if a busy sibling does not slow it, 1 if it is
-/// slowed like a system call. It is the common slope within these runs, as in an analysis of covariance (Fisher, *Statistical
-/// Methods for Research Workers*, 4th edition, 1932). The runs are not among the compared ones, so no sample chooses how it counts.
+/// slowed like a system call. As in an analysis of covariance it is the common slope within these runs (Fisher, *Statistical
+/// Methods for Research Workers*, 4th edition, 1932), none of which is compared.
 pub(super) fn slope(runs: &[Processes]) -> f64 {
     let sums = runs.iter().map(Processes::products);
     let [squares, products] =
@@ -71,7 +65,6 @@ pub(super) fn slope(runs: &[Processes]) -> f64 {
     if squares > 0.0 { (products / squares).clamp(0.0, STEEPEST) } else { 0.0 }
 }
 
-/// `None` for fewer than two values.
 pub(super) fn variance(values: &[f64]) -> Option<f64> {
     let freedom = values.len().checked_sub(1).filter(|freedom| *freedom > 0)? as f64;
     let mean = values.iter().sum::<f64>() / values.len() as f64;

@@ -1,5 +1,3 @@
-//! Two cases of one run, round by round.
-
 use serde::{Deserialize, Serialize};
 
 use super::index::Index;
@@ -59,9 +57,9 @@ pub fn paired_rows(run: &Run) -> Vec<(Case, Paired)> {
 /// which `case` is not above zero still counts. A round in which the baseline is not above zero may have any ratio, so the
 /// interval takes it as minus infinity below and as infinity above.
 ///
-/// Rounds of one process are not independent: a process keeps its page placement and its level. So the interval is widened to
-/// contain the interval of the processes' medians too, at 99 % or, if they are too few for that, their range. So no verdict rests
-/// on one process out of several.
+/// Rounds of one process are not independent, since a process keeps its page placement and its level. So the interval is
+/// widened to contain that of the processes' medians at 99 % or, if they are too few for that, their range: no verdict rests on
+/// one process out of several.
 pub fn paired(run: &Run, case: &Measured, rows: usize) -> Option<Paired> {
     let index = Index::new(run);
     let baseline = joinable(&index, case)?;
@@ -117,7 +115,6 @@ fn compare(
     })
 }
 
-/// Compares two counts; `None` for times.
 fn of_counts(case: &Measured, baseline: &Measured) -> Option<Paired> {
     let [base, other] = counted::Side::both(baseline, case)?;
     let counted::Decision { ratio, verdict, why } = counted::decide([base, other], 0.0, 0.0);
@@ -133,7 +130,6 @@ fn of_counts(case: &Measured, baseline: &Measured) -> Option<Paired> {
     })
 }
 
-/// The bound of a case below its detection limit.
 fn bound(index: &Index<'_>, measured: &Measured) -> Option<f64> {
     Level::from_measured(measured)?.bound(index.detection_limit(measured)?)
 }

@@ -1,8 +1,7 @@
 //! Processor time, by which commands are compared in addition to real time.
 //!
-//! It is the time that all processes of an execution had a processor, in user mode and in the kernel. It excludes what other
-//! tasks take from a command, which real time includes. It also excludes intended waiting, so commands that wait are not compared
-//! by it.
+//! It is the time that all processes of an execution had a processor, in user mode and in the kernel, so it excludes what other
+//! tasks take. It also excludes intended waiting, so commands that wait are not compared by it.
 //!
 //! Benches have none: a harness's figure comes from samples that other tasks seldom interrupt, and the time of its process
 //! includes its start.
@@ -15,7 +14,6 @@ use crate::traced::TimesFrom;
 use crate::versus::{REAL, SYS, USER};
 use crate::{Traced, own, stats};
 
-/// Commands that wait for a larger share of their real time are not compared.
 const MOST_WAITING: f64 = 0.5;
 
 /// The processor times of a case in both runs, or why they are not compared. `None` if it is not a command, or if they are not
@@ -66,8 +64,7 @@ fn of_case(index: &Index<'_>, case: &Case, real: &Measured) -> Option<Measured> 
     })
 }
 
-/// Explains why the kernel's clock is too coarse for these times. Linux adds up the scheduler's times, to the nanosecond, and
-/// wait4(2) reports microseconds; other kernels count ticks.
+/// Linux adds up the scheduler's times, to the nanosecond, and wait4(2) reports microseconds; other kernels count ticks.
 fn too_coarse(used: &Measured) -> Option<String> {
     const STEPS: [f64; 4] = [10e6, 4e6, 1e6, 1e3];
     /// A difference of 1 % is one step.

@@ -1,14 +1,10 @@
-//! Two cases joined round by round.
-
 use crate::measurement::Measured;
 use crate::stats::{self, Interval};
 
-/// The rounds that both cases kept.
 pub(super) struct Rounds {
     /// case / baseline if the baseline is above zero, process by process.
     ratios: Vec<Vec<f64>>,
     without_ratio: usize,
-    /// case - baseline, process by process.
     differences: Vec<Vec<f64>>,
 }
 
@@ -35,12 +31,10 @@ impl Rounds {
         join(case, baseline).any(|mut process| process.next().is_some())
     }
 
-    /// The median of case / baseline; `None` if there is no ratio.
     pub(super) fn ratio(&self) -> Option<f64> {
         stats::median(&self.ratios.concat())
     }
 
-    /// The median of case - baseline.
     pub(super) fn adds(&self) -> Option<f64> {
         stats::median(&self.differences.concat()).map(finite)
     }
@@ -57,7 +51,6 @@ impl Rounds {
         (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
     }
 
-    /// The same interval of the difference.
     pub(super) fn adds_interval(&self, confidence: f64) -> Option<Interval> {
         let of_rounds = stats::median_interval(&self.differences.concat(), confidence)?;
         Some(with_processes(of_rounds, &self.differences))

@@ -1,5 +1,3 @@
-//! The result of comparing two runs.
-
 use serde::{Deserialize, Serialize};
 
 use super::facts::FactDifference;
@@ -92,11 +90,11 @@ pub struct ComparedCase {
     pub base: Option<f64>,
     /// Estimate in the other, likewise.
     pub other: Option<f64>,
-    /// other / base. For turns that alternated it is the median of the pairs' ratios, see [`QUANTITY`]. Otherwise, if other runs
-    /// of the machine have the case, it is the ratio of the pseudomedians of the processes' medians, each less what its canary
-    /// explains; if not, the Hodges-Lehmann estimate over the logarithms of the processes' medians. It need not be the ratio of
-    /// the two estimates to the last digit. It is 1, and `interval` is `None`, if there is no ratio: a value is below the
-    /// detection limit or not above zero, or the two are not comparable. For counts it is the ratio of the estimates.
+    /// other / base. For turns that alternated it is the median of the pairs' ratios, see [`QUANTITY`]; for counts the ratio of
+    /// the estimates. Otherwise, if other runs of the machine have the case, it is the ratio of the pseudomedians of the
+    /// processes' medians, each less what its canary explains; if not, the Hodges-Lehmann estimate over their logarithms. It is
+    /// 1, and `interval` is `None`, if there is no ratio: a value is below the detection limit or not above zero, or the two
+    /// are not comparable.
     pub ratio: f64,
     /// Interval of the ratio, at [`Comparison::confidence`]. `None` for too few processes, without a ratio, and for counts.
     pub interval: Option<Interval>,

@@ -1,5 +1,3 @@
-//! Two runs that did not alternate, compared unpaired, case by case.
-
 use std::collections::HashMap;
 
 use super::index::Index;
@@ -11,7 +9,8 @@ use super::{LEAST_THRESHOLD, MOST_SAME, Verdict, counted, facts, spans_threshold
 use crate::measurement::{Case, Measured};
 use crate::stats::{self, Interval, confidence_of_different, confidence_of_each, exp};
 
-/// Compares case by case over the medians of the processes.
+/// Compares case by case over the medians of the processes, with the confidence corrected for the number of rows, see
+/// [`confidence_of_different`].
 ///
 /// If other runs of the machine show the run-to-run spread of a case, it is compared by its levels in the two runs, and the
 /// interval is what runs differ by although nothing changed, see [`Spread`]. `apart` has these cases.
@@ -19,8 +18,6 @@ use crate::stats::{self, Interval, confidence_of_different, confidence_of_each, 
 /// The interval of another row is that of the Mann-Whitney test on the logarithms of the processes' medians in the order of time,
 /// see [`stats::shift`]. If the processes are too few for its confidence but enough for an error of 1 in 400, it is the widest
 /// interval that they allow. It does not cover differences between runs, so it is widened by the assumed ones.
-///
-/// Both are corrected for the number of rows, see [`confidence_of_different`].
 ///
 /// The threshold of a row is 1 % or `asked`, and at least the drift within either run; if the row's own spread between runs is
 /// known, only the drift beyond chance. If no row's is known, it is also the A/A difference of either run plus the difference
@@ -77,26 +74,21 @@ pub(super) fn unpaired(
 struct Judge<'a> {
     base: &'a Index<'a>,
     other: &'a Index<'a>,
-    /// The least threshold.
     asked: f64,
     controls: f64,
     pace: Pace,
     spread: &'a Spread,
     apart: &'a HashMap<&'a Case, Apart>,
-    /// Whether both are the same run, which is the same as itself.
     is_itself: bool,
 }
 
-/// A ratio other / base, with its interval, and what a difference must exceed.
 struct MeasuredRatio {
     ratio: f64,
-    /// `None` if the processes are too few.
     interval: Option<Interval>,
     threshold: f64,
 }
 
 impl Judge<'_> {
-    /// The confidence for all rows, by those that differ if each may be wrong once in a thousand times.
     fn confidence(&self, number: usize, rows: &[ComparedCase]) -> f64 {
         let different = rows.iter().filter(|row| row.verdict.is_difference());
         let apart: Vec<&Apart> = different.filter_map(|row| self.apart.get(&row.case)).collect();
@@ -197,7 +189,6 @@ impl Judge<'_> {
     }
 }
 
-/// Explains why two sides have no ratio.
 fn refused(base: &Side<'_>, other: &Side<'_>) -> Option<String> {
     let is_zero = base.estimate.is_none() || other.estimate.is_none();
     incomparable(base.measured, other.measured)
@@ -205,7 +196,6 @@ fn refused(base: &Side<'_>, other: &Side<'_>) -> Option<String> {
         .or_else(|| is_zero.then(|| "the median of a process is not above zero".to_owned()))
 }
 
-/// The ratio other / base by the processes of only these two, with its interval, or why there is none.
 fn ratio(base: &Side<'_>, other: &Side<'_>, confidence: f64) -> Result<(f64, Option<Interval>), String> {
     /// Least confidence of a row if the corrected one needs more processes than there are.
     const LAST_RESORT: f64 = 1.0 - 1.0 / 400.0;
@@ -263,7 +253,6 @@ fn unequal_batches(faster: &Side<'_>, slower: &Side<'_>) -> Option<String> {
     })
 }
 
-/// Whether the samples are bimodal and one of their modes is `estimate`.
 fn has_mode_at(measured: &Measured, estimate: f64) -> bool {
     /// Relative distance within which a sample or a mode is at the estimate.
     const NEAR: f64 = 0.05;

@@ -1,5 +1,3 @@
-//! The two sides of a row, and the cases that only one run has.
-
 use super::index::Index;
 use super::rows::NotCompared;
 use super::{counted, figure};
@@ -11,7 +9,6 @@ fn subjects<'a>(index: &Index<'a>) -> impl Iterator<Item = (&'a Case, &'a Measur
     index.run.measured().filter(|(case, _)| !case.benchmark.starts_with(own::SUITE))
 }
 
-/// The cases that `one` measured and `another` did not, and why.
 pub(super) fn missing(one: &Index<'_>, another: &Index<'_>) -> Vec<(Case, String)> {
     let why = |case: &Case| match another.outcome(case) {
         None => Some("not measured".to_owned()),
@@ -21,12 +18,10 @@ pub(super) fn missing(one: &Index<'_>, another: &Index<'_>) -> Vec<(Case, String
 }
 
 pub(super) struct Joined<'a> {
-    /// Compared cases, in the order of the base.
     pub(super) cases: Vec<(&'a Case, &'a Measured, &'a Measured)>,
     pub(super) not_compared: Vec<NotCompared>,
 }
 
-/// The cases that both measured.
 pub(super) fn joined<'a>(base: &Index<'a>, other: &Index<'a>) -> Joined<'a> {
     let both = subjects(base).filter_map(|(case, base)| Some((case, base, other.measured_case(case)?)));
     let mut joined = Joined { cases: Vec::new(), not_compared: Vec::new() };
@@ -40,7 +35,6 @@ pub(super) fn joined<'a>(base: &Index<'a>, other: &Index<'a>) -> Joined<'a> {
 }
 
 impl Joined<'_> {
-    /// How many have intervals, which are corrected for this number.
     pub(super) fn timed(&self) -> usize {
         self.cases.iter().filter(|(_, base, other)| !counted::are_counts(base, other)).count()
     }
@@ -56,10 +50,8 @@ pub(super) fn incomparable(base: &Measured, other: &Measured) -> Option<String> 
     differ.then(|| "executed by different kinds of machines".to_owned())
 }
 
-/// A case in one of the runs.
 pub(super) struct Side<'a> {
     pub(super) measured: &'a Measured,
-    /// The median; `None` if it is below the detection limit or not above zero.
     pub(super) median: Option<f64>,
     /// The median; `None` also if that of a single process is not above zero.
     pub(super) estimate: Option<f64>,
@@ -85,7 +77,6 @@ impl<'a> Side<'a> {
 }
 
 impl Side<'_> {
-    /// The number of its processes, and how many independent ones they are worth.
     pub(super) fn number(&self) -> String {
         let effective = stats::effective_number(&self.logs);
         match self.logs.len() {
@@ -95,7 +86,6 @@ impl Side<'_> {
     }
 }
 
-/// Explains why a value below the detection limit has no ratio.
 pub(super) fn below_limit(base: &Side<'_>, other: &Side<'_>) -> Option<String> {
     let unit = base.measured.unit;
     let below = |bound: f64| format!("< {} {unit}", figure(bound));

@@ -1,5 +1,3 @@
-//! How much runs of one machine differ although nothing changed.
-
 use std::collections::HashMap;
 use std::fmt;
 
@@ -28,19 +26,14 @@ pub const SUPPOSED_APART: f64 = 2.0;
 pub struct Spread {
     runs: usize,
     by_case: HashMap<Case, Between>,
-    /// Median of the variances of all cases except the engine's own.
     usual: f64,
 }
 
-/// A case's spread by other runs.
 #[derive(Debug, Clone, Copy)]
 struct Between {
-    /// See [`slope`].
     slope: f64,
-    /// Variance of the runs' levels.
     variance: f64,
     freedom: f64,
-    /// Processes per run: the harmonic mean.
     processes: f64,
 }
 
@@ -55,8 +48,8 @@ pub struct Basis {
 /// few runs would, is 1.4 to 2.2 in 10 to 30 runs of two processors of a busy host.
 const WEIGHT: f64 = 2.0;
 
-/// Greatest weight of a case's own runs. One of some hundred runs has a level of its own although many others agree; the others
-/// do not show it, and the quantile of more degrees of freedom would exclude it.
+/// Greatest weight of a case's own runs: one of some hundred runs has a level of its own although many others agree, which the
+/// quantile of more degrees of freedom would exclude.
 const MOST_OWN: f64 = 8.0;
 
 impl Spread {
@@ -85,7 +78,6 @@ impl Spread {
         }
     }
 
-    /// How far two runs lie apart, for the cases whose spread is known.
     pub(super) fn apart<'a>(&self, base: &'a Run, other: &Run) -> HashMap<&'a Case, Apart> {
         let of_other: HashMap<_, _> = other.measured().collect();
         let disturbance = [base, other].map(Disturbance::of);
@@ -128,7 +120,6 @@ impl Spread {
 }
 
 impl Between {
-    /// `None` for fewer than three runs.
     fn from_runs(runs: &[Processes]) -> Option<Self> {
         let slope = slope(runs);
         let levels: Vec<Level> = runs.iter().filter_map(|run| run.level(slope)).collect();
@@ -142,7 +133,6 @@ impl Between {
     }
 }
 
-/// How far two runs lie apart in a case, and how far they may although nothing changed.
 pub(super) struct Apart {
     /// The logarithm of other over base.
     log: f64,
@@ -152,19 +142,16 @@ pub(super) struct Apart {
 }
 
 impl Apart {
-    /// other / base.
     pub(super) fn ratio(&self) -> f64 {
         self.log.exp()
     }
 
-    /// The ratios that the change may have.
     pub(super) fn interval(&self, confidence: f64) -> Interval {
         let half = quantile(confidence, self.freedom) * self.scale;
         Interval { low: (self.log - half).exp(), high: (self.log + half).exp() }
     }
 }
 
-/// Student's quantile, two-sided.
 fn quantile(confidence: f64, freedom: f64) -> f64 {
     student(normal_quantile(0.5 + confidence / 2.0), freedom)
 }

@@ -1,5 +1,3 @@
-//! The noise threshold: the relative difference that a verdict must exceed.
-
 use std::collections::HashMap;
 
 use super::index::Index;
@@ -13,7 +11,6 @@ use crate::stats::{self, Interval};
 /// The smallest threshold: no smaller difference is significant.
 pub const LEAST_THRESHOLD: f64 = 0.01;
 
-/// The upper bound of each part of a threshold.
 const MOST: f64 = 1e6;
 
 /// Upper bound of the parts that do not belong to the row itself, the processor's frequency and the A/A differences: twice. A
@@ -54,10 +51,10 @@ pub(super) fn of_controls_shown(index: &Index<'_>) -> f64 {
 /// The drift over the length of a run, by the slope of its processes' medians in the order of time: another run in the same
 /// environment would differ by as much.
 ///
-/// The slope counts whether or not it is significant: if a run's processes scatter by a slope of 4 %, the run is not evidence of
-/// a difference of 3 %. It is multiplied by 1.5 because it is uncertain itself: with that, simulated drifts of 2 to 30 % per run
-/// stay below one false verdict in a hundred rows. Halves of a run are not compared: two halves at two levels are not a drift,
-/// see [`without_levels`], and 7 processes are too few for halves.
+/// The slope counts even if it is not significant: a run whose processes scatter by a slope of 4 % is not evidence of a
+/// difference of 3 %. It counts 1.5 times because it is uncertain itself: with that, simulated drifts of 2 to 30 % per run stay
+/// below one false verdict in a hundred rows. Halves of a run are not compared: two halves at two levels are not a drift, see
+/// [`without_levels`], and 7 processes are too few for halves.
 pub(super) fn of_drift(logs_of_process_medians: &[f64]) -> f64 {
     const CAUTION: f64 = 1.5;
     let logs = without_levels(logs_of_process_medians);
@@ -75,7 +72,7 @@ pub(super) fn of_clear_drift(logs_of_process_medians: &[f64]) -> f64 {
     if is_clear { of_drift(logs_of_process_medians) } else { 0.0 }
 }
 
-/// Returns logarithms that lie at two levels, each less the median of its level; others unchanged. They lie at two levels if one
+/// Returns logarithms that lie at two levels, each less the median of its level; others unchanged. There are two levels if one
 /// gap among the sorted ones is wide, and much wider than every other.
 fn without_levels(logs: &[f64]) -> Vec<f64> {
     const WIDE: f64 = 0.05;
@@ -93,7 +90,6 @@ fn without_levels(logs: &[f64]) -> Vec<f64> {
     }
 }
 
-/// Difference between two runs in the processor's speed, group by group.
 pub(super) struct Pace {
     by_group: HashMap<String, f64>,
     /// Loop overhead of the first raw loop that both have, in each, in ns.
@@ -114,7 +110,6 @@ impl Pace {
         pace
     }
 
-    /// Its part of a row's threshold.
     pub(super) fn part(&self, measured: &Measured) -> f64 {
         if measured.unit.is_amount() {
             return 0.0;

@@ -1,14 +1,10 @@
-//! A case in two environments whose turns alternated.
-
 use super::rounds::{finite, join};
 use crate::measurement::Measured;
 use crate::stats;
 
-/// The pairs of turns that both environments kept, summarised.
 pub(super) struct Turns {
     /// For each pair of processes that has a ratio, in the order of time: the median of ln(other / base).
     pub(super) logs: Vec<f64>,
-    /// For each pair of processes the median of other - base.
     pub(super) differences: Vec<f64>,
     pub(super) number: usize,
     /// Pairs of turns without a ratio, since a side is not above zero.

@@ -1,5 +1,3 @@
-//! Verdicts that are withheld because the base differs from itself.
-
 use super::Verdict;
 use super::halves::Halves;
 use super::rows::ComparedCase;
@@ -55,7 +53,6 @@ mod tests {
         let (held, withheld) = ((Verdict::Slower, false), (Verdict::Inconclusive, true));
         assert_eq!(verdicts(&of(51, &[])), [held, held]);
         assert_eq!(verdicts(&of(50, &["entry/b"])), [held, withheld]);
-        // If many differ, nothing else is believed either.
         assert_eq!(verdicts(&of(20, &["entry/c", "entry/d"])), [withheld, withheld]);
         assert_eq!(of(51, &[]).to_string(), "A/A: 51 of 51 the same, none different");
     }

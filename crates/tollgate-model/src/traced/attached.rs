@@ -1,5 +1,3 @@
-//! Processes that ran before they were traced.
-
 use serde::{Deserialize, Serialize};
 
 use crate::bounded;

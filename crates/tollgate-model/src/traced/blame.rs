@@ -204,13 +204,10 @@ impl Blame {
     }
 }
 
-/// The whole that a call's time is a part of.
 #[derive(Clone, Copy)]
 struct Among {
     whole: Parts,
-    /// The time of waits for children in it.
     waits: Parts,
-    /// Whether the call is one of them.
     is_wait: bool,
     has_children: bool,
 }
@@ -245,7 +242,7 @@ fn scaled(parts: Parts, account: &Account, among: Among, unknown: Option<u64>) -
     }
 }
 
-/// Waiting of all kinds: four times of a hostile document together may exceed u64.
+/// Four times of a hostile document together may exceed u64.
 fn waiting(parts: Parts) -> u128 {
     [parts.sleep_ns, parts.disk_ns, parts.runqueue_ns, parts.unknown_ns].map(u128::from).iter().sum()
 }

@@ -1,5 +1,3 @@
-//! Reasons for threads to sleep, and for their sleep to end.
-
 use serde::{Deserialize, Serialize};
 
 /// Sleeps in one call, at one place of the kernel, that one thread or interrupt ended.

@@ -1,5 +1,3 @@
-//! Direct I/O calls that the kernel refused because of their alignment.
-
 use serde::{Deserialize, Serialize};
 
 /// Calls that moved data of a file opened with `O_DIRECT` and failed with `EINVAL`: the first of them, and how many there were.

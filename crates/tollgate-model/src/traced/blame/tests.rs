@@ -1,5 +1,3 @@
-//! Constructed executions whose truth is known, and random ones.
-
 use proptest::prelude::*;
 
 use super::*;
@@ -52,7 +50,6 @@ fn idle(runqueue: u64, disk: u64, sleep: u64) -> Option<Idle> {
     Some(Idle { runqueue_ns: runqueue * MS, disk_ns: disk * MS, sleep_ns: sleep * MS })
 }
 
-/// The two sums that equal the real time.
 fn sums(blame: &Blame) -> (i128, i128) {
     let parts: u64 = blame.account.parts().iter().map(|(_, ns)| ns).sum();
     let calls: u64 = blame.calls.iter().map(|call| call.parts.total_ns()).sum();
@@ -93,7 +90,6 @@ fn the_rest_of_a_short_command_is_unaccounted_and_not_user_or_kernel() {
     let two = Traced { user_ns: 6 * MS, sys_ns: 2 * MS, ..one.clone() };
     let account = Account { user: 3_750_000, sys: 1_250_000, unaccounted: MS, ..account };
     assert_eq!(Account::from_traced(&two), account);
-    // Without time on a processor none is invented.
     let none = Traced { user_ns: 0, sys_ns: 0, ..one };
     assert_eq!(Account::from_traced(&none).unaccounted, 6 * MS);
 }
@@ -124,12 +120,10 @@ fn a_parent_that_waits_for_a_sleeping_child_contributes_nothing() {
         |call: &Call| Call { parts: Parts { unknown_ns: 10 * MS, ..Parts::default() }, ..call.clone() };
     let unknown = [unknown(&slept), unknown(&wait)];
     assert_eq!(of(2, &unknown, None, parts(2, 0, 0, 0)), [unknown[0].parts, Parts::default()]);
-    // The child was not traced.
     assert_eq!(of(1, &both[1..], idle(1, 0, 10), Parts::default()), [wait.parts]);
     let short = call("clock_nanosleep", parts(0, 4, 0, 0));
     let both = [short.clone(), wait];
     assert_eq!(of(1, &both, idle(1, 0, 10), Parts::default()), [short.parts, parts(0, 6, 0, 1)]);
-    // Its last call did not return.
     assert_eq!(of(2, &both, idle(1, 0, 10), Parts::default()), [short.parts, parts(0, 0, 0, 1)]);
 }
 
