@@ -454,7 +454,7 @@ fn wrong_input_is_one_sentence_with_its_position() {
     ] {
         assert_eq!(home.refusal([&["decode"], arguments].concat()), said);
     }
-    // After these stands everything.
+    // Everything follows after these.
     for (arguments, begin) in [
         (["--as", "msr", "10 0"], "msr: 10 is not used in kernel entry; these are: 174, "),
         (["--as", "nonsense", "00"], "invalid value 'nonsense' for '--as <KIND>': it is not one of gdt8, "),

@@ -83,7 +83,7 @@ fn in_gvisor() {
     let outside = common::Home::new().json(["run", "entry/call", "--time=10", "--format=json", "--quiet"]);
     let is_trapped = |document: &Value| document["facts"]["run.clock"].to_string().contains("trapped");
     assert_eq!(is_trapped(&document), is_trapped(&outside), "{}", document["facts"]["run.clock"]);
-    // What a guest does not count is not a measurement.
+    // Values that a guest does not count are not measurements.
     for name in ["load.before", "steal.before", "switches.before"] {
         assert_eq!(document["facts"][name]["status"], "unknown", "{name}");
     }

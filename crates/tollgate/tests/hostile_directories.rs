@@ -247,7 +247,7 @@ fn a_parent_that_all_may_write_needs_the_sticky_bit() {
         let line = refusal(&output(scene.run(&["files/stat"], "1", within)));
         assert_eq!(line, format!("tollgate: --dir: {} {OPEN}", open.display()));
     }
-    // The current directory is not what files are about alone: its cases are skipped with the reason.
+    // The current directory is not only for files: its cases are skipped with a reason.
     let arguments = ["run", "files/stat", "entry/syscall", "--processes", "1", "--out", "-"];
     let mut run = scene.tollgate(&program(), &arguments);
     run.current_dir(&below);

@@ -1,4 +1,4 @@
-//! Outputs in directories of another user: whatever files and links that user has there, no file elsewhere changes, and no new
+//! Outputs in directories of another user: with any files and links of that user there, no file elsewhere changes, and no new
 //! file belongs to that user. Each verb that writes meets each preparation, as root and as a third user.
 //!
 //! These tests need root: only root can make what another user owns.

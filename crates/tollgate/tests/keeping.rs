@@ -1,4 +1,4 @@
-//! Which kept run is the last one, which documents are not kept runs, and what happens to a run that cannot be written.
+//! The last of the kept runs, documents that are not kept runs, and runs that cannot be written.
 
 use std::fs::File;
 use std::os::fd::{FromRawFd, OwnedFd};

@@ -334,7 +334,7 @@ fn an_image_is_written_and_its_records_are_read() {
     assert_eq!(experiments(&document).len(), 1);
     assert_eq!(named(&document, "int")["status"], "done");
     assert!(document["provenance"].is_null());
-    // Its engine must be named before it is a run.
+    // Its engine must be named before it can become a run.
     let line = home.refusal(["lab", "--read", "serial.txt", "--label", "there"]);
     assert_eq!(line, "--from: the guest's ticks have no meaning without its engine; name it with --on");
     home.output(["lab", "--read", "serial.txt", "--on", "hardware", "--label", "there"]);

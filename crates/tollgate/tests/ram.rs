@@ -145,7 +145,7 @@ fn busy(home: &Home) -> (Child, Vec<i32>, String) {
     let words: Vec<&str> = line.split(' ').collect();
     let [first, second, .., source] = words.as_slice() else { panic!("{line}") };
     let pids = vec![first.parse().expect("a number"), second.parse().expect("a number")];
-    // The mount's source is the path of the file behind the loop device, or the device.
+    // The mount's source is the path of the loop device's file, or the device.
     (lent, pids, (*source).to_owned())
 }
 

@@ -142,7 +142,7 @@ fn every_kind_of_run_fits_the_screen() {
 #[test]
 fn the_screen_of_a_full_run_is_as_reviewed() {
     let usual = screen(&run(is_usual, 0.02), "80");
-    // Of workloads and environments it shows only the number of cases, in its first line.
+    // The screen shows only the number of cases of workloads and environments, in its first line.
     let all = screen(&run(|_, _| true, 0.02), "80");
     assert!(all.lines().skip(1).eq(usual.lines().skip(1)), "{all}");
     insta::assert_snapshot!(usual);

@@ -365,7 +365,7 @@ fn a_full_directory_is_reported_with_a_status_of_its_own() {
         return println!("skipped: needs root (a full file system)");
     }
     let home = Home::new();
-    // Room for the trial before the session and, once it is filled, for nothing after. After the cleanup process comes an agent.
+    // Room for the trial before the session but, once it is filled, for nothing later. An agent follows the cleanup process.
     let script = r#"mount -t tmpfs -o size=$1 none "$2" || exit 99
         "$3" run entry/call --quiet --processes 60 --in host --in host --out "$2/out" & program=$!
         over() { ! grep -q '^State:.[^Z]' /proc/$program/status 2> /dev/null; }
