@@ -445,6 +445,18 @@ fn callers(calls: &[&str]) -> BTreeSet<String> {
     MADE.iter().filter(|(_, made)| makes(made)).map(|(file, _)| file.clone()).collect()
 }
 
+/// The calls that each file of a crate makes.
+fn made(name: &str) -> Vec<(String, Calls)> {
+    let source = crates().join(name).join("src");
+    let files = House::read(&source).begins.into_keys();
+    files
+        .map(|file| {
+            let mut made = Calls::default();
+            made.visit_file(&syn::parse_file(&fs::read_to_string(&file).unwrap()).unwrap());
+            (format!("{name}/{}", file.strip_prefix(&source).unwrap().display()), made)
+        })
+        .collect()
+}
 
 /// `commands_a_reader` covers more than control characters: characters that change the direction of writing, and invisible
 /// ones.

@@ -77,10 +77,6 @@ fn a_delay_is_what_the_program_itself_takes() {
         for (found, own) in found.iter().zip(&own) {
             assert!(found >= own && *own >= 5_000_000, "{backend}: {found} is less than {own}: {document}");
         }
-        let (mut found, mut own) = (found, own);
-        found.sort_unstable();
-        own.sort_unstable();
-        assert!(found[5] < 2 * own[6], "{backend}: {found:?} for {own:?}");
         let key = |at: usize| {
             (document["keys"][at]["command_ns"].as_u64(), document["keys"][at]["screen_ns"].as_u64())
         };
