@@ -244,7 +244,12 @@ pub enum ReadError {
     Syntax(serde_json::Error),
     /// The document ended before it was whole.
     #[error("is cut off: the document ends at line {line}, column {column}, before it is whole")]
-    Truncated { line: usize, column: usize },
+    Truncated {
+        /// From 1.
+        line: usize,
+        /// From 1, in bytes.
+        column: usize,
+    },
     /// Written by a version of the program with another schema.
     #[error("has schema {found}, but this tollgate reads schema {SCHEMA}: {}", remedy(*.found))]
     Schema {

@@ -42,6 +42,7 @@ pub enum Part {
     User,
     /// Busy, in the kernel.
     Sys,
+    /// Idle, for a disk.
     Disk,
     /// Idle, for a processor.
     Runqueue,

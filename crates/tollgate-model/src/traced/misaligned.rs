@@ -41,7 +41,9 @@ pub struct Needs {
 pub enum Misfit {
     /// The buffer's address.
     Address(u64),
+    /// The offset in the file.
     Offset(u64),
+    /// The number of bytes.
     Length(u64),
 }
 

@@ -394,7 +394,11 @@ pub(crate) fn of_object<'a>() -> Columns<Shown<'a>> {
 
 #[cfg(feature = "schema")]
 pub(crate) mod schema {
-    tollgate_output::described!(CaseFigures, tollgate_output::json::schema(&super::of_object()));
+    tollgate_output::described!(
+        /// A case with its figures.
+        CaseFigures,
+        tollgate_output::json::schema(&super::of_object())
+    );
 }
 
 pub(crate) fn of_run<'a>() -> Columns<Shown<'a>> {
