@@ -129,7 +129,7 @@ fn another_harness_is_described() {
         named(&[("custom/a", "same"), ("custom/b", "faster")])
     );
     let wrong = [&[old.as_str(), &new, "--list", "x", "--one", "y"][..]].concat();
-    assert_eq!(home.refusal(versus(&wrong)), "--list x: it has no {binary}");
+    assert_eq!(home.refusal(versus(&wrong)), "--list x: it lacks {binary}");
 }
 
 #[test]

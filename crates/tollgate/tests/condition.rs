@@ -202,7 +202,7 @@ fn a_threshold_is_the_least_difference_that_counts() {
     let said = home.refusal(["compare", BASE, OTHER, "--threshold", "5"]);
     assert_eq!(
         said,
-        "invalid value '5' for '--threshold <PERCENT>': it is not a difference in percent, such as 5%, from 0% to 1000%"
+        "invalid value '5' for '--threshold <PERCENT>': it is not a difference in percent from 0% to 1000%, such as 5%"
     );
 }
 

@@ -42,8 +42,8 @@ fn one_is_counted_and_explained() {
     let head = ["Linux 6.1.99, x86, 64 bits, built by gcc 12.2.0", "old"];
     assert_eq!(lines[..3], [head[0], head[1], "5 built in, 1 module, 3 off; 2 numbers and texts"]);
     assert!(lines.contains(&"off: PREEMPT, KASAN"), "{text}");
-    let end = "A configuration shows how a kernel was built, not its state: the command line\n\
-               and settings change much of it. `tollgate inspect` shows the state.\n";
+    let end = "A configuration shows how a kernel was built, not its state, which the command\n\
+               line and settings change. `tollgate inspect` shows the state.\n";
     assert!(text.ends_with(end), "{text}");
     let document = home.json(["inspect", "config", &old, "--format", "json"]);
     let record = &document["configurations"][0];
@@ -218,7 +218,7 @@ fn a_directory_is_a_captured_machine() {
     home.file("bare/proc/sys/kernel/osrelease", "5.0\n");
     let shown = home.refusal(["inspect", "config", "bare"]);
     let (said, absent) = shown.split_once("; absent: ").expect("what was looked for");
-    assert_eq!(said, "no configuration of the machine in bare was found, a file can be named instead");
+    assert_eq!(said, "no configuration of the machine in bare was found; name a file instead");
     let absent: Vec<&str> = absent.split(", ").filter(|path| !path.starts_with("/lib/modules/")).collect();
     let others = ["/proc/config.gz", "/boot/config-5.0", "/usr/lib/modules/5.0/config"];
     assert_eq!(absent, others);

@@ -215,8 +215,8 @@ fn an_environment_of_a_project_is_said_and_never_the_users() {
     let run = |name: &'static str| ["run", "entry/call", "--processes", "1", "--quiet", "--in", name];
     let refused = refusal(&home, &run("base"));
     assert!(
-        refused.contains(&format!("tollgate.toml:2 says exec:{}, and a file that was found", evil.display()))
-            && refused.contains("may not give exec:PREFIX; `--config FILE` takes"),
+        refused.contains(&format!("tollgate.toml:2 says exec:{}, but a file that was found", evil.display()))
+            && refused.contains("may not set exec:PREFIX; `--config FILE` takes"),
         "{refused}"
     );
     // Its own name for words and numbers is accepted, also after a label, and reported.

@@ -458,7 +458,7 @@ fn wrong_input_is_one_sentence_with_its_position() {
     for (arguments, begin) in [
         (["--as", "msr", "10 0"], "msr: 10 is not used in kernel entry; these are: 174, "),
         (["--as", "nonsense", "00"], "invalid value 'nonsense' for '--as <KIND>': it is not one of gdt8, "),
-        (["--walk", "int:100", "00"], "invalid value 'int:100' for '--walk <ENTRY>': it must be int:VECTOR "),
+        (["--walk", "int:100", "00"], "invalid value 'int:100' for '--walk <ENTRY>': it is none of int:VECTOR "),
     ] {
         let refusal = home.refusal([&["decode"], arguments.as_slice()].concat());
         assert!(refusal.starts_with(begin), "{refusal}");

@@ -230,7 +230,7 @@ fn is_used(directory: &Path) -> bool {
         .any(|descriptor| fs::read_link(descriptor.path()).is_ok_and(|target| target.starts_with(directory)))
 }
 
-const OPEN: &str = "may be written by others (mode 0777), who could replace the files in use there; take that right away \
+const OPEN: &str = "may be written by others (mode 0777), who could replace the files in use there; remove that right \
                     (chmod o-w), set the sticky bit (chmod +t), or name another directory";
 
 #[test]

@@ -264,7 +264,7 @@ fn wrong_input_is_one_line() {
     for (arguments, said) in [
         (&["--size", "1", "--", "true"][..], "a device has 1024 KiB or more"),
         (&["--size", "1000000G", "--fs", "tmpfs", "--", "true"], "a tmpfs cannot be larger"),
-        (&["--fs", "nosuch", "--", "true"], "there is no mkfs.nosuch here"),
+        (&["--fs", "nosuch", "--", "true"], "mkfs.nosuch, which makes the file system, is not installed"),
     ] {
         let line = one_line(&ram(&home, arguments).stderr);
         assert!(line.starts_with("ram: ") && line.contains(said), "{line}");

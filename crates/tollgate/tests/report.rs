@@ -297,7 +297,7 @@ fn a_traced_command_has_a_section_of_its_own_and_its_own_name() {
 fn experiments_of_the_lab_have_their_own_descriptions() {
     let page = page(&[run_of("20261121-015427-0001", None, &[measured("lab/syscall", 50.0, &[])])]);
     expect_harmless(&page);
-    let lead = "Ring crossings in the lab's own small kernel, without an operating system.";
+    let lead = "Ring crossings in the lab&#39;s own small kernel, without an operating system.";
     assert_eq!(texts(&page, "p", "lead")[0], lead);
     let operation = "SYSCALL by itself, with a handler that needs neither stack nor data.";
     assert_eq!(texts(&page, "small", ""), [operation]);
@@ -329,7 +329,7 @@ fn ids_distinguish_the_same_run_twice() {
     expect_harmless(&page);
     let compared = "20261121-015427-0001 (2) compared with 20261121-015427-0001 (1)";
     assert_eq!(texts(&page, "h1", ""), [compared]);
-    let counts = format!("Of 1 case in both, {compared}: 0 slower, 0 faster, 1 same, 0 inconclusive.");
+    let counts = format!("{compared}, 1 case in both: 0 slower, 0 faster, 1 same, 0 inconclusive.");
     assert_eq!(texts(&page, "p", "count"), [counts]);
     assert!(texts(&page, "p", "").contains(&"No fact differs between the environments."), "an empty table");
 }

@@ -699,7 +699,7 @@ fn completions_and_manual_pages_know_every_verb() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(home.output(["completions", shell]).contains("tollgate"), "{shell}");
     }
-    assert!(home.output(["man"]).lines().any(|line| line == ".TH tollgate 1  \"tollgate 0.1.0\" "));
+    assert!(home.output(["man"]).lines().any(|line| line == ".TH tollgate 1  \"tollgate 0.2.0\" "));
     let pages = home.path().join("pages");
     std::fs::create_dir(&pages).expect("made");
     home.output(["man", pages.to_str().expect("text")]);
@@ -714,7 +714,7 @@ fn completions_and_manual_pages_know_every_verb() {
 
 #[test]
 fn the_version_is_printed() {
-    assert_eq!(Home::new().output(["--version"]), "tollgate 0.1.0\n");
+    assert_eq!(Home::new().output(["--version"]), "tollgate 0.2.0\n");
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub(crate) struct Terms {
     pub most: usize,
     /// Seed of the random order.
     pub seed: u64,
-    /// What time it is: a test may script it.
+    /// The clock: a test may script it.
     pub now: fn() -> Instant,
 }
 

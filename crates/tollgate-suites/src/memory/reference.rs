@@ -101,7 +101,7 @@ impl Compared {
         })
     }
 
-    /// The median of the ratios to the reference in so many turns, and the medians of both, in ns; None where it is not here.
+    /// Returns the median of the ratios to the reference in this many turns, and the medians of both in ns; `None` if the case cannot run here.
     fn ratio(&self, turns: usize, directory: &Directory, context: &mut Context) -> Option<[f64; 3]> {
         let clock = Clock::tsc().map_or(Clock::Kernel, |(clock, _)| clock);
         let Kind::Instance(make) = self.benchmark.kind else {

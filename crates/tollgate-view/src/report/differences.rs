@@ -50,9 +50,9 @@ pub fn counts(subjects: &[Subject], comparisons: &[Comparison]) -> Vec<Text> {
         let apart = apart.map(|why| format!(" {why}")).unwrap_or_default();
         Text::new(&format!(
             "{} compared with {}, {} in both: {}.{how}{apart}",
-            figures::count(comparison.rows.len(), "case", "cases"),
             other.name,
             base.name,
+            figures::count(comparison.rows.len(), "case", "cases"),
             comparison.verdicts(),
         ))
     });

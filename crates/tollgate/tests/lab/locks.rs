@@ -192,8 +192,8 @@ fn locks_and_experiments_are_not_mixed() {
         (&["int", "--prove"], "no lock or entry \"int\""),
         (&["entry-gs8"], "an entry of SYSCALL, which is proved, not timed; try --prove"),
         (&["entry-fram", "--prove"], "did you mean entry-frame?"),
-        (&["locks", "--explain"], "--explain is for experiments"),
-        (&["locks", "--image", "x"], "--image is for experiments"),
+        (&["locks", "--explain"], "--explain applies to experiments"),
+        (&["locks", "--image", "x"], "--image applies to experiments"),
         (&["--prove"], "EXPERIMENT"),
         (&["locks", "--prove", "--on", "qemu"], "--on"),
     ] {
