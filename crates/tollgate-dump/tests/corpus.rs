@@ -64,7 +64,7 @@ samples! {
         "tr 0000 null",
     ] ["entry 248", "GDTR's limit"];
     "qemu-triple-fault": [
-        "These are long-mode tables",
+        "The tables are those of long mode",
         "cs 0008 entry 1 of the GDT, RPL 0, base 0000000000000000, last offset 0, 64-bit code, execute only",
         "tr 0000 null",
         "cr2 00000000deadb000",
@@ -109,7 +109,7 @@ samples! {
         "c0000080 EFER 0000000000000000",
     ] [];
     "bochs-log-long": [
-        "These are long-mode tables",
+        "The tables are those of long mode",
         "cs 0008 entry 1 of the GDT, RPL 0, base 00000000, last offset 0",
         "cr0 00000000e0000011 PE ET NW CD PG",
         "cr3 0000000000101000",
@@ -157,7 +157,7 @@ samples! {
         "rip 00007c00",
     ] ["null", "entry "];
     "gdb-long": [
-        "These are long-mode tables",
+        "The tables are those of long mode",
         "rip ffffffff81e0a3ce default_idle+14",
         "rsp ffffffff82a03e20 init_stack+15904",
         "c0000101 GS_BASE ffff88803ec00000",
@@ -184,7 +184,7 @@ samples! {
         "cr4 000006d0",
     ] [];
     "oops-x86-64-2.6.32": [
-        "These are long-mode tables",
+        "The tables are those of long mode",
         "cs 0010 entry 2 of the GDT",
         "ds 0000 null",
         "es 0000 null",
@@ -193,7 +193,7 @@ samples! {
         "c0000101 GS_BASE ffff880001800000",
     ] ["Bytes"];
     "oops-x86-64-6.8": [
-        "These are long-mode tables",
+        "The tables are those of long mode",
         "rip not known example_write+0x31/0x70",
         "ss 0018 entry 3 of the GDT",
         "cr4 0000000000750ef0",

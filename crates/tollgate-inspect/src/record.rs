@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(error(&directory.path().join("none")), "does not exist");
         let file = directory.path().join(NAME);
         std::os::unix::fs::symlink("/etc/passwd", &file).unwrap();
-        assert!(error(directory.path()).contains("cannot be used"));
+        assert!(error(directory.path()).contains("unusable"));
         assert!(error(&file).contains("is not a directory"));
     }
 

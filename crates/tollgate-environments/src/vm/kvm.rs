@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(taken.remark.as_deref(), Some(why));
         let why = chosen("vm:accel=kvm", Some("KVM emulates ring 0 here (a loop)")).unwrap_err();
         assert!(
-            why.starts_with("vm: accel=kvm: KVM emulates ring 0 here (a loop); leave accel=kvm out"),
+            why.starts_with("vm: accel=kvm: KVM emulates ring 0 here (a loop); omit accel=kvm"),
             "{why}"
         );
     }

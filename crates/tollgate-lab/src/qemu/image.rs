@@ -53,7 +53,7 @@ mod tests {
     fn a_header_must_say_the_same() {
         let (image, entry) = bootable(&[0xf4]);
         assert_eq!(check(&image, BASE, entry), Ok(()));
-        assert!(check(&image, BASE + 4, entry).unwrap_err().contains("100004 to load it at"));
+        assert!(check(&image, BASE + 4, entry).unwrap_err().contains("100004 as the load address"));
         assert!(check(&image, BASE, entry + 1).is_err());
         let mut longer = image.clone();
         longer.push(0);

@@ -254,8 +254,8 @@ fn answers_that_are_none_are_said() {
         assert!(Harness::Criterion.figure("", results.path()).is_err(), "{spoiled}");
     }
     let template = |list: &str, one: &str, read: &str| Template::new(list, one, read).unwrap_err();
-    assert_eq!(template("x", "{binary} {bench}", "{ns}"), "--list x: it has no {binary}");
-    assert_eq!(template("{binary}", "{binary}", "{ns}"), "--one {binary}: it has no {bench}");
+    assert_eq!(template("x", "{binary} {bench}", "{ns}"), "--list x: it lacks {binary}");
+    assert_eq!(template("{binary}", "{binary}", "{ns}"), "--one {binary}: it lacks {bench}");
     assert_eq!(
         template("{binary}", "{binary} {bench}", "x"),
         "--read x: it lacks {ns}, {us}, {ms} or {s} in place of the figure"

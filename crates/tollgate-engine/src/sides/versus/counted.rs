@@ -363,7 +363,7 @@ mod tests {
     fn what_is_not_there_or_never_ends_says_so() {
         let missing = Order { words: vec!["tollgate-no-such-program".to_owned()], ..order("") };
         assert!(
-            matches!(execute(&missing).end, End::NotStarted(why) if why.contains("no tollgate-no-such-program"))
+            matches!(execute(&missing).end, End::NotStarted(why) if why.contains("tollgate-no-such-program is not in PATH"))
         );
         let missing = Order { words: vec!["/no/such".to_owned()], ..order("") };
         assert!(matches!(execute(&missing).end, End::NotStarted(why) if why.contains("/no/such")));

@@ -91,7 +91,7 @@ fn what_the_model_sees_only_as_it_runs() {
             "tst+0x8 (sw t0,(t0)): it stores to 0x01000000, in the page of tst, which can only be executed.",
         ),
         ("li t0,6\njr t0\nnop", "tst+0x4 (jr t0): it jumps to 6, which is not a multiple of 4."),
-        ("jr zero\nnop", "tst (jr zero): it jumps to 0, where there is nothing."),
+        ("jr zero\nnop", "tst (jr zero): it jumps to 0, where no memory is."),
         (
             "lw v0,(k1)\nnop\njr ra\nnop",
             "tst (lw v0,(k1)): it reads from 0x00200000, and the handler restarts tst only for a store.",
