@@ -2,6 +2,7 @@
 
 mod aslr;
 mod benches;
+mod cases;
 mod claims;
 mod common;
 mod condition;

@@ -1,17 +1,11 @@
-//! `tollgate inspect config`: counts, differences, and files that are not configurations.
+//! `tollgate inspect config`: relations of its pages; what it prints of small configurations are cases.
 
 use crate::common;
 use common::{Home, one_line};
 use serde_json::Value;
 
-const OLD: &str = "# Linux/x86 6.1.99 Kernel Configuration\n\
-    CONFIG_CC_VERSION_TEXT=\"gcc 12.2.0\"\nCONFIG_64BIT=y\nCONFIG_HZ=250\n# CONFIG_PREEMPT is not set\n\
-    CONFIG_PAGE_TABLE_ISOLATION=y\nCONFIG_RETPOLINE=y\nCONFIG_SECCOMP=y\nCONFIG_KVM=m\nCONFIG_EXT4_FS=y\n\
-    # CONFIG_KASAN is not set\n# CONFIG_SND is not set\n";
-const NEW: &str = "# Linux/x86 6.18.1 Kernel Configuration\n\
-    CONFIG_CC_VERSION_TEXT=\"gcc 15.1.0\"\nCONFIG_64BIT=y\nCONFIG_HZ=1000\nCONFIG_PREEMPT=y\n\
-    CONFIG_MITIGATION_PAGE_TABLE_ISOLATION=y\n# CONFIG_MITIGATION_RETPOLINE is not set\n\
-    CONFIG_MITIGATION_MDS=y\nCONFIG_SECCOMP=y\nCONFIG_EXT4_FS=m\n";
+const OLD: &str = include_str!("cases/inspect-config.in/old");
+const NEW: &str = include_str!("cases/inspect-config.in/new");
 
 const PTI: &str = "MITIGATION_PAGE_TABLE_ISOLATION";
 const BHI: &str = "MITIGATION_SPECTRE_BHI";
@@ -29,37 +23,6 @@ fn affecting(document: &Value) -> &Vec<Value> {
     document["configurations"][0]["affecting"].as_array().expect("a list")
 }
 
-fn difference<'a>(document: &'a Value, name: &str) -> Option<&'a Value> {
-    document["differences"].as_array().expect("a list").iter().find(|it| it["option"] == name)
-}
-
-#[test]
-fn one_is_counted_and_explained() {
-    let home = Home::new();
-    let (old, _) = two(&home);
-    let text = home.output(["inspect", "config", "old", "--explain"]);
-    let lines: Vec<&str> = text.lines().collect();
-    let head = ["Linux 6.1.99, x86, 64 bits, built by gcc 12.2.0", "old"];
-    assert_eq!(lines[..3], [head[0], head[1], "5 built in, 1 module, 3 off; 2 numbers and texts"]);
-    assert!(lines.contains(&"off: PREEMPT, KASAN"), "{text}");
-    let end = "A configuration shows how a kernel was built, not its state, which the command\n\
-               line and settings change. `tollgate inspect` shows the state.\n";
-    assert!(text.ends_with(end), "{text}");
-    let document = home.json(["inspect", "config", &old, "--format", "json"]);
-    let record = &document["configurations"][0];
-    assert_eq!((&record["source"], &record["version"]), (&"plain".into(), &"6.1.99".into()));
-    assert_eq!((&record["built_in"], &record["modules"], &record["off"]), (&5.into(), &1.into(), &3.into()));
-    assert_eq!(record["valued"], 2);
-    let areas = record["areas"].as_array().expect("areas");
-    let sum: u64 = areas.iter().map(|area| area["built_in"].as_u64().expect("a count")).sum();
-    assert_eq!(sum, 5);
-    assert!(record.get("options").is_none());
-    let isolated = affecting(&document).iter().find(|it| it["option"] == PTI).expect("known");
-    let [boundaries, why] =
-        ["boundaries", "why"].map(|name| isolated["affects"][name].as_str().expect("a text"));
-    assert!(flat(&text).contains(&format!("{PTI} y {boundaries}: {why}")), "{text}");
-    assert_eq!(document["differences"], Value::Array(Vec::new()));
-}
 
 /// A kernel with many options on still has a short page.
 #[test]
@@ -97,131 +60,24 @@ fn the_page_is_short_and_its_reasons_are_asked_for() {
 }
 
 #[test]
-fn values_and_parameters_stand_beside_the_names() {
-    let home = Home::new();
-    let text = "CONFIG_HZ=250\nCONFIG_PREEMPT_DYNAMIC=y\nCONFIG_LSM=\"landlock,lockdown,yama,apparmor\"\n";
-    home.file("machine/proc/sys/kernel/osrelease", "6.1.99\n");
-    home.file("machine/proc/cmdline", "preempt=full quiet\n");
-    home.file("machine/boot/config-6.1.99", text);
-    let page = home.output(["inspect", "config", "machine"]);
-    let rows: Vec<&str> = page.lines().skip_while(|line| *line != "area").collect();
-    assert_eq!(rows[1..3], ["scheduling  PREEMPT_DYNAMIC (preempt=full), HZ=250", "security    LSM=…"]);
-    assert_eq!(rows[4], "LSM is \"landlock, lockdown, yama, apparmor\"");
-}
-
-#[test]
-fn two_are_compared_under_the_names_of_today() {
+fn programs_get_what_differs_under_the_names_of_today() {
     let home = Home::new();
     let (old, new) = two(&home);
     let document = home.json(["inspect", "config", &old, &new, "--format", "json"]);
-    assert_eq!(difference(&document, "MITIGATION_PAGE_TABLE_ISOLATION"), None);
-    assert_eq!(difference(&document, "PAGE_TABLE_ISOLATION"), None);
-    let retpoline = difference(&document, "MITIGATION_RETPOLINE").expect("a difference");
+    let difference = |name: &str| {
+        let all = document["differences"].as_array().expect("a list");
+        all.iter().find(|it| it["option"] == name).cloned().unwrap_or_default()
+    };
+    assert_eq!(difference("PAGE_TABLE_ISOLATION"), Value::Null);
+    let retpoline = difference("MITIGATION_RETPOLINE");
     assert_eq!(retpoline["values"], serde_json::json!(["y", "n"]));
     assert_eq!(retpoline["formerly"], serde_json::json!(["RETPOLINE", null]));
-    assert!(retpoline["affects"]["why"].as_str().is_some_and(|why| !why.is_empty()));
-    let mds = difference(&document, "MITIGATION_MDS").expect("a difference");
-    assert_eq!(mds["values"], serde_json::json!([null, "y"]));
-    assert_eq!(mds["without"], "older kernels have it, if at all, without an option");
-    assert_eq!(difference(&document, "KASAN").expect("a difference")["kind"], "offered");
-    insta::assert_snapshot!(home.output(["inspect", "config", "old", "new"]));
-    let odd = home.file("odd", OLD.replace("HZ=250", "HZ=100"));
-    let both = home.json(["inspect", "config", &old, &odd, "--format", "json"]);
-    let both: Vec<&Value> = both["differences"].as_array().expect("a list").iter().collect();
-    assert_eq!((both.len(), &both[0]["option"]), (1, &"HZ".into()));
-    let both = home.output(["inspect", "config", &old, &odd]);
-    assert!(!both.contains("older name"), "{both}");
-    let same = home.output(["inspect", "config", &old, &old]);
-    assert_eq!(same.lines().last(), Some("No option differs."));
-}
-
-#[test]
-fn an_area_is_shown_option_by_option() {
-    let home = Home::new();
-    let (old, new) = two(&home);
-    let text = home.output(["inspect", "config", &old, "--area", "host"]);
-    let table = "option  is\nhost\n  KVM   m   virtual machines by the processor's help";
-    assert_eq!(text.split("\n\n").nth(2), Some(table));
-    let text = home.output(["inspect", "config", &old, &new, "--all"]);
-    assert!(text.contains("\n  SND              n             -\n") && !text.contains("Not shown"), "{text}");
+    assert_eq!(difference("MITIGATION_MDS")["values"], serde_json::json!([null, "y"]));
+    assert_eq!(difference("KASAN")["kind"], "offered");
     let document = home.json(["inspect", "config", &old, "--area", "scheduling", "--format", "json"]);
-    let options = &document["configurations"][0]["options"];
-    assert_eq!(options, &serde_json::json!({"HZ": "250", "PREEMPT": "n"}));
-    let shown = home.refusal(["inspect", "config", &old, "--area", "nowhere"]);
-    assert!(shown.starts_with("there is no area \"nowhere\"; the areas are entry, mitigations,"), "{shown}");
-}
-
-#[test]
-fn oddities_are_named_with_their_lines() {
-    let home = Home::new();
-    home.file("odd", "CONFIG_A=y\r\nCONFIG_B=y\r\nCONFIG_A=m\r\n\u{1b}[2Jnoise\r\nCONFIG_C=y");
-    let text = home.output(["inspect", "config", "odd"]);
-    let head = r#"a kernel of unknown version
-odd
-2 built in, 1 module, 0 off; 0 numbers and texts
-! 1 line is not an option and was left out; it is line 4: "\u{1b}[2Jnoise"
-! 1 line sets an option again, as A in line 3 does; the last one counts, as in
-  Kconfig
-! the last line has no end: the file may be cut short
-"#;
-    assert_eq!(text.split_inclusive("\n").take(7).collect::<String>(), head);
-    assert!(!text.contains('\u{1b}'));
-}
-
-#[test]
-fn what_is_no_configuration_is_refused_in_one_line() {
-    let home = Home::new();
-    let prose = home.file("prose", "# a title\nNothing but prose\nin two lines\n");
-    let empty = home.file("empty", "");
-    let zip = home.file("x.bz2", b"BZh91AY");
-    let cut = home.file("cut.gz", b"\x1f\x8b\x08\0");
-    let elf = home.file("program", b"\x7fELF and so on");
-    let missing = format!("{prose}-missing");
-    for (path, shown) in [
-        (
-            prose.as_str(),
-            "is not a kernel configuration: line 2 is \"Nothing but prose\"; options in it: 0, lines that are neither options \
-             nor comments: 2",
-        ),
-        (&empty, "is empty; a configuration has lines such as CONFIG_SMP=y"),
-        (&zip, "is compressed by bzip2, not text: `bzip2 -dc` of it writes a configuration that can be read"),
-        (&cut, "is damaged or cut short: its gzip data cannot be unpacked (it ends early)"),
-        (
-            &elf,
-            "is a kernel image or another program, not text: `scripts/extract-ikconfig` of it writes a configuration that can be read",
-        ),
-        (&missing, "does not exist"),
-        (
-            "/dev/zero",
-            "is a device; a configuration is a file, a directory with a captured machine, or a pipe",
-        ),
-    ] {
-        assert_eq!(home.refusal(["inspect", "config", path]), format!("{path} {shown}"));
-    }
-    let line = home.refusal(["inspect", "config", "-", "-"]);
-    assert_eq!(line, "standard input was named twice; it can be read once");
-    let many = vec![prose.as_str(); 9];
-    let line = home.refusal([&["inspect", "config"], many.as_slice()].concat());
-    assert_eq!(line, "9 configurations were named; at most 8 can be compared");
-}
-
-#[test]
-fn a_directory_is_a_captured_machine() {
-    let home = Home::new();
-    home.file("machine/proc/sys/kernel/osrelease", "6.1.99\n");
-    home.file("machine/proc/cmdline", "preempt=full quiet\n");
-    home.file("machine/boot/config-6.1.99", OLD);
-    let text = home.output(["inspect", "config", "machine"]);
-    let lines: Vec<&str> = text.lines().collect();
-    let overridden = "Its command line overrides some: preempt=full.";
-    assert_eq!([lines[1], lines[3]], ["machine/boot/config-6.1.99", overridden]);
-    home.file("bare/proc/sys/kernel/osrelease", "5.0\n");
-    let shown = home.refusal(["inspect", "config", "bare"]);
-    let (said, absent) = shown.split_once("; absent: ").expect("what was looked for");
-    assert_eq!(said, "no configuration of the machine in bare was found; name a file instead");
-    let absent: Vec<&str> = absent.split(", ").filter(|path| !path.starts_with("/lib/modules/")).collect();
-    let others = ["/proc/config.gz", "/boot/config-5.0", "/usr/lib/modules/5.0/config"];
-    assert_eq!(absent, others);
+    let record = &document["configurations"][0];
+    assert_eq!(record["options"], serde_json::json!({"HZ": "250", "PREEMPT": "n"}));
+    assert_eq!((&record["built_in"], &record["modules"], &record["off"]), (&5.into(), &1.into(), &3.into()));
 }
 
 #[test]

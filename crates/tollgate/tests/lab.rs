@@ -100,29 +100,6 @@ fn qemu_and_the_interpreter_count_the_same() {
 }
 
 #[test]
-fn wrong_set_ups_are_refused_as_the_manuals_say() {
-    let home = Home::new();
-    for vendor in ["intel", "amd"] {
-        let document =
-            home.json(["lab", "wrong-*", "--on", "interpreter", "--vendor", vendor, "--format", "json"]);
-        assert!(experiments(&document).len() >= 7);
-        for row in experiments(&document) {
-            assert_eq!(
-                (&row["status"], &row["as_expected"]),
-                (&Value::from("refused"), &Value::from(true)),
-                "{row}"
-            );
-        }
-        let fault = |name| {
-            let fault = &named(&document, name)["fault"];
-            ["vector", "error"].map(|field| fault[field].as_u64().expect("a number"))
-        };
-        assert_eq!(fault("wrong-gate-dpl"), [13, 0x82 * 8 + 2]);
-        assert_eq!(fault("wrong-tss-limit"), [10, 0x40]);
-    }
-}
-
-#[test]
 fn kvm_gives_a_estimate_or_says_why_not() {
     let home = Home::new();
     let output = home.tollgate(["lab", "--on", "kvm", "--format", "json"]).output().expect("started");
@@ -158,65 +135,7 @@ fn runs_are_kept_and_compared() {
 }
 
 #[test]
-fn a_crossing_is_explained_step_by_step() {
-    let home = Home::new();
-    let document = home.json(["lab", "--explain", "int", "--format", "json"]);
-    let instructions = document[0]["instructions"].as_array().expect("a list");
-    let texts: Vec<&str> = instructions.iter().map(|it| it["text"].as_str().expect("a text")).collect();
-    assert_eq!(texts[..3], ["int 80h", "inc r15", "iretq"]);
-    let rings: Vec<u64> = instructions.iter().map(|it| it["ring"].as_u64().expect("a ring")).collect();
-    assert_eq!(rings[..4], [3, 0, 0, 3]);
-    let steps = instructions[0]["steps"].as_array().expect("a list").iter();
-    let steps: Vec<&str> = steps.map(|step| step.as_str().expect("a text")).collect();
-    assert_eq!(steps[2], "DPL 3 >= CPL 3: an instruction may use the gate");
-    // Addresses of the kernel follow after these.
-    let begin: Vec<String> =
-        steps[6..12].iter().map(|step| step.split(" 00").next().expect("words").to_owned()).collect();
-    assert_eq!(begin, ["RSP0", "push SS", "push RSP", "push RFLAGS", "push CS", "push RIP"]);
-    let flags = "RFLAGS 0000000000000046 (was 0000000000000246)";
-    assert_eq!(steps[12], format!("TF, IF, NT, RF, VM cleared by the interrupt gate: {flags}"));
-    let changes = instructions[0]["changes"].as_array().expect("a list").iter();
-    assert_eq!(changes.map(|it| &it["register"]).collect::<Vec<_>>(), ["rsp", "rflags", "cs", "ss"]);
-    let short = home.json(["lab", "--explain", "int", "--steps", "2", "--format", "json"]);
-    assert_eq!(short[0]["instructions"].as_array().map(Vec::len), Some(2));
-    for line in home.output(["lab", "--explain", "syscall-path"]).lines() {
-        assert!(line.chars().count() <= 80, "{line}");
-    }
-}
 
-#[test]
-fn an_explanation_stops_at_the_fault() {
-    let home = Home::new();
-    let explain = |arguments: &[&str]| {
-        let all: Vec<&str> =
-            ["lab", "--format", "json", "--explain"].iter().chain(arguments).copied().collect();
-        home.json(all)[0].clone()
-    };
-    let texts = |document: &Value| -> Vec<String> {
-        let all = document["instructions"].as_array().expect("a list");
-        all.iter().map(|it| it["text"].as_str().expect("a text").to_owned()).collect()
-    };
-    let swapped = explain(&["wrong-gdt-order"]);
-    assert_eq!(texts(&swapped), ["syscall", "inc r15", "sysretq", "int 80h", "inc r15", "iretq"]);
-    let before = "before any register was changed.";
-    let ended = format!(
-        "The operation ends here, on Intel as its manual says: #GP(0028), general protection, in ring 0, {before}"
-    );
-    assert_eq!(swapped["ended"], ended);
-    let amd = explain(&["--vendor", "amd", "sysenter"]);
-    assert_eq!(texts(&amd).last().map(String::as_str), Some("sysenter"));
-    let ended = format!(
-        "The operation ends here, on AMD as its manual says: #UD, invalid opcode, in ring 3, {before}"
-    );
-    assert_eq!(amd["ended"], ended);
-    // A trap is the operation itself, and ends with it, not with the program.
-    let trap = explain(&["page-fault"]);
-    assert_eq!(trap["ended"], Value::Null);
-    assert!(texts(&trap).last().expect("one").starts_with("jne"), "{:?}", texts(&trap));
-    assert_eq!(texts(&trap).iter().filter(|text| *text == "iretq").count(), 1);
-}
-
-#[test]
 fn what_the_kernel_sets_up_is_told_in_its_order() {
     let home = Home::new();
     let document = home.json(["lab", "int", "--explain", "boot", "--format", "json"]);
@@ -244,8 +163,6 @@ fn what_the_kernel_sets_up_is_told_in_its_order() {
     for line in sample.lines().filter(|line| *line != "…") {
         assert!(printed.contains(&bare(line)), "{line} is not in\n{page}");
     }
-    let line = "boot is not an experiment; --explain boot shows what the kernel sets up";
-    assert_eq!(home.refusal(["lab", "boot"]), line);
 }
 
 #[test]
@@ -267,8 +184,6 @@ fn what_is_not_walked_of_fred_and_of_shadow_stacks_is_said() {
                        in IA32_FRED_CONFIG, or 100h after it from ring 0, and ERETU or ERETS comes back";
         assert_eq!((&fred["outcome"], &fred["crosses"]), (&outcome.into(), &false.into()));
     }
-    let line = "invalid value 'eretu' for '--walk <ENTRY>': ERETU and ERETS return from what FRED delivers, which is not walked";
-    assert_eq!(home.refusal(["decode", "--walk", "eretu", "tables.txt"]), line);
 }
 
 #[test]
@@ -304,11 +219,6 @@ fn an_image_is_written_and_its_records_are_read() {
     let image = std::fs::read(home.path().join("lab.bin")).expect("an image");
     let has_header = image[..8192].windows(4).any(|word| word == 0x1bad_b002_u32.to_le_bytes());
     assert!(has_header, "no header of multiboot");
-    for text in ["nothing of the guest\n", "SeaBIOS\ntg1 try 0 *00000000\n"] {
-        let file = home.file("none.txt", text);
-        let why = "it has no records of the guest (lines that begin with tg1)";
-        assert_eq!(home.refusal(["lab", "--read", &file]), format!("--from: {file}: {why}"));
-    }
     if !has_qemu() {
         return;
     }
@@ -342,50 +252,6 @@ fn an_image_is_written_and_its_records_are_read() {
     assert_eq!(kept["measurements"][0]["unit"], "cycles");
     assert_eq!(kept["measurements"][0]["provenance"], "hardware");
     assert!(kept["facts"].get("cpu.model").is_none(), "nothing is known of that machine");
-}
-
-#[test]
-fn wrong_usage_is_one_sentence() {
-    let home = Home::new();
-    for (mistyped, meant) in [
-        ("sycall", "syscall"),
-        ("Sysclal", "syscall"),
-        ("page_fault", "page-fault"),
-        ("int80", "int"),
-        ("udd", "ud1"),
-    ] {
-        let line = format!("there is no experiment \"{mistyped}\"; did you mean {meant}?");
-        assert_eq!(home.refusal(["lab", mistyped]), line);
-    }
-    for unlike in ["xyzzy", "foo"] {
-        let line = format!("there is no experiment \"{unlike}\"; there are int, int-swapgs, ");
-        assert!(home.refusal(["lab", unlike]).starts_with(&line));
-    }
-    home.output(["lab", "int", "--on", "Interpreter", "--vendor", "AMD"]);
-    let on = "auto, kvm, qemu, qemu-kvm, interpreter, hardware";
-    for (arguments, line) in [
-        (
-            ["--on", "qmeu"].as_slice(),
-            &*format!("invalid value 'qmeu' for '--on <ON>' [possible values: {on}]; did you mean 'qemu'?"),
-        ),
-        (
-            &["--on", "hardware"],
-            "--on hardware: tollgate cannot start another machine; write an image with --image, boot it there, and show its output with --from",
-        ),
-        (&["--explain"], "the following required arguments were not provided: <EXPERIMENT>..."),
-        (&["--read", "no-such-file"], "--from: no-such-file: No such file or directory"),
-        (
-            &["int", "--explain", "--until", "x"],
-            "invalid value 'x' for '--until <ADDRESS>': it is not a hexadecimal address, such as 100540",
-        ),
-        (&["--image", "no/such/file"], "--image: no/such/file: No such file or directory"),
-        (
-            &["--image", "LAB.ISO"],
-            "--image: LAB.ISO: the kernel is a file for GRUB, not a disk or CD image; write lab.bin, and make a CD from it with grub-mkrescue (docs/lab.md)",
-        ),
-    ] {
-        assert_eq!(home.refusal([&["lab"], arguments].concat()), line);
-    }
 }
 
 #[test]

@@ -195,22 +195,13 @@ fn the_test_and_set_of_the_page_is_for_programs_too() {
 /// Flat binaries: exit with the status in RDI, which is the argument; and one that has no end.
 const EXITS: &[u8] = &[0x31, 0xc0, 0x0f, 0x05];
 const ENDLESS: &[u8] = &[0xeb, 0xfe];
-/// movaps xmm0, xmm1
-const VECTOR: &[u8] = &[0x0f, 0x28, 0xc1];
 
 #[test]
-fn the_status_is_the_first_that_is_not_0() {
+fn a_program_without_an_end_is_stopped() {
     let home = Home::new();
-    for (name, bytes) in [("exits", EXITS), ("endless", ENDLESS), ("vector", VECTOR)] {
+    for (name, bytes) in [("exits", EXITS), ("endless", ENDLESS)] {
         home.file(name, bytes);
     }
-    let status = |arguments: &[&str]| run(&home, arguments).status.code();
-    assert_eq!(status(&["--program", "exits"]), Some(0));
-    assert_eq!(status(&["--program", "exits", "--argument", "3"]), Some(3));
-    assert_eq!(status(&["--program", "exits", "--argument", "256"]), Some(1));
-    let two = ["--program", "exits", "--program", "exits", "--argument", "0", "--argument", "5"];
-    assert_eq!(status(&two), Some(5));
-    assert_eq!(status(&["--program", "vector"]), Some(128 + 4));
     let stopped = run(&home, &["--program", "exits", "--program", "endless", "--time", "1s"]);
     assert_eq!(stopped.status.code(), Some(124));
     let said = String::from_utf8_lossy(&stopped.stderr).into_owned();
@@ -218,40 +209,6 @@ fn the_status_is_the_first_that_is_not_0() {
     assert!(said.lines().any(|line| line == stopped), "{said}");
 }
 
-/// nop; int3. mov [3ffff000h], ecx: the page of the test-and-set
-const BREAKPOINT: &[u8] = &[0x90, 0xcc];
-const STORES: &[u8] = &[0x89, 0x0c, 0x25, 0, 0xf0, 0xff, 0x3f];
-
-#[test]
-fn a_fault_is_told_by_its_instruction() {
-    let home = Home::new();
-    home.file("breakpoint", BREAKPOINT);
-    home.file("stores", STORES);
-    let said = |name: &str, status: i32| {
-        let output = run(&home, &["--program", name]);
-        assert_eq!(output.status.code(), Some(status));
-        let text = String::from_utf8(output.stderr).expect("text");
-        let lines = text.lines().skip_while(|line| !line.starts_with(&format!("{name}: ")));
-        lines.map(str::to_owned).collect::<Vec<_>>()
-    };
-    let trap = said("breakpoint", 128 + 5);
-    let begin = [
-        "breakpoint: #BP at 40000001",
-        "  int3  [cc]",
-        "  breakpoint: a trap, after which RIP points past the instruction.",
-        "  rip 0000000040000002  rflags 00000202  cs 2b",
-    ];
-    assert_eq!(trap[..4], begin);
-    assert!(trap.iter().any(|line| line == "  1. int3 in 64-bit mode at CPL 3, on Intel"), "{trap:?}");
-    let fault = said("stores", 128 + 11);
-    let begin = [
-        "stores: #PF(7) at 40000000",
-        "  mov [3FFFF000h],ecx  [89 0c 25 00 f0 ff 3f]",
-        "  a write at 3ffff000, in the page of the test-and-set, which may not be",
-        "  written.",
-    ];
-    assert_eq!(fault[..4], begin);
-}
 
 /// Two threads of control. The first spawns the second, at the offset in byte 6, with the end of the page as its stack (`mov eax,4;
 /// mov edi,…; xor esi,esi; mov r8d,40001000h; syscall`). Then one of them exits with 0 and the other one has no end.
@@ -288,100 +245,14 @@ fn a_program_with_a_thread_that_has_no_end_was_stopped() {
 }
 
 #[test]
-fn what_is_no_program_is_refused() {
+fn a_program_that_would_be_relocated_is_refused() {
     let home = Home::new();
-    home.file("text", "hello\n");
-    home.file("hello.c", "int main(void) { return 0; }\n");
-    home.file("empty", "");
-    home.file("exits", EXITS);
-    let refusal = |file: &str| home.refusal(["lab", "--on", "interpreter", "--program", file]);
-    assert_eq!(refusal("missing"), "--program: missing cannot be read: No such file or directory");
-    let line = "--program: text is text; assembly needs a name that ends with .s, .S or .asm";
-    assert_eq!(refusal("text"), line);
-    let line = "--program: hello.c is source code, not a program: build it first, with cc -mgeneral-regs-only \
-                (docs/lab.md has the rest)";
-    assert_eq!(refusal("hello.c"), line);
-    assert_eq!(refusal("empty"), "--program: empty is empty");
     // As a whole it may exceed the limit of input.
     let own = std::fs::read(super::common::program()).expect("the program");
     home.file("own", &own[..own.len().min(1 << 20)]);
     let line = "--program: own is position independent (PIE or a library), and nothing relocates it here; link it with -static \
                 -no-pie -Wl,-Ttext-segment=0x40000000";
-    assert_eq!(refusal("own"), line);
-    let many = home.refusal(["lab", "--program", "exits", "--program", "exits", "--copies", "9"]);
-    assert_eq!(many, "18 programs are too many: one machine runs at most 16");
-    let three = [
-        "lab",
-        "--program",
-        "exits",
-        "--program",
-        "exits",
-        "--program",
-        "exits",
-        "--argument",
-        "1",
-        "--argument",
-        "2",
-    ];
-    let given =
-        |programs| format!("--argument: 2 numbers for {programs}; give one for all of them, or one for each");
-    assert_eq!(home.refusal(three), given("3 programs"));
-    let one = home.refusal(["lab", "--program", "exits", "--argument", "1", "--argument", "2"]);
-    assert_eq!(one, given("1 program"));
-}
-
-#[test]
-fn no_option_is_ignored() {
-    let home = Home::new();
-    home.file("exits", EXITS);
-    home.tollgate(["lab", "int", "--program", "exits"]).assert().code(2);
-    let of_programs: [&[&str]; 7] = [
-        &["--copies", "2"],
-        &["--argument", "1"],
-        &["--iopl"],
-        &["--timer", "3"],
-        &["--test-and-set"],
-        &["--time", "1s"],
-        &["--quiet"],
-    ];
-    let refused = |task: &[&str], option: &[&str]| {
-        let all = [&["lab"], task, option].concat();
-        let why = home.refusal(all.iter().copied());
-        let is_meant = ["cannot be used with", "--program", "--until applies to experiments"];
-        assert!(is_meant.iter().any(|it| why.contains(it)), "{all:?}: {why}");
-    };
-    for option in of_programs {
-        refused(&[], option);
-        for task in [&["int"][..], &["--dump"], &["--image", "lab.bin"], &["locks", "--prove"]] {
-            refused(task, option);
-        }
-    }
-    let of_others: [(&[&str], &[&[&str]]); 4] = [
-        (
-            &["--explain", "boot"],
-            &[&["--on", "qemu"], &["--label", "x"], &["--out", "x"], &["--until", "1000"]],
-        ),
-        (&["--dump"], &[&["--label", "x"], &["--until", "1000"], &["--steps", "3"]]),
-        (
-            &["--image", "lab.bin"],
-            &[
-                &["--on", "qemu"],
-                &["--vendor", "amd"],
-                &["--label", "x"],
-                &["--out", "x"],
-                &["--format", "json"],
-                &["--until", "1000"],
-                &["--steps", "3"],
-            ],
-        ),
-        (&["--read", "exits"], &[&["--vendor", "amd"], &["--until", "1000"], &["--steps", "3"]]),
-    ];
-    for (task, options) in of_others {
-        for option in options {
-            refused(task, option);
-        }
-    }
-    assert_eq!(home.files(), ["exits"]);
+    assert_eq!(home.refusal(["lab", "--on", "interpreter", "--program", "own"]), line);
 }
 
 #[test]

@@ -1,0 +1,3 @@
+.machine x86
+lock: xchg [x]
+critical section

@@ -1,0 +1,4 @@
+b 5f
+nop
+jr ra
+nop

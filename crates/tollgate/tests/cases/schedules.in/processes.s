@@ -1,0 +1,3 @@
+.processes 99
+jr ra
+nop

@@ -1,0 +1,4 @@
+start: lw v0,(a0)
+sw t0,start
+jr ra
+nop
