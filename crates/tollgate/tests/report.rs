@@ -516,23 +516,9 @@ fn a_hostile_run_is_only_text_in_the_summary() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_in_a_sentence() {
+fn a_page_is_the_same_in_a_file() {
     let home = Home::new();
     home.keep(&document("20261121-015427-0001", Some("native"), 1.0));
-    let absent = "no kept run has the label or id \"absent\", and there is no such file; `tollgate runs` shows what is kept";
-    assert_eq!(home.refusal(["report", "absent", "-o", "page.html"]), absent);
-    let refusal = home.refusal(["report", "native", "-o", "nowhere/page.html"]);
-    assert_eq!(refusal, "the page was not written: there is no directory nowhere");
-    let refusal = home.refusal(["report", "native", "-o", "."]);
-    assert_eq!(refusal, "the page was not written: . is a directory; name a file in it");
-    let refusal = home.refusal(["report", "native", "-o", "/dev/full"]);
-    assert_eq!(refusal, "the page was not written: /dev/full: No space left on device");
-    let many = ["report"].into_iter().chain(["native"; 21]).chain(["-o", "page.html"]);
-    assert_eq!(home.refusal(many), "21 runs are too many for one page; name at most 20");
-    let broken = home.file("broken.json", "{\"schema\": 1, \"id\": \"\\ud800\"}");
-    let schema = format!("{broken} has schema 1, but this tollgate reads schema 2: measure again");
-    assert_eq!(home.refusal(["report", &broken, "-o", "page.html"]), schema);
-    assert_eq!(home.files(), ["broken.json", "tollgate/runs/20261121-015427-0001.json"]);
     home.output(["report", "native", "-o", "page.html"]);
     let written = std::fs::read_to_string(home.path().join("page.html")).expect("a page");
     assert_eq!(written, home.output(["report", "native", "-o", "-"]));
@@ -546,8 +532,6 @@ fn the_page_has_a_name_where_none_is_given() {
     assert_eq!(common::one_line(&said), "the page is in tollgate-report.html");
     let page = std::fs::read_to_string(home.path().join("tollgate-report.html")).expect("written");
     assert!(page.starts_with("<!DOCTYPE html>"), "{}", &page[..40.min(page.len())]);
-    let line = "--open needs a file, but the report goes to standard output: give --out FILE";
-    assert_eq!(home.refusal(["report", &run, "--open", "--out", "-"]), line);
 }
 
 /// The page's absolute path is given to the desktop's program; if there is none, or it fails, the page is still written.

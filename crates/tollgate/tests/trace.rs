@@ -5,179 +5,24 @@ use std::process::Output;
 
 use crate::common;
 use common::Home;
-use common::text::{part, refusals, screen, words};
+use common::text::{part, words};
 use serde_json::{Value, json};
 
-const MS: u64 = 1_000_000;
+/// One thread that computes for 600 ms, and removes files: 300 ms of waiting for a disk.
+const SLOW: &str = include_str!("cases/trace.in/slow.json");
 
-/// How much of a call's time was on a processor and in each kind of waiting, in milliseconds.
-struct Parts(u64, u64, u64, u64);
-
-fn parts(Parts(on_cpu, sleep, disk, runqueue): Parts) -> Value {
-    json!({"on_cpu_ns": on_cpu * MS, "sleep_ns": sleep * MS, "disk_ns": disk * MS, "runqueue_ns": runqueue * MS})
+/// A document of the cases.
+fn case(name: &str) -> String {
+    format!("{}/tests/cases/trace.in/{name}.json", env!("CARGO_MANIFEST_DIR"))
 }
 
-fn call(name: &str, count: u64, of: Parts) -> Value {
-    let total = (of.0 + of.1 + of.2 + of.3) * MS;
-    let mut call = parts(of);
-    let fields = json!({"name": name, "count": count, "errors": count / 10, "total_ns": total, "max_ns": total / 2,
-        "histogram": [[80, count]]});
-    call.as_object_mut().expect("fields").extend(fields.as_object().expect("fields").clone());
-    call
-}
-
-/// One thread that computes for 600 ms, and removes files: `disk` milliseconds of waiting for a disk.
-fn traced(disk: u64) -> Value {
-    json!({
-        "command": ["rm", "-r", "tree"], "backend": "bpf", "ended": {"exit": 0}, "processors": 2,
-        "wall_ns": (700 + disk) * MS, "user_ns": 600 * MS, "sys_ns": 80 * MS,
-        "idle": {"runqueue_ns": 15 * MS, "disk_ns": disk * MS, "sleep_ns": 5 * MS},
-        "processes": 1, "threads": 1,
-        "calls": [call("unlinkat", 4000, Parts(70, 0, disk, 10)), call("futex", 20, Parts(1, 5, 0, 0)),
-            call("openat", 900, Parts(9, 0, 0, 0))],
-        "outside": parts(Parts(600, 0, 0, 5)),
-        "cost_per_call_ns": 290.0, "cost_to_others_ns": 180.0,
-    })
-}
-
-/// A run with one case and one repetition for each execution.
-fn document(id: &str, label: &str, benchmark: &str, traced: &[Value]) -> Value {
-    let samples: Vec<&Value> = traced.iter().map(|traced| &traced["wall_ns"]).collect();
-    json!({
-        "schema": 2, "tool": {"name": "tollgate", "version": "0.1.0"}, "id": id, "label": label, "environment": "vm",
-        "started": "2026-11-21T01:54:27Z", "finished": "2026-11-21T01:55:27Z", "facts": {},
-        "measurements": [{
-            "benchmark": benchmark, "params": {}, "status": "measured", "unit": "ns", "provenance": "hardware",
-            "ops_per_sample": 1, "clock_hz": 1_000_000_000, "samples": samples, "discarded": 0,
-            "processes": [{"rounds": traced.len(), "discarded": []}], "group": "trace", "traced": traced,
-        }],
-    })
-}
-
-fn kept() -> Home {
-    let home = Home::new();
-    home.keep(&document("20261121-015427-0001", "fast", "trace/command", &[traced(10)]));
-    home.keep(&document("20261121-015428-0002", "slow", "trace/command", &[traced(300)]));
-    home
+/// The traced command of a case, as programs get it.
+fn shown(name: &str) -> Value {
+    Home::new().json(["show", &case(name), "--format=json"])["measurements"][0]["traced"][0].take()
 }
 
 fn seconds(value: &Value) -> f64 {
     value.as_f64().expect("a figure")
-}
-
-#[test]
-fn a_kept_command_is_shown_as_when_it_was_made() {
-    let home = kept();
-    insta::assert_snapshot!("a-command", screen(&home, ["show", "slow"]));
-    let with = |options: &str, from: &str| {
-        let text = screen(&home, ["show", "slow"].into_iter().chain(options.split(' ')));
-        format!("{options}\n{}\n\n", part(&text, from, "\n\n"))
-    };
-    let options =
-        [("--histogram --top=1", "how long"), ("--by=file", "Files were not"), ("--tree", "processes\n")];
-    insta::assert_snapshot!("options", options.map(|(options, from)| with(options, from)).concat());
-}
-
-#[test]
-fn calls_that_a_filter_stopped_are_counted_without_a_time() {
-    let home = kept();
-    let mut filtered = traced(300);
-    let stopped = json!({"name": "socket", "count": 7, "errors": 7, "stopped": 7, "total_ns": 0, "max_ns": 0,
-        "on_cpu_ns": 0, "sleep_ns": 0, "disk_ns": 0, "runqueue_ns": 0});
-    filtered["calls"].as_array_mut().expect("calls").push(stopped);
-    filtered["calls"][0]["stopped"] = 2000.into();
-    home.keep(&document("20261121-015430-0003", "filtered", "trace/command", &[filtered]));
-    let text = screen(&home, ["show", "filtered"]);
-    assert_eq!(
-        part(&text, "note: ", "\nrun "),
-        "note: 2,007 calls were stopped by a filter (seccomp): counted, without a time"
-    );
-    assert_eq!(words(part(&text, "socket ", "  together ")), "socket 7 7 7 stopped by a filter");
-    let shown = home.json(["show", "filtered", "--format=json"]);
-    let call = |number: usize| shown["measurements"][0]["traced"][0]["calls"][number].clone();
-    assert_eq!(
-        (&call(3)["stopped"], &call(3)["mean_s"], &call(3)["max_s"]),
-        (&7.into(), &Value::Null, &Value::Null)
-    );
-    // 380 ms in the other 2,000 of 4,000 calls.
-    assert!((seconds(&call(0)["mean_s"]) - 190e-6).abs() < 1e-12, "{shown}");
-    assert_eq!(call(1)["stopped"], 0);
-    assert_eq!(
-        words(part(&screen(&home, ["compare", "slow", "filtered"]), "A filter", "real time by")),
-        "A filter (seccomp) stopped 0 calls in the base, 2,007 in the other: they are counted without a time."
-    );
-}
-
-/// A build: thirty working calls, and reads from pipes that slept.
-fn busy() -> Value {
-    let mut busy = traced(30);
-    let names =
-        ["openat", "close", "newfstatat", "mmap", "munmap", "brk", "lseek", "fcntl", "ioctl", "getdents64"];
-    let calls = names.iter().flat_map(|name| (0..3).map(move |n| (format!("{name}{n}"), n)));
-    let mut calls: Vec<Value> = calls.map(|(name, n)| call(&name, 100, Parts(5 + n, 0, 0, 1))).collect();
-    calls.extend(
-        ["wait4", "poll", "futex", "nanosleep", "epoll_wait", "select"]
-            .map(|name| call(name, 20, Parts(1, 900, 0, 0))),
-    );
-    calls.push(call("read", 400, Parts(2, 800, 0, 0)));
-    calls.push(call("pread64", 400, Parts(2, 0, 800, 0)));
-    busy["calls"] = calls.into();
-    busy["threads"] = 9.into();
-    busy
-}
-
-#[test]
-fn a_command_is_on_one_screen_and_what_blocks_is_apart() {
-    let home = kept();
-    home.keep(&document("20261121-015430-0003", "busy", "trace/command", &[busy()]));
-    let text = screen(&home, ["show", "busy"]);
-    assert!(text.lines().count() <= 40, "{} lines:\n{text}", text.lines().count());
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    // A wait for a disk is work: pread64 is not a blocking call.
-    insta::assert_snapshot!("a-busy-command", text);
-    let all = screen(&home, ["show", "busy", "--top=100"]);
-    let blocking = part(&all, "blocking calls\n", "\n\n").lines().skip(1);
-    let names: Vec<&str> = blocking.filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(
-        names,
-        ["wait4", "poll", "futex", "nanosleep", "epoll_wait", "select", "read", "together"],
-        "with the read that slept"
-    );
-    let shown = home.json(["show", "busy", "--format=json"]);
-    let calls = shown["measurements"][0]["traced"][0]["calls"].as_array().expect("calls").clone();
-    let blocks = |name: &str| calls.iter().find(|call| call["name"] == name).expect(name)["blocking"].clone();
-    assert_eq!((blocks("read"), blocks("pread64")), (true.into(), false.into()));
-}
-
-#[test]
-fn the_published_rule_is_said_where_it_is_asked_for() {
-    let [plain, ruled] = [&["show", "slow"][..], &["show", "slow", "--rule"]]
-        .map(|words| screen(&kept(), words.iter().copied()));
-    assert!(!plain.contains("2017"), "{plain}");
-    insta::assert_snapshot!("the-rule", part(&ruled, "Waiting by", "\nTracing "));
-}
-
-#[test]
-fn the_footer_says_what_tracing_added() {
-    let home = kept();
-    let footer = |label: &str| part(&screen(&home, ["show", label]), "Tracing ", "\nrun ").to_owned();
-    assert_eq!(
-        footer("slow"),
-        "\
-Tracing with BPF added, measured in this run:
-  290 ns to each of 4,920 calls
-  about 1.43 ms to the command, 0.14 % of its real time
-  180 ns to each call of every other process meanwhile"
-    );
-    let shown = home.json(["show", "slow", "--format=json"]);
-    assert_eq!(shown["measurements"][0]["traced"][0]["cost"]["others_per_call_ns"], 180.0);
-    let mut ptraced = traced(10);
-    ptraced["backend"] = "ptrace".into();
-    ptraced.as_object_mut().expect("fields").remove("cost_to_others_ns");
-    home.keep(&document("20261121-015430-0003", "ptraced", "trace/command", &[ptraced]));
-    assert_eq!(footer("ptraced").lines().last(), Some("  nothing to other processes"));
-    let shown = home.json(["show", "ptraced", "--format=json"]);
-    assert_eq!(shown["measurements"][0]["traced"][0]["cost"]["others_per_call_ns"], 0.0);
 }
 
 #[test]
@@ -212,8 +57,7 @@ fn a_real_command_is_on_one_screen_with_what_tracing_added() {
 
 #[test]
 fn programs_get_the_parts_of_every_call() {
-    let shown = kept().json(["show", "slow", "--format=json"]);
-    let traced = &shown["measurements"][0]["traced"][0];
+    let traced = shown("slow");
     let fields = [
         "attached",
         "backend",
@@ -270,56 +114,37 @@ fn programs_get_the_parts_of_every_call() {
     assert_eq!(seconds(&traced["wait_s"]), 0.32);
     assert_eq!((&traced["tree"], &traced["files"]), (&Value::Null, &Value::Null));
     assert!((seconds(&traced["rule"]["all_cores_s"]) - 0.66).abs() < 1e-9);
-    // A trace by ptrace(2) names what is unknown.
+    assert_eq!(traced["cost"]["others_per_call_ns"], 180.0);
+    // Of 4,000 calls, 2,000 were stopped by a filter, and the others took 380 ms.
+    let filtered = &shown("filtered")["calls"];
+    assert!((seconds(&filtered[0]["mean_s"]) - 190e-6).abs() < 1e-12, "{filtered}");
+    let [stopped, other] = [&filtered[3], &filtered[1]];
+    assert_eq!((&stopped["stopped"], &other["stopped"]), (&7.into(), &0.into()));
+    assert_eq!((&stopped["mean_s"], &stopped["max_s"]), (&Value::Null, &Value::Null));
+    let busy = shown("busy")["calls"].take();
+    let blocks = |name: &str| {
+        let call = busy.as_array().expect("calls").iter().find(|call| call["name"] == name).expect(name);
+        call["blocking"] == true
+    };
+    assert!(blocks("read") && !blocks("pread64"), "a wait for a disk is work");
+    // A trace by ptrace(2) says what is unknown.
+    let ptraced = shown("ptraced");
+    assert_eq!((&ptraced["wait_s"], &ptraced["outside"]), (&Value::Null, &Value::Null));
+    assert_eq!(ptraced["calls"][0]["disk_s"], Value::Null);
+    assert_eq!(seconds(&ptraced["calls"][0]["unknown_s"]), 0.31);
+    assert_eq!(ptraced["cost"]["others_per_call_ns"], 0.0);
     let home = Home::new();
     home.keep(&common::document("20261121-015429-0003", None, 1.0));
     assert_eq!(home.json(["show", "last", "--format=json"])["measurements"][0]["traced"], Value::Null);
 }
 
 #[test]
-fn kinds_of_waiting_that_ptrace_does_not_know_are_null() {
-    let mut unknown = traced(300);
-    unknown["backend"] = "ptrace".into();
-    for call in unknown["calls"].as_array_mut().expect("calls") {
-        let total =
-            call["total_ns"].as_u64().expect("a number") - call["on_cpu_ns"].as_u64().expect("a number");
-        for kind in ["sleep_ns", "disk_ns", "runqueue_ns"] {
-            call[kind] = 0.into();
-        }
-        call["unknown_ns"] = total.into();
-    }
-    for absent in ["idle", "outside"] {
-        unknown.as_object_mut().expect("fields").remove(absent);
-    }
-    let home = kept();
-    home.keep(&document("20261121-015430-0003", "ptraced", "trace/command", &[unknown]));
-    let shown = home.json(["show", "ptraced", "--format=json"]);
-    let traced = &shown["measurements"][0]["traced"][0];
-    assert_eq!((&traced["wait_s"], &traced["outside"]), (&Value::Null, &Value::Null));
-    assert_eq!(traced["calls"][0]["disk_s"], Value::Null);
-    assert_eq!(seconds(&traced["calls"][0]["unknown_s"]), 0.31);
-    assert_eq!(
-        screen(&home, ["show", "ptraced"]).lines().next(),
-        Some("real 1.00 s   user 600 ms   sys 80.0 ms   waiting unknown")
-    );
-    let compared = screen(&home, ["compare", "slow", "ptraced"]);
-    assert_eq!(
-        words(part(&compared, "Traced with", "real time by")),
-        "Traced with BPF in the base and with ptrace(2) in the other: the difference includes the overhead of tracing."
-    );
-    assert_eq!(
-        words(part(&compared, "waiting, or", "\nreal ")),
-        "waiting, or stopped by ptrace(2) 0 320 ms +320 ms"
-    );
-}
-
-#[test]
-fn a_difference_is_taken_apart_and_its_calls_are_ranked() {
-    let home = kept();
-    let compared = screen(&home, ["compare", "fast", "slow"]);
-    insta::assert_snapshot!("a-difference", part(&compared, "trace/command: ", "Not alternated"));
-    let document = home.json(["compare", "fast", "slow", "--format=json"]);
-    let held = &document["traces"][0];
+fn the_parts_of_a_difference_and_the_calls_sum_to_it() {
+    let home = Home::new();
+    let compared = |base: &str, other: &str| {
+        home.json(["compare", &case(base), &case(other), "--format=json"])["traces"][0].take()
+    };
+    let held = compared("fast", "slow");
     assert_eq!((&held["benchmark"], &held["exact"]), (&"trace/command".into(), &true.into()));
     let difference = seconds(&held["difference_s"]);
     let sum = |list: &str| -> f64 {
@@ -330,48 +155,23 @@ fn a_difference_is_taken_apart_and_its_calls_are_ranked() {
     assert!((sum("calls") + seconds(&held["outside"]["difference_s"]) - difference).abs() < 1e-9);
     assert_eq!(held["calls"][0]["name"], "unlinkat");
     assert_eq!(seconds(&held["calls"][0]["disk_s"]), 0.29);
+    // Of several repetitions the median.
+    let held = compared("warm", "cold");
+    assert_eq!((&held["base"]["repetitions"], seconds(&held["base"]["wall_s"])), (&3.into(), 0.72));
+    assert_eq!(seconds(&held["other"]["wall_s"]), 1.0);
     // Runs without traces have no such section.
     home.keep(&common::document("20261121-015431-0004", Some("plain"), 1.0));
     assert_eq!(home.json(["compare", "plain", "plain", "--format=json"])["traces"], json!([]));
 }
 
 #[test]
-fn different_commands_are_not_silently_compared() {
-    let home = kept();
-    let mut other = traced(10);
-    other["command"] = json!(["make", "-j2"]);
-    other["ended"] = json!({"signal": 9});
-    home.keep(&document("20261121-015432-0005", "other", "trace/command", &[other]));
-    assert_eq!(
-        words(part(&screen(&home, ["compare", "fast", "other"]), "Different", "real time by")),
-        "Different commands: rm -r tree in the base, make -j2 in the other. They ended differently: exit status 0 in the \
-         base, killed by SIGKILL in the other."
-    );
-}
-
-#[test]
-fn of_several_repetitions_the_median_is_taken_apart() {
-    let home = Home::new();
-    let of = |disks: [u64; 3]| disks.map(traced);
-    home.keep(&document("20261121-015427-0001", "warm", "workloads/checkout", &of([30, 10, 20])));
-    home.keep(&document("20261121-015428-0002", "cold", "workloads/checkout", &of([100, 900, 300])));
-    let shown = screen(&home, ["show", "cold", "--all"]);
-    insta::assert_snapshot!("repetitions", part(&shown, "where the real time", "\n\n"));
-    let held = &home.json(["compare", "warm", "cold", "--format=json"])["traces"][0];
-    assert_eq!((&held["base"]["repetitions"], seconds(&held["base"]["wall_s"])), (&3.into(), 0.72));
-    assert_eq!(seconds(&held["other"]["wall_s"]), 1.0);
-    assert_eq!(
-        part(&screen(&home, ["compare", "warm", "cold"]), "The median", "\nreal time by"),
-        "The median repetitions by real time, of 3 in the base and 3 in the other."
-    );
-}
-
-#[test]
 fn no_document_is_too_wide_or_commands_the_terminal() {
-    let home = kept();
+    let home = Home::new();
     // Nearly as long as a text may be.
     let evil = format!("\u{1b}]0;owned\u{7}\u{202e}{}", "x".repeat((1 << 20) - 100));
-    let mut hostile = traced(300);
+    let mut document: Value = serde_json::from_str(SLOW).expect("JSON");
+    home.keep(&document);
+    let hostile = &mut document["measurements"][0]["traced"][0];
     hostile["command"] = json!([evil, evil]);
     hostile["notes"] = json!([evil]);
     hostile["missed"] = json!([{"what": evil, "number": u64::MAX}]);
@@ -380,7 +180,8 @@ fn no_document_is_too_wide_or_commands_the_terminal() {
     for number in ["wall_ns", "user_ns", "sys_ns"] {
         hostile[number] = u64::MAX.into();
     }
-    let mut document = document("20261121-015433-0006", "evil", "trace/command", &[hostile]);
+    document["id"] = "20261121-015433-0006".into();
+    document["label"] = "evil".into();
     document["measurements"][0]["samples"] = json!([1e9]);
     home.keep(&document);
     for width in [54, 60, 80, 120] {
@@ -400,26 +201,6 @@ fn no_document_is_too_wide_or_commands_the_terminal() {
             }
         }
     }
-}
-
-#[test]
-fn wrong_usage_is_refused_in_one_line() {
-    let home = Home::new();
-    let no_group = home.refusal(["trace", "--cgroup=/tmp"]);
-    assert!(no_group.starts_with("/tmp is not a control group: it has no file cgroup.procs, "), "{no_group}");
-    let lines = [
-        "trace",
-        "trace --linger=-1 -- true",
-        "trace --by=colour -- true",
-        "trace --for=1 -- true",
-        "trace -p 4294967295",
-        "trace -p 1,x",
-        "trace -p 1 -- true",
-        "trace --only=, -- true",
-        "trace --timeline=/absent/file.json -- true",
-        "trace --out=/absent/run.json -- true",
-    ];
-    insta::assert_snapshot!("refusals", refusals(&home, lines));
 }
 
 /// The output of `tollgate trace` with these arguments. `None`, with the reason printed, if it cannot trace here.
