@@ -5,70 +5,13 @@ use crate::mips::instruction::Instruction;
 use crate::subject::{Rival, Verdict, Wish};
 use crate::{Checked, Limits};
 
-fn said(text: &str) -> String {
-    from_text("own", text).err().unwrap().to_string()
-}
-
 fn checked(text: &str) -> Checked {
     let subject = from_text("own", text).unwrap_or_else(|error| panic!("{error}"));
     subject.check(subject.setting(Wish::default()).unwrap(), Limits { states: 20_000, ..Limits::default() })
 }
 
 #[test]
-fn a_line_that_is_wrong_says_what_would_be_right() {
-    for (text, wrong) in [
-        ("nop\n lww v0,(a0)", "line 2: `lww` is not an instruction of the model; did you mean lw?"),
-        ("bnze v0,1f", "line 1: `bnze` is not an instruction of the model; did you mean bne or bnez?"),
-        ("l v0,(a0)", "line 1: `l` is not an instruction of the model; did you mean lw or ll or li or b?"),
-        ("mult t0,t1", "line 1: `mult` is not an instruction of the model; it has lw sw ll sc addu or move"),
-        ("lw v0", "line 1: `lw` is written `lw v0,(a0)`; this has 1 operand"),
-        ("nop t0", "line 1: `nop` is written `nop`; this has 1 operand"),
-        (
-            "\n\nmove s0,a0",
-            "line 3: `s0` is not a register of the model, which keeps zero v0 a0 k1 t0 t1 t2 ra",
-        ),
-        (
-            "li ra,1",
-            "line 1: ra holds the caller's return address and cannot be written; write to v0 or t0 to t2",
-        ),
-        (".word 0x241f0001", "line 1: 0x241f0001 writes ra, which belongs to the caller in the model"),
-        ("li t0,0x8000", "line 1: 32768 is out of range: `li` takes -32768 to 32767 here"),
-        ("lui t0,-1", "line 1: -1 is out of range: `lui` takes 0 to 65535 here"),
-        ("sll t0,t0,32", "line 1: 32 is out of range: `sll` takes 0 to 31 here"),
-        ("li t0,one", "line 1: `one` is not a number; write 10, -10, 0x10, %hi(preempted) or %lo(preempted)"),
-        ("lw v0,a0", "line 1: `a0` is not a place in memory; write offset(register), such as 4(a0) or (k1)"),
-        ("lui t0,%hi(flag)", "line 1: `flag` is not an address of the model, which has lock, preempted, tst"),
-        ("sw t0,tst", "line 1: `tst` is in the page of tst(), which can be executed and not written"),
-        ("a: sw t0,%lo(a)(t1)", "line 1: `a` is in the page of tst(), which can be executed and not written"),
-        ("b end\nnop", "line 1: there is no label `end`"),
-        ("1: b 1f\nnop", "line 1: there is no label `1f` further on; backwards it would be written with b"),
-        ("b tst+0x10\nnop", "line 1: tst+0x10 is outside of the program, whose last instruction is tst+0x4"),
-        ("b tst-4\nnop", "line 1: tst-0x4 is outside of the program"),
-        ("a: nop\na: nop", "line 2: label `a` is already on line 1; only numbers can be used again"),
-        (
-            ".set noreorder\nbeqz v0,tst\njr ra\nnop",
-            "line 2: `jr ra` is in the delay slot of the line before",
-        ),
-        (
-            ".set noreorder\njr ra",
-            "line 2: a branch or jump is followed by its delay slot; write a nop after it",
-        ),
-        ("nop\n\n", "line 1: the program can run on past this instruction; end it with `jr ra` and `nop`"),
-        ("# nothing\n\n", "line 2: there is no instruction; the least program is `jr ra` and `nop`"),
-        (".word 0xffffffff", "line 1: 0xffffffff is none of lw sw ll sc"),
-        (".word 0x8e020000", "line 1: 0x8e020000 names register $16; the model keeps zero v0 a0 k1"),
-        (".round 2\njr ra\nnop", "line 1: `.round` is not a directive; did you mean .rounds?"),
-        ("jr ra\nnop\n.rounds 9", "line 3: `.rounds` is written `.rounds 1 (1 to 4)`, not with `9`"),
-        ("jr ra\nnop\n.check all", "line 3: `.check` is written `.check exclusion lost-lock crash finish"),
-    ] {
-        let said = said(text);
-        assert!(said.starts_with(wrong), "{text}\n{said}");
-    }
-    let long = "nop\n".repeat(129);
-    assert_eq!(said(&long), "line 129: this is instruction 129 of 129; the model has room for 128");
-}
 
-#[test]
 fn directives_change_the_machine_and_the_question() {
     let figure_11 = crate::mips::programs::FIGURE_11;
     let verdict = |directives: &str| checked(&format!("{directives}\n{figure_11}")).verdict;
