@@ -103,7 +103,6 @@ fn named(name: &str, rest: &str) -> Option<What> {
 mod tests {
     use super::*;
     use crate::testing::whats;
-    use proptest::prelude::*;
 
     #[test]
     fn a_state_of_32_bits() {
@@ -156,10 +155,5 @@ mod tests {
         }
     }
 
-    proptest! {
-        #[test]
-        fn any_text_is_taken(text in "\\PC{0,60}") {
-            whats(&format!("00143437569i[CPU0  ] | {text}"));
-        }
-    }
+    takes_any! { text in "\\PC{0,60}" => whats(&format!("00143437569i[CPU0  ] | {text}")) }
 }

@@ -73,7 +73,6 @@ pub(crate) fn field(sink: &mut Sink, format: Format, name: &str, value: &str) {
 mod tests {
     use super::*;
     use crate::testing::whats;
-    use proptest::prelude::*;
 
     #[test]
     fn both_widths() {
@@ -122,10 +121,5 @@ KPCR for Processor 0 at fffff80002c4a000:
         }
     }
 
-    proptest! {
-        #[test]
-        fn any_text_is_taken(text in "\\PC{0,60}") {
-            whats(&format!("KPCR for Processor 0 at ffdff000:\n{text}"));
-        }
-    }
+    takes_any! { text in "\\PC{0,60}" => whats(&format!("KPCR for Processor 0 at ffdff000:\n{text}")) }
 }

@@ -26,6 +26,11 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+#[macro_use]
+#[path = "../../../tests/takes_any.rs"]
+mod takes_any;
+
 mod apart;
 mod assembler;
 mod bochs_log;

@@ -226,7 +226,6 @@ pub(crate) fn taken(file: &File) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
 
     use super::*;
 
@@ -253,10 +252,5 @@ mod tests {
         assert_eq!(patiently(|| Err::<(), _>(Errno::PERM)), Err(Errno::PERM));
     }
 
-    proptest! {
-        #[test]
-        fn any_record_is_taken(text in "\\PC{0,60}|[0-9a-f-]{0,36} [0-9]{0,30}\n?") {
-            let _ = LoadedMarks::parse(&text);
-        }
-    }
+    takes_any! { text in "\\PC{0,60}|[0-9a-f-]{0,36} [0-9]{0,30}\n?" => LoadedMarks::parse(&text) }
 }

@@ -18,6 +18,11 @@
 //! The crate never touches a directory, device, module or mount that it did not make. It recognises its own by a unique name, by
 //! their owner, and by a lock that the maker holds as long as it lives.
 
+#[cfg(test)]
+#[macro_use]
+#[path = "../../../tests/takes_any.rs"]
+mod takes_any;
+
 mod agent;
 mod cleanup;
 mod commands;

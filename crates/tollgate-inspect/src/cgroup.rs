@@ -248,7 +248,6 @@ fn number_or_max(text: &str) -> Option<Option<i64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::takes_any;
 
     #[test]
     fn memberships() {

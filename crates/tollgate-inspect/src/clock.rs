@@ -109,7 +109,6 @@ fn vdso_in(auxv: &[u8]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::takes_any;
 
     fn auxv(pairs: &[(u64, u64)]) -> Vec<u8> {
         pairs.iter().flat_map(|(kind, value)| [kind.to_le_bytes(), value.to_le_bytes()].concat()).collect()

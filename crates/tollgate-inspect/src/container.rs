@@ -245,7 +245,6 @@ pub(crate) fn layers(machine: &Machine) -> Answer<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::takes_any;
 
     #[test]
     fn managers() {

@@ -26,6 +26,11 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(test)]
+#[macro_use]
+#[path = "../../../tests/takes_any.rs"]
+mod takes_any;
+
 mod allowance;
 mod answer;
 pub mod aslr;

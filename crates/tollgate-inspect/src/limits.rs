@@ -35,7 +35,6 @@ fn soft_limit(text: &str, words: &str) -> Option<FactValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::takes_any;
 
     #[test]
     fn lines_of_limits() {

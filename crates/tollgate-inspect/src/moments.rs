@@ -87,7 +87,6 @@ fn stat_field<'a>(text: &'a str, key: &str, field: usize) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::takes_any;
 
     #[test]
     fn pressure_lines() {

@@ -74,7 +74,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::takes_any;
 
     #[test]
     fn a_line_has_both_kinds_of_options() {

@@ -112,7 +112,6 @@ impl Version {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::takes_any;
 
     #[test]
     fn versions() {

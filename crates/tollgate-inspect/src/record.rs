@@ -144,7 +144,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::takes_any;
 
     #[test]
     fn another_form_is_refused_in_words() {

@@ -122,7 +122,7 @@ mod tests {
     use tollgate_model::{Fact, FactValue};
 
     use super::*;
-    use crate::{registry::storage, testing, testing::takes_any};
+    use crate::{registry::storage, testing};
 
     const CAPTURED: &str = "\
 21 1 254:1 / / rw,relatime - ext4 /dev/vda1 rw,discard,errors=remount-ro

@@ -1,4 +1,4 @@
-//! Captured trees for tests, and arbitrary input for parsers.
+//! Captured trees for tests.
 
 use std::path::Path;
 
@@ -13,22 +13,3 @@ pub(crate) fn write(root: &Path, path: &str, content: impl AsRef<[u8]>) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, content).unwrap();
 }
-
-/// Declares a test that parsers accept any input: the inputs with their strategies, and the calls.
-macro_rules! takes_any {
-    ($($input:ident in $from:expr),+ => $($call:expr),+) => {
-        mod any_input {
-            use super::*;
-            #[allow(unused_imports)] // Some modules have it already.
-            use proptest::prelude::*;
-
-            proptest! {
-                #[test]
-                fn is_taken($($input in $from),+) {
-                    $(let _ = $call;)+
-                }
-            }
-        }
-    };
-}
-pub(crate) use takes_any;

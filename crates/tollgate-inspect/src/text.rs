@@ -111,7 +111,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::takes_any;
 
     #[test]
     fn processor_sets() {

@@ -57,7 +57,6 @@ fn some_digits(text: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::takes_any;
 
     #[test]
     fn banners() {

@@ -10,6 +10,11 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(test)]
+#[macro_use]
+#[path = "../../../tests/takes_any.rs"]
+mod takes_any;
+
 mod attach;
 mod bpf;
 mod clock;

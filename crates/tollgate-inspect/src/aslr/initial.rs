@@ -52,7 +52,6 @@ impl Initial {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::takes_any;
 
     #[test]
     fn a_stack() {

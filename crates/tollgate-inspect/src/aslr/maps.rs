@@ -57,7 +57,6 @@ fn is_library(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::takes_any;
 
     const MAPS: &str = "\
 555555554000-555555556000 r--p 00000000 fd:00 1234                       /usr/bin/true

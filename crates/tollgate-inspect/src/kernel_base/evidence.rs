@@ -235,7 +235,6 @@ fn core(machine: &Machine) -> Answer<Core> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::takes_any;
 
     #[test]
     fn first_symbols() {

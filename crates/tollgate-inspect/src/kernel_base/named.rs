@@ -213,7 +213,6 @@ fn similar(list: &str, name: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::takes_any;
 
     const LIST: &str = "ffffffff81e00000 T entry_SYSCALL_64\nffffffff81e3c4b0 t exc_page_fault\nffffffff81001000 t cleanup\n\
                         ffffffff81002000 t cleanup\nffffffff81100000 T __x64_sys_getpid\nffffffffc0a01000 t handle_exit\t[kvm_intel]\n";

@@ -50,7 +50,6 @@ fn hexadecimal(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
 
     use super::*;
 
@@ -69,11 +68,8 @@ mod tests {
         assert_eq!(options("CONFIG_PHYSICAL_ALIGN=0x3\n").physical_align, None);
     }
 
-    proptest! {
-        #[test]
-        fn any_number_is_taken(start in "0x[0-9a-f]{1,20}", align in "0x[0-9a-f]{1,20}") {
-            let text = format!("CONFIG_PHYSICAL_START={start}\nCONFIG_PHYSICAL_ALIGN={align}\n");
-            let _ = options(&text).load_physical();
-        }
+    takes_any! {
+        start in "0x[0-9a-f]{1,20}", align in "0x[0-9a-f]{1,20}" =>
+            options(&format!("CONFIG_PHYSICAL_START={start}\nCONFIG_PHYSICAL_ALIGN={align}\n")).load_physical()
     }
 }

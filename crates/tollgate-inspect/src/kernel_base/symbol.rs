@@ -190,7 +190,6 @@ fn in_image(line: &str) -> Option<(u64, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::takes_any;
 
     fn pair(linked: &str, now: &str) -> Result<Symbol, NoSymbol> {
         both(&unique(linked), now)

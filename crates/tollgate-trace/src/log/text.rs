@@ -99,10 +99,5 @@ mod tests {
         }
     }
 
-    proptest::proptest! {
-        #[test]
-        fn any_text_is_taken(text in "\\PC{0,40}|[\"\\\\x0-9a, \\[\\].]{0,40}") {
-            let _ = execve(&text);
-        }
-    }
+    takes_any! { text in "\\PC{0,40}|[\"\\\\x0-9a, \\[\\].]{0,40}" => execve(&text) }
 }

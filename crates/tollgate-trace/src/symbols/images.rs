@@ -169,7 +169,6 @@ fn line_of_maps(process: u32, line: &[u8]) -> Option<Mapping> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn mapping(process: u32, begin: u64, path: &str) -> Record {
         let path = path.as_bytes().to_vec();
@@ -238,10 +237,5 @@ mod tests {
         assert_eq!(line_of_maps(3, b"7f00-7f80 rw-p 00002000 fe:01 1234 /opt"), None);
     }
 
-    proptest! {
-        #[test]
-        fn any_line_is_taken(line: Vec<u8>) {
-            let _ = line_of_maps(1, &line);
-        }
-    }
+    takes_any! { line in any::<Vec<u8>>() => line_of_maps(1, &line) }
 }
