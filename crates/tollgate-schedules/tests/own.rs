@@ -541,7 +541,6 @@ fn conditions_are_read_comparison_by_comparison() {
     let two = subject("own", &peterson("await ¬flag[j]"));
     let refused = two.setting(Wish { processes: Some(3), ..Wish::default() }).unwrap_err().to_string();
     assert_eq!(refused, "own runs with 1 to 2 processes, not with 3");
-
 }
 
 /// Large files are read or refused without a search of quadratic time.

@@ -23,7 +23,6 @@ fn affecting(document: &Value) -> &Vec<Value> {
     document["configurations"][0]["affecting"].as_array().expect("a list")
 }
 
-
 /// A kernel with many options on still has a short page.
 #[test]
 fn the_page_is_short_and_its_reasons_are_asked_for() {

@@ -3,7 +3,6 @@
 use crate::common;
 use common::Home;
 
-
 #[test]
 fn every_piece_of_evidence_has_a_source_or_a_reason() {
     let home = Home::new();
@@ -25,4 +24,3 @@ fn every_piece_of_evidence_has_a_source_or_a_reason() {
         );
     }
 }
-

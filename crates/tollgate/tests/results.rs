@@ -395,4 +395,3 @@ fn the_document_itself_goes_to_standard_output_where_it_is_asked_for() {
     assert!(document["measurements"][0]["samples"].is_array(), "{document}");
     assert!(home.files().is_empty(), "{:?}", home.files());
 }
-

@@ -22,7 +22,6 @@ fn without_times(mut document: Value) -> Value {
     document
 }
 
-
 #[test]
 fn every_program_is_in_the_table_and_as_expected() {
     let home = Home::new();

@@ -38,7 +38,9 @@ fn what_is_no_setting_is_refused() {
     let same = refused(&format!("vm/swappiness={now}"));
     let is_writable = File::options().write(true).open("/proc/sys/vm/swappiness").is_ok();
     assert!(
-        !is_writable || same.contains("already is") && same.contains("name another value") || same.contains("one line"),
+        !is_writable
+            || same.contains("already is") && same.contains("name another value")
+            || same.contains("one line"),
         "{same}"
     );
     // A kernel file that even root cannot write.

@@ -291,7 +291,11 @@ mod tests {
         assert_eq!(releases, ["6.1.0-9-cloud-amd64", "6.1.0-10-cloud-amd64"]);
         assert_eq!(found[0].1, directory.path().join("b/boot/vmlinuz-6.1.0-9-cloud-amd64"));
         let said = left_out.join("\n");
-        for part in ["no lib/modules/6.12.1 beside it", "is not a kernel for x86", "an architecture other than x86-64"] {
+        for part in [
+            "no lib/modules/6.12.1 beside it",
+            "is not a kernel for x86",
+            "an architecture other than x86-64",
+        ] {
             assert!(said.contains(part), "{part} in {said}");
         }
         assert!(Kernels::below(&directory.path().join("none")).is_err());

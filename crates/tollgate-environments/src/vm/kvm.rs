@@ -86,10 +86,7 @@ mod tests {
         let why = "vm: KVM emulates ring 0 here (a loop); using QEMU's translator, which counts instructions";
         assert_eq!(taken.remark.as_deref(), Some(why));
         let why = chosen("vm:accel=kvm", Some("KVM emulates ring 0 here (a loop)")).unwrap_err();
-        assert!(
-            why.starts_with("vm: accel=kvm: KVM emulates ring 0 here (a loop); omit accel=kvm"),
-            "{why}"
-        );
+        assert!(why.starts_with("vm: accel=kvm: KVM emulates ring 0 here (a loop); omit accel=kvm"), "{why}");
     }
 
     #[test]

@@ -305,7 +305,10 @@ mod tests {
             (mutated("    .quad 0x00af9b000000ffff ", "    .quad 0 "), "00af9b000000ffff"),
             (mutated("percpu:\n", "percpu = 0x7000\n"), "has percpu at 7000"),
             (mutated("    .data\n", "    .set MC_IST, 2\n    .data\n"), "has MC_IST = 2; 0 is"),
-            (mutated("percpu:\n", "percpu: .skip 5000\n"), "bytes of data that it may write; 4096 are the most"),
+            (
+                mutated("percpu:\n", "percpu: .skip 5000\n"),
+                "bytes of data that it may write; 4096 are the most",
+            ),
             (mutated("    xor esi, esi\n", "    mov cr3, rax\n"), "control registers"),
             (mutated("    xor esi, esi\n", "    hlt\n"), "cannot be followed: HLT"),
             (

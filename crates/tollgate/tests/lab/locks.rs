@@ -164,4 +164,3 @@ fn an_entry_of_one_s_own_is_tried_at_every_interruption() {
         assert!(refusal.contains(says), "{refusal}");
     }
 }
-

@@ -209,7 +209,6 @@ fn a_program_without_an_end_is_stopped() {
     assert!(said.lines().any(|line| line == stopped), "{said}");
 }
 
-
 /// Two threads of control. The first spawns the second, at the offset in byte 6, with the end of the page as its stack (`mov eax,4;
 /// mov edi,…; xor esi,esi; mov r8d,40001000h; syscall`). Then one of them exits with 0 and the other one has no end.
 fn two_threads(second: u8, ends: &[&[u8]]) -> Vec<u8> {
