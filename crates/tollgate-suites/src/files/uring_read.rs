@@ -85,10 +85,11 @@ impl Operation for Reads {
             whole if whole == SMALL as i32 => {}
             other => wrong = Some(other),
         });
-        if completed as usize != depth {
-            if let Some(buffer) = self.buffer.take() {
-                std::mem::forget(buffer);
-            }
+        // The kernel may still write to it.
+        if completed as usize != depth
+            && let Some(buffer) = self.buffer.take()
+        {
+            std::mem::forget(buffer);
         }
         let submitted = outcome.map_err(|error| refusal::refused("io_uring_enter(2)", &error))?;
         match wrong {
