@@ -1,5 +1,11 @@
 //! Estimates and verdicts, and how often they are wrong.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test may stop at the first surprise, its helpers too"
+)]
+
 mod alternated;
 mod any_run;
 mod counted;

@@ -2,12 +2,12 @@
 //! levels or unknown, with and without a hypervisor.
 
 #[path = "../../../tests/machines.rs"]
-mod machines;
+mod made;
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use machines::{MACHINES, Machine, Tree};
+use made::{MACHINES, Machine, Tree};
 use serde_json::Value;
 use tollgate_engine::Topology;
 use tollgate_inspect::{SUBJECTS, read_facts};

@@ -41,7 +41,8 @@ fn spoiled(numbers: &mut Numbers, seeds: &[Vec<u8>], input: &mut Vec<u8>) {
 
 /// Passes generated inputs to the reader, which refuses most of them, accepts some, and returns for each.
 pub fn each(name: &str, share: u64, seeds: &[Vec<u8>], read: impl Fn(&[u8]) -> bool) {
-    let known = std::env::var("TOLLGATE_FUZZ_INPUTS").ok().map(|count| count.parse::<u64>().unwrap());
+    let known =
+        std::env::var("TOLLGATE_FUZZ_INPUTS").ok().map(|count| count.parse::<u64>().expect("a number"));
     let count = known.unwrap_or(20_000) / share;
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 ^ count);
     let (mut input, mut taken) = (Vec::new(), 0);
