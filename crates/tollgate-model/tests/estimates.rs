@@ -157,11 +157,14 @@ fn without_other_runs_a_difference_is_more_than_twice() {
     assert!((low - 0.75).abs() < 0.01 && (high - 3.0).abs() < 0.02, "{low} {high}");
     let method = |apart: &str| {
         format!(
-            "Not alternated, unpaired: medians of processes; 99.9 % CIs, corrected for the number of rows; runs that took \
-             no turns are supposed to lie {apart}."
+            "Not alternated, unpaired: medians of processes; 99.9 % CIs, corrected for the number of rows; runs that did \
+             not alternate are assumed to differ {apart}."
         )
     };
-    assert_eq!(found.method(0.0), method("up to 2 ×, since fewer than 3 other runs of the machine are kept"));
+    assert_eq!(
+        found.method(0.0),
+        method("by up to 2 ×, since fewer than 3 other runs of the machine are kept")
+    );
     let known = compare_knowing(&base, &other, 0.0, &as_steady(&base));
     assert!(known.rows.iter().all(|row| row.verdict == Verdict::Slower));
     assert_eq!(known.method(0.0), method("as much as 5 other runs of the machine"));

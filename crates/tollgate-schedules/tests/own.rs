@@ -307,7 +307,7 @@ start:
     let deep = format!("x := 1; {}", "if x then ".repeat(40));
     assert!(from_text("own", &deep).err().unwrap().to_string().contains("`if` is nested more than 16"));
     let deep = format!("x := 1; {}", "{".repeat(100_000));
-    assert!(from_text("own", &deep).err().unwrap().to_string().contains("more than 16 `begin`"));
+    assert!(from_text("own", &deep).err().unwrap().to_string().contains("`begin` is nested more than 16"));
 }
 
 proptest! {

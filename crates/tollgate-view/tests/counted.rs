@@ -330,7 +330,7 @@ fn a_benchmark_is_explained_by_its_count() {
     ];
     assert_eq!(under(&text, "Here"), here);
     let costs = [
-        "Of append, not set → mitigations=off:",
+        "append, not set → mitigations=off:",
         "209 → 187 instructions, -10.5 %, fewer",
         "A proven cause: nothing else differed, and instructions have no",
         "noise.",

@@ -488,7 +488,7 @@ fn processor_time_that_the_kernel_does_not_know_is_none() {
     let steps = of(|_, ns| (ns / 10e6).ceil() * 10e6);
     assert!(steps.contains("processor time has a resolution of 10 ms here, too coarse for "), "{steps}");
     let tiny = of(|at, _| 1000.0 * (30 + at % 7) as f64);
-    assert!(tiny.contains("in steps of 1 µs here, too coarse for 33 µs"), "{tiny}");
+    assert!(tiny.contains("a resolution of 1 µs here, too coarse for 33 µs"), "{tiny}");
     let some = of(|at, ns| if at % 4 == 1 { 0.0 } else { ns });
     assert!(some.ends_with("not above zero in 10 of 40 turns"), "{some}");
 }

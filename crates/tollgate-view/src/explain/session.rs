@@ -39,7 +39,7 @@ fn text_of(
     }
     // The setting itself makes the difference.
     let what = match &comparison.proven {
-        Some(proven) => format!("Of {}, {} → {}:", proven.setting, proven.was, proven.value),
+        Some(proven) => format!("{}, {} → {}:", proven.setting, proven.was, proven.value),
         None => format!("In {}, compared with {}:", other.name, base.name),
     };
     let mut text = paragraph(&what, width, "Costs here   ");

@@ -411,7 +411,11 @@ fn orders_and_documents_are_as_recorded() {
                             (100, 2) if seed % 8 == 3 => {
                                 Err(Halt::Run(BenchError::Interrupted(libc::SIGINT)))
                             }
-                            _ => took(1_000_000 * (1 + case % 3) + noise),
+                            _ => {
+                                let ns = 1_000_000 * (1 + case % 3) + noise;
+                                NOW.set(NOW.get() + Duration::from_nanos(ns));
+                                took(ns)
+                            }
                         }
                     });
                     fake.refuses = vec![refuses];
@@ -421,7 +425,8 @@ fn orders_and_documents_are_as_recorded() {
             let mut executors: Vec<&mut dyn Stage> =
                 fakes.iter_mut().map(|fake| -> &mut dyn Stage { fake }).collect();
             let most = if precision < 1e-6 { 12 } else { usize::MAX };
-            let terms = Terms { seed, most, ..terms(3_600_000, precision) };
+            let deadline = NOW.get() + Duration::from_secs(3600);
+            let terms = Terms { seed, most, deadline, now: || NOW.get(), ..terms(0, precision) };
             let found = measure(&group(3, 2), &mut executors, &terms).expect("measured");
             for (side, step, case) in told.borrow().iter() {
                 recorded += &format!("{step} {case} on {side}, ");
