@@ -107,6 +107,7 @@ impl Alternation {
                 if self.fits(case, trial) {
                     is_any = true;
                     self.execute(trial, case, How::Timed, self.so_far.rounds)?;
+                    self.trace_at_once(trial, case)?;
                 }
             }
             if !is_any {
@@ -179,6 +180,18 @@ impl Alternation {
         // The dropped figures took their time, which may be over before there is an interval.
         self.least = self.least.max(self.so_far.rounds.min(LEAST_PAIRS as u32));
         (self.so_far, self.traced.rounds) = (SoFar::default(), 0);
+    }
+
+    /// Traces a case after its first execution: the first round of cases that must fit may need all of the time.
+    fn trace_at_once<T: Trial>(&mut self, trial: &mut T, case: usize) -> Result<(), Halt<T::Stop>> {
+        let is_first = self.plan.must_fit && self.so_far.rounds == 0;
+        if is_first && trial.most_traced() > 0 && self.fits(case, trial) {
+            let began = trial.now();
+            self.execute(trial, case, How::Traced, 0)?;
+            self.traced.took += trial.now().saturating_sub(began);
+            self.traced.rounds = 1;
+        }
+        Ok(())
     }
 
     /// Executes a traced round if it is due. Half of the time is for timed rounds, however long a traced one takes.

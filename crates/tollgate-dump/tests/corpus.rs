@@ -1,4 +1,4 @@
-//! Relations of the forms that debuggers, emulators and kernels print. What is shown of each text of corpus/ is a case of
+//! Relations of the forms that debuggers, emulators and kernels print. The screen of each text of corpus/ is a case of
 //! `tollgate decode`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]

@@ -51,7 +51,7 @@ fn three_systems_in_one_paste() {
     for text in dresses(THREE_SYSTEMS) {
         let session = session(&text);
         assert_eq!(session.states.len(), 3, "{session:#?}");
-        // What the plain one has is a case of `tollgate decode`.
+        // The plain screen is a case of `tollgate decode`.
         for (state, plain) in session.states.iter().zip(&plain.states) {
             let all = |state: &Joined| {
                 let tables = (&state.idtr, &state.memory, &state.printed_descriptors, &state.msrs);

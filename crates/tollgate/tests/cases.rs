@@ -7,7 +7,7 @@ use common::{Home, document};
 #[test]
 fn commands_print_what_was_reviewed() {
     let home = Home::new();
-    // Of a machine whose runs do not differ.
+    // The runs of this machine do not differ.
     let native = document("20261121-015427-0001", Some("native"), 1.0);
     home.keep_others_like(&native);
     home.keep(&native);

@@ -115,7 +115,7 @@ fn programs_get_the_parts_of_every_call() {
     assert_eq!((&traced["tree"], &traced["files"]), (&Value::Null, &Value::Null));
     assert!((seconds(&traced["rule"]["all_cores_s"]) - 0.66).abs() < 1e-9);
     assert_eq!(traced["cost"]["others_per_call_ns"], 180.0);
-    // Of 4,000 calls, 2,000 were stopped by a filter, and the others took 380 ms.
+    // A filter stopped 2,000 of 4,000 calls, and the others took 380 ms.
     let filtered = &shown("filtered")["calls"];
     assert!((seconds(&filtered[0]["mean_s"]) - 190e-6).abs() < 1e-12, "{filtered}");
     let [stopped, other] = [&filtered[3], &filtered[1]];
@@ -155,7 +155,7 @@ fn the_parts_of_a_difference_and_the_calls_sum_to_it() {
     assert!((sum("calls") + seconds(&held["outside"]["difference_s"]) - difference).abs() < 1e-9);
     assert_eq!(held["calls"][0]["name"], "unlinkat");
     assert_eq!(seconds(&held["calls"][0]["disk_s"]), 0.29);
-    // Of several repetitions the median.
+    // The median of several repetitions.
     let held = compared("warm", "cold");
     assert_eq!((&held["base"]["repetitions"], seconds(&held["base"]["wall_s"])), (&3.into(), 0.72));
     assert_eq!(seconds(&held["other"]["wall_s"]), 1.0);

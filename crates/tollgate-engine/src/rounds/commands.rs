@@ -167,7 +167,7 @@ impl Trial for Run<'_, '_> {
         self.pass(turn, Phase::Check)
     }
 
-    /// The first round is timed: there may be no time for more.
+    /// A case is timed first: there may be no time for more.
     fn most_traced(&self) -> u32 {
         let present = || self.of.iter().flat_map(|case| self.records.iter().map(|of_side| &of_side[*case]));
         if present().all(|record| record.repetitions() == 0) || present().all(ExecutedCase::is_untraced) {
