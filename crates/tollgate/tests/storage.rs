@@ -1,4 +1,4 @@
-//! Where files are measured: unusable places are refused in one line, the known facts are kept, and nothing of the place stays,
+//! The directory in which files are measured: unusable places are refused in one line, the known facts are kept, and nothing of the place stays,
 //! however the run ends. Tests that need root for block devices in memory report that they are skipped elsewhere.
 
 #![allow(clippy::panic)] // A test may stop at the first surprise, its helpers too.

@@ -41,7 +41,7 @@ pub enum TscFault {
     /// `prctl(PR_SET_TSC, PR_TSC_SIGSEGV)` is in force.
     #[error("this process may not read it (prctl PR_TSC_SIGSEGV)")]
     Refused,
-    /// A read takes so many ns that a hypervisor or the kernel must emulate it.
+    /// A read takes this time, in ns: a hypervisor or the kernel must emulate it.
     #[error("a reading takes {0} ns: it is trapped and emulated")]
     Trapped(u64),
     /// Reads on two processors are not in the order in which they were made.

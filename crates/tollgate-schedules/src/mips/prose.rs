@@ -25,7 +25,7 @@ pub(super) fn is_prose(line: &str) -> bool {
         return rest.len() == line.len();
     }
     if is_mnemonic(first) {
-        // `move` and `or` are also English words, but no instruction has so many operands that name nothing of the machine.
+        // `move` and `or` are also English words, but an instruction has fewer operands that name nothing of the machine.
         number > SENTENCE && !names_register(line)
     } else if number > SENTENCE {
         true

@@ -35,7 +35,7 @@ pub fn iterations(
     Ok(heads.iter().zip(ends).map(iteration).collect())
 }
 
-/// Where the loop's head is: the first aligned address after the entry that was executed as often as there are iterations.
+/// Returns the loop's head: the first aligned address after the entry whose executions are as many as the iterations.
 fn heads(addresses: &[u64], call: usize, entry: u64, number: usize) -> Option<Vec<usize>> {
     let is_candidate =
         |address: u64| address > entry && address - entry < NEAR && address.is_multiple_of(ALIGNMENT);
