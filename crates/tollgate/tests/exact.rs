@@ -252,7 +252,7 @@ fn what_cannot_be_counted_is_refused_before_a_guest_is_started() {
     assert!(is_clear && said.contains("on this machine") && said.contains("PATH="), "{said}");
     let said = refused(&["--in", "vm:exact", "-N", "tollgate-no-such-program"]);
     let program = "tollgate-no-such-program";
-    let why = format!("{program} on this machine was not started: `{program}` was not found along PATH; ");
+    let why = format!("{program} on this machine was not started: `{program}` was not found in PATH; ");
     assert!(said.starts_with(&format!("tollgate: {why}")), "{said}");
     let said = refused(&["--in", "vm:exact", "--timeout", "1s", "sleep 1000"]);
     assert!(said.contains("took longer than 1.0 s"), "{said}");
@@ -261,7 +261,7 @@ fn what_cannot_be_counted_is_refused_before_a_guest_is_started() {
     for other in ["/", "/dev/null"] {
         let said = refused(&["--in", "vm:exact", "--with", other, "true"]);
         let why = "only regular files and directories below the root can be copied";
-        assert!(said.ends_with(&format!("--with {other} {why}\n")), "{said}");
+        assert!(said.ends_with(&format!("--with {other}: {why}\n")), "{said}");
     }
     assert!(home.files().is_empty(), "something is kept: {:?}", home.files());
 }

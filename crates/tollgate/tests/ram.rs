@@ -48,11 +48,15 @@ fn homes(of: u32) -> Vec<PathBuf> {
     all.into_iter().flatten().filter(|path| path.to_string_lossy().contains(&own)).collect()
 }
 
-/// Whether the kernel has a file bound to this loop device.
-fn is_bound(device: &str) -> bool {
-    let name = device.trim_start_matches("/dev/");
-    fs::read_to_string(format!("/sys/block/{name}/loop/backing_file"))
-        .is_ok_and(|file| file.contains("tollgate-ram"))
+/// A shell's words for the file that is bound to its loop device.
+const BACKING: &str = "$(cat /sys/block/$(basename $TOLLGATE_RAM)/loop/backing_file)";
+
+/// Whether a loop device is bound to this file. Another test may have got the number of a device that is free again.
+fn is_bound(file: &str) -> bool {
+    let devices = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let mut files =
+        devices.filter_map(|entry| fs::read_to_string(entry.path().join("loop/backing_file")).ok());
+    files.any(|other| other.trim_end() == file)
 }
 
 #[test]
@@ -92,9 +96,11 @@ fn without_a_file_system_the_device_itself_is_lent() {
     if !works(&home) {
         return;
     }
-    let script = "test -b $TOLLGATE_RAM && cat /sys/block/$(basename $TOLLGATE_RAM)/size && echo $TOLLGATE_RAM \
-        && echo precious > $TOLLGATE_RAM && head -c 8 $TOLLGATE_RAM";
-    let text = said(&home, &["--fs", "none", "--size", "16M"], script);
+    let script = format!(
+        "test -b $TOLLGATE_RAM && cat /sys/block/$(basename $TOLLGATE_RAM)/size && echo {BACKING} \
+        && echo precious > $TOLLGATE_RAM && head -c 8 $TOLLGATE_RAM"
+    );
+    let text = said(&home, &["--fs", "none", "--size", "16M"], &script);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0].parse::<u64>().expect("sectors"), (16 << 20) / 512);
     assert_eq!(lines[2], "precious");
@@ -138,8 +144,9 @@ fn line_of(child: &mut Child) -> String {
 /// their numbers, and the device.
 fn busy(home: &Home) -> (Child, Vec<i32>, String) {
     let script = "setsid sleep 600 & echo $! > $TOLLGATE_RAM/pids; cd $TOLLGATE_RAM; sleep 600 & echo $! >> pids; \
+        trap 'exit 5' TERM; \
         echo $(cat pids) $(grep $TOLLGATE_RAM /proc/self/mountinfo | sed 's/.* - //' | cut -d' ' -f2); exec 1>&-; \
-        trap 'exit 5' TERM; while :; do sleep 0.05; done";
+        while :; do sleep 0.05; done";
     let mut lent = start(home, script);
     let line = line_of(&mut lent);
     let words: Vec<&str> = line.split(' ').collect();
@@ -196,12 +203,12 @@ fn what_a_command_mounts_itself_goes_with_the_device() {
         return;
     }
     let place = tempfile::tempdir().expect("a directory");
-    let script = |mount: &str| format!("{mount} '{}' && echo $TOLLGATE_RAM", place.path().display());
-    for (kind, mount) in [
-        ("ext4", "mount --bind $TOLLGATE_RAM"),
-        ("none", "mkfs.ext4 -q -F $TOLLGATE_RAM && mount $TOLLGATE_RAM"),
+    for (kind, mount, made) in [
+        ("ext4", "mount --bind $TOLLGATE_RAM", "$TOLLGATE_RAM"),
+        ("none", "mkfs.ext4 -q -F $TOLLGATE_RAM && mount $TOLLGATE_RAM", BACKING),
     ] {
-        let output = ram(&home, &["--fs", kind, "--size", "64M", "--", "sh", "-c", &script(mount)]);
+        let script = format!("{mount} '{}' && echo {made}", place.path().display());
+        let output = ram(&home, &["--fs", kind, "--size", "64M", "--", "sh", "-c", &script]);
         assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
         let path = String::from_utf8(output.stdout).expect("text").trim().to_owned();
         assert!(if kind == "none" { !is_bound(&path) } else { !Path::new(&path).exists() }, "{path}");
