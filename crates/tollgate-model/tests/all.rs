@@ -16,6 +16,7 @@ mod rates_alternated;
 mod rates_between_runs;
 mod rates_however_often;
 mod rates_of_few_pairs;
+mod rates_of_layouts;
 mod rates_of_statistics;
 mod rates_within_a_run;
 mod support;

@@ -7,6 +7,7 @@
 //!   a series whose neighbours resemble each other, and for every look.
 //! - [`shift`](fn@shift), [`ratio_of_totals`]: how far two series lie apart.
 //! - [`neighbours`]: pairs and their [`Verdict`], by [`Margins`].
+//! - [`Layouts`]: two sides that were linked several times, compared across their layouts.
 //! - [`random`]: a random order that can be repeated.
 
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@
 mod anytime;
 mod correlation;
 mod interval;
+mod layouts;
 mod margins;
 mod modes;
 mod normal;
@@ -31,6 +33,7 @@ mod verdict;
 pub use anytime::{Ends, FEWEST, anytime_interval, ranked_interval, settled_interval};
 pub use correlation::rank_correlation;
 pub use interval::{Interval, median_interval, sign_test_rank};
+pub use layouts::{FEWEST_LAYOUTS, Layouts};
 pub use margins::{
     Margins, QUANTITY, confidence_of_different, confidence_of_each, exp, interval_of, margin,
     pairs_that_decide,
