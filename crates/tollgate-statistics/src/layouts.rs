@@ -25,7 +25,7 @@ pub struct Layouts {
 impl Layouts {
     /// Compares the medians of the layouts of two sides, times above zero, by Student's t of their logarithms with variances of
     /// their own (Welch, "The generalization of 'Student's' problem when several different population variances are involved",
-    /// Biometrika 34, 1947). `None` below [`FEWEST_LAYOUTS`] a side, and if a median is no time.
+    /// Biometrika 34, 1947). `None` below [`FEWEST_LAYOUTS`] a side, and if a median is not a time.
     pub fn compare(base: &[f64], other: &[f64], confidence: f64) -> Option<Self> {
         let [base, other] = [Side::of(base)?, Side::of(other)?];
         let half = base.half_width(&other, [base.number, other.number], confidence);
