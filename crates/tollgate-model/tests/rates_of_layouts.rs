@@ -108,7 +108,7 @@ fn more_layouts_find_a_change_and_never_the_other_way() {
 }
 
 #[test]
-#[ignore = "prints the table of docs/statistics.md"]
+#[ignore = "prints a table of rates"]
 fn table() {
     println!(
         "| layouts | equal, one a side: different | equal, 6, 8, 12 and 8 to 24 a side | +1 % found | +3 % found |"

@@ -18,6 +18,7 @@ pub(crate) mod split;
 mod tables;
 mod text;
 
+pub use cells::letter;
 pub use counted::functions;
 pub use text::text;
 

@@ -66,6 +66,10 @@ pub fn of(verb: &str) -> Examples {
                 "Compare a command in two environments",
             ),
             (
+                "tollgate versus --rev main '{dir}/target/release/tool file'",
+                "Compare a command built from the branch main with the working tree",
+            ),
+            (
                 "tollgate versus --bench old/bench new/bench sort",
                 "Compare the benches of two builds (criterion, divan, Go, Google Benchmark) that have sort in their names",
             ),

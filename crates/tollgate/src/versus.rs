@@ -1,6 +1,7 @@
 //! `tollgate versus`: commands in alternation. The engine executes them; here they are read, kept and shown.
 //!
 //! - `given`: the commands as they are given; `parameters`: what is in their lines. `benches`: builds of benches in their place.
+//! - `revisions`: builds of a repository's revisions, in which a command or the benches are executed.
 //! - `places`: where they are executed, and `counted`: guests that count their instructions. `progress`: what is seen meanwhile.
 
 mod benches;
@@ -10,6 +11,7 @@ mod given;
 mod parameters;
 mod places;
 mod progress;
+mod revisions;
 
 pub use benches::explain as explain_bench;
 
@@ -38,6 +40,7 @@ use crate::{compare, document, out, say, show};
 use executed::Executed;
 use given::Commands;
 use progress::Shown;
+use revisions::equal;
 
 const TIME: Duration = Duration::from_secs(30);
 /// Minimum number of executions of each command without --time, as in hyperfine.
@@ -53,7 +56,8 @@ impl VersusArgs {
 }
 
 fn versus(args: &VersusArgs) -> Result<(), Failure> {
-    let commands = if args.bench.bench { None } else { Some(Commands::of(args)?) };
+    let asked = revisions::asked(args)?;
+    let mut commands = if args.bench.bench { None } else { Some(Commands::of(args, asked.as_deref())?) };
     let files = || exports(args).filter(|(_, file)| *file != Path::new(STANDARD_OUTPUT));
     files().try_for_each(|(option, file)| {
         writing::check(file).map_err(|why| Failure::input(format!("{option} {}: {why}", file.display())))
@@ -82,9 +86,17 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
     let destination = destination(args)?;
     interrupt::install();
     let began = SystemTime::now();
+    commands.iter().filter(|_| asked.is_none() && !args.result.quiet).for_each(say_equal);
+    let revisions = asked.map(|asked| revisions::built(args, asked)).transpose()?;
+    if let Some(revisions) = &revisions {
+        if revisions.are_equal(args)? {
+            return Ok(());
+        }
+        commands = commands.is_some().then(|| Commands::of(args, Some(&revisions.sides))).transpose()?;
+    }
     let (Executed { compared, places, functions, stacks }, kept) = match commands {
         Some(commands) => execute(args, commands, began)?,
-        None => benches::execute(args, began)?,
+        None => benches::execute(args, revisions.as_ref(), began)?,
     };
     let interrupted = compared.interrupted;
     let runs = runs(args, began, compared, &places, kept)?;
@@ -98,6 +110,21 @@ fn versus(args: &VersusArgs) -> Result<(), Failure> {
         return Ok(());
     }
     judge(args, &runs)
+}
+
+/// Says which commands execute one file with equal arguments, by mistake or to see what equal sides show.
+fn say_equal(commands: &Commands) {
+    let is_for_a_shell = |line: &str| line.contains(|c: char| "'\"`;|&<>()$*?[]{}~#\\\n=".contains(c));
+    let words = |(_, command): &(_, Command)| match is_for_a_shell(&command.line) {
+        true => vec![],
+        false => command.line.split_whitespace().map(str::to_owned).collect::<Vec<_>>(),
+    };
+    for pair in equal::commands(&commands.all.iter().map(words).collect::<Vec<_>>()) {
+        let [one, other] = pair.map(versus::letter);
+        say::say(&format!(
+            "{one} and {other} execute one file with equal arguments, so they can differ only by chance"
+        ));
+    }
 }
 
 fn execute(

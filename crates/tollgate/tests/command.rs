@@ -25,6 +25,7 @@ mod links;
 mod machines;
 mod report;
 mod results;
+mod revisions;
 mod runs;
 mod schedules;
 mod schema;

@@ -56,7 +56,7 @@ fn number<T>(known: &mut Vec<T>, new: T, is_it: impl Fn(&T) -> bool) -> usize {
 }
 
 /// `A`; after `Z` a number.
-pub(super) fn letter(number: usize) -> String {
+pub fn letter(number: usize) -> String {
     static_letter(number).map_or_else(|| format!("#{}", number + 1), str::to_owned)
 }
 

@@ -19,11 +19,14 @@ Each COMMAND is one line for the shell, so quote it. Each round executes every c
 #[command(after_help = examples::help("versus", AFTER))]
 pub struct VersusArgs {
     /// The commands; each is compared with the first. With --bench: builds, OLD NEW, and patterns of benches
-    #[arg(value_name = "COMMAND", required = true, value_hint = ValueHint::CommandString)]
+    #[arg(value_name = "COMMAND", required_unless_present_all = ["rev", "bench"], value_hint = ValueHint::CommandString)]
     pub commands: Vec<String>,
     /// Execute the commands in this environment, as for `run --in`; several alternate. NAME=ENV names it NAME
     #[arg(long = "in", value_name = "ENV", value_hint = ValueHint::Other, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub environments: Vec<String>,
+    /// Revisions of a repository
+    #[command(flatten)]
+    pub revisions: RevisionArgs,
     /// Builds of benches
     #[command(flatten)]
     pub bench: BenchArgs,
@@ -42,6 +45,21 @@ pub struct VersusArgs {
     /// The use of the result
     #[command(flatten)]
     pub result: ResultArgs,
+}
+
+/// Revisions of a repository as sides.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Revisions")]
+pub struct RevisionArgs {
+    /// Compare the command in this revision of the git repository here, built at a path of its own, with the
+    /// next --rev, or with the working tree if there is one; {dir} in the command is the directory of a build
+    #[arg(long, value_name = "REV", value_parser = clap::builder::NonEmptyStringValueParser::new(), value_hint = ValueHint::Other)]
+    #[arg(conflicts_with_all = ["parameter_scan", "parameter_list", "reference", "control"])]
+    pub rev: Vec<String>,
+    /// Build a revision by CMD [default: cargo build --release, or go build -o bin/ ./...]
+    #[arg(long, value_name = "CMD", requires = "rev", value_hint = ValueHint::CommandString)]
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub build: Option<String>,
 }
 
 /// Builds of benches in the place of commands.

@@ -107,7 +107,7 @@ mod tests {
         ("compare", "base exit-undecided fail-on"),
         (
             "versus",
-            "bench by cgroup cleanup cold command-name commands conclude control exit-undecided export-csv export-json export-markdown",
+            "bench build by cgroup cleanup cold command-name commands conclude control exit-undecided export-csv export-json export-markdown",
         ),
         (
             "versus",
@@ -115,7 +115,7 @@ mod tests {
         ),
         (
             "versus",
-            "parameter-scan parameter-step-size prepare processor quiet read reference reference-name runs setup shell show-output",
+            "parameter-scan parameter-step-size prepare processor quiet read reference reference-name rev runs setup shell show-output",
         ),
         ("versus", "stacks timeout until-decided warmup with"),
         ("claims", "as-published check processes published quiet time"),

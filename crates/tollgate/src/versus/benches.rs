@@ -19,6 +19,7 @@ use tollgate_view::session::{Member, Session};
 use super::executed::{Executed, failed};
 use super::places;
 use super::progress::Shown;
+use super::revisions::{self, Revisions};
 use super::{TIME, counted, rounds};
 use crate::args::versus::{BenchArgs, HarnessName, VersusArgs};
 use crate::failure::Failure;
@@ -34,16 +35,32 @@ const MOST_NAMED: usize = 8;
 /// # Errors
 /// Builds without a harness, of unequal ones, or without a common bench; patterns that match nothing; an environment that neither
 /// is this machine nor counts; what stops every execution.
-pub fn execute(args: &VersusArgs, began: SystemTime) -> Result<(Executed, Vec<Command>), Failure> {
+pub fn execute(
+    args: &VersusArgs,
+    revisions: Option<&Revisions>,
+    began: SystemTime,
+) -> Result<(Executed, Vec<Command>), Failure> {
     check_environments(&args.environments)?;
-    let (mut paths, patterns) = arguments(&args.commands)?;
+    let (mut paths, patterns) = match revisions {
+        Some(revisions) => (revisions.benches.clone(), args.commands.clone()),
+        None => arguments(&args.commands)?,
+    };
     let control = args.bench.control.as_ref().map(|_| paths.len());
     paths.extend(args.bench.control.clone());
     let harness = harness(&args.bench, &paths)?;
-    let names = names(args, &paths)?;
+    let mut names = names(args, &paths)?;
+    for (at, side) in revisions.iter().flat_map(|revisions| revisions.sides.iter().enumerate()) {
+        if args.parameters.command_name.get(at).is_none() {
+            names[at] = clean(&side.name).into_owned();
+        }
+    }
     let programs = paths.iter().map(std::path::absolute).collect::<Result<Vec<_>, _>>();
     let programs =
         programs.map_err(|why| Failure::input(format!("the working directory: {}", plainly(&why))))?;
+    for pair in revisions::equal::builds(&programs) {
+        let [one, other] = pair.map(|at| excerpt(&names[at]));
+        say::say(&format!("{one} and {other} are one file, equal to the byte: it is compared with itself"));
+    }
     let kept = programs.iter().zip(&names).map(|(program, name)| kept(program, name, &harness)).collect();
     let all = names.into_iter().zip(programs).map(|(name, program)| Build { name, program });
     let builds = Builds::new(harness, all.collect(), order(args)).map_err(Failure::input)?;

@@ -8,6 +8,7 @@ use tollgate_os::words;
 use tollgate_output::figures;
 
 use super::parameters::{Values, combinations, filled};
+use super::revisions::{DIRECTORY, REVISION, Side};
 use crate::args::versus::VersusArgs;
 use crate::failure::Failure;
 
@@ -25,11 +26,15 @@ pub struct Commands {
 impl Commands {
     /// # Errors
     /// Conflicting options, lines that are not commands, wrong parameters.
-    pub fn of(args: &VersusArgs) -> Result<Self, Failure> {
+    pub fn of(args: &VersusArgs, revisions: Option<&[Side]>) -> Result<Self, Failure> {
         let shell = shell(args)?;
         let output = if args.conditions.show_output { Output::Inherit } else { Output::Null };
         let executed = Executed { args, shell, output };
-        let lines: Vec<(&String, Values)> = combinations(&args.parameters)?
+        let combinations = match revisions {
+            Some(sides) => sides.iter().map(of_revision).collect(),
+            None => combinations(&args.parameters)?,
+        };
+        let lines: Vec<(&String, Values)> = combinations
             .into_iter()
             .flat_map(|values| args.commands.iter().map(move |line| (line, values.clone())))
             .collect();
@@ -48,7 +53,7 @@ impl Commands {
         once_or_each("--conclude", args.around.conclude.len(), [number, lines.len()])?;
         once_or_each("--output", args.conditions.output.len(), [number, lines.len()])?;
         let names = &args.parameters.command_name;
-        let has_parameters = lines.iter().any(|(_, values)| !values.is_empty());
+        let has_parameters = revisions.is_none() && lines.iter().any(|(_, values)| !values.is_empty());
         if has_parameters {
             once_or_each("--command-name", names.len(), [number; 2])?;
         } else if names.len() > number {
@@ -65,13 +70,18 @@ impl Commands {
             let name = match is_reference {
                 true => args.parameters.reference_name.clone(),
                 false if has_parameters => number.pick(names).map(|name| filled(name, values)),
-                false => names.get(own).cloned(),
+                false => names.get(own).or_else(|| values.get(REVISION)).cloned(),
             };
-            all.push(executed.command(filled(line, values), name, values, &number)?);
+            all.push(executed.command(line, name, values, &number)?);
         }
         let start = executed.start();
         Ok(Self { all, start, accepts: accepts(args)? })
     }
+}
+
+fn of_revision(side: &Side) -> Values {
+    let directory = side.directory.display().to_string();
+    Values::from([(REVISION.to_owned(), side.name.clone()), (DIRECTORY.to_owned(), directory)])
 }
 
 struct Executed<'a> {
@@ -84,12 +94,12 @@ struct Executed<'a> {
 impl Executed<'_> {
     fn command(
         &self,
-        line: String,
+        given: &str,
         name: Option<String>,
         values: &Values,
         number: &Number,
     ) -> Result<(Given, Command), Failure> {
-        let args = self.args;
+        let (args, line) = (self.args, filled(given, values));
         let output = number.pick(&args.conditions.output).map_or("null", String::as_str);
         let output = match (args.conditions.show_output, output) {
             (true, _) | (_, "inherit") => Output::Inherit,
@@ -108,7 +118,7 @@ impl Executed<'_> {
         let around = |line: Option<&String>, keeps: bool| {
             line.map(|line| self.order(&filled(line, values), keeps)).transpose()
         };
-        let given = Given {
+        let executed = Given {
             name: name.clone().unwrap_or_else(|| tollgate_model::text::excerpt(&line).into_owned()),
             order,
             setup: around(args.around.setup.as_ref(), true)?,
@@ -116,17 +126,19 @@ impl Executed<'_> {
             conclude: around(number.pick(&args.around.conclude), true)?,
             cleanup: around(args.around.cleanup.as_ref(), false)?,
         };
+        // The directory of a build is of this machine and this day.
+        let parameters: Values = values.clone().into_iter().filter(|(name, _)| name != DIRECTORY).collect();
         let kept = Command {
-            line,
+            line: if values.contains_key(DIRECTORY) { given.to_owned() } else { line },
             name,
-            parameters: values.clone(),
+            parameters,
             shell: self.shell.as_ref().map(|words| format!("{} -c", words.join(" "))),
             is_corrected: false,
             failed: Vec::new(),
             cold: None,
             harness: None,
         };
-        Ok((given, kept))
+        Ok((executed, kept))
     }
 
     fn order(&self, line: &str, keeps: bool) -> Result<Order, Failure> {

@@ -1,0 +1,165 @@
+//! Revisions of a repository as the sides of a comparison: `versus --rev main 'COMMAND {dir}/PROGRAM'`.
+//!
+//! - `git`: revisions and the working tree as trees of files, by git(1), which writes nothing to the repository.
+//! - `builds`: each tree is built at the same path, so that equal sources give equal files, and kept for the next comparison.
+//! - `equal`: files that are equal to the byte need no measurement.
+
+mod builds;
+pub mod equal;
+mod git;
+
+use std::path::PathBuf;
+
+use tollgate_engine::interrupt;
+use tollgate_model::text::excerpt;
+
+use self::builds::{Builder, Recipe};
+use self::git::{Repository, Tree};
+use crate::args::ShowFormat;
+use crate::args::versus::VersusArgs;
+use crate::failure::Failure;
+use crate::{out, say};
+
+/// In a command, the directory that a revision was built in.
+pub const DIRECTORY: &str = "dir";
+/// The parameter that names a command's revision.
+pub const REVISION: &str = "rev";
+const WORKING_TREE: &str = "working tree";
+
+/// A side of the comparison.
+pub struct Side {
+    /// The revision as it was given.
+    pub name: String,
+    /// Its build.
+    pub directory: PathBuf,
+}
+
+/// The sides of a comparison, the base first. No other comparison removes their builds as long as this exists.
+pub struct Revisions {
+    pub sides: Vec<Side>,
+    /// With --bench, the program of each.
+    pub benches: Vec<PathBuf>,
+    _builder: Builder,
+}
+
+/// Names of the sides as far as they are known without a build; `None` without `--rev`.
+///
+/// # Errors
+/// Options that do not go with revisions, or a command without `{dir}`.
+pub fn asked(args: &VersusArgs) -> Result<Option<Vec<Side>>, Failure> {
+    let given = &args.revisions.rev;
+    if given.is_empty() {
+        return Ok(None);
+    }
+    if !args.bench.bench {
+        let [command] = args.commands.as_slice() else {
+            let number = args.commands.len();
+            return Err(Failure::input(format!(
+                "--rev compares one command in each revision; {number} are given"
+            )));
+        };
+        if !command.contains("{dir}") {
+            return Err(Failure::input(format!(
+                "the command {} is the same for each revision; write {{dir}} for the directory that a revision is built in",
+                excerpt(command)
+            )));
+        }
+    }
+    let working_tree = (given.len() == 1).then(|| WORKING_TREE.to_owned());
+    let names = given.iter().cloned().chain(working_tree);
+    Ok(Some(names.map(|name| Side { name, directory: "{dir}".into() }).collect()))
+}
+
+/// Builds each side, or finds its build.
+///
+/// # Errors
+/// No repository, no such revision, two sides of the same files, a build that fails, a signal.
+pub fn built(args: &VersusArgs, asked: Vec<Side>) -> Result<Revisions, Failure> {
+    let repository = Repository::open()?;
+    let mut trees: Vec<(Side, Tree)> = Vec::new();
+    for side in asked {
+        let is_working_tree = trees.len() == args.revisions.rev.len();
+        let tree = if is_working_tree { repository.working_tree()? } else { repository.tree(&side.name)? };
+        if let Some((known, _)) = trees.iter().find(|(_, known)| *known == tree) {
+            return Err(Failure::input(same_source(&known.name, &side.name, is_working_tree)));
+        }
+        trees.push((side, tree));
+    }
+    let mut builder = Builder::open()?;
+    let mut recipe = None;
+    let (mut sides, mut benches) = (Vec::new(), Vec::new());
+    let number = trees.len();
+    for (at, (side, tree)) in trees.into_iter().enumerate() {
+        let named = |failure: Failure| match failure {
+            Failure::Input(sentence) => Failure::input(format!("{}: {sentence}", excerpt(&side.name))),
+            other => other,
+        };
+        let progress = |what: &str| {
+            if !args.result.quiet {
+                say::say(&format!("{} ({} of {number}): {what}", side.name, at + 1));
+            }
+        };
+        let directory = builder.build(&repository, &tree, &mut recipe, args, &progress).map_err(named)?;
+        if args.bench.bench {
+            benches.push(Recipe::bench_of(&directory).map_err(|why| named(Failure::input(why)))?);
+        }
+        sides.push(Side { directory, ..side });
+    }
+    interrupt::requested().map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))?;
+    builder.forget_old();
+    Ok(Revisions { sides, benches, _builder: builder })
+}
+
+fn same_source(one: &str, other: &str, is_working_tree: bool) -> String {
+    let [one, other] = [excerpt(one), excerpt(other)];
+    match is_working_tree {
+        true => format!(
+            "the working tree has the files of {one}, and no change to compare; name another revision, such as --rev {one}~1"
+        ),
+        false => format!("{one} and {other} have the same files, so each would be compared with itself"),
+    }
+}
+
+impl Revisions {
+    /// Says which sides execute files that are equal to the byte. Returns whether all do, so that nothing is left to measure.
+    ///
+    /// # Errors
+    /// Standard output that cannot be written.
+    pub fn are_equal(&self, args: &VersusArgs) -> Result<bool, Failure> {
+        let line = args.commands.first().map_or("", String::as_str);
+        let of = |at: usize| match self.benches.get(at) {
+            Some(program) => equal::of_program(&self.sides[at].directory, program),
+            None => equal::of_command(&self.sides[at].directory, line),
+        };
+        let Some(base) = of(0) else { return Ok(false) };
+        let equal: Vec<&Side> = (1..self.sides.len())
+            .filter(|at| of(*at).as_ref() == Some(&base))
+            .map(|at| &self.sides[at])
+            .collect();
+        let files = base.named.keys().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+        let names: Vec<&str> = std::iter::once(&self.sides[0])
+            .chain(equal.iter().copied())
+            .map(|side| side.name.as_str())
+            .collect();
+        if equal.is_empty() {
+            return Ok(false);
+        }
+        let names = tollgate_model::text::listed(&names.iter().map(|name| excerpt(name)).collect::<Vec<_>>());
+        let sentence = format!("{names}: same file ({files}), equal to the byte");
+        if equal.len() + 1 < self.sides.len() {
+            say::say(&sentence);
+            return Ok(false);
+        }
+        match args.result.format {
+            ShowFormat::Table | ShowFormat::Md => out::print(&format!("{sentence}; nothing was measured\n"))?,
+            ShowFormat::Json => out::print_json(&serde_json::json!({
+                "schema": 1,
+                "verdict": "same file",
+                "revisions": self.sides.iter().map(|side| &side.name).collect::<Vec<_>>(),
+                "files": base.named.keys().collect::<Vec<_>>(),
+            }))?,
+            ShowFormat::Csv | ShowFormat::Svg => say::say(&format!("{sentence}; nothing was measured")),
+        }
+        Ok(true)
+    }
+}

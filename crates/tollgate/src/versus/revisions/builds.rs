@@ -1,0 +1,307 @@
+//! Builds of trees in the cache directory (XDG Base Directory Specification), which are kept by what was built, how, and with which tools.
+
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use tollgate_engine::interrupt;
+use tollgate_engine::versus::NotCompared;
+use tollgate_model::text::{first_line, plainly};
+use tollgate_os::paths::Directory;
+use tollgate_os::private::TrustedDirectory;
+use tollgate_os::tool::attend;
+
+use super::git::{Repository, Tree};
+use crate::args::versus::VersusArgs;
+use crate::failure::Failure;
+use crate::versus::executed::failed;
+
+/// Builds that are kept; a comparison keeps its own in any case.
+const MOST_KEPT: usize = 8;
+/// Every tree is built in this directory, then renamed.
+const SOURCE: &str = "source";
+const LOG: &str = "log";
+/// Cargo's messages about a build of benches, in the build.
+const MESSAGES: &str = ".tollgate-messages";
+/// The program of benches that `go test -c` makes, in the build.
+const GO_BENCHES: &str = "bench.test";
+const LIMIT: Duration = Duration::from_secs(24 * 3600);
+const SHORT: Duration = Duration::from_secs(60);
+/// The last bytes of a failed build's output that are shown, in whole lines.
+const SHOWN: usize = 2000;
+/// Tools whose version a build depends on, and what prints it.
+const TOOLS: [&str; 4] = ["rustc -vV", "cargo -V", "go version", "cc --version"];
+/// Beginnings of variables that a build depends on.
+const VARIABLES: [&str; 10] =
+    ["RUST", "CARGO", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "CC", "CXX", "GO", "MAKE"];
+
+/// How a tree is built.
+pub struct Recipe {
+    line: String,
+    /// Its standard output is Cargo's messages.
+    has_messages: bool,
+}
+
+impl Recipe {
+    fn of(args: &VersusArgs, source: &Path) -> Result<Self, Failure> {
+        let has = |name: &str| source.join(name).is_file();
+        let is_bench = args.bench.bench;
+        let messages = " --message-format=json-render-diagnostics";
+        let cargo = |line: &str| Self { line: format!("{line}{messages}"), has_messages: true };
+        let plain = |line: &str| Self { line: line.to_owned(), has_messages: false };
+        match args.revisions.build.as_deref() {
+            Some(line) if is_bench && line.starts_with("cargo ") => Ok(cargo(line)),
+            Some(line) => Ok(plain(line)),
+            None if has("Cargo.toml") && is_bench => Ok(cargo("cargo bench --no-run")),
+            None if has("Cargo.toml") => Ok(plain("cargo build --release")),
+            None if has("go.mod") && is_bench => Ok(plain(&format!("go test -c -o {GO_BENCHES} ."))),
+            None if has("go.mod") => Ok(plain("mkdir -p bin && go build -o bin/ ./...")),
+            None => Err(Failure::input(
+                "it has neither Cargo.toml nor go.mod; --build says how to build it, such as --build make",
+            )),
+        }
+    }
+
+    /// The program of benches in a build.
+    pub fn bench_of(directory: &Path) -> Result<PathBuf, String> {
+        let messages = fs::read_to_string(directory.join(MESSAGES)).unwrap_or_default();
+        let mut programs = benches(&messages);
+        if directory.join(GO_BENCHES).is_file() {
+            programs.push((GO_BENCHES.to_owned(), GO_BENCHES.into()));
+        }
+        match programs.as_slice() {
+            [(_, program)] => Ok(directory.join(program)),
+            [] => Err(format!(
+                "its build made no benches; with --bench, --build is a command of Cargo, or makes {GO_BENCHES} by `go test -c`"
+            )),
+            [(first, _), ..] => {
+                let names: Vec<&str> = programs.iter().map(|(name, _)| name.as_str()).collect();
+                Err(format!(
+                    "it has the benches {}; choose one: --build 'cargo bench --no-run --bench {first}'",
+                    tollgate_model::text::listed(&names)
+                ))
+            }
+        }
+    }
+}
+
+/// The names of bench targets in Cargo's messages, and the paths of their programs in the build (The Cargo Book, "External tools").
+fn benches(messages: &str) -> Vec<(String, PathBuf)> {
+    let bench = |line: &str| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let is_bench = message["target"]["kind"].as_array()?.iter().any(|kind| kind == "bench");
+        let program = Path::new(message["executable"].as_str()?);
+        let mut parts = program.components();
+        parts.by_ref().find(|part| part.as_os_str() == SOURCE)?;
+        let name = message["target"]["name"].as_str().filter(|_| is_bench)?;
+        Some((name.to_owned(), parts.as_path().to_owned()))
+    };
+    messages.lines().filter_map(bench).collect()
+}
+
+/// The directory of builds, which one comparison uses at a time.
+pub struct Builder {
+    place: TrustedDirectory,
+    /// Builds of this comparison.
+    own: Vec<PathBuf>,
+    /// Locked with flock(2).
+    _lock: OwnedFd,
+}
+
+impl Builder {
+    /// # Errors
+    /// No directory that only this user can write, and another comparison of revisions.
+    pub fn open() -> Result<Self, Failure> {
+        let absolute =
+            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+        let path = cache
+            .ok_or_else(|| Failure::input("--rev keeps builds in $XDG_CACHE_HOME or ~/.cache; set HOME"))?;
+        let path = path.join("tollgate/builds");
+        let wrong = |why: String| Failure::input(format!("{}: {why}", path.display()));
+        let directory = Directory::create(&path, Mode::RWXU).map_err(|why| wrong(why.to_string()))?;
+        let place =
+            TrustedDirectory::open(directory.path()).map_err(|why| Failure::input(why.to_string()))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let lock = rustix::fs::openat(&place, ".", flags, Mode::empty())
+            .map_err(|why| wrong(plainly(&why.into()).to_string()))?;
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Err(Failure::input(format!(
+                "{}: another comparison of revisions uses the builds there; wait for its end, or set XDG_CACHE_HOME",
+                path.display()
+            )));
+        }
+        Ok(Self { place, own: Vec::new(), _lock: lock })
+    }
+
+    /// Builds a tree, or finds its build. The first tree decides on the recipe.
+    ///
+    /// # Errors
+    /// Those of git(1); a build that fails, after the end of its output; a signal.
+    pub fn build(
+        &mut self,
+        repository: &Repository,
+        tree: &Tree,
+        recipe: &mut Option<Recipe>,
+        args: &VersusArgs,
+        progress: &dyn Fn(&str),
+    ) -> Result<PathBuf, Failure> {
+        let source = Source::new(self.place.path().join(SOURCE))?;
+        repository.check_out(tree, &source.0)?;
+        if source.0.join(".gitmodules").is_file() {
+            progress("submodules are not checked out; their directories are empty");
+        }
+        let recipe = match recipe {
+            Some(known) => known,
+            None => recipe.insert(Recipe::of(args, &source.0)?),
+        };
+        let name = repository.digest(&identity(tree, recipe, &source.0)?)?;
+        let kept = self.place.path().join(name);
+        if kept.is_dir() {
+            progress("built before");
+            let _ = File::open(&kept).and_then(|directory| directory.set_modified(SystemTime::now()));
+        } else {
+            progress(&recipe.line);
+            self.execute(recipe, &source.0)?;
+            fs::rename(&source.0, &kept)
+                .map_err(|why| Failure::input(format!("{}: {}", kept.display(), plainly(&why))))?;
+        }
+        self.own.push(kept.clone());
+        Ok(kept)
+    }
+
+    fn execute(&self, recipe: &Recipe, source: &Path) -> Result<(), Failure> {
+        let log = self.place.path().join(LOG);
+        let messages = if recipe.has_messages { source.join(MESSAGES) } else { log.clone() };
+        // Its output has no limit, but what attends a tool keeps only the beginning.
+        let mut command = shell("exec >>\"$1\" 2>>\"$0\"; exec sh -c \"$2\"");
+        command.arg(&log).arg(messages).arg(&recipe.line).current_dir(source);
+        command
+            .env("CARGO_TARGET_DIR", source.join("target"))
+            .env_remove("GIT_DIR")
+            .env_remove("GIT_INDEX_FILE");
+        let _ = fs::remove_file(&log);
+        let ended = attend(&mut command, LIMIT, &|| interrupt::requested().is_some());
+        let said = fs::read(&log).unwrap_or_default();
+        let _ = fs::remove_file(&log);
+        interrupt::requested().map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))?;
+        let ended = ended.map_err(|why| Failure::input(format!("`{}`: {}", recipe.line, plainly(&why))))?;
+        match ended.status {
+            Some(status) if status.success() => Ok(()),
+            status => {
+                let how =
+                    status.map_or("took more than a day".to_owned(), |status| format!("failed ({status})"));
+                let sentence = format!("`{}` {how}", recipe.line);
+                Err(failed(NotCompared::Failed { sentence, said: end_of(&said) }))
+            }
+        }
+    }
+
+    /// Removes the builds that were used longest ago.
+    pub fn forget_old(&self) {
+        let entries = fs::read_dir(self.place.path()).into_iter().flatten().flatten();
+        let others =
+            entries.map(|entry| entry.path()).filter(|path| path.is_dir() && !self.own.contains(path));
+        let used = |path: &PathBuf| path.metadata().and_then(|found| found.modified()).ok();
+        let mut others: Vec<_> = others.map(|path| (used(&path), path)).collect();
+        others.sort_unstable();
+        let most = MOST_KEPT.saturating_sub(self.own.len());
+        let old = others.len().saturating_sub(most);
+        others[..old].iter().for_each(|(_, path)| drop(fs::remove_dir_all(path)));
+    }
+}
+
+/// A directory for a tree while it is built; what is left of it is removed.
+struct Source(PathBuf);
+
+impl Source {
+    fn new(path: PathBuf) -> Result<Self, Failure> {
+        let wrong = |why: std::io::Error| Failure::input(format!("{}: {}", path.display(), plainly(&why)));
+        // A program that was killed left it.
+        match fs::remove_dir_all(&path) {
+            Err(why) if why.kind() != std::io::ErrorKind::NotFound => return Err(wrong(why)),
+            _ => fs::create_dir(&path).map_err(wrong)?,
+        }
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// All that a build depends on, as a text. Versions are asked for in the tree, where a file may choose the toolchain.
+fn identity(tree: &Tree, recipe: &Recipe, source: &Path) -> Result<String, Failure> {
+    let mut text = format!("{}\n{}\n", tree.name(), recipe.line);
+    for tool in TOOLS {
+        let ended = attend(shell(tool).current_dir(source), SHORT, &|| interrupt::requested().is_some());
+        let said =
+            ended.map(|ended| if tool.starts_with("rustc") { ended.said } else { first_line(&ended.said) });
+        text += &format!("{tool}: {}\n", said.unwrap_or_default());
+    }
+    interrupt::requested().map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))?;
+    let mut variables: Vec<_> = std::env::vars_os().collect();
+    variables.sort();
+    for (name, value) in variables {
+        if VARIABLES.iter().any(|beginning| name.as_encoded_bytes().starts_with(beginning.as_bytes())) {
+            text += &format!("{name:?}={value:?}\n");
+        }
+    }
+    Ok(text)
+}
+
+fn shell(line: &str) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", line]);
+    command
+}
+
+/// The last whole lines of a text.
+fn end_of(said: &[u8]) -> String {
+    let end = &said[said.len().saturating_sub(SHOWN)..];
+    let end = String::from_utf8_lossy(end);
+    match end.split_once('\n') {
+        Some((_, lines)) if said.len() > SHOWN => lines.to_owned(),
+        _ => end.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn benches_are_found_by_cargo_s_messages() {
+        let message = |kind: &str, name: &str, executable: &str| {
+            format!(
+                r#"{{"reason":"compiler-artifact","target":{{"kind":["{kind}"],"name":"{name}"}},"executable":{executable}}}"#
+            )
+        };
+        let messages = [
+            message("lib", "tool", "null"),
+            message("bench", "sorts", r#""/cache/builds/source/target/release/deps/sorts-1f""#),
+            message("bin", "tool", r#""/cache/builds/source/target/release/tool""#),
+            message("bench", "elsewhere", r#""/target/release/deps/elsewhere-1f""#),
+            "warning: no JSON".to_owned(),
+        ];
+        assert_eq!(
+            benches(&messages.join("\n")),
+            [("sorts".to_owned(), "target/release/deps/sorts-1f".into())]
+        );
+        assert_eq!(benches("{}\n[]\n7"), []);
+    }
+
+    #[test]
+    fn whole_lines_of_the_end_are_shown() {
+        assert_eq!(end_of(b"one\ntwo"), "one\ntwo");
+        let long = "a line of some letters\n".repeat(1000);
+        let end = end_of(long.as_bytes());
+        assert!(end.len() <= SHOWN && end.lines().all(|line| line == "a line of some letters"), "{end}");
+        assert_eq!(end_of(&[b'x'; 5000]).len(), SHOWN);
+    }
+}

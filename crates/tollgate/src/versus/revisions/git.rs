@@ -1,0 +1,171 @@
+//! Trees of a repository by git(1). It gets an index and a directory of objects of its own, so that the user's index, objects, branches
+//! and files stay as they are (git(1), "Environment Variables": GIT_INDEX_FILE, GIT_OBJECT_DIRECTORY).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use tollgate_engine::interrupt;
+use tollgate_model::text::{excerpt, first_line, plainly};
+use tollgate_os::private::PrivateDirectory;
+use tollgate_os::tool::attend;
+
+use crate::failure::Failure;
+
+const LIMIT: Duration = Duration::from_secs(3600);
+
+/// The name of a tree object: equal for equal files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tree(String);
+
+impl Tree {
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+pub struct Repository {
+    top: PathBuf,
+    objects: PathBuf,
+    index: PathBuf,
+    own: PrivateDirectory,
+    is_shallow: bool,
+}
+
+impl Repository {
+    /// Finds the repository of the working directory.
+    ///
+    /// # Errors
+    /// No git(1), and no repository with a working tree.
+    pub fn open() -> Result<Self, Failure> {
+        let own = PrivateDirectory::temporary()
+            .map_err(|why| Failure::input(format!("--rev needs a private directory: {}", plainly(&why))))?;
+        let ask = |words: &[&str]| {
+            let mut command = Command::new("git");
+            command.arg("rev-parse").args(words);
+            run(&mut command)
+        };
+        let line = |words: &[&str]| {
+            ask(words)?.map_err(|said| {
+                Failure::input(format!(
+                    "--rev needs a git repository with a working tree here: {}",
+                    first_line(&said)
+                ))
+            })
+        };
+        let top = PathBuf::from(line(&["--show-toplevel"])?);
+        let path = |name: &str| line(&["--path-format=absolute", "--git-path", name]).map(PathBuf::from);
+        let (objects, index) = (path("objects")?, path("index")?);
+        let is_shallow = line(&["--is-shallow-repository"])? == "true";
+        let found = Self { top, objects, index, own, is_shallow };
+        fs::create_dir(found.own.path().join("objects"))
+            .map_err(|why| Failure::input(plainly(&why).to_string()))?;
+        Ok(found)
+    }
+
+    /// git(1) in the top directory. No monitor of files and no hook is started.
+    fn git(&self, words: &[&str]) -> Command {
+        let mut command = self.own.command("git");
+        command.arg("-C").arg(&self.top).args([
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "core.hooksPath=/dev/null",
+        ]);
+        command.args(words);
+        command.env("GIT_INDEX_FILE", self.own.path().join("index"));
+        command.env("GIT_OBJECT_DIRECTORY", self.own.path().join("objects"));
+        command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.objects);
+        command.env("GIT_TERMINAL_PROMPT", "0").env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
+        command
+    }
+
+    fn said(&self, words: &[&str]) -> Result<Result<String, String>, Failure> {
+        run(&mut self.git(words))
+    }
+
+    fn expect(&self, words: &[&str]) -> Result<String, Failure> {
+        let failed = |said: String| Failure::input(format!("git {}: {}", words[0], first_line(&said)));
+        self.said(words)?.map_err(failed)
+    }
+
+    /// The files of a revision.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn tree(&self, revision: &str) -> Result<Tree, Failure> {
+        let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{tree}}")];
+        match self.said(&words)? {
+            Ok(said) if said.bytes().all(|byte| byte.is_ascii_hexdigit()) && said.len() >= 40 => {
+                Ok(Tree(said))
+            }
+            _ => Err(Failure::input(self.unknown(revision))),
+        }
+    }
+
+    fn unknown(&self, revision: &str) -> String {
+        let shown = excerpt(revision);
+        if self.is_shallow {
+            return format!(
+                "--rev {shown}: this shallow clone has no such revision; `git fetch --deepen 100` fetches older ones"
+            );
+        }
+        let names = self.said(&["for-each-ref", "--count=2000", "--format=%(refname:short)"]);
+        let names = names.ok().and_then(Result::ok).unwrap_or_default();
+        let near = names
+            .lines()
+            .chain(["HEAD"])
+            .map(|name| (strsim::osa_distance(name, &revision.chars().take(64).collect::<String>()), name));
+        match near.min() {
+            Some((distance, name)) if distance <= 1 + revision.len() / 4 => {
+                format!("--rev {shown}: there is no such revision (did you mean {}?)", excerpt(name))
+            }
+            _ => format!("--rev {shown}: there is no such revision; `git log --oneline --all` lists them"),
+        }
+    }
+
+    /// The files of the working tree as they are: changed ones and new ones too, but none that is ignored.
+    ///
+    /// # Errors
+    /// Those of git(1).
+    pub fn working_tree(&self) -> Result<Tree, Failure> {
+        // With the user's index git(1) reads only files that changed.
+        if let Err(why) = fs::copy(&self.index, self.own.path().join("index"))
+            && why.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(Failure::input(format!("{}: {}", self.index.display(), plainly(&why))));
+        }
+        self.expect(&["add", "--all"])?;
+        Ok(Tree(self.expect(&["write-tree"])?))
+    }
+
+    /// Writes the files of a tree to a new directory.
+    ///
+    /// # Errors
+    /// Those of git(1), such as a full disk.
+    pub fn check_out(&self, tree: &Tree, directory: &Path) -> Result<(), Failure> {
+        self.expect(&["read-tree", tree.name()])?;
+        let prefix = format!("--prefix={}/", directory.display());
+        self.expect(&["checkout-index", "--all", "--force", &prefix]).map(drop)
+    }
+
+    /// A name for a text that is not stored anywhere: that of a blob.
+    pub fn digest(&self, text: &str) -> Result<String, Failure> {
+        let file = self.own.path().join("text");
+        fs::write(&file, text).map_err(|why| Failure::input(plainly(&why).to_string()))?;
+        self.expect(&["hash-object", "--no-filters", "--", &file.display().to_string()])
+    }
+}
+
+/// What it said if it succeeded, without the newline at its end; or what it said if it failed.
+fn run(command: &mut Command) -> Result<Result<String, String>, Failure> {
+    let ended =
+        attend(command, LIMIT, &|| interrupt::requested().is_some()).map_err(|why| match why.kind() {
+            std::io::ErrorKind::NotFound => Failure::input("--rev needs git(1), which was not found in PATH"),
+            _ => Failure::input(format!("git: {}", plainly(&why))),
+        })?;
+    interrupt::requested().map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))?;
+    let said = ended.said.trim_end_matches('\n').to_owned();
+    Ok(if ended.status.is_some_and(|status| status.success()) { Ok(said) } else { Err(said) })
+}

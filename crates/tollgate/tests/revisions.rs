@@ -1,0 +1,234 @@
+//! Revisions as sides: they are built once, at one path; equal files are not measured; and the repository stays as it was.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::common;
+use common::{Home, wait_for};
+use serde_json::Value;
+
+/// A repository of a program that `--build` links or copies, and its builds.
+struct Repository {
+    home: Home,
+    at: tempfile::TempDir,
+}
+
+/// Its sources are programs of this machine, so no compiler is needed: a file names the one to copy.
+const BUILD: &str = "mkdir bin && cp \"$(cat program)\" bin/tool && echo built >> \"$BUILDS\"";
+
+impl Repository {
+    /// `None` without git(1).
+    fn new() -> Option<Self> {
+        let repository = Self { home: Home::new(), at: tempfile::tempdir().expect("a directory") };
+        if Command::new("git").arg("--version").output().is_err() {
+            println!("skipped: no git");
+            return None;
+        }
+        repository.git(&["init", "--quiet", "--initial-branch=main"]);
+        repository.write(".gitignore", "ignored\n");
+        repository.write("program", &path_of("true"));
+        repository.commit("first");
+        Some(repository)
+    }
+
+    fn git(&self, words: &[&str]) -> String {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(self.at.path()).args(["-c", "user.name=n", "-c", "user.email=e@example.org"]);
+        let output = git.args(words).env("GIT_CONFIG_GLOBAL", "/dev/null").output().expect("git");
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8(output.stdout).expect("text").trim().to_owned()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.at.path().join(name), text).expect("written");
+    }
+
+    fn commit(&self, message: &str) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "-m", message]);
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(common::program());
+        command.arg("versus").args(words).current_dir(self.at.path());
+        command
+            .env("XDG_CACHE_HOME", self.home.path().join("cache"))
+            .env("BUILDS", self.home.path().join("built"));
+        command.env("XDG_DATA_HOME", self.home.path()).env("XDG_CONFIG_HOME", self.home.path());
+        command.env("GIT_CEILING_DIRECTORIES", self.at.path().parent().expect("a parent"));
+        command
+    }
+
+    fn versus(&self, words: &[&str]) -> Output {
+        self.command(words).output().expect("started")
+    }
+
+    fn refusal(&self, words: &[&str]) -> String {
+        let output = self.versus(words);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8(output.stderr).expect("text")
+    }
+
+    fn builds(&self) -> usize {
+        fs::read_to_string(self.home.path().join("built")).unwrap_or_default().lines().count()
+    }
+
+    /// All files of the builds' directory itself.
+    fn kept(&self) -> Vec<PathBuf> {
+        common::entries(&self.home.path().join("cache/tollgate/builds"))
+    }
+
+    /// Every file of the repository, with git's own, and its bytes.
+    fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut all = BTreeMap::new();
+        let mut left = vec![self.at.path().to_owned()];
+        while let Some(next) = left.pop() {
+            for path in common::entries(&next) {
+                if path.is_dir() {
+                    left.push(path)
+                } else {
+                    drop(all.insert(path.clone(), fs::read(path).expect("read")))
+                }
+            }
+        }
+        all
+    }
+}
+
+fn path_of(program: &str) -> String {
+    let paths = ["/usr/bin", "/bin"].map(|directory| Path::new(directory).join(program));
+    let found = paths.iter().find(|path| path.is_file()).expect("a program of every machine");
+    format!("{}\n", found.display())
+}
+
+const TOOL: &str = "{dir}/bin/tool";
+
+#[test]
+fn revisions_of_one_file_are_not_measured_and_the_repository_stays_as_it_was() {
+    let Some(repository) = Repository::new() else { return };
+    repository.write("README", "a word\n");
+    repository.commit("words");
+    repository.write("README", "two words\n");
+    repository.write("new", "");
+    repository.write("ignored", "");
+    let before = repository.files();
+    let words = ["--rev", "main~1", "--rev", "main", "--build", BUILD, "--format", "json", TOOL];
+    let output = repository.versus(&words);
+    assert!(output.status.success(), "{output:?}");
+    let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(said["verdict"], "same file");
+    assert_eq!(said["files"], serde_json::json!(["bin/tool"]));
+    assert_eq!(said["revisions"], serde_json::json!(["main~1", "main"]));
+    assert_eq!((repository.builds(), repository.kept().len()), (2, 2));
+    // With the working tree, of whose files only those count that git(1) would add.
+    let output = repository.versus(&["--rev", "main", "--build", BUILD, TOOL, "--quiet"]);
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "main and working tree: same file (bin/tool), equal to the byte; nothing was measured\n"
+    );
+    assert_eq!(repository.builds(), 3, "main was built before");
+    assert!(repository.files() == before, "the repository changed");
+    let working_tree =
+        repository.kept().into_iter().filter(|build| build.join("new").exists()).collect::<Vec<_>>();
+    assert!(working_tree.len() == 1 && !working_tree[0].join("ignored").exists(), "{working_tree:?}");
+}
+
+#[test]
+fn other_files_are_measured_under_the_names_of_their_revisions() {
+    let Some(repository) = Repository::new() else { return };
+    repository.write("program", &path_of("sleep"));
+    let words = ["--rev", "main", "--build", BUILD, "-r1", "-w0", "--no-trace", "--quiet", "-N"];
+    let output = repository.versus(&[&words[..], &["--format", "json", "{dir}/bin/tool 0"]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let names: Vec<&Value> =
+        said["commands"].as_array().expect("commands").iter().map(|one| &one["name"]).collect();
+    assert_eq!(names, ["main", "working tree"]);
+    assert_eq!(said["commands"][1]["command"], "{dir}/bin/tool 0");
+    assert_eq!(said["commands"][1]["parameters"], serde_json::json!({"rev": "working tree"}));
+}
+
+#[test]
+fn a_side_against_itself_and_what_is_no_revision_are_refused() {
+    let Some(repository) = Repository::new() else { return };
+    repository.git(&["branch", "feature"]);
+    let refused = |words: &[&str]| repository.refusal(&[words, &["--build", BUILD, TOOL]].concat());
+    for (words, said) in [
+        (&["--rev", "main"][..], "the working tree has the files of main, and no change to compare"),
+        (&["--rev", "main", "--rev", "feature"], "main and feature have the same files"),
+        (&["--rev", "featur"], "--rev featur: there is no such revision (did you mean feature?)"),
+        (&["--rev", "--help"], "--rev"),
+        (&["--rev", "main:program"], "--rev main:program: there is no such revision"),
+        (&["--rev", "main", "-L", "a", "1"], "cannot be used with"),
+        (&["--rev", "main", "true"], "--rev compares one command in each revision; 2 are given"),
+    ] {
+        let sentence = refused(words);
+        assert!(sentence.contains(said), "{words:?}: {sentence}");
+    }
+    let sentence = repository.refusal(&["--rev", "main", "true"]);
+    assert!(sentence.contains("write {dir}"), "{sentence}");
+    repository.write("program", &path_of("sleep"));
+    let sentence = repository.refusal(&["--rev", "main", TOOL]);
+    assert!(sentence.contains("neither Cargo.toml nor go.mod"), "{sentence}");
+    assert_eq!((repository.builds(), repository.kept().len()), (0, 0));
+    let outside = repository
+        .command(&["--rev", "main", TOOL])
+        .current_dir(repository.home.path())
+        .output()
+        .expect("started");
+    assert!(String::from_utf8_lossy(&outside.stderr).contains("git repository"), "{outside:?}");
+    let shallow = tempfile::tempdir().expect("a directory");
+    repository.commit("second");
+    let from = format!("file://{}", repository.at.path().display());
+    repository.git(&["clone", "--quiet", "--depth=1", &from, &shallow.path().display().to_string()]);
+    let shallow =
+        repository.command(&["--rev", "HEAD~1", TOOL]).current_dir(shallow.path()).output().expect("started");
+    assert!(String::from_utf8_lossy(&shallow.stderr).contains("git fetch --deepen"), "{shallow:?}");
+}
+
+#[test]
+fn a_build_that_fails_says_its_last_lines_and_leaves_nothing() {
+    let Some(repository) = Repository::new() else { return };
+    repository.write("program", "/no/such/program\n");
+    let said = repository.refusal(&["--rev", "main", "--build", BUILD, TOOL]);
+    assert!(said.contains("No such file") && said.contains("working tree: `mkdir bin"), "{said}");
+    assert_eq!(repository.kept().len(), 1, "the base's build: {:?}", repository.kept());
+}
+
+#[test]
+fn interrupted_while_it_builds_it_leaves_nothing_and_another_waits_for_it() {
+    let Some(repository) = Repository::new() else { return };
+    repository.write("program", &path_of("sleep"));
+    let words = ["--rev", "main", "--build", "echo $$ > pid; exec sleep 600", TOOL];
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let mut first = repository.command(&words).spawn().expect("started");
+        let pid = wait_for("the build", || {
+            let text =
+                fs::read_to_string(repository.home.path().join("cache/tollgate/builds/source/pid")).ok()?;
+            text.trim().parse::<i32>().ok()
+        });
+        let second = repository.refusal(&words);
+        assert!(second.contains("another comparison of revisions"), "{second}");
+        tollgate_os::process::kill(first.id() as i32, signal).expect("our own child");
+        first.wait().expect("waited");
+        wait_for("the end of the build", || (!Path::new(&format!("/proc/{pid}")).exists()).then_some(()));
+        assert_eq!(repository.kept(), [""; 0].map(PathBuf::from));
+    }
+}
+
+#[test]
+fn equal_commands_are_said() {
+    let home = Home::new();
+    let copy = home.path().join("copy").display().to_string();
+    fs::copy(path_of("true").trim(), &copy).expect("copied");
+    let said = |commands: &[&str]| {
+        let output =
+            home.tollgate(["versus", "-r1", "-w0", "--no-trace"]).args(commands).output().expect("started");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).contains("A and B execute one file with equal arguments")
+    };
+    assert!(said(&["true a", &format!("{copy}  a")]));
+    assert!(!said(&["true a", "true b"]) && !said(&["true", "sleep 0"]) && !said(&["true 'a'", "true 'a'"]));
+}
