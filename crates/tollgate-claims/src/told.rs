@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tollgate_suites::matches;
-use tollgate_view::findings;
+use tollgate_view::rules;
 use tollgate_view::summary::Summary;
 
 use crate::data::{Cell, Experiment, Grid, Listing, Words};
@@ -186,7 +186,7 @@ fn answers(words: &Words, known: &Known) -> Vec<String> {
 /// Returns the findings that rest on a case, from the first run that has some.
 fn found(pattern: &str, known: &Known) -> Vec<String> {
     let of_run = |summary: &Summary| {
-        let found = findings::of(summary).into_iter();
+        let found = rules::findings(summary).into_iter();
         let found = found.filter(|finding| finding.from.iter().any(|case| matches(pattern, case)));
         found.map(|finding| finding.sentence).collect::<Vec<String>>()
     };

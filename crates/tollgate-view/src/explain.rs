@@ -17,7 +17,7 @@ use tollgate_suites::Benchmark;
 
 use crate::benchmarks::{instruction, interface};
 use crate::burdens::{self, Burden};
-use crate::findings::{self, Finding};
+use crate::rules::{self, Finding};
 use crate::session::Session;
 use crate::show::columns::{RowKind, Shown};
 use crate::show::names::{every_name, values};
@@ -218,7 +218,7 @@ fn beside(benchmark: &Benchmark, summary: &Summary, (_, whole): (&Case, &Figures
 
 fn found(benchmark: &Benchmark, summary: &Summary, width: usize) -> String {
     let is_of = |finding: &Finding| finding.from.first().is_some_and(|case| case.benchmark == benchmark.name);
-    let of = findings::of(summary).into_iter().filter(is_of);
+    let of = rules::findings(summary).into_iter().filter(is_of);
     of.map(|finding| paragraph(&finding.sentence, width, "Finding      ")).collect()
 }
 

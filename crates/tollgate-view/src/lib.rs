@@ -1,4 +1,4 @@
-//! The text and data about runs. A [`summary`] has all figures of a run; `findings`, `health` and `advice` judge them, [`causes`]
+//! The text and data about runs. A [`summary`] has all figures of a run; [`rules`], `health` and `advice` judge them, [`causes`]
 //! explains differences, and text (`pictures`, in the tables and figures of [`tollgate_output`]), a page ([`page`]) and data for
 //! other systems ([`export`]) show them.
 //!
@@ -16,11 +16,9 @@ pub mod compare;
 pub mod comparison;
 pub mod counts;
 pub mod doctor;
-pub mod expensive;
 pub mod explain;
 pub mod export;
 pub mod facts;
-pub mod findings;
 mod health;
 pub mod inspect;
 pub mod page;
@@ -28,6 +26,7 @@ mod pictures;
 pub mod proven;
 pub mod quality;
 pub mod report;
+pub mod rules;
 pub mod screen;
 pub mod session;
 pub mod show;

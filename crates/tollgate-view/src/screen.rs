@@ -10,8 +10,8 @@ use tollgate_output::figures::{count, time_left};
 use tollgate_output::table::{cut, heading, wrap};
 use unicode_width::UnicodeWidthStr;
 
-use crate::expensive::{self, Expense};
 use crate::quality;
+use crate::rules::{self, Expense};
 use crate::summary::{CaseRow, State, Summary};
 
 pub use machine::lines as machine;
@@ -109,7 +109,7 @@ struct Expenses {
 impl Expenses {
     fn new(summary: &Summary, width: usize, mut room: usize) -> Self {
         let (mut shown, mut lines) = (Vec::new(), Vec::new());
-        for expense in expensive::expenses(summary).into_iter().take(MOST_EXPENSES) {
+        for expense in rules::expenses(summary).into_iter().take(MOST_EXPENSES) {
             let own = wrapped(&expense.sentence(), width);
             if own.len() <= room {
                 room -= own.len();

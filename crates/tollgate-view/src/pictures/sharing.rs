@@ -5,7 +5,7 @@ use tollgate_model::Case;
 use tollgate_output::table::{heading, paragraph};
 
 use super::curve::{Point, WIDEST, caches, draw};
-use crate::findings::{SharingCurves, THRASH, sharing_curves};
+use crate::rules::{SharingCurves, THRASH, sharing_curves};
 use crate::summary::Summary;
 
 pub(super) fn picture(summary: &Summary, width: usize) -> Option<String> {

@@ -8,12 +8,12 @@ use tollgate_output::figures;
 
 use super::panels::panels;
 use super::subject::{Subject, is_drawn};
-use crate::findings::{SharingCurves, sharing_curves};
 use crate::page::{
     Axis, Curve, Curves, Drawing, Figure, Key, MAX_ENVIRONMENTS, Panel, Plateau, Point, Sign, Table, Text,
     Tick,
 };
 use crate::pictures::{curve, sharing};
+use crate::rules::{SharingCurves, sharing_curves};
 use crate::summary::Figures;
 
 fn ns(value: f64) -> String {

@@ -7,9 +7,9 @@ use super::curves::CREATIONS;
 use super::panels::keys;
 use super::subject::{Subject, figures_of_all};
 use super::{curves, ipc, ruler, scaling};
-use crate::findings::THRASH;
 use crate::page::{Drawing, Figure, Mark, PictureRow, Rows, Text};
 use crate::pictures::{curve, matrix, trade};
+use crate::rules::THRASH;
 
 /// With more rows it is not a picture.
 const MOST: usize = 12;

@@ -7,9 +7,9 @@ use super::subject::Subject;
 use super::suites::{about, cases, suite_of, suites};
 use super::{curves, dots, ipc, levels, locks, matrix, rows, scaling, traced};
 use crate::comparison::Comparison;
-use crate::findings::{THRASH, sharing_rows};
 use crate::page::{Figure, Section, Table, Text};
 use crate::pictures;
+use crate::rules::{THRASH, sharing_rows};
 use tollgate_model::Case;
 
 pub fn of(

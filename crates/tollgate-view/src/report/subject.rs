@@ -4,8 +4,8 @@ use tollgate_model::{Case, Run, Unit};
 use tollgate_output::figures;
 
 use crate::comparison::name;
-use crate::findings::{self, Finding};
 use crate::page::{Mark, Text};
+use crate::rules::{self, Finding};
 use crate::session;
 use crate::summary::{Figures, Summary};
 
@@ -31,7 +31,7 @@ impl<'a> Subject<'a> {
         let subject = |(look, (run, name)): (usize, (&'a Run, String))| {
             let summary = Summary::of(run);
             let is_one_of_several = runs.len() > 1;
-            Self { look, name, is_one_of_several, findings: findings::of(&summary), summary }
+            Self { look, name, is_one_of_several, findings: rules::findings(&summary), summary }
         };
         order.into_iter().zip(names).enumerate().map(subject).collect()
     }

@@ -4,16 +4,16 @@ use crate::page::{Expensive, Quality, Text};
 
 use super::subject::Subject;
 use crate::screen::machine;
-use crate::{advice, expensive, facts, quality};
+use crate::{advice, facts, quality, rules};
 
 pub fn expensive(subject: &Subject) -> Vec<Expensive> {
-    let item = |item: expensive::Expense| Expensive {
+    let item = |item: rules::Expense| Expensive {
         what: item.what.into(),
         cause: item.cause.into(),
         action: item.action.into(),
         benchmark: item.benchmark.into(),
     };
-    expensive::expenses(&subject.summary).into_iter().map(item).collect()
+    rules::expenses(&subject.summary).into_iter().map(item).collect()
 }
 
 const SAID: usize = 2;
@@ -22,7 +22,7 @@ const SAID: usize = 2;
 /// that is unknown.
 pub fn title(subject: &Subject) -> String {
     let said: Vec<String> =
-        expensive::expenses(&subject.summary).into_iter().take(SAID).map(|item| within(&item.what)).collect();
+        rules::expenses(&subject.summary).into_iter().take(SAID).map(|item| within(&item.what)).collect();
     if said.is_empty() {
         return subject.name.clone();
     }

@@ -13,9 +13,8 @@ use tollgate_output::json::Record;
 use super::columns::{Shown, of_object};
 use crate::advice::{self, Advice};
 use crate::compare::json::ends;
-use crate::expensive::{self, Expense};
-use crate::findings::{self, Finding};
 use crate::quality::{self, Quality};
+use crate::rules::{self, Expense, Finding};
 use crate::summary::{BASELINE, CaseRow, Summary};
 use tollgate_trace::output::TracedCommand;
 
@@ -130,10 +129,10 @@ impl<'a> ShowDocument<'a> {
             baseline: BASELINE,
             measurements: records(&summary.rows),
             bench: records(&summary.own),
-            findings: findings::of(summary),
+            findings: rules::findings(summary),
             quality: quality::of(summary),
             disturbed: summary.disturbance.share(),
-            expensive: expensive::expenses(summary),
+            expensive: rules::expenses(summary),
             facts: &run.facts,
             warnings: advice::of(summary),
         }

@@ -13,7 +13,7 @@ use tollgate_output::table::{Look, Table, paragraph};
 use super::columns::{RowKind, Shown, columns};
 use super::names::Names;
 use crate::summary::{CaseRow, Figures, Note, State, Summary};
-use crate::{advice, counts, expensive, facts, findings, pictures};
+use crate::{advice, counts, facts, pictures, rules};
 
 /// How rows are shown.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,7 +55,7 @@ pub fn text(summary: &Summary, options: Options) -> String {
     text.push_str(&pictures::all(summary, options.width.unwrap_or(USUAL_WIDTH)));
     // For a program each sentence is one line.
     let width = options.width.unwrap_or(usize::MAX);
-    for finding in findings::of(summary) {
+    for finding in rules::findings(summary) {
         text.push_str(&paragraph(&finding.sentence, width, ""));
     }
     if let Some(why) = summary.without_memory() {
@@ -71,8 +71,8 @@ pub fn text(summary: &Summary, options: Options) -> String {
 
 /// The rows that a sentence rests on: the noise of others does not matter.
 fn needed(summary: &Summary) -> HashSet<Case> {
-    let findings = findings::of(summary).into_iter().flat_map(|finding| finding.from);
-    findings.chain(expensive::expenses(summary).into_iter().flat_map(|expense| expense.from)).collect()
+    let findings = rules::findings(summary).into_iter().flat_map(|finding| finding.from);
+    findings.chain(rules::expenses(summary).into_iter().flat_map(|expense| expense.from)).collect()
 }
 
 /// The rows of each table: by suite, so that the columns of one do not narrow those of another, or sorted in one.
