@@ -25,11 +25,13 @@ pub fn instructions(count: f64) -> String {
     if is_far(count.round()) {
         return significant(count, DIGITS);
     }
-    let text = match (count - count.round()).abs() < LITTLE {
+    let text = if count.abs() >= LARGE {
         // Adding 0 avoids a negative zero.
-        _ if count.abs() >= LARGE => format!("{count:.0}"),
-        true => format!("{:.0}", count.round() + 0.0),
-        false => format!("{count:.2}"),
+        format!("{count:.0}")
+    } else if (count - count.round()).abs() < LITTLE {
+        format!("{:.0}", count.round() + 0.0)
+    } else {
+        format!("{count:.2}")
     };
     thousands(&text)
 }

@@ -212,15 +212,15 @@ pub fn of_moment(run: &Run) -> Vec<Check> {
         }),
         check_of(facts, "clock", facts::CLOCK, |_| {
             let source = facts::source(facts, facts::CLOCK).unwrap_or_default();
-            match facts::clock_is_tsc(facts) {
-                false => poor(format!("the kernel's clock; {source}"))
-                    .remedy("The detection limit is higher; measure where the TSC can be read."),
-                true if facts::flag(facts, "hypervisor.present") == Some(true) => {
-                    fair(format!("a virtual TSC ({source}): the hypervisor may scale or shift it"))
-                        .remedy("Do not let the virtual machine be moved while it is measured.")
-                        .given()
-                }
-                true => good(format!("the TSC ({source})")),
+            if !facts::clock_is_tsc(facts) {
+                poor(format!("the kernel's clock; {source}"))
+                    .remedy("The detection limit is higher; measure where the TSC can be read.")
+            } else if facts::flag(facts, "hypervisor.present") == Some(true) {
+                fair(format!("a virtual TSC ({source}): the hypervisor may scale or shift it"))
+                    .remedy("Do not let the virtual machine be moved while it is measured.")
+                    .given()
+            } else {
+                good(format!("the TSC ({source})"))
             }
         }),
         of_number(facts, "tracer", "process.tracer", |tracer| match tracer {
@@ -267,13 +267,14 @@ fn of_environment(summary: &Summary) -> Vec<Check> {
     };
     vec![
         check_of(facts, "clocksource", "clocksource.current", |source| {
-            match source.as_text().is_some_and(|source| IN_USER_MODE.contains(&source)) {
-                true => good(source.to_string()),
-                false => fair(format!("{source}: every clock reading enters the kernel"))
+            if source.as_text().is_some_and(|source| IN_USER_MODE.contains(&source)) {
+                good(source.to_string())
+            } else {
+                fair(format!("{source}: every clock reading enters the kernel"))
                     .remedy(
                         "It adds to the latency of clocks here; clocksource.available lists alternatives.",
                     )
-                    .fix(clock.and_then(|clock| Fix::write(run, clock, &source.to_string(), CLOCKSOURCE))),
+                    .fix(clock.and_then(|clock| Fix::write(run, clock, &source.to_string(), CLOCKSOURCE)))
             }
         }),
         of_host(
@@ -380,11 +381,12 @@ fn traps(summary: &Summary) -> Judged {
         return Judged::new(State::Absent, reason(summary, "entry/int80"));
     };
     let found = format!("int 0x80 takes {} × syscall", figures::significant(multiple, 2));
-    match multiple > SLOW_INT80 {
-        false => good(found),
-        true => fair(format!("{found}: a VM exit in it, or emulated"))
+    if multiple > SLOW_INT80 {
+        fair(format!("{found}: a VM exit in it, or emulated"))
             .remedy("Its latency is this hypervisor's, not the processor's; traps/breakpoint goes through a gate of the same table.")
-            .given(),
+            .given()
+    } else {
+        good(found)
     }
 }
 
@@ -393,11 +395,12 @@ fn exits(summary: &Summary) -> Judged {
         return Judged::new(State::Absent, reason(summary, "entry/vm-exit"));
     };
     let found = format!("cpuid takes {}", exit.in_words());
-    match exit.estimate.median > NESTED_EXIT {
-        false => good(found),
-        true => fair(format!("{found}, a slow VM exit: emulated, or forwarded by a nested hypervisor"))
+    if exit.estimate.median > NESTED_EXIT {
+        fair(format!("{found}, a slow VM exit: emulated, or forwarded by a nested hypervisor"))
             .remedy("Page faults, devices and timers that trap are as slow here.")
-            .given(),
+            .given()
+    } else {
+        good(found)
     }
 }
 

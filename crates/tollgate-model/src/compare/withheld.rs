@@ -5,10 +5,12 @@ use super::rows::ComparedCase;
 /// Withholds the verdicts of cases that differ from themselves, or of all if these are many.
 pub(super) fn withhold<'a>(rows: impl Iterator<Item = &'a mut ComparedCase>, halves: &Halves) {
     for row in rows.filter(|row| row.verdict != Verdict::Inconclusive) {
-        let why = match halves.different.contains(&row.case) {
-            true => "withheld: halves of the base's own processes differ".to_owned(),
-            false if halves.is_failed() => format!("withheld: {halves}"),
-            false => continue,
+        let why = if halves.different.contains(&row.case) {
+            "withheld: halves of the base's own processes differ".to_owned()
+        } else if halves.is_failed() {
+            format!("withheld: {halves}")
+        } else {
+            continue;
         };
         row.verdict = Verdict::Inconclusive;
         row.why = Some(why);

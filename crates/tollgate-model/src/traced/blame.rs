@@ -224,10 +224,12 @@ fn scaled(parts: Parts, account: &Account, among: Among, unknown: Option<u64>) -
         let amount = unknown.unwrap_or(amount);
         let others = whole.saturating_sub(waits);
         let left = u128::from(amount).saturating_sub(others).min(waits) as u64;
-        match among.is_wait {
-            true if among.has_children => 0,
-            true => share_of(of(parts), left, waits),
-            false => share_of(of(parts), amount - left, others),
+        if among.is_wait && among.has_children {
+            0
+        } else if among.is_wait {
+            share_of(of(parts), left, waits)
+        } else {
+            share_of(of(parts), amount - left, others)
         }
     };
     Parts {

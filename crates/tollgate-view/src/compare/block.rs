@@ -59,17 +59,14 @@ impl<'c, 'a> Block<'c, 'a> {
     }
 
     pub(crate) fn text(&self, room: usize) -> (String, usize) {
-        let (table, used, hidden) = match self.is_beside() {
-            true => {
-                let (table, used) = rows::beside(self.comparison, &self.headlines, room);
-                (Some(table), used, 0)
-            }
-            false => {
-                let rows = rows::shown(self.comparison, &self.headlines, room);
-                let table = rows::table(self.comparison, &rows, &self.causes, self.head.choice);
-                let hidden = self.comparison.changed().len() - rows.len();
-                (Some(table).filter(|_| !rows.is_empty()), rows.len(), hidden)
-            }
+        let (table, used, hidden) = if self.is_beside() {
+            let (table, used) = rows::beside(self.comparison, &self.headlines, room);
+            (Some(table), used, 0)
+        } else {
+            let rows = rows::shown(self.comparison, &self.headlines, room);
+            let table = rows::table(self.comparison, &rows, &self.causes, self.head.choice);
+            let hidden = self.comparison.changed().len() - rows.len();
+            (Some(table).filter(|_| !rows.is_empty()), rows.len(), hidden)
         };
         let table = table.map(|table| table.lines(Some(self.width), false)).unwrap_or_default();
         (format!("{}{table}{}", self.before(), self.after(hidden)), used)

@@ -50,10 +50,12 @@ fn unshown(comparison: &Comparison, hidden: usize) -> Option<String> {
 }
 
 fn within(comparison: &Comparison) -> String {
-    let share = match comparison.is_alternated {
-        true => margin(comparison.asked),
-        false if comparison.is_counted() => comparison.asked,
-        false => 0.0,
+    let share = if comparison.is_alternated {
+        margin(comparison.asked)
+    } else if comparison.is_counted() {
+        comparison.asked
+    } else {
+        0.0
     };
     if share > 0.0 { format!(" within {}", whole_percent(share)) } else { String::new() }
 }

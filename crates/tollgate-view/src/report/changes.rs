@@ -21,10 +21,12 @@ fn table(base: &str, other: &str, comparison: &Comparison) -> Option<Table> {
         0 => String::new(),
         more => format!("; {more} more are in the tables of the suites"),
     };
-    let how = match comparison.is_counted() {
-        true => "in instructions, compared with",
-        false if comparison.is_alternated => "turn by turn with",
-        false => "compared with",
+    let how = if comparison.is_counted() {
+        "in instructions, compared with"
+    } else if comparison.is_alternated {
+        "turn by turn with"
+    } else {
+        "compared with"
     };
     let caption = format!("What {other} changes, {how} {base}{more}");
     let rows = changed.iter().take(MOST_ROWS).map(|row| Compared::new(comparison, *row));

@@ -59,12 +59,11 @@ pub fn figure(subjects: &[Subject], comparisons: &[Comparison]) -> Option<Figure
         0 => String::new(),
         more => format!(" {more} more without a difference are not drawn."),
     };
-    let band = match comparisons.iter().all(Comparison::is_counted) {
-        true => "counts have no CI".to_owned(),
-        false => {
-            let level = comparisons.first().map_or("CI", |comparison| &comparison.interval_name);
-            format!("a band is the {level}")
-        }
+    let band = if comparisons.iter().all(Comparison::is_counted) {
+        "counts have no CI".to_owned()
+    } else {
+        let level = comparisons.first().map_or("CI", |comparison| &comparison.interval_name);
+        format!("a band is the {level}")
     };
     Some(Figure {
         is_folded: false,

@@ -29,10 +29,11 @@ pub fn figure(subjects: &[Subject]) -> Option<Figure> {
     let is_comparison = subjects.len() > 1;
     let mut rows = Vec::new();
     let mut numbers = Table::new("The figures of the overview", ["operation"]);
-    match is_comparison {
-        true => numbers.head.extend(subjects.iter().map(|subject| Text::new(&subject.name))),
+    if is_comparison {
+        numbers.head.extend(subjects.iter().map(|subject| Text::new(&subject.name)))
+    } else {
         // The ratio stands beside the figure, where a narrow screen shows it.
-        false => numbers.head.extend(["median", "× syscall", "95 % CI", "min"].map(Text::from)),
+        numbers.head.extend(["median", "× syscall", "95 % CI", "min"].map(Text::from))
     }
     numbers.head.push("case".into());
     for (name, case) in names {

@@ -21,12 +21,11 @@ impl<'a> Subject<'a> {
     /// Runs in their order; those of one session in the order of its environments.
     pub fn all(runs: &'a [Run]) -> Vec<Self> {
         let mut order: Vec<&Run> = runs.iter().collect();
-        let names = match session::is_one(runs) {
-            true => {
-                order.sort_by_key(|run| run.session.as_ref().map(|part| part.place));
-                session::names(order.iter().copied())
-            }
-            false => names(runs),
+        let names = if session::is_one(runs) {
+            order.sort_by_key(|run| run.session.as_ref().map(|part| part.place));
+            session::names(order.iter().copied())
+        } else {
+            names(runs)
         };
         let subject = |(look, (run, name)): (usize, (&'a Run, String))| {
             let summary = Summary::of(run);

@@ -40,10 +40,12 @@ pub fn lines(summary: &Summary) -> [String; 2] {
         .collect::<Vec<_>>()
         .join("  ");
     let pace = number(facts::CLOCK_HZ).map(|hz| format!(" {}", figures::frequency(hz))).unwrap_or_default();
-    let clock = match facts::clock_is_tsc(facts) {
-        _ if is_counted => "instructions counted".to_owned(),
-        true => format!("TSC{pace}"),
-        false => text(facts::CLOCK).unwrap_or_default().to_owned(),
+    let clock = if is_counted {
+        "instructions counted".to_owned()
+    } else if facts::clock_is_tsc(facts) {
+        format!("TSC{pace}")
+    } else {
+        text(facts::CLOCK).unwrap_or_default().to_owned()
     };
     let on = number(facts::CPU).filter(|_| !is_counted);
     let machine = |brand: &str, words: &str| {

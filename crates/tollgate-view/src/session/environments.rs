@@ -102,11 +102,10 @@ pub(crate) fn method(comparison: &Comparison) -> Option<String> {
     }
     if !comparison.is_alternated {
         let is_paired = |run: &Run| run.session.as_ref().is_some_and(|part| part.paired);
-        let why = match is_paired(base) && is_paired(other) {
-            true => "Not paired: too few turns were made in both; medians of processes.",
-            false => {
-                "Not paired: it runs on another machine, which shares no noise with this one. Alternated in time, compared by the medians of processes."
-            }
+        let why = if is_paired(base) && is_paired(other) {
+            "Not paired: too few turns were made in both; medians of processes."
+        } else {
+            "Not paired: it runs on another machine, which shares no noise with this one. Alternated in time, compared by the medians of processes."
         };
         return Some(why.to_owned());
     }

@@ -109,10 +109,11 @@ fn head(session: &Session, width: usize, is_short: bool) -> String {
     let longest = names.filter(|width| *width <= LONGEST_NAME).max().unwrap_or(0);
     for (name, about) in lines {
         let name = clean(&name);
-        let (own, hang) = match name.width() <= longest {
-            true => (String::new(), format!("  {name}{}  ", " ".repeat(longest - name.width()))),
+        let (own, hang) = if name.width() <= longest {
+            (String::new(), format!("  {name}{}  ", " ".repeat(longest - name.width())))
+        } else {
             // A longer name has a line of its own.
-            false => (format!("  {}\n", cut(&name, width.saturating_sub(2))), "    ".to_owned()),
+            (format!("  {}\n", cut(&name, width.saturating_sub(2))), "    ".to_owned())
         };
         let lines = paragraph(&about, width, &hang);
         let lines = if is_short { cut(&format!("{hang}{}", clean(&about)), width) + "\n" } else { lines };

@@ -172,12 +172,18 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         Field::new("run", "run", "the run, where it was made, and the suite", Shown::of_run)
             .of_words()
             .with_fields(OF_RUN),
-        Field::new("case", "benchmark", "the case: its benchmark, such as `entry/seccomp`, and its parameters, such as `{\"instructions\": 32}`", |it| {
-            let case = compare::columns::case(it.row.case);
-            let words = it.name.as_deref().map(str::to_owned);
-            let case = if words.is_some() { case.in_words(words) } else { case };
-            Some(if it.row.is_noisy() { case.with_tone(Tone::Flagged) } else { case })
-        })
+        Field::new(
+            "case",
+            "benchmark",
+            "the case: its benchmark, such as `entry/seccomp`, and its parameters, such \
+             as `{\"instructions\": 32}`",
+            |it| {
+                let case = compare::columns::case(it.row.case);
+                let words = it.name.as_deref().map(str::to_owned);
+                let case = if words.is_some() { case.in_words(words) } else { case };
+                Some(if it.row.is_noisy() { case.with_tone(Tone::Flagged) } else { case })
+            },
+        )
         .of_words()
         .always()
         .with_kinds(&[column::ValueKind::Text, column::ValueKind::Params])
@@ -189,13 +195,20 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         Field::new(
             "status",
             "status",
-            "`measured`, `skipped` (it cannot exist in this environment), `refused` (the kernel refuses the call with these arguments), `not measured` (any figure would be wrong) or `failed`",
+            "`measured`, `skipped` (it cannot exist in this environment), `refused` (the \
+             kernel refuses the call with these arguments), `not measured` (any figure \
+             would be wrong) or `failed`",
             |it| Some(Value::text(it.row.status())),
         )
         .of_words()
         .always(),
-        Field::new("unit", "unit", "the unit of all figures: `ns`, `cycles`, `bytes`, `instructions`, `ns/line`", |it| Some(Value::text(it.measured()?.unit.to_string())))
-            .of_words(),
+        Field::new(
+            "unit",
+            "unit",
+            "the unit of all figures: `ns`, `cycles`, `bytes`, `instructions`, `ns/line`",
+            |it| Some(Value::text(it.measured()?.unit.to_string())),
+        )
+        .of_words(),
         Field::new(
             "count",
             "instructions",
@@ -210,17 +223,28 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             Some(Value::of_words(counts::batches(it.result()?)?))
         })
         .with_fields(&[]),
-        Field::new("median", "median", "the median of the processes' medians; with fewer than six processes the median of all samples", |it| {
-            let words = it.reading(|median| it.in_unit(median));
-            let median = it.estimate().map(|estimate| Raw::from(estimate.median));
-            Some(Value::new(median, words))
-        })
+        Field::new(
+            "median",
+            "median",
+            "the median of the processes' medians; with fewer than six processes the \
+             median of all samples",
+            |it| {
+                let words = it.reading(|median| it.in_unit(median));
+                let median = it.estimate().map(|estimate| Raw::from(estimate.median));
+                Some(Value::new(median, words))
+            },
+        )
         .in_unit(),
-        Field::new("median_cycles", "cycles", "the same in TSC cycles; null unless the clock was the TSC and the unit is `ns`", |it| {
-            let figures = it.figures.filter(|figures| is_in_tsc(figures, it.summary))?;
-            let cycles = figures.estimate.median * figures.measured.clock_hz as f64 / 1e9;
-            Some(Value::figure(cycles, |cycles| figures::estimate(cycles, Unit::Cycles)))
-        }),
+        Field::new(
+            "median_cycles",
+            "cycles",
+            "the same in TSC cycles; null unless the clock was the TSC and the unit is `ns`",
+            |it| {
+                let figures = it.figures.filter(|figures| is_in_tsc(figures, it.summary))?;
+                let cycles = figures.estimate.median * figures.measured.clock_hz as f64 / 1e9;
+                Some(Value::figure(cycles, |cycles| figures::estimate(cycles, Unit::Cycles)))
+            },
+        ),
         Field::new("ci", "95 % CI", "the 95 % CI of the median", |it| {
             let Estimate { median, interval, .. } = it.estimate()?;
             let ends = interval.map(|interval| [interval.low, interval.high])?;
@@ -233,14 +257,26 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         })
         .in_unit()
         .with_fields(&["ci_low", "ci_high"]),
-        Field::new("tasks", "× 1 task", "the latency with several threads or processes over that of one alone", |it| {
-            let paired = it.result()?.paired.as_ref()?;
-            let is_scaled = it.row.case.params.contains_key("tasks")
-                && paired.baseline.benchmark == it.row.case.benchmark;
-            Some(Value::of_words(is_scaled.then(|| figures::multiple(paired.ratio))?))
-        })
+        Field::new(
+            "tasks",
+            "× 1 task",
+            "the latency with several threads or processes over that of one alone",
+            |it| {
+                let paired = it.result()?.paired.as_ref()?;
+                let is_scaled = it.row.case.params.contains_key("tasks")
+                    && paired.baseline.benchmark == it.row.case.benchmark;
+                Some(Value::of_words(is_scaled.then(|| figures::multiple(paired.ratio))?))
+            },
+        )
         .with_fields(&[]),
-        Field::new("min", "min", "the smallest sample; null if a difference of two times is not above zero, since it is the error of both", |it| it.figure(|figures| figures.min())).in_unit(),
+        Field::new(
+            "min",
+            "min",
+            "the smallest sample; null if a difference of two times is not above zero, \
+             since it is the error of both",
+            |it| it.figure(|figures| figures.min()),
+        )
+        .in_unit(),
         Field::new("samples", "samples", "the number of kept samples", |it| {
             Some(Value::number(it.estimate().map_or(0, |estimate| estimate.samples as u64)))
         })
@@ -249,7 +285,8 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         Field::new(
             "discarded",
             "discarded",
-            "batches that were timed and discarded because the thread was preempted or migrated; for blocking calls, because other tasks ran on the processor",
+            "batches that were timed and discarded because the thread was preempted or \
+             migrated; for blocking calls, because other tasks ran on the processor",
             |it| Some(Value::number(it.measured().map_or(0, |measured| measured.discarded))),
         )
         .always()
@@ -257,20 +294,27 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         Field::new(
             "detection_limit",
             "detection limit",
-            "the upper bound of a value below the detection limit, else null; if it is not null, `median`, `ci_low`, `ci_high` and `min` are not significant",
+            "the upper bound of a value below the detection limit, else null; if it is \
+             not null, `median`, `ci_low`, `ci_high` and `min` are not significant",
             |it| Some(Value::figure(it.figures?.below?, |limit| it.in_unit(limit))),
         )
         .in_unit(),
-        Field::new("multiple", "× syscall", "`median` over that of `entry/syscall` in this run; null if either has no result", |it| {
-            let multiple = it.figures?.multiple?;
-            let words = it.result().map(|_| figures::multiple(multiple)).unwrap_or_default();
-            Some(Value::figure(multiple, |_| words))
-        })
+        Field::new(
+            "multiple",
+            "× syscall",
+            "`median` over that of `entry/syscall` in this run; null if either has no result",
+            |it| {
+                let multiple = it.figures?.multiple?;
+                let words = it.result().map(|_| figures::multiple(multiple)).unwrap_or_default();
+                Some(Value::figure(multiple, |_| words))
+            },
+        )
         .with_fields(&["multiple_of_syscall"]),
         Field::new(
             "spread",
             "range across processes",
-            "range across processes: (largest - smallest of `processes`) / median; null if the median is 0",
+            "range across processes: (largest - smallest of `processes`) / median; null \
+             if the median is 0",
             |it| {
                 let spread = it.estimate()?.spread;
                 (spread < f64::MAX).then_some(())?;
@@ -299,7 +343,9 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
         Field::new(
             "noisy",
             "noisy",
-            "whether it is noisy (a table marks it with `~` if a sentence rests on it): more than 5 % discarded, an interval wider than ±10 %, or fewer than six processes; a count of instructions never is",
+            "whether it is noisy (a table marks it with `~` if a sentence rests on it): \
+             more than 5 % discarded, an interval wider than ±10 %, or fewer than six \
+             processes; a count of instructions never is",
             |it| Some(flag(it.row.is_noisy())),
         )
         .always()
@@ -327,10 +373,14 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             Some(Value::text(format!("{} {}", counted.events, counted.what)))
         })
         .of_words(),
-        Field::new("provenance", "provenance", "what executed the code: `hardware`, `kvm`, `kvm-emulated`, `qemu-tcg`, `qemu-icount` (its clock advances one tick per instruction), \
-             `interpreter`; times of the last four are not results, counts of instructions are", |it| {
-            Some(Value::text(word(&it.measured()?.provenance)))
-        })
+        Field::new(
+            "provenance",
+            "provenance",
+            "what executed the code: `hardware`, `kvm`, `kvm-emulated`, `qemu-tcg`, \
+             `qemu-icount` (its clock advances one tick per instruction), `interpreter`; \
+             times of the last four are not results, counts of instructions are",
+            |it| Some(Value::text(word(&it.measured()?.provenance))),
+        )
         .of_words(),
         Field::new(
             "ops_per_sample",
@@ -347,20 +397,30 @@ pub(crate) fn columns<'a>() -> Columns<Shown<'a>> {
             Some(Value::text(it.measured()?.group.as_str()))
         })
         .of_words(),
-        Field::new("p99", "p99", "99 % of the samples are at or below it; a percentile of single operations if `ops_per_sample` is 1", |it| {
-            it.of_single(|estimate| estimate.p99)
+        Field::new(
+            "p99",
+            "p99",
+            "99 % of the samples are at or below it; a percentile of single operations if \
+             `ops_per_sample` is 1",
+            |it| it.of_single(|estimate| estimate.p99),
+        )
+        .in_unit(),
+        Field::new("max", "max", "the largest sample; of single operations if `ops_per_sample` is 1", |it| {
+            it.of_single(|estimate| Some(estimate.max))
         })
         .in_unit(),
-        Field::new("max", "max", "the largest sample; of single operations if `ops_per_sample` is 1", |it| it.of_single(|estimate| Some(estimate.max)))
-            .in_unit(),
         Field::new("bytes_per_second", "bytes/s", "the throughput at the median", |it| {
             let rate = it.figures?.bytes_per_second()?;
             let words = it.result().map(|_| figures::bytes(rate)).unwrap_or_default();
             Some(Value::figure(rate, |_| words))
         }),
-        Field::new("exact", "exact", "for a count of instructions, or a size beside such counts, whether every kept batch has it; null for times", |it| {
-            Some(flag(it.figures.filter(|figures| figures.is_count())?.is_exact()))
-        })
+        Field::new(
+            "exact",
+            "exact",
+            "for a count of instructions, or a size beside such counts, whether every \
+             kept batch has it; null for times",
+            |it| Some(flag(it.figures.filter(|figures| figures.is_count())?.is_exact())),
+        )
         .with_kinds(&[column::ValueKind::Flag]),
         Field::new("session", "session", "the part of the run in a session", Shown::of_session)
             .with_kinds(&[

@@ -171,13 +171,12 @@ fn counted_in_words(f: &mut fmt::Formatter<'_>, counted: &Counted) -> fmt::Resul
 fn paired_in_words(f: &mut fmt::Formatter<'_>, paired: &Paired, case: &Case, unit: Unit) -> fmt::Result {
     let Case { benchmark, params } = &paired.baseline;
     let is_of_same = *benchmark == case.benchmark;
-    let name = match is_of_same {
-        true => {
-            let mut different = params.clone();
-            different.retain(|name, value| case.params.get(name) != Some(value));
-            pairs(&different)
-        }
-        false => benchmark.clone(),
+    let name = if is_of_same {
+        let mut different = params.clone();
+        different.retain(|name, value| case.params.get(name) != Some(value));
+        pairs(&different)
+    } else {
+        benchmark.clone()
     };
     match paired.verdict {
         Verdict::Same if paired.threshold == 0.0 => write!(f, "same as {name}"),

@@ -59,13 +59,10 @@ pub fn text(session: &Session, all: bool, width: usize) -> String {
         differences => {
             blocks.push(tables::traced(screen.shown(), width));
             let lines: Vec<String> = differences.iter().map(|difference| difference.line(width)).collect();
-            match all {
-                true => blocks
-                    .extend(differences.iter().map(|difference| Some(difference.text(usize::MAX, width)))),
-                false if is_matrix => (),
-                false => {
-                    blocks.push(Some(screen.shortened(lines).concat()).filter(|lines| !lines.is_empty()))
-                }
+            if all {
+                blocks.extend(differences.iter().map(|difference| Some(difference.text(usize::MAX, width))))
+            } else if !is_matrix {
+                blocks.push(Some(screen.shortened(lines).concat()).filter(|lines| !lines.is_empty()))
             }
         }
     }

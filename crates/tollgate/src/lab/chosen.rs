@@ -40,13 +40,14 @@ pub fn locks(names: &[String]) -> Result<Option<Vec<&'static Lock>>, Failure> {
         return mutant.map_or(Ok(None), |name| Err(Failure::input(without_latency(name))));
     };
     if let Some(other) = names.iter().find(|name| !is_lock(name)) {
-        return Err(Failure::input(match is_experiment(other) {
-            true => {
-                format!("{other:?} is an experiment and {lock:?} is a lock; ask for them one after the other")
-            }
-            false if is_mutant(other) => without_latency(other),
-            false if other == BOOT => NO_EXPERIMENT.to_owned(),
-            false => unknown(other),
+        return Err(Failure::input(if is_experiment(other) {
+            format!("{other:?} is an experiment and {lock:?} is a lock; ask for them one after the other")
+        } else if is_mutant(other) {
+            without_latency(other)
+        } else if other == BOOT {
+            NO_EXPERIMENT.to_owned()
+        } else {
+            unknown(other)
         }));
     }
     let chosen = LOCKS.iter().filter(|lock| names.iter().any(|name| is_meant(lock, name)));

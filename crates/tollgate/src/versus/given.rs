@@ -67,10 +67,12 @@ impl Commands {
             let own = at.saturating_sub(of_reference);
             let is_reference = at < of_reference;
             let number = Number { at, own, all: lines.len() };
-            let name = match is_reference {
-                true => args.parameters.reference_name.clone(),
-                false if has_parameters => number.pick(names).map(|name| filled(name, values)),
-                false => names.get(own).or_else(|| values.get(REVISION)).cloned(),
+            let name = if is_reference {
+                args.parameters.reference_name.clone()
+            } else if has_parameters {
+                number.pick(names).map(|name| filled(name, values))
+            } else {
+                names.get(own).or_else(|| values.get(REVISION)).cloned()
             };
             all.push(executed.command(line, name, values, &number)?);
         }

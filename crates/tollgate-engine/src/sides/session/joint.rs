@@ -81,10 +81,12 @@ pub fn units(
         // The engine's own cases show how exact the others are; only the A/A control is compared.
         let of_case = |&case: &usize| {
             let state = &joint.cases[case];
-            match state.decides() {
-                true => rest(case),
-                false if state.benchmark.name == CONTROL => 1,
-                false => MOST_REST,
+            if state.decides() {
+                rest(case)
+            } else if state.benchmark.name == CONTROL {
+                1
+            } else {
+                MOST_REST
             }
         };
         let rest = cases.iter().map(of_case).min().unwrap_or(1);
